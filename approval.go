@@ -9,27 +9,31 @@ import (
 // MaxDiff bounds the diff of a preview in bytes (spec 4.4).
 const MaxDiff = 64 << 10
 
-// Preview is what a person sees before a call is approved: the verbaliser's part of spec 4.2 and of a ValidationContext (spec 4.4).
-// The sentences of one that tool.DescribeCall made, and its diff, hold nothing that acts on a terminal or hides from a reader. Names
-// and values in Preconditions and Scopes are data to compare with: a surface shows the sentences, not those.
+// Preview is what a person sees before a call is approved: the verbaliser's part of spec 4.2 and of
+// a ValidationContext (spec 4.4). The sentences of one that tool.DescribeCall made, and its diff,
+// hold nothing that acts on a terminal or hides from a reader. Names and values in Preconditions
+// and Scopes are data to compare with: a surface shows the sentences, not those.
 type Preview struct {
 	// Sentence says what the call will do.
 	Sentence Sentence `json:"sentence"`
-	// Diff is a unified diff, or a text where there is nothing to compare; at most MaxDiff bytes, with a marker where it is shortened.
+	// Diff is a unified diff, or a text where there is nothing to compare; at most MaxDiff bytes,
+	// with a marker where it is shortened.
 	Diff string `json:"diff,omitempty"`
 	// Warnings are what a person should know and would not see in the diff.
 	Warnings []Sentence `json:"warnings,omitempty"`
-	// Once says that only this very call can be allowed: then there are no scopes, because no standing rule would ever hold for such a call.
+	// Once says that only this very call can be allowed: then there are no scopes, because no
+	// standing rule would ever hold for such a call.
 	Once bool `json:"once,omitempty"`
 	// Preconditions are what the preview was made from; an approval binds them (decision 20).
 	Preconditions []Precondition `json:"preconditions,omitempty"`
-	// Scopes are proposed for "allow for this session" and "always allow", the narrowest first. The first one is the default:
-	// exactly these arguments (decision 20).
+	// Scopes are proposed for "allow for this session" and "always allow", the narrowest first. The
+	// first one is the default: exactly these arguments (decision 20).
 	Scopes []Scope `json:"scopes,omitempty"`
 }
 
-// Named reports whether the arguments of a call name each file that the preview was made from letter by letter. Where a link leads to one
-// they do not: a scope, which compares letters, cannot know where such a call goes.
+// Named reports whether the arguments of a call name each file that the preview was made from
+// letter by letter. Where a link leads to one they do not: a scope, which compares letters, cannot
+// know where such a call goes.
 func (p Preview) Named(arguments map[string]any) bool {
 	for _, condition := range p.Preconditions {
 		named := condition.Kind != PreconditionFile && condition.Kind != PreconditionPlace
@@ -47,22 +51,27 @@ func (p Preview) Named(arguments map[string]any) bool {
 // PreconditionKind says what a precondition is about (decision 20).
 type PreconditionKind string
 
-// PreconditionFile is the content of a file: Name is its path in the workspace without links, Hash the SHA-256 of its bytes.
+// PreconditionFile is the content of a file: Name is its path in the workspace without links, Hash
+// the SHA-256 of its bytes.
 const PreconditionFile PreconditionKind = "file"
 
-// PreconditionPlace is where a path leads: Name is the path in the workspace without links. It has no hash: what lies there is not shown.
+// PreconditionPlace is where a path leads: Name is the path in the workspace without links. It has
+// no hash: what lies there is not shown.
 const PreconditionPlace PreconditionKind = "place"
 
-// PreconditionSandbox is what a command runs under: Name is its tier, with "+network" where it may reach others. It has no hash.
+// PreconditionSandbox is what a command runs under: Name is its tier, with "+network" where it may
+// reach others. It has no hash.
 const PreconditionSandbox PreconditionKind = "sandbox"
 
-// Precondition is a state of the world that a preview showed. When it is gone the approval does not hold (decision 20).
+// Precondition is a state of the world that a preview showed. When it is gone the approval does not
+// hold (decision 20).
 type Precondition struct {
 	Kind PreconditionKind `json:"kind"`
 	Name string           `json:"name"`
 	// Hash is what it must be; zero means that it must not exist.
 	Hash Hash `json:"hash,omitzero"`
-	// After is the call of the same reply that was to bring it about when the preview was made; zero where it was so already.
+	// After is the call of the same reply that was to bring it about when the preview was made;
+	// zero where it was so already.
 	After ID `json:"after,omitzero"`
 }
 
@@ -77,23 +86,25 @@ const (
 	ScopeArgv  ScopeKind = "argv"  // the call runs the one literal command that the value holds (Command.String)
 )
 
-// Scope is what an answer for a session, or for always, covers (spec 4.4, decision 20). It is matched against parsed arguments, never
-// against text.
+// Scope is what an answer for a session, or for always, covers (spec 4.4, decision 20). It is
+// matched against parsed arguments, never against text.
 type Scope struct {
 	// Tool is the canonical name of the one tool that the scope is about.
 	Tool string `json:"tool"`
 	// Field is the argument that is compared; with ScopeExact and no field it is all of them.
 	Field string    `json:"field,omitempty"`
 	Kind  ScopeKind `json:"kind"`
-	// Value is what the field is compared with: a clean relative path for ScopeUnder, the signature's digits for all arguments.
+	// Value is what the field is compared with: a clean relative path for ScopeUnder, the
+	// signature's digits for all arguments.
 	Value string `json:"value,omitempty"`
 	// Sentence says it in words.
 	Sentence Sentence `json:"sentence"`
 }
 
-// Matches reports whether a call lies within the scope: a call of that tool with that signature (decision 8) and those arguments. It
-// looks at nothing else, so a path that leads elsewhere through a link is compared as it is written. What cannot be compared does not
-// match: a field that is missing or no text, an absolute path, one with "..".
+// Matches reports whether a call lies within the scope: a call of that tool with that signature
+// (decision 8) and those arguments. It looks at nothing else, so a path that leads elsewhere
+// through a link is compared as it is written. What cannot be compared does not match: a field that
+// is missing or no text, an absolute path, one with "..".
 func (s Scope) Matches(tool string, signature Hash, arguments map[string]any) bool {
 	if tool == "" || tool != s.Tool {
 		return false
@@ -118,12 +129,12 @@ func (s Scope) Matches(tool string, signature Hash, arguments map[string]any) bo
 	}
 }
 
-// FieldCommand is the argument under which a scope finds the literal command of a call. No call has an argument of this name: it is what
-// the arguments were parsed to.
+// FieldCommand is the argument under which a scope finds the literal command of a call. No call has
+// an argument of this name: it is what the arguments were parsed to.
 const FieldCommand = "argv"
 
-// Command is a call that runs one program with arguments that mean what their letters say, without a shell (spec 4.4): the only form of
-// a command that rules can match.
+// Command is a call that runs one program with arguments that mean what their letters say, without
+// a shell (spec 4.4): the only form of a command that rules can match.
 type Command struct {
 	Argv []string `json:"argv"`
 	Dir  string   `json:"cwd"` // where it starts: a clean path in the workspace, "." for its top
@@ -138,10 +149,12 @@ func (c Command) String() string {
 	return string(data)
 }
 
-// cleanPath is the shortest form of a relative path, and "" for one that a scope must not be compared with. A path with ".." anywhere
-// is none: behind a link it leads elsewhere than its letters say.
+// cleanPath is the shortest form of a relative path, and "" for one that a scope must not be
+// compared with. A path with ".." anywhere is none: behind a link it leads elsewhere than its
+// letters say.
 func cleanPath(name string) string {
-	if name == "" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || strings.ContainsAny(name, "\\\x00") {
+	if name == "" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") ||
+		strings.ContainsAny(name, "\\\x00") {
 		return ""
 	}
 	for part := range strings.SplitSeq(name, "/") {

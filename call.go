@@ -14,7 +14,8 @@ const (
 	KindAction CallKind = "action" // changes something
 )
 
-// EffectClass says what may be done with a call whose outcome is not known (spec 12.2, decision 22).
+// EffectClass says what may be done with a call whose outcome is not known (spec 12.2, decision
+// 22).
 type EffectClass string
 
 // The effect classes.
@@ -77,7 +78,8 @@ const (
 	StatusUnknown     CommandStatus = "UNKNOWN"
 )
 
-// Status returns the call's state as a CommandResult has it (decision 52). A call that is not settled is not executed.
+// Status returns the call's state as a CommandResult has it (decision 52). A call that is not
+// settled is not executed.
 func (c *Call) Status() CommandStatus {
 	switch c.State {
 	case CallSucceeded:
@@ -128,38 +130,45 @@ type Call struct {
 	Ordinal   int    `json:"ordinal"` // place in its batch, from 0
 	MessageID ID     `json:"message_id"`
 	Origin    Origin `json:"origin"`
-	// Tool is the canonical name toolkit.operation (decision 27), or what the model wrote if there is no such tool.
+	// Tool is the canonical name toolkit.operation (decision 27), or what the model wrote if there
+	// is no such tool.
 	Tool           string      `json:"tool"`
 	ProviderCallID string      `json:"provider_call_id,omitempty"` // verbatim for the wire
 	Kind           CallKind    `json:"kind"`
 	Class          EffectClass `json:"class"`
-	// Signature is the hash of tool and canonical arguments (decision 8), Definition that of the tool's definition (decision 20).
+	// Signature is the hash of tool and canonical arguments (decision 8), Definition that of the
+	// tool's definition (decision 20).
 	Signature  Hash `json:"signature"`
 	Definition Hash `json:"definition,omitzero"`
-	// Arguments is what the model wrote, verbatim; Executed what ran instead, where a person edited it.
+	// Arguments is what the model wrote, verbatim; Executed what ran instead, where a person edited
+	// it.
 	Arguments string          `json:"arguments"`
 	Executed  json.RawMessage `json:"executed,omitempty"`
 	// Ask says that the model itself asked for a person's check (decision 40).
 	Ask    bool       `json:"ask,omitempty"`
 	State  CallState  `json:"state"`
 	NotRun NotRunCode `json:"code,omitempty"`
-	// Intent is the evidence stored with STARTED that a probe later compares with (decisions 4 and 20).
+	// Intent is the evidence stored with STARTED that a probe later compares with (decisions 4 and
+	// 20).
 	Intent json.RawMessage `json:"intent,omitempty"`
-	// Changed is what it made of files, where that is known only after it has run (decision 16): the tool's evidence, stored with the result.
+	// Changed is what it made of files, where that is known only after it has run (decision 16):
+	// the tool's evidence, stored with the result.
 	Changed json.RawMessage `json:"changed,omitempty"`
 	// Result is what the model reads: text or JSON. Error is set instead where there is none.
 	Result string     `json:"result,omitempty"`
 	Error  *CallError `json:"error,omitempty"`
 	// ResultBlob holds the whole result where Result is a shortened one (spec 3.2).
 	ResultBlob Hash `json:"result_blob,omitzero"`
-	// ResultLost is the size in bytes of a whole result that is not kept: it could not be stored, or was erased since. Zero: it is.
+	// ResultLost is the size in bytes of a whole result that is not kept: it could not be stored,
+	// or was erased since. Zero: it is.
 	ResultLost  int64 `json:"result_lost,omitempty"`
 	DuplicateOf ID    `json:"duplicate_of,omitzero"`
 	Attempts    int   `json:"attempts"`
 	Recovered   bool  `json:"recovered,omitempty"` // settled after a crash, by a probe or by running again
 	DurationUS  int64 `json:"duration_us"`         // microseconds
 
-	// CopyOf is the call that was made, where this one is its copy in a fork: a copy tells what happened and runs nothing (decision 17).
+	// CopyOf is the call that was made, where this one is its copy in a fork: a copy tells what
+	// happened and runs nothing (decision 17).
 	CopyOf ID `json:"copy_of,omitzero"`
 
 	// Resolution is a person's word on a call whose outcome nobody knew (decision 5).

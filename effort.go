@@ -2,10 +2,12 @@ package regie
 
 import "slices"
 
-// Efforts are how hard a model can be asked to think, from least to most (spec 6.3). A vendor that lacks one takes its nearest.
+// Efforts are how hard a model can be asked to think, from least to most (spec 6.3). A vendor that
+// lacks one takes its nearest.
 func Efforts() []string { return []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"} }
 
-// EffortWithin takes the ends of a scale for what lies beyond them, and leaves alone what is none of Efforts.
+// EffortWithin takes the ends of a scale for what lies beyond them, and leaves alone what is none
+// of Efforts.
 func EffortWithin(effort, least, most string) string {
 	scale := Efforts()
 	at := slices.Index(scale, effort)

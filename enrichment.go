@@ -9,8 +9,8 @@ import (
 // EnrichmentType is what a block brings into a message (spec 7.3).
 type EnrichmentType string
 
-// EnrichmentPointer refers to something: the model is given what it holds. It is the only type so far; USE, CREATE and MODIFY_CONFIG come
-// with the record store.
+// EnrichmentPointer refers to something: the model is given what it holds. It is the only type so
+// far; USE, CREATE and MODIFY_CONFIG come with the record store.
 const EnrichmentPointer EnrichmentType = "POINTER"
 
 // PointerTarget is what a pointer refers to (spec 7.3).
@@ -22,15 +22,17 @@ const (
 	TargetDirectory PointerTarget = "directory"
 )
 
-// MaxEnrichments is how many blocks one message may carry. Each is a query whose result stands in every later prompt of its session.
+// MaxEnrichments is how many blocks one message may carry. Each is a query whose result stands in
+// every later prompt of its session.
 const MaxEnrichments = 20
 
-// EnrichmentBlock is a piece of a person's message that brings data with it (spec 2.2, 7.3). A client says what it refers to; what it is
-// called and which query it makes are computed.
+// EnrichmentBlock is a piece of a person's message that brings data with it (spec 2.2, 7.3). A
+// client says what it refers to; what it is called and which query it makes are computed.
 type EnrichmentBlock struct {
 	Type   EnrichmentType `json:"type"`
 	Target PointerTarget  `json:"target"`
-	// Path is that of a file or directory, relative to the workspace, with slashes and without "." and ".."; "." is the workspace itself.
+	// Path is that of a file or directory, relative to the workspace, with slashes and without "."
+	// and ".."; "." is the workspace itself.
 	Path string `json:"path"`
 }
 
@@ -40,22 +42,27 @@ type DataCommand struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// Validate returns CodeBadRequest for a block of a type or target that is not known here, and CodePathInvalid for a path that is none.
+// Validate returns CodeBadRequest for a block of a type or target that is not known here, and
+// CodePathInvalid for a path that is none.
 func (b *EnrichmentBlock) Validate() error {
 	switch {
 	case b.Type != EnrichmentPointer:
-		return Errorf(CodeBadRequest, "%q is no enrichment that can be read here: use %s", string(b.Type), string(EnrichmentPointer))
+		return Errorf(CodeBadRequest, "%q is no enrichment that can be read here: use %s",
+			string(b.Type), string(EnrichmentPointer))
 	case b.Target != TargetFile && b.Target != TargetDirectory:
-		return Errorf(CodeBadRequest, "a %s refers to a %s or a %s, not to %q", string(b.Type), string(TargetFile), string(TargetDirectory), string(b.Target))
+		return Errorf(CodeBadRequest, "a %s refers to a %s or a %s, not to %q", string(b.Type), string(TargetFile),
+			string(TargetDirectory), string(b.Target))
 	case !fs.ValidPath(b.Path) || strings.ContainsFunc(b.Path, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return Errorf(CodePathInvalid, "%q is no path in the workspace: name it relative to the workspace, without .. in it", b.Path)
+		return Errorf(CodePathInvalid,
+			"%q is no path in the workspace: name it relative to the workspace, without .. in it", b.Path)
 	case b.Path == "." && b.Target == TargetFile:
 		return Errorf(CodePathInvalid, "the workspace itself is no file")
 	}
 	return nil
 }
 
-// Label is what stands for the block in the text of its message (the seed's generateSummary): @docs/plan.md, @"a file.txt", @src/.
+// Label is what stands for the block in the text of its message (the seed's generateSummary):
+// @docs/plan.md, @"a file.txt", @src/.
 func (b *EnrichmentBlock) Label() string {
 	path := b.Path
 	if b.Target == TargetDirectory {
@@ -67,8 +74,8 @@ func (b *EnrichmentBlock) Label() string {
 	return "@" + path
 }
 
-// mentionable reports whether a mention may hold a character without quotes around it: all but white space, control characters and what
-// would end it.
+// mentionable reports whether a mention may hold a character without quotes around it: all but
+// white space, control characters and what would end it.
 func mentionable(r rune) bool { return r > ' ' && r != 0x7f && r != '"' && r != 0xa0 }
 
 // Command is the query that the block makes (the seed's generateCommands).
@@ -81,8 +88,8 @@ func (b *EnrichmentBlock) Command() DataCommand {
 	return DataCommand{Type: name, Params: params}
 }
 
-// LinearText is what a person's message says, as one text, with the label of each block at its place (spec 2.2). Of any other message it is
-// the typed text alone.
+// LinearText is what a person's message says, as one text, with the label of each block at its
+// place (spec 2.2). Of any other message it is the typed text alone.
 func (m *Message) LinearText() string {
 	if len(m.Rich) == 0 {
 		return m.Text
@@ -113,11 +120,13 @@ func (m *Message) Enrichments() []*EnrichmentBlock {
 	return blocks
 }
 
-// Enriching reports whether the message brings what a person's message names: a DATA_ADDED that owns its calls (decision 46).
+// Enriching reports whether the message brings what a person's message names: a DATA_ADDED that
+// owns its calls (decision 46).
 func (m *Message) Enriching() bool { return m.System != nil && !m.System.Enriches.IsZero() }
 
-// ValidateSegments returns CodeBadRequest for segments that a client may not send: one that holds nothing or more than one thing, an
-// attachment, more than MaxEnrichments blocks; and the errors of EnrichmentBlock.Validate.
+// ValidateSegments returns CodeBadRequest for segments that a client may not send: one that holds
+// nothing or more than one thing, an attachment, more than MaxEnrichments blocks; and the errors of
+// EnrichmentBlock.Validate.
 func ValidateSegments(segments []Segment) error {
 	blocks := 0
 	for i := range segments {
@@ -126,7 +135,8 @@ func ValidateSegments(segments []Segment) error {
 		case s.Attachment != nil:
 			return Errorf(CodeBadRequest, "attachments cannot be sent yet: put the file into the workspace and name it")
 		case (s.Text != "") == (s.Enrichment != nil):
-			return Errorf(CodeBadRequest, "segment %d of the message has to hold a text or an enrichment, and only one of them", i+1)
+			return Errorf(CodeBadRequest,
+				"segment %d of the message has to hold a text or an enrichment, and only one of them", i+1)
 		case s.Enrichment == nil:
 			continue
 		}
@@ -134,7 +144,8 @@ func ValidateSegments(segments []Segment) error {
 			return err
 		}
 		if blocks++; blocks > MaxEnrichments {
-			return Errorf(CodeBadRequest, "the message names more than %d files and directories with @: leave some out, or write \\@ where no file is meant", MaxEnrichments)
+			return Errorf(CodeBadRequest,
+				"the message names more than %d files and directories with @: leave some out, or write \\@ where no file is meant", MaxEnrichments)
 		}
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestEnrichmentBlock: what a block is called and which query it makes follow from what it refers to.
+// TestEnrichmentBlock: what a block is called and which query it makes follow from what it refers
+// to.
 func TestEnrichmentBlock(t *testing.T) {
 	for want, block := range map[string]regie.EnrichmentBlock{
 		`@a.md {"path":"a.md"} files.read_file`:                 {Target: regie.TargetFile, Path: "a.md"},
@@ -29,7 +30,8 @@ func TestEnrichmentBlock(t *testing.T) {
 	}
 }
 
-// TestLinearText: the text of a message is computed from its segments, whatever a client sends beside them.
+// TestLinearText: the text of a message is computed from its segments, whatever a client sends
+// beside them.
 func TestLinearText(t *testing.T) {
 	var m regie.Message
 	if err := json.Unmarshal([]byte(`{"sender":"USER","linear_text":"forged","data_commands":[{"type":"files.delete_file"}],

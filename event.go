@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// EventType names what an event of the log tells (spec 10.2). Deltas of a running model call are not events: they are not
-// durable.
+// EventType names what an event of the log tells (spec 10.2). Deltas of a running model call are
+// not events: they are not durable.
 type EventType string
 
 // The durable event types.
@@ -15,7 +15,8 @@ const (
 	EventSessionState   EventType = "session_state"
 	EventMessage        EventType = "message"
 	EventMessagePending EventType = "message_pending"
-	// EventMessageWithdrawn tells that a pending message was given back: it never gets a place in the thread (decision 10).
+	// EventMessageWithdrawn tells that a pending message was given back: it never gets a place in
+	// the thread (decision 10).
 	EventMessageWithdrawn EventType = "message_withdrawn"
 	EventRound            EventType = "round"       // started, stop requested, ended
 	EventToolCall         EventType = "tool_call"   // a call was proposed, or started
@@ -27,14 +28,15 @@ const (
 	EventStreamReset      EventType = "stream_reset"
 	EventFallback         EventType = "fallback" // another provider goes on with a model call
 	EventLevels           EventType = "levels"   // what the workspace says has changed while a round waited
-	EventRule             EventType = "rule"     // a standing rule was made, or revoked; in its workspace's log (decision 15)
-	EventUndo             EventType = "undo"     // an undo is intended, or done (decision 16)
-	EventToken            EventType = "token"    // a token was made, or revoked; in its user's log (decision 15)
-	EventErased           EventType = "erased"
+	// a standing rule was made, or revoked; in its workspace's log (decision 15)
+	EventRule   EventType = "rule"
+	EventUndo   EventType = "undo"  // an undo is intended, or done (decision 16)
+	EventToken  EventType = "token" // a token was made, or revoked; in its user's log (decision 15)
+	EventErased EventType = "erased"
 )
 
-// Event is a row of a session's log, which is also its stream (spec 10.2, decision 15): the list, the stream and the audit
-// read the same rows.
+// Event is a row of a session's log, which is also its stream (spec 10.2, decision 15): the list,
+// the stream and the audit read the same rows.
 type Event struct {
 	SessionID ID              `json:"session_id"`
 	Seq       int64           `json:"seq"` // gapless, from 1 (invariant 6)
@@ -51,7 +53,8 @@ func (e *Event) Removes() bool {
 	return e.Type == EventErased && json.Unmarshal(e.Body, &body) == nil && body.Reason == "DELETED"
 }
 
-// Fallback says that another provider goes on with a model call, because one does not answer (spec 3.6): the body of an EventFallback.
+// Fallback says that another provider goes on with a model call, because one does not answer (spec
+// 3.6): the body of an EventFallback.
 type Fallback struct {
 	RoundID  ID     `json:"round_id"`
 	Exchange int    `json:"exchange"`
@@ -66,7 +69,8 @@ type Fallback struct {
 	Why Sentence `json:"why,omitzero"`
 }
 
-// Levels says that a round goes on with another level 2 than before it waited (spec 6.1, decision 53): the body of an EventLevels.
+// Levels says that a round goes on with another level 2 than before it waited (spec 6.1, decision
+// 53): the body of an EventLevels.
 type Levels struct {
 	RoundID ID   `json:"round_id"`
 	Level2  Hash `json:"level2,omitzero"` // zero where the workspace says nothing any more

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// Hash is a SHA-256. It names blobs, binds calls to their arguments (decision 8) and links the log (decision 15). The zero
-// Hash means "none".
+// Hash is a SHA-256. It names blobs, binds calls to their arguments (decision 8) and links the log
+// (decision 15). The zero Hash means "none".
 type Hash [sha256.Size]byte
 
 // HashOf returns the SHA-256 of data.
@@ -27,7 +27,8 @@ func (h Hash) String() string {
 // MarshalText implements encoding.TextMarshaler; the zero Hash is "".
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; "" is the zero Hash. It returns CodeBadID for anything but 64 digits.
+// UnmarshalText implements encoding.TextUnmarshaler; "" is the zero Hash. It returns CodeBadID for
+// anything but 64 digits.
 func (h *Hash) UnmarshalText(text []byte) error {
 	*h = Hash{}
 	if len(text) == 0 {

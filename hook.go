@@ -45,7 +45,8 @@ type HookCall struct {
 	Kind      CallKind        `json:"kind"`
 	Class     EffectClass     `json:"class"`
 	Arguments json.RawMessage `json:"arguments"` // those that it runs with
-	// State, Result and Error are those of a call that has run. A long result is cut, and Truncated says so.
+	// State, Result and Error are those of a call that has run. A long result is cut, and Truncated
+	// says so.
 	State     CallState  `json:"state,omitempty"`
 	Result    string     `json:"result,omitempty"`
 	Truncated bool       `json:"result_truncated,omitempty"`
@@ -58,11 +59,13 @@ type HookRun struct {
 	Hook   string    `json:"hook"` // where it is declared
 	CallID ID        `json:"call_id,omitzero"`
 	Tool   string    `json:"tool,omitempty"`
-	// Verdict is MUST_ASK or FORBID where it objects, else empty: nothing that a hook says makes a verdict milder.
+	// Verdict is MUST_ASK or FORBID where it objects, else empty: nothing that a hook says makes a
+	// verdict milder.
 	Verdict Verdict `json:"verdict,omitempty"`
 	// Reason is what it says of that, in its own words.
 	Reason string `json:"reason,omitempty"`
-	// Failure is why it could not be heard: it was not found, crashed, took too long, or said nothing that can be read.
+	// Failure is why it could not be heard: it was not found, crashed, took too long, or said
+	// nothing that can be read.
 	Failure    Sentence `json:"failure,omitzero"`
 	DurationUS int64    `json:"duration_us"`
 }

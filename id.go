@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// ID is a UUIDv7 (spec 2.2): 16 bytes in the store, the usual 36 characters everywhere else. The zero ID means "none".
+// ID is a UUIDv7 (spec 2.2): 16 bytes in the store, the usual 36 characters everywhere else. The
+// zero ID means "none".
 type ID [16]byte
 
 // idState keeps the ids of one process strictly rising, also within one millisecond.
@@ -24,7 +25,8 @@ var idState struct {
 func NewID() ID {
 	var id ID
 	_, _ = rand.Read(id[:]) // crypto/rand.Read never fails: it crashes the program instead
-	// 48 bits of milliseconds and 12 bits of fraction, bumped by one when two ids fall into the same fraction.
+	// 48 bits of milliseconds and 12 bits of fraction, bumped by one when two ids fall into the
+	// same fraction.
 	now := time.Now()
 	stamp := uint64(now.UnixMilli())<<12 | uint64(now.Nanosecond()%1e6)*4096/1e6
 	idState.Lock()
@@ -38,11 +40,13 @@ func NewID() ID {
 	return id
 }
 
-// ParseID reads the 36-character form. It returns CodeBadID for anything else, upper case included: one id, one spelling.
+// ParseID reads the 36-character form. It returns CodeBadID for anything else, upper case included:
+// one id, one spelling.
 func ParseID(s string) (ID, error) {
 	var id ID
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return ID{}, Errorf(CodeBadID, "%q is not an id: ids have 36 characters, such as %s", clip(s, 60), "0197e0a1-2b3c-7d4e-8f50-61728394a5b6")
+		return ID{}, Errorf(CodeBadID, "%q is not an id: ids have 36 characters, such as %s", clip(s, 60),
+			"0197e0a1-2b3c-7d4e-8f50-61728394a5b6")
 	}
 	packed := make([]byte, 0, 32)
 	for i := range len(s) {
@@ -142,7 +146,8 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// NamedID is the id that some words stand for: always the same one. It is no UUIDv7, and sorts nowhere.
+// NamedID is the id that some words stand for: always the same one. It is no UUIDv7, and sorts
+// nowhere.
 func NamedID(words ...string) ID {
 	h := sha256.New()
 	for _, word := range words {

@@ -47,7 +47,8 @@ const (
 	SystemSessionTimeout         SystemType = "SESSION_TIMEOUT" // audit only, never in a prompt
 )
 
-// InPrompt reports whether messages of this type are part of the thread that a model reads (spec 2.2).
+// InPrompt reports whether messages of this type are part of the thread that a model reads (spec
+// 2.2).
 func (t SystemType) InPrompt() bool {
 	return t != SystemNetworkError && t != SystemSessionTimeout
 }
@@ -63,7 +64,8 @@ const (
 	AuthorTask      AuthorKind = "task"
 )
 
-// Author is who wrote a message: a user's id, an agent's name with its model, a component's name, a task's id (decision 45).
+// Author is who wrote a message: a user's id, an agent's name with its model, a component's name, a
+// task's id (decision 45).
 type Author struct {
 	Kind  AuthorKind `json:"kind"`
 	ID    string     `json:"id"`
@@ -85,20 +87,23 @@ const (
 	PartMedia    PartType = "media"
 )
 
-// Part is one piece of the canonical turn, in the order in which the model produced it (decision 7).
+// Part is one piece of the canonical turn, in the order in which the model produced it (decision
+// 7).
 type Part struct {
 	Type PartType `json:"type"`
 	Text string   `json:"text,omitempty"`
-	// Provider and Opaque carry what a provider wants back with a part (a signature, encrypted reasoning), replayed only to the same
-	// provider.
+	// Provider and Opaque carry what a provider wants back with a part (a signature, encrypted
+	// reasoning), replayed only to the same provider.
 	Provider string          `json:"provider,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
-	// CallID points to the call row that owns arguments and result. Tool and Arguments, the hash of what the model wrote, are
-	// repeated here so that the log says what was proposed, and binds it (decision 15).
+	// CallID points to the call row that owns arguments and result. Tool and Arguments, the hash of
+	// what the model wrote, are repeated here so that the log says what was proposed, and binds it
+	// (decision 15).
 	CallID    ID     `json:"call_id,omitzero"`
 	Tool      string `json:"tool,omitempty"`
 	Arguments Hash   `json:"arguments,omitzero"`
-	// ProviderCallID is the id that the model gave the call, where the row has another one because it repeats (decision 8).
+	// ProviderCallID is the id that the model gave the call, where the row has another one because
+	// it repeats (decision 8).
 	ProviderCallID string `json:"provider_call_id,omitempty"`
 	// Media is an attachment shown at this place.
 	Media *Attachment `json:"media,omitempty"`
@@ -112,41 +117,45 @@ type Attachment struct {
 	Size      int64  `json:"size"` // bytes
 }
 
-// Segment is one piece of an enriched user message: text, an attachment, or an enrichment block (spec 2.2, 7.3).
+// Segment is one piece of an enriched user message: text, an attachment, or an enrichment block
+// (spec 2.2, 7.3).
 type Segment struct {
 	Text       string           `json:"text,omitempty"`
 	Attachment *Attachment      `json:"attachment,omitempty"`
 	Enrichment *EnrichmentBlock `json:"enrichment,omitempty"`
 }
 
-// AIReply is a model's reply: the canonical turn and, in the JSON dialect, the fields that have no native form (decision 7).
+// AIReply is a model's reply: the canonical turn and, in the JSON dialect, the fields that have no
+// native form (decision 7).
 type AIReply struct {
 	Parts []Part `json:"parts"`
 	// StopReason is the provider's own word.
 	StopReason string `json:"stop_reason,omitempty"`
-	// Verbatim is what the model wrote, kept where the parts do not say it all: text around the object of a JSON reply.
+	// Verbatim is what the model wrote, kept where the parts do not say it all: text around the
+	// object of a JSON reply.
 	Verbatim string `json:"verbatim,omitempty"`
-	// PostText is said to the person once all actions of the reply succeeded; KeepControl has the round go on after that (spec 3.1).
-	// Both belong to the JSON dialect alone (decision 40).
+	// PostText is said to the person once all actions of the reply succeeded; KeepControl has the
+	// round go on after that (spec 3.1). Both belong to the JSON dialect alone (decision 40).
 	PostText    string `json:"post_text,omitempty"`
 	KeepControl bool   `json:"keep_control,omitempty"`
-	// Cached is when the model gave the answer, where it came from the response cache and no model was asked (spec 6.4).
+	// Cached is when the model gave the answer, where it came from the response cache and no model
+	// was asked (spec 6.4).
 	Cached time.Time `json:"cached,omitzero"`
 }
 
 // CommandMark begins the text of a person's own command (spec 10.1): !git status.
 const CommandMark = "!"
 
-// What the tool that runs commands says, which surfaces look for: what the report of one that has ended begins with, that one was stopped, and what stands
-// above the end of what it had put out.
+// What the tool that runs commands says, which surfaces look for: what the report of one that has
+// ended begins with, that one was stopped, and what stands above the end of what it had put out.
 const (
 	CommandExit    = "exit code: "
 	CommandStopped = "it was stopped: "
 	CommandPutOut  = "The end of its output:\n"
 )
 
-// InvalidFormat begins the text of a reply that could not be read in its dialect, before what the model wrote (spec 2.2): the person
-// still sees it.
+// InvalidFormat begins the text of a reply that could not be read in its dialect, before what the
+// model wrote (spec 2.2): the person still sees it.
 const InvalidFormat = "ai_response_invalid_format"
 
 // Dialect is how a model proposes calls and reads results (spec 3.3).
@@ -169,18 +178,21 @@ func (r *AIReply) Text() string {
 	return text.String()
 }
 
-// SystemContent is the content of a system message. Results are not repeated here: CallIDs name the call rows that own them
-// (decision 7).
+// SystemContent is the content of a system message. Results are not repeated here: CallIDs name the
+// call rows that own them (decision 7).
 type SystemContent struct {
 	Type    SystemType `json:"type"`
 	CallIDs []ID       `json:"call_ids,omitempty"`
 	Summary string     `json:"summary,omitempty"`
-	// Said is what Summary tells a model, sentence by sentence, for people; empty where that is for the model alone.
+	// Said is what Summary tells a model, sentence by sentence, for people; empty where that is for
+	// the model alone.
 	Said []Sentence `json:"said,omitempty"`
-	// Enriches is set in the DATA_ADDED of a person's enrichments (decision 46): the message that they stand in.
+	// Enriches is set in the DATA_ADDED of a person's enrichments (decision 46): the message that
+	// they stand in.
 	Enriches ID `json:"enriches,omitzero"`
-	// Queries are then the calls that the message makes and brings the results of, one for each block, as in a reply: with the block's label
-	// as Text, the tool, and the hash of the arguments.
+	// Queries are then the calls that the message makes and brings the results of, one for each
+	// block, as in a reply: with the block's label as Text, the tool, and the hash of the
+	// arguments.
 	Queries []Part `json:"queries,omitempty"`
 	// Compaction is set in a CONTEXT_SUMMARY: what a model is no longer shown.
 	Compaction *Compaction `json:"compaction,omitempty"`
@@ -188,16 +200,18 @@ type SystemContent struct {
 	Undone *Undone `json:"undone,omitempty"`
 }
 
-// Compaction is what a CONTEXT_SUMMARY takes out of the prompts from then on (spec 3.4). The messages themselves stay where they are. It
-// counts messages from the beginning of the thread, whatever they are, so that it means the same in a fork; what an earlier one took out
-// stays out.
+// Compaction is what a CONTEXT_SUMMARY takes out of the prompts from then on (spec 3.4). The
+// messages themselves stay where they are. It counts messages from the beginning of the thread,
+// whatever they are, so that it means the same in a fork; what an earlier one took out stays out.
 type Compaction struct {
-	// Hidden is how many messages, from the first one on, the summary stands for; 0 where nothing more is hidden than before.
+	// Hidden is how many messages, from the first one on, the summary stands for; 0 where nothing
+	// more is hidden than before.
 	Hidden int `json:"hidden,omitempty"`
-	// Requests are those among them, counted from 1, that are shown word for word behind the summary: what the person asked last.
+	// Requests are those among them, counted from 1, that are shown word for word behind the
+	// summary: what the person asked last.
 	Requests []int `json:"requests,omitempty"`
-	// Dropped is in how many messages, from the first one on, results of calls are named and not shown; DroppedCalls is how many calls of
-	// the next message are so beside.
+	// Dropped is in how many messages, from the first one on, results of calls are named and not
+	// shown; DroppedCalls is how many calls of the next message are so beside.
 	Dropped      int `json:"dropped,omitempty"`
 	DroppedCalls int `json:"dropped_calls,omitempty"`
 	// Fallback says why no model wrote the summary; empty where one did.
@@ -207,7 +221,8 @@ type Compaction struct {
 	After  int `json:"tokens_after"`
 }
 
-// Missing is a toolkit that a run does without, because whatever serves its tools is away: an MCP server that is down (spec 4.2).
+// Missing is a toolkit that a run does without, because whatever serves its tools is away: an MCP
+// server that is down (spec 4.2).
 type Missing struct {
 	Toolkit string `json:"toolkit"`
 	Why     string `json:"why"` // a sentence, in the words of whoever serves it
@@ -216,11 +231,12 @@ type Missing struct {
 // ComponentTools is the author of messages with a ToolNotice.
 const ComponentTools = "tools"
 
-// ToolNotice is what a run tells people about tools that are away, and about a document that it was not given: the execution metadata of a
-// NETWORK_ERROR message, for the audit.
+// ToolNotice is what a run tells people about tools that are away, and about a document that it was
+// not given: the execution metadata of a NETWORK_ERROR message, for the audit.
 type ToolNotice struct {
 	Missing []Missing `json:"missing"`
-	// CallID is the call that the run waits with until its tool is back; zero where the run goes on without.
+	// CallID is the call that the run waits with until its tool is back; zero where the run goes on
+	// without.
 	CallID ID `json:"call_id,omitzero"`
 	// Document is said where the workspace's document was not read, or not all of it.
 	Document Sentence `json:"document,omitzero"`
@@ -234,23 +250,26 @@ func (m *Message) ToolNotice() (ToolNotice, bool) {
 	if m.System == nil || m.System.Type != SystemNetworkError || m.Author.ID != ComponentTools {
 		return notice, false
 	}
-	return notice, json.Unmarshal(m.ExecutionMetadata, &notice) == nil && (len(notice.Missing) > 0 || !notice.Document.IsZero() || len(notice.Hooks) > 0)
+	return notice, json.Unmarshal(m.ExecutionMetadata, &notice) == nil &&
+		(len(notice.Missing) > 0 || !notice.Document.IsZero() || len(notice.Hooks) > 0)
 }
 
-// Usage is what one model call consumed, in tokens, as its provider counts them (spec 6.3). Input is the whole prompt; what was read from
-// the provider's cache or written to it is a part of that, as Reasoning is of Output.
+// Usage is what one model call consumed, in tokens, as its provider counts them (spec 6.3). Input
+// is the whole prompt; what was read from the provider's cache or written to it is a part of that,
+// as Reasoning is of Output.
 type Usage struct {
 	Input         int64 `json:"input"` // of the whole request, with what came from a cache
 	Output        int64 `json:"output"`
 	CacheCreation int64 `json:"cache_creation,omitempty"`
 	CacheRead     int64 `json:"cache_read,omitempty"`
 	Reasoning     int64 `json:"reasoning,omitempty"`
-	// Estimated says that the provider counted nothing, or what cannot be true: Input or Output was made from the bytes.
+	// Estimated says that the provider counted nothing, or what cannot be true: Input or Output was
+	// made from the bytes.
 	Estimated bool `json:"estimated,omitempty"`
 }
 
-// Message is the one unified record (spec 2.2). Its JSON form is the body of its log event; seq, session and time stand in the
-// event around it.
+// Message is the one unified record (spec 2.2). Its JSON form is the body of its log event; seq,
+// session and time stand in the event around it.
 type Message struct {
 	ID        ID        `json:"id"`
 	SessionID ID        `json:"-"`
@@ -274,14 +293,16 @@ type Message struct {
 	TraceID           string          `json:"trace_id,omitempty"`
 	// Opening is set in the first message of a round.
 	Opening *Opening `json:"opening,omitempty"`
-	// Copied is set in a fork. Round and exchange are then those in which the message was written, in the session that it comes from.
+	// Copied is set in a fork. Round and exchange are then those in which the message was written,
+	// in the session that it comes from.
 	Copied *Copied `json:"copied,omitempty"`
-	// Superseded says that an undo has taken the message out of the conversation: no prompt shows it (decision 16).
+	// Superseded says that an undo has taken the message out of the conversation: no prompt shows
+	// it (decision 16).
 	Superseded bool `json:"-"`
 }
 
-// Variant returns which content field is filled, or CodeBadRequest where not exactly one is, or where the sender may not fill
-// it (spec 2.2).
+// Variant returns which content field is filled, or CodeBadRequest where not exactly one is, or
+// where the sender may not fill it (spec 2.2).
 func (m *Message) Variant() (Variant, error) {
 	var filled []Variant
 	if len(m.Rich) > 0 {
@@ -297,7 +318,9 @@ func (m *Message) Variant() (Variant, error) {
 		filled = append(filled, VariantSystem)
 	}
 	if len(filled) != 1 {
-		return "", Errorf(CodeBadRequest, "a message has exactly one content, this one has %d: fill one of rich_content, text_content, ai_message_json, system_message", len(filled))
+		return "",
+			Errorf(CodeBadRequest,
+				"a message has exactly one content, this one has %d: fill one of rich_content, text_content, ai_message_json, system_message", len(filled))
 	}
 	legal := map[Variant][]Sender{
 		VariantRich: {SenderUser}, VariantText: {SenderUser, SenderAI},
@@ -309,7 +332,8 @@ func (m *Message) Variant() (Variant, error) {
 	return "", Errorf(CodeBadRequest, "a message of sender %s cannot carry %s content", m.Sender, filled[0])
 }
 
-// CallIDs returns the calls that the message owns, in order: those that a reply proposes, or the queries of a person's enrichments.
+// CallIDs returns the calls that the message owns, in order: those that a reply proposes, or the
+// queries of a person's enrichments.
 func (m *Message) CallIDs() []ID {
 	var ids []ID
 	for _, part := range m.CallParts() {

@@ -9,16 +9,18 @@ import (
 // Money is what a model call reserves and costs, in millionths of a US dollar (decision 29).
 type Money struct {
 	Reserved int64 `json:"reserved_microusd"`
-	// Cost is the booked price; it means nothing unless Known: an unknown price is shown as unknown, never as 0 (spec 6.3).
+	// Cost is the booked price; it means nothing unless Known: an unknown price is shown as
+	// unknown, never as 0 (spec 6.3).
 	Cost    int64 `json:"cost_microusd"`
 	Overrun int64 `json:"overrun_microusd,omitempty"` // what the usage cost above the reservation
 	Known   bool  `json:"cost_known"`
-	// Estimated says that Cost is an estimate: the call was cut, and its vendor never said what it used.
+	// Estimated says that Cost is an estimate: the call was cut, and its vendor never said what it
+	// used.
 	Estimated bool `json:"cost_estimated,omitempty"`
 }
 
-// Booked is what a call counts for under a cap once it is over: its cost, or, where nobody knows what it cost, what was reserved for it,
-// which may be due.
+// Booked is what a call counts for under a cap once it is over: its cost, or, where nobody knows
+// what it cost, what was reserved for it, which may be due.
 func (m Money) Booked() int64 {
 	if m.Known {
 		return m.Cost
@@ -28,10 +30,12 @@ func (m Money) Booked() int64 {
 
 // Spending is what model calls have cost together, in millionths of a US dollar.
 type Spending struct {
-	// Cost is that of the calls whose cost is known. Known says that it is all of it: there is no call whose cost nobody knows.
+	// Cost is that of the calls whose cost is known. Known says that it is all of it: there is no
+	// call whose cost nobody knows.
 	Cost  int64 `json:"cost_microusd"`
 	Known bool  `json:"cost_known"`
-	// Due is what was reserved for calls of which nobody knows what they cost: it may be due beside Cost.
+	// Due is what was reserved for calls of which nobody knows what they cost: it may be due beside
+	// Cost.
 	Due int64 `json:"possibly_due_microusd,omitempty"`
 	// Estimated is the part of Cost that is estimated: that of calls which were cut.
 	Estimated int64 `json:"estimated_microusd,omitempty"`
@@ -50,7 +54,8 @@ func (s Spending) With(m Money) Spending {
 	return s
 }
 
-// Caps bound what model calls may cost (spec 3.2, 13), in millionths of a US dollar; a zero field bounds nothing.
+// Caps bound what model calls may cost (spec 3.2, 13), in millionths of a US dollar; a zero field
+// bounds nothing.
 type Caps struct {
 	Round   int64 `json:"round_microusd,omitempty"`
 	Session int64 `json:"session_microusd,omitempty"`
@@ -101,7 +106,8 @@ func (s CapScope) Key() string {
 	}
 }
 
-// Dollars writes millionths of a US dollar as dollars, exactly, with at least two digits behind the point: 1.00, 0.0042, 12.345678.
+// Dollars writes millionths of a US dollar as dollars, exactly, with at least two digits behind the
+// point: 1.00, 0.0042, 12.345678.
 func Dollars(amount int64) string {
 	sign := ""
 	if amount < 0 {

@@ -23,7 +23,8 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// TestSpending adds calls up; one of unknown cost makes the whole unknown, and what was reserved for it may be due.
+// TestSpending adds calls up; one of unknown cost makes the whole unknown, and what was reserved
+// for it may be due.
 func TestSpending(t *testing.T) {
 	sum := Spending{Known: true}
 	for _, m := range []Money{{Cost: 5, Known: true}, {Reserved: 20, Cost: 7, Known: true}, {Reserved: 30}, {}} {

@@ -2,16 +2,19 @@ package regie
 
 import "time"
 
-// Opening is what a model is told before the first message of a round, once (decision 14): when it began, where, and who speaks. It is part of
-// that message, so that prompts have the same bytes whenever they are built again, in forks too.
+// Opening is what a model is told before the first message of a round, once (decision 14): when it
+// began, where, and who speaks. It is part of that message, so that prompts have the same bytes
+// whenever they are built again, in forks too.
 type Opening struct {
-	// At is when the round began, in its time zone, to the second; zero while the message waits for its round.
+	// At is when the round began, in its time zone, to the second; zero while the message waits for
+	// its round.
 	At time.Time `json:"at,omitzero"`
 	// Zone is the IANA name of the time zone, or LocalZone where the machine's has no name.
 	Zone string `json:"time_zone"`
 	// User is the name of whoever the message is from, as the store knows it.
 	User string `json:"user,omitempty"`
-	// DayOnly leaves the time of day out: an answer that may be given again (spec 6.4) is right for a day, not for a minute.
+	// DayOnly leaves the time of day out: an answer that may be given again (spec 6.4) is right for
+	// a day, not for a minute.
 	DayOnly bool `json:"day_only,omitempty"`
 	French  bool `json:"french,omitempty"`
 }

@@ -25,12 +25,14 @@ const (
 	ExchangeStart       ExchangeReason = "START"
 	ExchangeData        ExchangeReason = "DATA_RESPONSE"
 	ExchangeFormatError ExchangeReason = "FORMAT_ERROR_CORRECTION"
-	// ExchangeAnswer asks for an answer alone: the tools are withheld (spec 3.3, relaunch policy answer).
+	// ExchangeAnswer asks for an answer alone: the tools are withheld (spec 3.3, relaunch policy
+	// answer).
 	ExchangeAnswer ExchangeReason = "ANSWER"
 	// ExchangeNudge follows a reply that ended nothing, because nobody reads along (spec 3.1).
 	ExchangeNudge ExchangeReason = "NUDGE"
 	ExchangeWake  ExchangeReason = "WAKE"
-	// ExchangeCommand calls no model: a person's own command is its one call (spec 10.1, the chat's !).
+	// ExchangeCommand calls no model: a person's own command is its one call (spec 10.1, the chat's
+	// !).
 	ExchangeCommand ExchangeReason = "COMMAND"
 )
 
@@ -72,7 +74,8 @@ const (
 	PhaseEnd   Phase = "END"   // nothing: the round has ended
 )
 
-// StopRequest is a stopping word on its way (decision 6): durable before it is acknowledged, obeyed at the next step.
+// StopRequest is a stopping word on its way (decision 6): durable before it is acknowledged, obeyed
+// at the next step.
 type StopRequest string
 
 // The stopping words.
@@ -80,11 +83,13 @@ const (
 	StopInterrupt StopRequest = "INTERRUPT"
 	StopPause     StopRequest = "PAUSE"
 	StopStop      StopRequest = "STOP"
-	// StopWatchdog is the watchdog's (spec 5.1). It is never stored: a process that dies over it leaves a round that is simply taken up again.
+	// StopWatchdog is the watchdog's (spec 5.1). It is never stored: a process that dies over it
+	// leaves a round that is simply taken up again.
 	StopWatchdog StopRequest = "WATCHDOG"
 )
 
-// Stronger reports whether w replaces another word: STOP over INTERRUPT over WATCHDOG over PAUSE over none (decision 6).
+// Stronger reports whether w replaces another word: STOP over INTERRUPT over WATCHDOG over PAUSE
+// over none (decision 6).
 func (w StopRequest) Stronger(than StopRequest) bool {
 	rank := map[StopRequest]int{StopPause: 1, StopWatchdog: 2, StopInterrupt: 3, StopStop: 4}
 	return rank[w] > rank[than]
@@ -102,8 +107,9 @@ type Counters struct {
 	Resumes      int `json:"resumes"`       // continuations without progress (spec 5.3)
 }
 
-// Limits bound a round (spec 3.2), under the names of decision 52. Where they are asked for, a zero field means the default of the
-// session's type and the dialect; in a round a zero Tokens or Seconds bounds nothing.
+// Limits bound a round (spec 3.2), under the names of decision 52. Where they are asked for, a zero
+// field means the default of the session's type and the dialect; in a round a zero Tokens or
+// Seconds bounds nothing.
 type Limits struct {
 	Total        int `json:"max_autonomous_roundtrips" yaml:"max_autonomous_roundtrips"`
 	Queries      int `json:"max_data_query_iterations" yaml:"max_data_query_iterations"`
@@ -112,15 +118,18 @@ type Limits struct {
 	CallsInReply int `json:"max_tool_calls" yaml:"max_tool_calls"`
 	// Tokens bounds what the round's model calls may consume together, input and output.
 	Tokens int64 `json:"max_tokens,omitempty" yaml:"max_tokens"`
-	// Seconds bounds how long the round may run. While it waits, is paused, or nobody goes on with it, its clock stands.
+	// Seconds bounds how long the round may run. While it waits, is paused, or nobody goes on with
+	// it, its clock stands.
 	Seconds int64 `json:"max_seconds,omitempty" yaml:"max_seconds"`
-	// ContextTokens is the budget of a prompt (spec 3.4): above it older messages are summarised. ContextMessages bounds how many messages of
-	// the thread a prompt shows beside that (decision 39); zero does not.
+	// ContextTokens is the budget of a prompt (spec 3.4): above it older messages are summarised.
+	// ContextMessages bounds how many messages of the thread a prompt shows beside that (decision
+	// 39); zero does not.
 	ContextTokens   int `json:"context_tokens,omitempty" yaml:"context_tokens"`
 	ContextMessages int `json:"max_context_messages,omitempty" yaml:"max_context_messages"`
 }
 
-// Deadline is when a round that starts at a time must have ended, or the zero time where nothing bounds it.
+// Deadline is when a round that starts at a time must have ended, or the zero time where nothing
+// bounds it.
 func (l Limits) Deadline(start time.Time) time.Time {
 	if l.Seconds <= 0 {
 		return time.Time{}
@@ -185,7 +194,8 @@ func (l Limits) Over(other Limits) Limits {
 	return l
 }
 
-// Round is one bounded autonomous run of the loop on a session (spec 1). It keeps its id through waits and crashes.
+// Round is one bounded autonomous run of the loop on a session (spec 1). It keeps its id through
+// waits and crashes.
 type Round struct {
 	ID        ID         `json:"id"`
 	SessionID ID         `json:"session_id"`
@@ -193,7 +203,8 @@ type Round struct {
 	Reason    Reason     `json:"reason"`
 	State     RoundState `json:"state"`
 	End       RoundEnd   `json:"end_reason,omitempty"`
-	// EndNote is one plain sentence on why, where the reason alone does not say it: the limit, the provider's own words.
+	// EndNote is one plain sentence on why, where the reason alone does not say it: the limit, the
+	// provider's own words.
 	EndNote  Sentence    `json:"end_note,omitzero"`
 	Phase    Phase       `json:"phase"`
 	Exchange int         `json:"exchange"` // the current exchange, from 1
@@ -205,17 +216,19 @@ type Round struct {
 	Agent    string      `json:"agent"`
 	Provider string      `json:"provider_id"`
 	Model    string      `json:"model"`
-	// Dialect is how the round's model proposes calls; the round keeps it (spec 3.3). Empty is DialectNative.
+	// Dialect is how the round's model proposes calls; the round keeps it (spec 3.3). Empty is
+	// DialectNative.
 	Dialect Dialect `json:"dialect,omitempty"`
 	// Tokens is what the round's replies have consumed so far, input and output.
 	Tokens int64 `json:"tokens,omitempty"`
-	// Deadline is when the round's time is over if it runs on without a wait; zero: nothing bounds it.
+	// Deadline is when the round's time is over if it runs on without a wait; zero: nothing bounds
+	// it.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Pin is the fingerprint of the settings that the round was started with (decision 36): another configuration, which could
-	// mean another server, does not go on with it.
+	// Pin is the fingerprint of the settings that the round was started with (decision 36): another
+	// configuration, which could mean another server, does not go on with it.
 	Pin Hash `json:"agent_pin,omitzero"`
-	// Policy is what the surface that started the round allows without asking, as stored JSON (decision 36: the policy is
-	// always the current one; this is the run's own addition to it).
+	// Policy is what the surface that started the round allows without asking, as stored JSON
+	// (decision 36: the policy is always the current one; this is the run's own addition to it).
 	Policy json.RawMessage `json:"policy,omitempty"`
 	// Level1 and Level2 name the frozen prompt levels (decision 14).
 	Level1    Hash      `json:"level1,omitzero"`
@@ -243,8 +256,8 @@ const (
 	PurposeSummary ExchangePurpose = "summary" // a CONTEXT_SUMMARY, which is its reply (spec 3.4)
 )
 
-// Exchange is one model call with its batch of tool calls, inside a round (spec 1). It describes its latest attempt; earlier
-// ones are Attempts.
+// Exchange is one model call with its batch of tool calls, inside a round (spec 1). It describes
+// its latest attempt; earlier ones are Attempts.
 type Exchange struct {
 	RoundID ID             `json:"round_id"`
 	Number  int            `json:"number"` // in its round, from 1
@@ -253,15 +266,17 @@ type Exchange struct {
 	Purpose ExchangePurpose `json:"purpose,omitempty"`
 	State   ExchangeState   `json:"state"`
 	Attempt int             `json:"attempt"` // from 1
-	// Provider and Model are who is asked, or who has answered: the round's own, or a fallback (spec 3.6).
+	// Provider and Model are who is asked, or who has answered: the round's own, or a fallback
+	// (spec 3.6).
 	Provider string `json:"provider_id,omitempty"`
 	Model    string `json:"model,omitempty"`
-	// What was sent (decision 14): the thread from FirstSeq to LastSeq and the hash of the exact request bytes.
+	// What was sent (decision 14): the thread from FirstSeq to LastSeq and the hash of the exact
+	// request bytes.
 	FirstSeq int64 `json:"first_seq,omitempty"`
 	LastSeq  int64 `json:"last_seq,omitempty"`
 	Request  Hash  `json:"request,omitzero"`
-	// Head names the blob with all of the request that is not its thread, where that is not the one of the exchange before: levels, tools,
-	// bounds.
+	// Head names the blob with all of the request that is not its thread, where that is not the one
+	// of the exchange before: levels, tools, bounds.
 	Head    Hash  `json:"head,omitzero"`
 	ReplyID ID    `json:"reply_id,omitzero"`
 	Usage   Usage `json:"usage"`
@@ -275,7 +290,8 @@ type Exchange struct {
 	RepliedAt   time.Time `json:"replied_at,omitzero"`
 }
 
-// Attempt is an earlier, failed try of an exchange's model call (decision 28): kept for the audit and for the money.
+// Attempt is an earlier, failed try of an exchange's model call (decision 28): kept for the audit
+// and for the money.
 type Attempt struct {
 	RoundID  ID  `json:"round_id"`
 	Exchange int `json:"exchange"`
@@ -285,13 +301,15 @@ type Attempt struct {
 	Model    string `json:"model,omitempty"`
 	// Purpose is empty for PurposeStep: a step may have become a summary since.
 	Purpose ExchangePurpose `json:"purpose,omitempty"`
-	// What was sent, as Exchange has it, with its own head; nothing where nothing was, or where whoever sent it died before it could say so.
-	FirstSeq int64     `json:"first_seq,omitempty"`
-	LastSeq  int64     `json:"last_seq,omitempty"`
-	Request  Hash      `json:"request,omitzero"`
-	Head     Hash      `json:"head,omitzero"`
-	Code     Code      `json:"code"`
-	Status   int       `json:"status,omitempty"` // of HTTP, or what an error in a stream stands for; told when it happens, not stored; 0 = none
+	// What was sent, as Exchange has it, with its own head; nothing where nothing was, or where
+	// whoever sent it died before it could say so.
+	FirstSeq int64 `json:"first_seq,omitempty"`
+	LastSeq  int64 `json:"last_seq,omitempty"`
+	Request  Hash  `json:"request,omitzero"`
+	Head     Hash  `json:"head,omitzero"`
+	Code     Code  `json:"code"`
+	// of HTTP, or what an error in a stream stands for; told when it happens, not stored; 0 = none
+	Status   int       `json:"status,omitempty"`
 	Error    string    `json:"error"`
 	Partial  string    `json:"partial,omitempty"` // text that had arrived
 	Usage    Usage     `json:"usage"`

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Sentence is something said to a person, kept as the catalogue's key and its arguments, so that it can be stored and each surface
-// shows it in its own language (spec 10.1). Say makes it.
+// Sentence is something said to a person, kept as the catalogue's key and its arguments, so that it
+// can be stored and each surface shows it in its own language (spec 10.1). Say makes it.
 type Sentence struct {
 	// Format is the English sentence, with %s or %q for each argument.
 	Format string `json:"format"`
@@ -19,8 +19,9 @@ type Sentence struct {
 	About []Sentence `json:"about,omitempty"`
 }
 
-// Say returns a sentence. Its format is a literal that has a French translation; the catalogue's test collects it like those of
-// Errorf, in every package, because all of these sentences are for people.
+// Say returns a sentence. Its format is a literal that has a French translation; the catalogue's
+// test collects it like those of Errorf, in every package, because all of these sentences are for
+// people.
 func Say(format string, args ...string) Sentence { return Sentence{Format: format, Args: args} }
 
 // Verbatim is a sentence in the words of others, which no catalogue has.
@@ -31,7 +32,8 @@ func Verbatim(text string) Sentence {
 	return Sentence{Format: "%s", Args: []string{text}}
 }
 
-// SayOf returns a sentence with others in it: its format is as that of Say, with %s for each of them.
+// SayOf returns a sentence with others in it: its format is as that of Say, with %s for each of
+// them.
 func SayOf(format string, about ...Sentence) Sentence { return Sentence{Format: format, About: about} }
 
 // IsZero reports whether nothing is said.
@@ -76,7 +78,8 @@ func (s *Sentence) Scan(value any) error {
 	return nil
 }
 
-// UnmarshalJSON reads what was stored, also the plain text that stood in a sentence's place before it was one.
+// UnmarshalJSON reads what was stored, also the plain text that stood in a sentence's place before
+// it was one.
 func (s *Sentence) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string
@@ -96,7 +99,8 @@ func (s Sentence) String() string {
 	return fmt.Sprintf(s.Format, s.Values(Sentence.String)...)
 }
 
-// ErrorOf is a sentence as an error of a code, for what tells errors in the language of who reads them; the sentences in it are errors too.
+// ErrorOf is a sentence as an error of a code, for what tells errors in the language of who reads
+// them; the sentences in it are errors too.
 func ErrorOf(code Code, said Sentence) error {
 	out := &Error{Code: code, Format: said.Format}
 	for _, arg := range said.Args {
@@ -108,13 +112,15 @@ func ErrorOf(code Code, said Sentence) error {
 	return out
 }
 
-// SentenceOf keeps an error as a sentence, for people who read it later. One whose arguments are not all names keeps its English words.
+// SentenceOf keeps an error as a sentence, for people who read it later. One whose arguments are
+// not all names keeps its English words.
 func SentenceOf(err error) Sentence {
 	coded, ok := errors.AsType[*Error](err)
 	if told, is := errors.AsType[interface {
 		error
 		Sentence() Sentence
-	}](err); is && (!ok || !errors.As(coded.Err, &told)) { // it has its sentence itself, as the failure of a model's server does
+	}](err); is && (!ok || !errors.As(coded.Err, &told)) {
+		// it has its sentence itself, as the failure of a model's server does
 		return told.Sentence()
 	}
 	if !ok {

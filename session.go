@@ -13,7 +13,8 @@ const (
 	SessionSubagent   SessionType = "SUBAGENT" // a child session, never listed as a chat
 )
 
-// SessionState is derived from the session's round, waits and flags and stored in the same transaction (decision 12).
+// SessionState is derived from the session's round, waits and flags and stored in the same
+// transaction (decision 12).
 type SessionState string
 
 // The session states, in the order of decision 12: the first that applies is the state.
@@ -40,11 +41,13 @@ const (
 	SessionCancelled SessionEnd = "CANCELLED"
 )
 
-// Workspace is the boundary of tenancy and data (spec 1): a project directory, a company, a household.
+// Workspace is the boundary of tenancy and data (spec 1): a project directory, a company, a
+// household.
 type Workspace struct {
 	ID   ID     `json:"id"`
 	Name string `json:"name"`
-	// Root is the absolute path of the directory that the files toolkit is confined to; empty for a workspace without files.
+	// Root is the absolute path of the directory that the files toolkit is confined to; empty for a
+	// workspace without files.
 	Root string `json:"root,omitempty"`
 	// FoundBy says how Root was detected: "regie", "git", "directory" (spec 8.1).
 	FoundBy   string    `json:"found_by,omitempty"`
@@ -69,9 +72,11 @@ type Session struct {
 	Provider    string       `json:"provider_id"`
 	Model       string       `json:"model"`
 	State       SessionState `json:"state"`
-	// Origin is empty for a session that a person began, and OriginAPISession for one of an OpenAI-compatible client (decision 35).
+	// Origin is empty for a session that a person began, and OriginAPISession for one of an
+	// OpenAI-compatible client (decision 35).
 	Origin SessionOrigin `json:"origin,omitempty"`
-	// TokenID is the token that began it: to one that only opens /v1 it is its own (spec 11.2). It is zero where no token did.
+	// TokenID is the token that began it: to one that only opens /v1 it is its own (spec 11.2). It
+	// is zero where no token did.
 	TokenID ID `json:"token_id,omitzero"`
 	// RequireValidation has every call of the session asked about (decision 49).
 	RequireValidation bool       `json:"require_validation,omitempty"`
@@ -84,21 +89,23 @@ type Session struct {
 	ForkedFrom *ForkPoint `json:"forked_from,omitempty"`
 }
 
-// ForkPoint is where a session was forked (decision 17): up to and with the message at Seq of another session. What lies behind it, the
-// files of the workspace among it, is not part of the fork.
+// ForkPoint is where a session was forked (decision 17): up to and with the message at Seq of
+// another session. What lies behind it, the files of the workspace among it, is not part of the
+// fork.
 type ForkPoint struct {
 	SessionID ID    `json:"session_id"`
 	Seq       int64 `json:"seq"` // 0: before its first message
 }
 
-// Copied says of which message one in a fork is a copy, and when that was written: its own time is that of the fork (decision 17). In a
-// fork of a fork it names the first one.
+// Copied says of which message one in a fork is a copy, and when that was written: its own time is
+// that of the fork (decision 17). In a fork of a fork it names the first one.
 type Copied struct {
 	MessageID ID        `json:"message_id"`
 	At        time.Time `json:"at"`
 }
 
-// ReadMark is how far a user has read a session. The client advances it, delivery never does (decision 45).
+// ReadMark is how far a user has read a session. The client advances it, delivery never does
+// (decision 45).
 type ReadMark struct {
 	UserID    ID    `json:"user_id"`
 	SessionID ID    `json:"session_id"`

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TokenScope is a part of what a server does that a token may open (spec 11.2). A token has those that it was given: none implies another.
+// TokenScope is a part of what a server does that a token may open (spec 11.2). A token has those
+// that it was given: none implies another.
 type TokenScope string
 
 // The scopes.
@@ -25,7 +26,8 @@ func TokenScopes() []TokenScope {
 	return []TokenScope{ScopeRead, ScopeChat, ScopeApprove, ScopeAdmin, ScopeCompletions, ScopeMCP, ScopeMetrics}
 }
 
-// ValidateScopes returns the scopes in their order, each once. It returns CodeBadRequest for none at all and for a word that is none.
+// ValidateScopes returns the scopes in their order, each once. It returns CodeBadRequest for none
+// at all and for a word that is none.
 func ValidateScopes(scopes []TokenScope) ([]TokenScope, error) {
 	var out, known []TokenScope = nil, TokenScopes()
 	for _, scope := range scopes {
@@ -72,7 +74,8 @@ const (
 	TokenRevoked TokenState = "REVOKED"
 )
 
-// Token is a credential of a user (spec 11.2). Its secret is shown once, when it is made; what is stored is the secret's hash.
+// Token is a credential of a user (spec 11.2). Its secret is shown once, when it is made; what is
+// stored is the secret's hash.
 type Token struct {
 	ID     ID           `json:"id"`
 	UserID ID           `json:"user_id"`
@@ -81,8 +84,8 @@ type Token struct {
 	Scopes []TokenScope `json:"scopes"`
 	// Workspaces are those that the token sees; without any it sees all.
 	Workspaces []ID `json:"workspaces,omitempty"`
-	// OnApproval says what becomes of what an OpenAI-compatible client needs an approval for: deny, park, or nothing, which is the server's own
-	// (decision 35).
+	// OnApproval says what becomes of what an OpenAI-compatible client needs an approval for: deny,
+	// park, or nothing, which is the server's own (decision 35).
 	OnApproval string    `json:"on_approval,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	CreatedBy  string    `json:"created_by,omitempty"`

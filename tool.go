@@ -18,7 +18,8 @@ const (
 type ToolDefinition struct {
 	// Name is the canonical name, toolkit.operation (decision 27).
 	Name string `json:"name"`
-	// Aliases are other names that a model may write (decision 27): those of spec 4.1, such as TOOL_DATA.
+	// Aliases are other names that a model may write (decision 27): those of spec 4.1, such as
+	// TOOL_DATA.
 	Aliases     []string        `json:"aliases,omitempty"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"` // JSON Schema
@@ -27,17 +28,21 @@ type ToolDefinition struct {
 	Risk        Risk            `json:"risk"`
 	// Role is set for the few tools whose calls steer the loop.
 	Role ToolRole `json:"role,omitempty"`
-	// Cacheable lets a repeated query of a round return the earlier result (decision 9); reads of files never are.
+	// Cacheable lets a repeated query of a round return the earlier result (decision 9); reads of
+	// files never are.
 	Cacheable bool `json:"cacheable,omitempty"`
-	// Polling says that the query is asked again until something happens: an unchanged answer of it is no sign of a loop (decision 30).
+	// Polling says that the query is asked again until something happens: an unchanged answer of it
+	// is no sign of a loop (decision 30).
 	Polling bool `json:"polling,omitempty"`
 	// ParallelSafe lets the call run beside its parallel-safe neighbours (decision 23).
 	ParallelSafe bool `json:"parallel_safe"`
-	// Local says that a query only reads what lies at hand, such as files or the store, and reaches nobody: it may run while its reply
-	// is not stored yet (decision 4 asks for a commit before effects, and such a query has none).
+	// Local says that a query only reads what lies at hand, such as files or the store, and reaches
+	// nobody: it may run while its reply is not stored yet (decision 4 asks for a commit before
+	// effects, and such a query has none).
 	Local bool `json:"-"`
 	// Timeout bounds one attempt; zero means 10 s (spec 4.3).
 	Timeout time.Duration `json:"-"`
-	// MaxResult bounds what the model sees of a result, in bytes; zero means 32 KiB. The whole is kept in the store.
+	// MaxResult bounds what the model sees of a result, in bytes; zero means 32 KiB. The whole is
+	// kept in the store.
 	MaxResult int `json:"-"`
 }

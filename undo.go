@@ -11,7 +11,8 @@ import (
 type FileState struct {
 	Hash Hash  `json:"sha256,omitzero"` // of its content; zero: there is no file
 	Size int64 `json:"size,omitempty"`  // bytes
-	// Perm are its permission bits, as PermOf gives them; fs.ModeSymlink for a link; zero where nobody knows them.
+	// Perm are its permission bits, as PermOf gives them; fs.ModeSymlink for a link; zero where
+	// nobody knows them.
 	Perm fs.FileMode `json:"perm,omitempty"`
 	// DirPerm are those of the directory that it lay in, where that has gone with it; zero else.
 	DirPerm fs.FileMode `json:"dir_perm,omitempty"`
@@ -28,7 +29,8 @@ func (s FileState) Same(other FileState) bool {
 	return s.Hash == other.Hash && s.IsLink() == other.IsLink()
 }
 
-// PermOf is what a state has as the permissions of a file: those bits, and fs.ModeIrregular where it has none at all.
+// PermOf is what a state has as the permissions of a file: those bits, and fs.ModeIrregular where
+// it has none at all.
 func PermOf(mode fs.FileMode) fs.FileMode {
 	if mode.Perm() == 0 {
 		return fs.ModeIrregular
@@ -36,7 +38,8 @@ func PermOf(mode fs.FileMode) fs.FileMode {
 	return mode.Perm()
 }
 
-// SpecialOf are the bits of a mode by which a program gets another user's rights, and the sticky bit.
+// SpecialOf are the bits of a mode by which a program gets another user's rights, and the sticky
+// bit.
 func SpecialOf(mode fs.FileMode) fs.FileMode {
 	return mode & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
 }
@@ -44,7 +47,8 @@ func SpecialOf(mode fs.FileMode) fs.FileMode {
 // linkMark begins what stands for a symbolic link among contents.
 const linkMark = "symbolic link\x00"
 
-// LinkData is what stands for a symbolic link where contents are kept: the link as it is, not what it leads to.
+// LinkData is what stands for a symbolic link where contents are kept: the link as it is, not what
+// it leads to.
 func LinkData(target string) []byte { return []byte(linkMark + target) }
 
 // LinkState is the state of a symbolic link.
@@ -52,7 +56,8 @@ func LinkState(target string) FileState {
 	return FileState{Hash: HashOf(LinkData(target)), Size: int64(len(target)), Perm: fs.ModeSymlink}
 }
 
-// LinkTarget returns what the link says that stands among contents as data. It returns CodeCorrupt where that is no link.
+// LinkTarget returns what the link says that stands among contents as data. It returns CodeCorrupt
+// where that is no link.
 func LinkTarget(data []byte) (string, error) {
 	target, ok := strings.CutPrefix(string(data), linkMark)
 	if !ok || target == "" || strings.IndexByte(target, 0) >= 0 {
@@ -61,26 +66,30 @@ func LinkTarget(data []byte) (string, error) {
 	return target, nil
 }
 
-// FileChange is what a call, or an undo, made of one file. The content before is a blob of the store under its hash (decision 16).
+// FileChange is what a call, or an undo, made of one file. The content before is a blob of the
+// store under its hash (decision 16).
 type FileChange struct {
 	Path   string    `json:"path"` // of the workspace, without links
 	Before FileState `json:"before,omitzero"`
 	After  FileState `json:"after,omitzero"`
 	// Kept says that the content before was kept; without it the change cannot be taken back.
 	Kept bool `json:"kept,omitempty"`
-	// Special are the set-user-ID, set-group-ID and sticky bits that the file had before. No undo puts them back: a program with another user's rights is
-	// not made without a person who does just that.
+	// Special are the set-user-ID, set-group-ID and sticky bits that the file had before. No undo
+	// puts them back: a program with another user's rights is not made without a person who does
+	// just that.
 	Special fs.FileMode `json:"special,omitempty"`
-	// Owner is the number of the user to whom the file belonged before, where that is another one than the one who runs Regie; nil else.
+	// Owner is the number of the user to whom the file belonged before, where that is another one
+	// than the one who runs Regie; nil else.
 	Owner *int `json:"owner,omitempty"`
 	// Made are the directories that had to be made, the topmost first.
 	Made []string `json:"made,omitempty"`
-	// Trash is where a file lies that was too large for a blob, below the trash of the data directory. The hash before is not that of its
-	// content then.
+	// Trash is where a file lies that was too large for a blob, below the trash of the data
+	// directory. The hash before is not that of its content then.
 	Trash string `json:"trash,omitempty"`
 }
 
-// UndoState is how far an undo is. It is intended before any file changes, and done when what became of each file is known.
+// UndoState is how far an undo is. It is intended before any file changes, and done when what
+// became of each file is known.
 type UndoState string
 
 // The undo states. What is only planned is not stored.
@@ -110,34 +119,39 @@ type UndoFile struct {
 	Why     *Sentence   `json:"why,omitempty"`
 }
 
-// Effect is something that a run did and that no undo takes back: a call of a tool that cannot be undone, or of which nobody knows what
-// became of it, or which deleted a file that is too large.
+// Effect is something that a run did and that no undo takes back: a call of a tool that cannot be
+// undone, or of which nobody knows what became of it, or which deleted a file that is too large.
 type Effect struct {
 	CallID    ID        `json:"call_id"`
 	Tool      string    `json:"tool"`
 	State     CallState `json:"state"` // SUCCEEDED or UNKNOWN
 	Arguments string    `json:"arguments,omitempty"`
-	// Why is what of it is not taken back, where its files are; nil where the tool's effects are none that could be.
+	// Why is what of it is not taken back, where its files are; nil where the tool's effects are
+	// none that could be.
 	Why *Sentence `json:"why,omitempty"`
-	// Trash is the absolute path of a deleted file that is too large to be put back by itself: a person can move it back.
+	// Trash is the absolute path of a deleted file that is too large to be put back by itself: a
+	// person can move it back.
 	Trash string `json:"trash,omitempty"`
 }
 
-// Undo takes back what a round made of the files of its workspace (decision 16). It is an operation of its own: nothing is deleted, and it can be
-// undone itself.
+// Undo takes back what a round made of the files of its workspace (decision 16). It is an operation
+// of its own: nothing is deleted, and it can be undone itself.
 type Undo struct {
 	ID        ID `json:"id,omitzero"` // zero in a plan
 	SessionID ID `json:"session_id"`
 	RoundID   ID `json:"round_id"` // whose changes are meant
-	// Undoes is the undo that this one takes back, which brings the round's changes again; zero: it takes back the round's own.
+	// Undoes is the undo that this one takes back, which brings the round's changes again; zero: it
+	// takes back the round's own.
 	Undoes ID        `json:"undoes,omitzero"`
 	State  UndoState `json:"state"`
 	// Forced says that files which others had changed were put back too.
 	Forced bool `json:"forced,omitempty"`
-	// Chat says that the round's messages are superseded by it, or, where it takes an undo back, that they count again.
+	// Chat says that the round's messages are superseded by it, or, where it takes an undo back,
+	// that they count again.
 	Chat  bool       `json:"chat,omitempty"`
 	Files []UndoFile `json:"files"`
-	// Makes are the directories that have to be made for it, the topmost first; Removes those that go where nothing is left in them.
+	// Makes are the directories that have to be made for it, the topmost first; Removes those that
+	// go where nothing is left in them.
 	Makes   []string `json:"makes,omitempty"`
 	Removes []string `json:"removes,omitempty"`
 	// Effects are what it does not take back.
@@ -167,7 +181,8 @@ type UndoPlan struct {
 	Plan Hash `json:"plan"`
 	// Previews say what becomes of each of Files, in their order.
 	Previews []FilePreview `json:"previews"`
-	// Root and SessionName say where; Text is the message that started the run, Messages how many Chat is about.
+	// Root and SessionName say where; Text is the message that started the run, Messages how many
+	// Chat is about.
 	Root        string `json:"root"`
 	SessionName string `json:"session_name"`
 	Text        string `json:"text,omitempty"`
@@ -193,8 +208,9 @@ type UndoConflict struct {
 	RoundID ID `json:"round_id,omitzero"`
 }
 
-// Conflicts returns the plan's conflicts that stand in the way: all of them. Where it is to be forced files that cannot be put back are left as they are,
-// and stand in the way only where there is nothing else to be done.
+// Conflicts returns the plan's conflicts that stand in the way: all of them. Where it is to be
+// forced files that cannot be put back are left as they are, and stand in the way only where there
+// is nothing else to be done.
 func (p *UndoPlan) Conflicts(force bool) []UndoConflict {
 	if force && (p.Stuck() < len(p.Files) || p.Chat) {
 		return nil
@@ -224,18 +240,20 @@ type Places struct {
 	To   int `json:"to"`
 }
 
-// Undone is what an UNDONE message says beside its summary. Places count messages from the beginning of the thread, whatever they are, so that they
-// mean the same in a fork, as those of a Compaction do.
+// Undone is what an UNDONE message says beside its summary. Places count messages from the
+// beginning of the thread, whatever they are, so that they mean the same in a fork, as those of a
+// Compaction do.
 type Undone struct {
 	UndoID  ID `json:"undo_id"`
 	RoundID ID `json:"round_id"`
-	// Superseded are the messages that no prompt shows from here on, Restored those that are shown again. A CONTEXT_SUMMARY among them
-	// goes on counting: it stands for what lies before it.
+	// Superseded are the messages that no prompt shows from here on, Restored those that are shown
+	// again. A CONTEXT_SUMMARY among them goes on counting: it stands for what lies before it.
 	Superseded *Places `json:"superseded,omitempty"`
 	Restored   *Places `json:"restored,omitempty"`
 }
 
-// Supersede keeps count of which messages of a thread are superseded, as its messages are given to it in their order (decision 16).
+// Supersede keeps count of which messages of a thread are superseded, as its messages are given to
+// it in their order (decision 16).
 type Supersede struct{ spans []Places }
 
 // See takes the next message of the thread.
@@ -286,8 +304,9 @@ func ChangesOf(u *Undo) []FileChange {
 	return out
 }
 
-// Standing says of which paths the changes of a round, or of an undo for a target that is not zero, are taken back by undos that count
-// themselves, and whether its messages are: an undo of an undo takes that back. undos are all of the round's.
+// Standing says of which paths the changes of a round, or of an undo for a target that is not zero,
+// are taken back by undos that count themselves, and whether its messages are: an undo of an undo
+// takes that back. undos are all of the round's.
 func Standing(undos []Undo, target ID) (paths map[string]ID, chat ID) {
 	paths = map[string]ID{}
 	for i := range undos {

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestStanding follows chains of undos: an undo of an undo takes that back, and only undos that stand themselves count.
+// TestStanding follows chains of undos: an undo of an undo takes that back, and only undos that
+// stand themselves count.
 func TestStanding(t *testing.T) {
 	ids := map[string]regie.ID{}
 	id := func(name string) regie.ID {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Verdict is what is to happen with a call before any person was asked (decision 19), from the mildest on.
+// Verdict is what is to happen with a call before any person was asked (decision 19), from the
+// mildest on.
 type Verdict string
 
 // The verdicts.
@@ -22,7 +23,8 @@ func (v Verdict) Stricter(than Verdict) bool {
 	return rank[v] > rank[than]
 }
 
-// Source names what asked for a verdict: one level of the hierarchy of spec 4.4, or one of the explicit reasons of decision 19.
+// Source names what asked for a verdict: one level of the hierarchy of spec 4.4, or one of the
+// explicit reasons of decision 19.
 type Source string
 
 // The sources.
@@ -58,8 +60,8 @@ const (
 	ApprovalWithdrawn ApprovalState = "WITHDRAWN" // the round was stopped, or steered elsewhere
 )
 
-// Approval is what a person is asked about one batch: the ValidationContext of spec 4.4. Its calls are decided one by one, each once
-// (decision 20).
+// Approval is what a person is asked about one batch: the ValidationContext of spec 4.4. Its calls
+// are decided one by one, each once (decision 20).
 type Approval struct {
 	ID          ID            `json:"id"`
 	SessionID   ID            `json:"session_id"`
@@ -75,12 +77,13 @@ type Approval struct {
 	SessionName string        `json:"session_name"`
 }
 
-// Review is one call that waits for a person's decision: what it would do, why it is asked about, and what the decision binds
-// (decision 20).
+// Review is one call that waits for a person's decision: what it would do, why it is asked about,
+// and what the decision binds (decision 20).
 type Review struct {
 	CallID ID     `json:"call_id"`
 	Tool   string `json:"tool"`
-	// Definition and Arguments are what is approved: the hash of the tool's definition and the arguments that would run.
+	// Definition and Arguments are what is approved: the hash of the tool's definition and the
+	// arguments that would run.
 	Definition Hash            `json:"definition"`
 	Arguments  json.RawMessage `json:"arguments"`
 	Preview    Preview         `json:"preview"`
@@ -108,9 +111,11 @@ type Decision struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Reason goes to the model with a denial (USER_REJECTED).
 	Reason string `json:"reason,omitempty"`
-	// Scope is what AnswerSession and AnswerAlways cover: one of those that the preview proposed. Its absence means the narrowest.
+	// Scope is what AnswerSession and AnswerAlways cover: one of those that the preview proposed.
+	// Its absence means the narrowest.
 	Scope *Scope `json:"scope,omitempty"`
-	// ExpiresAt ends what AnswerSession and AnswerAlways leave behind; zero leaves it until it is revoked.
+	// ExpiresAt ends what AnswerSession and AnswerAlways leave behind; zero leaves it until it is
+	// revoked.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	By        string    `json:"by,omitempty"`
 	At        time.Time `json:"at,omitzero"`
@@ -126,8 +131,8 @@ const (
 	RuleRevoked RuleState = "REVOKED" // a person took it back
 )
 
-// Rule is a standing answer (spec 4.4): made by a person's AnswerSession or AnswerAlways, or written by one. It never changes; it is
-// revoked, once.
+// Rule is a standing answer (spec 4.4): made by a person's AnswerSession or AnswerAlways, or
+// written by one. It never changes; it is revoked, once.
 type Rule struct {
 	ID          ID        `json:"id"`
 	WorkspaceID ID        `json:"workspace_id"`
@@ -198,13 +203,18 @@ type QuestionReply struct {
 	At      time.Time `json:"at,omitzero"`
 }
 
-// ToolRole says what the loop does with a call beside running it (spec 3.3): the tools that are the native form of reply fields.
+// ToolRole says what the loop does with a call beside running it (spec 3.3): the tools that are the
+// native form of reply fields.
 type ToolRole string
 
 // The roles.
 const (
-	RoleQuestion ToolRole = "question" // ask_user: the round waits for the person's answer, which is the call's result (decision 40)
-	RoleComplete ToolRole = "complete" // complete: the round ends COMPLETED once all else of its reply succeeded (decision 13)
-	RolePlan     ToolRole = "plan"     // update_plan: what the surfaces show as the plan
-	RoleClient   ToolRole = "client"   // a tool of an OpenAI-compatible client: it runs there, and its call ends the round (decision 35)
+	// ask_user: the round waits for the person's answer, which is the call's result (decision 40)
+	RoleQuestion ToolRole = "question"
+	// complete: the round ends COMPLETED once all else of its reply succeeded (decision 13)
+	RoleComplete ToolRole = "complete"
+	RolePlan     ToolRole = "plan" // update_plan: what the surfaces show as the plan
+	// a tool of an OpenAI-compatible client: it runs there, and its call ends the round (decision
+	// 35)
+	RoleClient ToolRole = "client"
 )

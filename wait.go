@@ -28,7 +28,8 @@ const (
 	WaitWithdrawn WaitState = "WITHDRAWN"
 )
 
-// Wait is a round's durable wait for a person, a callback or the network (spec 3.5, decisions 11 and 12): a row, no goroutine.
+// Wait is a round's durable wait for a person, a callback or the network (spec 3.5, decisions 11
+// and 12): a row, no goroutine.
 type Wait struct {
 	ID        ID              `json:"id"`
 	SessionID ID              `json:"session_id"`
@@ -42,7 +43,8 @@ type Wait struct {
 	CreatedAt time.Time       `json:"created_at"`
 }
 
-// Outage is a failure of the network that a round waits out before it asks its model again (decisions 25 and 42).
+// Outage is a failure of the network that a round waits out before it asks its model again
+// (decisions 25 and 42).
 type Outage struct {
 	Exchange int       `json:"exchange"` // the exchange whose model call cannot be made
 	Since    time.Time `json:"since"`
@@ -58,7 +60,8 @@ const (
 	NoticeNetworkDown   NoticeKind = "network_down"    // the network has been away for long, and is waited for
 	NoticeNetworkGiveUp NoticeKind = "network_give_up" // it has been away for too long: the session is paused
 	NoticeFailed        NoticeKind = "failed"          // a run that nobody watches has failed
-	NoticeBudget        NoticeKind = "budget"          // a budget does not allow its next model call: the session is paused (decision 44)
+	// a budget does not allow its next model call: the session is paused (decision 44)
+	NoticeBudget NoticeKind = "budget"
 )
 
 // Notice is what somebody who is not watching should hear of: the body of an EventNotice.

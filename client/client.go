@@ -1,5 +1,6 @@
-// Package client is a Go client of Regie's HTTP interface (spec 10.2): a dispatch.Control on an engine in another process or on another machine.
-// Its requests are checked against the interface's OpenAPI document by a test. It starts no goroutines; the connections are net/http's.
+// Package client is a Go client of Regie's HTTP interface (spec 10.2): a dispatch.Control on an
+// engine in another process or on another machine. Its requests are checked against the interface's
+// OpenAPI document by a test. It starts no goroutines; the connections are net/http's.
 package client
 
 import (
@@ -22,15 +23,16 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Client is a Control of an engine in another process. Where that ends or is killed its methods return CodeEngineGone: the caller may
-// take over and ask again. Where it is there and does not answer, stopped by somebody for example, they return CodeLocked.
+// Client is a Control of an engine in another process. Where that ends or is killed its methods
+// return CodeEngineGone: the caller may take over and ask again. Where it is there and does not
+// answer, stopped by somebody for example, they return CodeLocked.
 type Client struct {
 	http     *http.Client
 	address  string // without the path
 	token    string
 	language string
-	// Patience is how long an engine may say nothing before it is asked whether it is alive, and how long it has to answer that; zero
-	// means 5 s. It is set before the first request.
+	// Patience is how long an engine may say nothing before it is asked whether it is alive, and
+	// how long it has to answer that; zero means 5 s. It is set before the first request.
 	Patience time.Duration
 }
 
@@ -40,29 +42,42 @@ const patience = 5 * time.Second
 // errSilent is returned where an engine is there and does not answer.
 var errSilent = regie.Errorf(regie.CodeLocked, "another regie holds this data directory and does not answer")
 
-// Local returns a client that reaches its engine through dial, without a token: through the engine's private socket. Errors come in the language.
+// Local returns a client that reaches its engine through dial, without a token: through the
+// engine's private socket. Errors come in the language.
 func Local(dial func(context.Context) (net.Conn, error), language string) *Client {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _,
+		_ string,
+	) (net.Conn, error) {
+		return dial(ctx)
+	}}
 	return &Client{http: &http.Client{Transport: transport}, address: "http://regie", language: language}
 }
 
-// New returns a client of the server at an address such as http://127.0.0.1:7333, with its token. Errors come in the language. It returns
-// CodeBadRequest for what is no address of a server, and what can be no token. A token is sent to that server alone: redirects are not followed.
+// New returns a client of the server at an address such as http://127.0.0.1:7333, with its token.
+// Errors come in the language. It returns CodeBadRequest for what is no address of a server, and
+// what can be no token. A token is sent to that server alone: redirects are not followed.
 func New(address, token, language string) (*Client, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
-		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not the address of a server: write it like http://127.0.0.1:7333", address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" || u.User != nil {
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"%q is not the address of a server: write it like http://127.0.0.1:7333", address)
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) { // which is not repeated
-		return nil, regie.Errorf(regie.CodeBadRequest, "the token holds a line break, a space or another character that no token has: set REGIE_TOKEN to it alone, in one line")
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"the token holds a line break, a space or another character that no token has: set REGIE_TOKEN to it alone, in one line")
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute,
+	}
 	if u.Scheme == "http" {
 		transport.Proxy = nil // what is said in clear is said to nobody else
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{
-		http: &http.Client{Transport: transport, CheckRedirect: stay}, address: u.Scheme + "://" + u.Host, token: token, language: language,
+		http: &http.Client{Transport: transport, CheckRedirect: stay}, address: u.Scheme + "://" + u.Host,
+		token: token, language: language,
 	}, nil
 }
 
@@ -172,7 +187,8 @@ type problem struct {
 
 func (p problem) err() error { return regie.Errorf(p.Code, "%s", p.Detail) }
 
-// Alive asks whether a Regie answers at all. It shows no token: only what is one is shown that afterwards.
+// Alive asks whether a Regie answers at all. It shows no token: only what is one is shown that
+// afterwards.
 func (c *Client) Alive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.Patience, patience), errSilent)
 	defer cancel()
@@ -201,7 +217,8 @@ type Version struct {
 	API     string `json:"api"`
 }
 
-// watched returns a context that ends where the engine falls silent: an answer may take its time, as long as the engine is alive.
+// watched returns a context that ends where the engine falls silent: an answer may take its time,
+// as long as the engine is alive.
 func (c *Client) watched(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var timer *time.Timer
@@ -295,7 +312,8 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 }
 
 func noRegie(address, status string) error {
-	return regie.Errorf(regie.CodeConflict, "%s answers %s: that is no Regie, or something in front of it", address, status)
+	return regie.Errorf(regie.CodeConflict, "%s answers %s: that is no Regie, or something in front of it", address,
+		status)
 }
 
 // page is a part of a list.
@@ -304,8 +322,11 @@ type page[T any] struct {
 	Next  string `json:"next_cursor"`
 }
 
-// list reads a list to its end, or to as many items as are wanted. From is a place of it that somebody knows from elsewhere.
-func list[T any](ctx context.Context, c *Client, path string, query url.Values, from store.Mark, wanted int) ([]T, error) {
+// list reads a list to its end, or to as many items as are wanted. From is a place of it that
+// somebody knows from elsewhere.
+func list[T any](ctx context.Context, c *Client, path string, query url.Values,
+	from store.Mark, wanted int,
+) ([]T, error) {
 	out := []T{}
 	err := pages(ctx, c, path, query, from, wanted, func(p page[T]) (string, int) {
 		out = append(out, p.Items...)

@@ -71,7 +71,8 @@ func (d *document) find(r *http.Request) (described, bool) {
 	return found, best >= 0
 }
 
-// ServeHTTP holds a request against the document, and answers as that says, with as little as possible.
+// ServeHTTP holds a request against the document, and answers as that says, with as little as
+// possible.
 func (d *document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		w.WriteHeader(http.StatusNoContent)
@@ -144,8 +145,9 @@ func newDocument(t *testing.T) *document {
 	return d
 }
 
-// TestClientKeepsToTheDocument calls everything that a Control can do through the client, and holds each request against the OpenAPI document: paths,
-// parameters and bodies are those that are there, and the answers are what the client reads.
+// TestClientKeepsToTheDocument calls everything that a Control can do through the client, and holds
+// each request against the OpenAPI document: paths, parameters and bodies are those that are there,
+// and the answers are what the client reads.
 func TestClientKeepsToTheDocument(t *testing.T) {
 	d := newDocument(t)
 	server := httptest.NewServer(d)

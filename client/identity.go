@@ -26,7 +26,10 @@ func (c *Client) Me(ctx context.Context) (out dispatch.Me, err error) {
 
 // Tokens implements dispatch.Identity.
 func (c *Client) Tokens(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
-	query := url.Values{"ended": {strconv.FormatBool(filter.Ended)}, "kind": {string(filter.Kind)}, "short": {filter.Short}}
+	query := url.Values{
+		"ended": {strconv.FormatBool(filter.Ended)},
+		"kind":  {string(filter.Kind)}, "short": {filter.Short},
+	}
 	if !filter.ID.IsZero() {
 		query.Set("id", filter.ID.String())
 	}

@@ -12,7 +12,10 @@ import (
 
 // Search implements dispatch.Searching.
 func (c *Client) Search(ctx context.Context, in dispatch.SearchRequest) (out dispatch.Found, err error) {
-	query := url.Values{"workspace": {in.WorkspaceID.String()}, "q": {in.Text}, "in": {cmp.Or(in.In, "all")}, "mode": {cmp.Or(in.Mode, dispatch.SearchExact)}}
+	query := url.Values{
+		"workspace": {in.WorkspaceID.String()}, "q": {in.Text}, "in": {cmp.Or(in.In, "all")},
+		"mode": {cmp.Or(in.Mode, dispatch.SearchExact)},
+	}
 	if in.Case {
 		query.Set("case", "true")
 	}

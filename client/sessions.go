@@ -56,7 +56,8 @@ func (c *Client) Fork(ctx context.Context, in dispatch.ForkRequest) (out store.F
 
 // Remove implements dispatch.Sessions.
 func (c *Client) Remove(ctx context.Context, in dispatch.RemoveRequest) (out store.Removed, err error) {
-	err = c.call(ctx, http.MethodDelete, "/api/v1/sessions/"+in.SessionID.String()+"?"+url.Values{"by": {in.By}}.Encode(), nil, &out)
+	err = c.call(ctx, http.MethodDelete, "/api/v1/sessions/"+in.SessionID.String()+"?"+
+		url.Values{"by": {in.By}}.Encode(), nil, &out)
 	return out, err
 }
 

@@ -31,7 +31,8 @@ func silentClient(t *testing.T) (net.Listener, *client.Client) {
 	return listener, client
 }
 
-// TestSilentEngine asks an engine that was stopped: the kernel takes the connections, and nobody answers.
+// TestSilentEngine asks an engine that was stopped: the kernel takes the connections, and nobody
+// answers.
 func TestSilentEngine(t *testing.T) {
 	_, client := silentClient(t)
 	if err := client.Alive(t.Context()); regie.CodeOf(err) != regie.CodeLocked {

@@ -15,9 +15,10 @@ import (
 
 // Events implements dispatch.Control.
 func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
-	return c.follow(ctx, "/api/v1/sessions/"+session.String()+"/events?after="+strconv.FormatInt(after, 10), func(event, id, data string) error {
-		return told(event, id, data, sink)
-	})
+	return c.follow(ctx, "/api/v1/sessions/"+session.String()+"/events?after="+strconv.FormatInt(after, 10),
+		func(event, id, data string) error {
+			return told(event, id, data, sink)
+		})
 }
 
 // Watch implements dispatch.Control.
@@ -37,7 +38,8 @@ func (c *Client) Watch(ctx context.Context, sink func(regie.Event) error) error 
 	})
 }
 
-// silent is after how long without even a heartbeat, which comes every 15 s, a stream is taken for broken.
+// silent is after how long without even a heartbeat, which comes every 15 s, a stream is taken for
+// broken.
 const silent = time.Minute
 
 var errFrozen = regie.Errorf(regie.CodeEngineGone, "the engine has said nothing for a minute")
@@ -81,7 +83,8 @@ func unreadable(err error) error {
 	return regie.Errorf(regie.CodeInternal, "the engine sent an event that cannot be read: %v", err)
 }
 
-// told gives sink what an event of a stream says: a durable one has an id, and of the others only deltas and errors mean something here.
+// told gives sink what an event of a stream says: a durable one has an id, and of the others only
+// deltas and errors mean something here.
 func told(event, id, data string, sink func(dispatch.Item) error) error {
 	var item dispatch.Item
 	var err error

@@ -6,8 +6,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// The types that a Client's methods take and give, for programs outside of this module, which cannot name those of its internal packages. Each is
-// described where it is defined, and as a schema in the server's /openapi.json.
+// The types that a Client's methods take and give, for programs outside of this module, which
+// cannot name those of its internal packages. Each is described where it is defined, and as a
+// schema in the server's /openapi.json.
 type (
 	// AgentView is an agent as it answers now.
 	AgentView = dispatch.AgentView
@@ -49,7 +50,8 @@ type (
 	ModelPrice = dispatch.ModelPrice
 	// ModelView is a model with what it can do and what it costs.
 	ModelView = dispatch.ModelView
-	// OnApproval says what happens with a call that needs an approval while nobody watches (spec 4.4, 10.1).
+	// OnApproval says what happens with a call that needs an approval while nobody watches (spec
+	// 4.4, 10.1).
 	OnApproval = approval.OnApproval
 	// Policy is what a run allows by itself.
 	Policy = approval.Policy
@@ -71,7 +73,8 @@ type (
 	QueryResult = dispatch.QueryResult
 	// ReadRequest says how far the person has read a session; it never goes back.
 	ReadRequest = dispatch.ReadRequest
-	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain (spec 3.3).
+	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain
+	// (spec 3.3).
 	Relaunch = approval.Relaunch
 	// RemoveRequest removes a session.
 	RemoveRequest = dispatch.RemoveRequest
@@ -141,7 +144,8 @@ type (
 	ExportedExchange = store.ExportedExchange
 	// ExportedLog is a whole log, row by row, letter by letter.
 	ExportedLog = store.ExportedLog
-	// ExportedRound is a round with its model calls; their replies and calls stand with the messages.
+	// ExportedRound is a round with its model calls; their replies and calls stand with the
+	// messages.
 	ExportedRound = store.ExportedRound
 	// ExportedRow is a row of a log.
 	ExportedRow = store.ExportedRow
@@ -169,11 +173,13 @@ type (
 	RoundFilter = store.RoundFilter
 	// RoundSummary is one line of runs list.
 	RoundSummary = store.RoundSummary
-	// RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET /rounds/{id}).
+	// RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET
+	// /rounds/{id}).
 	RoundView = store.RoundView
 	// RuleFilter selects standing rules (spec 4.4).
 	RuleFilter = store.RuleFilter
-	// RuleList is standing rules, the oldest first, with what verifying the logs of their workspaces found (decision 15).
+	// RuleList is standing rules, the oldest first, with what verifying the logs of their
+	// workspaces found (decision 15).
 	RuleList = store.RuleList
 	// SessionExport is all that a person can check of a session (spec 10.3).
 	SessionExport = store.SessionExport
@@ -202,7 +208,8 @@ const (
 	Reject = store.Reject
 )
 
-// What becomes of a call that needs an approval (spec 4.4): the round waits for a person, the model is told and goes on, or the round ends.
+// What becomes of a call that needs an approval (spec 4.4): the round waits for a person, the model
+// is told and goes on, or the round ends.
 const (
 	Park        = approval.Park
 	DenyAndGoOn = approval.DenyAndGoOn

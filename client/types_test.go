@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/client"
 )
 
-// reached collects the types of this module's internal packages that somebody meets who uses a type.
+// reached collects the types of this module's internal packages that somebody meets who uses a
+// type.
 func reached(of reflect.Type, seen map[reflect.Type]bool, out map[string]bool) {
 	if seen[of] {
 		return
@@ -49,7 +50,8 @@ func reached(of reflect.Type, seen map[reflect.Type]bool, out map[string]bool) {
 	}
 }
 
-// TestTypesHaveNames: whatever a client's method takes or gives has a name that a program outside of this module can write.
+// TestTypesHaveNames: whatever a client's method takes or gives has a name that a program outside
+// of this module can write.
 func TestTypesHaveNames(t *testing.T) {
 	wanted := map[string]bool{}
 	seen := map[reflect.Type]bool{}
@@ -83,7 +85,8 @@ func TestTypesHaveNames(t *testing.T) {
 	}
 }
 
-// TestOutside builds and runs a program of another module, which uses the client with nothing of this module's internals.
+// TestOutside builds and runs a program of another module, which uses the client with nothing of
+// this module's internals.
 func TestOutside(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

@@ -29,9 +29,11 @@ func (c *Client) Inbox(ctx context.Context, f store.InboxFilter) (store.Inbox, e
 	out := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
 	err := pages(ctx, c, "/api/v1/inbox", query, f.After, 500, func(p inboxPage) (string, int) {
 		out.Approvals, out.Questions = append(out.Approvals, p.Approvals...), append(out.Questions, p.Questions...)
-		return p.Next, limit - min(len(out.Approvals), len(out.Questions)) // a page has both of them, and the limit is of each
+		// a page has both of them, and the limit is of each
+		return p.Next, limit - min(len(out.Approvals), len(out.Questions))
 	})
-	out.Approvals, out.Questions = out.Approvals[:min(limit, len(out.Approvals))], out.Questions[:min(limit, len(out.Questions))]
+	out.Approvals, out.Questions = out.Approvals[:min(limit, len(out.Approvals))],
+		out.Questions[:min(limit, len(out.Questions))]
 	return out, err
 }
 
@@ -63,9 +65,12 @@ type rulePage struct {
 // maxPage is how many things a page is asked to have at most.
 const maxPage = 500
 
-// pages reads a list page by page, behind a place of it that somebody knows from elsewhere. take is given each, and returns the cursor of the next one,
-// empty at the end, and how many things are still wanted of it.
-func pages[P any](ctx context.Context, c *Client, path string, query url.Values, from store.Mark, wanted int, take func(P) (next string, wanted int)) error {
+// pages reads a list page by page, behind a place of it that somebody knows from elsewhere. take is
+// given each, and returns the cursor of the next one, empty at the end, and how many things are
+// still wanted of it.
+func pages[P any](ctx context.Context, c *Client, path string, query url.Values, from store.Mark, wanted int,
+	take func(P) (next string, wanted int),
+) error {
 	next := store.Cursor(path[strings.LastIndexByte(path, '/')+1:], from)
 	for {
 		var p P

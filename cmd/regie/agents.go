@@ -30,9 +30,13 @@ func (c *command) agentsCommand() *cobra.Command {
 		return p.err
 	}
 	cmd := &cobra.Command{
-		Use: "agents", Args: usage(cobra.NoArgs), Short: c.text.T("The agents, and the models that they answer with"), RunE: list,
+		Use: "agents", Args: usage(cobra.NoArgs), Short: c.text.T("The agents, and the models that they answer with"),
+		RunE: list,
 	}
-	below := &cobra.Command{Use: "list", Args: usage(cobra.NoArgs), Short: c.text.T("The agents, and the models that they answer with"), RunE: list}
+	below := &cobra.Command{
+		Use: "list", Args: usage(cobra.NoArgs),
+		Short: c.text.T("The agents, and the models that they answer with"), RunE: list,
+	}
 	for _, one := range []*cobra.Command{cmd, below} {
 		one.Flags().BoolVar(&listJSON, "json", false, c.text.T("print JSON"))
 		c.modelFlags(one)
@@ -68,8 +72,10 @@ func (c *command) agents(ctx context.Context) ([]dispatch.AgentView, error) {
 		c.settle(ctx)
 	}
 	return look(ctx, c, app.Agents(c.config), func(conn *app.Conn) ([]dispatch.AgentView, error) {
-		if asked := c.flags; !conn.IsEngine() && asked.Provider+asked.BaseURL+asked.Model+asked.Replay+asked.Record+asked.RecordRaw != "" {
-			return nil, regie.Errorf(codeUsage, "another Regie is the engine here and says what its agents answer with: leave the flags of a model out")
+		if asked := c.flags; !conn.IsEngine() && asked.Provider+asked.BaseURL+asked.Model+asked.Replay+
+			asked.Record+asked.RecordRaw != "" {
+			return nil, regie.Errorf(codeUsage,
+				"another Regie is the engine here and says what its agents answer with: leave the flags of a model out")
 		}
 		return conn.Agents(ctx)
 	})

@@ -21,8 +21,9 @@ func (c *command) answerCommand() *cobra.Command {
 	var choice string
 	var yes, no bool
 	cmd := &cobra.Command{
-		Use: "answer ID [TEXT]", Args: usage(cobra.RangeArgs(1, 2)), Short: c.text.T("Answer an agent's question, and go on with its run"),
-		Long: c.text.T("Answer a question by the numbers of its options (--choice 1,3), by yes or no, or by a text where it allows one.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
+		Use: "answer ID [TEXT]", Args: usage(cobra.RangeArgs(1, 2)),
+		Short: c.text.T("Answer an agent's question, and go on with its run"),
+		Long:  c.text.T("Answer a question by the numbers of its options (--choice 1,3), by yes or no, or by a text where it allows one.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := 0
 			for _, is := range []bool{len(args) == 2, cmd.Flags().Changed("choice"), yes, no} {
@@ -33,16 +34,22 @@ func (c *command) answerCommand() *cobra.Command {
 			if given != 1 {
 				return regie.Errorf(codeUsage, "give one answer: a text, --choice, --yes or --no")
 			}
-			return c.resolve(cmd.Context(), f, args[0], func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error) {
+			return c.resolve(cmd.Context(), f, args[0], func(conn *app.Conn,
+				inbox store.Inbox,
+			) (store.Resolved, error) {
 				if len(inbox.Questions) == 0 {
-					return store.Resolved{}, regie.Errorf(codeUsage, "%s is an approval: regie approve %s, or regie deny %s", args[0], args[0], args[0])
+					return store.Resolved{}, regie.Errorf(codeUsage,
+						"%s is an approval: regie approve %s, or regie deny %s", args[0], args[0], args[0])
 				}
 				q := &inbox.Questions[0]
 				reply, err := replyTo(&q.Module, args[1:], choice, yes || no, yes)
 				if err != nil {
 					return store.Resolved{}, err
 				}
-				out, err := conn.Answer(cmd.Context(), dispatch.AnswerRequest{QuestionID: q.ID, Request: regie.NewID().String(), Reply: reply})
+				out, err := conn.Answer(cmd.Context(), dispatch.AnswerRequest{
+					QuestionID: q.ID,
+					Request:    regie.NewID().String(), Reply: reply,
+				})
 				if err == nil {
 					fmt.Fprintln(c.stderr, c.text.T("answered"))
 				}
@@ -68,7 +75,8 @@ func replyTo(m *regie.Module, text []string, choice string, yesNo, yes bool) (re
 		if !m.AllowFreeText {
 			return regie.QuestionReply{}, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice")
 		}
-		return regie.QuestionReply{}, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice or a text")
+		return regie.QuestionReply{}, regie.Errorf(codeUsage,
+			"this is no question of yes or no: give --choice or a text")
 	case len(text) == 0:
 		return chat.Choose(m, choice)
 	case !m.AllowFreeText:

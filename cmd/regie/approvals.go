@@ -45,7 +45,8 @@ func (c *command) approvalsCommand() *cobra.Command {
 		},
 	}
 	show := &cobra.Command{
-		Use: "show ID", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("One of them with its diffs, and what an answer for longer can cover"),
+		Use: "show ID", Args: usage(cobra.ExactArgs(1)),
+		Short: c.text.T("One of them with its diffs, and what an answer for longer can cover"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.inbox(cmd.Context(), asJSON, true, func(conn *app.Conn, root string) (store.Inbox, error) {
 				return chat.Find(cmd.Context(), conn, root, args[0])
@@ -59,7 +60,9 @@ func (c *command) approvalsCommand() *cobra.Command {
 }
 
 // inbox reads what waits and prints it.
-func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(*app.Conn, string) (store.Inbox, error), show func(*chat.Page, store.Inbox)) error {
+func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(*app.Conn, string) (store.Inbox, error),
+	show func(*chat.Page, store.Inbox),
+) error {
 	root, _, err := c.workspace(ctx, true)
 	if err != nil {
 		return err
@@ -76,7 +79,8 @@ func (c *command) inbox(ctx context.Context, asJSON, everywhere bool, read func(
 	return page.Err()
 }
 
-// stuckRuns are the runs among the newest of a workspace that wait for settings of a provider which are not here any more.
+// stuckRuns are the runs among the newest of a workspace that wait for settings of a provider which
+// are not here any more.
 func (c *command) stuckRuns(ctx context.Context, root string) ([]store.RoundSummary, error) {
 	runs, err := look(ctx, c, nil, func(conn *app.Conn) ([]store.RoundSummary, error) {
 		return conn.List(ctx, store.RoundFilter{Root: root, Limit: stuckSought})
@@ -91,7 +95,8 @@ const stuckSought = 200
 func (c *command) tellStuck(runs []store.RoundSummary) {
 	for i := range runs {
 		id := chat.Short(runs[i].Round.ID)
-		c.tell(c.text.T("! the run %s waits: it was started with another address or key of %s. Bring these settings back and run: regie run --resume %s",
+		c.tell(c.text.T(
+			"! the run %s waits: it was started with another address or key of %s. Bring these settings back and run: regie run --resume %s",
 			id, runs[i].Round.Provider, id))
 	}
 }
@@ -106,8 +111,9 @@ type decideFlags struct {
 func (c *command) approveCommand() *cobra.Command {
 	var f decideFlags
 	cmd := &cobra.Command{
-		Use: "approve ID [CALL…]", Args: usage(cobra.MinimumNArgs(1)), Short: c.text.T("Allow what an agent asks for, and go on with its run"),
-		Long: c.text.T("Allow calls of an approval, by their numbers; without numbers, all that nobody has decided.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
+		Use: "approve ID [CALL…]", Args: usage(cobra.MinimumNArgs(1)),
+		Short: c.text.T("Allow what an agent asks for, and go on with its run"),
+		Long:  c.text.T("Allow calls of an approval, by their numbers; without numbers, all that nobody has decided.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answer := regie.AnswerAllow
 			switch {
@@ -131,8 +137,10 @@ func (c *command) approveCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.session, "session", false, c.text.T("also for the rest of this session"))
 	flags.BoolVar(&f.always, "always", false, c.text.T("also in every session of the workspace, from now on"))
-	flags.IntVar(&f.scope, "scope", 1, c.text.T("what --session or --always covers: a number that regie approvals show lists"))
-	flags.StringVar(&f.until, "for", "", c.text.T("how long --session or --always holds, such as 24h or 7d; else until regie rules revoke"))
+	flags.IntVar(&f.scope, "scope", 1, c.text.T(
+		"what --session or --always covers: a number that regie approvals show lists"))
+	flags.StringVar(&f.until, "for", "",
+		c.text.T("how long --session or --always holds, such as 24h or 7d; else until regie rules revoke"))
 	flags.BoolVar(&f.edit, "edit", false, c.text.T("edit the arguments of one call first ($VISUAL, $EDITOR)"))
 	flags.StringVar(&f.arguments, "arguments", "", c.text.T("run one call with these arguments, as JSON"))
 	c.decideFlags(cmd, &f)
@@ -154,7 +162,8 @@ func (c *command) denyCommand() *cobra.Command {
 }
 
 func (c *command) decideFlags(cmd *cobra.Command, f *decideFlags) {
-	cmd.Flags().BoolVar(&f.noContinue, "no-continue", false, c.text.T("only store it; the run goes on with the next regie that runs"))
+	cmd.Flags().BoolVar(&f.noContinue, "no-continue", false,
+		c.text.T("only store it; the run goes on with the next regie that runs"))
 	c.modelFlags(cmd)
 }
 
@@ -191,9 +200,13 @@ func (c *command) decide(ctx context.Context, f decideFlags, args []string, answ
 	})
 }
 
-// showEdited shows what an edited call would do before it is allowed (decision 20), and asks once more where somebody is there.
-func (c *command) showEdited(ctx context.Context, conn *app.Conn, a *regie.Approval, request *dispatch.DecideRequest) error {
-	if len(request.Decisions) != 1 || len(request.Decisions[0].Arguments) == 0 { // it was decided before, and that is told
+// showEdited shows what an edited call would do before it is allowed (decision 20), and asks once
+// more where somebody is there.
+func (c *command) showEdited(ctx context.Context, conn *app.Conn, a *regie.Approval,
+	request *dispatch.DecideRequest,
+) error {
+	// it was decided before, and that is told
+	if len(request.Decisions) != 1 || len(request.Decisions[0].Arguments) == 0 {
 		return nil
 	}
 	found, err := conn.Review(ctx, *request)
@@ -213,8 +226,9 @@ func (c *command) showEdited(ctx context.Context, conn *app.Conn, a *regie.Appro
 	return c.agreed(c.text.T("Allow this? [y/N] "), c.text.T("not allowed; nothing is decided"))
 }
 
-// choose returns a decision for each call that is named by its number or its id; for all that are open where none is named. Where
-// none is open either it returns all, so that the person is told who has decided.
+// choose returns a decision for each call that is named by its number or its id; for all that are
+// open where none is named. Where none is open either it returns all, so that the person is told
+// who has decided.
 func choose(a *regie.Approval, names []string) ([]regie.Decision, error) {
 	var out []regie.Decision
 	for _, name := range names {
@@ -228,7 +242,8 @@ func choose(a *regie.Approval, names []string) ([]regie.Decision, error) {
 			}
 		}
 		if n < 1 || n > len(a.Reviews) {
-			return nil, regie.Errorf(codeUsage, "the approval has no call %s: it has the calls 1 to %d", name, len(a.Reviews))
+			return nil, regie.Errorf(codeUsage, "the approval has no call %s: it has the calls 1 to %d", name,
+				len(a.Reviews))
 		}
 		out = append(out, regie.Decision{CallID: a.Reviews[n-1].CallID})
 	}
@@ -249,7 +264,9 @@ func choose(a *regie.Approval, names []string) ([]regie.Decision, error) {
 }
 
 // fill says what each decision is.
-func (c *command) fill(ctx context.Context, f decideFlags, a *regie.Approval, decisions []regie.Decision, answer regie.Answer) error {
+func (c *command) fill(ctx context.Context, f decideFlags, a *regie.Approval,
+	decisions []regie.Decision, answer regie.Answer,
+) error {
 	if (f.edit || f.arguments != "") && len(decisions) != 1 {
 		return regie.Errorf(codeUsage, "--edit and --arguments are for one call: name its number")
 	}
@@ -271,7 +288,8 @@ func (c *command) fill(ctx context.Context, f decideFlags, a *regie.Approval, de
 				return regie.Errorf(codeUsage, "this call can only be allowed once: its tool proposes nothing wider")
 			}
 			if f.scope < 1 || f.scope > len(scopes) {
-				return regie.Errorf(codeUsage, "there is no scope %d for this call: regie approvals show %s lists them", f.scope, chat.Short(a.ID))
+				return regie.Errorf(codeUsage, "there is no scope %d for this call: regie approvals show %s lists them",
+					f.scope, chat.Short(a.ID))
 			}
 			d.Scope = &scopes[f.scope-1]
 		}
@@ -301,8 +319,11 @@ func reviewOf(a *regie.Approval, call regie.ID) *regie.Review {
 	return &regie.Review{}
 }
 
-// resolve finds what a person answers, has it stored, and goes on with its run where this process is the engine (decision 1).
-func (c *command) resolve(ctx context.Context, f decideFlags, name string, say func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error)) error {
+// resolve finds what a person answers, has it stored, and goes on with its run where this process
+// is the engine (decision 1).
+func (c *command) resolve(ctx context.Context, f decideFlags, name string,
+	say func(conn *app.Conn, inbox store.Inbox) (store.Resolved, error),
+) error {
 	root, _, err := c.workspace(ctx, true)
 	if err != nil {
 		return err
@@ -335,7 +356,9 @@ func (c *command) resolve(ctx context.Context, f decideFlags, name string, say f
 }
 
 // goOn goes on with a run that somebody has answered.
-func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out store.Resolved, before store.RoundView) (outcome, err error) {
+func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out store.Resolved,
+	before store.RoundView,
+) (outcome, err error) {
 	now, err := conn.Get(ctx, out.RoundID)
 	if err != nil {
 		return nil, err
@@ -369,7 +392,10 @@ func (c *command) goOn(ctx context.Context, f decideFlags, conn *app.Conn, out s
 	if err := conn.Resume(ctx, out.RoundID); err != nil {
 		return nil, regie.Errorf(regie.CodeOf(err), "the answer is stored, but the run does not go on here: %v", err)
 	}
-	w := &follower{command: c, control: conn, round: out.RoundID, session: out.SessionID, after: before.Head, signals: signals.first}
+	w := &follower{
+		command: c, control: conn, round: out.RoundID, session: out.SessionID,
+		after: before.Head, signals: signals.first,
+	}
 	w.note(c.text.T("going on with run %s", out.RoundID))
 	outcome, err = w.watch(ctx)
 	c.drain(ctx, conn, signals.first, signals.ended.Load())

@@ -2,7 +2,8 @@ package main
 
 import "testing"
 
-// TestApproveEdit shows what an edited call would do, and runs nothing of it before the person has said yes to that.
+// TestApproveEdit shows what an edited call would do, and runs nothing of it before the person has
+// said yes to that.
 func TestApproveEdit(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("One file.", wanted{"a", "a.txt", "one\n"}), reply("All done."))

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestAttend: a chat says that it is there as long as it is, whatever comes of it, and no more once it may not.
+// TestAttend: a chat says that it is there as long as it is, whatever comes of it, and no more once
+// it may not.
 func TestAttend(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

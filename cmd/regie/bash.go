@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bareBash has cobra's script work without the package bash-completion, which it takes the words of the line from: = and : part words for bash, and
-// not for us.
+// bareBash has cobra's script work without the package bash-completion, which it takes the words of
+// the line from: = and : part words for bash, and not for us.
 const bareBash = `
 if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
 __regie_init_completion()

@@ -14,7 +14,8 @@ import (
 // cacheCommand looks at the response cache and empties it (spec 6.4).
 func (c *command) cacheCommand() *cobra.Command {
 	cache := &cobra.Command{
-		Use: "cache", Short: c.text.T("Answers that are given again without asking the model"), Args: usage(cobra.NoArgs),
+		Use: "cache", Short: c.text.T("Answers that are given again without asking the model"),
+		Args: usage(cobra.NoArgs),
 		Long: c.text.T("Answers that are given again without asking the model. An agent's answers without tool calls are kept where its key cache is on, or where its temperature is 0.\nThe same question in the same workspace, by the same user, to the same model, after the same words, has the same answer then, until that expires."),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -26,7 +27,8 @@ func (c *command) cacheCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := look(cmd.Context(), c, store.CacheStats{}, func(conn *app.Conn) (store.CacheStats, error) { return conn.CacheStats(cmd.Context(), root) })
+			found, err := look(cmd.Context(), c, store.CacheStats{},
+				func(conn *app.Conn) (store.CacheStats, error) { return conn.CacheStats(cmd.Context(), root) })
 			if err != nil {
 				return err
 			}
@@ -40,7 +42,8 @@ func (c *command) cacheCommand() *cobra.Command {
 	stats.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
 	var everything bool
 	empty := &cobra.Command{
-		Use: "clear", Args: usage(cobra.NoArgs), Short: c.text.T("Forget the answers of this workspace that would be given again; sessions keep theirs"),
+		Use: "clear", Args: usage(cobra.NoArgs),
+		Short: c.text.T("Forget the answers of this workspace that would be given again; sessions keep theirs"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := c.scope(cmd.Context(), everything)
 			if err != nil {

@@ -51,13 +51,20 @@ func (c *command) chatCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.last, "continue", "c", false, c.text.T("go on with the newest chat of this workspace"))
-	flags.StringVarP(&f.resume, "resume", "r", "", c.text.T("go on with this chat: its id, that of a run of it, or the end of one"))
-	flags.BoolVar(&f.plain, "plain", false, c.text.T("plain lines without drawing, for screen readers (so where TERM is dumb)"))
-	flags.StringVar(&f.bell, "bell", os.Getenv("REGIE_BELL"), c.text.T("when to call you, by bell and notification: auto (when you look elsewhere), always, off (REGIE_BELL)"))
+	flags.StringVarP(&f.resume, "resume", "r", "",
+		c.text.T("go on with this chat: its id, that of a run of it, or the end of one"))
+	flags.BoolVar(&f.plain, "plain", false,
+		c.text.T("plain lines without drawing, for screen readers (so where TERM is dumb)"))
+	flags.StringVar(&f.bell, "bell", os.Getenv("REGIE_BELL"),
+		c.text.T(
+			"when to call you, by bell and notification: auto (when you look elsewhere), always, off (REGIE_BELL)"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
-	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this chat: files.write_file, files.*"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
-	flags.IntVar(&f.budget, "context-tokens", 0, c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
+	flags.StringSliceVar(&f.allow, "allow", nil,
+		c.text.T("actions that need no approval in this chat: files.write_file, files.*"))
+	flags.BoolVar(&f.here, "here", false,
+		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
+	flags.IntVar(&f.budget, "context-tokens", 0,
+		c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
 	c.loopFlags(cmd, &f.loop)
 	c.modelFlags(cmd)
 	return cmd
@@ -68,7 +75,10 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		return err
 	}
 	terminal := attended(c.stdin, c.stderr)
-	request, err := c.start(ctx, f.here, f.agent, approval.Policy{Allow: f.allow, OnApproval: approval.Park, Questions: terminal})
+	request, err := c.start(ctx, f.here, f.agent, approval.Policy{
+		Allow:      f.allow,
+		OnApproval: approval.Park, Questions: terminal,
+	})
 	if err != nil {
 		return err
 	}
@@ -110,8 +120,10 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	var result chat.Result
 	if drawn {
 		result, err = tui.Run(ctx, tui.Config{
-			Control: conn, Text: c.text, In: c.stdin, Out: os.Stdout, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
-			IsEngine: conn.IsEngine, Request: request, Look: app.Look(request.Root), Continue: f.resume, Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
+			Control: conn, Text: c.text, In: c.stdin, Out: os.Stdout,
+			Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
+			IsEngine: conn.IsEngine, Request: request, Look: app.Look(request.Root), Continue: f.resume,
+			Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
 			Env: os.Environ(), Bell: bell, Aside: aside,
 		})
 		c.rejoin(aside)
@@ -147,7 +159,8 @@ func (c *command) away(away bool) {
 	}
 }
 
-// rejoin has this command write to standard error again, and what nobody has shown of what it wrote aside.
+// rejoin has this command write to standard error again, and what nobody has shown of what it wrote
+// aside.
 func (c *command) rejoin(aside *tui.Aside) {
 	c.stderr = os.Stderr
 	for _, line := range aside.Take() {
@@ -155,8 +168,11 @@ func (c *command) rejoin(aside *tui.Aside) {
 	}
 }
 
-// plainChat is the chat in plain lines: for screen readers, for terminals that know no cursor, and for what is no terminal.
-func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest, signals <-chan os.Signal, terminal bool) (chat.Result, error) {
+// plainChat is the chat in plain lines: for screen readers, for terminals that know no cursor, and
+// for what is no terminal.
+func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest,
+	signals <-chan os.Signal, terminal bool,
+) (chat.Result, error) {
 	input, err := chat.NewInput(c.stdin, terminal)
 	if err != nil {
 		return chat.Result{}, err
@@ -164,12 +180,14 @@ func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, re
 	defer input.Close()
 	return chat.New(chat.Config{
 		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
-		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request, Look: app.Look(request.Root), Continue: f.resume,
+		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request,
+		Look: app.Look(request.Root), Continue: f.resume,
 		Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
 	}).Run(ctx)
 }
 
-// outcomes is the exit code of a chat that nobody attends: of the first of its rounds that did not do its job, whatever came after it. Each of them says why.
+// outcomes is the exit code of a chat that nobody attends: of the first of its rounds that did not
+// do its job, whatever came after it. Each of them says why.
 func (c *command) outcomes(ctx context.Context, conn *app.Conn, result *chat.Result) (int, error) {
 	rounds := result.Rounds
 	if len(rounds) == 0 && !result.Last.IsZero() {

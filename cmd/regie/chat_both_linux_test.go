@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestChatCoversNoLink answers for all of docs/: a call of the same reply that leads out of it through a link is asked about all the same.
+// TestChatCoversNoLink answers for all of docs/: a call of the same reply that leads out of it
+// through a link is asked about all the same.
 func TestChatCoversNoLink(t *testing.T) {
 	t.Parallel()
 	s := newStage(t,
@@ -44,8 +45,9 @@ func TestChatCoversNoLink(t *testing.T) {
 	s.holds("docs/c.txt", "three\n")
 }
 
-// TestChatTwoPeople has somebody else answer one call of three while a person looks at it, who then answers all of them: they are told,
-// nothing of their answer is taken as given, and they are asked about the two that are left.
+// TestChatTwoPeople has somebody else answer one call of three while a person looks at it, who then
+// answers all of them: they are told, nothing of their answer is taken as given, and they are asked
+// about the two that are left.
 func TestChatTwoPeople(t *testing.T) {
 	t.Parallel()
 	s := newStage(t,
@@ -107,7 +109,8 @@ func TestChatClose(t *testing.T) {
 	c.ends(0)
 }
 
-// TestChatSecondThoughts: a call that cannot run as it was edited does not run as it was proposed by the next yes, and what is asked once more takes a no.
+// TestChatSecondThoughts: a call that cannot run as it was edited does not run as it was proposed
+// by the next yes, and what is asked once more takes a no.
 func TestChatSecondThoughts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("Two files.", wanted{"a", "a.txt", "one\n"}, wanted{"b", "b.txt", "two\n"}), reply("All done."))

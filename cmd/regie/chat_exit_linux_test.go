@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestChatExits sends two messages through a pipe, the first of which fails: the second one's success hides nothing.
+// TestChatExits sends two messages through a pipe, the first of which fails: the second one's
+// success hides nothing.
 func TestChatExits(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

@@ -17,8 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/openai"
 )
 
-// stage is a directory, a data directory and a scripted model for programs at terminals. The model's step is the number of replies
-// that the thread holds.
+// stage is a directory, a data directory and a scripted model for programs at terminals. The
+// model's step is the number of replies that the thread holds.
 type stage struct {
 	t     *testing.T
 	dir   string
@@ -155,7 +155,8 @@ func begins(start, rest string, let <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-// TestChatApprovals answers four calls of a reply, each in another way, and one of a later reply for all that come after it.
+// TestChatApprovals answers four calls of a reply, each in another way, and one of a later reply
+// for all that come after it.
 func TestChatApprovals(t *testing.T) {
 	t.Parallel()
 	s := newStage(t,
@@ -232,7 +233,8 @@ func TestChatApprovals(t *testing.T) {
 	}
 }
 
-// TestChatStreams shows a reply as it comes, takes a message meanwhile, and interrupts a reply that never ends.
+// TestChatStreams shows a reply as it comes, takes a message meanwhile, and interrupts a reply that
+// never ends.
 func TestChatStreams(t *testing.T) {
 	t.Parallel()
 	let, never := make(chan struct{}), make(chan struct{})
@@ -324,8 +326,9 @@ func TestChatKilled(t *testing.T) {
 	s.holds("b.txt", "two\n")
 }
 
-// TestChatCommand gives commands without a model: it asks for what would be asked about if the agent wanted it, and not for what a rule allows. One that was
-// killed in its midst is not run again, and asked about.
+// TestChatCommand gives commands without a model: it asks for what would be asked about if the
+// agent wanted it, and not for what a rule allows. One that was killed in its midst is not run
+// again, and asked about.
 func TestChatCommand(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("I read it."))
@@ -395,7 +398,8 @@ func TestChatCommand(t *testing.T) {
 	shown.ends(0)
 }
 
-// TestChatAnsweredElsewhere answers from another process what a chat asks: the chat notices and goes on.
+// TestChatAnsweredElsewhere answers from another process what a chat asks: the chat notices and
+// goes on.
 func TestChatAnsweredElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))
@@ -470,8 +474,8 @@ func TestRunAsks(t *testing.T) {
 	c.ends(exitInterrupted)
 }
 
-// TestApproveWithoutModel answers where the run's model is not configured: the answer is kept, and the next command that has the model
-// goes on.
+// TestApproveWithoutModel answers where the run's model is not configured: the answer is kept, and
+// the next command that has the model goes on.
 func TestApproveWithoutModel(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Written."))

@@ -20,7 +20,8 @@ func came(shown string) []string {
 	return outcomes.FindAllString(numbers.ReplaceAllString(strings.ReplaceAll(shown, "\r", ""), ""), -1)
 }
 
-// TestChatPast has calls end in every way, and opens the chat again: each has the line that it had while the chat ran.
+// TestChatPast has calls end in every way, and opens the chat again: each has the line that it had
+// while the chat ran.
 func TestChatPast(t *testing.T) {
 	t.Parallel()
 	s := newStage(t,
@@ -81,7 +82,8 @@ func TestChatPast(t *testing.T) {
 	p.leaves()
 }
 
-// TestChatFrenchErrors has a model's server refuse: what Regie says of it is French, what the server says is quoted as it is, live and later.
+// TestChatFrenchErrors has a model's server refuse: what Regie says of it is French, what the
+// server says is quoted as it is, live and later.
 func TestChatFrenchErrors(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
@@ -111,7 +113,8 @@ func TestChatFrenchErrors(t *testing.T) {
 	}
 }
 
-// TestChatPlainWords types in plain lines what was in the drawn chat alone: whoever reads with a screen reader has all of it.
+// TestChatPlainWords types in plain lines what was in the drawn chat alone: whoever reads with a
+// screen reader has all of it.
 func TestChatPlainWords(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, calls("I look.", called{"a", "files__list_files", "{}"}), reply("I looked."), reply("Another answer."))
@@ -147,7 +150,8 @@ func TestChatPlainWords(t *testing.T) {
 	c.ends(0)
 }
 
-// TestFrenchServerErrors asks a model's server that refuses what is wrong: Regie's own words are French wherever a person asks.
+// TestFrenchServerErrors asks a model's server that refuses what is wrong: Regie's own words are
+// French wherever a person asks.
 func TestFrenchServerErrors(t *testing.T) {
 	t.Parallel()
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestChatRules allows a directory for a day, sees the rule, has another process take it back over the engine's socket, and is asked
-// again; then it stops with a message in the queue, and sees its words again.
+// TestChatRules allows a directory for a day, sees the rule, has another process take it back over
+// the engine's socket, and is asked again; then it stops with a message in the queue, and sees its
+// words again.
 func TestChatRules(t *testing.T) {
 	t.Parallel()
 	s := newStage(t,

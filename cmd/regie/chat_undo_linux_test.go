@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestChatUndo takes runs back in a chat, their files and what was said, after a look at each; another terminal takes back one of its files too.
+// TestChatUndo takes runs back in a chat, their files and what was said, after a look at each;
+// another terminal takes back one of its files too.
 func TestChatUndo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t,

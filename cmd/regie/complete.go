@@ -22,8 +22,9 @@ const completeTime = time.Second
 // maxComplete bounds what a shell is given.
 const maxComplete = 100
 
-// suggest gives what could come next in a command line. It never asks a server, starts no engine and makes nothing: it reads what the engine that
-// runs says, or the store beside it, and where either fails it has nothing to say.
+// suggest gives what could come next in a command line. It never asks a server, starts no engine
+// and makes nothing: it reads what the engine that runs says, or the store beside it, and where
+// either fails it has nothing to say.
 type suggest func(ctx context.Context, conn *app.Conn, root string) []string
 
 // completed adds what shells complete beside the names of commands and flags (spec 11.5).
@@ -34,28 +35,36 @@ func (c *command) completed(root *cobra.Command) {
 		what suggest
 		most int // arguments that are completed so; 0: all
 	}{
-		"regie answer": {c.questions, 1}, "regie approve": {c.approvals, 1}, "regie deny": {c.approvals, 1}, "regie approvals show": {c.approvals, 1},
-		"regie rules revoke": {c.ruleIDs, 0}, "regie runs show": {c.runIDs, 1}, "regie runs replay": {c.runIDs, 1}, "regie undo": {c.runIDs, 0},
-		"regie prompt show": {c.sessionIDs, 1}, "regie verify": {c.sessionIDs, 1}, "regie sessions show": {c.sessionIDs, 1}, "regie sessions rename": {c.sessionIDs, 1},
-		"regie sessions fork": {c.sessionIDs, 1}, "regie sessions rm": {c.sessionIDs, 1}, "regie sessions export": {c.sessionIDs, 1},
-		"regie agents show": {c.agentNames, 1}, "regie tools show": {c.everyTool, 1},
+		"regie answer": {c.questions, 1}, "regie approve": {c.approvals, 1}, "regie deny": {c.approvals, 1},
+		"regie approvals show": {c.approvals, 1},
+		"regie rules revoke":   {c.ruleIDs, 0}, "regie runs show": {c.runIDs, 1},
+		"regie runs replay": {c.runIDs, 1}, "regie undo": {c.runIDs, 0},
+		"regie prompt show": {c.sessionIDs, 1}, "regie verify": {c.sessionIDs, 1},
+		"regie sessions show": {c.sessionIDs, 1}, "regie sessions rename": {c.sessionIDs, 1},
+		"regie sessions fork": {c.sessionIDs, 1}, "regie sessions rm": {c.sessionIDs, 1},
+		"regie sessions export": {c.sessionIDs, 1},
+		"regie agents show":     {c.agentNames, 1}, "regie tools show": {c.everyTool, 1},
 	}
 	flags := map[string]suggest{
 		"agent": c.agentNames, "provider": c.providerNames, "model": c.modelNames,
 		"allow": c.toolNames, "resume": c.sessionIDs, "session": c.sessionIDs,
 	}
 	words := map[string][]string{
-		"bell": {"auto", "always", "off"}, "dialect": {"native", "json"}, "relaunch": {"chain", "answer"}, "on-approval": {"park", "deny"},
+		"bell": {"auto", "always", "off"}, "dialect": {"native", "json"}, "relaunch": {"chain", "answer"},
+		"on-approval": {"park", "deny"},
 	}
 	each(root, func(cmd *cobra.Command) {
 		if a, is := arguments[cmd.CommandPath()]; is {
-			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
+				toComplete string,
+			) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if a.most > 0 && len(args) >= a.most {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
 				return c.suggested(cmd, a.what, toComplete)
 			}
-		} else if cmd.Args != nil && cmd.ValidArgsFunction == nil && !slices.Contains([]string{"regie trust", "regie config validate", "regie man"}, cmd.CommandPath()) {
+		} else if cmd.Args != nil && cmd.ValidArgsFunction == nil &&
+			!slices.Contains([]string{"regie trust", "regie config validate", "regie man"}, cmd.CommandPath()) {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		for name, of := range words {
@@ -63,14 +72,18 @@ func (c *command) completed(root *cobra.Command) {
 				of = []string{"ask", "park", "deny", "fail"}
 			}
 			if cmd.Flags().Lookup(name) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)) // as below
+				// as below
+				_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of,
+					cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
 			}
 		}
 		for name, what := range flags {
 			if flag := cmd.Flags().Lookup(name); flag == nil || flag.Value.Type() == "bool" {
 				continue
 			}
-			_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string,
+				toComplete string,
+			) ([]cobra.Completion, cobra.ShellCompDirective) {
 				return c.suggested(cmd, what, toComplete)
 			}) // of a flag that is there, once
 		}
@@ -78,7 +91,9 @@ func (c *command) completed(root *cobra.Command) {
 }
 
 // suggested asks for what could come next, with the settings that the line so far means.
-func (c *command) suggested(cmd *cobra.Command, what suggest, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c *command) suggested(cmd *cobra.Command, what suggest,
+	toComplete string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const plainly = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	settings, err := config.Load(os.Getenv, c.flags)
 	if err != nil || settings.Server != "" {

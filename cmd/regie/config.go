@@ -17,7 +17,10 @@ import (
 
 // configCommand is what people look at their settings with (spec 10.1, 13).
 func (c *command) configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Args: usage(cobra.NoArgs), Short: c.text.T("The settings: what holds and where it is from, whether files fit, their schema")}
+	cmd := &cobra.Command{
+		Use: "config", Args: usage(cobra.NoArgs),
+		Short: c.text.T("The settings: what holds and where it is from, whether files fit, their schema"),
+	}
 	var origin, asJSON bool
 	show := &cobra.Command{
 		Use: "show", Args: usage(cobra.NoArgs), Short: c.text.T("The settings that hold here"),
@@ -43,7 +46,8 @@ func (c *command) configCommand() *cobra.Command {
 	return cmd
 }
 
-// showConfig prints the settings that hold, those of the workspace's file among them with what becomes of each.
+// showConfig prints the settings that hold, those of the workspace's file among them with what
+// becomes of each.
 func (c *command) showConfig(origin, asJSON bool) error {
 	if c.flags.Server != "" { // its settings are its own
 		return regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", "config show")
@@ -91,7 +95,8 @@ func (c *command) projectValues() (out []config.Value) {
 	}
 	for _, k := range seen.Keys {
 		out = append(out, config.Value{
-			Key: k.Key, Value: k.Text, Origin: config.OriginProject, From: filepath.Join(root, ".regie", "regie.yaml"), Line: k.Line, Use: k.Use, Why: k.Why,
+			Key: k.Key, Value: k.Text, Origin: config.OriginProject, From: filepath.Join(root, ".regie", "regie.yaml"),
+			Line: k.Line, Use: k.Use, Why: k.Why,
 		})
 		if k.Dropped != "" { // a part of it holds
 			out[len(out)-1].Value = k.Holds
@@ -109,9 +114,12 @@ func (c *command) projectValues() (out []config.Value) {
 // valueOrigin says where a value is from.
 func (c *command) valueOrigin(v *config.Value) string {
 	word := map[config.ValueOrigin]string{
-		config.OriginDefault: c.text.T("default"), config.OriginSetup: c.text.T("regie setup"), config.OriginSystem: c.text.T("system"),
-		config.OriginUser: c.text.T("user"), config.OriginNamed: c.text.T("named file"), config.OriginProject: c.text.T("project"),
-		config.OriginEnvironment: c.text.T("environment"), config.OriginFlag: c.text.T("flag"), config.OriginKeyring: c.text.T("keyring"),
+		config.OriginDefault: c.text.T("default"), config.OriginSetup: c.text.T("regie setup"),
+		config.OriginSystem: c.text.T("system"),
+		config.OriginUser:   c.text.T("user"), config.OriginNamed: c.text.T("named file"),
+		config.OriginProject:     c.text.T("project"),
+		config.OriginEnvironment: c.text.T("environment"), config.OriginFlag: c.text.T("flag"),
+		config.OriginKeyring: c.text.T("keyring"),
 	}[v.Origin]
 	if v.From != "" {
 		word += " " + v.From

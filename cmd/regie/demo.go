@@ -41,7 +41,8 @@ func (c *command) demoCommand() *cobra.Command {
 			d := &demonstration{command: c, person: attended(c.stdin, c.stderr) && isTerminal(c.stdout)}
 			if !d.person {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, demoTimeout, regie.Errorf(regie.CodeTimeout, "the demo took longer than %s", demoTimeout))
+				ctx, cancel = context.WithTimeoutCause(ctx, demoTimeout,
+					regie.Errorf(regie.CodeTimeout, "the demo took longer than %s", demoTimeout))
 				defer cancel()
 			}
 			err := d.whole(ctx, keep)
@@ -74,7 +75,8 @@ func (d *demonstration) data() string      { return filepath.Join(d.dir, "data")
 
 func (d *demonstration) say(line string) { fmt.Fprintln(d.stdout, line) }
 
-// whole runs the demo in a directory of its own, and takes it away afterwards unless it is to be kept.
+// whole runs the demo in a directory of its own, and takes it away afterwards unless it is to be
+// kept.
 func (d *demonstration) whole(ctx context.Context, keep string) (err error) {
 	if keep == "" {
 		if d.dir, err = os.MkdirTemp("", "regie-demo-"); err != nil {
@@ -105,7 +107,8 @@ func (d *demonstration) whole(ctx context.Context, keep string) (err error) {
 	return nil
 }
 
-// newDirectory makes a directory that holds nothing yet, so that nothing of anybody's is written over.
+// newDirectory makes a directory that holds nothing yet, so that nothing of anybody's is written
+// over.
 func newDirectory(name string) (string, error) {
 	dir, err := filepath.Abs(name)
 	if err != nil {
@@ -146,7 +149,8 @@ func (d *demonstration) tell(ctx context.Context, line string) error {
 	return nil
 }
 
-// typed reads a line, byte by byte: what is typed beyond it belongs to the program that is started next.
+// typed reads a line, byte by byte: what is typed beyond it belongs to the program that is started
+// next.
 func (d *demonstration) typed(ctx context.Context) (string, error) {
 	type line struct {
 		text string
@@ -177,7 +181,8 @@ func (d *demonstration) typed(ctx context.Context) (string, error) {
 	}
 }
 
-// child is this program in the scratch copy. Nothing of the person's own settings reaches it: no other model, no other data.
+// child is this program in the scratch copy. Nothing of the person's own settings reaches it: no
+// other model, no other data.
 func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -185,8 +190,14 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 	}
 	child := exec.CommandContext(ctx, self, args...)
 	child.Dir = d.workspace()
-	child.Env = []string{"HOME=" + d.dir, "REGIE_DATA_DIR=" + d.data(), "REGIE_LANG=" + d.text.Language(), "OLLAMA_HOST=127.0.0.1:9"}
-	for _, name := range []string{"PATH", "TERM", "LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR", "VISUAL", "EDITOR", "TMPDIR", "TZ"} {
+	child.Env = []string{
+		"HOME=" + d.dir, "REGIE_DATA_DIR=" + d.data(),
+		"REGIE_LANG=" + d.text.Language(), "OLLAMA_HOST=127.0.0.1:9",
+	}
+	for _, name := range []string{
+		"PATH", "TERM", "LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR",
+		"VISUAL", "EDITOR", "TMPDIR", "TZ",
+	} {
 		if value, set := os.LookupEnv(name); set {
 			child.Env = append(child.Env, name+"="+value)
 		}
@@ -194,7 +205,8 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 	return child, nil
 }
 
-// run shows a command and what it prints, and returns its exit code. What a person is to answer they are asked by the command itself.
+// run shows a command and what it prints, and returns its exit code. What a person is to answer
+// they are asked by the command itself.
 func (d *demonstration) run(ctx context.Context, asks bool, args ...string) (int, error) {
 	child, err := d.child(ctx, args...)
 	if err != nil {

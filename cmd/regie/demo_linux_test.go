@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// scratch is an empty directory for temporary files, in which nothing may be left, and a home that nothing may touch.
+// scratch is an empty directory for temporary files, in which nothing may be left, and a home that
+// nothing may touch.
 func scratch(t *testing.T) (dir string, env []string, check func()) {
 	t.Helper()
 	base := t.TempDir()
@@ -26,7 +27,8 @@ func scratch(t *testing.T) (dir string, env []string, check func()) {
 	}
 }
 
-// TestDemoAtATerminal: a person reads what is coming, answers what is asked, and sees it all to its end.
+// TestDemoAtATerminal: a person reads what is coming, answers what is asked, and sees it all to its
+// end.
 func TestDemoAtATerminal(t *testing.T) {
 	t.Parallel()
 	dir, env, check := scratch(t)
@@ -59,7 +61,8 @@ func TestDemoAtATerminal(t *testing.T) {
 	check()
 }
 
-// TestDemoRefused: who says no sees that nothing happened, and who has had enough leaves; in French.
+// TestDemoRefused: who says no sees that nothing happened, and who has had enough leaves; in
+// French.
 func TestDemoRefused(t *testing.T) {
 	t.Parallel()
 	dir, env, check := scratch(t)
@@ -103,7 +106,8 @@ func TestDemoInterrupted(t *testing.T) {
 	check()
 }
 
-// TestDemoProviderAsks: where a name could mean two files the person is asked, and their answer is what is read.
+// TestDemoProviderAsks: where a name could mean two files the person is asked, and their answer is
+// what is read.
 func TestDemoProviderAsks(t *testing.T) {
 	t.Parallel()
 	dir, env, _ := scratch(t)

@@ -31,7 +31,8 @@ const (
 
 // look shows the files.
 func (d *demonstration) look(ctx context.Context) error {
-	if err := d.tell(ctx, d.text.T("A scratch copy of a few notes. Your own files and data are not touched.")); err != nil {
+	if err := d.tell(ctx,
+		d.text.T("A scratch copy of a few notes. Your own files and data are not touched.")); err != nil {
 		return err
 	}
 	notes, err := os.ReadDir(filepath.Join(d.workspace(), "notes"))
@@ -50,9 +51,11 @@ func (d *demonstration) look(ctx context.Context) error {
 // found is the file that the first job writes.
 const found = "march.md"
 
-// propose has something searched and written. The write asks; where nobody is there, the run waits and is approved by other commands.
+// propose has something searched and written. The write asks; where nobody is there, the run waits
+// and is approved by other commands.
 func (d *demonstration) propose(ctx context.Context) error {
-	if err := d.tell(ctx, d.text.T("It searches by itself. Before it writes it asks, and shows what would change.")); err != nil {
+	if err := d.tell(ctx,
+		d.text.T("It searches by itself. Before it writes it asks, and shows what would change.")); err != nil {
 		return err
 	}
 	job := d.text.T("search for March in notes/ and write the result to march.md")
@@ -84,10 +87,12 @@ func (d *demonstration) propose(ctx context.Context) error {
 	return nil
 }
 
-// crash runs the main job in another process until it has written a few files, and kills it in the middle of its batch of writes. Where it
-// was faster than the kill it is undone, and done once more.
+// crash runs the main job in another process until it has written a few files, and kills it in the
+// middle of its batch of writes. Where it was faster than the kill it is undone, and done once
+// more.
 func (d *demonstration) crash(ctx context.Context) error {
-	if err := d.tell(ctx, d.text.T("Now ten writes in one go, allowed beforehand; and in the middle of them the process is killed.")); err != nil {
+	if err := d.tell(ctx,
+		d.text.T("Now ten writes in one go, allowed beforehand; and in the middle of them the process is killed.")); err != nil {
 		return err
 	}
 	if err := os.CopyFS(filepath.Join(d.dir, "before"), os.DirFS(d.workspace())); err != nil {
@@ -158,7 +163,8 @@ func (d *demonstration) job(ctx context.Context) (said string, killed bool, err 
 		if err := child.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return "", false, err
 		}
-		fmt.Fprintln(&screen, d.text.T("kill -9 %s, in the middle of its batch of writes", strconv.Itoa(child.Process.Pid)))
+		fmt.Fprintln(&screen, d.text.T("kill -9 %s, in the middle of its batch of writes",
+			strconv.Itoa(child.Process.Pid)))
 	}
 	_, _ = io.Copy(io.Discard, out) // what it still said is in the log
 	err = child.Wait()
@@ -224,17 +230,20 @@ func (d *demonstration) inspect(ctx context.Context) error {
 		states[last.Calls[i].State]++
 	}
 	d.say(d.text.T("The store says: the run is %s; of its %d writes %d are done, %d was started, %d have not begun.",
-		string(view.Round.State), len(last.Calls), states[regie.CallSucceeded], states[regie.CallStarted], states[regie.CallProposed]))
+		string(view.Round.State), len(last.Calls), states[regie.CallSucceeded],
+		states[regie.CallStarted], states[regie.CallProposed]))
 	return nil
 }
 
 // resume goes on with the killed run, and counts on the disk.
 func (d *demonstration) resume(ctx context.Context) error {
-	if err := d.tell(ctx, d.text.T("The same run goes on where it stood. What was done is not done again, what was started is looked up.")); err != nil {
+	if err := d.tell(ctx,
+		d.text.T("The same run goes on where it stood. What was done is not done again, what was started is looked up.")); err != nil {
 		return err
 	}
 	if code, err := d.run(ctx, false, "run", "--resume", d.round.String()); err != nil || code != exitDone {
-		return errors.Join(err, regie.Errorf(regie.CodeInternal, "the run that was resumed ended with the exit code %d", code))
+		return errors.Join(err, regie.Errorf(regie.CodeInternal,
+			"the run that was resumed ended with the exit code %d", code))
 	}
 	return d.count()
 }
@@ -268,7 +277,8 @@ func (d *demonstration) count() error {
 
 // undo takes the whole run back, and compares every file with what was there before it.
 func (d *demonstration) undo(ctx context.Context) error {
-	if err := d.tell(ctx, d.text.T("All that the run did to files can be taken back at once, over the crash too.")); err != nil {
+	if err := d.tell(ctx,
+		d.text.T("All that the run did to files can be taken back at once, over the crash too.")); err != nil {
 		return err
 	}
 	args := []string{"undo"}
@@ -324,14 +334,17 @@ func same(a, b string) error {
 
 // audit verifies the log of all that was done.
 func (d *demonstration) audit(ctx context.Context) error {
-	if err := d.tell(ctx, d.text.T("Everything stands in a log that is chained under a key: whoever changes a row of it is found out.")); err != nil {
+	if err := d.tell(ctx,
+		d.text.T("Everything stands in a log that is chained under a key: whoever changes a row of it is found out.")); err != nil {
 		return err
 	}
 	if code, err := d.run(ctx, false, "verify"); err != nil || code != exitDone {
-		return errors.Join(err, regie.Errorf(regie.CodeChainBroken, "the logs of the demo do not verify (exit code %d)", code))
+		return errors.Join(err, regie.Errorf(regie.CodeChainBroken,
+			"the logs of the demo do not verify (exit code %d)", code))
 	}
 	d.say("")
-	d.say(d.text.T("That was real: files, approval, kill, undo, log. Only the model was none. With a model: regie setup"))
+	d.say(
+		d.text.T("That was real: files, approval, kill, undo, log. Only the model was none. With a model: regie setup"))
 	return nil
 }
 

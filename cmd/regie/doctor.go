@@ -20,7 +20,8 @@ func (c *command) doctorCommand() *cobra.Command {
 	var asJSON bool
 	var failed error
 	cmd := &cobra.Command{
-		Use: "doctor", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs), Short: c.text.T("What is right and wrong on this machine, and what to do about it"),
+		Use: "doctor", Annotations: map[string]string{ofThisMachine: "yes"},
+		Args: usage(cobra.NoArgs), Short: c.text.T("What is right and wrong on this machine, and what to do about it"),
 		Long: c.text.T("Look at the configuration, the model, the data directory, its disk and database, the clock, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the configured servers and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
 		// Broken settings are what it is there for.
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +55,8 @@ func (c *command) subject(failed error) doctor.Subject {
 		dir = ""
 	}
 	return doctor.Subject{
-		Config: c.config, ConfigError: failed, ConfigFlag: c.flags.Config, Env: os.Getenv, Environ: os.Environ(), Dir: dir, Now: time.Now,
+		Config: c.config, ConfigError: failed, ConfigFlag: c.flags.Config, Env: os.Getenv,
+		Environ: os.Environ(), Dir: dir, Now: time.Now,
 		Stuck: func(ctx context.Context) (ids []string) {
 			runs, err := c.stuckRuns(ctx, "")
 			if err != nil { // the other checks say why
@@ -69,7 +71,8 @@ func (c *command) subject(failed error) doctor.Subject {
 	}
 }
 
-// diagnosis is a report as programs read it. The ids never change; the sentences are for people and in their language.
+// diagnosis is a report as programs read it. The ids never change; the sentences are for people and
+// in their language.
 type diagnosis struct {
 	Version  string    `json:"version"`
 	OK       bool      `json:"ok"` // nothing failed
@@ -94,7 +97,10 @@ func (c *command) diagnosed(_ context.Context, report doctor.Report, asJSON bool
 	out.OK = out.Failed == 0
 	for i := range report {
 		f := &report[i]
-		one := checked{ID: f.ID, Group: f.Group, Status: string(f.Status), Code: string(f.Code), About: f.About, Text: c.text.Sentence(f.Text)}
+		one := checked{
+			ID: f.ID, Group: f.Group, Status: string(f.Status), Code: string(f.Code), About: f.About,
+			Text: c.text.Sentence(f.Text),
+		}
 		if f.Cause != nil {
 			one.Text = c.text.Error(f.Cause)
 		}
@@ -119,7 +125,10 @@ func (c *command) diagnosed(_ context.Context, report doctor.Report, asJSON bool
 			p.line("")
 			p.line("%s", c.groupName(group))
 		}
-		mark := map[string]string{string(doctor.Fine): "✓", string(doctor.Warning): "!", string(doctor.Failed): "✗"}[one.Status]
+		mark := map[string]string{
+			string(doctor.Fine): "✓", string(doctor.Warning): "!",
+			string(doctor.Failed): "✗",
+		}[one.Status]
 		p.line("  %s %s", mark, plain.Strip(one.Text))
 		for _, fix := range one.Fixes {
 			p.line("      → %s", plain.Strip(fix))

@@ -55,7 +55,8 @@ func TestExpired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox, err := chat.Find(t.Context(), conn, root, chat.Short(parsed)) // also what is closed is found by the end of its id
+	// also what is closed is found by the end of its id
+	inbox, err := chat.Find(t.Context(), conn, root, chat.Short(parsed))
 	if err != nil || len(inbox.Approvals) != 1 || inbox.Approvals[0].State != regie.ApprovalExpired {
 		t.Errorf("%+v, %v", inbox, err)
 	}

@@ -17,15 +17,17 @@ import (
 func (c *command) exportCommand() *cobra.Command {
 	var format, out string
 	cmd := &cobra.Command{
-		Use: "export ID|last", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("Write a session out: all of it as JSON, or to be read as Markdown"),
-		Long: c.text.T("Write a session out. JSON holds all that can be checked of it: messages, calls, runs, what was asked and answered, and its log with every hash (docs/export.md describes it). Markdown is for reading.\nWithout -o it goes to standard output. What is secret in a session is secret in its export."),
+		Use: "export ID|last", Args: usage(cobra.ExactArgs(1)),
+		Short: c.text.T("Write a session out: all of it as JSON, or to be read as Markdown"),
+		Long:  c.text.T("Write a session out. JSON holds all that can be checked of it: messages, calls, runs, what was asked and answered, and its log with every hash (docs/export.md describes it). Markdown is for reading.\nWithout -o it goes to standard output. What is secret in a session is secret in its export."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "json" && format != "markdown" {
 				return regie.Errorf(codeUsage, "--format is json or markdown")
 			}
-			export, err := withSession(cmd.Context(), c, app.Options{ReadOnly: true}, args[0], func(conn *app.Conn, id regie.ID) (store.SessionExport, error) {
-				return conn.Export(cmd.Context(), id)
-			})
+			export, err := withSession(cmd.Context(), c, app.Options{ReadOnly: true}, args[0],
+				func(conn *app.Conn, id regie.ID) (store.SessionExport, error) {
+					return conn.Export(cmd.Context(), id)
+				})
 			if err != nil {
 				return err
 			}
@@ -50,11 +52,13 @@ func (c *command) exportCommand() *cobra.Command {
 	return cmd
 }
 
-// writePrivate writes a file as a whole or not at all, readable by its owner only. It puts the new file in the place of the old one, so
-// what is no plain file is refused: a link would be lost, and what it points to may be somebody else's.
+// writePrivate writes a file as a whole or not at all, readable by its owner only. It puts the new
+// file in the place of the old one, so what is no plain file is refused: a link would be lost, and
+// what it points to may be somebody else's.
 func writePrivate(path string, data []byte) error {
 	if there, err := os.Lstat(path); err == nil && !there.Mode().IsRegular() {
-		return regie.Errorf(regie.CodeSpecialFile, "%s is a link, a directory or a device: name the file itself, or leave -o out for standard output", path)
+		return regie.Errorf(regie.CodeSpecialFile,
+			"%s is a link, a directory or a device: name the file itself, or leave -o out for standard output", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".regie-export-*")
 	if err == nil {

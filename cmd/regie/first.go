@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// settle chooses a model by itself where there is exactly one that could be meant, and says so (spec 10.1). Nothing but this machine is
-// asked.
+// settle chooses a model by itself where there is exactly one that could be meant, and says so
+// (spec 10.1). Nothing but this machine is asked.
 func (c *command) settle(ctx context.Context) {
 	found, chose := app.Settle(ctx, &c.config, os.Getenv)
 	if found.Ollama != "" {
@@ -35,14 +35,16 @@ func (c *command) origin(from string) string {
 	}
 }
 
-// requireModel returns CodeNoModel where no model can answer, here or in the engine that runs. The sentence is short where the screen says the rest.
+// requireModel returns CodeNoModel where no model can answer, here or in the engine that runs. The
+// sentence is short where the screen says the rest.
 func (c *command) requireModel(ctx context.Context) error {
 	if c.config.Server != "" { // it knows its own
 		return nil
 	}
 	c.settle(ctx)
 	err := c.config.RequireModel()
-	if err != nil && c.config.Provider == "" && app.Runs(ctx, c.config) { // whose clients need no key: it answers with what it has
+	// whose clients need no key: it answers with what it has
+	if err != nil && c.config.Provider == "" && app.Runs(ctx, c.config) {
 		return nil
 	}
 	if err == nil {
@@ -50,7 +52,8 @@ func (c *command) requireModel(ctx context.Context) error {
 	}
 	if err == nil && !c.warned && app.Untempered(c.config) {
 		c.warned = true
-		c.tell(c.text.T("agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
+		c.tell(c.text.T(
+			"agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
 			c.config.Origin["file"], c.config.Model))
 	}
 	return err
@@ -71,7 +74,8 @@ func (c *command) orSetup(ctx context.Context) error {
 	return c.requireModel(ctx)
 }
 
-// choices is the screen for those who have no model: where it was looked for, and three ways to go on.
+// choices is the screen for those who have no model: where it was looked for, and three ways to go
+// on.
 func (c *command) choices() {
 	f := c.found
 	if f == nil {
@@ -86,14 +90,16 @@ func (c *command) choices() {
 		if f.Running && len(f.Models) > 0 {
 			names = append(names, config.ProviderOllama)
 		}
-		out(c.text.T("Several could be meant: %s. Name one with --provider or REGIE_PROVIDER, or choose it for good with regie setup.", strings.Join(names, ", ")))
+		out(c.text.T(
+			"Several could be meant: %s. Name one with --provider or REGIE_PROVIDER, or choose it for good with regie setup.", strings.Join(names, ", ")))
 		return
 	}
 	out(c.text.T("Three ways to go on:"))
 	out("  1. " + c.text.Typed("regie setup"))
 	out("     " + c.text.T("paste a key, or name a model server; it is tried out and stored for you alone"))
 	out("  2. ollama serve, ollama pull qwen3")
-	out("     " + c.text.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
+	out("     " +
+		c.text.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
 	out("  3. " + c.text.Typed(`regie run --provider demo "…"`))
 	out("     " + c.text.T("no model and no key: a few rules that drive the real tools"))
 }

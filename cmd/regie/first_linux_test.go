@@ -17,13 +17,15 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// newcomer is somebody who sees Regie for the first time: a terminal with one program in it, and a home where nothing is.
+// newcomer is somebody who sees Regie for the first time: a terminal with one program in it, and a
+// home where nothing is.
 type newcomer struct {
 	*pane
 	home string
 }
 
-// newNewcomer starts a line of shell in a terminal of 80 columns, in an empty environment but for the variables.
+// newNewcomer starts a line of shell in a terminal of 80 columns, in an empty environment but for
+// the variables.
 func newNewcomer(t *testing.T, line string, variables ...string) *newcomer {
 	t.Helper()
 	return newNewcomerAt(t, 80, line, variables...)
@@ -132,8 +134,8 @@ func keyed(t *testing.T, key string) string {
 	return server.URL + "/v1"
 }
 
-// TestFirstMinute is what a new user sees (spec 10.1), in each language: no model anywhere, a wrong key, a right one; a key in the environment; Ollama on
-// this machine; no terminal.
+// TestFirstMinute is what a new user sees (spec 10.1), in each language: no model anywhere, a wrong
+// key, a right one; a key in the environment; Ollama on this machine; no terminal.
 func TestFirstMinute(t *testing.T) {
 	t.Parallel()
 	for lang, words := range map[string]map[string]string{
@@ -220,7 +222,8 @@ func firstMinute(t *testing.T, lang string, columns int, words map[string]string
 	})
 }
 
-// TestSetupInterrupted: Ctrl-C in the middle leaves nothing half stored, and what was stored before as it was.
+// TestSetupInterrupted: Ctrl-C in the middle leaves nothing half stored, and what was stored before
+// as it was.
 func TestSetupInterrupted(t *testing.T) {
 	t.Parallel()
 	address := keyed(t, "sk-right-canary-0123")
@@ -242,7 +245,8 @@ func TestSetupInterrupted(t *testing.T) {
 	}
 }
 
-// TestSetupOverruled: where the person's own file names another provider, setup says that it goes first.
+// TestSetupOverruled: where the person's own file names another provider, setup says that it goes
+// first.
 func TestSetupOverruled(t *testing.T) {
 	t.Parallel()
 	term := newNewcomer(t, "mkdir -p $HOME/.config/regie; echo 'agents: {main: {provider: ollama, model: m}}' > $HOME/.config/regie/regie.yaml; regie setup --provider demo", "export REGIE_LANG=en")

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// tell writes what a person reads beside a job, with lines that end at a word where a terminal is narrower than they are.
+// tell writes what a person reads beside a job, with lines that end at a word where a terminal is
+// narrower than they are.
 func (c *command) tell(lines string) {
 	fmt.Fprintln(c.stderr, fold(plain.Strip(lines), columns(c.stderr)))
 }
@@ -30,7 +31,8 @@ func columns(stream io.Writer) int {
 	return int(size.Col)
 }
 
-// fold breaks lines between words, and goes on below where their text begins. A word that is longer than a line stays whole, so that it can be copied.
+// fold breaks lines between words, and goes on below where their text begins. A word that is longer
+// than a line stays whole, so that it can be copied.
 func fold(text string, width int) string {
 	if width <= 0 {
 		return text

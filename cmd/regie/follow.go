@@ -18,7 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// follower watches one round until it ends, is paused or waits for a person whom nobody can ask, and shows what happens.
+// follower watches one round until it ends, is paused or waits for a person whom nobody can ask,
+// and shows what happens.
 type follower struct {
 	*command
 	control *app.Conn
@@ -33,8 +34,8 @@ type follower struct {
 	why                  string // it could not be reached, in words
 	said                 string // by a reply that may be the answer
 	noted                bool   // a line was written since this was last unset
-	// forTool says that what is waited for without a person is a tool's server; parked, that the run is left waiting for it, because it
-	// was not told to wait for the network.
+	// forTool says that what is waited for without a person is a tool's server; parked, that the
+	// run is left waiting for it, because it was not told to wait for the network.
 	forTool, parked, network bool
 	deadline                 <-chan time.Time
 	signals                  <-chan os.Signal
@@ -47,7 +48,9 @@ type follower struct {
 }
 
 // follow starts or resumes a round and follows it. The returned exit says how it went.
-func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, request dispatch.RunRequest, signals <-chan os.Signal) (outcome, err error) {
+func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, request dispatch.RunRequest,
+	signals <-chan os.Signal,
+) (outcome, err error) {
 	w := &follower{command: c, control: control, json: f.json, signals: signals}
 	if f.asks {
 		w.asks()
@@ -67,7 +70,8 @@ func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, req
 func (w *follower) asks() {
 	editor := chat.Command(chat.EditorLine(os.Getenv))
 	w.asker = &chat.Asker{
-		Control: w.control, Page: &chat.Page{W: w.stderr, Text: w.text, Now: time.Now, Inside: true}, Next: w.next, Settle: w.quiet,
+		Control: w.control, Page: &chat.Page{W: w.stderr, Text: w.text, Now: time.Now, Inside: true},
+		Next: w.next, Settle: w.quiet,
 		Edit: func(ctx context.Context, path string) error {
 			defer w.input.Pause()()
 			return editor(ctx, path)
@@ -109,7 +113,8 @@ func (w *follower) watch(ctx context.Context) (outcome, err error) {
 	return w.finish(ctx)
 }
 
-// wait is reached when the session waits for a person. It asks them, or reports that the run is left waiting.
+// wait is reached when the session waits for a person. It asks them, or reports that the run is
+// left waiting.
 func (w *follower) wait(ctx context.Context) (left bool, err error) {
 	w.waits = false
 	if err := w.settle(ctx); err != nil {
@@ -139,7 +144,8 @@ func (w *follower) wait(ctx context.Context) (left bool, err error) {
 	return later > 0, err
 }
 
-// next shows a prompt and waits for the person's line, while the events, the clock and the signals go on.
+// next shows a prompt and waits for the person's line, while the events, the clock and the signals
+// go on.
 func (w *follower) next(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(w.stderr, prompt)
 	for w.waits {
@@ -275,7 +281,8 @@ func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRe
 		return err
 	}
 	// What it waits for without a person, it goes on with by itself.
-	w.waits = w.after == view.Head && view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionWaitingNetwork
+	w.waits = w.after == view.Head && view.Round.State == regie.RoundWaiting &&
+		view.Session.State != regie.SessionWaitingNetwork
 	var policy approval.Policy
 	if len(view.Round.Policy) > 0 && json.Unmarshal(view.Round.Policy, &policy) == nil {
 		w.network = policy.WaitNetwork
@@ -283,7 +290,8 @@ func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRe
 	return nil
 }
 
-// clamped says which limits that were asked for are not those of the run: nothing on the command line raises one (spec 13).
+// clamped says which limits that were asked for are not those of the run: nothing on the command
+// line raises one (spec 13).
 func (w *follower) clamped(ctx context.Context, wanted regie.Limits) error {
 	if wanted == (regie.Limits{}) {
 		return nil

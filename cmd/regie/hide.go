@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hide stops a terminal from showing what is typed until show is called, also where the program is interrupted meanwhile.
+// hide stops a terminal from showing what is typed until show is called, also where the program is
+// interrupted meanwhile.
 func hide(file *os.File) (show func()) {
 	fd := int(file.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)

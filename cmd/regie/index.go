@@ -25,13 +25,15 @@ type indexFlags struct{ here, rebuild, json bool }
 func (c *command) indexCommand() *cobra.Command {
 	var f indexFlags
 	cmd := &cobra.Command{
-		Use: "index", Args: usage(cobra.NoArgs), Short: c.text.T("Bring the index of this workspace's files up to date, for searches by meaning and by words"),
-		Long: c.text.T("Bring the index of this workspace's files up to date. Only files that are new or have changed are read; each search does the same before it looks, so this is for large workspaces, or to see what is not in the index.\n\nWhat ignore files name, what may hold a secret, what is no text or very large is left out. The index lies in the data directory and can be deleted at any time."),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.index(cmd.Context(), f) },
+		Use: "index", Args: usage(cobra.NoArgs),
+		Short: c.text.T("Bring the index of this workspace's files up to date, for searches by meaning and by words"),
+		Long:  c.text.T("Bring the index of this workspace's files up to date. Only files that are new or have changed are read; each search does the same before it looks, so this is for large workspaces, or to see what is not in the index.\n\nWhat ignore files name, what may hold a secret, what is no text or very large is left out. The index lies in the data directory and can be deleted at any time."),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.index(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.rebuild, "rebuild", false, c.text.T("throw the index away and make it anew"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
+	flags.BoolVar(&f.here, "here", false,
+		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	flags.BoolVar(&f.json, "json", false, c.text.T("print JSON"))
 	return cmd
 }
@@ -47,7 +49,8 @@ func (c *command) index(ctx context.Context, f indexFlags) error {
 	if err != nil {
 		return err
 	}
-	bar := &indexBar{w: c.stderr, text: c.text, moves: isTerminal(c.stderr) && os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
+	bar := &indexBar{w: c.stderr, text: c.text, moves: isTerminal(c.stderr) &&
+		os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
 	update := x.Update
 	if f.rebuild {
 		update = x.Rebuild
@@ -61,7 +64,8 @@ func (c *command) index(ctx context.Context, f indexFlags) error {
 	err = errors.Join(err, x.Close())
 	switch {
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(c.stderr, "regie: "+c.text.T("stopped: what was indexed so far stays, and the next time goes on from there"))
+		fmt.Fprintln(c.stderr, "regie: "+c.text.T(
+			"stopped: what was indexed so far stays, and the next time goes on from there"))
 		return exit{exitInterrupted}
 	case err != nil:
 		return err
@@ -92,7 +96,8 @@ func (c *command) embedded(e *app.IndexEmbedded) error {
 		}
 		p.line("%s", c.text.T("embedded with %s: %d texts  tokens: %s  cost: %s", e.Model, e.Made, tokens, cost))
 		if e.Cost > 0 {
-			p.line("%s", c.text.T("what embedding costs is no part of what runs have spent; of the budgets those of a day bound it, by themselves"))
+			p.line("%s",
+				c.text.T("what embedding costs is no part of what runs have spent; of the budgets those of a day bound it, by themselves"))
 		}
 	}
 	if e.Cut > 0 {
@@ -103,7 +108,8 @@ func (c *command) embedded(e *app.IndexEmbedded) error {
 	}
 	switch {
 	case !e.Reason.IsZero() && e.Missing > 0:
-		p.line("%s", plain.Strip(c.text.T("not embedded yet, found by their words alone: %d (%s)", e.Missing, c.text.Sentence(e.Reason))))
+		p.line("%s", plain.Strip(c.text.T("not embedded yet, found by their words alone: %d (%s)",
+			e.Missing, c.text.Sentence(e.Reason))))
 	case !e.Reason.IsZero():
 		p.line("%s", plain.Strip(c.text.Sentence(e.Reason)))
 	}
@@ -115,7 +121,8 @@ func (c *command) indexed(root string, s *app.IndexSummary) error {
 	p := &printer{w: c.stdout}
 	p.line("%s", c.text.T("index of %s", root))
 	p.line("%s", c.text.T("files: %d  chunks: %d", s.Files, s.Chunks))
-	p.line("%s", c.text.T("read: %d (%s)  changed: %d  removed: %d  time: %s", s.Read, amount(c.text, s.Bytes), s.Changed, s.Removed, s.Took.Round(time.Millisecond)))
+	p.line("%s", c.text.T("read: %d (%s)  changed: %d  removed: %d  time: %s", s.Read, amount(c.text, s.Bytes),
+		s.Changed, s.Removed, s.Took.Round(time.Millisecond)))
 	var left []string
 	skipped := func(why app.IndexSkip, said func(n int64) string) {
 		if n := s.Skipped[why]; n > 0 {
@@ -196,7 +203,8 @@ func (b *indexBar) show(p app.IndexProgress) {
 	if p.Walking { // there may be more to come
 		full = min(full, barWidth-1)
 	}
-	fmt.Fprintf(b.w, "\r\x1b[K[%s%s] %s", strings.Repeat("█", full), strings.Repeat("·", barWidth-full), plain.Strip(line))
+	fmt.Fprintf(b.w, "\r\x1b[K[%s%s] %s", strings.Repeat("█", full),
+		strings.Repeat("·", barWidth-full), plain.Strip(line))
 	b.drawn = true
 }
 

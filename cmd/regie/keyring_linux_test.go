@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/keyring/keyringtest"
 )
 
-// TestSetupKeyring keeps a pasted key in a real keyring: no file has it, nothing shows it, and where the keyring is gone that is said.
+// TestSetupKeyring keeps a pasted key in a real keyring: no file has it, nothing shows it, and
+// where the keyring is gone that is said.
 func TestSetupKeyring(t *testing.T) {
 	t.Parallel()
 	const key = "sk-right-canary-0123"

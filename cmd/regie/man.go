@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// manCommand writes manual pages: one for each command, in the language of who asks (spec 11.5). They are made of the same sentences as --help.
+// manCommand writes manual pages: one for each command, in the language of who asks (spec 11.5).
+// They are made of the same sentences as --help.
 func (c *command) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("Write the manual pages into a directory"),

@@ -27,15 +27,19 @@ type mcpFlags struct {
 func (c *command) mcpCommand() *cobra.Command {
 	var f mcpFlags
 	cmd := &cobra.Command{
-		Use: "mcp", Args: usage(cobra.NoArgs), Short: c.text.T("Serve this workspace to an MCP client on standard input and output"),
-		Long: c.text.T("Speak the Model Context Protocol on standard input and output, for a program that starts this one: it can read and search the workspace's files as agents do, give an agent a job, see how that stands, and stop it.\n\nWhat an agent asks people is put to the person at the client's end where the client can ask them (elicitation), and waits for regie approvals where it cannot. The client decides nothing by itself unless --allow-approvals says so: it may be a model. The program ends with its standard input; what runs then goes on with the next regie."),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.serveMCP(cmd.Context(), f) },
+		Use: "mcp", Args: usage(cobra.NoArgs),
+		Short: c.text.T("Serve this workspace to an MCP client on standard input and output"),
+		Long:  c.text.T("Speak the Model Context Protocol on standard input and output, for a program that starts this one: it can read and search the workspace's files as agents do, give an agent a job, see how that stands, and stop it.\n\nWhat an agent asks people is put to the person at the client's end where the client can ask them (elicitation), and waits for regie approvals where it cannot. The client decides nothing by itself unless --allow-approvals says so: it may be a model. The program ends with its standard input; what runs then goes on with the next regie."),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.serveMCP(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.workspace, "workspace", "", c.text.T("the workspace: a directory; left out, that of the current one"))
+	flags.StringVar(&f.workspace, "workspace", "",
+		c.text.T("the workspace: a directory; left out, that of the current one"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
-	flags.BoolVar(&f.approvals, "allow-approvals", false, c.text.T("let the client decide approvals and answer questions by itself (mcp.allow_approvals)"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
+	flags.BoolVar(&f.approvals, "allow-approvals", false,
+		c.text.T("let the client decide approvals and answer questions by itself (mcp.allow_approvals)"))
+	flags.BoolVar(&f.here, "here", false,
+		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	c.modelFlags(cmd)
 	return cmd
 }
@@ -56,7 +60,9 @@ func (c *command) serveMCP(ctx context.Context, f mcpFlags) error {
 		request := c.template(root, foundBy, f.agent)
 		request.Here = f.here
 		return mcpserver.Serve(ctx, mcpserver.Config{
-			Control: conn, Text: c.text, Version: version, Log: log, Request: request, Here: f.here, Elicit: true, AllowApprovals: f.approvals || c.config.File.MCP.AllowApprovals,
+			Control: conn, Text: c.text, Version: version, Log: log,
+			Request: request, Here: f.here, Elicit: true, AllowApprovals: f.approvals ||
+				c.config.File.MCP.AllowApprovals,
 		}, c.stdin, c.stdout)
 	})
 }
@@ -69,16 +75,20 @@ func (c *command) placeOf(ctx context.Context, dir string, here bool) (root, fou
 	return workspace.Detect(dir, os.Getenv("HOME"), here)
 }
 
-// template is what a message in a workspace is sent with by a program that speaks a protocol. Where no model is configured here the engine's answers,
-// or nothing does, and the program is told so when it wants one.
+// template is what a message in a workspace is sent with by a program that speaks a protocol. Where
+// no model is configured here the engine's answers, or nothing does, and the program is told so
+// when it wants one.
 func (c *command) template(root, foundBy, agent string) dispatch.RunRequest {
 	return c.startIn(root, foundBy, agent, approval.Policy{OnApproval: approval.Park})
 }
 
-// stdio attaches to an engine, or becomes one, and speaks a protocol on standard input and output until that ends or a signal comes. Everything else
-// goes to standard error.
-func (c *command) stdio(ctx context.Context, speak func(ctx context.Context, conn *app.Conn, log *slog.Logger) error) error {
-	signal.Ignore(syscall.SIGPIPE) // who reads has gone: that ends the speaking, and not the process in the middle of something
+// stdio attaches to an engine, or becomes one, and speaks a protocol on standard input and output
+// until that ends or a signal comes. Everything else goes to standard error.
+func (c *command) stdio(ctx context.Context, speak func(ctx context.Context, conn *app.Conn,
+	log *slog.Logger) error,
+) error {
+	// who reads has gone: that ends the speaking, and not the process in the middle of something
+	signal.Ignore(syscall.SIGPIPE)
 	signals := c.signals()
 	defer signals.stop()
 	conn, err := c.connect(ctx, app.Options{Resumed: func(rounds []regie.ID) {

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestProtocolSignalled ends programs that speak a protocol by each signal: that is no error, and all of them say so by the same exit code.
+// TestProtocolSignalled ends programs that speak a protocol by each signal: that is no error, and
+// all of them say so by the same exit code.
 func TestProtocolSignalled(t *testing.T) {
 	t.Parallel()
 	hello := map[string]string{

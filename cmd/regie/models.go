@@ -24,8 +24,9 @@ const modelsTime = 5 * time.Second
 func (c *command) modelsCommand() *cobra.Command {
 	var asJSON, types bool
 	cmd := &cobra.Command{
-		Use: "models", Args: usage(cobra.NoArgs), Short: c.text.T("What models are configured, where that comes from, and which answer"),
-		Long: c.text.T("List the configured providers of models: where each setting comes from, whether the server answers, and which models it has, with what they can do. Ollama on this machine is found by itself. Keys are never shown."),
+		Use: "models", Args: usage(cobra.NoArgs),
+		Short: c.text.T("What models are configured, where that comes from, and which answer"),
+		Long:  c.text.T("List the configured providers of models: where each setting comes from, whether the server answers, and which models it has, with what they can do. Ollama on this machine is found by itself. Keys are never shown."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if types {
 				return c.types(asJSON)
@@ -33,7 +34,8 @@ func (c *command) modelsCommand() *cobra.Command {
 			return c.models(cmd.Context(), asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&types, "types", false, c.text.T("list the types of providers that there are, with their settings; with --json as JSON Schema"))
+	cmd.Flags().BoolVar(&types, "types", false,
+		c.text.T("list the types of providers that there are, with their settings; with --json as JSON Schema"))
 	cmd.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
 	c.modelFlags(cmd)
 	return cmd
@@ -47,7 +49,10 @@ func (c *command) models(ctx context.Context, asJSON bool) error {
 	if asJSON {
 		encoder := json.NewEncoder(c.stdout)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(map[string]any{"provider": c.config.Provider, "model": c.config.Model, "origin": c.config.Origin, "providers": list})
+		return encoder.Encode(map[string]any{
+			"provider": c.config.Provider, "model": c.config.Model,
+			"origin": c.config.Origin, "providers": list,
+		})
 	}
 	switch {
 	case c.config.Server != "": // the marks say what is chosen there
@@ -55,11 +60,13 @@ func (c *command) models(ctx context.Context, asJSON bool) error {
 		fmt.Fprintln(c.stdout, c.text.T("no model is chosen"))
 		c.choices()
 	default:
-		fmt.Fprintln(c.stdout, plain.Strip(c.text.T("chosen: %s (%s), model %s (%s)", c.config.Provider, c.origin(c.config.Origin["provider"]),
+		fmt.Fprintln(c.stdout, plain.Strip(c.text.T("chosen: %s (%s), model %s (%s)", c.config.Provider,
+			c.origin(c.config.Origin["provider"]),
 			orDash(c.config.Model), orDash(c.origin(c.config.Origin["model"])))))
 	}
 	if asked := c.asked(); len(asked) > 0 {
-		fmt.Fprintln(c.stdout, plain.Strip(c.text.T("asked with %s (%s)", strings.Join(asked, ", "), c.origin(c.config.Origin["file"]))))
+		fmt.Fprintln(c.stdout, plain.Strip(c.text.T("asked with %s (%s)", strings.Join(asked, ", "),
+			c.origin(c.config.Origin["file"]))))
 	}
 	for i := range list {
 		c.showProvider(&list[i])
@@ -186,7 +193,8 @@ func (c *command) priceLine(p app.Price) string {
 	case p.Input == 0 && p.Output == 0 && p.UpTo == 0:
 		return c.text.T("costs nothing")
 	case p.UpTo > 0:
-		return c.text.T("$%s in and $%s out for a million tokens, up to a prompt of %d tokens", regie.Dollars(p.Input), regie.Dollars(p.Output), p.UpTo)
+		return c.text.T("$%s in and $%s out for a million tokens, up to a prompt of %d tokens", regie.Dollars(p.Input),
+			regie.Dollars(p.Output), p.UpTo)
 	default:
 		return c.text.T("$%s in and $%s out for a million tokens", regie.Dollars(p.Input), regie.Dollars(p.Output))
 	}

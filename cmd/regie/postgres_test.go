@@ -18,7 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestPostgresScripts runs the program on a PostgreSQL: what people read where it cannot be used, and a run over an outage.
+// TestPostgresScripts runs the program on a PostgreSQL: what people read where it cannot be used,
+// and a run over an outage.
 func TestPostgresScripts(t *testing.T) {
 	t.Parallel()
 	storetest.Postgres(t) // or it is skipped

@@ -27,7 +27,8 @@ type promptFlags struct {
 
 func (c *command) promptCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: "prompt", Short: c.text.T("What a model is sent"), Args: usage(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "prompt", Short: c.text.T("What a model is sent"), Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var f promptFlags
 	show := &cobra.Command{
@@ -38,7 +39,9 @@ func (c *command) promptCommand() *cobra.Command {
 	}
 	flags := show.Flags()
 	flags.StringVar(&f.call, "call", "", c.text.T("the model call that proposed this tool call, by its id"))
-	flags.StringVar(&f.exchange, "exchange", "", c.text.T("the model call of an exchange: RUN/NUMBER, or last/NUMBER; an earlier attempt at it: RUN/NUMBER/ATTEMPT"))
+	flags.StringVar(&f.exchange, "exchange", "",
+		c.text.T(
+			"the model call of an exchange: RUN/NUMBER, or last/NUMBER; an earlier attempt at it: RUN/NUMBER/ATTEMPT"))
 	flags.BoolVar(&f.asJSON, "json", false, c.text.T("print JSON"))
 	flags.BoolVar(&f.bytes, "bytes", false, c.text.T("print the request, byte for byte"))
 	flags.BoolVar(&f.table, "table", false, c.text.T("print its parts with their sizes"))
@@ -93,19 +96,24 @@ func (c *command) showPrompt(ctx context.Context, f promptFlags, args []string) 
 		err = promptTable(c.stdout, c.text, &p)
 	}
 	if err == nil && !p.Exact() {
-		return regie.Errorf(regie.CodePromptMismatch, "these %d bytes are not what was sent: their SHA-256 is %s, stored is %s; the thread, the provider's settings or this version are no longer as they were", len(p.Body), p.Request, p.Stored)
+		return regie.Errorf(regie.CodePromptMismatch,
+			"these %d bytes are not what was sent: their SHA-256 is %s, stored is %s; the thread, the provider's settings or this version are no longer as they were", len(p.Body), p.Request, p.Stored)
 	}
 	if err == nil && !p.Cached.IsZero() && !f.asJSON {
-		_, err = fmt.Fprintln(c.stderr, c.text.T("%d bytes, SHA-256 %s; they were not sent: the answer came from the response cache", len(p.Body), p.Request))
+		_, err = fmt.Fprintln(c.stderr, c.text.T(
+			"%d bytes, SHA-256 %s; they were not sent: the answer came from the response cache", len(p.Body),
+			p.Request))
 		return err
 	}
 	if err == nil && p.Exchange != 0 && !f.asJSON {
-		_, err = fmt.Fprintln(c.stderr, c.text.T("%d bytes, SHA-256 %s, as it was stored when they were sent", len(p.Body), p.Request))
+		_, err = fmt.Fprintln(c.stderr, c.text.T("%d bytes, SHA-256 %s, as it was stored when they were sent",
+			len(p.Body), p.Request))
 	}
 	return err
 }
 
-// readablePrompt is a prompt whose body people and scripts can read; the very bytes come with --bytes.
+// readablePrompt is a prompt whose body people and scripts can read; the very bytes come with
+// --bytes.
 type readablePrompt struct {
 	dispatch.Prompt
 	Body any `json:"body"`
@@ -119,7 +127,8 @@ func readable(p dispatch.Prompt) readablePrompt {
 	return readablePrompt{p, string(p.Body)}
 }
 
-// exchangeNamed reads --exchange: which run, which exchange of it, and which attempt at that, 0 for the last.
+// exchangeNamed reads --exchange: which run, which exchange of it, and which attempt at that, 0 for
+// the last.
 func (f *promptFlags) exchangeNamed() (run string, number, attempt int, err error) {
 	if f.exchange == "" {
 		return "", 0, 0, nil
@@ -136,9 +145,11 @@ func (f *promptFlags) exchangeNamed() (run string, number, attempt int, err erro
 	return run, number, attempt, err
 }
 
-// namedPrompt finds what the command line names in the workspace at root, or in all of them for "". Last is the newest run, or, where no
-// exchange is meant, its session.
-func namedPrompt(ctx context.Context, conn *app.Conn, root string, f promptFlags, args []string) (dispatch.PromptRequest, error) {
+// namedPrompt finds what the command line names in the workspace at root, or in all of them for "".
+// Last is the newest run, or, where no exchange is meant, its session.
+func namedPrompt(ctx context.Context, conn *app.Conn, root string, f promptFlags,
+	args []string,
+) (dispatch.PromptRequest, error) {
 	in := dispatch.PromptRequest{Root: root}
 	var err error
 	switch {

@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestReadablePrompt: a request is shown as the JSON that it is, or as a text where it is something else.
+// TestReadablePrompt: a request is shown as the JSON that it is, or as a text where it is something
+// else.
 func TestReadablePrompt(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{`{"model":"m"}`: `{"model":"m"}`, "{\"a\":1}\n{\"b\":2}\n": `"{\"a\":1}\n{\"b\":2}\n"`, "plain": `"plain"`, "": `""`} {

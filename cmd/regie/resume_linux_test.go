@@ -18,7 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestResumeShowsAll resumes a run that goes on, and ends, before anybody listens: what it did is shown all the same.
+// TestResumeShowsAll resumes a run that goes on, and ends, before anybody listens: what it did is
+// shown all the same.
 func TestResumeShowsAll(t *testing.T) {
 	asked, again := make(chan struct{}), make(chan struct{})
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), func(w http.ResponseWriter, r *http.Request) {

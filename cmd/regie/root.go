@@ -62,7 +62,10 @@ func Main(args []string) int {
 		return code
 	}
 	out := &output{file: os.Stdout}
-	c := &command{text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: out, stderr: os.Stderr, level: new(slog.LevelVar)}
+	c := &command{
+		text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: out,
+		stderr: os.Stderr, level: new(slog.LevelVar),
+	}
 	c.level.Set(slog.LevelWarn)
 	c.flags.System = systemFile
 	root := c.root()
@@ -103,26 +106,34 @@ func (c *command) root() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.config, err = config.Load(env, c.flags); err == nil && c.flags.Workspace != "" && c.config.Server == "" {
-				err = regie.Errorf(codeUsage, "--workspace goes with --server: here a workspace is the directory that you are in")
+			if c.config, err = config.Load(env, c.flags); err == nil &&
+				c.flags.Workspace != "" && c.config.Server == "" {
+				err = regie.Errorf(codeUsage,
+					"--workspace goes with --server: here a workspace is the directory that you are in")
 			}
 			return err
 		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.flags.DataDir, "data-dir", "", c.text.T("where sessions are kept (REGIE_DATA_DIR)"))
-	flags.StringVar(&c.flags.Database, "database", "", c.text.T("postgres://… in place of the data directory's own store (REGIE_DATABASE)"))
-	flags.StringVar(&c.flags.Config, "config", "", c.text.T("read this regie.yaml instead of the user's (REGIE_CONFIG)"))
-	flags.StringVar(&c.flags.Server, "server", "", c.text.T("ask the Regie that serves at this address, such as http://127.0.0.1:7333 (REGIE_SERVER; its token in REGIE_TOKEN, or that of the data directory)"))
-	flags.StringVar(&c.flags.Workspace, "workspace", "", c.text.T("with --server: a directory of the server's machine in place of this one"))
+	flags.StringVar(&c.flags.Database, "database", "",
+		c.text.T("postgres://… in place of the data directory's own store (REGIE_DATABASE)"))
+	flags.StringVar(&c.flags.Config, "config", "",
+		c.text.T("read this regie.yaml instead of the user's (REGIE_CONFIG)"))
+	flags.StringVar(&c.flags.Server, "server", "",
+		c.text.T("ask the Regie that serves at this address, such as http://127.0.0.1:7333 (REGIE_SERVER; its token in REGIE_TOKEN, or that of the data directory)"))
+	flags.StringVar(&c.flags.Workspace, "workspace", "",
+		c.text.T("with --server: a directory of the server's machine in place of this one"))
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
-		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(), c.answerCommand(), c.rulesCommand(),
+		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(),
+		c.answerCommand(), c.rulesCommand(),
 		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(),
 		c.agentsCommand(), c.toolsCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
-		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(), c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
+		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(),
+		c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
 		c.configCommand(), c.manCommand(), c.versionCommand(),
 	)
 	if chat, _, err := root.Find([]string{"chat"}); err == nil { // regie alone is regie chat, with its flags
@@ -136,13 +147,15 @@ func (c *command) root() *cobra.Command {
 
 // completes reports whether a command is one of those that shells complete with.
 func completes(cmd *cobra.Command) bool {
-	return strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) || cmd.HasParent() && cmd.Parent().Name() == "completion"
+	return strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) || cmd.HasParent() &&
+		cmd.Parent().Name() == "completion"
 }
 
 // ofThisMachine marks commands that ask no server, whatever the environment names.
 const ofThisMachine = "of this machine"
 
-// environment is what the settings of a command are read from: one of this machine does not look at REGIE_SERVER, which is for those that ask one.
+// environment is what the settings of a command are read from: one of this machine does not look at
+// REGIE_SERVER, which is for those that ask one.
 func (c *command) environment(cmd *cobra.Command) (func(name string) string, error) {
 	switch {
 	case cmd.Annotations[ofThisMachine] == "":
@@ -170,7 +183,8 @@ func (c *command) fail(err error) int {
 		}
 	}
 	code := regie.CodeOf(err)
-	if said := "regie: " + plain.Strip(c.text.Error(err)); code == regie.CodeNoModel { // it begins the screen of choices
+	// it begins the screen of choices
+	if said := "regie: " + plain.Strip(c.text.Error(err)); code == regie.CodeNoModel {
 		c.tell(said)
 	} else { // whole, because it may say what to type
 		fmt.Fprintln(c.stderr, said)

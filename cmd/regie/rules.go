@@ -17,7 +17,8 @@ import (
 // rulesCommand lists and revokes what answers for longer left behind (spec 4.4).
 func (c *command) rulesCommand() *cobra.Command {
 	rules := &cobra.Command{
-		Use: "rules", Short: c.text.T("What is allowed without asking"), Args: usage(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "rules", Short: c.text.T("What is allowed without asking"), Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var filter store.RuleFilter
 	var all, asJSON bool
@@ -30,9 +31,10 @@ func (c *command) rulesCommand() *cobra.Command {
 					return err
 				}
 			}
-			found, err := look(cmd.Context(), c, store.RuleList{Rules: []store.StandingRule{}}, func(conn *app.Conn) (store.RuleList, error) {
-				return conn.Rules(cmd.Context(), filter)
-			})
+			found, err := look(cmd.Context(), c, store.RuleList{Rules: []store.StandingRule{}},
+				func(conn *app.Conn) (store.RuleList, error) {
+					return conn.Rules(cmd.Context(), filter)
+				})
 			if err != nil {
 				return err
 			}
@@ -48,9 +50,10 @@ func (c *command) rulesCommand() *cobra.Command {
 	list.Flags().BoolVar(&filter.Ended, "ended", false, c.text.T("also those that have expired or were revoked"))
 	list.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
 	revoke := &cobra.Command{
-		Use: "revoke ID…", Args: usage(cobra.MinimumNArgs(1)), Short: c.text.T("Take rules back: what they allowed is asked about again"),
-		Long: c.text.T("Take rules back, all of them or none. A run that goes on asks again from its next call on.\n\nAn ID is written as its last characters (four or more), as regie rules list shows it; last is the newest of this workspace."),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.revoke(cmd.Context(), args) },
+		Use: "revoke ID…", Args: usage(cobra.MinimumNArgs(1)),
+		Short: c.text.T("Take rules back: what they allowed is asked about again"),
+		Long:  c.text.T("Take rules back, all of them or none. A run that goes on asks again from its next call on.\n\nAn ID is written as its last characters (four or more), as regie rules list shows it; last is the newest of this workspace."),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.revoke(cmd.Context(), args) },
 	}
 	rules.AddCommand(list, revoke)
 	return rules

@@ -24,10 +24,12 @@ import (
 const maxStdin = 4 << 20
 
 type runFlags struct {
-	json       bool
-	timeout    time.Duration
-	resume     string
-	since      int64 // how far the log of the run that is resumed reached when the engine began here; 0: it had ended, or no engine began
+	json    bool
+	timeout time.Duration
+	resume  string
+	// how far the log of the run that is resumed reached when the engine began here; 0: it had
+	// ended, or no engine began
+	since      int64
 	session    string
 	agent      string
 	allow      []string
@@ -55,18 +57,28 @@ func (c *command) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, c.text.T("print each event as a line of JSON on standard output"))
 	flags.DurationVar(&f.timeout, "timeout", 0, c.text.T("pause the run after this long, such as 10m (exit code 7)"))
-	flags.StringVar(&f.resume, "resume", "", c.text.T("go on with a paused or interrupted run, by its id, or the end of it, or last"))
-	flags.StringVar(&f.session, "session", "", c.text.T("give the job to this session of the workspace: its id, that of a run of it, the end of one, or last"))
+	flags.StringVar(&f.resume, "resume", "",
+		c.text.T("go on with a paused or interrupted run, by its id, or the end of it, or last"))
+	flags.StringVar(&f.session, "session", "",
+		c.text.T("give the job to this session of the workspace: its id, that of a run of it, the end of one, or last"))
 	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
-	flags.StringSliceVar(&f.allow, "allow", nil, c.text.T("actions that need no approval in this run: files.write_file, files.*"))
-	flags.StringVar(&f.onApproval, "on-approval", "", c.text.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
-	flags.BoolVar(&f.network, "wait-network", false, c.text.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
+	flags.StringSliceVar(&f.allow, "allow", nil,
+		c.text.T("actions that need no approval in this run: files.write_file, files.*"))
+	flags.StringVar(&f.onApproval, "on-approval", "",
+		c.text.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
+	flags.BoolVar(&f.network, "wait-network", false,
+		c.text.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
+	flags.BoolVar(&f.here, "here", false,
+		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	flags.IntVar(&f.limits.Total, "max-replies", 0, c.text.T("lower the limit of the model's replies in this run"))
-	flags.IntVar(&f.limits.ContextTokens, "context-tokens", 0, c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
-	flags.Int64Var(&f.limits.Tokens, "max-tokens", 0, c.text.T("end the run when its replies have used this many tokens (exit code 6)"))
-	flags.DurationVar(&f.timeLimit, "time-limit", 0, c.text.T("end the run after it has worked this long, such as 10m (exit code 6)"))
-	flags.BoolVar(&f.unattended, "unattended", false, c.text.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
+	flags.IntVar(&f.limits.ContextTokens, "context-tokens", 0,
+		c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
+	flags.Int64Var(&f.limits.Tokens, "max-tokens", 0,
+		c.text.T("end the run when its replies have used this many tokens (exit code 6)"))
+	flags.DurationVar(&f.timeLimit, "time-limit", 0,
+		c.text.T("end the run after it has worked this long, such as 10m (exit code 6)"))
+	flags.BoolVar(&f.unattended, "unattended", false,
+		c.text.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
 	c.loopFlags(cmd, &f.loop)
 	c.modelFlags(cmd)
 	return cmd
@@ -80,9 +92,13 @@ type loopFlags struct {
 
 func (c *command) loopFlags(cmd *cobra.Command, f *loopFlags) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.dialect, "dialect", "", c.text.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
-	flags.StringVar(&f.relaunch, "relaunch", "", c.text.T("after calls that all succeeded: chain (the tools stay there) or answer (the model has to answer)"))
-	flags.BoolVar(&f.noCache, "no-cache", false, c.text.T("ask the model, whatever it has answered before, and keep nothing of it in the response cache"))
+	flags.StringVar(&f.dialect, "dialect", "",
+		c.text.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
+	flags.StringVar(&f.relaunch, "relaunch",
+		"",
+		c.text.T("after calls that all succeeded: chain (the tools stay there) or answer (the model has to answer)"))
+	flags.BoolVar(&f.noCache, "no-cache",
+		false, c.text.T("ask the model, whatever it has answered before, and keep nothing of it in the response cache"))
 }
 
 // into puts the flags into a request.
@@ -90,7 +106,8 @@ func (f *loopFlags) into(request *dispatch.RunRequest) error {
 	if f.dialect != "" && f.dialect != string(regie.DialectNative) && f.dialect != string(regie.DialectJSON) {
 		return regie.Errorf(codeUsage, "--dialect is native or json, not %q", f.dialect)
 	}
-	if f.relaunch != "" && f.relaunch != string(approval.RelaunchChain) && f.relaunch != string(approval.RelaunchAnswer) {
+	if f.relaunch != "" && f.relaunch != string(approval.RelaunchChain) &&
+		f.relaunch != string(approval.RelaunchAnswer) {
 		return regie.Errorf(codeUsage, "--relaunch is chain or answer, not %q", f.relaunch)
 	}
 	request.NoCache = f.noCache
@@ -101,12 +118,16 @@ func (f *loopFlags) into(request *dispatch.RunRequest) error {
 // modelFlags are the flags of every command that goes on with a run.
 func (c *command) modelFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&c.flags.Provider, "provider", "", c.text.T("openai (any compatible server), anthropic, gemini, ollama, demo, replay, or a name of regie.yaml (REGIE_PROVIDER)"))
+	flags.StringVar(&c.flags.Provider, "provider", "",
+		c.text.T("openai (any compatible server), anthropic, gemini, ollama, demo, replay, or a name of regie.yaml (REGIE_PROVIDER)"))
 	flags.StringVar(&c.flags.BaseURL, "base-url", "", c.text.T("address of the model server (REGIE_BASE_URL)"))
 	flags.StringVar(&c.flags.Model, "model", "", c.text.T("name of the model, or small, medium, large (REGIE_MODEL)"))
 	flags.StringVar(&c.flags.Replay, "replay", "", c.text.T("answer from this recording (REGIE_REPLAY)"))
-	flags.StringVar(&c.flags.Record, "record", "", c.text.T("record what the model is asked and says into this file (REGIE_RECORD)"))
-	flags.StringVar(&c.flags.RecordRaw, "record-raw", "", c.text.T("keep the bytes of each response in this directory, beside a recording (REGIE_RECORD_RAW)"))
+	flags.StringVar(&c.flags.Record, "record", "",
+		c.text.T("record what the model is asked and says into this file (REGIE_RECORD)"))
+	flags.StringVar(&c.flags.RecordRaw,
+		"record-raw", "",
+		c.text.T("keep the bytes of each response in this directory, beside a recording (REGIE_RECORD_RAW)"))
 }
 
 func (c *command) run(ctx context.Context, f runFlags, args []string, changed func(flag string) bool) error {
@@ -120,7 +141,8 @@ func (c *command) run(ctx context.Context, f runFlags, args []string, changed fu
 	defer stop(nil)
 	signals := c.signals()
 	defer signals.stop()
-	// The clock runs from here: a job that never comes on standard input, or an engine that does not answer, is also waited for.
+	// The clock runs from here: a job that never comes on standard input, or an engine that does
+	// not answer, is also waited for.
 	if f.timeout > 0 {
 		f.deadline = time.Now().Add(f.timeout)
 		timer := time.AfterFunc(f.timeout+connectGrace, func() { stop(errTimeout) })
@@ -164,7 +186,8 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 	}
 	f.limits.Seconds = int64(f.timeLimit / time.Second)
 	if f.unattended && f.loop.relaunch == string(approval.RelaunchAnswer) {
-		return regie.Errorf(codeUsage, "--relaunch answer wants an answer, and --unattended has nobody who reads it: leave one of them out")
+		return regie.Errorf(codeUsage,
+			"--relaunch answer wants an answer, and --unattended has nobody who reads it: leave one of them out")
 	}
 	if !changed("resume") {
 		return nil
@@ -173,7 +196,8 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 		return regie.Errorf(codeUsage, "--resume goes on with a run as it is: give it no new job")
 	}
 	for _, flag := range []string{
-		"allow", "on-approval", "max-replies", "context-tokens", "agent", "here", "wait-network", "session", "max-tokens", "time-limit", "unattended", "dialect", "relaunch",
+		"allow", "on-approval", "max-replies", "context-tokens",
+		"agent", "here", "wait-network", "session", "max-tokens", "time-limit", "unattended", "dialect", "relaunch",
 		"no-cache",
 	} {
 		if changed(flag) {
@@ -183,7 +207,8 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 	return nil
 }
 
-// onAsk is the word of --on-approval for asking at the terminal. It is the surface's own: the run itself waits.
+// onAsk is the word of --on-approval for asking at the terminal. It is the surface's own: the run
+// itself waits.
 const onAsk = "ask"
 
 // ask settles what happens with what needs an approval, or an answer.
@@ -191,7 +216,8 @@ func (f *runFlags) ask(attended bool) error {
 	attended = attended && !f.json && !f.unattended
 	switch {
 	case f.onApproval == onAsk && !attended:
-		return regie.Errorf(codeUsage, "--on-approval ask needs a terminal, no --json and no --unattended: use park, deny or fail")
+		return regie.Errorf(codeUsage,
+			"--on-approval ask needs a terminal, no --json and no --unattended: use park, deny or fail")
 	case f.onApproval == onAsk, f.onApproval == "" && attended:
 		f.asks, f.onApproval = true, string(approval.Park)
 	case f.onApproval == "":
@@ -251,8 +277,9 @@ type taken struct {
 	head int64  // how far its log reached; 0 where it had ended
 }
 
-// since finds the run that --resume names, and how far its log reaches, before an engine that begins here goes on with it: all that comes then is shown, also
-// what happens before anybody listens.
+// since finds the run that --resume names, and how far its log reaches, before an engine that
+// begins here goes on with it: all that comes then is shown, also what happens before anybody
+// listens.
 func (c *command) since(ctx context.Context, name string) (*taken, func(stored dispatch.Control)) {
 	out := &taken{}
 	if name == "" {
@@ -277,7 +304,8 @@ func (c *command) since(ctx context.Context, name string) (*taken, func(stored d
 	}
 }
 
-// takeUp has --resume name the run that was found before the engine began: the last one may be another by now.
+// takeUp has --resume name the run that was found before the engine began: the last one may be
+// another by now.
 func (c *command) takeUp(ctx context.Context, control dispatch.Control, f *runFlags, taken *taken) (err error) {
 	if f.since = taken.head; taken.id != "" {
 		f.resume = taken.id
@@ -287,7 +315,8 @@ func (c *command) takeUp(ctx context.Context, control dispatch.Control, f *runFl
 	return err
 }
 
-// resumed is the whole id of the run that --resume names as other commands do: by all of its id or a part of it, or as last.
+// resumed is the whole id of the run that --resume names as other commands do: by all of its id or
+// a part of it, or as last.
 func (c *command) resumed(ctx context.Context, control dispatch.Control, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -301,7 +330,9 @@ func (c *command) resumed(ctx context.Context, control dispatch.Control, name st
 }
 
 // request makes the job: the argument, and what comes on standard input.
-func (c *command) request(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (dispatch.RunRequest, error) {
+func (c *command) request(ctx context.Context, f runFlags, args []string,
+	signals <-chan os.Signal,
+) (dispatch.RunRequest, error) {
 	if err := c.requireModel(ctx); err != nil {
 		return dispatch.RunRequest{}, err
 	}
@@ -309,7 +340,10 @@ func (c *command) request(ctx context.Context, f runFlags, args []string, signal
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	policy := approval.Policy{Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks, WaitNetwork: f.network}
+	policy := approval.Policy{
+		Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval),
+		Questions: f.asks, WaitNetwork: f.network,
+	}
 	request, err := c.start(ctx, f.here, f.agent, policy)
 	if err != nil {
 		return request, err
@@ -330,7 +364,9 @@ func (c *command) request(ctx context.Context, f runFlags, args []string, signal
 }
 
 // start is what a message to an agent in this directory is sent with.
-func (c *command) start(ctx context.Context, here bool, agent string, policy approval.Policy) (dispatch.RunRequest, error) {
+func (c *command) start(ctx context.Context, here bool, agent string,
+	policy approval.Policy,
+) (dispatch.RunRequest, error) {
 	if err := policy.Validate(); err != nil {
 		return dispatch.RunRequest{}, err
 	}
@@ -352,13 +388,15 @@ func (c *command) startIn(root, foundBy, agent string, policy approval.Policy) d
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
 		Provider: c.config.Provider, Model: c.config.Model, Policy: policy,
 	}
-	if c.config.Server == "" && c.config.Provider != "" && c.config.Provider != config.ProviderDemo { // the demo is the same everywhere
+	// the demo is the same everywhere
+	if c.config.Server == "" && c.config.Provider != "" && c.config.Provider != config.ProviderDemo {
 		request.Settings = c.config.Fingerprint()
 	}
 	return request
 }
 
-// workspace is that of the current directory, or of the one that --workspace names on a server's machine; here takes the home directory or / too.
+// workspace is that of the current directory, or of the one that --workspace names on a server's
+// machine; here takes the home directory or / too.
 func (c *command) workspace(ctx context.Context, here bool) (root, foundBy string, err error) {
 	dir := c.flags.Workspace
 	if dir == "" {
@@ -399,7 +437,8 @@ func (c *command) served(ctx context.Context, dir string, here bool) (root, foun
 	return place.Root, place.FoundBy, errors.Join(err, conn.Close())
 }
 
-// awaitJob waits for the job no longer than the timeout. What reads standard input then is left behind: the process ends.
+// awaitJob waits for the job no longer than the timeout. What reads standard input then is left
+// behind: the process ends.
 func (c *command) awaitJob(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (string, error) {
 	type job struct {
 		text string
@@ -431,7 +470,8 @@ func (c *command) job(args []string) (string, error) {
 		case err != nil:
 			return "", regie.Errorf(regie.CodeBadRequest, "standard input cannot be read: %v", err)
 		case len(data) > maxStdin:
-			return "", regie.Errorf(regie.CodeBadRequest, "standard input has more than %d bytes: put it into a file and name the file", maxStdin)
+			return "", regie.Errorf(regie.CodeBadRequest,
+				"standard input has more than %d bytes: put it into a file and name the file", maxStdin)
 		case len(data) > 0 && job != "":
 			job += "\n\n" + string(data)
 		case len(data) > 0:

@@ -21,11 +21,13 @@ import (
 
 func (c *command) runsCommand() *cobra.Command {
 	runs := &cobra.Command{
-		Use: "runs", Short: c.text.T("What every run did and cost"), Args: usage(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "runs", Short: c.text.T("What every run did and cost"), Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON, all bool
 	show := &cobra.Command{
-		Use: "show ID|last", Args: usage(cobra.ExactArgs(1)), Long: c.text.T("One run with every exchange, call, token and millisecond.\n\nAn ID is written as its last characters (four or more); last is the newest of this workspace."), Short: c.text.T("One run with every exchange, call, token and millisecond"),
+		Use: "show ID|last", Args: usage(cobra.ExactArgs(1)),
+		Long: c.text.T("One run with every exchange, call, token and millisecond.\n\nAn ID is written as its last characters (four or more); last is the newest of this workspace."), Short: c.text.T("One run with every exchange, call, token and millisecond"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			conn, err := c.connect(cmd.Context(), app.Options{ReadOnly: true})
 			if err != nil {
@@ -58,19 +60,20 @@ func (c *command) runsCommand() *cobra.Command {
 				return err
 			}
 			var today string
-			rounds, err := look(cmd.Context(), c, []store.RoundSummary{}, func(conn *app.Conn) ([]store.RoundSummary, error) {
-				rounds, err := conn.List(cmd.Context(), store.RoundFilter{Root: root, Limit: limit})
-				if err != nil || asJSON {
-					return rounds, err
-				}
-				switch spent, err := conn.Spent(cmd.Context(), root); {
-				case err == nil:
-					today = chat.Today(c.text, spent, all)
-				case regie.CodeOf(err) != regie.CodeNotFound: // an older engine cannot say it
-					return nil, err
-				}
-				return rounds, nil
-			})
+			rounds, err := look(cmd.Context(), c, []store.RoundSummary{},
+				func(conn *app.Conn) ([]store.RoundSummary, error) {
+					rounds, err := conn.List(cmd.Context(), store.RoundFilter{Root: root, Limit: limit})
+					if err != nil || asJSON {
+						return rounds, err
+					}
+					switch spent, err := conn.Spent(cmd.Context(), root); {
+					case err == nil:
+						today = chat.Today(c.text, spent, all)
+					case regie.CodeOf(err) != regie.CodeNotFound: // an older engine cannot say it
+						return nil, err
+					}
+					return rounds, nil
+				})
 			if err != nil {
 				return err
 			}
@@ -93,7 +96,8 @@ func (c *command) runsCommand() *cobra.Command {
 	return runs
 }
 
-// look reads for a command that changes nothing. Where nothing has run yet there is nothing to find: that is empty, not an error.
+// look reads for a command that changes nothing. Where nothing has run yet there is nothing to
+// find: that is empty, not an error.
 func look[T any](ctx context.Context, c *command, empty T, read func(*app.Conn) (T, error)) (T, error) {
 	conn, err := c.connect(ctx, app.Options{ReadOnly: true})
 	switch {
@@ -109,7 +113,8 @@ func look[T any](ctx context.Context, c *command, empty T, read func(*app.Conn) 
 	return out, err
 }
 
-// scope is the root of the workspace in which things are looked for (spec 2.1); empty for all of them.
+// scope is the root of the workspace in which things are looked for (spec 2.1); empty for all of
+// them.
 func (c *command) scope(ctx context.Context, all bool) (root string, err error) {
 	if !all {
 		root, _, err = c.workspace(ctx, true)
@@ -117,9 +122,11 @@ func (c *command) scope(ctx context.Context, all bool) (root string, err error) 
 	return root, err
 }
 
-// findRun returns the one run of this workspace, or with all of any, that a person names: by its id, by the last four or more characters
-// of it, by its first eight or more, or as last.
-func (c *command) findRun(ctx context.Context, control dispatch.Control, all bool, name string) (store.RoundView, error) {
+// findRun returns the one run of this workspace, or with all of any, that a person names: by its
+// id, by the last four or more characters of it, by its first eight or more, or as last.
+func (c *command) findRun(ctx context.Context, control dispatch.Control, all bool,
+	name string,
+) (store.RoundView, error) {
 	root, err := c.scope(ctx, all)
 	if err != nil {
 		return store.RoundView{}, err
@@ -135,7 +142,8 @@ func (c *command) findRun(ctx context.Context, control dispatch.Control, all boo
 	return view, err
 }
 
-// runID returns the id of the run that a person names. A whole id is taken as it is: whoever reads the run looks where it lies.
+// runID returns the id of the run that a person names. A whole id is taken as it is: whoever reads
+// the run looks where it lies.
 func runID(ctx context.Context, control dispatch.Control, root, name string) (regie.ID, error) {
 	if id, err := regie.ParseID(name); err == nil {
 		return id, nil
@@ -172,11 +180,13 @@ func newestRun(ctx context.Context, control dispatch.Control, root string) (regi
 	case root == "":
 		return regie.Round{}, regie.Errorf(regie.CodeNotFound, "there is no run yet: start one with regie run \"…\"")
 	}
-	return regie.Round{}, regie.Errorf(regie.CodeNotFound, "there is no run in this workspace yet: start one with regie run \"…\", or look everywhere with --all")
+	return regie.Round{}, regie.Errorf(regie.CodeNotFound,
+		"there is no run in this workspace yet: start one with regie run \"…\", or look everywhere with --all")
 }
 
 func noRun(name string) error {
-	return regie.Errorf(regie.CodeNotFound, "there is no run %s in this workspace: see regie runs list, or look everywhere with --all", name)
+	return regie.Errorf(regie.CodeNotFound,
+		"there is no run %s in this workspace: see regie runs list, or look everywhere with --all", name)
 }
 
 // maxRuns is how far back a run is looked for by a part of its id.
@@ -210,7 +220,8 @@ func listRuns(w io.Writer, t *text.Printer, rounds []store.RoundSummary, all boo
 		if chat.Paid(line.Spent) {
 			paid = "  (" + chat.Cost(t, line.Spent) + ")"
 		}
-		if _, err := fmt.Fprintf(w, "%s  %s  %-22s %8s  %s%s\n", line.Round.ID, line.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
+		if _, err := fmt.Fprintf(w, "%s  %s  %-22s %8s  %s%s\n", line.Round.ID,
+			line.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
 			state, took, plain.Strip(oneLine(line.Text, 60)), paid); err != nil {
 			return err
 		}
@@ -224,11 +235,12 @@ func listRuns(w io.Writer, t *text.Printer, rounds []store.RoundSummary, all boo
 	return nil
 }
 
-// endState is a run's state with what its end made of an automation, where that is not that all is done: an automation that only answered
-// has not said so (decision 44).
+// endState is a run's state with what its end made of an automation, where that is not that all is
+// done: an automation that only answered has not said so (decision 44).
 func endState(line *store.RoundSummary) string {
 	state := roundState(line.Round)
-	if end := line.Session.EndReason; line.Round.State == regie.RoundEnded && line.Session.Type == regie.SessionAutomation && end != "" && end != regie.SessionCompleted {
+	if end := line.Session.EndReason; line.Round.State == regie.RoundEnded &&
+		line.Session.Type == regie.SessionAutomation && end != "" && end != regie.SessionCompleted {
 		state += " (" + string(end) + ")"
 	}
 	return state

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"regie": main})
 }
 
-// TestScripts runs the program as people and programs do. A script's environment has no settings but a data directory of its own.
+// TestScripts runs the program as people and programs do. A script's environment has no settings
+// but a data directory of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	servers := map[string]string{} // a model server of each format, by the variable of its address
@@ -143,8 +144,8 @@ var (
 	writings  = regexp.MustCompile(`(?m)(^  ✓ files\.write_file.*\n)+`)
 )
 
-// TestReadmeTranscript runs the demo and compares what it prints with the README: ids, numbers, times and the moment of the kill may differ.
-// It leaves nothing behind.
+// TestReadmeTranscript runs the demo and compares what it prints with the README: ids, numbers,
+// times and the moment of the kill may differ. It leaves nothing behind.
 func TestReadmeTranscript(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
@@ -159,7 +160,8 @@ func TestReadmeTranscript(t *testing.T) {
 	}
 	temp := t.TempDir()
 	var out []byte
-	for try := 0; try == 0 || try < 5 && strings.Contains(string(out), "faster than the kill"); try++ { // on a machine that is very busy
+	// on a machine that is very busy
+	for try := 0; try == 0 || try < 5 && strings.Contains(string(out), "faster than the kill"); try++ {
 		demo := exec.CommandContext(t.Context(), binary, "demo")
 		demo.Env = append(os.Environ(), "REGIE_LANG=en", "TMPDIR="+temp)
 		if out, err = demo.Output(); err != nil {

@@ -37,8 +37,9 @@ type searchFlags struct {
 func (c *command) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
-		Use: "search QUERY [PATH]", Args: usage(cobra.RangeArgs(1, 2)), Short: c.text.T("Find what the workspace's files say about something"),
-		Long: c.text.T("Find the parts of the workspace's files that are about something, the best first: by the words of the query and their stems, and the parts of names in code; by meaning too where an embedder is configured. The index of the workspace is made, or brought up to date, first.\n\n--exact finds every line that holds a text, --regex every line that an expression of RE2 matches; they need no index. PATH is a directory or a file to look in.\nWhat ignore files name, .git, and what may hold a secret is left out. The exit code is 1 where nothing was found."),
+		Use: "search QUERY [PATH]", Args: usage(cobra.RangeArgs(1, 2)),
+		Short: c.text.T("Find what the workspace's files say about something"),
+		Long:  c.text.T("Find the parts of the workspace's files that are about something, the best first: by the words of the query and their stems, and the parts of names in code; by meaning too where an embedder is configured. The index of the workspace is made, or brought up to date, first.\n\n--exact finds every line that holds a text, --regex every line that an expression of RE2 matches; they need no index. PATH is a directory or a file to look in.\nWhat ignore files name, .git, and what may hold a secret is left out. The exit code is 1 where nothing was found."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := ""
 			if len(args) > 1 {
@@ -51,13 +52,17 @@ func (c *command) searchCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&f.limit, "limit", "n", 0, c.text.T("how many parts of files to show, 10 unless said; with --exact and --regex how many lines, 1000"))
+	flags.IntVarP(&f.limit, "limit", "n", 0,
+		c.text.T("how many parts of files to show, 10 unless said; with --exact and --regex how many lines, 1000"))
 	flags.BoolVarP(&f.exact, "exact", "e", false, c.text.T("find lines that hold this very text"))
 	flags.BoolVarP(&f.regex, "regex", "E", false, c.text.T("find lines that a regular expression matches"))
-	flags.BoolVarP(&f.fold, "ignore-case", "i", false, c.text.T("with --exact and --regex: take capitals and small letters for the same"))
-	flags.DurationVar(&f.timeout, "timeout", 0, c.text.T("with --exact and --regex: end the search after this long, 1m unless said (exit code 7)"))
+	flags.BoolVarP(&f.fold, "ignore-case", "i", false,
+		c.text.T("with --exact and --regex: take capitals and small letters for the same"))
+	flags.DurationVar(&f.timeout, "timeout", 0,
+		c.text.T("with --exact and --regex: end the search after this long, 1m unless said (exit code 7)"))
 	flags.BoolVar(&f.json, "json", false, c.text.T("print JSON"))
-	flags.BoolVar(&f.here, "here", false, c.text.T("allow the home directory, / or a directory of the system as the workspace"))
+	flags.BoolVar(&f.here, "here", false,
+		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
 	return cmd
 }
 

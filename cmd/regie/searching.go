@@ -41,7 +41,8 @@ const (
 	plainColour  = "\x1b[0m"
 )
 
-// painter writes lines as they are, with their colours: what comes from files was made harmless before. It remembers the first failure.
+// painter writes lines as they are, with their colours: what comes from files was made harmless
+// before. It remembers the first failure.
 type painter struct {
 	w   io.Writer
 	err error
@@ -130,13 +131,15 @@ func (s *searching) said(answer *app.IndexAnswer) {
 	fmt.Fprintf(s.stderr, "%s (%s, %s)\n", what, answer.Mode, plain.Strip(how))
 }
 
-// embedTime is how long a search waits for what is new to be embedded, by this process or another one; what is not by then is found by its words. Where
-// not even the question can be embedded it does not wait.
+// embedTime is how long a search waits for what is new to be embedded, by this process or another
+// one; what is not by then is found by its words. Where not even the question can be embedded it
+// does not wait.
 const embedTime = 30 * time.Second
 
 // update brings the index up to date, and shows how far it is to a person who waits.
 func (s *searching) update(ctx context.Context, x *app.Index) error {
-	bar := &indexBar{w: s.stderr, text: s.text, moves: isTerminal(s.stderr) && os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
+	bar := &indexBar{w: s.stderr, text: s.text, moves: isTerminal(s.stderr) &&
+		os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
 	began := time.Now()
 	show := func(p app.IndexProgress) {
 		if p.Waits || time.Since(began) > time.Second/2 { // what is done in a moment need not be watched
@@ -177,7 +180,8 @@ type hitLine struct {
 	words  int // of the query
 }
 
-// best are the lines of a hit that show why it is one, in their order: those with most words of the query; without any its first ones.
+// best are the lines of a hit that show why it is one, in their order: those with most words of the
+// query; without any its first ones.
 func best(h *app.IndexHit, marks func(string) ([][2]int, []int)) []hitLine {
 	var all []hitLine
 	for text := range strings.SplitSeq(h.Text, "\n") {
@@ -206,7 +210,8 @@ func (s *searching) link(name string, number int) string {
 	return fmt.Sprintf("%s:%d", plain.Line(path), number)
 }
 
-// marked is a line with its places in colour, nothing in it doing anything to a terminal. Of a long line it is the part around the first place.
+// marked is a line with its places in colour, nothing in it doing anything to a terminal. Of a long
+// line it is the part around the first place.
 func (s *searching) marked(text string, places [][2]int) string {
 	from, to := 0, len(text)
 	if to > lineShown {
@@ -264,7 +269,8 @@ func (s *searching) exactly(ctx context.Context) (bool, error) {
 	p := &painter{w: s.stdout}
 	found := 0
 	seen, err := app.SearchText(ctx, s.root, app.TextQuery{
-		Text: s.query, Regex: s.flags.regex, CaseSensitive: !s.flags.fold, Path: s.in, Most: s.flags.limit, Clip: lineShown, MaxFile: fileSearched,
+		Text: s.query, Regex: s.flags.regex, CaseSensitive: !s.flags.fold, Path: s.in, Most: s.flags.limit,
+		Clip: lineShown, MaxFile: fileSearched,
 	}, func(m app.TextMatch) bool {
 		found++
 		if s.flags.json {
@@ -301,7 +307,9 @@ func (s *searching) searched(found int, seen *app.TextSearched) {
 	p := &printer{w: s.stderr}
 	switch {
 	case seen.Stopped:
-		p.line("%s", s.text.T("lines found: %d, in the %d files that were searched until it was stopped: name a deeper path, or give it more time (--timeout)", found, seen.Files))
+		p.line("%s",
+			s.text.T(
+				"lines found: %d, in the %d files that were searched until it was stopped: name a deeper path, or give it more time (--timeout)", found, seen.Files))
 	case found == 0:
 		p.line("%s", s.text.T("nothing found in %d files", seen.Files))
 	case seen.More:
@@ -321,7 +329,8 @@ func (s *searching) searched(found int, seen *app.TextSearched) {
 	}
 }
 
-// highlighter finds what was looked for in a line. The search has compiled the same expression before it calls it.
+// highlighter finds what was looked for in a line. The search has compiled the same expression
+// before it calls it.
 func (s *searching) highlighter() func(string) [][2]int {
 	expression, flags := s.query, "m"
 	if !s.flags.regex {

@@ -39,7 +39,9 @@ func (c *command) searchServed(ctx context.Context, query, in string, f *searchF
 }
 
 // askServer has the server look.
-func (c *command) askServer(ctx context.Context, conn *app.Conn, query, in string, f *searchFlags) (found dispatch.Found, root string, err error) {
+func (c *command) askServer(ctx context.Context, conn *app.Conn, query, in string,
+	f *searchFlags,
+) (found dispatch.Found, root string, err error) {
 	dir := c.flags.Workspace
 	if dir == "" {
 		if dir, err = workingDirectory(); err != nil {
@@ -50,7 +52,10 @@ func (c *command) askServer(ctx context.Context, conn *app.Conn, query, in strin
 	if err != nil {
 		return found, "", err
 	}
-	asked := dispatch.SearchRequest{WorkspaceID: place.ID, Text: query, In: dispatch.SearchFiles, Mode: dispatch.SearchSemantic, Limit: min(f.limit, mostServed), Under: in}
+	asked := dispatch.SearchRequest{
+		WorkspaceID: place.ID, Text: query, In: dispatch.SearchFiles,
+		Mode: dispatch.SearchSemantic, Limit: min(f.limit, mostServed), Under: in,
+	}
 	switch {
 	case f.exact:
 		asked.Mode, asked.Case = dispatch.SearchExact, !f.fold
@@ -86,7 +91,10 @@ func (s *searching) servedParts(found dispatch.Found) error {
 	answer := app.IndexAnswer{Mode: app.IndexMode(found.Mode), Reason: found.Reason}
 	for i := range found.Files {
 		f := &found.Files[i]
-		answer.Hits = append(answer.Hits, app.IndexHit{Path: f.Path, Start: f.Start, End: f.End, Symbol: f.Symbol, Text: f.Text, Score: f.Score})
+		answer.Hits = append(answer.Hits, app.IndexHit{
+			Path: f.Path, Start: f.Start, End: f.End, Symbol: f.Symbol,
+			Text: f.Text, Score: f.Score,
+		})
 		if i > 0 {
 			p.line("")
 		}

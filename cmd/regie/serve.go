@@ -20,17 +20,21 @@ import (
 func (c *command) serveCommand() *cobra.Command {
 	var s app.ServeConfig
 	cmd := &cobra.Command{
-		Use: "serve", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs), Short: c.text.T("Serve agents to browsers, editors and programs, over HTTP"),
-		Long: c.text.T("Serve the API, its streams and everything that speaks to it, until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs go on. Requests show the token of the data directory (api.token); the link that is printed lets one browser in, once."),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), s) },
+		Use: "serve", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs),
+		Short: c.text.T("Serve agents to browsers, editors and programs, over HTTP"),
+		Long:  c.text.T("Serve the API, its streams and everything that speaks to it, until Ctrl-C or SIGTERM. This process is the engine of the data directory; other commands become its clients, and interrupted runs go on. Requests show the token of the data directory (api.token); the link that is printed lets one browser in, once."),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.serve(cmd.Context(), s) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.Addr, "addr", "", c.text.T("where to listen (listen in regie.yaml; 127.0.0.1:7333)"))
-	flags.StringSliceVar(&s.Hosts, "host", nil, c.text.T("a name under which the server is reached, beside those of this machine; may be repeated"))
+	flags.StringSliceVar(&s.Hosts, "host", nil,
+		c.text.T("a name under which the server is reached, beside those of this machine; may be repeated"))
 	flags.StringVar(&s.CertFile, "tls-cert", "", c.text.T("speak HTTPS with this certificate"))
 	flags.StringVar(&s.KeyFile, "tls-key", "", c.text.T("the certificate's key"))
-	flags.BoolVar(&s.PlainHTTP, "plain-http", false, c.text.T("listen beyond this machine without HTTPS: something in front of it encrypts"))
-	flags.StringVar(&s.OnApproval, "on-approval", "", c.text.T("what happens where a client of OpenAI's format needs an approval: deny (the agent is told; the default) or park (the answer names it)"))
+	flags.BoolVar(&s.PlainHTTP, "plain-http", false,
+		c.text.T("listen beyond this machine without HTTPS: something in front of it encrypts"))
+	flags.StringVar(&s.OnApproval, "on-approval", "",
+		c.text.T("what happens where a client of OpenAI's format needs an approval: deny (the agent is told; the default) or park (the answer names it)"))
 	c.modelFlags(cmd)
 	return cmd
 }
@@ -66,7 +70,8 @@ func (c *command) serve(ctx context.Context, s app.ServeConfig) error {
 	fmt.Fprintln(c.stderr, c.text.T("token: %s", app.TokenPath(c.config.DataDir)))
 	fmt.Fprintln(c.stderr, c.text.T("for a browser, once, within 15 minutes: %s", served.Setup))
 	if err := c.config.RequireModel(); err != nil {
-		fmt.Fprintln(c.stderr, plain.Strip(c.text.T("no model is configured yet: runs are refused until regie setup, and a restart")))
+		fmt.Fprintln(c.stderr, plain.Strip(
+			c.text.T("no model is configured yet: runs are refused until regie setup, and a restart")))
 	}
 	select {
 	case err = <-served.Ended:
@@ -80,8 +85,11 @@ func (c *command) serve(ctx context.Context, s app.ServeConfig) error {
 	return err
 }
 
-// waitEngine is app.WaitEngine, which the first signal ends: nothing is being done yet that had to end in order.
-func waitEngine(ctx context.Context, first <-chan os.Signal, o app.Options, waiting func(by error)) (*app.Engine, error) {
+// waitEngine is app.WaitEngine, which the first signal ends: nothing is being done yet that had to
+// end in order.
+func waitEngine(ctx context.Context, first <-chan os.Signal, o app.Options,
+	waiting func(by error),
+) (*app.Engine, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	opened := make(chan struct{})

@@ -17,7 +17,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// served is a regie serve in a process of its own, which can be killed and started again at the same address.
+// served is a regie serve in a process of its own, which can be killed and started again at the
+// same address.
 type served struct {
 	t          *testing.T
 	home, dir  string
@@ -97,7 +98,8 @@ func (e logged) over() bool {
 	return strings.Contains(e.data, `"type":"round"`) && strings.Contains(e.data, `"state":"ENDED"`)
 }
 
-// events reads the log behind an event by server-sent events: so many of them, or to the end of the round.
+// events reads the log behind an event by server-sent events: so many of them, or to the end of the
+// round.
 func (s *served) events(session, after string, most int) (out []logged) {
 	s.t.Helper()
 	response := s.ask("GET", "/api/v1/sessions/"+session+"/events?after="+after, "")
@@ -211,9 +213,10 @@ func replies(t *testing.T, log []logged) string {
 	return strings.Join(said, "\n\n")
 }
 
-// TestCutAndKilledAfterEveryEvent has a session for each event of a run. Both kinds of streams are cut right after that event, the server is killed
-// (kill -9) and started again, and each client goes on behind the last event that it has: what it put together is the log as it is stored, byte for
-// byte, and the plain form says the same.
+// TestCutAndKilledAfterEveryEvent has a session for each event of a run. Both kinds of streams are
+// cut right after that event, the server is killed (kill -9) and started again, and each client
+// goes on behind the last event that it has: what it put together is the log as it is stored, byte
+// for byte, and the plain form says the same.
 func TestCutAndKilledAfterEveryEvent(t *testing.T) {
 	t.Parallel()
 	s := &served{t: t, home: t.TempDir(), dir: t.TempDir()}

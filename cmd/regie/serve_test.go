@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestServe serves, asks the server from elsewhere with --server, and ends it as a service manager does.
+// TestServe serves, asks the server from elsewhere with --server, and ends it as a service manager
+// does.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
@@ -107,7 +108,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestKeyOfTheEngine: a command that has no model asks an engine that runs, which has one; without that engine it says what is missing.
+// TestKeyOfTheEngine: a command that has no model asks an engine that runs, which has one; without
+// that engine it says what is missing.
 func TestKeyOfTheEngine(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "facts.txt"), []byte("the boiler is from 1987\n"), 0o600); err != nil {
@@ -150,8 +152,9 @@ func TestKeyOfTheEngine(t *testing.T) {
 	}
 }
 
-// everyCommand asks a server by each command, from another directory and with another data directory: what works does so with the exit codes that it has
-// on its own machine, and what cannot says so.
+// everyCommand asks a server by each command, from another directory and with another data
+// directory: what works does so with the exit codes that it has on its own machine, and what cannot
+// says so.
 func everyCommand(t *testing.T, ask func(args ...string) (string, int)) {
 	t.Helper()
 	for _, c := range []struct {

@@ -22,13 +22,15 @@ import (
 // sessionsCommand is about stored sessions: nothing of it calls a model or a tool.
 func (c *command) sessionsCommand() *cobra.Command {
 	sessions := &cobra.Command{
-		Use: "sessions", Short: c.text.T("What was said: list, show, fork, export and remove sessions"), Args: usage(cobra.NoArgs),
+		Use: "sessions", Short: c.text.T("What was said: list, show, fork, export and remove sessions"),
+		Args: usage(cobra.NoArgs),
 		Long: c.text.T("What was said: list, show, fork, export and remove sessions.\n\nAn ID is that of a session or of one of its runs, written as its last characters (four or more); last is the session of this workspace where something happened last."),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var all, asJSON bool
 	list := &cobra.Command{
-		Use: "list", Args: usage(cobra.NoArgs), Short: c.text.T("The sessions of this workspace, with what is new in them"),
+		Use: "list", Args: usage(cobra.NoArgs),
+		Short: c.text.T("The sessions of this workspace, with what is new in them"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var filter store.SessionFilter
 			var err error
@@ -37,9 +39,10 @@ func (c *command) sessionsCommand() *cobra.Command {
 					return err
 				}
 			}
-			found, err := look(cmd.Context(), c, []store.SessionSummary{}, func(conn *app.Conn) ([]store.SessionSummary, error) {
-				return conn.Sessions(cmd.Context(), filter)
-			})
+			found, err := look(cmd.Context(), c, []store.SessionSummary{},
+				func(conn *app.Conn) ([]store.SessionSummary, error) {
+					return conn.Sessions(cmd.Context(), filter)
+				})
 			if err != nil {
 				return err
 			}
@@ -55,11 +58,13 @@ func (c *command) sessionsCommand() *cobra.Command {
 	list.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
 	var showJSON bool
 	show := &cobra.Command{
-		Use: "show ID|last", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("One session: who said what, and what was called, in order"),
+		Use: "show ID|last", Args: usage(cobra.ExactArgs(1)),
+		Short: c.text.T("One session: who said what, and what was called, in order"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			view, err := withSession(cmd.Context(), c, app.Options{ReadOnly: true}, args[0], func(conn *app.Conn, id regie.ID) (store.SessionView, error) {
-				return conn.Session(cmd.Context(), id)
-			})
+			view, err := withSession(cmd.Context(), c, app.Options{ReadOnly: true}, args[0],
+				func(conn *app.Conn, id regie.ID) (store.SessionView, error) {
+					return conn.Session(cmd.Context(), id)
+				})
 			if err != nil {
 				return err
 			}
@@ -75,9 +80,10 @@ func (c *command) sessionsCommand() *cobra.Command {
 	rename := &cobra.Command{
 		Use: "rename ID NAME", Args: usage(cobra.ExactArgs(2)), Short: c.text.T("Give a session another name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, err := withSession(cmd.Context(), c, app.Options{StoreOnly: true}, args[0], func(conn *app.Conn, id regie.ID) (struct{}, error) {
-				return struct{}{}, conn.Rename(cmd.Context(), dispatch.RenameRequest{SessionID: id, Name: args[1]})
-			})
+			_, err := withSession(cmd.Context(), c, app.Options{StoreOnly: true}, args[0],
+				func(conn *app.Conn, id regie.ID) (struct{}, error) {
+					return struct{}{}, conn.Rename(cmd.Context(), dispatch.RenameRequest{SessionID: id, Name: args[1]})
+				})
 			return err
 		},
 	}
@@ -85,8 +91,11 @@ func (c *command) sessionsCommand() *cobra.Command {
 	return sessions
 }
 
-// withSession attaches, finds the session that a person names in this workspace, and does something with it.
-func withSession[T any](ctx context.Context, c *command, o app.Options, name string, do func(*app.Conn, regie.ID) (T, error)) (T, error) {
+// withSession attaches, finds the session that a person names in this workspace, and does something
+// with it.
+func withSession[T any](ctx context.Context, c *command, o app.Options, name string,
+	do func(*app.Conn, regie.ID) (T, error),
+) (T, error) {
 	var out T
 	root, _, err := c.workspace(ctx, true)
 	if err != nil {
@@ -108,8 +117,9 @@ func (c *command) forkCommand() *cobra.Command {
 	var round, name string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "fork ID|last", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("Go on from an earlier point in a session of its own"),
-		Long: c.text.T("Copy what was said in a session, up to a point, into a new session. The session itself stays as it is.\n\nThe point is a number that regie sessions show has before each message (--at), or the end of a run (--at-round); without one it is now. A reply is copied with the results of its calls, or not at all.\nApprovals, rules, waits and runs are not copied, and neither are files: the workspace is as it is now."),
+		Use: "fork ID|last", Args: usage(cobra.ExactArgs(1)),
+		Short: c.text.T("Go on from an earlier point in a session of its own"),
+		Long:  c.text.T("Copy what was said in a session, up to a point, into a new session. The session itself stays as it is.\n\nThe point is a number that regie sessions show has before each message (--at), or the end of a run (--at-round); without one it is now. A reply is copied with the results of its calls, or not at all.\nApprovals, rules, waits and runs are not copied, and neither are files: the workspace is as it is now."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("at") && round != "" {
 				return regie.Errorf(codeUsage, "--at and --at-round exclude each other")
@@ -117,16 +127,17 @@ func (c *command) forkCommand() *cobra.Command {
 			if cmd.Flags().Changed("at") && at < 1 {
 				return regie.Errorf(codeUsage, "--at is a number that regie sessions show has before a message")
 			}
-			out, err := withSession(cmd.Context(), c, app.Options{StoreOnly: true}, args[0], func(conn *app.Conn, id regie.ID) (store.Forked, error) {
-				in := dispatch.ForkRequest{From: id, At: at, Name: name}
-				if round != "" {
-					var err error
-					if in.RoundID, err = roundIn(cmd.Context(), conn, id, round); err != nil {
-						return store.Forked{}, err
+			out, err := withSession(cmd.Context(), c, app.Options{StoreOnly: true}, args[0],
+				func(conn *app.Conn, id regie.ID) (store.Forked, error) {
+					in := dispatch.ForkRequest{From: id, At: at, Name: name}
+					if round != "" {
+						var err error
+						if in.RoundID, err = roundIn(cmd.Context(), conn, id, round); err != nil {
+							return store.Forked{}, err
+						}
 					}
-				}
-				return conn.Fork(cmd.Context(), in)
-			})
+					return conn.Fork(cmd.Context(), in)
+				})
 			if err != nil {
 				return err
 			}
@@ -167,11 +178,13 @@ func roundIn(ctx context.Context, conn *app.Conn, session regie.ID, name string)
 // forked says what was made, and what was not.
 func (c *command) forked(out store.Forked) error {
 	if out.Open {
-		fmt.Fprintln(c.stderr, c.text.T("the calls of the reply at that point are not all settled: the fork ends before it"))
+		fmt.Fprintln(c.stderr,
+			c.text.T("the calls of the reply at that point are not all settled: the fork ends before it"))
 	}
 	fmt.Fprintln(c.stderr, c.text.T("the files of the workspace were not forked"))
 	fmt.Fprintln(c.stderr, c.text.T("go on with this chat: regie chat -r %s", chat.Short(out.Session.ID)))
-	_, err := fmt.Fprintln(c.stdout, c.text.T("session %s: %s, forked from %s at %s", out.Session.ID, chat.Messages(c.text, out.Messages),
+	_, err := fmt.Fprintln(c.stdout, c.text.T("session %s: %s, forked from %s at %s", out.Session.ID,
+		chat.Messages(c.text, out.Messages),
 		chat.Short(out.Session.ForkedFrom.SessionID), strconv.FormatInt(out.Session.ForkedFrom.Seq, 10)))
 	return err
 }
@@ -182,12 +195,13 @@ func (c *command) removeCommand() *cobra.Command {
 		Use: "rm ID|last", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("Erase what a session held"),
 		Long: c.text.T("Erase what a session held: what was said, what was called, and what came of it. That it was there stays in its log, which still verifies.\nSessions of its sub-agents go with it. Forks of it have their own copies and stay. It is refused while a run of it is open.\nBackups keep what they hold, and what an agent did to files is not undone."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := withSession(cmd.Context(), c, app.Options{StoreOnly: true}, args[0], func(conn *app.Conn, id regie.ID) (store.Removed, error) {
-				if err := c.confirm(cmd.Context(), conn, id, yes); err != nil {
-					return store.Removed{}, err
-				}
-				return conn.Remove(cmd.Context(), dispatch.RemoveRequest{SessionID: id})
-			})
+			out, err := withSession(cmd.Context(), c, app.Options{StoreOnly: true}, args[0],
+				func(conn *app.Conn, id regie.ID) (store.Removed, error) {
+					if err := c.confirm(cmd.Context(), conn, id, yes); err != nil {
+						return store.Removed{}, err
+					}
+					return conn.Remove(cmd.Context(), dispatch.RemoveRequest{SessionID: id})
+				})
 			if err != nil {
 				return err
 			}
@@ -213,11 +227,13 @@ func (c *command) confirm(ctx context.Context, conn *app.Conn, id regie.ID, yes 
 	if err != nil {
 		return err
 	}
-	question := c.text.T("Remove the session \"%s\" with %s for good? [y/N] ", plain.Line(view.Name), chat.Messages(c.text, view.Messages))
+	question := c.text.T("Remove the session \"%s\" with %s for good? [y/N] ", plain.Line(view.Name),
+		chat.Messages(c.text, view.Messages))
 	return c.agreed(question, c.text.T("not removed"))
 }
 
-// agreed asks the person a question that only a yes passes, at a terminal; without one it must have been said.
+// agreed asks the person a question that only a yes passes, at a terminal; without one it must have
+// been said.
 func (c *command) agreed(question, refused string) error {
 	if !attended(c.stdin, c.stderr) {
 		return regie.Errorf(codeUsage, "nobody can be asked here: say --yes")

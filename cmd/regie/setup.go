@@ -27,8 +27,9 @@ type setupFlags struct{ keyStdin, keyring bool }
 func (c *command) setupCommand() *cobra.Command {
 	var f setupFlags
 	cmd := &cobra.Command{
-		Use: "setup", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs), Short: c.text.T("Choose a model: a key, a server, or the demo"),
-		Long: c.text.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
+		Use: "setup", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs),
+		Short: c.text.T("Choose a model: a key, a server, or the demo"),
+		Long:  c.text.T("Choose the model that answers from now on. What you choose is tried out with one request, which costs nothing, and stored in setup.yaml beside your regie.yaml, readable by you alone; a key is never shown.\n\nWithout a terminal: regie setup --provider anthropic --key-stdin < key, or regie setup --base-url http://127.0.0.1:8000/v1 --model NAME."),
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			switch aside, err := config.SetAside(os.Getenv); {
 			case err != nil:
@@ -41,7 +42,8 @@ func (c *command) setupCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.setup(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.keyStdin, "key-stdin", false, c.text.T("read the key from the first line of standard input"))
-	cmd.Flags().BoolVar(&f.keyring, "keyring", false, c.text.T("keep the key of --key-stdin in the keyring of the operating system, not in setup.yaml"))
+	cmd.Flags().BoolVar(&f.keyring, "keyring", false,
+		c.text.T("keep the key of --key-stdin in the keyring of the operating system, not in setup.yaml"))
 	c.modelFlags(cmd)
 	return cmd
 }
@@ -53,7 +55,8 @@ func (c *command) setup(ctx context.Context, f setupFlags) error {
 		return c.setupByFlags(ctx, f, in)
 	}
 	if f.keyStdin || !attended(c.stdin, c.stderr) {
-		return regie.Errorf(codeUsage, "without a terminal say what to set up: --provider anthropic --key-stdin, or --base-url with --model (see --help)")
+		return regie.Errorf(codeUsage,
+			"without a terminal say what to set up: --provider anthropic --key-stdin, or --base-url with --model (see --help)")
 	}
 	found := app.Detect(ctx, c.config, os.Getenv)
 	c.looked(&found)
@@ -64,17 +67,29 @@ func (c *command) setup(ctx context.Context, f setupFlags) error {
 	var choices []choice
 	if found.Running && len(found.Models) > 0 {
 		choices = append(choices, choice{c.text.T("Ollama on this machine"), func() error {
-			return c.take(ctx, in, config.Provider{Name: config.ProviderOllama, Type: config.ProviderOllama, BaseURL: found.Ollama})
+			return c.take(ctx, in, config.Provider{
+				Name: config.ProviderOllama,
+				Type: config.ProviderOllama, BaseURL: found.Ollama,
+			})
 		}})
 	}
 	for _, name := range found.Keys {
 		p, _ := c.config.Named(name)
-		choices = append(choices, choice{c.text.T("%s, as it is configured (%s)", name, orDash(p.Origin["api_key"])), func() error { return c.take(ctx, in, p) }})
+		choices = append(choices, choice{
+			c.text.T("%s, as it is configured (%s)", name, orDash(p.Origin["api_key"])),
+			func() error { return c.take(ctx, in, p) },
+		})
 	}
 	choices = append(choices,
-		choice{c.text.T("paste a key (%s)", strings.Join(config.KeyVendors(), ", ")), func() error { return c.pasteKey(ctx, in) }},
+		choice{
+			c.text.T("paste a key (%s)", strings.Join(config.KeyVendors(), ", ")),
+			func() error { return c.pasteKey(ctx, in) },
+		},
 		choice{c.text.T("the address of a model server"), func() error { return c.nameServer(ctx, in, "") }},
-		choice{c.text.T("the demo: a few rules, no model, nothing to pay"), func() error { return c.store(config.Provider{Name: config.ProviderDemo}, "", nil) }})
+		choice{
+			c.text.T("the demo: a few rules, no model, nothing to pay"),
+			func() error { return c.store(config.Provider{Name: config.ProviderDemo}, "", nil) },
+		})
 	for {
 		fmt.Fprintln(c.stderr)
 		for i, one := range choices {
@@ -98,7 +113,8 @@ func (c *command) setupByFlags(ctx context.Context, f setupFlags, in *bufio.Read
 	}
 	p, ok := c.config.Named(c.config.Provider)
 	if !ok || p.Type == "" {
-		return regie.Errorf(codeUsage, "the provider %s cannot be set up: use %s", c.config.Provider, strings.Join(append(config.TypeNames(false), config.ProviderDemo), ", "))
+		return regie.Errorf(codeUsage, "the provider %s cannot be set up: use %s", c.config.Provider,
+			strings.Join(append(config.TypeNames(false), config.ProviderDemo), ", "))
 	}
 	if f.keyStdin {
 		key, err := line(in)
@@ -142,12 +158,14 @@ func pasted(p config.Provider, key string) config.Provider {
 	return p
 }
 
-// keep asks where a key is kept that a person has given, where there is a keyring that answers; else it is kept in the private file.
+// keep asks where a key is kept that a person has given, where there is a keyring that answers;
+// else it is kept in the private file.
 func (c *command) keep(in *bufio.Reader, p config.Provider) (config.Provider, error) {
 	if name := p.KeptInKeyring(); name != "" && p.APIKey != "" { // and stays there
 		return config.InKeyring(p, name), nil
 	}
-	if p.APIKey == "" || p.Origin["api_key"] != "" && os.Getenv(p.Origin["api_key"]) == p.APIKey || !config.KeyringAnswers() {
+	if p.APIKey == "" || p.Origin["api_key"] != "" && os.Getenv(p.Origin["api_key"]) == p.APIKey ||
+		!config.KeyringAnswers() {
 		return p, nil
 	}
 	c.tell("  1. " + c.text.T("in the keyring of this system"))
@@ -165,8 +183,9 @@ func (c *command) keep(in *bufio.Reader, p config.Provider) (config.Provider, er
 	}
 }
 
-// try asks a provider for its models; the error says why nothing was tried out. Where nothing is at the address of an OpenAI-compatible
-// server that names no path, the path is tried that nearly all of them have, and taken.
+// try asks a provider for its models; the error says why nothing was tried out. Where nothing is at
+// the address of an OpenAI-compatible server that names no path, the path is tried that nearly all
+// of them have, and taken.
 func (c *command) try(ctx context.Context, p config.Provider) (config.Provider, []app.ModelInfo, error) {
 	models, err := app.TryProvider(ctx, p)
 	u, failed := url.Parse(p.BaseURL)
@@ -175,7 +194,8 @@ func (c *command) try(ctx context.Context, p config.Provider) (config.Provider, 
 			c.tell(c.text.T("asked through the proxy %s, which the environment names", proxy.Host))
 		}
 	}
-	if regie.CodeOf(err) != regie.CodeProviderRejected || p.Type != config.ProviderOpenAI || failed != nil || strings.Trim(u.Path, "/") != "" {
+	if regie.CodeOf(err) != regie.CodeProviderRejected || p.Type != config.ProviderOpenAI || failed != nil ||
+		strings.Trim(u.Path, "/") != "" {
 		return p, models, err
 	}
 	there := p
@@ -190,7 +210,10 @@ func (c *command) try(ctx context.Context, p config.Provider) (config.Provider, 
 
 // knows refuses a model that the server does not list.
 func knows(models []app.ModelInfo, name string) error {
-	if len(models) == 0 || slices.ContainsFunc(models, func(m app.ModelInfo) bool { return m.Name == name || m.Name == name+":latest" }) {
+	if len(models) == 0 || slices.ContainsFunc(models, func(m app.ModelInfo) bool {
+		return m.Name == name ||
+			m.Name == name+":latest"
+	}) {
 		return nil
 	}
 	return regie.Errorf(regie.CodeNoModel, "the server has no model %s: it has %s", name, names(models))
@@ -209,7 +232,8 @@ func names(models []app.ModelInfo) string {
 	return strings.Join(out, ", ")
 }
 
-// preferred is the model that is offered first: the medium one, else Ollama's newest that can call tools, else the only one.
+// preferred is the model that is offered first: the medium one, else Ollama's newest that can call
+// tools, else the only one.
 func preferred(p config.Provider, models []app.ModelInfo) string {
 	capable := []string{}
 	for i := range models {
@@ -255,7 +279,8 @@ func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 		return c.nameServer(ctx, in, key)
 	}
 	probe := config.Flags{Provider: name, DataDir: c.flags.DataDir}
-	settings, err := config.Load(func(variable string) string { // what the variables say of other servers does not belong to this key
+	// what the variables say of other servers does not belong to this key
+	settings, err := config.Load(func(variable string) string {
 		if strings.HasPrefix(variable, "REGIE_") {
 			return ""
 		}
@@ -268,12 +293,14 @@ func (c *command) pasteKey(ctx context.Context, in *bufio.Reader) error {
 	return c.take(ctx, in, pasted(p, key))
 }
 
-// askVendor asks which vendor a key is for, empty for a server of another address. The key was sent to nobody yet.
+// askVendor asks which vendor a key is for, empty for a server of another address. The key was sent
+// to nobody yet.
 func (c *command) askVendor(in *bufio.Reader, looksLike string) (string, error) {
 	if looksLike == "" {
 		c.tell(c.text.T("The key does not say whose it is, so it is sent to nobody yet. Whose key is it?"))
 	} else {
-		c.tell(c.text.T("This is a key of %s, whose address is not known here: choose the address of a model server.", looksLike))
+		c.tell(c.text.T("This is a key of %s, whose address is not known here: choose the address of a model server.",
+			looksLike))
 	}
 	names := config.KeyVendors()
 	for i, name := range names {
@@ -302,10 +329,14 @@ func (c *command) nameServer(ctx context.Context, in *bufio.Reader, key string) 
 		}
 		answers[setting.Name] = answer
 	}
-	return c.take(ctx, in, config.Provider{Name: "server", Type: kind.Name, BaseURL: strings.TrimRight(answers["base_url"], "/"), APIKey: answers["api_key"]})
+	return c.take(ctx, in, config.Provider{
+		Name: "server", Type: kind.Name,
+		BaseURL: strings.TrimRight(answers["base_url"], "/"), APIKey: answers["api_key"],
+	})
 }
 
-// askSetting asks for a setting as the registry of types has it: a secret is not shown, what is required is asked for until it is there.
+// askSetting asks for a setting as the registry of types has it: a secret is not shown, what is
+// required is asked for until it is there.
 func (c *command) askSetting(in *bufio.Reader, s *config.Setting) (string, error) {
 	title := c.text.Sentence(s.Title)
 	question, ask := c.text.T("%s: ", title), c.ask
@@ -382,11 +413,14 @@ func (c *command) store(p config.Provider, model string, untried error) error {
 		c.tell("✓ " + c.text.T("the key is in the keyring of this system, as %s of regie; no file has it", name))
 	}
 	if over := c.overruled(p.Name, model); over != "" {
-		c.tell(c.text.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model", path, over))
+		c.tell(c.text.T(
+			"! stored in %s, readable by you alone, but %s goes before it and names another provider or model", path,
+			over))
 		return nil
 	}
 	if untried != nil {
-		c.tell(c.text.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
+		c.tell(c.text.T(
+			"! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
 			p.Name, model, path, c.text.Error(untried)))
 		return nil
 	}

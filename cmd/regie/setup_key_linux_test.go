@@ -22,7 +22,8 @@ import (
 	"time"
 )
 
-// vendors stands for all vendors behind a proxy: it records which host was shown which key, and knows one model.
+// vendors stands for all vendors behind a proxy: it records which host was shown which key, and
+// knows one model.
 type vendors struct {
 	mu   sync.Mutex
 	sent []string // "host key"
@@ -86,7 +87,8 @@ func (v *vendors) seen() []string {
 	return slices.Clone(v.sent)
 }
 
-// TestSetup_KeyGoesToItsVendor pastes keys of several vendors: none is shown to a vendor that it is not for.
+// TestSetup_KeyGoesToItsVendor pastes keys of several vendors: none is shown to a vendor that it is
+// not for.
 func TestSetup_KeyGoesToItsVendor(t *testing.T) {
 	t.Parallel()
 	hosts := []string{"api.openai.com", "api.groq.com", "api.anthropic.com", "api.deepseek.com", "openrouter.ai", "generativelanguage.googleapis.com"}

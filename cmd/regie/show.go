@@ -28,7 +28,8 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// runView is a run with what verifying its logs found: its session's, and its workspace's, which has the rules.
+// runView is a run with what verifying its logs found: its session's, and its workspace's, which
+// has the rules.
 type runView struct {
 	store.RoundView
 	Audit *store.VerifyReport `json:"audit,omitempty"` // the session's
@@ -69,7 +70,8 @@ func showRun(w io.Writer, t *text.Printer, view runView) error {
 	}
 	p.line("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"), took)
 	p.line("  %s  %s  %s %s", t.T("workspace"), view.Workspace.Root, t.T("session"), view.Session.ID)
-	p.line("  %s  %s  %s %s / %s  %s %s", t.T("agent"), r.Agent, t.T("model"), r.Provider, r.Model, t.T("trace"), r.TraceID)
+	p.line("  %s  %s  %s %s / %s  %s %s", t.T("agent"), r.Agent, t.T("model"), r.Provider,
+		r.Model, t.T("trace"), r.TraceID)
 	if view.Trigger != nil {
 		p.line("  %s  %s", t.T("job"), oneLine(view.Trigger.LinearText(), 100))
 	}
@@ -122,7 +124,8 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string
 		if a.Provider != "" && a.Provider != own {
 			who = a.Provider + " / " + a.Model + "  "
 		}
-		p.line("  %s %d  %s%s  %s: %s%s", t.T("attempt"), a.Number, who, milliseconds(t, a.ModelUS), a.Code, oneLine(a.Error, 100), paid)
+		p.line("  %s %d  %s%s  %s: %s%s", t.T("attempt"), a.Number, who, milliseconds(t, a.ModelUS),
+			a.Code, oneLine(a.Error, 100), paid)
 		if a.Partial != "" {
 			p.line("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
 		}
@@ -141,12 +144,14 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string
 		}
 		return
 	}
-	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(t, e.ModelUS), t.T("first byte"), milliseconds(t, e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
+	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(t, e.ModelUS), t.T("first byte"),
+		milliseconds(t, e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
 	if e.Provider != "" && e.Provider != own {
 		p.line("  %s", t.T("answered by %s / %s in place of %s", e.Provider, e.Model, own))
 	}
 	if reply := e.Reply.AI; reply != nil && !reply.Cached.IsZero() {
-		p.line("  %s", t.T("from the response cache, answered %s; no model was asked", reply.Cached.Local().Format("2006-01-02 15:04:05")))
+		p.line("  %s", t.T("from the response cache, answered %s; no model was asked",
+			reply.Cached.Local().Format("2006-01-02 15:04:05")))
 	}
 	if reply := e.Reply.AI; reply != nil && reply.Text() != "" {
 		p.line("  %s  %s", t.T("says"), oneLine(reply.Text(), 100))
@@ -192,11 +197,13 @@ func showCall(p *printer, t *text.Printer, c *regie.Call) {
 	p.line("     %s  %s  %s", state, milliseconds(t, c.DurationUS), outcome)
 	switch {
 	case c.Resolution != nil && c.Resolution.Note != "":
-		p.line("     %s", t.T("%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80)))
+		p.line("     %s", t.T("%s found out: %s (%s)", c.Resolution.By, c.Resolution.As,
+			oneLine(c.Resolution.Note, 80)))
 	case c.Resolution != nil:
 		p.line("     %s", t.T("%s found out: %s", c.Resolution.By, c.Resolution.As))
 	case c.State == regie.CallUnknown:
-		p.line("     %s", t.T("look what became of it, and say so: regie runs resolve %s happened, or did-not-happen", c.ID))
+		p.line("     %s", t.T("look what became of it, and say so: regie runs resolve %s happened, or did-not-happen",
+			c.ID))
 	}
 }
 
@@ -213,7 +220,8 @@ func showTotals(p *printer, t *text.Printer, view runView) {
 		if e.Reply == nil {
 			continue
 		}
-		if ai := e.Reply.AI; e.Reason != regie.ExchangeCommand && (ai == nil || ai.Cached.IsZero()) { // else no model was asked
+		// else no model was asked
+		if ai := e.Reply.AI; e.Reason != regie.ExchangeCommand && (ai == nil || ai.Cached.IsZero()) {
 			attempts++
 		}
 		usage, model = add(usage, e.Usage), model+e.ModelUS
@@ -224,7 +232,8 @@ func showTotals(p *printer, t *text.Printer, view runView) {
 	}
 	var calls []string
 	for _, state := range []regie.CallState{
-		regie.CallSucceeded, regie.CallFailed, regie.CallUnknown, regie.CallNotRun, regie.CallStarted, regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved,
+		regie.CallSucceeded, regie.CallFailed, regie.CallUnknown, regie.CallNotRun, regie.CallStarted,
+		regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved,
 	} {
 		if states[state] > 0 {
 			calls = append(calls, fmt.Sprintf("%d %s", states[state], state))
@@ -234,8 +243,10 @@ func showTotals(p *printer, t *text.Printer, view runView) {
 		calls = []string{"0"}
 	}
 	p.line("")
-	p.line("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"), attempts, t.T("calls"), strings.Join(calls, ", "))
-	p.line("  %s  %s", tokens(t, usage), chat.Cost(t, view.Spent)) // the mark of estimated tokens holds for the cost beside them
+	p.line("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"),
+		attempts, t.T("calls"), strings.Join(calls, ", "))
+	// the mark of estimated tokens holds for the cost beside them
+	p.line("  %s  %s", tokens(t, usage), chat.Cost(t, view.Spent))
 	p.line("  %s %s  %s %s", t.T("model"), milliseconds(t, model), t.T("tools"), milliseconds(t, tools))
 	switch {
 	case view.AuditError != "":
@@ -248,7 +259,8 @@ func showTotals(p *printer, t *text.Printer, view runView) {
 // estimated reports whether what a run has used is not what its providers said.
 func estimated(view store.RoundView) bool {
 	for i := range view.Exchanges {
-		if view.Exchanges[i].Usage.Estimated || slices.ContainsFunc(view.Exchanges[i].Attempts, func(a regie.Attempt) bool { return a.Usage.Estimated }) {
+		if view.Exchanges[i].Usage.Estimated || slices.ContainsFunc(view.Exchanges[i].Attempts,
+			func(a regie.Attempt) bool { return a.Usage.Estimated }) {
 			return true
 		}
 	}
@@ -258,7 +270,8 @@ func estimated(view store.RoundView) bool {
 func add(a, b regie.Usage) regie.Usage {
 	return regie.Usage{
 		Input: a.Input + b.Input, Output: a.Output + b.Output, CacheCreation: a.CacheCreation + b.CacheCreation,
-		CacheRead: a.CacheRead + b.CacheRead, Reasoning: a.Reasoning + b.Reasoning, Estimated: a.Estimated || b.Estimated,
+		CacheRead: a.CacheRead + b.CacheRead, Reasoning: a.Reasoning + b.Reasoning,
+		Estimated: a.Estimated || b.Estimated,
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// endings are the signals that end a command in order. Who started it with nohup wants it to outlive the terminal.
+// endings are the signals that end a command in order. Who started it with nohup wants it to
+// outlive the terminal.
 func endings() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -17,8 +18,9 @@ func endings() []os.Signal {
 	return all
 }
 
-// signals gives a command the first signal of its person to obey. The second ends the process at once, whatever it waits for: all that
-// was acknowledged is stored, and the next engine goes on from there as after a crash.
+// signals gives a command the first signal of its person to obey. The second ends the process at
+// once, whatever it waits for: all that was acknowledged is stored, and the next engine goes on
+// from there as after a crash.
 type signals struct {
 	first <-chan os.Signal
 	ended *atomic.Bool // one of them ends the process, and is no Ctrl-C
@@ -33,7 +35,8 @@ func (c *command) signals() signals {
 		for obeyed := os.Signal(nil); ; {
 			select {
 			case s := <-received:
-				if obeyed == syscall.SIGHUP && s == obeyed { // a terminal that closes may say so twice, by its shell and by the system
+				// a terminal that closes may say so twice, by its shell and by the system
+				if obeyed == syscall.SIGHUP && s == obeyed {
 					continue
 				}
 				if obeyed != nil {
@@ -53,8 +56,9 @@ func (c *command) signals() signals {
 	}}
 }
 
-// stays has Ctrl-Z refused once this process is the engine, which engine tells, until end is called: runs would stand still with it, and other programs
-// wait for it. refuse says so. Before that the system stops the process, as it does any: Go cannot give a signal back to it.
+// stays has Ctrl-Z refused once this process is the engine, which engine tells, until end is
+// called: runs would stand still with it, and other programs wait for it. refuse says so. Before
+// that the system stops the process, as it does any: Go cannot give a signal back to it.
 func stays(refuse func()) (engine, end func()) {
 	asked, done := make(chan os.Signal, 1), make(chan struct{})
 	engine = func() {
@@ -67,7 +71,8 @@ func stays(refuse func()) (engine, end func()) {
 				select {
 				case <-asked:
 					refuse()
-					_ = syscall.Kill(0, syscall.SIGCONT) // an editor, or the other end of a pipe, was stopped by the same key
+					// an editor, or the other end of a pipe, was stopped by the same key
+					_ = syscall.Kill(0, syscall.SIGCONT)
 				case <-done:
 					return
 				}
@@ -80,7 +85,8 @@ func stays(refuse func()) (engine, end func()) {
 	}
 }
 
-// chatStays is stays for a chat, which says it itself. In a drawn one Ctrl-Z is a key, and a signal while the person's editor has the terminal.
+// chatStays is stays for a chat, which says it itself. In a drawn one Ctrl-Z is a key, and a signal
+// while the person's editor has the terminal.
 func chatStays(signals chan<- os.Signal) (engine, end func()) {
 	return stays(func() {
 		select {

@@ -94,13 +94,16 @@ func (c *command) skillLines(set *app.SkillSet, seen *app.Project, line func(for
 	for i := range set.Skills {
 		s := &set.Skills[i]
 		line("%s  %s", s.Name, plain.Line(s.Description))
-		line("    %s", c.text.T("%s, in %s, files besides SKILL.md: %d", c.skillOrigin(s.Origin), plain.Line(s.Dir), len(s.Files)))
+		line("    %s", c.text.T("%s, in %s, files besides SKILL.md: %d", c.skillOrigin(s.Origin),
+			plain.Line(s.Dir), len(s.Files)))
 	}
 	for i := range set.Notices {
 		line("%s", c.noticeLine(&set.Notices[i]))
 	}
 	if skills, _, _ := seen.Dormant(); skills > 0 {
-		line("! %s", c.text.T("skills of this workspace that do not count until you trust them: %d; regie trust shows them", skills))
+		line("! %s",
+			c.text.T("skills of this workspace that do not count until you trust them: %d; regie trust shows them",
+				skills))
 	}
 }
 

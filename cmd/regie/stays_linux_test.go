@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestEngineStays presses Ctrl-Z in programs that are the engine: they say why they do not stop, and go on.
+// TestEngineStays presses Ctrl-Z in programs that are the engine: they say why they do not stop,
+// and go on.
 func TestEngineStays(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"chat", "--plain"}, {"run", "write"}} {
@@ -41,7 +42,8 @@ func TestEngineStays(t *testing.T) {
 	}
 }
 
-// TestClientStops presses Ctrl-Z in a program that asks the engine of another one: the system stops it, as it does any.
+// TestClientStops presses Ctrl-Z in a program that asks the engine of another one: the system stops
+// it, as it does any.
 func TestClientStops(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan struct{})
@@ -87,7 +89,8 @@ func TestClientStops(t *testing.T) {
 	c.ends(exitDone)
 }
 
-// TestHangup closes the terminal of a run: it stays as it is stored, and how to go on with it is said to whoever reads it.
+// TestHangup closes the terminal of a run: it stays as it is stored, and how to go on with it is
+// said to whoever reads it.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}))

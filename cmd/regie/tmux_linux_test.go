@@ -16,27 +16,31 @@ import (
 
 var updateScreens = flag.Bool("update-screens", false, "write the golden screens anew")
 
-// pane is the program in a real terminal emulator, as a person sees it: the screen, the scrollback and the keys.
+// pane is the program in a real terminal emulator, as a person sees it: the screen, the scrollback
+// and the keys.
 type pane struct {
 	t    *testing.T
 	env  []string
 	name string
 }
 
-// drawn is a terminal that people have: its language and width, and how the line of state is called there when nothing runs and when something does.
+// drawn is a terminal that people have: its language and width, and how the line of state is called
+// there when nothing runs and when something does.
 type drawn struct {
 	lang           string
 	columns        int
 	ready, working string
 }
 
-// screens are the four in which the chat is looked at: what is drawn is held in both languages and at both widths.
+// screens are the four in which the chat is looked at: what is drawn is held in both languages and
+// at both widths.
 var screens = []drawn{{"en", 80, "ready", "working"}, {"en", 200, "ready", "working"}, {"fr", 80, "prêt", "travaille"}, {"fr", 200, "prêt", "travaille"}}
 
 // at is the same at another width.
 func (d drawn) at(columns int) drawn { d.columns = columns; return d }
 
-// emulator starts a terminal of a size with a shell that runs the program, and shows its exit code when it has ended.
+// emulator starts a terminal of a size with a shell that runs the program, and shows its exit code
+// when it has ended.
 func emulator(s *stage, columns, lines int, args ...string) *pane {
 	s.t.Helper()
 	command := "regie " + strings.Join(args, " ") + `; echo "exit=$?"; exec cat`
@@ -105,7 +109,8 @@ func (p *pane) tmux(args ...string) string {
 	return string(out)
 }
 
-// screen is what is on the screen, all what is in the scrollback above it too. Lines that the emulator has broken are whole in joined.
+// screen is what is on the screen, all what is in the scrollback above it too. Lines that the
+// emulator has broken are whole in joined.
 func (p *pane) screen() string { return p.tmux("capture-pane", "-p", "-t", p.name) }
 func (p *pane) all() string    { return p.tmux("capture-pane", "-p", "-t", p.name, "-S", "-") }
 func (p *pane) joined() string { return p.tmux("capture-pane", "-p", "-J", "-t", p.name, "-S", "-") }

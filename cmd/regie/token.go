@@ -43,10 +43,14 @@ func (c *command) tokenAddCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.addToken(cmd.Context(), args[0], &f) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.scopes, "scope", []string{string(regie.ScopeRead)}, c.text.T("what it opens; several with commas, or all"))
-	flags.StringSliceVar(&f.places, "in", nil, c.text.T("a workspace that it sees, by its directory; may be repeated; left out, all of them"))
-	flags.StringVar(&f.expires, "expires", strconv.Itoa(int(dispatch.TokenLife.Hours()/24))+"d", c.text.T("after how long it ends: 12h, 30d, 8w, or never"))
-	flags.StringVar(&f.onApproval, "on-approval", "", c.text.T("what happens where its client of OpenAI's format needs an approval: deny or park; left out, as regie serve says"))
+	flags.StringSliceVar(&f.scopes, "scope", []string{string(regie.ScopeRead)},
+		c.text.T("what it opens; several with commas, or all"))
+	flags.StringSliceVar(&f.places, "in", nil,
+		c.text.T("a workspace that it sees, by its directory; may be repeated; left out, all of them"))
+	flags.StringVar(&f.expires, "expires", strconv.Itoa(int(dispatch.TokenLife.Hours()/24))+"d",
+		c.text.T("after how long it ends: 12h, 30d, 8w, or never"))
+	flags.StringVar(&f.onApproval, "on-approval", "",
+		c.text.T("what happens where its client of OpenAI's format needs an approval: deny or park; left out, as regie serve says"))
 	flags.BoolVar(&f.asJSON, "json", false, c.text.T("print JSON"))
 	return cmd
 }
@@ -101,9 +105,11 @@ func (c *command) addToken(ctx context.Context, name string, f *tokenFlags) erro
 	fmt.Fprintln(c.stderr, c.text.T("This is shown once: keep it where secrets are kept."))
 	fmt.Fprintln(c.stderr, c.text.T("opens: %s", regie.ScopeWords(made.Token.Scopes)))
 	if made.Token.ExpiresAt.IsZero() {
-		fmt.Fprintln(c.stderr, c.text.T("It does not end by itself: regie token revoke %s ends it.", chat.Short(made.Token.ID)))
+		fmt.Fprintln(c.stderr, c.text.T("It does not end by itself: regie token revoke %s ends it.",
+			chat.Short(made.Token.ID)))
 	} else {
-		fmt.Fprintln(c.stderr, c.text.T("until %s, or regie token revoke %s", made.Token.ExpiresAt.Local().Format("2006-01-02 15:04"), chat.Short(made.Token.ID)))
+		fmt.Fprintln(c.stderr, c.text.T("until %s, or regie token revoke %s",
+			made.Token.ExpiresAt.Local().Format("2006-01-02 15:04"), chat.Short(made.Token.ID)))
 	}
 	_, err = fmt.Fprintln(c.stdout, made.Secret)
 	return err
@@ -125,18 +131,20 @@ func (c *command) tokenListCommand() *cobra.Command {
 	var filter store.TokenFilter
 	var asJSON bool
 	list := &cobra.Command{
-		Use: "list", Args: usage(cobra.NoArgs), Short: c.text.T("The tokens that open something, and the browsers that are known"),
+		Use: "list", Args: usage(cobra.NoArgs),
+		Short: c.text.T("The tokens that open something, and the browsers that are known"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			type found struct {
 				tokens []regie.Token
 				places []regie.Workspace
 			}
-			all, err := look(cmd.Context(), c, found{tokens: []regie.Token{}}, func(conn *app.Conn) (out found, err error) {
-				if out.tokens, err = conn.Tokens(cmd.Context(), filter); err == nil {
-					out.places, err = conn.Workspaces(cmd.Context())
-				}
-				return out, err
-			})
+			all, err := look(cmd.Context(), c, found{tokens: []regie.Token{}},
+				func(conn *app.Conn) (out found, err error) {
+					if out.tokens, err = conn.Tokens(cmd.Context(), filter); err == nil {
+						out.places, err = conn.Workspaces(cmd.Context())
+					}
+					return out, err
+				})
 			if err != nil {
 				return err
 			}
@@ -155,15 +163,17 @@ func (c *command) tokenListCommand() *cobra.Command {
 
 func (c *command) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID…", Args: usage(cobra.MinimumNArgs(1)), Short: c.text.T("End tokens, and the logins of browsers"),
-		Long: c.text.T("End tokens, all of them or none. They open nothing any more, on no server of the database; what they have open ends within seconds.\n\nAn ID is written as its last characters (four or more), as regie token list shows it; a name will do where only one has it."),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.revokeTokens(cmd.Context(), args) },
+		Use: "revoke ID…", Args: usage(cobra.MinimumNArgs(1)),
+		Short: c.text.T("End tokens, and the logins of browsers"),
+		Long:  c.text.T("End tokens, all of them or none. They open nothing any more, on no server of the database; what they have open ends within seconds.\n\nAn ID is written as its last characters (four or more), as regie token list shows it; a name will do where only one has it."),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.revokeTokens(cmd.Context(), args) },
 	}
 }
 
 func (c *command) tokenBrowserCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "browser", Args: usage(cobra.NoArgs), Short: c.text.T("A link that lets one browser in, once, within 15 minutes"),
+		Use: "browser", Args: usage(cobra.NoArgs),
+		Short: c.text.T("A link that lets one browser in, once, within 15 minutes"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn, err := c.attach(cmd.Context(), app.Options{StoreOnly: true})
 			if err != nil {

@@ -39,7 +39,8 @@ func serving(t *testing.T, dir, data string, env []string) server {
 	return server{serve, url}
 }
 
-// TestToken makes tokens beside a running server, over it, and without one; what was acknowledged survives a kill, and what was revoked never works again.
+// TestToken makes tokens beside a running server, over it, and without one; what was acknowledged
+// survives a kill, and what was revoked never works again.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	dir, home := t.TempDir(), t.TempDir()
@@ -87,7 +88,8 @@ func TestToken(t *testing.T) {
 	if out, _ = run(exitDone, remote, "token", "list"); !strings.Contains(out, "lead") || !strings.Contains(out, "child") || strings.Contains(out, "early") || !strings.Contains(out, "only in: "+dir) {
 		t.Errorf("what a token lists that sees one workspace:\n%s", out)
 	}
-	// Killed as soon as it was acknowledged: the tokens are there, and what is revoked stays revoked.
+	// Killed as soon as it was acknowledged: the tokens are there, and what is revoked stays
+	// revoked.
 	run(exitDone, local, "token", "revoke", "early")
 	if err := first.process.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)

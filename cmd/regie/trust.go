@@ -27,11 +27,14 @@ type trustFlags struct {
 func (c *command) trustCommand() *cobra.Command {
 	var f trustFlags
 	cmd := &cobra.Command{
-		Use: "trust [DIR]", Args: usage(cobra.MaximumNArgs(1)), Short: c.text.T("Decide whether what a workspace's files say to agents counts"),
-		Long: c.text.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
+		Use: "trust [DIR]", Args: usage(cobra.MaximumNArgs(1)),
+		Short: c.text.T("Decide whether what a workspace's files say to agents counts"),
+		Long:  c.text.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if f.list && (f.revoke || f.show || f.yes || len(args) > 0) || f.revoke && (f.show || f.yes) || f.show && f.yes {
-				return regie.Errorf(codeUsage, "--list, --revoke, --show and --yes exclude each other, and --list takes no directory")
+			if f.list && (f.revoke || f.show || f.yes || len(args) > 0) || f.revoke &&
+				(f.show || f.yes) || f.show && f.yes {
+				return regie.Errorf(codeUsage,
+					"--list, --revoke, --show and --yes exclude each other, and --list takes no directory")
 			}
 			switch {
 			case f.list:
@@ -95,7 +98,8 @@ func (c *command) trust(args []string, f trustFlags) error {
 	if err := seen.Trust(c.config); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.stderr, plain.Strip(c.text.T("%s is trusted as it is now; regie trust --revoke takes that back", root)))
+	_, err = fmt.Fprintln(c.stderr, plain.Strip(
+		c.text.T("%s is trusted as it is now; regie trust --revoke takes that back", root)))
 	return err
 }
 
@@ -188,7 +192,9 @@ func (c *command) showKeys(p *printer, seen *app.Project) {
 		}
 	}
 	if seen.Allowing > 0 && !seen.Apart {
-		p.line("  ! %s", c.text.T("rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
+		p.line("  ! %s",
+			c.text.T(
+				"rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
 	}
 }
 
@@ -201,7 +207,8 @@ func (c *command) showServers(p *printer, seen *app.Project) {
 	if seen.Trusted() {
 		p.line("%s", c.text.T("MCP servers in %s, which start with a run, as you and unconfined:", ".mcp.json"))
 	} else {
-		p.line("%s", c.text.T("MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json"))
+		p.line("%s", c.text.T("MCP servers in %s, which start with a run once it is trusted, as you and unconfined:",
+			".mcp.json"))
 	}
 	if len(seen.Servers) == 0 && seen.ServersBroken == nil {
 		p.line("  %s", c.text.T("none: they stand below mcpServers"))
@@ -262,7 +269,8 @@ func (c *command) use(k config.ProjectKey, trusted bool) string {
 	case k.Why == config.BelongsAnswer:
 		return c.text.T("is not taken from a workspace's file: it would allow something; an answer \"always\" does that, or your own regie.yaml")
 	case k.Why == config.BelongsLower:
-		return c.text.T("is not taken from a workspace's file: it would lower what is asked about; put it into your own regie.yaml")
+		return c.text.T(
+			"is not taken from a workspace's file: it would lower what is asked about; put it into your own regie.yaml")
 	default:
 		file, _ := config.Paths(os.Getenv, "")
 		return c.text.T("is not taken from a workspace's file: put it into %s", file)
@@ -377,26 +385,32 @@ func (c *command) tellProject(root string) {
 	skills, settings, servers := seen.Dormant()
 	switch {
 	case seen.Unread != nil && !errors.Is(seen.Unread, fs.ErrNotExist):
-		tell(c.text.T("what this workspace holds for agents is not trusted and does not count: %s", c.text.Error(seen.Unread)))
+		tell(c.text.T("what this workspace holds for agents is not trusted and does not count: %s",
+			c.text.Error(seen.Unread)))
 	case skills+settings+servers == 0:
 	case seen.State == app.StateChanged:
-		tell(c.text.T("what this workspace holds for agents has changed since it was trusted, and does not count until you look at it with regie trust: %s", changes(&seen)))
+		tell(c.text.T(
+			"what this workspace holds for agents has changed since it was trusted, and does not count until you look at it with regie trust: %s", changes(&seen)))
 	case seen.State == app.StateElsewhere:
 		tell(c.text.T("another directory stands here than the one that was trusted: what it holds for agents does not count until you look at it with regie trust"))
 	case servers > 0:
-		tell(c.text.T("this workspace holds skills (%d), settings (%d) and MCP servers (%d) for agents, which do not count until you trust them: regie trust shows them, with what they would run", skills, settings, servers))
+		tell(c.text.T(
+			"this workspace holds skills (%d), settings (%d) and MCP servers (%d) for agents, which do not count until you trust them: regie trust shows them, with what they would run", skills, settings, servers))
 	default:
-		tell(c.text.T("this workspace holds skills (%d) and settings (%d) for agents, which do not count until you trust them: regie trust shows them", skills, settings))
+		tell(c.text.T(
+			"this workspace holds skills (%d) and settings (%d) for agents, which do not count until you trust them: regie trust shows them", skills, settings))
 	}
 	var refused []string
 	for _, k := range seen.Refused() {
 		refused = append(refused, k.Key)
 	}
 	if len(refused) > 0 && !seen.Apart {
-		tell(c.text.T("not taken from .regie/regie.yaml: %s; regie trust --show says where it belongs", plain.Line(strings.Join(refused, ", "))))
+		tell(c.text.T("not taken from .regie/regie.yaml: %s; regie trust --show says where it belongs",
+			plain.Line(strings.Join(refused, ", "))))
 	}
 	if seen.Allowing > 0 && !slices.Contains(refused, "approvals.rules") && !seen.Apart {
-		tell(c.text.T("rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
+		tell(c.text.T(
+			"rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
 	}
 }
 

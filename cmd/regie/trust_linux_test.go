@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestTrustAtATerminal: a person sees what would count, and only a yes makes it so; the chat lists the skills, and the model is told of them.
+// TestTrustAtATerminal: a person sees what would count, and only a yes makes it so; the chat lists
+// the skills, and the model is told of them.
 func TestTrustAtATerminal(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("Hello."))

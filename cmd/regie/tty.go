@@ -16,7 +16,8 @@ func isTerminal(stream any) bool {
 // attended reports whether a person can be asked: they read what is written and type what is read.
 func attended(in *os.File, out io.Writer) bool { return isTerminal(in) && isTerminal(out) }
 
-// output is standard output that remembers what could not be written: a command whose answer went nowhere has not done its job.
+// output is standard output that remembers what could not be written: a command whose answer went
+// nowhere has not done its job.
 type output struct {
 	file   *os.File
 	failed error

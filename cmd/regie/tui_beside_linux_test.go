@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestScreenBeside writes notes while an answer streams in: they stand above the block that is open, and code, table and sentence go on as they were.
+// TestScreenBeside writes notes while an answer streams in: they stand above the block that is
+// open, and code, table and sentence go on as they were.
 func TestScreenBeside(t *testing.T) {
 	t.Parallel()
 	const before, after = "A sentence that goes ", "on.\n\n```python\ndef one():\n    return"
@@ -49,7 +50,8 @@ func TestScreenBeside(t *testing.T) {
 	p.leaves()
 }
 
-// TestScreenDraftAtApproval clears what was written while an approval waits: neither Esc nor Ctrl-C withdraws what is asked.
+// TestScreenDraftAtApproval clears what was written while an approval waits: neither Esc nor Ctrl-C
+// withdraws what is asked.
 func TestScreenDraftAtApproval(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Done."))

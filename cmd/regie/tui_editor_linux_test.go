@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestScreenEditorStopped presses Ctrl-Z in the person's editor, below a shell that knows jobs. The engine stays, and the editor with it; a client stops with
-// its editor, and fg brings both back. Either way the chat goes on with what was edited, and the shell has its terminal afterwards.
+// TestScreenEditorStopped presses Ctrl-Z in the person's editor, below a shell that knows jobs. The
+// engine stays, and the editor with it; a client stops with its editor, and fg brings both back.
+// Either way the chat goes on with what was edited, and the shell has its terminal afterwards.
 func TestScreenEditorStopped(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []bool{true, false} {

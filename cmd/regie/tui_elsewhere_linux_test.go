@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestScreenAnsweredElsewhere has an approval allowed in another terminal while the person writes why not: they read by whom, what they wrote stands in the
-// prompt, and nothing of it is sent.
+// TestScreenAnsweredElsewhere has an approval allowed in another terminal while the person writes
+// why not: they read by whom, what they wrote stands in the prompt, and nothing of it is sent.
 func TestScreenAnsweredElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Done."))

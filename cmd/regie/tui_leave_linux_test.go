@@ -21,7 +21,8 @@ func (p *pane) signal(s syscall.Signal) {
 	}
 }
 
-// TestScreenLeft ends chats by signals and by a second Ctrl-C: whoever started them learns that the person did not leave, and the next chat asks again what waits.
+// TestScreenLeft ends chats by signals and by a second Ctrl-C: whoever started them learns that the
+// person did not leave, and the next chat asks again what waits.
 func TestScreenLeft(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"chat"}, {"chat", "--plain"}} {
@@ -54,7 +55,8 @@ func TestScreenLeft(t *testing.T) {
 	}
 }
 
-// TestScreenCutOff leaves a run that an interrupt does not end at once: the words on leaving are about it, and the exit code says that the person did not wait.
+// TestScreenCutOff leaves a run that an interrupt does not end at once: the words on leaving are
+// about it, and the exit code says that the person did not wait.
 func TestScreenCutOff(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

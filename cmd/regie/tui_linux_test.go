@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestScreenAnswer shows an answer of 500 lines: each of them stands once in the scrollback, after the terminal was made narrower and wider too.
+// TestScreenAnswer shows an answer of 500 lines: each of them stands once in the scrollback, after
+// the terminal was made narrower and wider too.
 func TestScreenAnswer(t *testing.T) {
 	t.Parallel()
 	for _, row := range append(slices.Clone(screens), screens[0].at(40)) {
@@ -142,8 +143,8 @@ func asks(arguments string) http.HandlerFunc {
 	return calls("", called{arguments[:20], "session__ask_user", arguments})
 }
 
-// TestScreenKilled kills the terminal's program in the middle of an answer and goes on with it in another one: what was said stands there, and
-// the answer goes on.
+// TestScreenKilled kills the terminal's program in the middle of an answer and goes on with it in
+// another one: what was said stands there, and the answer goes on.
 func TestScreenKilled(t *testing.T) {
 	t.Parallel()
 	for _, row := range screens {
@@ -197,7 +198,8 @@ func kill(t *testing.T, shell string) {
 	}
 }
 
-// TestScreenQueue queues a message while the agent works, interrupts it, and has a second terminal on the same chat.
+// TestScreenQueue queues a message while the agent works, interrupts it, and has a second terminal
+// on the same chat.
 func TestScreenQueue(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestScreenMoreWords goes through the commands about what answers, what it costs and what goes on; the golden files show the whole of it.
+// TestScreenMoreWords goes through the commands about what answers, what it costs and what goes on;
+// the golden files show the whole of it.
 func TestScreenMoreWords(t *testing.T) {
 	t.Parallel()
 	words := map[string][]string{
@@ -67,7 +68,8 @@ func TestScreenMoreWords(t *testing.T) {
 	}
 }
 
-// TestScreenBell rings and notifies when it waits for the person, in words of ours whatever the model says, and never with --bell off.
+// TestScreenBell rings and notifies when it waits for the person, in words of ours whatever the
+// model says, and never with --bell off.
 func TestScreenBell(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -23,8 +23,8 @@ func (p *pane) inOrder(texts ...string) {
 	}
 }
 
-// TestScreenCommandQueued types a message while the person's own command runs: what came of the command stands below the command, and above the message
-// and its answer.
+// TestScreenCommandQueued types a message while the person's own command runs: what came of the
+// command stands below the command, and above the message and its answer.
 func TestScreenCommandQueued(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("The answer."))
@@ -41,7 +41,8 @@ func TestScreenCommandQueued(t *testing.T) {
 	p.leaves()
 }
 
-// TestScreenCommandFails gives a command that fails, drawn and in plain lines: its line says so. One that is given meanwhile stays in the prompt.
+// TestScreenCommandFails gives a command that fails, drawn and in plain lines: its line says so.
+// One that is given meanwhile stays in the prompt.
 func TestScreenCommandFails(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -97,8 +98,8 @@ func TestScreenHelp(t *testing.T) {
 	p.leaves()
 }
 
-// TestScreenCommandStopped interrupts the person's own command: what it had put out stays, that it was stopped is said, and a chat that is opened later shows
-// the same.
+// TestScreenCommandStopped interrupts the person's own command: what it had put out stays, that it
+// was stopped is said, and a chat that is opened later shows the same.
 func TestScreenCommandStopped(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -119,7 +120,8 @@ func TestScreenCommandStopped(t *testing.T) {
 	again.leaves()
 }
 
-// TestScreenCommandPast opens a chat again in which the person gave commands: what came of each stands below it, also that nobody knows it.
+// TestScreenCommandPast opens a chat again in which the person gave commands: what came of each
+// stands below it, also that nobody knows it.
 func TestScreenCommandPast(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -153,8 +155,8 @@ func TestScreenCommandPast(t *testing.T) {
 	plain.ends(0)
 }
 
-// TestScreenCommandHidden asks about a command that no answer for longer can cover, and that hides a part behind padding: the keys that would do nothing are not
-// offered, and the part is seen.
+// TestScreenCommandHidden asks about a command that no answer for longer can cover, and that hides
+// a part behind padding: the keys that would do nothing are not offered, and the part is seen.
 func TestScreenCommandHidden(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shellExec("ls"+strings.Repeat("\n", 100)+strings.Repeat("#a\n", 200)+"rm -rf secret\n"+strings.Repeat("#b\n", 200)))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestScreenTakeBack takes queued messages back one by one: with Up into the prompt, where it is edited, and with /queue. Another terminal on the same chat
-// is told of each.
+// TestScreenTakeBack takes queued messages back one by one: with Up into the prompt, where it is
+// edited, and with /queue. Another terminal on the same chat is told of each.
 func TestScreenTakeBack(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestScreenResized changes the size of the terminal while an answer streams in: whatever was written before, in between and afterwards stands in the
-// scrollback, once, and in its order.
+// TestScreenResized changes the size of the terminal while an answer streams in: whatever was
+// written before, in between and afterwards stands in the scrollback, once, and in its order.
 func TestScreenResized(t *testing.T) {
 	t.Parallel()
 	for _, row := range screens {
@@ -34,7 +34,8 @@ func TestScreenResized(t *testing.T) {
 			for i, size := range sizes {
 				goOn <- struct{}{}
 				first := fmt.Sprintf("paragraph %d is", i*each+1)
-				p.until(first, func() bool { return strings.Contains(p.all(), first) }) // and the next ones come while the terminal changes
+				// and the next ones come while the terminal changes
+				p.until(first, func() bool { return strings.Contains(p.all(), first) })
 				p.resize(size[0], size[1])
 			}
 			goOn <- struct{}{}
@@ -54,8 +55,10 @@ func TestScreenResized(t *testing.T) {
 	}
 }
 
-// TestScreenNarrowed makes a terminal narrower while one long paragraph streams in that begins at the top of the screen then: it is drawn anew with each line
-// that it grows by, and none of these drawings stays in the scrollback. The terminal itself may have moved the paragraph's first broken line there.
+// TestScreenNarrowed makes a terminal narrower while one long paragraph streams in that begins at
+// the top of the screen then: it is drawn anew with each line that it grows by, and none of these
+// drawings stays in the scrollback. The terminal itself may have moved the paragraph's first broken
+// line there.
 func TestScreenNarrowed(t *testing.T) {
 	t.Parallel()
 	const words, each = 160, 8 // which is a line, when it is narrow

@@ -41,8 +41,8 @@ func (s *stage) served(addr string) (url string, kill func()) {
 	return url, kill
 }
 
-// TestScreenServer talks with a server that is killed in the middle of an answer and started again: the chat says so, goes on, and shows
-// nothing twice.
+// TestScreenServer talks with a server that is killed in the middle of an answer and started again:
+// the chat says so, goes on, and shows nothing twice.
 func TestScreenServer(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
@@ -84,8 +84,9 @@ func TestScreenServer(t *testing.T) {
 	p.leaves()
 }
 
-// TestScreenServerModel chats with a server without a model of one's own: what the server has answers, and nothing else can be chosen. A provider that it has no
-// key for is told, with the models that the file names.
+// TestScreenServerModel chats with a server without a model of one's own: what the server has
+// answers, and nothing else can be chosen. A provider that it has no key for is told, with the
+// models that the file names.
 func TestScreenServerModel(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("The first answer."), reply("The second."))
@@ -114,8 +115,8 @@ func TestScreenServerModel(t *testing.T) {
 	p.leaves()
 }
 
-// TestChatIsThere: a chat over --server with an API token counts as a person's being there (spec 5.4); what only follows a stream with
-// that token does not.
+// TestChatIsThere: a chat over --server with an API token counts as a person's being there (spec
+// 5.4); what only follows a stream with that token does not.
 func TestChatIsThere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

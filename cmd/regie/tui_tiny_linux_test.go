@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestScreenTiny asks in a terminal of 20 columns and 5 lines: what is picked is seen, and nothing of the live part stays in the scrollback.
+// TestScreenTiny asks in a terminal of 20 columns and 5 lines: what is picked is seen, and nothing
+// of the live part stays in the scrollback.
 func TestScreenTiny(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, asks(`{"question": "Which colour?", "options": ["red", "green", "blue", "yellow", "violet"]}`), reply("Done."))
@@ -27,7 +28,8 @@ func TestScreenTiny(t *testing.T) {
 	p.leaves()
 }
 
-// TestScreenTinyPicked makes a terminal smaller and smaller: what Enter would do is seen, and where that has no room, Enter does nothing.
+// TestScreenTinyPicked makes a terminal smaller and smaller: what Enter would do is seen, and where
+// that has no room, Enter does nothing.
 func TestScreenTinyPicked(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, asks(`{"question": "Which colour?", "options": ["red", "green", "blue"]}`), reply("I write.", wanted{"a", "a.txt", "one\n"}), reply("Done."))
@@ -67,7 +69,8 @@ func TestScreenTinyPicked(t *testing.T) {
 	s.holds("a.txt", "")
 }
 
-// TestScreenTinyApproval asks for an approval in terminals of a few lines: each key that does something is seen.
+// TestScreenTinyApproval asks for an approval in terminals of a few lines: each key that does
+// something is seen.
 func TestScreenTinyApproval(t *testing.T) {
 	t.Parallel()
 	for _, lines := range []int{4, 5, 7, 12} {
@@ -106,7 +109,8 @@ func TestScreenTinyApproval(t *testing.T) {
 	}
 }
 
-// TestScreenTinyOffers completes, and looks back, in terminals of a few lines: what is picked is seen, below what is written.
+// TestScreenTinyOffers completes, and looks back, in terminals of a few lines: what is picked is
+// seen, below what is written.
 func TestScreenTinyOffers(t *testing.T) {
 	t.Parallel()
 	for _, lines := range []int{2, 3, 4, 5, 12} {
@@ -149,7 +153,8 @@ func TestScreenTinyOffers(t *testing.T) {
 	}
 }
 
-// TestScreenPaste sends 10,000 pasted lines: the model gets all of them, and the scrollback the first and the last.
+// TestScreenPaste sends 10,000 pasted lines: the model gets all of them, and the scrollback the
+// first and the last.
 func TestScreenPaste(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("Got it."))

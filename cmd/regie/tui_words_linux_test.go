@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestScreenUndo takes a run back after a look at it, and shows a call; golden files show the whole of it.
+// TestScreenUndo takes a run back after a look at it, and shows a call; golden files show the whole
+// of it.
 func TestScreenUndo(t *testing.T) {
 	t.Parallel()
 	for _, row := range screens {
@@ -138,7 +139,8 @@ func TestScreenEnds(t *testing.T) {
 	plain.leaves()
 }
 
-// TestScreenCommand gives commands without a model: denied, allowed, refused, and taken back; golden files show the whole of it.
+// TestScreenCommand gives commands without a model: denied, allowed, refused, and taken back;
+// golden files show the whole of it.
 func TestScreenCommand(t *testing.T) {
 	t.Parallel()
 	for _, row := range screens {

@@ -26,7 +26,10 @@ func (c *command) types(asJSON bool) error {
 	if asJSON {
 		out := []providerType{}
 		for _, t := range config.Types() {
-			one := providerType{Type: t.Name, DisplayName: c.text.Sentence(t.Title), About: c.text.Sentence(t.About), Key: string(t.Key)}
+			one := providerType{
+				Type: t.Name, DisplayName: c.text.Sentence(t.Title),
+				About: c.text.Sentence(t.About), Key: string(t.Key),
+			}
 			if t.HasEntry() {
 				one.Schema = t.ConfigSchema(c.text.Sentence)
 			}

@@ -29,8 +29,9 @@ type undoFlags struct {
 func (c *command) undoCommand() *cobra.Command {
 	var f undoFlags
 	cmd := &cobra.Command{
-		Use: "undo [ID...]", Args: usage(cobra.MaximumNArgs(chat.MaxSeries)), Short: c.text.T("Take back what a run did to files"),
-		Long: c.text.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now, and leaves what cannot be put back as it is. What a run did otherwise is listed and stays.\nSeveral runs are undone together, the newest first: the last ones with --runs, all since a message with --to, or those that are named, in that order. All of it is shown first, and where something is in the way nothing is done.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
+		Use: "undo [ID...]", Args: usage(cobra.MaximumNArgs(chat.MaxSeries)),
+		Short: c.text.T("Take back what a run did to files"),
+		Long:  c.text.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now, and leaves what cannot be put back as it is. What a run did otherwise is listed and stays.\nSeveral runs are undone together, the newest first: the last ones with --runs, all since a message with --to, or those that are named, in that order. All of it is shown first, and where something is in the way nothing is done.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.dry && f.yes {
 				return regie.Errorf(codeUsage, "--dry-run and --yes exclude each other")
@@ -48,19 +49,22 @@ func (c *command) undoCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.session, "session", "", c.text.T("the newest run of this session: its id, or the end of it, or last"))
+	flags.StringVar(&f.session, "session", "",
+		c.text.T("the newest run of this session: its id, or the end of it, or last"))
 	flags.IntVar(&f.runs, "runs", 0, c.text.T("so many of the newest runs"))
-	flags.StringVar(&f.to, "to", "", c.text.T("back to before this message (its number, with --session, or its id) or this run: all that its session has done since"))
+	flags.StringVar(&f.to, "to", "",
+		c.text.T("back to before this message (its number, with --session, or its id) or this run: all that its session has done since"))
 	flags.BoolVar(&f.chat, "chat", false, c.text.T("also take what was said in that run out of the conversation"))
-	flags.BoolVar(&f.force, "force", false, c.text.T("put files back that were changed since, and leave those that cannot be; what they hold now is kept"))
+	flags.BoolVar(&f.force, "force", false,
+		c.text.T("put files back that were changed since, and leave those that cannot be; what they hold now is kept"))
 	flags.BoolVarP(&f.yes, "yes", "y", false, c.text.T("do not ask"))
 	flags.BoolVar(&f.dry, "dry-run", false, c.text.T("only show what would be done"))
 	flags.BoolVar(&f.json, "json", false, c.text.T("print JSON"))
 	return cmd
 }
 
-// undo shows what would be done, asks, and has it carried out: by the engine that runs, or by this process, which then is the engine and runs
-// nothing else.
+// undo shows what would be done, asks, and has it carried out: by the engine that runs, or by this
+// process, which then is the engine and runs nothing else.
 func (c *command) undo(ctx context.Context, series chat.UndoSeries, f undoFlags) error {
 	in := dispatch.UndoRequest{Chat: f.chat, Force: f.force}
 	plans, err := c.undoPlans(ctx, &in, series, f)
@@ -68,7 +72,8 @@ func (c *command) undo(ctx context.Context, series chat.UndoSeries, f undoFlags)
 		return err
 	}
 	if f.runs > len(plans) && len(plans[len(plans)-1].Conflicts(f.force)) == 0 {
-		fmt.Fprintln(c.stderr, "regie: "+c.text.T("%d of the %d runs that were asked for can be undone here", len(plans), f.runs))
+		fmt.Fprintln(c.stderr, "regie: "+c.text.T("%d of the %d runs that were asked for can be undone here",
+			len(plans), f.runs))
 	}
 	for i := range plans {
 		if !f.dry && f.yes {
@@ -104,8 +109,11 @@ func (c *command) undo(ctx context.Context, series chat.UndoSeries, f undoFlags)
 	return errors.Join(c.undoAll(ctx, conn, in, plans, f), conn.Close())
 }
 
-// undoAll carries out what was agreed to, one undo after the other; each is whole, whatever becomes of those after it.
-func (c *command) undoAll(ctx context.Context, conn dispatch.Undoing, in dispatch.UndoRequest, plans []regie.UndoPlan, f undoFlags) error {
+// undoAll carries out what was agreed to, one undo after the other; each is whole, whatever becomes
+// of those after it.
+func (c *command) undoAll(ctx context.Context, conn dispatch.Undoing, in dispatch.UndoRequest,
+	plans []regie.UndoPlan, f undoFlags,
+) error {
 	page := &chat.Page{W: c.stdout, Text: c.text, Now: time.Now}
 	var all []regie.Undo
 	left := false
@@ -122,7 +130,8 @@ func (c *command) undoAll(ctx context.Context, conn dispatch.Undoing, in dispatc
 			page.Undone(&done)
 		}
 		all, left = append(all, done), left || done.Left() > 0
-		if done.Left() > 0 && (!f.force || done.Left() != plans[i].Stuck()) { // more than was said beforehand: what follows may rest on it
+		// more than was said beforehand: what follows may rest on it
+		if done.Left() > 0 && (!f.force || done.Left() != plans[i].Stuck()) {
 			return errors.Join(page.Err(), exit{exitError})
 		}
 	}
@@ -136,7 +145,9 @@ func (c *command) undoAll(ctx context.Context, conn dispatch.Undoing, in dispatc
 }
 
 // undoPlans asks what would be done, beside whatever engine there is.
-func (c *command) undoPlans(ctx context.Context, in *dispatch.UndoRequest, series chat.UndoSeries, f undoFlags) ([]regie.UndoPlan, error) {
+func (c *command) undoPlans(ctx context.Context, in *dispatch.UndoRequest, series chat.UndoSeries,
+	f undoFlags,
+) ([]regie.UndoPlan, error) {
 	var err error
 	if in.Root, _, err = c.workspace(ctx, true); err != nil {
 		return nil, err

@@ -61,9 +61,13 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 			Waiting []awaited      `json:"waiting,omitempty"`
 			Answer  string         `json:"answer"`
 			Spent   regie.Spending `json:"spent"`
-			Cached  time.Time      `json:"cached,omitzero"` // when the model gave the answer, of one from the response cache
-			Exit    int            `json:"exit_code"`
-		}{"result", w.round, string(view.Round.State), view.Round.End, w.awaited(inbox), answer(view), view.Spent, cachedAt(view), code})
+			// when the model gave the answer, of one from the response cache
+			Cached time.Time `json:"cached,omitzero"`
+			Exit   int       `json:"exit_code"`
+		}{
+			"result", w.round, string(view.Round.State), view.Round.End, w.awaited(inbox), answer(view),
+			view.Spent, cachedAt(view), code,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +111,10 @@ func (c *command) awaited(inbox store.Inbox) []awaited {
 		waits := awaited{Kind: "approval", ID: a.ID, Command: c.again("approve", chat.Short(a.ID))}
 		for n := range a.Reviews {
 			if review := &a.Reviews[n]; review.Decision == nil {
-				waits.Calls = append(waits.Calls, awaitedCall{n + 1, review.CallID, review.Tool, plain.Line(c.text.Sentence(review.Preview.Sentence))})
+				waits.Calls = append(waits.Calls, awaitedCall{
+					n + 1, review.CallID, review.Tool,
+					plain.Line(c.text.Sentence(review.Preview.Sentence)),
+				})
 			}
 		}
 		out = append(out, waits)
@@ -115,7 +122,8 @@ func (c *command) awaited(inbox store.Inbox) []awaited {
 	for i := range inbox.Questions {
 		q := &inbox.Questions[i]
 		out = append(out, awaited{
-			Kind: "question", ID: q.ID, Command: c.again("answer", chat.Short(q.ID)), Text: plain.Visible(q.Module.Text), Options: q.Module.Options,
+			Kind: "question", ID: q.ID, Command: c.again("answer", chat.Short(q.ID)),
+			Text: plain.Visible(q.Module.Text), Options: q.Module.Options,
 			module: &q.Module,
 		})
 	}
@@ -131,9 +139,11 @@ func (a *awaited) lines(t *text.Printer) []string {
 		for _, call := range a.Calls {
 			out = append(out, fmt.Sprintf("%3d  %s", call.Number, call.Text))
 		}
-		out = append(out, t.T("  approve with: %s", a.Command), t.T("  see the diffs: regie approvals show %s", chat.Short(a.ID)))
+		out = append(out, t.T("  approve with: %s", a.Command),
+			t.T("  see the diffs: regie approvals show %s", chat.Short(a.ID)))
 	default:
-		out = append(out, t.T("waiting for an answer, %s:", chat.Short(a.ID)), "     "+strings.ReplaceAll(a.Text, "\n", "\n     "))
+		out = append(out, t.T("waiting for an answer, %s:", chat.Short(a.ID)),
+			"     "+strings.ReplaceAll(a.Text, "\n", "\n     "))
 		for i, option := range a.Options {
 			out = append(out, fmt.Sprintf("%3d  %s", i+1, plain.Line(option)))
 		}
@@ -142,7 +152,8 @@ func (a *awaited) lines(t *text.Printer) []string {
 	return out
 }
 
-// withoutPassword is a database's URL as it may be printed: who goes on gives the password in another way, or writes it again.
+// withoutPassword is a database's URL as it may be printed: who goes on gives the password in
+// another way, or writes it again.
 func withoutPassword(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil {
@@ -155,7 +166,8 @@ func withoutPassword(text string) string {
 	return u.String()
 }
 
-// again is a command line with the settings that this one was given by flags: without them it would find another store or model.
+// again is a command line with the settings that this one was given by flags: without them it would
+// find another store or model.
 func (c *command) again(words ...string) string {
 	line := append(append([]string{"regie"}, words...), c.where(true)...)
 	return strings.Join(append(line, written([]calledWith{
@@ -171,9 +183,14 @@ func (c *command) again(words ...string) string {
 // calledWith is a flag of this call.
 type calledWith struct{ name, value string }
 
-// where are the flags that say what is asked: an engine, a server, a workspace of it. A command of this machine knows no server.
+// where are the flags that say what is asked: an engine, a server, a workspace of it. A command of
+// this machine knows no server.
 func (c *command) where(everywhere bool) []string {
-	flags := []calledWith{{"--data-dir", c.flags.DataDir}, {"--database", withoutPassword(c.flags.Database)}, {"--config", c.flags.Config}}
+	flags := []calledWith{
+		{"--data-dir", c.flags.DataDir},
+		{"--database", withoutPassword(c.flags.Database)},
+		{"--config", c.flags.Config},
+	}
 	if everywhere {
 		flags = append(flags, calledWith{"--server", c.flags.Server}, calledWith{"--workspace", c.flags.Workspace})
 	}
@@ -186,7 +203,8 @@ func (c *command) hinted() { c.text.Called(c.where(true), c.where(false)) }
 // written are the flags that were given, as a shell reads them.
 func written(flags []calledWith) (out []string) {
 	for _, flag := range flags {
-		if flag.value != "" && (flag.name != "--provider" || flag.value != config.ProviderDemo) { // the demo goes on without a word
+		// the demo goes on without a word
+		if flag.value != "" && (flag.name != "--provider" || flag.value != config.ProviderDemo) {
 			out = append(out, flag.name, quoted(flag.value))
 		}
 	}
@@ -201,8 +219,9 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// refusals counts the calls of a run that were not run: because a rule or a hook forbids them, because nobody could be asked, because a
-// person said no, because nobody answered in time; and those of which nobody knows whether they happened.
+// refusals counts the calls of a run that were not run: because a rule or a hook forbids them,
+// because nobody could be asked, because a person said no, because nobody answered in time; and
+// those of which nobody knows whether they happened.
 type refusals struct{ forbidden, unasked, denied, expired, unknown int }
 
 func refused(view store.RoundView) (r refusals) {
@@ -234,7 +253,9 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 	case timedOut:
 		return exitTimeout, t.T("time is up; the run is paused. Go on with: regie run --resume %s", id)
 	case view.Round.State == regie.RoundWaiting && view.Session.State == regie.SessionWaitingNetwork:
-		return exitParked, t.T("the run waits and is tried again by itself while a regie runs. Go on at once with: regie run --resume %s", id)
+		return exitParked,
+			t.T(
+				"the run waits and is tried again by itself while a regie runs. Go on at once with: regie run --resume %s", id)
 	case view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionPaused:
 		return exitParked, t.T("the run %s waits; nothing of it is lost", id)
 	default:
@@ -247,13 +268,19 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 		}
 		switch r := refused(view); {
 		case r.forbidden > 0:
-			return exitDenied, t.T("%d call(s) are forbidden by a rule or a hook and were not run; see: regie runs show %s", r.forbidden, id)
+			return exitDenied,
+				t.T("%d call(s) are forbidden by a rule or a hook and were not run; see: regie runs show %s",
+					r.forbidden, id)
 		case r.unasked > 0:
-			return exitDenied, t.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", r.unasked, id)
+			return exitDenied,
+				t.T(
+					"%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", r.unasked, id)
 		case r.denied > 0:
 			return exitDenied, t.T("%d action(s) were denied and not run; see: regie runs show %s", r.denied, id)
 		case r.expired > 0:
-			return exitDenied, t.T("%d action(s) were not run, because nobody answered in time; see: regie runs show %s", r.expired, id)
+			return exitDenied,
+				t.T("%d action(s) were not run, because nobody answered in time; see: regie runs show %s", r.expired,
+					id)
 		case r.unknown > 0:
 			return exitError, t.T("the outcome of %d action(s) is not known; see: regie runs show %s", r.unknown, id)
 		}
@@ -287,7 +314,8 @@ func cachedAt(view store.RoundView) time.Time {
 	return time.Time{}
 }
 
-// unreadable returns what the model wrote where its last reply is none in its dialect and the run ended with that.
+// unreadable returns what the model wrote where its last reply is none in its dialect and the run
+// ended with that.
 func unreadable(view store.RoundView) (raw string, ok bool) {
 	last := lastReply(view)
 	if last == nil || view.Round.State != regie.RoundEnded {
@@ -316,7 +344,8 @@ func answer(view store.RoundView) string {
 	return said
 }
 
-// withSummary adds to the text of the last reply what it completed the run with, unless that is the same.
+// withSummary adds to the text of the last reply what it completed the run with, unless that is the
+// same.
 func withSummary(said string, calls []regie.Call) string {
 	for i := range calls {
 		var arguments struct {

@@ -20,8 +20,9 @@ import (
 func (c *command) verifyCommand() *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
-		Use: "verify [SESSION]", Args: usage(cobra.MaximumNArgs(1)), Short: c.text.T("Check that the logs are what was written"),
-		Long: c.text.T("Check that each log is whole and unaltered, and that what is stored beside it is what it says: of one session, of this workspace with its rules, or of all of them. Sessions that were removed are checked too.\n\nExit codes: 0 all of it is what was written, 1 something is not."),
+		Use: "verify [SESSION]", Args: usage(cobra.MaximumNArgs(1)),
+		Short: c.text.T("Check that the logs are what was written"),
+		Long:  c.text.T("Check that each log is whole and unaltered, and that what is stored beside it is what it says: of one session, of this workspace with its rules, or of all of them. Sessions that were removed are checked too.\n\nExit codes: 0 all of it is what was written, 1 something is not."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
 				return regie.Errorf(codeUsage, "--all and a session exclude each other")
@@ -54,8 +55,9 @@ func (c *command) verifyCommand() *cobra.Command {
 	return cmd
 }
 
-// verify checks the logs that are named. A removed session is found by a part of its own id only. Where there is no database nothing was
-// checked, and that is never taken for a log that is as it was written.
+// verify checks the logs that are named. A removed session is found by a part of its own id only.
+// Where there is no database nothing was checked, and that is never taken for a log that is as it
+// was written.
 func (c *command) verify(ctx context.Context, all bool, args []string) ([]store.LogReport, error) {
 	root, err := c.scope(ctx, all)
 	if err != nil {
@@ -72,7 +74,9 @@ func (c *command) verify(ctx context.Context, all bool, args []string) ([]store.
 	return reports, err
 }
 
-func verifyNamed(ctx context.Context, conn *app.Conn, filter store.LogFilter, args []string) ([]store.LogReport, error) {
+func verifyNamed(ctx context.Context, conn *app.Conn, filter store.LogFilter,
+	args []string,
+) ([]store.LogReport, error) {
 	if len(args) == 0 {
 		return conn.Verify(ctx, filter)
 	}
@@ -99,7 +103,9 @@ func verifyNamed(ctx context.Context, conn *app.Conn, filter store.LogFilter, ar
 func (c *command) replayCommand() *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
-		Use: "replay ID|last", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("Run a stored run once more without calling anything, and compare what the model would be sent"),
+		Use: "replay ID|last", Args: usage(cobra.ExactArgs(1)),
+		Short: c.text.T(
+			"Run a stored run once more without calling anything, and compare what the model would be sent"),
 		Long: c.text.T("Run a stored run once more from its log: the replies are the stored ones, the results those of its calls. No model and no tool is called. What the model would be sent at each step is compared with the hash of what it was sent.\n\nExit codes: 0 each request is the same, 1 one is not."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			conn, err := c.connect(cmd.Context(), app.Options{ReadOnly: true})
@@ -144,7 +150,8 @@ func (c *command) replayed(out dispatch.Replay) {
 	for _, step := range out.Steps {
 		mark, said := "✓", c.text.T("the same request, %d bytes", step.Bytes)
 		if step.Rebuilt != step.Recorded {
-			mark, said = "✗", c.text.T("another request: %s was sent, %s would be", step.Recorded.String()[:12], step.Rebuilt.String()[:12])
+			mark, said = "✗", c.text.T("another request: %s was sent, %s would be",
+				step.Recorded.String()[:12], step.Rebuilt.String()[:12])
 		}
 		name, calls := strconv.Itoa(step.Exchange), c.text.T("calls: %d, results from the store", step.Calls)
 		if step.Attempt != 0 {
@@ -160,14 +167,16 @@ func (c *command) replayed(out dispatch.Replay) {
 		if !skipped.Recorded.IsZero() {
 			why = c.text.T("not compared: a summary that did not come is not rebuilt")
 		}
-		p.line("- %s %s  %s %s  %s", c.text.T("exchange"), strconv.Itoa(skipped.Exchange), c.text.T("attempt"), strconv.Itoa(skipped.Attempt), why)
+		p.line("- %s %s  %s %s  %s", c.text.T("exchange"), strconv.Itoa(skipped.Exchange), c.text.T("attempt"),
+			strconv.Itoa(skipped.Attempt), why)
 	}
 	p.line("")
 	switch {
 	case len(out.Steps) == 0:
 		p.line("%s", c.text.T("nothing that the model was sent in this run is stored: there is nothing to compare"))
 	case out.Difference == 0 && len(out.Skipped) > 0:
-		p.line("%s", c.text.T("requests: %d, all the same; not compared: %d; nothing was called", out.Identical, len(out.Skipped)))
+		p.line("%s", c.text.T("requests: %d, all the same; not compared: %d; nothing was called",
+			out.Identical, len(out.Skipped)))
 	case out.Difference == 0:
 		p.line("%s", c.text.T("requests: %d, all the same; nothing was called", out.Identical))
 	default:
@@ -177,10 +186,14 @@ func (c *command) replayed(out dispatch.Replay) {
 				first = step
 			}
 		}
-		p.line("%s", c.text.T("the first difference is in exchange %s, whose request holds the messages %s to %s; nothing was called",
-			strconv.Itoa(out.Difference), strconv.FormatInt(first.FirstSeq, 10), strconv.FormatInt(first.LastSeq, 10)))
+		p.line("%s",
+			c.text.T(
+				"the first difference is in exchange %s, whose request holds the messages %s to %s; nothing was called",
+				strconv.Itoa(out.Difference), strconv.FormatInt(first.FirstSeq, 10),
+				strconv.FormatInt(first.LastSeq, 10)))
 		if out.Difference == out.Steps[0].Exchange {
-			p.line("%s", c.text.T("it begins before the thread: the tools, the settings of the model or the program itself are other ones than then"))
+			p.line("%s",
+				c.text.T("it begins before the thread: the tools, the settings of the model or the program itself are other ones than then"))
 		}
 		if len(out.Unknown) > 0 {
 			p.line("%s", c.text.T("tools that are not known here: %s", strings.Join(out.Unknown, ", ")))

@@ -23,12 +23,13 @@ type versions struct {
 	Server *app.ServerVersion `json:"server,omitempty"`
 }
 
-// versionCommand says which program this is, and which the server is that it asks. Broken settings do not keep it from that: it is what people are
-// asked for when something does not work.
+// versionCommand says which program this is, and which the server is that it asks. Broken settings
+// do not keep it from that: it is what people are asked for when something does not work.
 func (c *command) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Args: usage(cobra.NoArgs), Short: c.text.T("The version of this program, and of the server that it asks"),
+		Use: "version", Args: usage(cobra.NoArgs),
+		Short:             c.text.T("The version of this program, and of the server that it asks"),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := versions{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
@@ -44,7 +45,8 @@ func (c *command) versionCommand() *cobra.Command {
 			p := &printer{w: c.stdout}
 			p.line("regie %s (%s, %s/%s)", out.Version, out.Go, out.OS, out.Arch)
 			if out.Server != nil {
-				p.line("%s", c.pair(c.config.Server, fmt.Sprintf("regie %s (%s, API %s)", plain.Line(out.Server.Version), plain.Line(out.Server.Go), plain.Line(out.Server.API))))
+				p.line("%s", c.pair(c.config.Server, fmt.Sprintf("regie %s (%s, API %s)",
+					plain.Line(out.Server.Version), plain.Line(out.Server.Go), plain.Line(out.Server.API))))
 			}
 			return errors.Join(p.err, err)
 		},

@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestAnswerWith: what is advised as an answer to a question is taken, and what is not advised is not.
+// TestAnswerWith: what is advised as an answer to a question is taken, and what is not advised is
+// not.
 func TestAnswerWith(t *testing.T) {
 	options := []string{"red", "green"}
 	for _, m := range []regie.Module{

@@ -40,7 +40,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// FuzzWhole: whatever is shown, nothing but what NewSecret has made is whole, within what a checksum can tell.
+// FuzzWhole: whatever is shown, nothing but what NewSecret has made is whole, within what a
+// checksum can tell.
 func FuzzWhole(f *testing.F) {
 	f.Add(NewSecret())
 	f.Add("regie_")
@@ -51,7 +52,8 @@ func FuzzWhole(f *testing.F) {
 	})
 }
 
-// TestSlow: an address that tries again and again waits, another one does not; where many wait, the next is sent away; and time forgets.
+// TestSlow: an address that tries again and again waits, another one does not; where many wait, the
+// next is sent away; and time forgets.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Slow
@@ -96,7 +98,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestLimits: what a token may ask flows back with time, and what it has open comes back with its end, once.
+// TestLimits: what a token may ask flows back with time, and what it has open comes back with its
+// end, once.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Gate{Limits: Limits{PerMinute: 60, Requests: 2, Streams: 1}}

@@ -12,11 +12,13 @@ import (
 type Caller struct {
 	User regie.User
 	Via  dispatch.Via
-	// Token is the credential; it is zero for the token of the data directory, which opens everything.
+	// Token is the credential; it is zero for the token of the data directory, which opens
+	// everything.
 	Token regie.Token
 }
 
-// everything reports whether the caller is the owner of the data directory, or stands for the owner.
+// everything reports whether the caller is the owner of the data directory, or stands for the
+// owner.
 func (c *Caller) everything() bool { return c.Token.ID.IsZero() }
 
 // Has reports whether the caller may do what a scope opens.
@@ -45,7 +47,8 @@ func (c *Caller) Scopes() []regie.TokenScope {
 	return c.Token.Scopes
 }
 
-// by is the caller's name in logs: the user, and with which token where it is a program; said is whom a client says it asks for.
+// by is the caller's name in logs: the user, and with which token where it is a program; said is
+// whom a client says it asks for.
 func (c *Caller) by(said string) string {
 	switch {
 	case c.everything():
@@ -60,8 +63,8 @@ func (c *Caller) by(said string) string {
 	return name
 }
 
-// Require returns CodeMissingScope, with its name, where the caller of a context may not do what a scope opens, and CodeForbidden where nobody was let
-// in.
+// Require returns CodeMissingScope, with its name, where the caller of a context may not do what a
+// scope opens, and CodeForbidden where nobody was let in.
 func Require(ctx context.Context, scope regie.TokenScope) error {
 	caller := From(ctx)
 	switch {

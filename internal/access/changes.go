@@ -64,14 +64,16 @@ func (c *confined) Revoke(ctx context.Context, in dispatch.RevokeRequest) error 
 	return c.inner.Revoke(ctx, in)
 }
 
-// Remove implements dispatch.Sessions. A session of an OpenAI-compatible client is its token's own, which may have it forgotten.
+// Remove implements dispatch.Sessions. A session of an OpenAI-compatible client is its token's own,
+// which may have it forgotten.
 func (c *confined) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Removed, error) {
 	if err := c.mine(ctx, in.SessionID); err != nil {
 		return store.Removed{}, err
 	}
 	if err := Require(ctx, regie.ScopeAdmin); err != nil {
 		view, failed := c.inner.Sessions(ctx, store.SessionFilter{ID: in.SessionID, Limit: 1})
-		if failed != nil || len(view) == 0 || view[0].Origin != regie.OriginAPISession || !From(ctx).Began(&view[0].Session) || Require(ctx, regie.ScopeCompletions) != nil {
+		if failed != nil || len(view) == 0 || view[0].Origin != regie.OriginAPISession ||
+			!From(ctx).Began(&view[0].Session) || Require(ctx, regie.ScopeCompletions) != nil {
 			return store.Removed{}, err
 		}
 	}
@@ -95,7 +97,8 @@ func (c *confined) MarkRead(ctx context.Context, in dispatch.ReadRequest) error 
 	return c.inner.MarkRead(ctx, in)
 }
 
-// reads returns CodeNotFound for a session that the caller may not read: one that its token did not begin, where that does not have the scope for it.
+// reads returns CodeNotFound for a session that the caller may not read: one that its token did not
+// begin, where that does not have the scope for it.
 func (c *confined) reads(ctx context.Context, session regie.ID) error {
 	if err := c.mine(ctx, session); err != nil || From(ctx).Has(regie.ScopeRead) {
 		return err
@@ -107,7 +110,8 @@ func (c *confined) reads(ctx context.Context, session regie.ID) error {
 	return err
 }
 
-// Fork implements dispatch.Sessions. A fork is its caller's own, so that what a token may not read it may not copy.
+// Fork implements dispatch.Sessions. A fork is its caller's own, so that what a token may not read
+// it may not copy.
 func (c *confined) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
 	err := c.reads(ctx, in.From)
 	if err == nil && !in.RoundID.IsZero() {
@@ -122,7 +126,8 @@ func (c *confined) Fork(ctx context.Context, in dispatch.ForkRequest) (store.For
 	caller := From(ctx)
 	in.TokenID = caller.Token.ID
 	out, err := c.inner.Fork(ctx, in)
-	if err == nil && out.Session.TokenID != caller.Token.ID && !caller.Has(regie.ScopeRead) { // one that somebody else made of it
+	// one that somebody else made of it
+	if err == nil && out.Session.TokenID != caller.Token.ID && !caller.Has(regie.ScopeRead) {
 		return store.Forked{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
 	}
 	return out, err
@@ -136,7 +141,8 @@ func (c *confined) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie
 	return c.inner.PlanUndo(ctx, in)
 }
 
-// Undo implements dispatch.Undoing. To who may not read the session, the answer says nothing of what was made there.
+// Undo implements dispatch.Undoing. To who may not read the session, the answer says nothing of
+// what was made there.
 func (c *confined) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
 	if in.Force {
 		if err := Require(ctx, regie.ScopeAdmin); err != nil {
@@ -159,13 +165,15 @@ func (c *confined) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Und
 	return out, nil
 }
 
-// notUndone is why an undo was refused, as its caller may know it: which files of a session are in the way is for who may read that.
+// notUndone is why an undo was refused, as its caller may know it: which files of a session are in
+// the way is for who may read that.
 func (c *confined) notUndone(ctx context.Context, in dispatch.UndoRequest, err error) error {
 	if From(ctx).Has(regie.ScopeRead) {
 		return err
 	}
 	switch regie.CodeOf(err) {
-	case regie.CodeBadRequest, regie.CodeBadID, regie.CodeNotFound, regie.CodeRoundInProgress, regie.CodeStalePreview, regie.CodeEngineGone, regie.CodeInternal:
+	case regie.CodeBadRequest, regie.CodeBadID, regie.CodeNotFound, regie.CodeRoundInProgress, regie.CodeStalePreview,
+		regie.CodeEngineGone, regie.CodeInternal:
 		return err // about what was asked, and nothing that was made
 	}
 	plan, failed := c.inner.PlanUndo(ctx, in) // it says whose session is meant, however that was named
@@ -173,7 +181,8 @@ func (c *confined) notUndone(ctx context.Context, in dispatch.UndoRequest, err e
 		return err
 	}
 	if regie.CodeOf(err) == regie.CodeUndoConflict {
-		return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files are not as the run left them; who may read the session is told which")
+		return regie.Errorf(regie.CodeUndoConflict,
+			"nothing was undone: files are not as the run left them; who may read the session is told which")
 	}
 	return regie.Errorf(regie.CodeOf(err), "the undo was refused; who may read the session is told why")
 }
@@ -238,14 +247,16 @@ func (c *confined) ClearCache(ctx context.Context, in dispatch.ClearRequest) (di
 	return out, err
 }
 
-// OpenWorkspace implements dispatch.Places. Which directories of the machine agents work in is the admin's to say: others open what is there already. A
-// restricted caller opens what it sees, by a directory of it: nothing is made, and no file is looked at.
+// OpenWorkspace implements dispatch.Places. Which directories of the machine agents work in is the
+// admin's to say: others open what is there already. A restricted caller opens what it sees, by a
+// directory of it: nothing is made, and no file is looked at.
 func (c *confined) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
 	caller := From(ctx)
 	switch {
 	case caller == nil:
 		return regie.Workspace{}, errNobody
-	case !slices.ContainsFunc([]regie.TokenScope{regie.ScopeChat, regie.ScopeMCP, regie.ScopeAdmin}, caller.Has): // they work there, readers look
+	case !slices.ContainsFunc([]regie.TokenScope{regie.ScopeChat, regie.ScopeMCP, regie.ScopeAdmin}, caller.Has):
+		// they work there, readers look
 		if err := Require(ctx, regie.ScopeRead); err != nil {
 			return regie.Workspace{}, err
 		}
@@ -257,7 +268,8 @@ func (c *confined) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceReque
 	places, err := c.places(ctx)
 	var found regie.Workspace
 	for i := range places {
-		if root := places[i].Root; root != "" && len(root) > len(found.Root) && (in.Path == root || strings.HasPrefix(path.Clean(in.Path), strings.TrimSuffix(root, "/")+"/")) {
+		if root := places[i].Root; root != "" && len(root) > len(found.Root) &&
+			(in.Path == root || strings.HasPrefix(path.Clean(in.Path), strings.TrimSuffix(root, "/")+"/")) {
 			found = places[i]
 		}
 	}
@@ -282,7 +294,8 @@ func (c *confined) NewSession(ctx context.Context, in dispatch.SessionRequest) (
 	caller := From(ctx)
 	in.TokenID = caller.Token.ID
 	made, err := c.inner.NewSession(ctx, in)
-	if err == nil && made.TokenID != caller.Token.ID && !caller.Has(regie.ScopeRead) { // somebody else's, which this one may not read
+	// somebody else's, which this one may not read
+	if err == nil && made.TokenID != caller.Token.ID && !caller.Has(regie.ScopeRead) {
 		return regie.Session{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
 	}
 	return made, err
@@ -320,7 +333,8 @@ func (c *confined) Me(ctx context.Context) (dispatch.Me, error) {
 	return out, err
 }
 
-// Tokens implements dispatch.Identity. A restricted caller sees those tokens that see no more than it does.
+// Tokens implements dispatch.Identity. A restricted caller sees those tokens that see no more than
+// it does.
 func (c *confined) Tokens(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
 	if err := Require(ctx, regie.ScopeAdmin); err != nil {
 		return nil, err
@@ -355,7 +369,8 @@ func (c *Caller) covers(t *regie.Token) bool {
 	return len(t.Workspaces) > 0 && !slices.ContainsFunc(t.Workspaces, func(id regie.ID) bool { return !c.Sees(id) })
 }
 
-// AddToken implements dispatch.Identity. Nobody gives away what they do not have: not a scope, not a workspace, not a day.
+// AddToken implements dispatch.Identity. Nobody gives away what they do not have: not a scope, not
+// a workspace, not a day.
 func (c *confined) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatch.MadeToken, error) {
 	if err := Require(ctx, regie.ScopeAdmin); err != nil {
 		return dispatch.MadeToken{}, err
@@ -363,7 +378,8 @@ func (c *confined) AddToken(ctx context.Context, in dispatch.TokenRequest) (disp
 	caller := From(ctx)
 	for _, scope := range in.Scopes {
 		if slices.Contains(regie.TokenScopes(), scope) && !caller.Has(scope) {
-			return dispatch.MadeToken{}, regie.Errorf(regie.CodeMissingScope, "a token gives away what it has itself, and it does not have the scope %s", string(scope))
+			return dispatch.MadeToken{}, regie.Errorf(regie.CodeMissingScope,
+				"a token gives away what it has itself, and it does not have the scope %s", string(scope))
 		}
 	}
 	for _, id := range in.Workspaces {
@@ -375,7 +391,8 @@ func (c *confined) AddToken(ctx context.Context, in dispatch.TokenRequest) (disp
 		in.Workspaces = slices.Clone(caller.Token.Workspaces)
 	}
 	if caller.Via == dispatch.ViaToken {
-		if ends, end := in.Ends(time.Now()), caller.Token.ExpiresAt; !end.IsZero() && (ends.IsZero() || ends.After(end)) {
+		if ends, end := in.Ends(time.Now()), caller.Token.ExpiresAt; !end.IsZero() &&
+			(ends.IsZero() || ends.After(end)) {
 			in.ExpiresAt, in.NeverExpires = end, false
 		}
 		if caller.Token.OnApproval == "deny" && in.OnApproval != "deny" {
@@ -386,14 +403,16 @@ func (c *confined) AddToken(ctx context.Context, in dispatch.TokenRequest) (disp
 	return c.inner.AddToken(ctx, in)
 }
 
-// SetupLink implements dispatch.Identity. A browser that is let in does everything, so that whoever lets it in has to be the person: no token is.
+// SetupLink implements dispatch.Identity. A browser that is let in does everything, so that whoever
+// lets it in has to be the person: no token is.
 func (c *confined) SetupLink(ctx context.Context) (dispatch.SetupLink, error) {
 	caller := From(ctx)
 	switch {
 	case caller == nil:
 		return dispatch.SetupLink{}, errNobody
 	case caller.Via == dispatch.ViaToken:
-		return dispatch.SetupLink{}, regie.Errorf(regie.CodeForbidden, "a token lets no browser in: a browser does everything, as the token of the data directory")
+		return dispatch.SetupLink{}, regie.Errorf(regie.CodeForbidden,
+			"a token lets no browser in: a browser does everything, as the token of the data directory")
 	}
 	return c.inner.SetupLink(ctx)
 }
@@ -401,7 +420,8 @@ func (c *confined) SetupLink(ctx context.Context) (dispatch.SetupLink, error) {
 // RevokeTokens implements dispatch.Identity.
 func (c *confined) RevokeTokens(ctx context.Context, in dispatch.RevokeTokensRequest) error {
 	caller := From(ctx)
-	itself := caller != nil && len(in.TokenIDs) == 1 && in.TokenIDs[0] == caller.Token.ID // whoever leaves needs no scope for it
+	// whoever leaves needs no scope for it
+	itself := caller != nil && len(in.TokenIDs) == 1 && in.TokenIDs[0] == caller.Token.ID
 	if err := Require(ctx, regie.ScopeAdmin); err != nil && !itself {
 		return err
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Confine returns a Control of which each caller sees and does what its token opens: where nobody was let in, nothing. It has every method of Control
-// by itself, so that a new one is not served before it is decided here whose it is. workspaceOf finds whose an id is, as Store.WorkspaceOf.
+// Confine returns a Control of which each caller sees and does what its token opens: where nobody
+// was let in, nothing. It has every method of Control by itself, so that a new one is not served
+// before it is decided here whose it is. workspaceOf finds whose an id is, as Store.WorkspaceOf.
 func Confine(inner dispatch.Control, workspaceOf func(context.Context, regie.ID) (regie.ID, error)) dispatch.Control {
 	return &confined{inner: inner, workspaceOf: workspaceOf, known: map[regie.ID]regie.ID{}}
 }
@@ -46,7 +47,8 @@ func (c *confined) find(ctx context.Context, id regie.ID) (regie.ID, error) {
 	return workspace, err
 }
 
-// mine returns CodeNotFound, in the same words, for ids that are not there and for those of workspaces that the caller does not see.
+// mine returns CodeNotFound, in the same words, for ids that are not there and for those of
+// workspaces that the caller does not see.
 func (c *confined) mine(ctx context.Context, ids ...regie.ID) error {
 	caller := From(ctx)
 	if caller == nil {
@@ -100,8 +102,8 @@ func (c *confined) places(ctx context.Context) ([]regie.Workspace, error) {
 	return slices.DeleteFunc(all, func(w regie.Workspace) bool { return !caller.Sees(w.ID) }), err
 }
 
-// at returns the roots that a request is about: that which it names, or all that the caller sees. For a caller who sees everything there is one, as it
-// was named: "" is all of them.
+// at returns the roots that a request is about: that which it names, or all that the caller sees.
+// For a caller who sees everything there is one, as it was named: "" is all of them.
 func (c *confined) at(ctx context.Context, root string) ([]string, error) {
 	caller := From(ctx)
 	switch {
@@ -142,21 +144,26 @@ func each[T any](roots []string, list func(root string) ([]T, error)) ([]T, erro
 	return out, nil
 }
 
-// inPart returns CodeBadRequest where a restricted caller names something by a part of its id: what others have could be the one that is meant.
+// inPart returns CodeBadRequest where a restricted caller names something by a part of its id: what
+// others have could be the one that is meant.
 func inPart(ctx context.Context, part string) error {
 	if caller := From(ctx); caller != nil && caller.Restricted() && part != "" {
-		return regie.Errorf(regie.CodeBadRequest, "a token that is restricted to workspaces names things by their whole ids")
+		return regie.Errorf(regie.CodeBadRequest,
+			"a token that is restricted to workspaces names things by their whole ids")
 	}
 	return nil
 }
 
-// NoNewWorkspace is why somebody without the scope admin works in no directory that is no workspace yet.
+// NoNewWorkspace is why somebody without the scope admin works in no directory that is no workspace
+// yet.
 func NoNewWorkspace(root string) error {
-	return regie.Errorf(regie.CodeMissingScope, "%s is no workspace yet: to make one of it needs a token with the scope %s", root, string(regie.ScopeAdmin))
+	return regie.Errorf(regie.CodeMissingScope,
+		"%s is no workspace yet: to make one of it needs a token with the scope %s", root, string(regie.ScopeAdmin))
 }
 
-// Submit implements dispatch.Control. What a run allows beforehand is an approval, a message that is taken as the answer to a question is an answer, and a
-// directory that nobody has worked in yet is the admin's to name.
+// Submit implements dispatch.Control. What a run allows beforehand is an approval, a message that
+// is taken as the answer to a question is an answer, and a directory that nobody has worked in yet
+// is the admin's to name.
 func (c *confined) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
 	caller := From(ctx)
 	if caller == nil {
@@ -167,7 +174,8 @@ func (c *confined) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch
 			return dispatch.Run{}, err
 		}
 	}
-	in.By, in.TokenID, in.LeavesWaits = caller.by(""), caller.Token.ID, in.LeavesWaits || !caller.Has(regie.ScopeApprove)
+	in.By, in.TokenID, in.LeavesWaits = caller.by(""), caller.Token.ID, in.LeavesWaits ||
+		!caller.Has(regie.ScopeApprove)
 	switch {
 	case caller.Restricted():
 		if err := c.place(ctx, &in); err != nil {
@@ -185,7 +193,8 @@ func (c *confined) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch
 	return c.inner.Submit(ctx, in)
 }
 
-// place has a message go into a session that is the caller's, or into a new one of a workspace that is.
+// place has a message go into a session that is the caller's, or into a new one of a workspace that
+// is.
 func (c *confined) place(ctx context.Context, in *dispatch.RunRequest) error {
 	if !in.WorkspaceID.IsZero() && !From(ctx).Sees(in.WorkspaceID) {
 		return nothing(in.WorkspaceID)
@@ -242,7 +251,9 @@ func (c *confined) say(ctx context.Context, to regie.ID, word func(context.Conte
 }
 
 // ask asks about one thing that is the caller's.
-func ask[A any](ctx context.Context, c *confined, about regie.ID, question func(context.Context, regie.ID) (A, error)) (A, error) {
+func ask[A any](ctx context.Context, c *confined, about regie.ID,
+	question func(context.Context, regie.ID) (A, error),
+) (A, error) {
 	if err := c.mine(ctx, about); err != nil {
 		var none A
 		return none, err
@@ -254,7 +265,9 @@ func ask[A any](ctx context.Context, c *confined, about regie.ID, question func(
 func (c *confined) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
 	out, err := ask(ctx, c, session, c.inner.Stop)
 	if caller := From(ctx); err == nil && !caller.Has(regie.ScopeRead) {
-		out.Withdrawn = slices.DeleteFunc(out.Withdrawn, func(m regie.Message) bool { return m.Author.TokenID != caller.Token.ID })
+		out.Withdrawn = slices.DeleteFunc(out.Withdrawn, func(m regie.Message) bool {
+			return m.Author.TokenID != caller.Token.ID
+		})
 	}
 	return out, err
 }

@@ -50,29 +50,35 @@ const (
 	browserTime = 30 * 24 * time.Hour
 )
 
-// Admit finds who shows a secret: as bearer, or as a browser's cookie. It returns CodeNoToken for what is no secret or none that is known,
-// CodeTokenEnded for one that is expired or revoked, and the store's codes.
+// Admit finds who shows a secret: as bearer, or as a browser's cookie. It returns CodeNoToken for
+// what is no secret or none that is known, CodeTokenEnded for one that is expired or revoked, and
+// the store's codes.
 func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (*Caller, error) {
 	if kind == regie.TokenAPI && Same(secret, g.Owner) {
 		g.once.Do(func() { g.owner = &Caller{User: g.User, Via: dispatch.ViaFile} })
 		return g.owner, nil
 	}
 	if !Whole(secret) {
-		return nil, regie.Errorf(regie.CodeNoToken, "what the request shows is no token of Regie's: was it copied whole?")
+		return nil, regie.Errorf(regie.CodeNoToken,
+			"what the request shows is no token of Regie's: was it copied whole?")
 	}
 	token, user, err := g.Store.TokenBySecret(ctx, HashOf(secret))
 	now := time.Now()
 	switch {
 	case regie.CodeOf(err) == regie.CodeNotFound || err == nil && token.Kind != kind:
-		return nil, regie.Errorf(regie.CodeNoToken, "the token is not known here: regie token list shows those that are")
+		return nil, regie.Errorf(regie.CodeNoToken,
+			"the token is not known here: regie token list shows those that are")
 	case err != nil:
 		return nil, err
 	case kind == regie.TokenBrowser && token.StateAt(now) != regie.TokenActive:
-		return nil, regie.Errorf(regie.CodeTokenEnded, "this browser was logged out, or was let in too long ago: regie token browser makes a link that lets it in")
+		return nil, regie.Errorf(regie.CodeTokenEnded,
+			"this browser was logged out, or was let in too long ago: regie token browser makes a link that lets it in")
 	case token.StateAt(now) == regie.TokenRevoked:
-		return nil, regie.Errorf(regie.CodeTokenEnded, "the token %s was revoked: make another one with regie token add", token.Name)
+		return nil, regie.Errorf(regie.CodeTokenEnded,
+			"the token %s was revoked: make another one with regie token add", token.Name)
 	case token.StateAt(now) == regie.TokenExpired:
-		return nil, regie.Errorf(regie.CodeTokenEnded, "the token %s has expired: make another one with regie token add", token.Name)
+		return nil, regie.Errorf(regie.CodeTokenEnded,
+			"the token %s has expired: make another one with regie token add", token.Name)
 	}
 	g.note(ctx, token.ID, token.LastUsedAt, now)
 	via := dispatch.ViaToken
@@ -82,7 +88,8 @@ func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (
 	return &Caller{User: user, Via: via, Token: token}, nil
 }
 
-// note writes down that a token is used, seldom. That it cannot be written is no reason to refuse who uses it.
+// note writes down that a token is used, seldom. That it cannot be written is no reason to refuse
+// who uses it.
 func (g *Gate) note(ctx context.Context, id regie.ID, last, now time.Time) {
 	g.mu.Lock()
 	if g.used == nil {
@@ -95,7 +102,8 @@ func (g *Gate) note(ctx context.Context, id regie.ID, last, now time.Time) {
 	g.used[id] = now
 	g.mu.Unlock()
 	if err := g.Store.TokenUsed(ctx, id, now, usedEvery); err != nil && ctx.Err() == nil {
-		g.log().Warn("when a token was used could not be noted", "token", id.String(), "code", string(regie.CodeOf(err)), "error", err)
+		g.log().Warn("when a token was used could not be noted", "token", id.String(), "code",
+			string(regie.CodeOf(err)), "error", err)
 	}
 }
 
@@ -105,7 +113,8 @@ func (g *Gate) log() *slog.Logger { return cmp.Or(g.Log, slog.New(slog.DiscardHa
 func (g *Gate) Login(ctx context.Context, name string) (secret string, until time.Time, err error) {
 	secret, until = NewSecret(), time.Now().Add(browserTime)
 	_, err = g.Store.CreateToken(ctx, store.NewToken{Hash: HashOf(secret), Token: regie.Token{
-		ID: regie.NewID(), UserID: g.User.ID, Kind: regie.TokenBrowser, Name: name, Scopes: regie.TokenScopes(), CreatedBy: "setup link", ExpiresAt: until,
+		ID: regie.NewID(), UserID: g.User.ID, Kind: regie.TokenBrowser, Name: name, Scopes: regie.TokenScopes(),
+		CreatedBy: "setup link", ExpiresAt: until,
 	}})
 	return secret, until, err
 }
@@ -113,7 +122,8 @@ func (g *Gate) Login(ctx context.Context, name string) (secret string, until tim
 // ErrEnded is why what a token has open ends with it.
 var ErrEnded = regie.Errorf(regie.CodeTokenEnded, "the token was revoked, or has expired")
 
-// Watch ends what tokens have open that were revoked, on whatever node, or have expired, until ctx ends.
+// Watch ends what tokens have open that were revoked, on whatever node, or have expired, until ctx
+// ends.
 func (g *Gate) Watch(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -127,7 +137,8 @@ func (g *Gate) Watch(ctx context.Context) {
 	}
 }
 
-// Look ends what is open of tokens that are active no more, at once. While the store does not answer, everything stays as it is.
+// Look ends what is open of tokens that are active no more, at once. While the store does not
+// answer, everything stays as it is.
 func (g *Gate) Look(ctx context.Context) {
 	g.tidy(time.Now())
 	g.mu.Lock()
@@ -139,7 +150,8 @@ func (g *Gate) Look(ctx context.Context) {
 	active, err := g.Store.Tokens(ctx, store.TokenFilter{}, time.Now())
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			g.log().Warn("whether tokens were revoked could not be seen", "code", string(regie.CodeOf(err)), "error", err)
+			g.log().Warn("whether tokens were revoked could not be seen", "code",
+				string(regie.CodeOf(err)), "error", err)
 		}
 		return
 	}

@@ -33,7 +33,9 @@ func (c *confined) Sessions(ctx context.Context, filter store.SessionFilter) ([]
 		return c.inner.Sessions(ctx, filter)
 	})
 	if len(roots) != 1 {
-		found = newestFirst(found, cmp.Or(filter.Limit, 1000), func(s *store.SessionSummary) store.Mark { return store.Mark{At: s.LastActivity, ID: s.ID} })
+		found = newestFirst(found, cmp.Or(filter.Limit, 1000), func(s *store.SessionSummary) store.Mark {
+			return store.Mark{At: s.LastActivity, ID: s.ID}
+		})
 	}
 	return found, err
 }
@@ -54,7 +56,9 @@ func (c *confined) List(ctx context.Context, filter store.RoundFilter) ([]store.
 		return c.inner.List(ctx, filter)
 	})
 	if len(roots) != 1 {
-		found = newestFirst(found, cmp.Or(filter.Limit, 20), func(r *store.RoundSummary) store.Mark { return store.Mark{At: r.Round.StartedAt, ID: r.Round.ID} })
+		found = newestFirst(found, cmp.Or(filter.Limit, 20), func(r *store.RoundSummary) store.Mark {
+			return store.Mark{At: r.Round.StartedAt, ID: r.Round.ID}
+		})
 	}
 	return found, err
 }
@@ -72,7 +76,8 @@ func (c *confined) Inbox(ctx context.Context, filter store.InboxFilter) (store.I
 		if len(roots) == 1 {
 			return some, nil
 		}
-		out.Approvals, out.Questions = append(out.Approvals, some.Approvals...), append(out.Questions, some.Questions...)
+		out.Approvals, out.Questions = append(out.Approvals, some.Approvals...),
+			append(out.Questions, some.Questions...)
 	}
 	slices.SortFunc(out.Approvals, func(a, b regie.Approval) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
@@ -126,7 +131,8 @@ func (c *confined) Rules(ctx context.Context, filter store.RuleFilter) (store.Ru
 	return out, err
 }
 
-// Spent implements dispatch.Control. To a restricted caller all that was spent is what was spent in the workspaces that it sees.
+// Spent implements dispatch.Control. To a restricted caller all that was spent is what was spent in
+// the workspaces that it sees.
 func (c *confined) Spent(ctx context.Context, root string) (store.Spent, error) {
 	roots, err := c.at(ctx, root)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// A secret is "regie_", 43 characters that stand for 256 random bits, and 6 that check them: whoever searches texts for leaked secrets knows one
-// without asking, and what was not copied whole is told from what is not known.
+// A secret is "regie_", 43 characters that stand for 256 random bits, and 6 that check them:
+// whoever searches texts for leaked secrets knows one without asking, and what was not copied whole
+// is told from what is not known.
 const (
 	prefix   = "regie_"
 	alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -42,19 +43,22 @@ func checksum(text string) string {
 	return base62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(prefix+text)))), check)
 }
 
-// Whole reports whether a text has the form of a secret: whether it opens anything is another question.
+// Whole reports whether a text has the form of a secret: whether it opens anything is another
+// question.
 func Whole(secret string) bool {
 	text, ok := strings.CutPrefix(secret, prefix)
 	return ok && len(text) == random+check && checksum(text[:random]) == text[random:]
 }
 
-// Looks reports whether a text is, or holds, what may be a secret: this one's form, or that of an older token of a data directory.
+// Looks reports whether a text is, or holds, what may be a secret: this one's form, or that of an
+// older token of a data directory.
 func Looks(text string) bool {
 	_, after, ok := strings.Cut(text, prefix)
 	return ok && len(after) >= random
 }
 
-// HashOf is what is stored of a secret. It has 256 random bits, so that nothing slower than one hash is needed to keep it.
+// HashOf is what is stored of a secret. It has 256 random bits, so that nothing slower than one
+// hash is needed to keep it.
 func HashOf(secret string) regie.Hash { return regie.HashOf([]byte(secret)) }
 
 // Same compares secrets without telling by its time how much is alike.

@@ -21,7 +21,8 @@ func (c *confined) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dis
 		return dispatch.LimitSettings{}, err
 	}
 	if From(ctx).Restricted() {
-		return dispatch.LimitSettings{}, regie.Errorf(regie.CodeForbidden, "this is about all workspaces, and the token is restricted to some")
+		return dispatch.LimitSettings{}, regie.Errorf(regie.CodeForbidden,
+			"this is about all workspaces, and the token is restricted to some")
 	}
 	in.By = From(ctx).by(in.By)
 	return c.inner.SetLimits(ctx, in)

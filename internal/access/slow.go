@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// Slow has those wait who show what opens nothing, the more the more they try; who shows a right token never does, wherever it comes from, so that
-// nobody is locked out by others. It remembers as much as its size allows, however many there are: addresses share their place with others. The zero
-// value is ready.
+// Slow has those wait who show what opens nothing, the more the more they try; who shows a right
+// token never does, wherever it comes from, so that nobody is locked out by others. It remembers as
+// much as its size allows, however many there are: addresses share their place with others. The
+// zero value is ready.
 type Slow struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
@@ -33,8 +34,8 @@ const (
 	maxWaiting  = 128 // who come when so many wait are sent away at once
 )
 
-// Wait waits as long as a failed try from an address has to, and reports whether it is to be answered as what it is: where too many wait, it is to be
-// told to come again later.
+// Wait waits as long as a failed try from an address has to, and reports whether it is to be
+// answered as what it is: where too many wait, it is to be told to come again later.
 func (s *Slow) Wait(ctx context.Context, address string) bool {
 	delay, ok := s.failed(address, time.Now())
 	if !ok {
@@ -74,7 +75,8 @@ func (s *Slow) failed(address string, now time.Time) (time.Duration, bool) {
 	return min(slowMost, time.Duration((t.n-freeTries)*float64(slowStep))), true
 }
 
-// network is what counts as one: an address, or the 64 bits of IPv6 that its owner chooses the rest of.
+// network is what counts as one: an address, or the 64 bits of IPv6 that its owner chooses the rest
+// of.
 func network(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -8,9 +8,11 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Limits are what one token may ask of one server; zero fields mean the defaults. The token of the data directory has none: it is its owner's.
+// Limits are what one token may ask of one server; zero fields mean the defaults. The token of the
+// data directory has none: it is its owner's.
 type Limits struct {
-	// PerMinute is how many requests a minute may have, Requests how many are answered at once, and Streams how many streams are open.
+	// PerMinute is how many requests a minute may have, Requests how many are answered at once, and
+	// Streams how many streams are open.
 	PerMinute, Requests, Streams int
 }
 
@@ -21,7 +23,8 @@ const (
 	DefaultStreams   = 1000
 )
 
-// load is what a token has open, and how much it may still ask: PerMinute flow back in a minute, and as many may come at once.
+// load is what a token has open, and how much it may still ask: PerMinute flow back in a minute,
+// and as many may come at once.
 type load struct {
 	left     float64
 	at       time.Time
@@ -29,7 +32,8 @@ type load struct {
 	streams  int
 }
 
-// burst is how much may be asked at once: a whole minute's, as a page that shows hundreds of things does.
+// burst is how much may be asked at once: a whole minute's, as a page that shows hundreds of things
+// does.
 func (l Limits) burst() float64 { return float64(max(1, cmp.Or(l.PerMinute, DefaultPerMinute))) }
 
 // fill lets flow back what time has brought.
@@ -49,9 +53,12 @@ type visit struct {
 
 type visitKey struct{}
 
-// Enter lets a caller's request in: its context ends, with ErrEnded, once the caller's token is revoked or has expired. done is to be called when it
-// was answered. It returns CodeTooManyRequests where the token has had its share, and after how long to ask again.
-func (g *Gate) Enter(ctx context.Context, caller *Caller) (in context.Context, done func(), again time.Duration, err error) {
+// Enter lets a caller's request in: its context ends, with ErrEnded, once the caller's token is
+// revoked or has expired. done is to be called when it was answered. It returns CodeTooManyRequests
+// where the token has had its share, and after how long to ask again.
+func (g *Gate) Enter(ctx context.Context,
+	caller *Caller,
+) (in context.Context, done func(), again time.Duration, err error) {
 	ctx = With(ctx, caller)
 	if caller.everything() {
 		return ctx, func() {}, 0, nil
@@ -72,10 +79,12 @@ func (g *Gate) Enter(ctx context.Context, caller *Caller) (in context.Context, d
 		perSecond := float64(cmp.Or(g.Limits.PerMinute, DefaultPerMinute)) / 60
 		again = time.Duration((1 - l.left) / perSecond * float64(time.Second))
 		return ctx, nil, again, regie.Errorf(regie.CodeTooManyRequests,
-			"the token %s asks too often: at most %d times a minute in the long run", caller.Token.Name, cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
+			"the token %s asks too often: at most %d times a minute in the long run", caller.Token.Name,
+			cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
 	}
 	if most := cmp.Or(g.Limits.Requests, DefaultRequests); l.requests >= most {
-		return ctx, nil, time.Second, regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d requests open: more wait for their end", caller.Token.Name, most)
+		return ctx, nil, time.Second, regie.Errorf(regie.CodeTooManyRequests,
+			"the token %s has %d requests open: more wait for their end", caller.Token.Name, most)
 	}
 	l.left--
 	l.requests++
@@ -102,8 +111,9 @@ func (v *visit) leave() {
 	v.cancel(nil)
 }
 
-// Stay makes a request a stream: it is no longer one of those that are answered at once. Where base is not nil the stream outlives its request and
-// ends with base; the context that it is told in has the caller. It returns CodeTooManyRequests where the token has too many streams.
+// Stay makes a request a stream: it is no longer one of those that are answered at once. Where base
+// is not nil the stream outlives its request and ends with base; the context that it is told in has
+// the caller. It returns CodeTooManyRequests where the token has too many streams.
 func Stay(ctx, base context.Context) (stays context.Context, done func(), err error) {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	if base == nil {
@@ -148,7 +158,8 @@ func Room(ctx context.Context) error {
 }
 
 func tooManyStreams(caller *Caller, most int) error {
-	return regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d streams open: end one of them", caller.Token.Name, most)
+	return regie.Errorf(regie.CodeTooManyRequests, "the token %s has %d streams open: end one of them",
+		caller.Token.Name, most)
 }
 
 // tidy forgets tokens that have nothing open and all of their share.

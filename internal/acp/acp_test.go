@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// TestChat: an answer as it streams, with what the model thinks; a file that is linked is read; nothing acts on who shows it.
+// TestChat: an answer as it streams, with what the model thinks; a file that is linked is read;
+// nothing acts on who shows it.
 func TestChat(t *testing.T) {
 	p := newPlace(t, providertest.Scene{Thinking: "Hm\x1b[1m.", Text: []string{"Hello \x1b[3", "1mthere."}}, providertest.Scene{Text: []string{"Read."}})
 	if err := os.WriteFile(filepath.Join(p.root, "a.txt"), []byte("alpha\n"), 0o600); err != nil {
@@ -123,7 +124,8 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// TestLeftOpen: what the person leaves open ends the turn and not the run: it is asked again when the session is loaded.
+// TestLeftOpen: what the person leaves open ends the turn and not the run: it is asked again when
+// the session is loaded.
 func TestLeftOpen(t *testing.T) {
 	p := newPlace(t, writes(), providertest.Scene{Text: []string{"Done."}})
 	e := p.open()
@@ -183,7 +185,8 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestLoadAfterKill: the program dies by SIGKILL while it asks; the next one finds the session, asks again, and the write happens once.
+// TestLoadAfterKill: the program dies by SIGKILL while it asks; the next one finds the session,
+// asks again, and the write happens once.
 func TestLoadAfterKill(t *testing.T) {
 	p := newPlace(t, writes(), providertest.Scene{Text: []string{"Done."}})
 	e := p.open()

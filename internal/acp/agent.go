@@ -25,7 +25,8 @@ type Config struct {
 	Version string
 	// Log gets what an operator needs to see; nil discards it.
 	Log *slog.Logger
-	// Request is what a message in the workspace of a directory is sent with; it returns why the directory is none.
+	// Request is what a message in the workspace of a directory is sent with; it returns why the
+	// directory is none.
 	Request func(dir string) (dispatch.RunRequest, error)
 	// Look says what stands at a path of the workspace at a root, as app.Look.
 	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
@@ -54,7 +55,8 @@ type session struct {
 	leave   func() // ends who follows it, and waits for that
 }
 
-// Serve speaks the protocol until the reader ends or ctx does. Nothing but the protocol is written to out.
+// Serve speaks the protocol until the reader ends or ctx does. Nothing but the protocol is written
+// to out.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -64,7 +66,8 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	a := &agent{Config: c, ctx: ctx, sessions: map[sdk.SessionId]*session{}}
 	ready := make(chan struct{})
 	shared := &together{Writer: out}
-	a.conn = sdk.NewAgentSideConnection(a, shared, &gate{Reader: &frames{in: bufio.NewReader(in), out: shared, early: a.early}, open: ready})
+	a.conn = sdk.NewAgentSideConnection(a, shared,
+		&gate{Reader: &frames{in: bufio.NewReader(in), out: shared, early: a.early}, open: ready})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what it cannot read, word for word
 	close(ready)
 	select {
@@ -103,10 +106,16 @@ func (a *agent) opened() []*session {
 func (a *agent) Initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
 	title := "Regie"
 	return sdk.InitializeResponse{
-		ProtocolVersion: sdk.ProtocolVersionNumber, AgentInfo: &sdk.Implementation{Name: "regie", Title: &title, Version: a.Version}, AuthMethods: []sdk.AuthMethod{},
+		ProtocolVersion: sdk.ProtocolVersionNumber, AgentInfo: &sdk.Implementation{
+			Name: "regie", Title: &title,
+			Version: a.Version,
+		}, AuthMethods: []sdk.AuthMethod{},
 		AgentCapabilities: sdk.AgentCapabilities{
 			LoadSession: true, PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true},
-			SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{}},
+			SessionCapabilities: sdk.SessionCapabilities{
+				List:   &sdk.SessionListCapabilities{},
+				Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{},
+			},
 		},
 	}, nil
 }
@@ -122,21 +131,25 @@ func (a *agent) SetSessionMode(context.Context, sdk.SetSessionModeRequest) (sdk.
 }
 
 // SetSessionConfigOption implements sdk.Agent: there are none.
-func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (
+	sdk.SetSessionConfigOptionResponse, error,
+) {
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
 // in is the request template of a directory.
 func (a *agent) in(dir string, servers int) (dispatch.RunRequest, error) {
 	if !filepath.IsAbs(dir) {
-		return dispatch.RunRequest{}, a.refused(regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", dir))
+		return dispatch.RunRequest{}, a.refused(regie.Errorf(regie.CodePathInvalid,
+			"the workspace %q is not an absolute path", dir))
 	}
 	request, err := a.Request(dir)
 	if err != nil {
 		return request, a.refused(err)
 	}
 	if servers > 0 {
-		a.Log.Warn("the editor's MCP servers are not used: they are configured as mcp_servers in regie.yaml", "servers", servers)
+		a.Log.Warn("the editor's MCP servers are not used: they are configured as mcp_servers in regie.yaml", "servers",
+			servers)
 	}
 	return request, nil
 }
@@ -165,10 +178,12 @@ func (a *agent) known(id sdk.SessionId) (*session, error) {
 	if s := a.sessions[id]; s != nil {
 		return s, nil
 	}
-	return nil, a.refused(regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", plain.Line(clip(string(id), 60))))
+	return nil, a.refused(regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first",
+		plain.Line(clip(string(id), 60))))
 }
 
-// LoadSession implements sdk.AgentLoader: what was said is told anew, and where a run of it goes on it is followed.
+// LoadSession implements sdk.AgentLoader: what was said is told anew, and where a run of it goes on
+// it is followed.
 func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
 	view, s, err := a.take(ctx, in.SessionId, in.Cwd, len(in.McpServers))
 	if err != nil {
@@ -192,7 +207,9 @@ func (a *agent) ResumeSession(ctx context.Context, in sdk.ResumeSessionRequest) 
 }
 
 // take opens a stored session. One of another workspace is not found.
-func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string, servers int) (store.SessionView, *session, error) {
+func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string,
+	servers int,
+) (store.SessionView, *session, error) {
 	request, err := a.in(dir, servers)
 	if err != nil {
 		return store.SessionView{}, nil, err
@@ -208,7 +225,8 @@ func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string, serve
 	if err != nil {
 		return view, nil, a.refused(err)
 	}
-	request.Agent, request.Provider, request.Model, request.Settings = view.Agent, "", "", regie.Hash{} // the session's own
+	// the session's own
+	request.Agent, request.Provider, request.Model, request.Settings = view.Agent, "", "", regie.Hash{}
 	if old, err := a.known(named); err == nil {
 		old.stopFollowing()
 	}
@@ -223,7 +241,8 @@ const maxListed = 100
 // ListSessions implements sdk.Agent. The cursor of a page is what the HTTP API has too.
 func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
 	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
-	filter := store.SessionFilter{Limit: maxListed + 1, Type: regie.SessionChat} // automations are no conversations; one more tells whether there is a page behind
+	// automations are no conversations; one more tells whether there is a page behind
+	filter := store.SessionFilter{Limit: maxListed + 1, Type: regie.SessionChat}
 	if in.Cwd != nil {
 		request, err := a.in(*in.Cwd, 0)
 		if err != nil {
@@ -250,7 +269,10 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (s
 	for i := range found {
 		f := &found[i]
 		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
-		out.Sessions = append(out.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at})
+		out.Sessions = append(out.Sessions, sdk.SessionInfo{
+			SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root,
+			Title: &name, UpdatedAt: &at,
+		})
 	}
 	return out, nil
 }
@@ -271,7 +293,8 @@ func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (sdk
 	return sdk.CloseSessionResponse{}, nil
 }
 
-// Cancel implements sdk.Agent: the run is interrupted (decision 6). A prompt that waits for it is told so by its own context.
+// Cancel implements sdk.Agent: the run is interrupted (decision 6). A prompt that waits for it is
+// told so by its own context.
 func (a *agent) Cancel(ctx context.Context, in sdk.CancelNotification) error {
 	s, err := a.known(in.SessionId)
 	if err != nil {
@@ -295,23 +318,32 @@ func (a *agent) interrupt(ctx context.Context, round regie.ID) error {
 	return err
 }
 
-// refused is an error as the editor shows it: its sentence in the person's language, with the stable code.
+// refused is an error as the editor shows it: its sentence in the person's language, with the
+// stable code.
 func (a *agent) refused(err error) error {
 	code := regie.CodeOf(err)
 	number := -32603
 	switch code {
-	case regie.CodeBadRequest, regie.CodeBadID, regie.CodePathInvalid, regie.CodePathProtected, regie.CodePathOutside, regie.CodeNotADirectory, regie.CodeConflict:
+	case regie.CodeBadRequest, regie.CodeBadID, regie.CodePathInvalid, regie.CodePathProtected, regie.CodePathOutside,
+		regie.CodeNotADirectory, regie.CodeConflict:
 		number = -32602
 	case regie.CodeNotFound, regie.CodeFileNotFound:
 		number = -32002
 	}
-	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: map[string]any{"code": string(code)}}
+	return &sdk.RequestError{
+		Code: number, Message: plain.Strip(a.Text.Error(err)),
+		Data: map[string]any{"code": string(code)},
+	}
 }
 
 // early refuses a request that comes before initialize.
 func (a *agent) early(method string) *sdk.RequestError {
-	why := regie.Errorf(regie.CodeBadRequest, "%s comes before %s", sdk.AgentMethodInitialize, plain.Line(clip(method, 200)))
-	return &sdk.RequestError{Code: -32600, Message: plain.Strip(a.Text.Error(why)), Data: map[string]any{"code": string(regie.CodeBadRequest)}}
+	why := regie.Errorf(regie.CodeBadRequest, "%s comes before %s", sdk.AgentMethodInitialize,
+		plain.Line(clip(method, 200)))
+	return &sdk.RequestError{
+		Code: -32600, Message: plain.Strip(a.Text.Error(why)),
+		Data: map[string]any{"code": string(regie.CodeBadRequest)},
+	}
 }
 
 // tell sends one update.

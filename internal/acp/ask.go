@@ -17,8 +17,8 @@ import (
 // errLater says that the person has left open what they were asked: it stays in the inbox.
 var errLater = errors.New("left open")
 
-// ask begins to put to the person what the session waits for, where nobody does so yet, and ends it where nothing is waited for any more: it was
-// answered elsewhere, withdrawn, or has expired.
+// ask begins to put to the person what the session waits for, where nobody does so yet, and ends it
+// where nothing is waited for any more: it was answered elsewhere, withdrawn, or has expired.
 func (f *follower) ask(ctx context.Context) {
 	waits := f.state == regie.SessionWaitingValidation || f.state == regie.SessionWaitingResponse
 	switch {
@@ -45,7 +45,8 @@ func (f *follower) left(ctx context.Context, err error) (sdk.StopReason, error) 
 	if !errors.Is(err, errLater) {
 		return "", f.refused(err)
 	}
-	if err := f.say(ctx, "\n\n"+f.Text.T("what was asked stays open: answer it with regie approvals, or load this session again")); err != nil {
+	if err := f.say(ctx, "\n\n"+f.Text.T(
+		"what was asked stays open: answer it with regie approvals, or load this session again")); err != nil {
 		return "", err
 	}
 	return sdk.StopReasonEndTurn, nil
@@ -86,18 +87,32 @@ const (
 	optionWrite   = "write"
 )
 
-// options are what the person can say to a call: once, for longer with what that covers in words, no.
+// options are what the person can say to a call: once, for longer with what that covers in words,
+// no.
 func (f *follower) options(review *regie.Review) []sdk.PermissionOption {
 	t := f.Text
-	out := []sdk.PermissionOption{{Kind: sdk.PermissionOptionKindAllowOnce, Name: t.T("Allow once"), OptionId: optionOnce}}
+	out := []sdk.PermissionOption{{
+		Kind: sdk.PermissionOptionKindAllowOnce,
+		Name: t.T("Allow once"), OptionId: optionOnce,
+	}}
 	for i := range review.Preview.Scopes {
 		covers := plain.Line(t.Sentence(review.Preview.Scopes[i].Sentence))
-		session, always := sdk.PermissionOptionId(optionSession+strconv.Itoa(i)), sdk.PermissionOptionId(optionAlways+strconv.Itoa(i))
+		session, always := sdk.PermissionOptionId(optionSession+strconv.Itoa(i)),
+			sdk.PermissionOptionId(optionAlways+strconv.Itoa(i))
 		out = append(out,
-			sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: t.T("Allow in this session: %s", covers), OptionId: session},
-			sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: t.T("Always allow in this workspace: %s", covers), OptionId: always})
+			sdk.PermissionOption{
+				Kind: sdk.PermissionOptionKindAllowAlways,
+				Name: t.T("Allow in this session: %s", covers), OptionId: session,
+			},
+			sdk.PermissionOption{
+				Kind: sdk.PermissionOptionKindAllowAlways,
+				Name: t.T("Always allow in this workspace: %s", covers), OptionId: always,
+			})
 	}
-	return append(out, sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: t.T("Reject"), OptionId: optionReject})
+	return append(out, sdk.PermissionOption{
+		Kind: sdk.PermissionOptionKindRejectOnce,
+		Name: t.T("Reject"), OptionId: optionReject,
+	})
 }
 
 // putCall puts one call to the person and stores what they say.
@@ -121,7 +136,8 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 	}
 	pending := sdk.ToolCallStatusPending
 	out, err := f.permission(ctx, sdk.ToolCallUpdate{
-		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind, Status: &pending, Locations: d.locations, Content: content, RawInput: d.input,
+		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind, Status: &pending,
+		Locations: d.locations, Content: content, RawInput: d.input,
 	}, f.options(review))
 	if err != nil {
 		return err
@@ -133,13 +149,21 @@ func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie
 	if decision.Answer == regie.AnswerDeny { // the protocol has no word for why
 		decision.Reason, _ = out.Meta["reason"].(string)
 	}
-	_, err = f.Control.Decide(ctx, dispatch.DecideRequest{ApprovalID: approval, Request: regie.NewID().String(), Decisions: []regie.Decision{decision}})
+	_, err = f.Control.Decide(ctx, dispatch.DecideRequest{
+		ApprovalID: approval, Request: regie.NewID().String(),
+		Decisions: []regie.Decision{decision},
+	})
 	return overtaken(err)
 }
 
 // permission asks the person; errLater is what they leave open.
-func (f *follower) permission(ctx context.Context, call sdk.ToolCallUpdate, options []sdk.PermissionOption) (sdk.RequestPermissionResponse, error) {
-	out, err := f.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{SessionId: sdk.SessionId(f.s.id.String()), ToolCall: call, Options: options})
+func (f *follower) permission(ctx context.Context, call sdk.ToolCallUpdate,
+	options []sdk.PermissionOption,
+) (sdk.RequestPermissionResponse, error) {
+	out, err := f.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
+		SessionId: sdk.SessionId(f.s.id.String()),
+		ToolCall:  call, Options: options,
+	})
 	switch {
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
@@ -152,7 +176,10 @@ func (f *follower) permission(ctx context.Context, call sdk.ToolCallUpdate, opti
 // decided reads the option that the person chose; one that was not offered decides nothing.
 func decided(review *regie.Review, option string) (regie.Decision, error) {
 	d := regie.Decision{CallID: review.CallID}
-	for prefix, answer := range map[string]regie.Answer{optionSession: regie.AnswerSession, optionAlways: regie.AnswerAlways} {
+	for prefix, answer := range map[string]regie.Answer{
+		optionSession: regie.AnswerSession,
+		optionAlways:  regie.AnswerAlways,
+	} {
 		number, ok := strings.CutPrefix(option, prefix)
 		if !ok {
 			continue
@@ -175,7 +202,8 @@ func decided(review *regie.Review, option string) (regie.Decision, error) {
 	return d, nil
 }
 
-// putQuestion puts a question to the person as a choice: of its options, or of yes and no. What is to be written is written as the next message.
+// putQuestion puts a question to the person as a choice: of its options, or of yes and no. What is
+// to be written is written as the next message.
 func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 	t := f.Text
 	var options []sdk.PermissionOption
@@ -193,7 +221,10 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 		option(sdk.PermissionOptionKindRejectOnce, t.T("Answer in my next message"), optionWrite)
 	}
 	title, kind, pending := plain.Visible(q.Module.Text), sdk.ToolKindOther, sdk.ToolCallStatusPending
-	out, err := f.permission(ctx, sdk.ToolCallUpdate{ToolCallId: sdk.ToolCallId(q.CallID.String()), Title: &title, Kind: &kind, Status: &pending}, options)
+	out, err := f.permission(ctx, sdk.ToolCallUpdate{
+		ToolCallId: sdk.ToolCallId(q.CallID.String()), Title: &title,
+		Kind: &kind, Status: &pending,
+	}, options)
 	if err != nil {
 		return err
 	}
@@ -210,11 +241,15 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 		}
 		reply.Choices = []string{q.Module.Options[n]}
 	}
-	_, err = f.Control.Answer(ctx, dispatch.AnswerRequest{QuestionID: q.ID, Request: regie.NewID().String(), Reply: reply})
+	_, err = f.Control.Answer(ctx, dispatch.AnswerRequest{
+		QuestionID: q.ID,
+		Request:    regie.NewID().String(), Reply: reply,
+	})
 	return overtaken(err)
 }
 
-// overtaken drops the errors of an answer that came behind another one: the events tell what became of it.
+// overtaken drops the errors of an answer that came behind another one: the events tell what became
+// of it.
 func overtaken(err error) error {
 	switch regie.CodeOf(err) {
 	case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound:

@@ -10,7 +10,8 @@ import (
 	catalogue "github.com/regie-run/regie/internal/text"
 )
 
-// TestInitializeFirst: a request before initialize is refused, and one behind it is not, however soon it comes; an initialize that is refused begins nothing.
+// TestInitializeFirst: a request before initialize is refused, and one behind it is not, however
+// soon it comes; an initialize that is refused begins nothing.
 func TestInitializeFirst(t *testing.T) {
 	const early = `{"jsonrpc":"2.0","id":"e","method":"session/new","params":{"cwd":"x","mcpServers":[]}}` + "\n"
 	const refused = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"x"}}` + "\n"

@@ -15,8 +15,8 @@ import (
 // maxShown bounds what is shown of a call's result, in bytes.
 const maxShown = 32 << 10
 
-// segments are what a prompt says: texts, and files of the workspace that it links as enrichments (spec 7.3). It returns CodeBadRequest for what the
-// agent has not said it takes.
+// segments are what a prompt says: texts, and files of the workspace that it links as enrichments
+// (spec 7.3). It returns CodeBadRequest for what the agent has not said it takes.
 func (a *agent) segments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment, error) {
 	var out []regie.Segment
 	say := func(text string) {
@@ -50,7 +50,8 @@ func (a *agent) segments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment
 			embedded := b.Resource.Resource.TextResourceContents
 			say("\n" + embedded.Uri + ":\n```\n" + embedded.Text + "\n```\n")
 		default:
-			return nil, regie.Errorf(regie.CodeBadRequest, "attachments cannot be sent yet: put the file into the workspace and name it")
+			return nil, regie.Errorf(regie.CodeBadRequest,
+				"attachments cannot be sent yet: put the file into the workspace and name it")
 		}
 	}
 	return out, nil
@@ -147,7 +148,8 @@ func (s *session) draw(tool, written string) drawn {
 		d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(clip(args.Content, regie.MaxDiff))))
 	case tool == "files.edit_file":
 		for _, e := range args.Edits {
-			d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(clip(e.New, maxShown)), plain.Visible(clip(e.Old, maxShown))))
+			d.content = append(d.content, sdk.ToolDiffContent(at, plain.Visible(clip(e.New, maxShown)),
+				plain.Visible(clip(e.Old, maxShown))))
 		}
 	}
 	return d
@@ -172,7 +174,8 @@ func harmless(value any) any {
 	return value
 }
 
-// hunks are a unified diff as an editor shows it: each hunk with what it replaces. What is no diff is a text.
+// hunks are a unified diff as an editor shows it: each hunk with what it replaces. What is no diff
+// is a text.
 func hunks(at, diff string) []sdk.ToolCallContent {
 	if diff == "" {
 		return nil

@@ -51,7 +51,8 @@ func (a *agent) follow(s *session, round regie.ID) *follower {
 	return &follower{agent: a, s: s, round: round, drawn: map[regie.ID]bool{}}
 }
 
-// run follows to the end of the round. The end of ctx interrupts it where a prompt waits, unless the editor has gone: that stops nothing.
+// run follows to the end of the round. The end of ctx interrupts it where a prompt waits, unless
+// the editor has gone: that stops nothing.
 func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 	inner, leave := context.WithCancel(f.ctx)
 	defer leave()
@@ -146,8 +147,8 @@ func (f *follower) item(ctx context.Context, item dispatch.Item) error {
 	return nil
 }
 
-// delta tells a piece of a reply. Deltas overtake events: what belongs behind an event that has not come yet is held back, and what comes behind its
-// message is dropped, because the message has it.
+// delta tells a piece of a reply. Deltas overtake events: what belongs behind an event that has not
+// come yet is held back, and what comes behind its message is dropped, because the message has it.
 func (f *follower) delta(ctx context.Context, d *dispatch.Delta) error {
 	at := place{d.RoundID, d.Exchange}
 	switch {
@@ -232,7 +233,8 @@ func (f *follower) event(ctx context.Context, event *regie.Event) error {
 		}
 	case regie.EventToolCall, regie.EventToolResult:
 		if f.drawn[b.CallID] {
-			return f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()), sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))))
+			return f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()),
+				sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))))
 		}
 	case regie.EventPlan:
 		return f.plan(ctx, &b)
@@ -243,11 +245,17 @@ func (f *follower) event(ctx context.Context, event *regie.Event) error {
 func (f *follower) plan(ctx context.Context, b *body) error {
 	entries := []sdk.PlanEntry{}
 	for _, step := range b.Plan.Steps {
-		status := map[string]sdk.PlanEntryStatus{"active": sdk.PlanEntryStatusInProgress, "done": sdk.PlanEntryStatusCompleted}[step.Status]
+		status := map[string]sdk.PlanEntryStatus{
+			"active": sdk.PlanEntryStatusInProgress,
+			"done":   sdk.PlanEntryStatusCompleted,
+		}[step.Status]
 		if status == "" {
 			status = sdk.PlanEntryStatusPending
 		}
-		entries = append(entries, sdk.PlanEntry{Content: plain.Line(step.Text), Priority: sdk.PlanEntryPriorityMedium, Status: status})
+		entries = append(entries, sdk.PlanEntry{
+			Content:  plain.Line(step.Text),
+			Priority: sdk.PlanEntryPriorityMedium, Status: status,
+		})
 	}
 	return f.tell(ctx, f.s, sdk.UpdatePlan(entries...))
 }
@@ -307,7 +315,8 @@ func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error 
 	if len(m.CallIDs()) == 0 && m.Usage == nil {
 		return nil
 	}
-	view, err := f.Control.Get(ctx, m.RoundID) // a reply's event binds arguments by their hash: the calls' rows have them
+	// a reply's event binds arguments by their hash: the calls' rows have them
+	view, err := f.Control.Get(ctx, m.RoundID)
 	if err != nil {
 		return f.refused(err)
 	}
@@ -325,8 +334,10 @@ func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error 
 			}
 			d := f.s.draw(c.Tool, c.Arguments)
 			f.drawn[c.ID] = true
-			if err := f.tell(ctx, f.s, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title, sdk.WithStartKind(d.kind), sdk.WithStartStatus(sdk.ToolCallStatusPending),
-				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content), sdk.WithStartRawInput(d.input))); err != nil {
+			if err := f.tell(ctx, f.s, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title,
+				sdk.WithStartKind(d.kind), sdk.WithStartStatus(sdk.ToolCallStatusPending),
+				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content),
+				sdk.WithStartRawInput(d.input))); err != nil {
 				return err
 			}
 		}
@@ -339,7 +350,10 @@ func (f *follower) usage(ctx context.Context, m *regie.Message, size int) error 
 	if m.Usage == nil || size <= 0 {
 		return nil
 	}
-	return f.tell(ctx, f.s, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Size: size, Used: int(m.Usage.Input + m.Usage.Output)}})
+	return f.tell(ctx, f.s, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{
+		Size: size,
+		Used: int(m.Usage.Input + m.Usage.Output),
+	}})
 }
 
 // results tells what the calls of a batch brought.
@@ -362,7 +376,8 @@ func (f *follower) results(ctx context.Context, m *regie.Message) error {
 			if len(c.Executed) > 0 {
 				written = string(c.Executed)
 			}
-			content := slices.Concat(f.s.draw(c.Tool, written).content, []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(resultOf(c)))})
+			content := slices.Concat(f.s.draw(c.Tool, written).content,
+				[]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(resultOf(c)))})
 			status := sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c)))
 			update := sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), status, sdk.WithUpdateContent(content))
 			if err := f.tell(ctx, f.s, update); err != nil {
@@ -391,7 +406,10 @@ func (f *follower) ended(ctx context.Context) (sdk.StopReason, error) {
 		if f.cancelled {
 			return sdk.StopReasonCancelled, nil
 		}
-		return "", &sdk.RequestError{Code: -32603, Message: plain.Strip(why), Data: map[string]any{"end_reason": string(f.end)}}
+		return "", &sdk.RequestError{
+			Code: -32603, Message: plain.Strip(why),
+			Data: map[string]any{"end_reason": string(f.end)},
+		}
 	default:
 		if err := f.say(ctx, "\n\n"+why); err != nil {
 			return "", err

@@ -15,7 +15,8 @@ import (
 // maxLine bounds one message in bytes: the SDK ends the connection over a longer one.
 const maxLine = 10<<20 - 1
 
-// frames hands on what of a stream of lines are messages. A line that is none is answered with an error, as JSON-RPC wants it: the SDK would say nothing.
+// frames hands on what of a stream of lines are messages. A line that is none is answered with an
+// error, as JSON-RPC wants it: the SDK would say nothing.
 type frames struct {
 	in    *bufio.Reader
 	out   io.Writer
@@ -65,8 +66,9 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// begins answers a request that comes before initialize, which the protocol wants first; nil is for what is handed on. It is looked at here, where messages
-// have their order: the SDK takes each by itself.
+// begins answers a request that comes before initialize, which the protocol wants first; nil is for
+// what is handed on. It is looked at here, where messages have their order: the SDK takes each by
+// itself.
 func (f *frames) begins(line []byte) (answer []byte, err error) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -87,7 +89,8 @@ func (f *frames) begins(line []byte) (answer []byte, err error) {
 	return nil, nil
 }
 
-// line reads the next line, without its end and the white space around it; of one that is too long nothing is kept.
+// line reads the next line, without its end and the white space around it; of one that is too long
+// nothing is kept.
 func (f *frames) line() (line []byte, long bool, err error) {
 	for {
 		piece, err := f.in.ReadSlice('\n')
@@ -105,8 +108,8 @@ func (f *frames) line() (line []byte, long bool, err error) {
 	}
 }
 
-// judged says whether a line is a message, or empty, and with what error one that is neither is answered: an error of the other side is not, whatever
-// is wrong with it.
+// judged says whether a line is a message, or empty, and with what error one that is neither is
+// answered: an error of the other side is not, whatever is wrong with it.
 func judged(line []byte) (refused string, taken bool) {
 	if len(line) == 0 {
 		return "", true
@@ -137,7 +140,8 @@ func judged(line []byte) (refused string, taken bool) {
 	return `{"code":-32600,"message":"Invalid Request"}`, false
 }
 
-// answers reports whether a response has either a result or an error. Some write both, one of them null.
+// answers reports whether a response has either a result or an error. Some write both, one of them
+// null.
 func answers(result, failed json.RawMessage) bool {
 	switch {
 	case result == nil:

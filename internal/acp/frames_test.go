@@ -11,7 +11,8 @@ import (
 	catalogue "github.com/regie-run/regie/internal/text"
 )
 
-// TestNoMessages: a line that is no JSON, or no JSON-RPC, is answered as that, and the connection goes on.
+// TestNoMessages: a line that is no JSON, or no JSON-RPC, is answered as that, and the connection
+// goes on.
 func TestNoMessages(t *testing.T) {
 	const asks = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1}}`
 	in, editorOut := io.Pipe()

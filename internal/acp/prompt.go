@@ -48,7 +48,8 @@ func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptRes
 	return sdk.PromptResponse{StopReason: stop}, err
 }
 
-// goOn follows a session whose run goes on, in the background: to its end, to the next prompt, or to the end of the connection.
+// goOn follows a session whose run goes on, in the background: to its end, to the next prompt, or
+// to the end of the connection.
 func (a *agent) goOn(s *session, view store.SessionView) {
 	n := len(view.History)
 	if n == 0 || view.History[n-1].State == regie.RoundEnded {
@@ -114,7 +115,8 @@ func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) 
 			if c.State.Settled() {
 				d.content = append(d.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
 			}
-			updates = append(updates, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title, sdk.WithStartKind(d.kind), sdk.WithStartStatus(settledAs(c.State, store.ExitCode(c))),
+			updates = append(updates, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title,
+				sdk.WithStartKind(d.kind), sdk.WithStartStatus(settledAs(c.State, store.ExitCode(c))),
 				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content), sdk.WithStartRawInput(d.input)))
 		}
 		for _, update := range updates {

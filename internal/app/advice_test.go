@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestAdvice: after the last try people are told what they can do, and at each that the server has not failed in another way than it has.
+// TestAdvice: after the last try people are told what they can do, and at each that the server has
+// not failed in another way than it has.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

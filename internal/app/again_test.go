@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 )
 
-// TestDenialSaidAgain: a reason that is cleaned before it is stored is still the same reason when the request comes again.
+// TestDenialSaidAgain: a reason that is cleaned before it is stored is still the same reason when
+// the request comes again.
 func TestDenialSaidAgain(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("I write.", write("a", "a.txt", "one\n")), says("Then not."))

@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// TestAnswerCheck sends an answer back that a person should not get, once, where the agent's file says so (spec 6.2).
+// TestAnswerCheck sends an answer back that a person should not get, once, where the agent's file
+// says so (spec 6.2).
 func TestAnswerCheck(t *testing.T) {
 	t.Parallel()
 	list := call{"a", "files__list_files", `{}`}
@@ -51,7 +52,8 @@ func TestAnswerCheck(t *testing.T) {
 	}
 }
 
-// TestPromptOfAnAgent: its instructions, degree and language are those of the file, each chunk has its row, and the marks of a cache are shown.
+// TestPromptOfAnAgent: its instructions, degree and language are those of the file, each chunk has
+// its row, and the marks of a cache are shown.
 func TestPromptOfAnAgent(t *testing.T) {
 	t.Parallel()
 	formats := providertest.Formats()
@@ -89,7 +91,8 @@ func TestPromptOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestWorkspaceDocument: each round is told what AGENTS.md says when it begins, up to a quarter of its budget, and it goes with its sessions.
+// TestWorkspaceDocument: each round is told what AGENTS.md says when it begins, up to a quarter of
+// its budget, and it goes with its sessions.
 func TestWorkspaceDocument(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("One."), says("Two."), says("Three."))

@@ -22,8 +22,9 @@ func (l *local) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 	return l.store.Inbox(ctx, filter)
 }
 
-// Decide implements dispatch.Control. What a person edited is validated and judged again before anything is stored. Where a call
-// was answered while that was checked, it is checked again: the store refuses another answer and takes the same one.
+// Decide implements dispatch.Control. What a person edited is validated and judged again before
+// anything is stored. Where a call was answered while that was checked, it is checked again: the
+// store refuses another answer and takes the same one.
 func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
 	edit, err := l.about(ctx, in)
 	for err == nil {
@@ -67,8 +68,10 @@ func (l *local) checkDecisions(ctx context.Context, edit engine.Edit, in dispatc
 		}
 	}
 	for _, shown := range in.Shown {
-		if preview, edited := stored.Previews[shown.CallID]; edited && !sameWorld(preview.Preconditions, shown.Preconditions) {
-			return stored, regie.Errorf(regie.CodeStalePreview, "what the edited call would do is no longer what was shown: look at it again")
+		if preview, edited := stored.Previews[shown.CallID]; edited &&
+			!sameWorld(preview.Preconditions, shown.Preconditions) {
+			return stored, regie.Errorf(regie.CodeStalePreview,
+				"what the edited call would do is no longer what was shown: look at it again")
 		}
 	}
 	return stored, nil
@@ -103,7 +106,10 @@ func (l *local) about(ctx context.Context, in dispatch.DecideRequest) (engine.Ed
 
 // sameWorld reports whether two previews were made from the same.
 func sameWorld(a, b []regie.Precondition) bool {
-	return slices.EqualFunc(a, b, func(a, b regie.Precondition) bool { return a.Kind == b.Kind && a.Name == b.Name && a.Hash == b.Hash })
+	return slices.EqualFunc(a, b, func(a, b regie.Precondition) bool {
+		return a.Kind == b.Kind &&
+			a.Name == b.Name && a.Hash == b.Hash
+	})
 }
 
 // Review implements dispatch.Control.
@@ -120,7 +126,8 @@ func (l *local) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch
 		case err != nil:
 			return dispatch.Reviewed{}, err
 		case means.before != nil:
-			return dispatch.Reviewed{}, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s", means.before.By, string(means.before.Answer))
+			return dispatch.Reviewed{}, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s",
+				means.before.By, string(means.before.Answer))
 		case means.edited != nil:
 			out.Reviews = append(out.Reviews, *means.edited)
 		}
@@ -143,7 +150,8 @@ type completed struct {
 	rule     *regie.Rule
 }
 
-// complete checks one decision and adds what it means: the scope, the rule, the preview of edited arguments.
+// complete checks one decision and adds what it means: the scope, the rule, the preview of edited
+// arguments.
 func (l *local) complete(ctx context.Context, edit engine.Edit, d regie.Decision) (out completed, err error) {
 	asked, of := edit.Approval, edit.Session
 	review := reviewOf(asked, d.CallID)
@@ -154,7 +162,8 @@ func (l *local) complete(ctx context.Context, edit engine.Edit, d regie.Decision
 		return out, err
 	}
 	d.Reason = plain.Strip(d.Reason) // first of all: what is said again is compared with what was stored
-	if review.Decision != nil {      // said again, or too late: the store knows which, and the world has moved on since the preview
+	// said again, or too late: the store knows which, and the world has moved on since the preview
+	if review.Decision != nil {
 		return completed{decision: d, before: review.Decision}, nil
 	}
 	if err := approval.CheckExpiry(d.Answer, d.At, d.ExpiresAt); err != nil {
@@ -207,7 +216,8 @@ func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Re
 	return l.answer(ctx, in, "")
 }
 
-// answer stores an answer; clientID is that of the message which it came as, so that the message is known when it is repeated.
+// answer stores an answer; clientID is that of the message which it came as, so that the message is
+// known when it is repeated.
 func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID string) (store.Resolved, error) {
 	if l.readOnly && !l.storeOnly {
 		return store.Resolved{}, errRunsNothing
@@ -233,7 +243,8 @@ func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID 
 	return l.dispatcher.Answer(ctx, store.AnswerQuestion{
 		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By}, ClientID: clientID, Text: said,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By},
+			ClientID: clientID, Text: said,
 			ExcludeFromPrompt: true,
 		},
 	}, l.storeOnly)
@@ -245,15 +256,17 @@ func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	case l.readOnly && !l.storeOnly:
 		return errRunsNothing
 	case in.As != regie.ResolvedHappened && in.As != regie.ResolvedDidNotHappen:
-		return regie.Errorf(regie.CodeBadRequest, "%q does not say what became of the call: use happened or did_not_happen", string(in.As))
+		return regie.Errorf(regie.CodeBadRequest,
+			"%q does not say what became of the call: use happened or did_not_happen", string(in.As))
 	case len(in.Note) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the note has more than %d bytes", maxReason)
 	}
 	return l.store.ResolveCall(ctx, in.CallID, in.As, plain.Strip(in.Note), author(in.By))
 }
 
-// answerByMessage takes a message that comes while the round waits for an answer (decision 10): as the answer where a free text is one,
-// else it cancels the question, as a message that steers. Who may do neither is told so; a question that opens later meets the store's own word on it.
+// answerByMessage takes a message that comes while the round waits for an answer (decision 10): as
+// the answer where a free text is one, else it cancels the question, as a message that steers. Who
+// may do neither is told so; a question that opens later meets the store's own word on it.
 func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {
 	if in.WhenBusy == store.Reject {
 		return dispatch.Run{}, false, nil
@@ -274,7 +287,10 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 		in.WhenBusy = store.Steer
 		return dispatch.Run{}, false, nil
 	}
-	out, err := l.answer(ctx, dispatch.AnswerRequest{QuestionID: question.ID, Request: in.ClientID, Reply: regie.QuestionReply{Text: said(in)}, By: in.By}, in.ClientID)
+	out, err := l.answer(ctx, dispatch.AnswerRequest{
+		QuestionID: question.ID, Request: in.ClientID,
+		Reply: regie.QuestionReply{Text: said(in)}, By: in.By,
+	}, in.ClientID)
 	switch regie.CodeOf(err) {
 	case regie.CodeConflict, regie.CodeExpired: // somebody else was faster: it is a message like any other
 		return dispatch.Run{}, false, nil
@@ -285,10 +301,14 @@ func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (d
 	if err == nil && out.Seq == 0 { // the same message was faster: it is being repeated
 		return dispatch.Run{}, false, nil
 	}
-	return dispatch.Run{SessionID: in.SessionID, RoundID: out.RoundID, MessageID: out.MessageID, Seq: out.Seq, Answered: true}, err == nil, err
+	return dispatch.Run{
+		SessionID: in.SessionID, RoundID: out.RoundID, MessageID: out.MessageID, Seq: out.Seq,
+		Answered: true,
+	}, err == nil, err
 }
 
-// Stop implements dispatch.Control: whatever runs ends, and the session closes as cancelled (decision 6).
+// Stop implements dispatch.Control: whatever runs ends, and the session closes as cancelled
+// (decision 6).
 func (l *local) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
 	if err := l.stop(ctx, session); err != nil {
 		return dispatch.Stopped{}, err
@@ -304,7 +324,8 @@ func (l *local) stop(ctx context.Context, session regie.ID) error {
 			return err
 		}
 		if round.IsZero() {
-			if err := l.store.CloseSession(ctx, session, regie.SessionCancelled); regie.CodeOf(err) != regie.CodeRoundInProgress {
+			if err := l.store.CloseSession(ctx, session, regie.SessionCancelled); regie.CodeOf(
+				err) != regie.CodeRoundInProgress {
 				return err
 			}
 			continue // a message came in between
@@ -312,7 +333,8 @@ func (l *local) stop(ctx context.Context, session regie.ID) error {
 		if err := l.dispatcher.Stop(ctx, round); err != nil {
 			return err
 		}
-		// A round that ended before it heard the word may have made room for the next one, which is to stop too.
+		// A round that ended before it heard the word may have made room for the next one, which is
+		// to stop too.
 		if now, err := l.store.Round(ctx, round); err != nil || now.Stop == regie.StopStop {
 			return err
 		}

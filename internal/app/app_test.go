@@ -41,7 +41,8 @@ func expect(t *testing.T, view store.RoundView, end regie.RoundEnd, calls ...str
 	}
 }
 
-// TestMixedBatch runs queries and actions of one reply in their order, with each intent before its effect.
+// TestMixedBatch runs queries and actions of one reply in their order, with each intent before its
+// effect.
 func TestMixedBatch(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
@@ -62,12 +63,14 @@ func TestMixedBatch(t *testing.T) {
 	if got := view.Exchanges[1].Reply.AI.Text(); got != "All done." {
 		t.Errorf("the answer is %q", got)
 	}
-	if u := view.Exchanges[0].Reply.Usage; u.Input < 500 || u.Input > 5000 || !u.Estimated || !view.Exchanges[0].Usage.Estimated || view.Exchanges[0].Money.Known { // nobody says what it costs
+	// nobody says what it costs
+	if u := view.Exchanges[0].Reply.Usage; u.Input < 500 || u.Input > 5000 || !u.Estimated || !view.Exchanges[0].Usage.Estimated || view.Exchanges[0].Money.Known {
 		t.Errorf("usage %+v, money %+v", view.Exchanges[0].Reply.Usage, view.Exchanges[0].Money)
 	}
 }
 
-// TestBadCalls proposes what cannot run; each gets its one result with a reason, and the model may go on.
+// TestBadCalls proposes what cannot run; each gets its one result with a reason, and the model may
+// go on.
 func TestBadCalls(t *testing.T) {
 	t.Parallel()
 	calls := []call{
@@ -102,7 +105,8 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// TestRepeatedProviderIDs reuses ids over exchanges: the thread stays legal (decision 8); the model server validates it.
+// TestRepeatedProviderIDs reuses ids over exchanges: the thread stays legal (decision 8); the model
+// server validates it.
 func TestRepeatedProviderIDs(t *testing.T) {
 	t.Parallel()
 	same := func(n int) http.HandlerFunc {
@@ -170,7 +174,8 @@ func refuses(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, body, status) }
 }
 
-// TestProviderFailures meets a server that fails: what may pass is tried again, what will not ends the round with its own words.
+// TestProviderFailures meets a server that fails: what may pass is tried again, what will not ends
+// the round with its own words.
 func TestProviderFailures(t *testing.T) {
 	t.Parallel()
 	cut := func(w http.ResponseWriter, _ *http.Request) {
@@ -211,7 +216,8 @@ func TestProviderFailures(t *testing.T) {
 	})
 }
 
-// TestInterrupt stops a run in the middle of a model call and in the middle of an action (decision 6).
+// TestInterrupt stops a run in the middle of a model call and in the middle of an action (decision
+// 6).
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	t.Run("in a model call", func(t *testing.T) {
@@ -297,7 +303,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestPauseAndResume pauses a run in an action: the action's result is kept, nothing new starts, and the same round goes on.
+// TestPauseAndResume pauses a run in an action: the action's result is kept, nothing new starts,
+// and the same round goes on.
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	started, free := make(chan struct{}), make(chan struct{})

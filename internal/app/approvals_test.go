@@ -62,8 +62,9 @@ func write(id, path, content string) call {
 	return call{id, "files__write_file", string(data)}
 }
 
-// TestBatchAcrossRestart is the batch of the issue: four writes, of which one is approved, one edited, one denied and one left pending,
-// over a restart, with two clients that answer at once (decision 20).
+// TestBatchAcrossRestart is the batch of the issue: four writes, of which one is approved, one
+// edited, one denied and one left pending, over a restart, with two clients that answer at once
+// (decision 20).
 func TestBatchAcrossRestart(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
@@ -189,7 +190,8 @@ func TestDecideRefuses(t *testing.T) {
 	}
 }
 
-// TestStandingAnswers allows a call for the session and always: what lies within the scope is not asked about again, what does not is.
+// TestStandingAnswers allows a call for the session and always: what lies within the scope is not
+// asked about again, what does not is.
 func TestStandingAnswers(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("", write("b", "docs/b.txt", "two\n")), says("", write("c", "c.txt", "three\n")), says("ok"))
@@ -223,7 +225,8 @@ func TestStandingAnswers(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 }
 
-// TestStalePreview changes the file after the person saw the diff: the approved write does not run (decision 20).
+// TestStalePreview changes the file after the person saw the diff: the approved write does not run
+// (decision 20).
 func TestStalePreview(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"a", "files__write_file", `{"path":"a.txt","content":"new\n","mode":"overwrite"}`}), says("I see."))
@@ -407,7 +410,8 @@ func (b *bed) rounds(control dispatch.Control, n int) []store.RoundSummary {
 	return list
 }
 
-// TestExpiry lets nobody answer in time: what was asked is not run, and the run ends with that (decision 11).
+// TestExpiry lets nobody answer in time: what was asked is not run, and the run ends with that
+// (decision 11).
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
@@ -425,7 +429,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestList_StuckRun: a run that was answered where its provider has another address is listed as one that cannot go on.
+// TestList_StuckRun: a run that was answered where its provider has another address is listed as
+// one that cannot go on.
 func TestList_StuckRun(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))

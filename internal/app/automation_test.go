@@ -32,7 +32,8 @@ func closed(t *testing.T, view store.RoundView, end regie.SessionEnd) {
 	}
 }
 
-// inBoth runs a test in both dialects, with their words for a step, the end, and a reply that is neither.
+// inBoth runs a test in both dialects, with their words for a step, the end, and a reply that is
+// neither.
 func inBoth(t *testing.T, run func(t *testing.T, dialect regie.Dialect, act, done, silent func(n int) http.HandlerFunc)) {
 	t.Helper()
 	t.Run("native", func(t *testing.T) {
@@ -55,7 +56,8 @@ func inBoth(t *testing.T, run func(t *testing.T, dialect regie.Dialect, act, don
 	})
 }
 
-// TestAutomation goes through what differs where nobody is there (spec 3.1, decision 44), in both dialects.
+// TestAutomation goes through what differs where nobody is there (spec 3.1, decision 44), in both
+// dialects.
 func TestAutomation(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, d regie.Dialect, act, done, silent func(int) http.HandlerFunc) {
@@ -116,7 +118,8 @@ func TestAutomation(t *testing.T) {
 	})
 }
 
-// TestAutomationFails has the model refuse the key: the session closes with an error, and somebody is told (decision 42).
+// TestAutomationFails has the model refuse the key: the session closes with an error, and somebody
+// is told (decision 42).
 func TestAutomationFails(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)))
@@ -133,7 +136,8 @@ func TestAutomationFails(t *testing.T) {
 	}
 }
 
-// TestAutomationSession has what is said to an automation count on over its session (decision 2), and what nobody will read come back.
+// TestAutomationSession has what is said to an automation count on over its session (decision 2),
+// and what nobody will read come back.
 func TestAutomationSession(t *testing.T) {
 	t.Parallel()
 	started, goOn := make(chan struct{}), make(chan struct{})
@@ -188,7 +192,8 @@ func TestAutomationSession(t *testing.T) {
 	}
 }
 
-// TestAutomationGivesBack has a message wait for the end of an automation: its session closes then, so the message comes back unread.
+// TestAutomationGivesBack has a message wait for the end of an automation: its session closes then,
+// so the message comes back unread.
 func TestAutomationGivesBack(t *testing.T) {
 	t.Parallel()
 	started, goOn := make(chan struct{}), make(chan struct{})
@@ -227,7 +232,8 @@ func TestAutomationGivesBack(t *testing.T) {
 	}
 }
 
-// TestRelaunchAnswer withholds the tools after what has succeeded, and gives them back after a failure (spec 3.3).
+// TestRelaunchAnswer withholds the tools after what has succeeded, and gives them back after a
+// failure (spec 3.3).
 func TestRelaunchAnswer(t *testing.T) {
 	t.Parallel()
 	policy := approval.Policy{Allow: []string{"*.*"}, Relaunch: approval.RelaunchAnswer}
@@ -242,10 +248,14 @@ func TestRelaunchAnswer(t *testing.T) {
 			}
 		}
 		m = newModel(t,
-			look(says("", call{"p", "session__update_plan", `{"steps":[{"text":"read","status":"active"}]}`})), // no work yet: the tools stay
-			look(says("", call{"a", "files__read_file", `{"path":"nothing"}`})),                                // fails: they stay
-			look(says("", call{"b", "files__list_files", `{}`})),                                               // succeeds: withheld
-			look(says("", call{"c", "files__list_files", `{"recursive":true}`})),                               // proposed all the same: not run
+			// no work yet: the tools stay
+			look(says("", call{"p", "session__update_plan", `{"steps":[{"text":"read","status":"active"}]}`})),
+			// fails: they stay
+			look(says("", call{"a", "files__read_file", `{"path":"nothing"}`})),
+			// succeeds: withheld
+			look(says("", call{"b", "files__list_files", `{}`})),
+			// proposed all the same: not run
+			look(says("", call{"c", "files__list_files", `{"recursive":true}`})),
 			look(says("There is nothing.")))
 		view := newBed(t, m).run(policy)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "SUCCEEDED", "NOT_RUN OUT_OF_SCOPE")
@@ -275,7 +285,8 @@ func TestRelaunchAnswer(t *testing.T) {
 	})
 }
 
-// TestGuidance stands at the end of the request that follows results, and never in the thread (spec 6.2).
+// TestGuidance stands at the end of the request that follows results, and never in the thread (spec
+// 6.2).
 func TestGuidance(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"a", "files__list_files", `{}`}), says("", call{"b", "files__list_files", `{"recursive":true}`}), says("Nothing."))
@@ -292,7 +303,8 @@ func TestGuidance(t *testing.T) {
 	}
 }
 
-// TestConfiguredLimits are those of the file, which a request can only lower, and an agent's go before them (spec 13, decision 52).
+// TestConfiguredLimits are those of the file, which a request can only lower, and an agent's go
+// before them (spec 13, decision 52).
 func TestConfiguredLimits(t *testing.T) {
 	t.Parallel()
 	file := config.File{
@@ -355,7 +367,8 @@ func TestSpent(t *testing.T) {
 		"nothing":           {`{"prompt_tokens":0,"completion_tokens":0}`, 3000}, // of some 2,000 a reply, estimated
 		"less than nothing": {`{"prompt_tokens":-5,"completion_tokens":-1}`, 3000},
 		"no number":         {`{"prompt_tokens":"12"}`, 3000},
-		"too much":          {`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, 13_000}, // the most that was asked for: 8,192 of a reply
+		// the most that was asked for: 8,192 of a reply
+		"too much": {`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, 13_000},
 	} {
 		t.Run("tokens, where the server claims "+claim, func(t *testing.T) {
 			b := newBed(t, newModel(t, claims(c.usage, says("", write("a", "a.txt", "x"))), claims(c.usage, says("", write("b", "b.txt", "x"))), says("never")))

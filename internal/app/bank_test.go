@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// The MCP server of these tests is this test binary, started again with the address of its test in the environment.
+// The MCP server of these tests is this test binary, started again with the address of its test in
+// the environment.
 const envBank = "APP_TEST_BANK"
 
 func TestMain(m *testing.M) {
@@ -31,8 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bank is an MCP server over standard input and output whose processes do nothing without a word of the test: each dials the test first,
-// and is told there when to serve, what, and what comes of a call.
+// bank is an MCP server over standard input and output whose processes do nothing without a word of
+// the test: each dials the test first, and is told there when to serve, what, and what comes of a
+// call.
 type bank struct {
 	t       *testing.T
 	address string
@@ -163,8 +165,9 @@ func (o *office) kill() {
 	}
 }
 
-// branch is the server's process. Its words: "offer WORDS" serves the tool pay under that description; "more" offers another tool and
-// tells the client; "paid" answers a call; "exit" ends it.
+// branch is the server's process. Its words: "offer WORDS" serves the tool pay under that
+// description; "more" offers another tool and tells the client; "paid" answers a call; "exit" ends
+// it.
 func branch(address string) {
 	conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", address)
 	if err != nil {

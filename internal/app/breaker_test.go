@@ -29,8 +29,9 @@ func (b *bed) impatient() *app.Conn {
 	return conn
 }
 
-// TestBreaker has a provider fail five times in a row: then a chat whose call failed is told so at once, and another finds out with one call. A run
-// that waits for the network is tried at its moment all the same, and what comes of that is everybody's.
+// TestBreaker has a provider fail five times in a row: then a chat whose call failed is told so at
+// once, and another finds out with one call. A run that waits for the network is tried at its
+// moment all the same, and what comes of that is everybody's.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	var up atomic.Bool
@@ -88,8 +89,9 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// TestOneClientKeepsNobodyOut has one client send requests that bring nothing, again and again, each in a session of its own: another client is answered
-// at once, also where it comes for the first time.
+// TestOneClientKeepsNobodyOut has one client send requests that bring nothing, again and again,
+// each in a session of its own: another client is answered at once, also where it comes for the
+// first time.
 func TestOneClientKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]http.HandlerFunc{

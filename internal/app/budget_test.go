@@ -26,8 +26,9 @@ func batches(replies, files int) func(int) http.HandlerFunc {
 	}
 }
 
-// TestCrowded brings with each reply most of what there is room for: the results before are left out and no model is asked for a summary
-// that the next batch would make useless. The newest ones are all there each time.
+// TestCrowded brings with each reply most of what there is room for: the results before are left
+// out and no model is asked for a summary that the next batch would make useless. The newest ones
+// are all there each time.
 func TestCrowded(t *testing.T) {
 	t.Parallel()
 	const replies, files = 8, 4
@@ -55,7 +56,8 @@ func TestCrowded(t *testing.T) {
 	rebuilt(t, conn, m, view)
 }
 
-// TestHugeBatch brings in one reply more than the thread's whole share: of its results the first are left out, and it is not asked about.
+// TestHugeBatch brings in one reply more than the thread's whole share: of its results the first
+// are left out, and it is not asked about.
 func TestHugeBatch(t *testing.T) {
 	t.Parallel()
 	m := newReader(t, batches(1, 10), nil)
@@ -71,8 +73,8 @@ func TestHugeBatch(t *testing.T) {
 	rebuilt(t, conn, m, view)
 }
 
-// TestThousandsOfCalls makes far more calls in one reply than there may be: each has its result in the store, and the model sees a part of
-// them again, in either dialect.
+// TestThousandsOfCalls makes far more calls in one reply than there may be: each has its result in
+// the store, and the model sees a part of them again, in either dialect.
 func TestThousandsOfCalls(t *testing.T) {
 	t.Parallel()
 	const made = 3000
@@ -117,7 +119,8 @@ func TestThousandsOfCalls(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooLarge: a person is told to say less only of what they said, and what a server refused is told in its own words.
+// TestWhatIsTooLarge: a person is told to say less only of what they said, and what a server
+// refused is told in its own words.
 func TestWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("all of the garden ", 3000)
@@ -155,7 +158,8 @@ func TestWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// TestSummaryCounts: the tokens of a summary are tokens of its run, and end it where they pass its limit.
+// TestSummaryCounts: the tokens of a summary are tokens of its run, and end it where they pass its
+// limit.
 func TestSummaryCounts(t *testing.T) {
 	t.Parallel()
 	after, most := 0, int64(0)
@@ -183,8 +187,8 @@ func TestSummaryCounts(t *testing.T) {
 	}
 }
 
-// TestFarAbove comes with a long thread to a model with a small window: each request for a summary fits it, and after some of them the rest
-// goes without a model.
+// TestFarAbove comes with a long thread to a model with a small window: each request for a summary
+// fits it, and after some of them the rest goes without a model.
 func TestFarAbove(t *testing.T) {
 	t.Parallel()
 	m := newReader(t, func(int) http.HandlerFunc { return says(strings.Repeat("The garden wants water. ", 150)) },

@@ -11,10 +11,14 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// newCache makes the response cache of an engine. Where several processes share a database nothing is held in memory: another one may erase a
-// session, or clear the cache, and this one must not answer with it then.
+// newCache makes the response cache of an engine. Where several processes share a database nothing
+// is held in memory: another one may erase a session, or clear the cache, and this one must not
+// answer with it then.
 func newCache(c config.Config, s *sqlite.Store) *cache.Cache {
-	settings := cache.Config{Store: s, TTL: c.File.Cache.TTL, Size: c.File.Cache.MaxBytes, Memory: c.File.Cache.MemoryBytes}
+	settings := cache.Config{
+		Store: s, TTL: c.File.Cache.TTL, Size: c.File.Cache.MaxBytes,
+		Memory: c.File.Cache.MemoryBytes,
+	}
 	if c.Database != "" {
 		settings.Memory = -1
 	}

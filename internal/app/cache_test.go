@@ -28,8 +28,9 @@ func cachedAt(view store.RoundView) time.Time {
 	return view.Exchanges[len(view.Exchanges)-1].Reply.AI.Cached
 }
 
-// TestCache has the same asked again: the answer comes from the cache, over a restart too, costs nothing, says so wherever it is shown, and
-// goes through the same steps as any reply. A reply with calls is asked for each time.
+// TestCache has the same asked again: the answer comes from the cache, over a restart too, costs
+// nothing, says so wherever it is shown, and goes through the same steps as any reply. A reply with
+// calls is asked for each time.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("two files"))
@@ -102,7 +103,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestCacheIsTheAgents: it is on where the agent says so, or where the temperature is 0, and the model is told the temperature.
+// TestCacheIsTheAgents: it is on where the agent says so, or where the temperature is 0, and the
+// model is told the temperature.
 func TestCacheIsTheAgents(t *testing.T) {
 	t.Parallel()
 	zero, half := 0.0, 0.5
@@ -127,8 +129,8 @@ func TestCacheIsTheAgents(t *testing.T) {
 	}
 }
 
-// TestCacheIsNobodyElses: another workspace, another model and other words of the prompt are other questions, and with a removed session its
-// answers go.
+// TestCacheIsNobodyElses: another workspace, another model and other words of the prompt are other
+// questions, and with a removed session its answers go.
 func TestCacheIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("secret"))
@@ -174,7 +176,8 @@ func TestCacheIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestCacheAsksOnce has ten chats ask the same at once: the model is asked by one, and where that one is interrupted another asks.
+// TestCacheAsksOnce has ten chats ask the same at once: the model is asked by one, and where that
+// one is interrupted another asks.
 func TestCacheAsksOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -234,7 +237,8 @@ func TestCacheAsksOnce(t *testing.T) {
 	}
 }
 
-// TestCacheInJSON: in the JSON dialect commands are calls too, and what cannot be read is no answer.
+// TestCacheInJSON: in the JSON dialect commands are calls too, and what cannot be read is no
+// answer.
 func TestCacheInJSON(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
@@ -255,7 +259,8 @@ func TestCacheInJSON(t *testing.T) {
 	}
 }
 
-// TestCacheOfAChat asks the same two things in two chats: the second one is answered from the cache, message by message.
+// TestCacheOfAChat asks the same two things in two chats: the second one is answered from the
+// cache, message by message.
 func TestCacheOfAChat(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("hello"), says("and again"))
@@ -277,7 +282,8 @@ func TestCacheOfAChat(t *testing.T) {
 		return views
 	}
 	talk(t.Context())
-	for i, view := range talk(t.Context()) { // a warm thread that ends with an answer from the cache goes on as any other
+	// a warm thread that ends with an answer from the cache goes on as any other
+	for i, view := range talk(t.Context()) {
 		if cachedAt(view).IsZero() {
 			t.Errorf("message %d was asked again", i+1)
 		}

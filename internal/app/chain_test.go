@@ -73,7 +73,8 @@ func allowAll(a regie.Approval) (out []regie.Decision) {
 	return out
 }
 
-// counts asserts on top of what a review was shown: the lines of the file before it, and the call that leaves them.
+// counts asserts on top of what a review was shown: the lines of the file before it, and the call
+// that leaves them.
 func counts(t *testing.T, review regie.Review, before string, after regie.ID) {
 	t.Helper()
 	if len(review.Preview.Preconditions) != 1 {
@@ -92,8 +93,8 @@ func counts(t *testing.T, review regie.Review, before string, after regie.ID) {
 	}
 }
 
-// TestWritesOfOneFile approves several writes of one file at once: each is shown on top of those before it, so what was shown is what
-// happens, and binds (decision 20).
+// TestWritesOfOneFile approves several writes of one file at once: each is shown on top of those
+// before it, so what was shown is what happens, and binds (decision 20).
 func TestWritesOfOneFile(t *testing.T) {
 	t.Parallel()
 	calls := []call{put("a", "overwrite", "one\n"), put("b", "append", "two\n"), put("c", "append", "three\n")}
@@ -123,7 +124,8 @@ func TestWritesOfOneFile(t *testing.T) {
 		b, conn, run, asked := chained(t, put("a", "append", "one\n"), put("b", "overwrite", "two\n"), put("c", "append", "three\n"))
 		b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny, Reason: "no"}, allow(asked.Reviews[1]), allow(asked.Reviews[2]))
 		again := b.next(conn, run.SessionID, asked.ID)
-		// What the overwriting replaces is another text now; what comes after it is as it was shown.
+		// What the overwriting replaces is another text now; what comes after it is as it was
+		// shown.
 		if len(again.Reviews) != 1 || again.Reviews[0].CallID != asked.Reviews[1].CallID {
 			t.Fatalf("asked again about %+v", again.Reviews)
 		}
@@ -181,14 +183,16 @@ func TestWritesOfOneFile(t *testing.T) {
 		conn = b.connect()
 		defer conn.Close()
 		b.decide(conn, again, regie.Decision{CallID: again.Reviews[0].CallID, Answer: regie.AnswerDeny})
-		expect(t, b.await(conn, run), regie.EndAnswered, "NOT_RUN DENIED", "NOT_RUN DENIED") // the model is told why of the first
+		// the model is told why of the first
+		expect(t, b.await(conn, run), regie.EndAnswered, "NOT_RUN DENIED", "NOT_RUN DENIED")
 		b.held("zero\n")
 	})
 	t.Run("changed by somebody else", func(t *testing.T) {
 		b, conn, run, asked := chained(t, calls[:2]...)
 		b.holds("somebody\n")
 		b.decide(conn, asked, allowAll(asked)...)
-		// The first fails, because it was shown on top of another text; the second is shown as it is without it.
+		// The first fails, because it was shown on top of another text; the second is shown as it
+		// is without it.
 		again := b.next(conn, run.SessionID, asked.ID)
 		counts(t, again.Reviews[0], "somebody\n", regie.ID{})
 		b.holds("somebody else\n")
@@ -220,7 +224,8 @@ func TestWritesOfOneFile(t *testing.T) {
 	})
 }
 
-// register is a tool with preconditions that is no file: each call puts a word behind those that are there.
+// register is a tool with preconditions that is no file: each call puts a word behind those that
+// are there.
 func register(t *testing.T, held *string, mu *sync.Mutex) tool.Tool {
 	t.Helper()
 	const kind, name = regie.PreconditionKind("register"), "words"

@@ -20,22 +20,27 @@ const (
 	maxClientTools = 128
 )
 
-// answersCalls reports whether a request says something without a text: results of calls, or a history that ends with some.
+// answersCalls reports whether a request says something without a text: results of calls, or a
+// history that ends with some.
 func answersCalls(in *dispatch.RunRequest) bool {
 	return len(in.Results) > 0 || len(in.History) > 0 && len(in.History[len(in.History)-1].Calls) > 0
 }
 
-// validateClient checks what an OpenAI-compatible client brings (decision 35), and makes it storable.
+// validateClient checks what an OpenAI-compatible client brings (decision 35), and makes it
+// storable.
 func (l *local) validateClient(in *dispatch.RunRequest) error {
 	switch {
 	case in.Origin != "" && in.Origin != regie.OriginAPISession:
 		return regie.Errorf(regie.CodeBadRequest, "%q is no origin of a session", string(in.Origin))
 	case len(in.History) > 0 && len(in.Results) > 0:
-		return regie.Errorf(regie.CodeBadRequest, "a request brings a history for a new session, or results for one that is there")
+		return regie.Errorf(regie.CodeBadRequest,
+			"a request brings a history for a new session, or results for one that is there")
 	case len(in.History) > maxHistory:
-		return regie.Errorf(regie.CodeBadRequest, "the history has %d messages, at most %d are allowed", len(in.History), maxHistory)
+		return regie.Errorf(regie.CodeBadRequest, "the history has %d messages, at most %d are allowed",
+			len(in.History), maxHistory)
 	case len(in.Policy.ClientTools) > maxClientTools:
-		return regie.Errorf(regie.CodeBadRequest, "there are %d tools, at most %d are allowed", len(in.Policy.ClientTools), maxClientTools)
+		return regie.Errorf(regie.CodeBadRequest, "there are %d tools, at most %d are allowed",
+			len(in.Policy.ClientTools), maxClientTools)
 	}
 	size := 0
 	for i := range in.History {
@@ -53,7 +58,8 @@ func (l *local) validateClient(in *dispatch.RunRequest) error {
 		size += len(in.Results[i].Content)
 	}
 	if size > maxHistoryText {
-		return regie.Errorf(regie.CodeBadRequest, "the request says %d bytes, at most %d are allowed", size, maxHistoryText)
+		return regie.Errorf(regie.CodeBadRequest, "the request says %d bytes, at most %d are allowed", size,
+			maxHistoryText)
 	}
 	if len(in.Policy.ClientTools) == 0 {
 		return nil
@@ -62,7 +68,8 @@ func (l *local) validateClient(in *dispatch.RunRequest) error {
 	return err
 }
 
-// imported makes the messages of a client's history, in order. A message of results that stands last is left to ofClient.
+// imported makes the messages of a client's history, in order. A message of results that stands
+// last is left to ofClient.
 func imported(in *dispatch.RunRequest) []store.Imported {
 	var out []store.Imported
 	for i := range in.History {
@@ -76,9 +83,15 @@ func imported(in *dispatch.RunRequest) []store.Imported {
 				out = append(out, store.Imported{Message: results})
 			}
 		case regie.ImportedContext:
-			out = append(out, store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: regie.ClientContextMark + m.Text}})
+			out = append(out, store.Imported{Message: regie.Message{
+				ID: regie.NewID(), Sender: regie.SenderUser,
+				Author: client, Text: regie.ClientContextMark + m.Text,
+			}})
 		default:
-			out = append(out, store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: client, Text: m.Text}})
+			out = append(out, store.Imported{Message: regie.Message{
+				ID: regie.NewID(), Sender: regie.SenderUser,
+				Author: client, Text: m.Text,
+			}})
 		}
 	}
 	return out
@@ -86,27 +99,39 @@ func imported(in *dispatch.RunRequest) []store.Imported {
 
 // importedReply is a reply of the history with its calls, and the message with their results.
 func importedReply(m *regie.ImportedMessage, author regie.Author, session regie.ID) (store.Imported, regie.Message) {
-	reply := store.Imported{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderAI, Author: author, AI: &regie.AIReply{}}}
+	reply := store.Imported{Message: regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderAI,
+		Author: author, AI: &regie.AIReply{},
+	}}
 	if m.Text != "" {
 		reply.Message.AI.Parts = append(reply.Message.AI.Parts, regie.Part{Type: regie.PartText, Text: m.Text})
 	}
-	results := regie.Message{ID: regie.NewID(), Sender: regie.SenderSystem, Author: author, System: &regie.SystemContent{Type: regie.SystemDataAdded}}
+	results := regie.Message{
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: author,
+		System: &regie.SystemContent{Type: regie.SystemDataAdded},
+	}
 	now := time.Now().UTC()
 	for i, c := range m.Calls {
 		name := regie.ToolkitClient + "." + c.Name
 		call := regie.Call{
-			ID: regie.NewID(), SessionID: session, Ordinal: i, MessageID: reply.Message.ID, Origin: regie.OriginClient, Tool: name, ProviderCallID: c.ID,
-			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: tool.ClientSignature(name, c.Arguments), Arguments: c.Arguments,
-			State: regie.CallSucceeded, Result: c.Result, ProposedAt: now, SettledAt: now,
+			ID: regie.NewID(), SessionID: session, Ordinal: i, MessageID: reply.Message.ID, Origin: regie.OriginClient,
+			Tool: name, ProviderCallID: c.ID,
+			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: tool.ClientSignature(name, c.Arguments),
+			Arguments: c.Arguments,
+			State:     regie.CallSucceeded, Result: c.Result, ProposedAt: now, SettledAt: now,
 		}
 		reply.Calls = append(reply.Calls, call)
-		reply.Message.AI.Parts = append(reply.Message.AI.Parts, regie.Part{Type: regie.PartCall, CallID: call.ID, Tool: name, Arguments: regie.HashOf([]byte(c.Arguments))})
+		reply.Message.AI.Parts = append(reply.Message.AI.Parts, regie.Part{
+			Type: regie.PartCall, CallID: call.ID,
+			Tool: name, Arguments: regie.HashOf([]byte(c.Arguments)),
+		})
 		results.System.CallIDs = append(results.System.CallIDs, call.ID)
 	}
 	return reply, results
 }
 
-// ofClient gives a submission what only a client's has: the round of its calls, and a message of results where nothing is said beside them.
+// ofClient gives a submission what only a client's has: the round of its calls, and a message of
+// results where nothing is said beside them.
 func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 	for i := range s.History {
 		for j := range s.History[i].Calls {
@@ -118,7 +143,10 @@ func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 	}
 	client := regie.Author{Kind: regie.AuthorComponent, ID: sqlite.ComponentClient}
 	if len(in.Results) > 0 {
-		s.Message = regie.Message{ID: s.Message.ID, Sender: regie.SenderSystem, Author: client, ClientID: in.ClientID, System: &regie.SystemContent{Type: regie.SystemDataAdded}}
+		s.Message = regie.Message{
+			ID: s.Message.ID, Sender: regie.SenderSystem, Author: client, ClientID: in.ClientID,
+			System: &regie.SystemContent{Type: regie.SystemDataAdded},
+		}
 		return
 	}
 	last := len(s.History) - 1 // the results of the history's end start the round
@@ -127,7 +155,8 @@ func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 	s.History = s.History[:last]
 }
 
-// weigh estimates the tokens that a model would be sent first for a client's request, with all that its agent adds to it. Nothing is begun.
+// weigh estimates the tokens that a model would be sent first for a client's request, with all that
+// its agent adds to it. Nothing is begun.
 func (l *local) weigh(ctx context.Context, in dispatch.RunRequest) (int, error) {
 	if _, err := l.fill(ctx, &in); err != nil {
 		return 0, err
@@ -165,20 +194,22 @@ func (l *local) weigh(ctx context.Context, in dispatch.RunRequest) (int, error) 
 }
 
 const (
-	// keepAPI is how long a session of an OpenAI-compatible client is kept after something last happened in it (decision 35); apiSweep bounds how
-	// long its end is slept through, and how many go at once.
+	// keepAPI is how long a session of an OpenAI-compatible client is kept after something last
+	// happened in it (decision 35); apiSweep bounds how long its end is slept through, and how many
+	// go at once.
 	keepAPI  = 24 * time.Hour
 	apiSweep = 10 * time.Minute
 	apiBatch = 100
 )
 
-// sweepAPI removes the sessions of OpenAI-compatible clients whose time is over, until ctx ends: what is stored says which, so it goes on where
-// another process has stopped.
+// sweepAPI removes the sessions of OpenAI-compatible clients whose time is over, until ctx ends:
+// what is stored says which, so it goes on where another process has stopped.
 func (l *local) sweepAPI(ctx context.Context, log *slog.Logger) {
 	for {
 		next, err := l.removeUnused(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
-			log.Warn("sessions of clients that are not used any more could not be removed", "code", string(regie.CodeOf(err)), "error", err)
+			log.Warn("sessions of clients that are not used any more could not be removed", "code",
+				string(regie.CodeOf(err)), "error", err)
 		}
 		sleep := apiSweep
 		if !next.IsZero() {
@@ -194,12 +225,14 @@ func (l *local) sweepAPI(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// removeUnused removes what is due at a moment, and returns when something last happened in the session that is due next. One that cannot go now,
-// because a run of it is open, is tried again at the next look.
+// removeUnused removes what is due at a moment, and returns when something last happened in the
+// session that is due next. One that cannot go now, because a run of it is open, is tried again at
+// the next look.
 func (l *local) removeUnused(ctx context.Context, now time.Time) (next time.Time, err error) {
 	due, next, err := l.store.Unused(ctx, now.Add(-keepAPI), apiBatch)
 	for _, session := range due {
-		if _, failed := l.Remove(ctx, dispatch.RemoveRequest{SessionID: session, By: "retention"}); failed != nil && regie.CodeOf(failed) != regie.CodeRoundInProgress {
+		if _, failed := l.Remove(ctx, dispatch.RemoveRequest{SessionID: session, By: "retention"}); failed != nil &&
+			regie.CodeOf(failed) != regie.CodeRoundInProgress {
 			err = failed
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// TestCompatKeyBusy: what a provider refused for now and nothing came of may be asked again with its key, and is done once.
+// TestCompatKeyBusy: what a provider refused for now and nothing came of may be asked again with
+// its key, and is done once.
 func TestCompatKeyBusy(t *testing.T) {
 	t.Parallel()
 	const chat, responses = `{"model":"main","messages":[{"role":"user","content":"hi"}]}`, `{"model":"main","input":"hi"}`
@@ -69,7 +70,8 @@ func TestCompatKeyBusy(t *testing.T) {
 	}
 }
 
-// TestCompatKeyBegun: where something was done before a provider refused, the answer stands, and says what it is and how to ask once more.
+// TestCompatKeyBegun: where something was done before a provider refused, the answer stands, and
+// says what it is and how to ask once more.
 func TestCompatKeyBegun(t *testing.T) {
 	t.Parallel()
 	var up atomic.Bool
@@ -99,7 +101,8 @@ func TestCompatKeyBegun(t *testing.T) {
 	}
 }
 
-// TestCompatResultsAgain: results of calls count once. Where their round was refused, the same ones again are told so, and a message goes on.
+// TestCompatResultsAgain: results of calls count once. Where their round was refused, the same ones
+// again are told so, and a message goes on.
 func TestCompatResultsAgain(t *testing.T) {
 	t.Parallel()
 	d, _, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))

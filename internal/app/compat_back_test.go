@@ -18,7 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// burning is a door whose model is not there as long as down is set; it answers "Here." else, behind what it says first.
+// burning is a door whose model is not there as long as down is set; it answers "Here." else,
+// behind what it says first.
 func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *atomic.Bool) {
 	t.Helper()
 	down = new(atomic.Bool)
@@ -43,7 +44,8 @@ var places = map[string]struct{ path, begin, goOn string }{
 	},
 }
 
-// TestCompatKeyMovedOn: a keyed request whose provider refused it goes on from its answer and from no other place, however often it is sent.
+// TestCompatKeyMovedOn: a keyed request whose provider refused it goes on from its answer and from
+// no other place, however often it is sent.
 func TestCompatKeyMovedOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range places {
@@ -66,8 +68,9 @@ func TestCompatKeyMovedOn(t *testing.T) {
 	}
 }
 
-// TestCompatTriedOnce: however often a request is tried again while the provider refuses it, its message stands in the conversation once, with a key and,
-// where it says which answer it goes on from, without.
+// TestCompatTriedOnce: however often a request is tried again while the provider refuses it, its
+// message stands in the conversation once, with a key and, where it says which answer it goes on
+// from, without.
 func TestCompatTriedOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range places {
@@ -87,7 +90,8 @@ func TestCompatTriedOnce(t *testing.T) {
 	})
 }
 
-// triedOnce sends a request while its model is not there, and when it is, from several clients at once.
+// triedOnce sends a request while its model is not there, and when it is, from several clients at
+// once.
 func (d *door) triedOnce(m *model, down *atomic.Bool, path, body string, headers header) {
 	d.t.Helper()
 	for range 3 {
@@ -97,7 +101,8 @@ func (d *door) triedOnce(m *model, down *atomic.Bool, path, body string, headers
 			d.t.Fatalf("%d %s", out.status, out.body)
 		}
 		down.Store(false)
-		d.chat(map[string]any{"messages": []any{message("user", "another session")}}, nil) // else the provider is not asked for a while
+		// else the provider is not asked for a while
+		d.chat(map[string]any{"messages": []any{message("user", "another session")}}, nil)
 	}
 	before, together := m.count(), 1
 	if headers["Idempotency-Key"] != "" {
@@ -117,8 +122,8 @@ func (d *door) triedOnce(m *model, down *atomic.Bool, path, body string, headers
 	}
 }
 
-// TestCompatTriedTakenBack: where what was refused is taken out of the conversation already, as by a server that died before the message was stored again,
-// the request is tried all the same.
+// TestCompatTriedTakenBack: where what was refused is taken out of the conversation already, as by
+// a server that died before the message was stored again, the request is tried all the same.
 func TestCompatTriedTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, c := range places {
@@ -141,8 +146,8 @@ func TestCompatTriedTakenBack(t *testing.T) {
 	}
 }
 
-// TestCompatTriedAfterCalls: a message that left calls of the client's without results settled them, which is not taken back. So its key keeps its answer,
-// and without one it may be said again.
+// TestCompatTriedAfterCalls: a message that left calls of the client's without results settled
+// them, which is not taken back. So its key keeps its answer, and without one it may be said again.
 func TestCompatTriedAfterCalls(t *testing.T) {
 	t.Parallel()
 	d, m, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))
@@ -163,7 +168,8 @@ func TestCompatTriedAfterCalls(t *testing.T) {
 	}
 }
 
-// TestCompatKeyStopped: a keyed request that a stopping server cuts off may be sent again: its round is taken up, and answers it.
+// TestCompatKeyStopped: a keyed request that a stopping server cuts off may be sent again: its
+// round is taken up, and answers it.
 func TestCompatKeyStopped(t *testing.T) {
 	t.Parallel()
 	for name, c := range places {
@@ -229,7 +235,8 @@ func TestCompatKeyStoppedServer(t *testing.T) {
 	}
 }
 
-// TestCompatTriedByToken: a token that opens nothing but this endpoint, of one workspace, has what was refused taken back as well.
+// TestCompatTriedByToken: a token that opens nothing but this endpoint, of one workspace, has what
+// was refused taken back as well.
 func TestCompatTriedByToken(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool

@@ -49,7 +49,8 @@ func capped(c *config.Config) {
 	c.File.Budget = config.Budget{USDPerDay: 10_000_000}
 }
 
-// TestProxyCutOff: a call that is with its provider when the engine ends is in the log of what was passed on, with what was reserved for it as perhaps due.
+// TestProxyCutOff: a call that is with its provider when the engine ends is in the log of what was
+// passed on, with what was reserved for it as perhaps due.
 func TestProxyCutOff(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*config.Config){"free": nil, "under a cap": capped} {
@@ -86,13 +87,15 @@ func TestProxyCutOff(t *testing.T) {
 	}
 }
 
-// cutKilled is what a child process of TestProxyKilled is told: to ask, and to be killed when that stands in the log.
+// cutKilled is what a child process of TestProxyKilled is told: to ask, and to be killed when that
+// stands in the log.
 type cutKilled struct {
 	Settings config.Config
 	Root     string
 }
 
-// TestProxyKilled kills the process with SIGKILL while a provider is asked: the next one has the call in its log, and knows no outcome of it.
+// TestProxyKilled kills the process with SIGKILL while a provider is asked: the next one has the
+// call in its log, and knows no outcome of it.
 func TestProxyKilled(t *testing.T) {
 	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_CUT"); said != "" {
@@ -140,8 +143,9 @@ func askAndDie(t *testing.T, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = http.DefaultClient.Do(request) }()                                                         //nolint:bodyclose // it has no answer
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // between two looks
+	go func() { _, _ = http.DefaultClient.Do(request) }() //nolint:bodyclose // it has no answer
+	// between two looks
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		var calls []store.Proxied
 		if calls, err = conn.ProxiedNow(context.Background()); err != nil || len(calls) == 1 {
 			break

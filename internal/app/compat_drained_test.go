@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestProxyDrained: what is answered while a server stops is in the log of what was passed on, as all is.
+// TestProxyDrained: what is answered while a server stops is in the log of what was passed on, as
+// all is.
 func TestProxyDrained(t *testing.T) {
 	t.Parallel()
 	asked, free := make(chan struct{}), make(chan struct{})

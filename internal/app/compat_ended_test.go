@@ -30,7 +30,8 @@ var endedCases = []struct {
 	{passMessages, `{"model":"MODEL","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"stream":true}`, true, "event: error\ndata: {\"error\":{\"details\":{\"error_code\":\"TOKEN_ENDED\""},
 }
 
-// ends asks with a token of its own, ends that once ready, and reads what the client is told: of a stream its beginning first.
+// ends asks with a token of its own, ends that once ready, and reads what the client is told: of a
+// stream its beginning first.
 func (h *house) ends(path, body string, streams bool, ready <-chan struct{}, changes ...func(*http.Request)) (status int, text string) {
 	h.t.Helper()
 	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
@@ -66,7 +67,8 @@ func (h *house) ends(path, body string, streams bool, ready <-chan struct{}, cha
 	return out.status, out.text
 }
 
-// TestPassedOnEnded: who is passed on and has no token any more is told so at once, whatever stands of the answer, and with a key the provider goes on.
+// TestPassedOnEnded: who is passed on and has no token any more is told so at once, whatever stands
+// of the answer, and with a key the provider goes on.
 func TestPassedOnEnded(t *testing.T) {
 	began, on := make(chan struct{}, 1), make(chan struct{})
 	first := ""
@@ -183,7 +185,8 @@ func TestMCPEnded(t *testing.T) {
 	}
 }
 
-// TestKeyReplays: what ends otherwise than by its whole answer, or says its ends without names, is told again; an agent's answer says that it is.
+// TestKeyReplays: what ends otherwise than by its whole answer, or says its ends without names, is
+// told again; an agent's answer says that it is.
 func TestKeyReplays(t *testing.T) {
 	const named, unnamed = "event: response.created\ndata: {\"type\":\"response.created\"}\n\nevent: %s\ndata: {\"type\":\"%s\"}\n\n", "data: {\"type\":\"response.created\"}\n\ndata: {\"type\":\"%s\"}\n\n"
 	said := ""

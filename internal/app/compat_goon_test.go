@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestCompatAllSaid goes on from an answer with more than one message of the user: none of them is lost, or it is named.
+// TestCompatAllSaid goes on from an answer with more than one message of the user: none of them is
+// lost, or it is named.
 func TestCompatAllSaid(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Sun."), says("Two."), says("Three."), says("Four."))
@@ -38,7 +39,8 @@ func TestCompatAllSaid(t *testing.T) {
 	}
 }
 
-// TestCompatKeyTogether sends one request with one key several times at once: one is the first, and all others are told again.
+// TestCompatKeyTogether sends one request with one key several times at once: one is the first, and
+// all others are told again.
 func TestCompatKeyTogether(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Once."))
@@ -66,7 +68,8 @@ func TestCompatKeyTogether(t *testing.T) {
 	}
 }
 
-// TestCompatFrench tells a client in its language what is no model's word: that an approval is waited for.
+// TestCompatFrench tells a client in its language what is no model's word: that an approval is
+// waited for.
 func TestCompatFrench(t *testing.T) {
 	h := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}))).serve("127.0.0.1:0")
 	token := h.add(dispatch.TokenRequest{Name: "f", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: "park"})
@@ -77,7 +80,8 @@ func TestCompatFrench(t *testing.T) {
 	}
 }
 
-// TestCompatResultsNamed says what is wrong with the results of a client's calls in the ids that the client has of them.
+// TestCompatResultsNamed says what is wrong with the results of a client's calls in the ids that
+// the client has of them.
 func TestCompatResultsNamed(t *testing.T) {
 	t.Parallel()
 	both := says("", call{"a", "client__get_weather", `{"place":"Bern"}`}, call{"b", "client__get_weather", `{"place":"Rome"}`})
@@ -97,7 +101,8 @@ func TestCompatResultsNamed(t *testing.T) {
 	}
 }
 
-// TestCompatResponseSays has a response say what of its request holds, also when it is asked for again.
+// TestCompatResponseSays has a response say what of its request holds, also when it is asked for
+// again.
 func TestCompatResponseSays(t *testing.T) {
 	t.Parallel()
 	d := newBed(t, newModel(t, says("Sun."))).door()

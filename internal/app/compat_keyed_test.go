@@ -38,7 +38,8 @@ func (h *house) keyed(path, key, body string, changes ...func(*http.Request)) (s
 	return response.StatusCode, string(data), response.Header
 }
 
-// TestProxyKey: the same key with the same request has the same answer, streamed or not, cached or not, over a restart too, and its provider is asked once.
+// TestProxyKey: the same key with the same request has the same answer, streamed or not, cached or
+// not, over a restart too, and its provider is asked once.
 func TestProxyKey(t *testing.T) {
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
 		streams := r.Header.Get("Anthropic-Beta") == "streams"
@@ -100,7 +101,8 @@ func TestProxyKey(t *testing.T) {
 	}
 }
 
-// TestProxyKeyRefused: a request that a provider refuses, or never had, leaves its key to the next one; one that it had keeps it, and is not made again.
+// TestProxyKeyRefused: a request that a provider refuses, or never had, leaves its key to the next
+// one; one that it had keeps it, and is not made again.
 func TestProxyKeyRefused(t *testing.T) {
 	answer := answersWhole
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) { answer(w, r) })
@@ -139,7 +141,8 @@ func TestProxyKeyRefused(t *testing.T) {
 	}
 }
 
-// TestProxyKeyTogether: who asks again while the first one is with its provider, or after that has left, has its answer.
+// TestProxyKeyTogether: who asks again while the first one is with its provider, or after that has
+// left, has its answer.
 func TestProxyKeyTogether(t *testing.T) {
 	began, on := make(chan struct{}), make(chan struct{})
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +195,8 @@ type proxyKilled struct {
 	Body     string
 }
 
-// TestProxyKeyKilled kills a server with SIGKILL while its provider has a request with a key, or when it has answered it: the provider is not asked again.
+// TestProxyKeyKilled kills a server with SIGKILL while its provider has a request with a key, or
+// when it has answered it: the provider is not asked again.
 func TestProxyKeyKilled(t *testing.T) {
 	if said := os.Getenv("REGIE_TEST_PROXY_KILLED"); said != "" {
 		passAndDie(t, said)

@@ -20,7 +20,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// doorKilled is what a child process of TestCompatKilled is told: to serve, to be asked once, and to be killed then.
+// doorKilled is what a child process of TestCompatKilled is told: to serve, to be asked once, and
+// to be killed then.
 type doorKilled struct {
 	Settings   config.Config
 	Root, Body string
@@ -28,8 +29,9 @@ type doorKilled struct {
 	Early bool
 }
 
-// TestCompatKilled kills the process that serves a client with SIGKILL after each step of a conversation with its tool, and in the middle of it:
-// the next one answers the same request from where it stands, and asks the model nothing twice that was answered.
+// TestCompatKilled kills the process that serves a client with SIGKILL after each step of a
+// conversation with its tool, and in the middle of it: the next one answers the same request from
+// where it stands, and asks the model nothing twice that was answered.
 func TestCompatKilled(t *testing.T) {
 	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_DOOR"); said != "" {
@@ -141,7 +143,8 @@ func (d dyingDoor) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch
 	return run, err
 }
 
-// TestCompatExpires removes sessions of clients a day after something last happened in them, and no others.
+// TestCompatExpires removes sessions of clients a day after something last happened in them, and no
+// others.
 func TestCompatExpires(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Hello."), says("More."))

@@ -38,7 +38,8 @@ func errorOf(t *testing.T, body string) (out anthropicError) {
 	return out
 }
 
-// TestMessagesBadInput sends what no client of good will sends (spec 12.5): each is refused in Anthropic's form, and nothing is asked or made.
+// TestMessagesBadInput sends what no client of good will sends (spec 12.5): each is refused in
+// Anthropic's form, and nothing is asked or made.
 func TestMessagesBadInput(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
@@ -98,7 +99,8 @@ func TestMessagesBadInput(t *testing.T) {
 	}
 }
 
-// TestMessagesPing keeps a stream alive in the words of its format while the model thinks; what fails then is an event.
+// TestMessagesPing keeps a stream alive in the words of its format while the model thinks; what
+// fails then is an event.
 func TestMessagesPing(t *testing.T) {
 	t.Parallel()
 	for path, c := range map[string]struct{ alive, failed string }{
@@ -128,7 +130,8 @@ func TestMessagesPing(t *testing.T) {
 	}
 }
 
-// TestMessagesKey shows a token as Anthropic's clients do: it opens what it was given there and nowhere else, and what it does not open is said in their form.
+// TestMessagesKey shows a token as Anthropic's clients do: it opens what it was given there and
+// nowhere else, and what it does not open is said in their form.
 func TestMessagesKey(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
@@ -175,7 +178,8 @@ func TestMessagesKey(t *testing.T) {
 				t.Errorf("%d %s %v", response.StatusCode, said, err)
 			}
 			errorOf(t, string(said))
-			tried := strings.Contains(response.Header.Get("WWW-Authenticate"), "invalid_token") // who tries again and again waits for it
+			// who tries again and again waits for it
+			tried := strings.Contains(response.Header.Get("WWW-Authenticate"), "invalid_token")
 			if tried != (c.status == http.StatusUnauthorized && name != "no key") {
 				t.Errorf("%v", response.Header)
 			}
@@ -184,7 +188,8 @@ func TestMessagesKey(t *testing.T) {
 	h.json("GET", "/api/v1/users/me", "", 401, nil, as(good.Secret)) // which is no place of such clients
 }
 
-// TestCompatFailedKey: a request that came to nothing leaves its key to the next one, one that was stored does not.
+// TestCompatFailedKey: a request that came to nothing leaves its key to the next one, one that was
+// stored does not.
 func TestCompatFailedKey(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
@@ -224,8 +229,8 @@ const messagesStreamed = "event: message_start\ndata: {\"type\":\"message_start\
 	"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi.\"}}\n\n" +
 	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":50}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
-// TestMessagesProxy passes requests on to a provider of Anthropic's kind: as they are, with its key and what the client says of the version, and logs what
-// they used.
+// TestMessagesProxy passes requests on to a provider of Anthropic's kind: as they are, with its key
+// and what the client says of the version, and logs what they used.
 func TestMessagesProxy(t *testing.T) {
 	t.Parallel()
 	var got http.Header
@@ -287,7 +292,8 @@ func TestMessagesProxy(t *testing.T) {
 	}
 }
 
-// TestMessagesProxyCache gives an answer again where the temperature allows it, but for another version, and none that calls something.
+// TestMessagesProxyCache gives an answer again where the temperature allows it, but for another
+// version, and none that calls something.
 func TestMessagesProxyCache(t *testing.T) {
 	t.Parallel()
 	const calls = `{"content":[{"type": "tool_use","id":"a","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
@@ -324,7 +330,8 @@ func TestMessagesProxyCache(t *testing.T) {
 	}
 }
 
-// TestMessagesProxyBudget holds what is passed on to the caps, and says in Anthropic's form what they do not allow.
+// TestMessagesProxyBudget holds what is passed on to the caps, and says in Anthropic's form what
+// they do not allow.
 func TestMessagesProxyBudget(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {

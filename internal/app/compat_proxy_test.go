@@ -71,7 +71,8 @@ func answersStreamed(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, streamedReply+streamedUsage+"data: [DONE]\n\n")
 }
 
-// TestCompatProxySpaced passes a stream on of a provider that writes JSON with spaces: what only says the usage that nobody asked for is kept back all the same.
+// TestCompatProxySpaced passes a stream on of a provider that writes JSON with spaces: what only
+// says the usage that nobody asked for is kept back all the same.
 func TestCompatProxySpaced(t *testing.T) {
 	t.Parallel()
 	d := passes(t, newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -114,7 +115,8 @@ func (d *door) logged(want int) []store.Proxied {
 
 const passChat = "/v1/chat/completions"
 
-// TestCompatProxy passes requests on: as they are but for the model's name, with the provider's key, and logs them.
+// TestCompatProxy passes requests on: as they are but for the model's name, with the provider's
+// key, and logs them.
 func TestCompatProxy(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, answersWhole)
@@ -153,7 +155,8 @@ func TestCompatProxy(t *testing.T) {
 	}
 }
 
-// TestCompatProxyStream passes a stream on: what the client did not ask for is asked for and not passed back.
+// TestCompatProxyStream passes a stream on: what the client did not ask for is asked for and not
+// passed back.
 func TestCompatProxyStream(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, answersStreamed)
@@ -181,7 +184,8 @@ func TestCompatProxyStream(t *testing.T) {
 	}
 }
 
-// TestCompatProxyRefused passes a refusal on, without the key that it quotes, and follows no redirect.
+// TestCompatProxyRefused passes a refusal on, without the key that it quotes, and follows no
+// redirect.
 func TestCompatProxyRefused(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +210,8 @@ func TestCompatProxyRefused(t *testing.T) {
 	}
 }
 
-// TestCompatProxyBudget holds what is passed on to the caps: side by side, no more is spent and reserved than they allow.
+// TestCompatProxyBudget holds what is passed on to the caps: side by side, no more is spent and
+// reserved than they allow.
 func TestCompatProxyBudget(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})
@@ -283,7 +288,8 @@ func TestCompatProxyCache(t *testing.T) {
 	}
 }
 
-// TestCompatProxyCachesStreams gives a stream that came to its end again, byte for byte, and none that did not, or that calls something.
+// TestCompatProxyCachesStreams gives a stream that came to its end again, byte for byte, and none
+// that did not, or that calls something.
 func TestCompatProxyCachesStreams(t *testing.T) {
 	t.Parallel()
 	const calls = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}}]},"finish_reason":null}]}` + "\n\n"
@@ -337,7 +343,8 @@ func TestCompatProxyCachesStreams(t *testing.T) {
 	}
 }
 
-// TestCompatProxyCut cuts a stream for the client where its provider's was cut, so that it does not look whole, cached or not.
+// TestCompatProxyCut cuts a stream for the client where its provider's was cut, so that it does not
+// look whole, cached or not.
 func TestCompatProxyCut(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -369,7 +376,8 @@ func TestCompatProxyCut(t *testing.T) {
 	}
 }
 
-// TestCompatProxyLeft books a stream that its client leaves at what was sent and received, and frees its reservation (decision 72).
+// TestCompatProxyLeft books a stream that its client leaves at what was sent and received, and
+// frees its reservation (decision 72).
 func TestCompatProxyLeft(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, func(w http.ResponseWriter, r *http.Request) {
@@ -411,7 +419,8 @@ func TestCompatProxyLeft(t *testing.T) {
 	}
 }
 
-// TestProxyCachesWhole: an answer that says itself that it is none, or not all of one, is given to nobody else, in any API, whatever its status is.
+// TestProxyCachesWhole: an answer that says itself that it is none, or not all of one, is given to
+// nobody else, in any API, whatever its status is.
 func TestProxyCachesWhole(t *testing.T) {
 	t.Parallel()
 	const answer = `{"id":"r","object":"response","status":"STATUS","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hi."}]}],"usage":{"input_tokens":1,"output_tokens":1}}`

@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestCompatQueued sends a second message while the first one is answered: each answer is that of its own round, by an id that the session goes on from.
+// TestCompatQueued sends a second message while the first one is answered: each answer is that of
+// its own round, by an id that the session goes on from.
 func TestCompatQueued(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, ask, goOn, id string }{
@@ -92,7 +93,8 @@ func (d *door) pending(of answered) {
 	}
 }
 
-// TestCompatKeyGoesOn repeats a request that goes on from an answer, with its key, when the session has moved on by it: it is told again, under the same id.
+// TestCompatKeyGoesOn repeats a request that goes on from an answer, with its key, when the session
+// has moved on by it: it is told again, under the same id.
 func TestCompatKeyGoesOn(t *testing.T) {
 	t.Parallel()
 	for path, c := range map[string]struct{ ask, goOn string }{
@@ -120,7 +122,8 @@ func TestCompatKeyGoesOn(t *testing.T) {
 	}
 }
 
-// TestCompatQueuedParked sends a message to a round that then waits for an approval: what it is told is how that round stands, by that round's id.
+// TestCompatQueuedParked sends a message to a round that then waits for an approval: what it is
+// told is how that round stands, by that round's id.
 func TestCompatQueuedParked(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{"whole": `}`, "streamed": `,"stream":true}`} {

@@ -160,7 +160,8 @@ func (d *door) session(a answered) store.SessionView {
 	return view
 }
 
-// rebuilds runs every round of a session once more from the store: what was sent comes out the same.
+// rebuilds runs every round of a session once more from the store: what was sent comes out the
+// same.
 func (d *door) rebuilds(view store.SessionView) {
 	d.t.Helper()
 	for _, round := range view.History {
@@ -171,7 +172,8 @@ func (d *door) rebuilds(view store.SessionView) {
 	}
 }
 
-// TestCompatChat asks an agent without a session, then in the session of the answer: it is one thread, which no list shows.
+// TestCompatChat asks an agent without a session, then in the session of the answer: it is one
+// thread, which no list shows.
 func TestCompatChat(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Hello."), says("", call{"l", "files__list_files", `{}`}), says("Two files."))
@@ -208,7 +210,8 @@ func TestCompatChat(t *testing.T) {
 	}
 }
 
-// TestCompatTools hands a client its tool: the round ends, the next request has the result, with and without naming the session.
+// TestCompatTools hands a client its tool: the round ends, the next request has the result, with
+// and without naming the session.
 func TestCompatTools(t *testing.T) {
 	t.Parallel()
 	for name, named := range map[string]bool{"by the calls' ids": false, "by the session": true} {
@@ -277,7 +280,8 @@ func callStates(view store.SessionView) string {
 	return strings.Join(out, ", ")
 }
 
-// TestCompatLeft leaves a client's calls without a result: what comes in their place goes on from a legal thread.
+// TestCompatLeft leaves a client's calls without a result: what comes in their place goes on from a
+// legal thread.
 func TestCompatLeft(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Never mind."))
@@ -387,7 +391,8 @@ func TestCompatApprovals(t *testing.T) {
 	})
 }
 
-// TestCompatRestart ends the engine between the call of a client's tool and its result: the next one goes on.
+// TestCompatRestart ends the engine between the call of a client's tool and its result: the next
+// one goes on.
 func TestCompatRestart(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Sun."))
@@ -445,7 +450,8 @@ func TestCompatDisconnect(t *testing.T) {
 	}
 }
 
-// TestCompatStopped ends the engine while an answer is awaited: the message is stored and answered when it is back, so no client is to send it again.
+// TestCompatStopped ends the engine while an answer is awaited: the message is stored and answered
+// when it is back, so no client is to send it again.
 func TestCompatStopped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, body string }{

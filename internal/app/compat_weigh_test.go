@@ -25,7 +25,8 @@ func (h *house) counted(body string) int {
 	return out.Tokens
 }
 
-// TestCountTokens counts what a model would really be sent: the agent's own levels and tools, the client's tools, the history, and the thread of a session.
+// TestCountTokens counts what a model would really be sent: the agent's own levels and tools, the
+// client's tools, the history, and the thread of a session.
 func TestCountTokens(t *testing.T) {
 	m := newModel(t, says("Hello."))
 	h := newBed(t, m).serve("127.0.0.1:0")
@@ -153,7 +154,8 @@ func TestCompatCutBody(t *testing.T) {
 	}
 }
 
-// TestCompatAdvice: what a client is told of an approval can be done with its token, or says that it cannot.
+// TestCompatAdvice: what a client is told of an approval can be done with its token, or says that
+// it cannot.
 func TestCompatAdvice(t *testing.T) {
 	writes := func(text string) http.HandlerFunc {
 		return says(text, call{"w", "files__write_file", `{"path":"x","content":"x"}`})
@@ -174,7 +176,8 @@ func TestCompatAdvice(t *testing.T) {
 	}
 }
 
-// TestMessagesThread continues a session as Anthropic's own clients continue a thread, and tells them in their words where that is not possible.
+// TestMessagesThread continues a session as Anthropic's own clients continue a thread, and tells
+// them in their words where that is not possible.
 func TestMessagesThread(t *testing.T) {
 	m := newModel(t, says("Hello."), says("More."))
 	h := newBed(t, m).serve("127.0.0.1:0")

@@ -16,12 +16,14 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// attachTimeout bounds how long a command waits for an engine that is starting or ending. What it does itself, as an engine, takes the time
-// that it takes: a migration that were cut off would begin anew each time, and never be done. A variable for the tests.
+// attachTimeout bounds how long a command waits for an engine that is starting or ending. What it
+// does itself, as an engine, takes the time that it takes: a migration that were cut off would
+// begin anew each time, and never be done. A variable for the tests.
 var attachTimeout = 15 * time.Second
 
-// Conn is the Control of a command (decision 1): the engine of this process, or a client of the one that holds the data directory.
-// When that one goes, Conn takes over, and what was asked of it is asked again: requests are idempotent.
+// Conn is the Control of a command (decision 1): the engine of this process, or a client of the one
+// that holds the data directory. When that one goes, Conn takes over, and what was asked of it is
+// asked again: requests are idempotent.
 type Conn struct {
 	options Options
 
@@ -59,12 +61,15 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// drainTime bounds how long an engine that is no longer needed here waits for the model calls of other processes' runs.
+// drainTime bounds how long an engine that is no longer needed here waits for the model calls of
+// other processes' runs.
 const drainTime = time.Minute
 
-// Drain waits before Close, in the engine, until the model calls and actions of other processes' runs that are under way here have ended: one
-// that is cut would be paid for twice (decision 29). Each run stops at its next stored step, for whoever holds the data directory next. It
-// returns when all have, when ctx ends, or after a minute; busy is called where that takes more than a second.
+// Drain waits before Close, in the engine, until the model calls and actions of other processes'
+// runs that are under way here have ended: one that is cut would be paid for twice (decision 29).
+// Each run stops at its next stored step, for whoever holds the data directory next. It returns
+// when all have, when ctx ends, or after a minute; busy is called where that takes more than a
+// second.
 func (c *Conn) Drain(ctx context.Context, busy func()) {
 	c.mu.Lock()
 	engine := c.engine
@@ -79,7 +84,8 @@ func (c *Conn) Drain(ctx context.Context, busy func()) {
 	engine.dispatcher.Drain(ctx)
 }
 
-// remote attaches to the server that the settings name. It returns CodeServerDown where that does not answer.
+// remote attaches to the server that the settings name. It returns CodeServerDown where that does
+// not answer.
 func (c *Conn) remote(ctx context.Context) (dispatch.Control, error) {
 	token, language := c.options.Config.Token, text.New(c.options.Config.Language).Language()
 	remote, err := client.New(c.options.Config.Server, token, language)
@@ -87,12 +93,16 @@ func (c *Conn) remote(ctx context.Context) (dispatch.Control, error) {
 		return nil, err
 	}
 	if token == "" {
-		if u, err := url.Parse(c.options.Config.Server); err != nil || !wire.IsLoopback(u.Hostname()) { // the owner's own, for nobody else's server
-			return nil, regie.Errorf(regie.CodeNoToken, "there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own is for no other address than its own",
+		// the owner's own, for nobody else's server
+		if u, err := url.Parse(c.options.Config.Server); err != nil || !wire.IsLoopback(u.Hostname()) {
+			return nil, regie.Errorf(regie.CodeNoToken,
+				"there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own is for no other address than its own",
 				c.options.Config.Server)
 		}
 		if token, err = ReadToken(c.options.Config.DataDir); err != nil {
-			return nil, regie.Errorf(regie.CodeNoToken, "there is no token for %s: set REGIE_TOKEN to that of its data directory (%v)", c.options.Config.Server, err)
+			return nil, regie.Errorf(regie.CodeNoToken,
+				"there is no token for %s: set REGIE_TOKEN to that of its data directory (%v)",
+				c.options.Config.Server, err)
 		}
 		if remote, err = client.New(c.options.Config.Server, token, language); err != nil {
 			return nil, err
@@ -102,7 +112,8 @@ func (c *Conn) remote(ctx context.Context) (dispatch.Control, error) {
 	defer cancel()
 	if err := remote.Alive(waiting); err != nil {
 		remote.Close()
-		return nil, regie.Errorf(regie.CodeServerDown, "no Regie answers at %s: is regie serve running there? (%v)", c.options.Config.Server, err)
+		return nil, regie.Errorf(regie.CodeServerDown, "no Regie answers at %s: is regie serve running there? (%v)",
+			c.options.Config.Server, err)
 	}
 	c.client = remote
 	return remote, nil
@@ -169,7 +180,8 @@ func (c *Conn) attach(ctx context.Context) (dispatch.Control, error) {
 // silent says who holds a data directory and does not answer.
 func silent(dir string) error {
 	if pid := holder(dir); pid != "" { // a name, not a number that a language would write with commas
-		return regie.Errorf(regie.CodeLocked, "process %s holds %s and does not answer: wait for it, wake it if it was stopped (kill -CONT %s), or end it", pid, dir, pid)
+		return regie.Errorf(regie.CodeLocked,
+			"process %s holds %s and does not answer: wait for it, wake it if it was stopped (kill -CONT %s), or end it", pid, dir, pid)
 	}
 	return regie.Errorf(regie.CodeLocked, "another process holds %s and does not answer: wait for it, or end it", dir)
 }
@@ -185,8 +197,9 @@ func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, 
 	return true
 }
 
-// look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an older schema of one's own file must be
-// migrated, which is an engine's work. A database that others share is not migrated by who only looks.
+// look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an
+// older schema of one's own file must be migrated, which is an engine's work. A database that
+// others share is not migrated by who only looks.
 func (c *Conn) look(ctx context.Context, dial func(context.Context) (net.Conn, error)) (bool, error) {
 	if c.found(ctx, dial) {
 		return true, nil
@@ -212,8 +225,9 @@ func (c *Conn) control() dispatch.Control {
 	}
 }
 
-// goneFor bounds how long a request is asked anew after its engine has gone. An engine that ends still answers, that it does, until what others
-// have under way in it has ended (Drain) and its actions have finished or were cut (decision 6).
+// goneFor bounds how long a request is asked anew after its engine has gone. An engine that ends
+// still answers, that it does, until what others have under way in it has ended (Drain) and its
+// actions have finished or were cut (decision 6).
 const goneFor = drainTime + 30*time.Second
 
 // on runs fn on the Control at hand, and again on the next one where the engine has gone meanwhile.
@@ -221,7 +235,8 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 	var since time.Time // the engine has gone
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		control, err := c.attach(ctx)
-		if regie.CodeOf(err) == regie.CodeServerDown && !since.IsZero() && time.Since(since) < goneFor && rest(ctx, pause) == nil {
+		if regie.CodeOf(err) == regie.CodeServerDown && !since.IsZero() &&
+			time.Since(since) < goneFor && rest(ctx, pause) == nil {
 			c.tell(time.Since(since) > awayAfter)
 			continue // it is being started again
 		}
@@ -233,7 +248,9 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 		asked := time.Now()
 		out, err := fn(control)
 		if regie.CodeOf(err) == regie.CodeNoToken && c.options.Config.Server != "" {
-			return out, regie.Errorf(regie.CodeNoToken, "the Regie at %s takes another token: set REGIE_TOKEN to the one in its data directory (api.token)", c.options.Config.Server)
+			return out, regie.Errorf(regie.CodeNoToken,
+				"the Regie at %s takes another token: set REGIE_TOKEN to the one in its data directory (api.token)",
+				c.options.Config.Server)
 		}
 		if regie.CodeOf(err) == regie.CodeLocked && c.isClient(control) && c.options.Config.Server == "" {
 			return out, silent(c.options.Config.DataDir)
@@ -241,7 +258,8 @@ func on[T any](ctx context.Context, c *Conn, fn func(dispatch.Control) (T, error
 		if regie.CodeOf(err) != regie.CodeEngineGone || !c.detach(control) {
 			return out, err
 		}
-		if since.IsZero() || time.Since(asked) > time.Second { // a follower that was served for a while has a fresh allowance
+		// a follower that was served for a while has a fresh allowance
+		if since.IsZero() || time.Since(asked) > time.Second {
 			since, pause = time.Now(), 5*time.Millisecond
 		}
 		if time.Since(since) > goneFor {
@@ -283,8 +301,8 @@ func (c *Conn) isClient(control dispatch.Control) bool {
 	return c.client != nil && control == dispatch.Control(c.client)
 }
 
-// detach lets go of a client whose engine has gone, and reports whether another one can be asked. An engine of this process that has
-// ended was closed by whoever owns this Conn.
+// detach lets go of a client whose engine has gone, and reports whether another one can be asked.
+// An engine of this process that has ended was closed by whoever owns this Conn.
 func (c *Conn) detach(control dispatch.Control) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,7 +329,8 @@ func (c *Conn) sameRules(control dispatch.Control) error {
 	if settings.Server != "" || !c.isClient(control) || !otherRules(settings) {
 		return nil
 	}
-	return regie.Errorf(regie.CodeConflict, "process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
+	return regie.Errorf(regie.CodeConflict,
+		"process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
 		holder(settings.DataDir), settings.DataDir)
 }
 
@@ -340,7 +359,8 @@ func (c *Conn) say(ctx context.Context, fn func(dispatch.Control) error) error {
 	return err
 }
 
-// Wait returns when a round no longer runs in this process, as dispatch.Dispatcher.Wait; at once where it runs in another one.
+// Wait returns when a round no longer runs in this process, as dispatch.Dispatcher.Wait; at once
+// where it runs in another one.
 func (c *Conn) Wait(ctx context.Context, round regie.ID) error {
 	c.mu.Lock()
 	engine := c.engine
@@ -441,7 +461,8 @@ func (c *Conn) Spent(ctx context.Context, root string) (store.Spent, error) {
 	return on(ctx, c, func(control dispatch.Control) (store.Spent, error) { return control.Spent(ctx, root) })
 }
 
-// Events implements dispatch.Control. Over a change of engines the log goes on where it stood, without a gap and without a repeat.
+// Events implements dispatch.Control. Over a change of engines the log goes on where it stood,
+// without a gap and without a repeat.
 func (c *Conn) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
 	return c.say(ctx, func(control dispatch.Control) error {
 		return control.Events(ctx, session, after, func(item dispatch.Item) error {
@@ -453,7 +474,8 @@ func (c *Conn) Events(ctx context.Context, session regie.ID, after int64, sink f
 	})
 }
 
-// Watch implements dispatch.Control. Over a change of engines it says that all sessions should be looked at anew.
+// Watch implements dispatch.Control. Over a change of engines it says that all sessions should be
+// looked at anew.
 func (c *Conn) Watch(ctx context.Context, sink func(regie.Event) error) error {
 	again := false
 	return c.say(ctx, func(control dispatch.Control) error {

@@ -23,7 +23,8 @@ func (c *Conn) Tokens(ctx context.Context, filter store.TokenFilter) ([]regie.To
 	return on(ctx, c, func(control dispatch.Control) ([]regie.Token, error) { return control.Tokens(ctx, filter) })
 }
 
-// AddToken implements dispatch.Identity. Where the engine went after it had made the token, its id says so: the secret is lost, and never shown twice.
+// AddToken implements dispatch.Identity. Where the engine went after it had made the token, its id
+// says so: the secret is lost, and never shown twice.
 func (c *Conn) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatch.MadeToken, error) {
 	if in.TokenID.IsZero() {
 		in.TokenID = regie.NewID()

@@ -60,7 +60,8 @@ func (b *bed) begin(conn *app.Conn) dispatch.Run {
 	return run
 }
 
-// TestSteeredSummary sends a message while a summary is being made: it stands behind the summary in the very next prompt.
+// TestSteeredSummary sends a message while a summary is being made: it stands behind the summary in
+// the very next prompt.
 func TestSteeredSummary(t *testing.T) {
 	t.Parallel()
 	h := hold(says("Summary of the notes." + gist))
@@ -134,8 +135,9 @@ func TestStoppedSummary(t *testing.T) {
 	})
 }
 
-// TestSummaryWaitsForNetwork loses the model's server in the middle of a summary: a run that waits for the network makes it later
-// (decision 42), one that does not ends as in any model call, and nothing is left out for that.
+// TestSummaryWaitsForNetwork loses the model's server in the middle of a summary: a run that waits
+// for the network makes it later (decision 42), one that does not ends as in any model call, and
+// nothing is left out for that.
 func TestSummaryWaitsForNetwork(t *testing.T) {
 	t.Parallel()
 	broken := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
@@ -175,12 +177,14 @@ func TestSummaryWaitsForNetwork(t *testing.T) {
 	}
 }
 
-// TestGuardSeesHidden: what a summary hides is still known to the guard against circles, in the process that made it and in the next.
+// TestGuardSeesHidden: what a summary hides is still known to the guard against circles, in the
+// process that made it and in the next.
 func TestGuardSeesHidden(t *testing.T) {
 	t.Parallel()
 	step := func(n int) http.HandlerFunc {
 		switch {
-		case n == 1, n == 9, n == 11: // a call that fails for good, again when it is hidden, and again in another process
+		case n == 1, n == 9, n == 11:
+			// a call that fails for good, again when it is hidden, and again in another process
 			return says("", call{fmt.Sprint("f", n), "files__read_file", `{"path":"../../etc/passwd"}`})
 		case n < 9:
 			return says("", call{fmt.Sprint("c", n), "files__read_file", fmt.Sprintf(`{"path":"note%d.md"}`, n)})
@@ -277,7 +281,8 @@ func TestPromptMismatch(t *testing.T) {
 	}
 }
 
-// TestReplayedSummary replays a run that was summarised: it is summarised at the same places, from the recording alone.
+// TestReplayedSummary replays a run that was summarised: it is summarised at the same places, from
+// the recording alone.
 func TestReplayedSummary(t *testing.T) {
 	t.Parallel()
 	m, b := crowded(t, func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
@@ -306,7 +311,8 @@ func TestReplayedSummary(t *testing.T) {
 	}
 }
 
-// TestForkedSummary forks a session that was summarised, and one whose results were dropped: the fork's model is shown the same bytes.
+// TestForkedSummary forks a session that was summarised, and one whose results were dropped: the
+// fork's model is shown the same bytes.
 func TestForkedSummary(t *testing.T) {
 	t.Parallel()
 	for name, summarise := range map[string]func(int) http.HandlerFunc{
@@ -332,7 +338,8 @@ func TestForkedSummary(t *testing.T) {
 	}
 }
 
-// TestSummariesInJSON passes the budget with a model that only writes objects, and with one that cannot summarise in them.
+// TestSummariesInJSON passes the budget with a model that only writes objects, and with one that
+// cannot summarise in them.
 func TestSummariesInJSON(t *testing.T) {
 	t.Parallel()
 	for name, summarise := range map[string]func(int) http.HandlerFunc{

@@ -35,8 +35,9 @@ type asked struct {
 	}
 }
 
-// reader is a scripted model server over real HTTP: it reads one file after another, as its job says, and then answers. It goes by what
-// it has sent, because its prompts forget. How it summarises is the test's to say.
+// reader is a scripted model server over real HTTP: it reads one file after another, as its job
+// says, and then answers. It goes by what it has sent, because its prompts forget. How it
+// summarises is the test's to say.
 type reader struct {
 	t         *testing.T
 	server    *httptest.Server
@@ -140,7 +141,8 @@ func library(t *testing.T, m *reader, budget config.Budget) *bed {
 // observed attaches with limits that a long job needs.
 func (b *bed) observed() *app.Conn { return b.tuned(regie.Limits{}, nil) }
 
-// tuned is observed with a bound on the tokens of a run, where it has one, and with settings of the engine that are in no file.
+// tuned is observed with a bound on the tokens of a run, where it has one, and with settings of the
+// engine that are in no file.
 func (b *bed) tuned(limits regie.Limits, tune func(*engine.Config)) *app.Conn {
 	b.t.Helper()
 	limits.Total, limits.Queries, limits.Retries, limits.FormatErrors, limits.CallsInReply = 100, 100, 3, 3, 20
@@ -225,7 +227,8 @@ func thread(body []byte) []byte {
 	return bytes.TrimSuffix(body, []byte("]}"))
 }
 
-// prefixes asserts that each prompt begins with the one before it, byte for byte, but behind a declared compaction.
+// prefixes asserts that each prompt begins with the one before it, byte for byte, but behind a
+// declared compaction.
 func (m *reader) prefixes(compactions int) {
 	m.t.Helper()
 	breaks := 0
@@ -264,8 +267,8 @@ func purposes(view store.RoundView) (steps, summaries, failed int) {
 	return steps, summaries, failed
 }
 
-// TestSummaries passes the budget several times over: older messages are summarised, the job stays word for word, and all of it can be
-// read back.
+// TestSummaries passes the budget several times over: older messages are summarised, the job stays
+// word for word, and all of it can be read back.
 func TestSummaries(t *testing.T) {
 	t.Parallel()
 	m := newReader(t, reads(14), func(n int) http.HandlerFunc {
@@ -324,7 +327,8 @@ func TestSummaries(t *testing.T) {
 	rebuilt(t, conn, m, view)
 }
 
-// TestNoSummary passes the budget with a model that cannot summarise: the oldest results go first, and what is left out is stored.
+// TestNoSummary passes the budget with a model that cannot summarise: the oldest results go first,
+// and what is left out is stored.
 func TestNoSummary(t *testing.T) {
 	t.Parallel()
 	for name, summarise := range map[string]func(int) http.HandlerFunc{
@@ -388,7 +392,8 @@ func TestNoSummary(t *testing.T) {
 	}
 }
 
-// TestBigBatch brings more than the window in one reply: of the newest results the first are left out, so that it can go on.
+// TestBigBatch brings more than the window in one reply: of the newest results the first are left
+// out, so that it can go on.
 func TestBigBatch(t *testing.T) {
 	t.Parallel()
 	m := newReader(t, func(step int) http.HandlerFunc {

@@ -19,7 +19,8 @@ type asking struct {
 	Request  dispatch.RunRequest
 }
 
-// TestCutModelCall cuts model calls in the middle: what is booked says what has cut them, and not that a connection broke.
+// TestCutModelCall cuts model calls in the middle: what is booked says what has cut them, and not
+// that a connection broke.
 func TestCutModelCall(t *testing.T) {
 	if said := os.Getenv("REGIE_TEST_CUT"); said != "" {
 		askForEver(t, said)

@@ -18,7 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// documented is the OpenAPI document, with which everything that a house is asked and answers is compared (described).
+// documented is the OpenAPI document, with which everything that a house is asked and answers is
+// compared (described).
 type documented struct {
 	mux     *http.ServeMux // finds the operation of a request
 	schemas map[string]*jsonschema.Schema
@@ -141,8 +142,9 @@ func (d *documented) required(method, path string) []string {
 	return nil
 }
 
-// described holds a request that was answered, and its answer, against the OpenAPI document: what was done fits what may be asked, and each answer what
-// is said of it. Streams and other forms are left alone.
+// described holds a request that was answered, and its answer, against the OpenAPI document: what
+// was done fits what may be asked, and each answer what is said of it. Streams and other forms are
+// left alone.
 func described(t *testing.T, r *http.Request, body string, response *http.Response) {
 	t.Helper()
 	d, err := readDocument()
@@ -176,8 +178,9 @@ func described(t *testing.T, r *http.Request, body string, response *http.Respon
 	}
 }
 
-// TestEveryAnswerIsDescribed asks for all that can be read, of sessions in which something was decided, asked, undone and kept: what comes is what the
-// document says (house.ask), bytes among it.
+// TestEveryAnswerIsDescribed asks for all that can be read, of sessions in which something was
+// decided, asked, undone and kept: what comes is what the document says (house.ask), bytes among
+// it.
 func TestEveryAnswerIsDescribed(t *testing.T) {
 	t.Parallel()
 	k := newKeyedHouse(t)

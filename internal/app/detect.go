@@ -18,15 +18,18 @@ import (
 )
 
 const (
-	// knockTime bounds the looking for a server on this machine: where nothing listens that is known at once.
+	// knockTime bounds the looking for a server on this machine: where nothing listens that is
+	// known at once.
 	knockTime = 300 * time.Millisecond
-	// detectTime bounds what one that listens may take for its list, so that the first screen is there within a second (spec 10.1).
+	// detectTime bounds what one that listens may take for its list, so that the first screen is
+	// there within a second (spec 10.1).
 	detectTime = 900*time.Millisecond - knockTime
 )
 
 // Found is what was found without asking anybody but this machine (spec 10.1).
 type Found struct {
-	// Keys are the configured providers that could answer: those of the files, and those whose key is in the environment.
+	// Keys are the configured providers that could answer: those of the files, and those whose key
+	// is in the environment.
 	Keys []string
 	// Ollama is where it was looked for; OllamaOrigin says why there.
 	Ollama, OllamaOrigin string
@@ -39,8 +42,8 @@ type Found struct {
 	Slow bool
 }
 
-// Detect looks for models: in the settings, and for Ollama on this machine. Where nothing listens it takes at most 300 ms, else less than a
-// second. Nobody else is asked.
+// Detect looks for models: in the settings, and for Ollama on this machine. Where nothing listens
+// it takes at most 300 ms, else less than a second. Nobody else is asked.
 func Detect(ctx context.Context, c config.Config, env func(string) string) Found {
 	var f Found
 	for _, name := range c.ProviderNames() {
@@ -58,7 +61,10 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 	}
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
 	defer cancel()
-	models, err := list(ctx, config.Provider{Name: config.ProviderOllama, Type: config.ProviderOllama, BaseURL: f.Ollama})
+	models, err := list(ctx, config.Provider{
+		Name: config.ProviderOllama,
+		Type: config.ProviderOllama, BaseURL: f.Ollama,
+	})
 	f.Running, f.Models, f.Slow = err == nil, models, err != nil && ctx.Err() != nil
 	return f
 }
@@ -82,10 +88,12 @@ func listens(ctx context.Context, address string) bool {
 	return err == nil
 }
 
-// usable reports whether a provider can be asked as it is: a server of others wants a key, and one of its own. An address that is none is told so by who asks it.
+// usable reports whether a provider can be asked as it is: a server of others wants a key, and one
+// of its own. An address that is none is told so by who asks it.
 func usable(p config.Provider) bool {
 	u, err := url.Parse(p.BaseURL)
-	return p.APIKey != "" && p.ForeignKey() == "" || p.BaseURL != "" && (err != nil || u.Host == "" || wire.IsLoopback(u.Hostname()))
+	return p.APIKey != "" && p.ForeignKey() == "" || p.BaseURL != "" &&
+		(err != nil || u.Host == "" || wire.IsLoopback(u.Hostname()))
 }
 
 // list asks a provider for its models.
@@ -114,8 +122,9 @@ func capable(models []provider.Model) (names []string) {
 	return names
 }
 
-// Settle chooses a model where the settings name none and there is exactly one that could be meant; it reports whether it did. Where the
-// provider is named and its model is not, a server on this machine is asked for its models.
+// Settle chooses a model where the settings name none and there is exactly one that could be meant;
+// it reports whether it did. Where the provider is named and its model is not, a server on this
+// machine is asked for its models.
 func Settle(ctx context.Context, c *config.Config, env func(string) string) (found Found, chose bool) {
 	switch {
 	case c.Provider != "" && c.Model != "":
@@ -149,7 +158,8 @@ func Settle(ctx context.Context, c *config.Config, env func(string) string) (fou
 	return found, false
 }
 
-// settleModel asks a server on this machine for its models and takes the newest that can call tools.
+// settleModel asks a server on this machine for its models and takes the newest that can call
+// tools.
 func settleModel(ctx context.Context, c *config.Config) bool {
 	p, ok := c.Named(c.Provider)
 	u, err := url.Parse(p.BaseURL)
@@ -179,7 +189,8 @@ type ModelInfo struct {
 	Price         Price  `json:"price"`
 }
 
-// Price is what a model costs, in millionths of a US dollar for a million tokens; the rates mean nothing unless Known (spec 6.3).
+// Price is what a model costs, in millionths of a US dollar for a million tokens; the rates mean
+// nothing unless Known (spec 6.3).
 type Price struct {
 	Known       bool  `json:"known"`
 	Input       int64 `json:"input_microusd"`
@@ -190,7 +201,8 @@ type Price struct {
 	UpTo int64 `json:"up_to_tokens,omitempty"`
 }
 
-// priceOf is what a model of a provider costs: a free one nothing, unless the file says otherwise (decision 29).
+// priceOf is what a model of a provider costs: a free one nothing, unless the file says otherwise
+// (decision 29).
 func priceOf(c *config.Config, provider, model string, free bool) Price {
 	p, stated, known := c.Price(provider, model)
 	if free && !stated {
@@ -199,32 +211,38 @@ func priceOf(c *config.Config, provider, model string, free bool) Price {
 	if !known {
 		return Price{}
 	}
-	return Price{Known: true, Input: p.Input, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Output: p.Output, UpTo: p.UpTo}
+	return Price{
+		Known: true, Input: p.Input, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite,
+		Output: p.Output, UpTo: p.UpTo,
+	}
 }
 
-// ProviderInfo is a configured provider as it stands: where it comes from, whether it answers, and what it has.
+// ProviderInfo is a configured provider as it stands: where it comes from, whether it answers, and
+// what it has.
 type ProviderInfo struct {
-	Name      string            `json:"name"`
-	Type      string            `json:"type"`
-	API       string            `json:"api,omitempty"` // of type openai: chat or responses
-	BaseURL   string            `json:"base_url,omitempty"`
-	HasKey    bool              `json:"has_key"`
-	Chosen    bool              `json:"chosen"`
-	Local     bool              `json:"local"` // on this machine
-	Reachable bool              `json:"reachable"`
-	Code      regie.Code        `json:"code,omitempty"`
-	Error     string            `json:"error,omitempty"`
-	Failure   error             `json:"-"`                      // what Error says, for people; nil where another engine has asked
-	Said      regie.Sentence    `json:"-"`                      // what Error says where another engine has asked
-	Vendor    string            `json:"vendor,omitempty"`       // whose ways it has on the wire; empty where nobody knows
-	Tier      string            `json:"service_tier,omitempty"` // empty leaves it to the account
-	Sizes     map[string]string `json:"sizes,omitempty"`        // small, medium, large and other names for models
-	Models    []ModelInfo       `json:"models,omitempty"`
-	Origin    map[string]string `json:"origin,omitempty"`
+	Name      string     `json:"name"`
+	Type      string     `json:"type"`
+	API       string     `json:"api,omitempty"` // of type openai: chat or responses
+	BaseURL   string     `json:"base_url,omitempty"`
+	HasKey    bool       `json:"has_key"`
+	Chosen    bool       `json:"chosen"`
+	Local     bool       `json:"local"` // on this machine
+	Reachable bool       `json:"reachable"`
+	Code      regie.Code `json:"code,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	// what Error says, for people; nil where another engine has asked
+	Failure error          `json:"-"`
+	Said    regie.Sentence `json:"-"` // what Error says where another engine has asked
+	// whose ways it has on the wire; empty where nobody knows
+	Vendor string            `json:"vendor,omitempty"`
+	Tier   string            `json:"service_tier,omitempty"` // empty leaves it to the account
+	Sizes  map[string]string `json:"sizes,omitempty"`        // small, medium, large and other names for models
+	Models []ModelInfo       `json:"models,omitempty"`
+	Origin map[string]string `json:"origin,omitempty"`
 }
 
-// ListModels asks every configured provider, side by side, what it has; a provider without its key is not asked. Each is given the
-// timeout.
+// ListModels asks every configured provider, side by side, what it has; a provider without its key
+// is not asked. Each is given the timeout.
 func ListModels(ctx context.Context, c config.Config, timeout time.Duration) []ProviderInfo {
 	names := c.ProviderNames()
 	out := make([]ProviderInfo, len(names))
@@ -242,7 +260,8 @@ func ListModels(ctx context.Context, c config.Config, timeout time.Duration) []P
 func inspect(ctx context.Context, c *config.Config, name string, within time.Duration) ProviderInfo {
 	p, _ := c.Named(name)
 	info := ProviderInfo{
-		Name: name, Type: p.Type, API: p.Speaks(), BaseURL: p.BaseURL, HasKey: p.APIKey != "", Chosen: name == c.Provider, Sizes: p.Models, Origin: p.Origin,
+		Name: name, Type: p.Type, API: p.Speaks(), BaseURL: p.BaseURL, HasKey: p.APIKey != "",
+		Chosen: name == c.Provider, Sizes: p.Models, Origin: p.Origin,
 		Vendor: p.Wire(), Tier: p.ServiceTier,
 	}
 	if u, err := url.Parse(p.BaseURL); err == nil {
@@ -268,7 +287,8 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 	for i := range models {
 		m := &models[i]
 		info.Models = append(info.Models, ModelInfo{
-			Name: m.Name, Tools: m.NativeTools, Thinking: m.Thinking, Embeds: m.Embeds, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
+			Name: m.Name, Tools: m.NativeTools, Thinking: m.Thinking, Embeds: m.Embeds,
+			ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
 			Chosen: info.Chosen && m.Name == c.Model, Price: priceOf(c, name, m.Name, m.Free),
 		})
 	}
@@ -278,7 +298,8 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 // tryTime bounds the trying of a provider.
 const tryTime = 20 * time.Second
 
-// TryProvider asks a provider of settings that are not stored yet for its models: whether it is there, and takes the key.
+// TryProvider asks a provider of settings that are not stored yet for its models: whether it is
+// there, and takes the key.
 func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
@@ -292,8 +313,8 @@ func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
 	return nil, regie.Errorf(info.Code, "%s", info.Failure)
 }
 
-// Sized returns CodeBadRequest where the chosen model is only the name of a size that its provider maps to no model (spec 6.3), and its server
-// has none that is called so.
+// Sized returns CodeBadRequest where the chosen model is only the name of a size that its provider
+// maps to no model (spec 6.3), and its server has none that is called so.
 func Sized(ctx context.Context, c *config.Config) error {
 	unmapped := c.Unmapped()
 	if unmapped == nil {
@@ -303,7 +324,10 @@ func Sized(ctx context.Context, c *config.Config) error {
 	defer cancel()
 	p, _ := c.Named(c.Provider)
 	models, err := list(ctx, p)
-	if err == nil && slices.ContainsFunc(models, func(m provider.Model) bool { return m.Name == c.Model || m.Name == c.Model+":latest" }) {
+	if err == nil && slices.ContainsFunc(models, func(m provider.Model) bool {
+		return m.Name == c.Model ||
+			m.Name == c.Model+":latest"
+	}) {
 		return nil
 	}
 	return unmapped

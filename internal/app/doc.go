@@ -1,13 +1,13 @@
 // Package app wires everything together: it is the only importer of everything (docs/design.md).
 //
-//	conn.go    Conn: the Control of a command, either this process's engine or a client of the one that runs
+//	conn.go    Conn: the Control of a command: this process's engine or a client of another's
 //	engine.go  the engine of this process: lock, store, socket, dispatcher
 //	external.go  its MCP servers, and where its rounds take their tools from
 //	local.go   Control on the engine of this process
 //	lock.go    the lock and the socket of the data directory (decision 1)
 //	models.go  providers from the settings
 //
-// An engine has the goroutines of its store, its dispatcher, its HTTP server and its MCP servers, one for the background check of the database, and one
-// for each index whose new texts are being embedded;
-// Close ends them all and waits.
+// An engine has the goroutines of its store, its dispatcher, its HTTP server and its MCP servers,
+// one for the background check of the database, and one for each index whose new texts are being
+// embedded; Close ends them all and waits.
 package app

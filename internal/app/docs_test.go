@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/compat"
 )
 
-// TestDocsListAll: the page names every address that is served beside the operations, and each that it names is there.
+// TestDocsListAll: the page names every address that is served beside the operations, and each that
+// it names is there.
 func TestDocsListAll(t *testing.T) {
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	response := h.ask("GET", "/docs", "")

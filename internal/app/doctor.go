@@ -33,8 +33,8 @@ const (
 	doctorEngine = 2 * time.Second
 )
 
-// Examine has the doctor look at everything (spec 10.1): it adds to the subject what only the wiring can find out, the model servers and
-// the engine. Nothing is changed.
+// Examine has the doctor look at everything (spec 10.1): it adds to the subject what only the
+// wiring can find out, the model servers and the engine. Nothing is changed.
 func Examine(ctx context.Context, s doctor.Subject) doctor.Report {
 	if s.ConfigError == nil {
 		Settle(ctx, &s.Config, s.Env)
@@ -86,7 +86,8 @@ func examinedProject(c config.Config, root string) doctor.Project {
 	return out
 }
 
-// examined asks the chosen server and those that the files name. A key that merely lies in the environment is a reason to ask nobody.
+// examined asks the chosen server and those that the files name. A key that merely lies in the
+// environment is a reason to ask nobody.
 func examined(ctx context.Context, c *config.Config) []doctor.Server {
 	var names []string
 	for _, name := range c.ProviderNames() {
@@ -110,7 +111,8 @@ func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
 	start := time.Now()
 	info := inspect(ctx, c, name, doctorServers)
 	s := doctor.Server{
-		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local, HasKey: info.HasKey, Asked: usable(p),
+		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
+		HasKey: info.HasKey, Asked: usable(p),
 		Code: info.Code, Error: info.Error, Took: time.Since(start),
 	}
 	if info.Failure != nil {
@@ -128,8 +130,8 @@ func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
 	return s
 }
 
-// engineState looks for the engine of a data directory without becoming it and without making anything: it tries the lock for an instant, which
-// whoever is starting meanwhile only waits for.
+// engineState looks for the engine of a data directory without becoming it and without making
+// anything: it tries the lock for an instant, which whoever is starting meanwhile only waits for.
 func engineState(ctx context.Context, c config.Config) (state doctor.EngineState) {
 	state.Socket, _ = socketPlace(c.DataDir)
 	_, err := os.Lstat(state.Socket)

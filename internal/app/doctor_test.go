@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/doctor"
 )
 
-// TestDoctorBesideAnEngine: the doctor finds the engine that runs, one that is silent, and none, and is in nobody's way.
+// TestDoctorBesideAnEngine: the doctor finds the engine that runs, one that is silent, and none,
+// and is in nobody's way.
 func TestDoctorBesideAnEngine(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))

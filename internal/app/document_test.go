@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestUnreadDocument: what is called AGENTS.md and is no text is not sent, and people and the model are told once why; a link to CLAUDE.md is
-// followed.
+// TestUnreadDocument: what is called AGENTS.md and is no text is not sent, and people and the model
+// are told once why; a link to CLAUDE.md is followed.
 func TestUnreadDocument(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -13,8 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestDrain: an engine that is left waits for a model call that another command's run has under way, so that it is not paid for twice; the
-// run lets go at its next step, and goes on with whoever comes next, its follower none the wiser (decision 29).
+// TestDrain: an engine that is left waits for a model call that another command's run has under
+// way, so that it is not paid for twice; the run lets go at its next step, and goes on with whoever
+// comes next, its follower none the wiser (decision 29).
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	asked, free := make(chan struct{}), make(chan struct{})

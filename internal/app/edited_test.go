@@ -12,8 +12,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestReviewOfAnEdit: what an edited call would do can be seen before it is decided, by the engine's own process and by another's; that stores nothing, and
-// what has moved on since is not taken for what was shown (decision 20).
+// TestReviewOfAnEdit: what an edited call would do can be seen before it is decided, by the
+// engine's own process and by another's; that stores nothing, and what has moved on since is not
+// taken for what was shown (decision 20).
 func TestReviewOfAnEdit(t *testing.T) {
 	t.Parallel()
 	b, conn, run, asked := chained(t, write("a", "b.txt", "one\n"))
@@ -59,7 +60,8 @@ func TestReviewOfAnEdit(t *testing.T) {
 	}
 }
 
-// TestReviewOfWhatCannotBeDecided: what could never be decided is not shown either, and is told as deciding tells it; a call is shown once.
+// TestReviewOfWhatCannotBeDecided: what could never be decided is not shown either, and is told as
+// deciding tells it; a call is shown once.
 func TestReviewOfWhatCannotBeDecided(t *testing.T) {
 	t.Parallel()
 	b, conn, run, asked := chained(t, write("a", "b.txt", "one\n"))

@@ -16,8 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// newEmbedder makes the embedder of the settings, nil where there is none. Nobody is asked. It returns CodeProviderAuth where its key is not
-// there, and what provider.Embeds returns.
+// newEmbedder makes the embedder of the settings, nil where there is none. Nobody is asked. It
+// returns CodeProviderAuth where its key is not there, and what provider.Embeds returns.
 func newEmbedder(c *config.Config) (provider.Embedder, error) {
 	settings, wanted, ok := c.Embedding()
 	if !ok {
@@ -29,7 +29,10 @@ func newEmbedder(c *config.Config) (provider.Embedder, error) {
 	var p provider.Provider
 	var err error
 	if settings.Type == config.ProviderOpenAI { // Responses has no embeddings of its own: they are beside it
-		p, err = openai.New(openai.Config{Name: settings.Name, BaseURL: settings.BaseURL, APIKey: settings.APIKey, Vendor: settings.Wire()})
+		p, err = openai.New(openai.Config{
+			Name: settings.Name, BaseURL: settings.BaseURL,
+			APIKey: settings.APIKey, Vendor: settings.Wire(),
+		})
 	} else {
 		p, err = newProvider(settings, 0)
 	}
@@ -38,13 +41,14 @@ func newEmbedder(c *config.Config) (provider.Embedder, error) {
 	}
 	embeds, ok := p.(provider.Embeds)
 	if !ok {
-		return nil, regie.Errorf(regie.CodeBadRequest, "%s has no embeddings: use Ollama, an OpenAI-compatible server or Gemini", settings.Name)
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"%s has no embeddings: use Ollama, an OpenAI-compatible server or Gemini", settings.Name)
 	}
 	return embeds.Embedder(wanted.Model, wanted.Dimensions)
 }
 
-// embedPrice is what the embedder costs; known is false where nobody knows it. One that is free by declaration costs nothing, unless the file
-// says otherwise (decision 29).
+// embedPrice is what the embedder costs; known is false where nobody knows it. One that is free by
+// declaration costs nothing, unless the file says otherwise (decision 29).
 func embedPrice(c *config.Config, e provider.Embedder) (p price.Price, known bool) {
 	settings, _, _ := c.Embedding()
 	p, stated, known := c.PriceOf(settings, e.Model())
@@ -54,7 +58,8 @@ func embedPrice(c *config.Config, e provider.Embedder) (p price.Price, known boo
 	return p, known
 }
 
-// embedMoney is what embedding costs and may cost: of the caps those that bound a day, because it belongs to no round.
+// embedMoney is what embedding costs and may cost: of the caps those that bound a day, because it
+// belongs to no round.
 func embedMoney(c *config.Config, e provider.Embedder) index.Money {
 	caps := c.File.Caps("main")
 	m := index.Money{Capped: caps != regie.Caps{}, PerDay: caps.Workspace}
@@ -65,19 +70,24 @@ func embedMoney(c *config.Config, e provider.Embedder) index.Money {
 	return m
 }
 
-// tryEmbedder asks the embedder for one vector; nil where none is configured. One that a budget keeps from being asked is not asked.
+// tryEmbedder asks the embedder for one vector; nil where none is configured. One that a budget
+// keeps from being asked is not asked.
 func tryEmbedder(ctx context.Context, c *config.Config) *doctor.Embedder {
 	settings, wanted, ok := c.Embedding()
 	if !ok {
 		return nil
 	}
-	state := &doctor.Embedder{Name: settings.Name, Type: settings.Type, Model: wanted.Model, Unpriced: true, Capped: c.File.Caps("main") != regie.Caps{}}
+	state := &doctor.Embedder{
+		Name: settings.Name, Type: settings.Type, Model: wanted.Model, Unpriced: true,
+		Capped: c.File.Caps("main") != regie.Caps{},
+	}
 	if u, err := url.Parse(settings.BaseURL); err == nil {
 		state.Local = wire.IsLoopback(u.Hostname())
 	}
 	failed := func(err error) *doctor.Embedder {
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s", settings.BaseURL, embedTryTime.String())
+			err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s",
+				settings.BaseURL, embedTryTime.String())
 		}
 		state.Code, state.Error, state.Said = provider.CodeOf(err), err.Error(), regie.SentenceOf(err)
 		return state

@@ -36,7 +36,8 @@ func settingsOf(t *testing.T, yaml string) config.Config {
 	return c
 }
 
-// TestEngineEmbeds: what a search has brought into the index is embedded behind it; the next one finds it by its meaning too.
+// TestEngineEmbeds: what a search has brought into the index is embedded behind it; the next one
+// finds it by its meaning too.
 func TestEngineEmbeds(t *testing.T) {
 	t.Parallel()
 	s := embedServer(t, "ollama")
@@ -82,7 +83,8 @@ func TestEngineEmbeds(t *testing.T) {
 	}
 }
 
-// TestEmbedMoney: the price of an embedder is its provider's, of the caps those of a day hold, and one that is nobody's service is free.
+// TestEmbedMoney: the price of an embedder is its provider's, of the caps those of a day hold, and
+// one that is nobody's service is free.
 func TestEmbedMoney(t *testing.T) {
 	t.Parallel()
 	const openai = "providers: {openai: {type: openai, api_key_env: OPENAI_KEY}, local: {type: ollama}, lab: {type: openai, base_url: 'http://127.0.0.1:1/v1', prices: {m: {input: 3, output: 0}}}}\n"

@@ -41,29 +41,37 @@ type Options struct {
 	Tools []tool.Tool
 	// Models replaces the providers of the settings, by name: for programs that embed Regie.
 	Models func(name string) (provider.Provider, error)
-	// Limits replaces what the settings say of the limits of spec 3.2, where a field is not zero; a request can only lower them.
+	// Limits replaces what the settings say of the limits of spec 3.2, where a field is not zero; a
+	// request can only lower them.
 	Limits regie.Limits
-	// Slots replaces what the settings say of how many rounds run side by side (spec 5.1); nil does not.
+	// Slots replaces what the settings say of how many rounds run side by side (spec 5.1); nil does
+	// not.
 	Slots *slot.Capacity
-	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7 days (spec 4.4, decision 11).
+	// ApprovalTTL and QuestionTTL are how long people have to answer; zero means 24 hours and 7
+	// days (spec 4.4, decision 11).
 	ApprovalTTL, QuestionTTL time.Duration
-	// ReadOnly is for commands that only look: they ask the engine that runs, or read the store beside it, and make nothing.
+	// ReadOnly is for commands that only look: they ask the engine that runs, or read the store
+	// beside it, and make nothing.
 	ReadOnly bool
-	// StoreOnly opens an engine that takes answers and runs nothing: what they let go on waits for the next engine (decision 1).
+	// StoreOnly opens an engine that takes answers and runs nothing: what they let go on waits for
+	// the next engine (decision 1).
 	StoreOnly bool
-	// Alone keeps the engine to this process: it holds the data directory, no other command can ask it anything, and it does not hear the
-	// engines that share its database.
+	// Alone keeps the engine to this process: it holds the data directory, no other command can ask
+	// it anything, and it does not hear the engines that share its database.
 	Alone bool
-	// TuneStore and TuneEngine change the settings that are in no file, before they are used: for harnesses. Either may be nil.
+	// TuneStore and TuneEngine change the settings that are in no file, before they are used: for
+	// harnesses. Either may be nil.
 	TuneStore  func(*sqlite.Config)
 	TuneEngine func(*engine.Config)
-	// Starting is shown what is stored before interrupted runs go on; only where the engine begins in this process.
+	// Starting is shown what is stored before interrupted runs go on; only where the engine begins
+	// in this process.
 	Starting func(stored dispatch.Control)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
 	// Engine is told that a Conn is an engine now: others wait for this process from then on.
 	Engine func()
-	// Away is told once when the engine that is asked has been gone for longer than a moment, and once when one answers again.
+	// Away is told once when the engine that is asked has been gone for longer than a moment, and
+	// once when one answers again.
 	Away func(away bool)
 }
 
@@ -88,8 +96,9 @@ type Engine struct {
 	counts        atomic.Pointer[metrics.Metrics] // nil where nobody counts
 }
 
-// OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the store, listens on the socket, and
-// resumes what was interrupted. It returns CodeLocked where another engine runs, and the store's codes.
+// OpenEngine becomes the engine of the data directory: it takes the lock, opens and migrates the
+// store, listens on the socket, and resumes what was interrupted. It returns CodeLocked where
+// another engine runs, and the store's codes.
 func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -108,8 +117,9 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// openReader opens the data directory for commands that only look: without the lock, beside whatever engine there is, and making
-// nothing. It returns CodeNotFound where nothing has run yet, and CodeConflict where the schema must be migrated first.
+// openReader opens the data directory for commands that only look: without the lock, beside
+// whatever engine there is, and making nothing. It returns CodeNotFound where nothing has run yet,
+// and CodeConflict where the schema must be migrated first.
 func openReader(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -171,7 +181,8 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	places := newProjects(o.Config)
 	e.local = &local{
-		store: store, config: o.Config, projects: places, readOnly: o.ReadOnly || o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
+		store: store, config: o.Config, projects: places, readOnly: o.ReadOnly ||
+			o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
 		cache: newCache(o.Config, store),
 	}
 	if !e.readOnly {
@@ -205,7 +216,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	store.SetHolder(e.holder)
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
-		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output, Said: hub.Said, Silent: hub.Silent,
+		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output,
+		Said: hub.Said, Silent: hub.Silent,
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
 		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.toolsIn,
@@ -236,7 +248,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	e.engine, e.tools = runner, tools
 	// What calls of the house left behind needs no server to be understood.
 	e.undoer = undo.New(undo.Config{
-		Store: store, Tools: func(context.Context) *tool.Registry { return house }, Trash: filepath.Join(o.Config.DataDir, "trash"),
+		Store: store, Tools: func(context.Context) *tool.Registry { return house },
+		Trash:  filepath.Join(o.Config.DataDir, "trash"),
 		Holder: e.holder, Holds: holds, Log: o.Log,
 	})
 	e.dispatcher.Undos(e.undoer.Recover)
@@ -259,8 +272,13 @@ func (e *Engine) serve(c config.Config) error {
 	if err != nil {
 		return err
 	}
-	handler := httpapi.Handler(httpapi.Config{Control: e.local, Translate: translate, Trusted: true, Keys: e.store, Markdown: markdown})
-	e.server = &http.Server{Handler: handler} //nolint:gosec // a private Unix socket: its only clients are the user's own
+	handler := httpapi.Handler(httpapi.Config{
+		Control: e.local, Translate: translate, Trusted: true,
+		Keys: e.store, Markdown: markdown,
+	})
+	e.server = &http.Server{ //nolint:gosec // a private Unix socket: its only clients are the user's own
+		Handler: handler,
+	}
 	e.served = make(chan struct{})
 	go func() {
 		defer close(e.served)
@@ -281,8 +299,9 @@ func markdown(language string, export *store.SessionExport) []byte {
 	return out.Bytes()
 }
 
-// quickCheck looks for damage in the background (decision 31). What it finds stops dispatch: nothing more is built on it. A database that does
-// not answer for a moment is not damaged, and what runs has its own patience with it.
+// quickCheck looks for damage in the background (decision 31). What it finds stops dispatch:
+// nothing more is built on it. A database that does not answer for a moment is not damaged, and
+// what runs has its own patience with it.
 func (e *Engine) quickCheck() {
 	ctx, cancel := context.WithCancel(context.Background())
 	e.check = cancel
@@ -291,16 +310,18 @@ func (e *Engine) quickCheck() {
 		switch err := e.store.QuickCheck(ctx); {
 		case err == nil || ctx.Err() != nil:
 		case regie.CodeOf(err) == regie.CodeCorrupt:
-			e.log.Error("the database failed its check; no more runs are started", "code", string(regie.CodeOf(err)), "error", err)
+			e.log.Error("the database failed its check; no more runs are started", "code",
+				string(regie.CodeOf(err)), "error", err)
 			e.dispatcher.Close(err)
 		default:
-			e.log.Warn("the check of the database for damage could not be made", "code", string(regie.CodeOf(err)), "error", err)
+			e.log.Warn("the check of the database for damage could not be made", "code",
+				string(regie.CodeOf(err)), "error", err)
 		}
 	})
 }
 
-// Close ends the engine without losing anything: running rounds stop at their next stored step, and whoever holds the data
-// directory next goes on with them.
+// Close ends the engine without losing anything: running rounds stop at their next stored step, and
+// whoever holds the data directory next goes on with them.
 func (e *Engine) Close() error {
 	var errs []error
 	e.check()

@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestOneEngine asserts decision 1: one process holds the data directory, the others are its clients.
+// TestOneEngine asserts decision 1: one process holds the data directory, the others are its
+// clients.
 func TestOneEngine(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("hello"))
@@ -50,8 +51,8 @@ func TestOneEngine(t *testing.T) {
 	}
 }
 
-// TestTakeOver ends the engine while a client's run is in the middle: the client becomes the engine, the same round goes on, and the
-// client's view of the log has neither gap nor repeat.
+// TestTakeOver ends the engine while a client's run is in the middle: the client becomes the
+// engine, the same round goes on, and the client's view of the log has neither gap nor repeat.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	asked, free := make(chan struct{}, 4), make(chan struct{})
@@ -188,8 +189,9 @@ func TestLongDataDirectory(t *testing.T) {
 	expect(t, b.await(second, run), regie.EndAnswered)
 }
 
-// TestOtherSettingsLeaveARun opens the data directory under other settings while a run is interrupted: the run is neither resumed at
-// another server nor ended, and goes on once its own settings are back.
+// TestOtherSettingsLeaveARun opens the data directory under other settings while a run is
+// interrupted: the run is neither resumed at another server nor ended, and goes on once its own
+// settings are back.
 func TestOtherSettingsLeaveARun(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})

@@ -33,7 +33,8 @@ func Makers() map[string]bool {
 	return out
 }
 
-// Proxied returns the newest model calls that the engine of this process has passed on, once all of them are logged.
+// Proxied returns the newest model calls that the engine of this process has passed on, once all of
+// them are logged.
 func (c *Conn) Proxied(ctx context.Context, want int) ([]store.Proxied, error) {
 	return c.engine.Proxied(ctx, want)
 }

@@ -19,7 +19,9 @@ import (
 )
 
 // newHouse is the registry of the tools that are built in.
-func newHouse(o Options, indexes files.Indexes, store *sqlite.Store, snapshots *snapshot.Store) (*tool.Registry, error) {
+func newHouse(o Options, indexes files.Indexes, store *sqlite.Store,
+	snapshots *snapshot.Store,
+) (*tool.Registry, error) {
 	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: indexes})
 	if err != nil {
 		return nil, err
@@ -28,7 +30,10 @@ func newHouse(o Options, indexes files.Indexes, store *sqlite.Store, snapshots *
 	if err != nil {
 		return nil, err
 	}
-	commands, err := shell.Tools(shell.Config{Sandbox: newSandbox(o.Config), MaxTimeout: o.Config.File.Shell.MaxTimeout, Snapshots: snapshots})
+	commands, err := shell.Tools(shell.Config{
+		Sandbox:    newSandbox(o.Config),
+		MaxTimeout: o.Config.File.Shell.MaxTimeout, Snapshots: snapshots,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +44,8 @@ func newSnapshots(c config.Config) *snapshot.Store {
 	return snapshot.New(filepath.Join(c.DataDir, "snapshots"), c.DataDir, snapshot.DefaultBounds())
 }
 
-// HouseTools describes the tools that are built in, as an engine with these settings has them, for those who ask before anything is stored.
+// HouseTools describes the tools that are built in, as an engine with these settings has them, for
+// those who ask before anything is stored.
 func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
 	house, err := newHouse(Options{Config: c}, newIndexes(c, slog.New(slog.DiscardHandler)), nil, newSnapshots(c))
 	if err != nil {
@@ -48,13 +54,15 @@ func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
 	return house.Definitions(), nil
 }
 
-// connectTools returns where rounds take their tools from: those of the house, and of the configured MCP servers. An engine that runs
-// nothing starts no server; what is asked of one then is answered with why.
+// connectTools returns where rounds take their tools from: those of the house, and of the
+// configured MCP servers. An engine that runs nothing starts no server; what is asked of one then
+// is answered with why.
 func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(context.Context) *tool.Registry, error) {
 	if e.readOnly {
 		for _, name := range c.File.MCPNames() {
 			var err error
-			if house, err = house.With(name, nil, regie.Errorf(regie.CodeServerDown, "the MCP server %s is not started by a command that runs nothing", name)); err != nil {
+			if house, err = house.With(name, nil, regie.Errorf(regie.CodeServerDown,
+				"the MCP server %s is not started by a command that runs nothing", name)); err != nil {
 				return nil, err
 			}
 		}
@@ -75,7 +83,8 @@ func (e *Engine) connectTools(house *tool.Registry, c config.Config) (func(conte
 
 func mcpConfig(name string, s config.MCPServer, log *slog.Logger) mcp.Config {
 	out := mcp.Config{
-		Name: name, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers, TrustHints: s.TrustHints, Allow: s.Allow, Deny: s.Deny, Timeout: s.Timeout,
+		Name: name, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers, TrustHints: s.TrustHints, Allow: s.Allow,
+		Deny: s.Deny, Timeout: s.Timeout,
 		StartTimeout: s.StartTimeout, Wait: s.Wait,
 		AllowPrivate: true, // the operator wrote the address
 		Log:          log, Tools: map[string]mcp.Setting{},
@@ -98,7 +107,8 @@ func levels(a config.Approvals) []approval.Level {
 	return []approval.Level{{Source: regie.SourceApp, Require: require, RequireValidation: a.RequireValidation}}
 }
 
-// CheckServers returns CodeBadRequest where an MCP server of the settings cannot be used as it is configured. None is started, and none asked.
+// CheckServers returns CodeBadRequest where an MCP server of the settings cannot be used as it is
+// configured. None is started, and none asked.
 func CheckServers(c config.Config) error {
 	for _, name := range c.File.MCPNames() {
 		if err := mcpConfig(name, c.File.MCPServers[name], nil).Validate(); err != nil {

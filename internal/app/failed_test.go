@@ -14,8 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// TestFailedCallsSayWhatTheyWereSent has a model call fail once, and one for good: each says what it was sent, byte for byte, and a replay
-// compares it (decision 14).
+// TestFailedCallsSayWhatTheyWereSent has a model call fail once, and one for good: each says what
+// it was sent, byte for byte, and a replay compares it (decision 14).
 func TestFailedCallsSayWhatTheyWereSent(t *testing.T) {
 	t.Parallel()
 	for _, format := range providertest.Formats() {

@@ -25,7 +25,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// fallbackBed is a bed whose file names the providers one, two and three, of which the first is the agent's and the others stand in for it.
+// fallbackBed is a bed whose file names the providers one, two and three, of which the first is the
+// agent's and the others stand in for it.
 func fallbackBed(t *testing.T, one, two, three string) *bed {
 	t.Helper()
 	file := "providers:\n"
@@ -74,8 +75,9 @@ func fallbacksOf(events []regie.Event) (out []regie.Fallback) {
 	return out
 }
 
-// TestFallback has a provider fail until its tries are used up: the next one goes on with the same exchange and with the round, under its own
-// name; what each was sent is shown byte for byte, and a replay compares it. The next round begins with the first provider again.
+// TestFallback has a provider fail until its tries are used up: the next one goes on with the same
+// exchange and with the round, under its own name; what each was sent is shown byte for byte, and a
+// replay compares it. The next round begins with the first provider again.
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	broken := newModel(t)
@@ -144,7 +146,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestFallbackWhen is for which failures another provider is asked, and what people are told where none answers.
+// TestFallbackWhen is for which failures another provider is asked, and what people are told where
+// none answers.
 func TestFallbackWhen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -205,7 +208,8 @@ func TestFallbackWhen(t *testing.T) {
 	}
 }
 
-// TestFallbackOfflineAndOpen: a server that is not reached, and one whose breaker is open, are not waited for.
+// TestFallbackOfflineAndOpen: a server that is not reached, and one whose breaker is open, are not
+// waited for.
 func TestFallbackOfflineAndOpen(t *testing.T) {
 	t.Parallel()
 	answers := newModel(t, says("hi"))
@@ -240,7 +244,8 @@ func TestFallbackOfflineAndOpen(t *testing.T) {
 	}
 }
 
-// TestFallbackWaits: an unattended run that nobody answers waits as without fallbacks, and begins with its own provider again.
+// TestFallbackWaits: an unattended run that nobody answers waits as without fallbacks, and begins
+// with its own provider again.
 func TestFallbackWaits(t *testing.T) {
 	t.Parallel()
 	one, two := newModel(t, once(refusesWith(401, "no key"), says("here again"))), newModel(t, refusesWith(503, "busy"))
@@ -264,7 +269,8 @@ func TestFallbackWaits(t *testing.T) {
 	}
 }
 
-// TestFallbackDialect: a fallback is asked in its own dialect, with its own first level, and what it calls runs; what it was sent is rebuilt.
+// TestFallbackDialect: a fallback is asked in its own dialect, with its own first level, and what
+// it calls runs; what it was sent is rebuilt.
 func TestFallbackDialect(t *testing.T) {
 	t.Parallel()
 	one := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), refusesWith(401, "no credit"))
@@ -311,8 +317,9 @@ func TestFallbackDialect(t *testing.T) {
 	}
 }
 
-// TestFallbackIsResumed has an engine end while a fallback is asked: the next one goes on with the fallback, and the first provider is not
-// asked again. Under other settings of the fallback it is not asked at all.
+// TestFallbackIsResumed has an engine end while a fallback is asked: the next one goes on with the
+// fallback, and the first provider is not asked again. Under other settings of the fallback it is
+// not asked at all.
 func TestFallbackIsResumed(t *testing.T) {
 	t.Parallel()
 	for name, changed := range map[string]bool{"as it was": false, "under other settings": true} {
@@ -366,7 +373,8 @@ func TestFallbackIsResumed(t *testing.T) {
 	}
 }
 
-// TestFallbackFormats goes on from each wire format in each other one, in the middle of a loop with calls.
+// TestFallbackFormats goes on from each wire format in each other one, in the middle of a loop with
+// calls.
 func TestFallbackFormats(t *testing.T) {
 	t.Parallel()
 	for _, from := range providertest.Formats() {
@@ -413,7 +421,8 @@ func exact(t *testing.T, b *bed, view store.RoundView) {
 	}
 }
 
-// TestUnpricedFallback refuses a fallback of unknown price where a budget holds: it would never be asked, and nobody would know (decision 29).
+// TestUnpricedFallback refuses a fallback of unknown price where a budget holds: it would never be
+// asked, and nobody would know (decision 29).
 func TestUnpricedFallback(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Done."))

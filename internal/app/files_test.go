@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 )
 
-// TestSecretReads asks about a read of a secret whatever a run or a rule allows; what a person has not allowed reaches no prompt.
+// TestSecretReads asks about a read of a secret whatever a run or a rule allows; what a person has
+// not allowed reaches no prompt.
 func TestSecretReads(t *testing.T) {
 	t.Parallel()
 	read := call{"s", "files__read_file", `{"path":".env"}`}
@@ -67,8 +68,8 @@ func TestSecretReads(t *testing.T) {
 	})
 }
 
-// TestStaleRead has the model read a file and edit it in a later run, by another engine, when somebody has changed it: what the model has
-// seen is known from the store.
+// TestStaleRead has the model read a file and edit it in a later run, by another engine, when
+// somebody has changed it: what the model has seen is known from the store.
 func TestStaleRead(t *testing.T) {
 	t.Parallel()
 	edit := func(old, fresh string) call {
@@ -108,7 +109,8 @@ func TestStaleRead(t *testing.T) {
 	}
 }
 
-// TestSearchByMeaning lets a model look for what files are about: it reads what was found and how, also of what was written between two searches.
+// TestSearchByMeaning lets a model look for what files are about: it reads what was found and how,
+// also of what was written between two searches.
 func TestSearchByMeaning(t *testing.T) {
 	t.Parallel()
 	search := func(id string) call {

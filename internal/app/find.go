@@ -37,7 +37,8 @@ func (l *local) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch
 	case strings.TrimSpace(in.Text) == "":
 		return out, regie.Errorf(regie.CodeBadRequest, "there is nothing to look for: q is empty")
 	case len(in.Text) > maxWanted:
-		return out, regie.Errorf(regie.CodeBadRequest, "what is looked for has %d bytes, at most %d are allowed", len(in.Text), maxWanted)
+		return out, regie.Errorf(regie.CodeBadRequest, "what is looked for has %d bytes, at most %d are allowed",
+			len(in.Text), maxWanted)
 	}
 	place, err := l.workspace(ctx, in.WorkspaceID)
 	if err != nil {
@@ -61,7 +62,8 @@ func (l *local) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch
 	return out, err
 }
 
-// searchSaid looks through what was said. Where it has to stop before the end, Next says where it stood.
+// searchSaid looks through what was said. Where it has to stop before the end, Next says where it
+// stood.
 func (l *local) searchSaid(ctx context.Context, in *dispatch.SearchRequest, out *dispatch.Found) error {
 	wanted, looked := strings.ToLower(in.Text), 0
 	var at regie.ID
@@ -74,7 +76,8 @@ func (l *local) searchSaid(ctx context.Context, in *dispatch.SearchRequest, out 
 		at = m.ID
 		if text, ok := around(textOf(&m.Message), wanted); ok {
 			out.Messages = append(out.Messages, dispatch.FoundMessage{
-				SessionID: m.SessionID, Session: m.Session, MessageID: m.ID, Seq: m.Seq, Sender: m.Sender, At: m.Time, Text: text,
+				SessionID: m.SessionID, Session: m.Session, MessageID: m.ID, Seq: m.Seq,
+				Sender: m.Sender, At: m.Time, Text: text,
 			})
 		}
 		return true
@@ -124,7 +127,8 @@ func around(text, wanted string) (string, bool) {
 func searchLines(ctx context.Context, place regie.Workspace, in *dispatch.SearchRequest, out *dispatch.Found) error {
 	out.Mode = cmp.Or(in.Mode, dispatch.SearchExact)
 	searched, err := SearchText(ctx, place.Root, TextQuery{
-		Text: in.Text, Regex: in.Mode == dispatch.SearchRegex, CaseSensitive: in.Case, Path: cmp.Or(in.Under, "."), Most: in.Limit, Clip: clipFound, MaxFile: maxFindFile,
+		Text: in.Text, Regex: in.Mode == dispatch.SearchRegex, CaseSensitive: in.Case, Path: cmp.Or(in.Under, "."),
+		Most: in.Limit, Clip: clipFound, MaxFile: maxFindFile,
 	}, func(m TextMatch) bool {
 		out.Files = append(out.Files, dispatch.FoundFile{Path: m.Path, Start: m.Line, End: m.Line, Text: m.Text})
 		return true
@@ -137,7 +141,9 @@ func searchLines(ctx context.Context, place regie.Workspace, in *dispatch.Search
 }
 
 // searchParts finds parts of files that are about something.
-func (l *local) searchParts(ctx context.Context, place regie.Workspace, in *dispatch.SearchRequest, out *dispatch.Found) error {
+func (l *local) searchParts(ctx context.Context, place regie.Workspace,
+	in *dispatch.SearchRequest, out *dispatch.Found,
+) error {
 	if l.indexes == nil {
 		return errRunsNothing
 	}
@@ -171,10 +177,14 @@ func (l *local) searchParts(ctx context.Context, place regie.Workspace, in *disp
 	out.Mode, out.Reason = string(answer.Mode), answer.Reason
 	for i := range answer.Hits {
 		h := &answer.Hits[i]
-		if at, err := root.Place(h.Path); err != nil || at.Secret || at.Path != h.Path || root.Ignored(h.Path) { // what the index knows may be older than a rule
+		// what the index knows may be older than a rule
+		if at, err := root.Place(h.Path); err != nil || at.Secret || at.Path != h.Path || root.Ignored(h.Path) {
 			continue
 		}
-		out.Files = append(out.Files, dispatch.FoundFile{Path: h.Path, Start: h.Start, End: h.End, Symbol: h.Symbol, Text: h.Text, Score: h.Score})
+		out.Files = append(out.Files, dispatch.FoundFile{
+			Path: h.Path, Start: h.Start, End: h.End, Symbol: h.Symbol,
+			Text: h.Text, Score: h.Score,
+		})
 	}
 	return nil
 }
@@ -184,7 +194,8 @@ func (l *local) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 	out := []dispatch.ProviderModels{}
 	for _, p := range ListModels(ctx, l.config, listTime) {
 		view := dispatch.ProviderModels{
-			Name: p.Name, Type: cmp.Or(p.Type, p.Name), Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code, Error: p.Error, Sizes: p.Sizes, Models: []dispatch.ModelView{},
+			Name: p.Name, Type: cmp.Or(p.Type, p.Name), Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code,
+			Error: p.Error, Sizes: p.Sizes, Models: []dispatch.ModelView{},
 		}
 		if p.Failure != nil {
 			view.Said = regie.SentenceOf(p.Failure)
@@ -192,21 +203,27 @@ func (l *local) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 		for i := range p.Models {
 			m := &p.Models[i]
 			model := dispatch.ModelView{
-				Name: m.Name, Chosen: m.Chosen, Tools: m.Tools, Thinking: m.Thinking, Embeds: m.Embeds, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
+				Name: m.Name, Chosen: m.Chosen, Tools: m.Tools, Thinking: m.Thinking, Embeds: m.Embeds,
+				ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
 			}
 			if m.Price.Known {
 				model.Price = &dispatch.ModelPrice{
-					Input: m.Price.Input, CachedInput: m.Price.CachedInput, CacheWrite: m.Price.CacheWrite, Output: m.Price.Output, UpTo: m.Price.UpTo,
+					Input: m.Price.Input, CachedInput: m.Price.CachedInput, CacheWrite: m.Price.CacheWrite,
+					Output: m.Price.Output, UpTo: m.Price.UpTo,
 				}
 			}
 			view.Models = append(view.Models, model)
 		}
 		out = append(out, view)
 	}
-	if has := func(p dispatch.ProviderModels) bool { return p.Name == l.config.Provider }; l.config.Provider != "" && !slices.ContainsFunc(out, has) {
+	if has := func(p dispatch.ProviderModels) bool { return p.Name == l.config.Provider }; l.config.Provider != "" &&
+		!slices.ContainsFunc(out, has) {
 		out = append(out, dispatch.ProviderModels{ // one that needs no settings: the demo, a recording
 			Name: l.config.Provider, Type: l.config.Provider, Chosen: true, Reachable: true,
-			Models: []dispatch.ModelView{{Name: l.config.Model, Chosen: true, Tools: true, Price: &dispatch.ModelPrice{}}},
+			Models: []dispatch.ModelView{{
+				Name: l.config.Model, Chosen: true, Tools: true,
+				Price: &dispatch.ModelPrice{},
+			}},
 		})
 	}
 	return out, ctx.Err()
@@ -215,15 +232,20 @@ func (l *local) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 // ServedModels are the models of a server's providers as those of this machine are told.
 func ServedModels(list []dispatch.ProviderModels) (out []ProviderInfo) {
 	for _, p := range list {
-		info := ProviderInfo{Name: p.Name, Type: p.Type, Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code, Error: p.Error, Said: p.Said, Sizes: p.Sizes, HasKey: p.Reachable}
+		info := ProviderInfo{
+			Name: p.Name, Type: p.Type, Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code,
+			Error: p.Error, Said: p.Said, Sizes: p.Sizes, HasKey: p.Reachable,
+		}
 		for i := range p.Models {
 			m := &p.Models[i]
 			model := ModelInfo{
-				Name: m.Name, Tools: m.Tools, Thinking: m.Thinking, Embeds: m.Embeds, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput, Chosen: m.Chosen,
+				Name: m.Name, Tools: m.Tools, Thinking: m.Thinking, Embeds: m.Embeds, ContextTokens: m.ContextTokens,
+				MaxOutput: m.MaxOutput, Chosen: m.Chosen,
 			}
 			if m.Price != nil {
 				model.Price = Price{
-					Known: true, Input: m.Price.Input, CachedInput: m.Price.CachedInput, CacheWrite: m.Price.CacheWrite, Output: m.Price.Output, UpTo: m.Price.UpTo,
+					Known: true, Input: m.Price.Input, CachedInput: m.Price.CachedInput, CacheWrite: m.Price.CacheWrite,
+					Output: m.Price.Output, UpTo: m.Price.UpTo,
 				}
 			}
 			info.Models = append(info.Models, model)

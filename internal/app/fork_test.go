@@ -23,8 +23,9 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/session"
 )
 
-// story is a session in which everything happens that a thread can hold: queries, an unknown tool, a duplicate, a payment of which nobody
-// knows and that a person resolves, a question, an edited and a denied write, a message that steers, and a batch that waits at the end.
+// story is a session in which everything happens that a thread can hold: queries, an unknown tool,
+// a duplicate, a payment of which nobody knows and that a person resolves, a question, an edited
+// and a denied write, a message that steers, and a batch that waits at the end.
 type story struct {
 	*bed
 	m    *model
@@ -145,8 +146,9 @@ func turns(v prompt.View, view store.SessionView) []provider.Turn {
 	return append(out, v.Turns(&regie.Message{Sender: regie.SenderUser, Text: "go on"}, nil)...)
 }
 
-// TestForkEverywhere forks a session at every event of it, each time that it waits for a person and at its end (decision 17): each fork is
-// legal for every vendor in both dialects, its log verifies, and nothing is called. The last one is gone on with.
+// TestForkEverywhere forks a session at every event of it, each time that it waits for a person and
+// at its end (decision 17): each fork is legal for every vendor in both dialects, its log verifies,
+// and nothing is called. The last one is gone on with.
 func TestForkEverywhere(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -185,7 +187,8 @@ func TestForkEverywhere(t *testing.T) {
 	}
 	in := s.request(approval.Policy{})
 	in.SessionID, in.Text = last.Session.ID, "and in another way?"
-	// The reply that waits is not part of the fork, so the model is asked for that step; it proposes the same, and waits for its own answer.
+	// The reply that waits is not part of the fork, so the model is asked for that step; it
+	// proposes the same, and waits for its own answer.
 	run, err := s.conn.Submit(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -205,8 +208,9 @@ func TestForkEverywhere(t *testing.T) {
 	}
 }
 
-// TestReplayCallsNothing runs stored rounds once more with a model server and tools that fail the test when they are called (invariant 17):
-// each request is what was sent. It is so without an engine, without settings, and after a person has resolved what nobody knew.
+// TestReplayCallsNothing runs stored rounds once more with a model server and tools that fail the
+// test when they are called (invariant 17): each request is what was sent. It is so without an
+// engine, without settings, and after a person has resolved what nobody knew.
 func TestReplayCallsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)

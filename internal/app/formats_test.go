@@ -38,7 +38,8 @@ func settingsFor(t *testing.T, name, address string) config.Config {
 	return settings
 }
 
-// told is what a stored run holds that must not depend on the format: messages, calls, results, tokens.
+// told is what a stored run holds that must not depend on the format: messages, calls, results,
+// tokens.
 func told(view store.RoundView) (out []string) {
 	for _, e := range view.Exchanges {
 		for _, part := range e.Reply.AI.Parts {
@@ -51,7 +52,8 @@ func told(view store.RoundView) (out []string) {
 	return append(out, string(view.Round.End))
 }
 
-// TestFormatsTellTheSame runs one scripted session through each wire format: the stored thread is the same.
+// TestFormatsTellTheSame runs one scripted session through each wire format: the stored thread is
+// the same.
 func TestFormatsTellTheSame(t *testing.T) {
 	t.Parallel()
 	scenes := []providertest.Scene{
@@ -94,8 +96,9 @@ func TestFormatsTellTheSame(t *testing.T) {
 	}
 }
 
-// TestTheOtherAPI goes on with a session of OpenAI's that was asked in Chat Completions in Responses, and back: the thread is the same, and
-// what was sent before is still made anew, byte for byte.
+// TestTheOtherAPI goes on with a session of OpenAI's that was asked in Chat Completions in
+// Responses, and back: the thread is the same, and what was sent before is still made anew, byte
+// for byte.
 func TestTheOtherAPI(t *testing.T) {
 	t.Parallel()
 	formats := providertest.Formats()
@@ -153,8 +156,8 @@ func TestTheOtherAPI(t *testing.T) {
 	}
 }
 
-// TestNoHalfCallRuns cuts the reply with the calls off in each format: nothing of it is run, the call is asked again, and the run ends
-// well.
+// TestNoHalfCallRuns cuts the reply with the calls off in each format: nothing of it is run, the
+// call is asked again, and the run ends well.
 func TestNoHalfCallRuns(t *testing.T) {
 	t.Parallel()
 	for _, format := range providertest.Formats() {
@@ -187,7 +190,8 @@ func TestNoHalfCallRuns(t *testing.T) {
 	}
 }
 
-// TestHalfAnAnswer: an answer that reached the limit of its length is shown and not taken for a whole one.
+// TestHalfAnAnswer: an answer that reached the limit of its length is shown and not taken for a
+// whole one.
 func TestHalfAnAnswer(t *testing.T) {
 	t.Parallel()
 	for _, format := range providertest.Formats() {

@@ -15,8 +15,8 @@ func inFrench(b *bed) *bed {
 	return b
 }
 
-// TestFrenchJSON: a model that is spoken to in French is told so in French how to reply and what is wrong with a reply, and its requests can be
-// shown again.
+// TestFrenchJSON: a model that is spoken to in French is told so in French how to reply and what is
+// wrong with a reply, and its requests can be shown again.
 func TestFrenchJSON(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says(`{"texte":"C'est fait."}`), says(`{"pre_text":"C'est fait."}`))
@@ -52,7 +52,8 @@ func TestFrenchNudge(t *testing.T) {
 	})
 }
 
-// TestFrenchSummaries: a summary is asked for in French and stands there in French; where it says nothing, so does what is left out instead.
+// TestFrenchSummaries: a summary is asked for in French and stands there in French; where it says
+// nothing, so does what is left out instead.
 func TestFrenchSummaries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ summary, next string }{

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/sandbox"
 )
 
-// newHooks are those of the settings, or nil where there are none. They get the environment that commands of agents get: without keys, and
-// without programs of the workspace.
+// newHooks are those of the settings, or nil where there are none. They get the environment that
+// commands of agents get: without keys, and without programs of the workspace.
 func newHooks(c config.Config, log *slog.Logger) *hook.Set {
 	if len(c.File.Hooks) == 0 {
 		return nil
@@ -20,7 +20,8 @@ func newHooks(c config.Config, log *slog.Logger) *hook.Set {
 	for i := range c.File.Hooks {
 		h := &c.File.Hooks[i]
 		hooks = append(hooks, hook.Hook{
-			On: regie.HookPoint(h.On), Tools: h.Tools, Command: h.Command, Timeout: h.Timeout, OnFailure: h.Verdict(), Env: h.Env, Dir: h.Dir(), Where: h.Where(),
+			On: regie.HookPoint(h.On), Tools: h.Tools, Command: h.Command, Timeout: h.Timeout, OnFailure: h.Verdict(),
+			Env: h.Env, Dir: h.Dir(), Where: h.Where(),
 		})
 	}
 	environ := func(named []string, root string) []string {

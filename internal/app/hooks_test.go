@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// hooked has the bed's settings declare hooks. Each is a line of shell; what all of them are told is appended to the file that is returned.
+// hooked has the bed's settings declare hooks. Each is a line of shell; what all of them are told
+// is appended to the file that is returned.
 func (b *bed) hooked(hooks ...[2]string) (told func() []regie.HookInput) {
 	b.t.Helper()
 	file := filepath.Join(b.t.TempDir(), "told")
@@ -49,7 +50,8 @@ func noted(view store.RoundView) (out []regie.HookRun) {
 	return out
 }
 
-// TestHookForbids: a hook's word is stronger than what the run allows, the model is told why, and all of it is in the log.
+// TestHookForbids: a hook's word is stronger than what the run allows, the model is told why, and
+// all of it is in the log.
 func TestHookForbids(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", put("a", "append", "one\n")), says("Then not."))
@@ -81,8 +83,8 @@ func TestHookOnQueries(t *testing.T) {
 	expect(t, b.run(everything), regie.EndAnswered, "NOT_RUN DENIED", "SUCCEEDED")
 }
 
-// TestHookAsks: what a hook wants approved is asked about with its reason, whatever the run allows. It is heard again before the call runs, and the
-// person is asked once.
+// TestHookAsks: what a hook wants approved is asked about with its reason, whatever the run allows.
+// It is heard again before the call runs, and the person is asked once.
 func TestHookAsks(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n"), put("b", "append", "two\n")), says("ok")))
@@ -127,7 +129,8 @@ func TestHookOfAnEdit(t *testing.T) {
 	b.held("zero\n")
 }
 
-// TestHookBeforeIntent: while a hook is asked, the reply is stored and nothing of its calls has begun.
+// TestHookBeforeIntent: while a hook is asked, the reply is stored and nothing of its calls has
+// begun.
 func TestHookBeforeIntent(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
@@ -153,7 +156,8 @@ func TestHookBeforeIntent(t *testing.T) {
 	b.held("zero\none\n")
 }
 
-// TestHookInterrupted: an interrupt does not wait for a hook, and what the hook was asked about is not run.
+// TestHookInterrupted: an interrupt does not wait for a hook, and what the hook was asked about is
+// not run.
 func TestHookInterrupted(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
@@ -172,7 +176,8 @@ func TestHookInterrupted(t *testing.T) {
 	b.held("zero\n")
 }
 
-// TestHooksOfResults: each call that has run is told with its id and its result, before the next reply is asked for, and the end comes last.
+// TestHooksOfResults: each call that has run is told with its id and its result, before the next
+// reply is asked for, and the end comes last.
 func TestHooksOfResults(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n"), call{"b", "files__read_file", `{"path":"a.txt"}`}), says("ok")))
@@ -211,7 +216,8 @@ func TestHookRefusesTheRound(t *testing.T) {
 	}
 }
 
-// TestHookAfterAKill: the engine that held a round is gone while its hook was asked: the next one asks again, and the call runs once.
+// TestHookAfterAKill: the engine that held a round is gone while its hook was asked: the next one
+// asks again, and the call runs once.
 func TestHookAfterAKill(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))

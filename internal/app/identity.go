@@ -42,7 +42,10 @@ func (l *local) Me(ctx context.Context) (dispatch.Me, error) {
 		return dispatch.Me{}, err
 	}
 	places, err := l.store.Workspaces(ctx)
-	return dispatch.Me{User: dispatch.UserView{User: owner, Role: dispatch.RoleOwner}, Via: dispatch.ViaSocket, Scopes: regie.TokenScopes(), Workspaces: places}, err
+	return dispatch.Me{
+		User: dispatch.UserView{User: owner, Role: dispatch.RoleOwner}, Via: dispatch.ViaSocket,
+		Scopes: regie.TokenScopes(), Workspaces: places,
+	}, err
 }
 
 // Tokens implements dispatch.Identity.
@@ -58,23 +61,32 @@ func (l *local) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatc
 	name := strings.Join(strings.Fields(plain.Strip(in.Name)), " ")
 	switch {
 	case name == "":
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "a token needs a name, by which it is known when it is to be revoked")
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"a token needs a name, by which it is known when it is to be revoked")
 	case utf8.RuneCountInString(name) > maxTokenName:
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "the name has more than %d characters", maxTokenName)
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"the name has more than %d characters", maxTokenName)
 	case access.Looks(name):
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "the name holds a token: names are shown to whoever may list them")
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"the name holds a token: names are shown to whoever may list them")
 	case in.Workspaces != nil && len(in.Workspaces) == 0: // whoever says none does not mean all
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "the list of workspaces is empty: name those that the token sees, or leave workspaces out for all of them")
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"the list of workspaces is empty: name those that the token sees, or leave workspaces out for all of them")
 	case len(in.Workspaces) > maxTokenPlaces:
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "there are %d workspaces, at most %d are allowed", len(in.Workspaces), maxTokenPlaces)
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"there are %d workspaces, at most %d are allowed", len(in.Workspaces), maxTokenPlaces)
 	case in.OnApproval != "" && in.OnApproval != "deny" && in.OnApproval != "park":
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of what needs an approval: use deny or park", in.OnApproval)
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"%q does not say what becomes of what needs an approval: use deny or park", in.OnApproval)
 	case in.NeverExpires && !in.ExpiresAt.IsZero():
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "expires_at says when the token ends, and never_expires that it does not: send one of them")
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"expires_at says when the token ends, and never_expires that it does not: send one of them")
 	case !in.ExpiresAt.IsZero() && !in.ExpiresAt.After(time.Now()):
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "a token that ends at %s has ended already", in.ExpiresAt.UTC().Format(time.RFC3339))
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "a token that ends at %s has ended already",
+			in.ExpiresAt.UTC().Format(time.RFC3339))
 	case in.ExpiresAt.Year() > 9999:
-		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest, "nothing lasts until the year %d", in.ExpiresAt.Year())
+		return dispatch.MadeToken{}, regie.Errorf(regie.CodeBadRequest,
+			"nothing lasts until the year %d", in.ExpiresAt.Year())
 	}
 	scopes, err := regie.ValidateScopes(in.Scopes)
 	if err != nil {
@@ -90,7 +102,8 @@ func (l *local) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatc
 	slices.SortFunc(in.Workspaces, func(a, b regie.ID) int { return slices.Compare(a[:], b[:]) })
 	secret := access.NewSecret()
 	made, err := l.store.CreateToken(ctx, store.NewToken{Hash: access.HashOf(secret), Token: regie.Token{
-		ID: in.TokenID, UserID: owner.ID, Kind: regie.TokenAPI, Name: name, Scopes: scopes, Workspaces: slices.Compact(in.Workspaces), OnApproval: in.OnApproval,
+		ID: in.TokenID, UserID: owner.ID, Kind: regie.TokenAPI, Name: name, Scopes: scopes,
+		Workspaces: slices.Compact(in.Workspaces), OnApproval: in.OnApproval,
 		CreatedBy: plain.Line(in.By), ExpiresAt: in.Ends(time.Now()),
 	}})
 	if err != nil {
@@ -104,7 +117,8 @@ func (l *local) SetupLink(context.Context) (dispatch.SetupLink, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.setupLink == nil {
-		return dispatch.SetupLink{}, regie.Errorf(regie.CodeConflict, "nothing is served to browsers from here: regie serve does")
+		return dispatch.SetupLink{}, regie.Errorf(regie.CodeConflict,
+			"nothing is served to browsers from here: regie serve does")
 	}
 	return dispatch.SetupLink{URL: l.setupLink()}, nil
 }

@@ -48,12 +48,14 @@ type (
 // IndexHybrid is the mode of a search by meaning and by words.
 const IndexHybrid = index.Hybrid
 
-// Marks gives a function that finds the words of a text that a query asks for, and which words of the query they are.
+// Marks gives a function that finds the words of a text that a query asks for, and which words of
+// the query they are.
 func Marks(query string) func(text string) (places [][2]int, words []int) {
 	return index.NewMarker(query).Marks
 }
 
-// SearchText looks through the files of a workspace as files.search_text does. It returns the codes of workspace.Open and of Root.Search.
+// SearchText looks through the files of a workspace as files.search_text does. It returns the codes
+// of workspace.Open and of Root.Search.
 func SearchText(ctx context.Context, dir string, q TextQuery, found func(TextMatch) bool) (TextSearched, error) {
 	root, err := workspace.Open(dir)
 	if err != nil {
@@ -70,8 +72,8 @@ type Index struct {
 	info fs.FileInfo // of the directory that was opened
 }
 
-// OpenIndex opens the index of the workspace in a directory, and makes it, empty, where there is none. It returns the codes of workspace.Open and of
-// index.Open. The caller closes it.
+// OpenIndex opens the index of the workspace in a directory, and makes it, empty, where there is
+// none. It returns the codes of workspace.Open and of index.Open. The caller closes it.
 func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error) {
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 		return nil, dirError(err, c.DataDir)
@@ -97,7 +99,8 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 	return out, nil
 }
 
-// Under is a directory or a file to search in, as a query names it, from a path as a person writes it. It returns the codes of Root.Searchable.
+// Under is a directory or a file to search in, as a query names it, from a path as a person writes
+// it. It returns the codes of Root.Searchable.
 func (x *Index) Under(name string) (string, error) { return x.root.Searchable(name) }
 
 // Close lets go of the index, which stays on the disk.
@@ -109,27 +112,30 @@ func (x *Index) stands(dir string) bool {
 	return err == nil && os.SameFile(info, x.info)
 }
 
-// indexPath is where the index of a workspace lies: in the data directory, because it can be made again (decision 32), and named after the path of the
-// workspace, which is known before anything has run in it.
+// indexPath is where the index of a workspace lies: in the data directory, because it can be made
+// again (decision 32), and named after the path of the workspace, which is known before anything
+// has run in it.
 func indexPath(c config.Config, dir string) string {
 	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
 	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8]), "index.db")
 }
 
-// maxIndexes is how many indexes an engine keeps open while nobody searches, and indexIdle how long: each watches all directories of its workspace,
-// of which a system lets a user watch so many.
+// maxIndexes is how many indexes an engine keeps open while nobody searches, and indexIdle how
+// long: each watches all directories of its workspace, of which a system lets a user watch so many.
 const (
 	maxIndexes = 8
 	indexIdle  = 15 * time.Minute
 )
 
-// backlog is how many chunks an engine embeds by itself where that costs something: so many come of the work of a day. More is for regie index, which
-// shows what it does.
+// backlog is how many chunks an engine embeds by itself where that costs something: so many come of
+// the work of a day. More is for regie index, which shows what it does.
 const backlog = 2000
 
-// indexes are those of the workspaces that rounds of an engine have searched last: opening one costs more than most searches, and one that is open
-// watches its workspace, so that a search in which nothing has changed looks at no file. An engine that never searches has none. It implements
-// files.Indexes. Its goroutines are those of the watches, and one for each index in which something new is embedded after a search, which Close ends.
+// indexes are those of the workspaces that rounds of an engine have searched last: opening one
+// costs more than most searches, and one that is open watches its workspace, so that a search in
+// which nothing has changed looks at no file. An engine that never searches has none. It implements
+// files.Indexes. Its goroutines are those of the watches, and one for each index in which something
+// new is embedded after a search, which Close ends.
 type indexes struct {
 	config config.Config
 	log    *slog.Logger
@@ -143,7 +149,8 @@ type indexes struct {
 	closed bool
 }
 
-// shared is an index that several calls may use. All but ready is guarded by indexes.mu; the index and err do not change once ready is closed.
+// shared is an index that several calls may use. All but ready is guarded by indexes.mu; the index
+// and err do not change once ready is closed.
 type shared struct {
 	*Index
 	dir   string
@@ -168,7 +175,8 @@ func (s *indexes) Asks() bool {
 	return configured
 }
 
-// Index implements files.Indexes. Who asks for the index of one workspace does not wait for that of another one.
+// Index implements files.Indexes. Who asks for the index of one workspace does not wait for that of
+// another one.
 func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
 	for {
 		o, ours, err := s.take(dir)
@@ -185,7 +193,8 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 			return nil, nil, context.Cause(ctx)
 		}
 		switch {
-		case o.err != nil && !ours && ctx.Err() == nil && (errors.Is(o.err, context.Canceled) || errors.Is(o.err, context.DeadlineExceeded)):
+		case o.err != nil && !ours && ctx.Err() == nil && (errors.Is(o.err, context.Canceled) ||
+			errors.Is(o.err, context.DeadlineExceeded)):
 			s.release(o) // who opened it was stopped; we are not
 		case o.err != nil:
 			s.release(o)
@@ -202,7 +211,8 @@ func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done f
 	}
 }
 
-// take finds the index of a directory for one more use; ours says that it is new and that the caller opens it.
+// take finds the index of a directory for one more use; ours says that it is new and that the
+// caller opens it.
 func (s *indexes) take(dir string) (o *shared, ours bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,15 +276,17 @@ func (s *indexes) embed(o *shared) {
 	})
 }
 
-// embedNew embeds what is new in an index, unless it is much and costs something. What is in its way the next search says.
+// embedNew embeds what is new in an index, unless it is much and costs something. What is in its
+// way the next search says.
 func embedNew(ctx context.Context, x *index.Index, progress func(index.Progress)) {
 	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
 		_, _ = x.Embed(ctx, progress)
 	}
 }
 
-// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much and costs something. It ends with the context. What is in
-// its way the next search says. progress may be nil.
+// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much
+// and costs something. It ends with the context. What is in its way the next search says. progress
+// may be nil.
 func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
 	embedNew(ctx, x.Index, progress)
 }
@@ -306,7 +318,8 @@ func (s *indexes) release(o *shared) {
 	if o.uses--; o.Index != nil {
 		if all, why := o.Watching(); !all && !o.told && s.log != nil {
 			o.told = true
-			s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first", "workspace", o.dir, "why", why.String())
+			s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first",
+				"workspace", o.dir, "why", why.String())
 		}
 	}
 	ends := o.uses == 0 && o.left

@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/index"
 )
 
-// TestIndexesApart: an index that cannot be opened yet keeps nobody from that of another workspace, and who gives up waiting takes nobody along.
+// TestIndexesApart: an index that cannot be opened yet keeps nobody from that of another workspace,
+// and who gives up waiting takes nobody along.
 func TestIndexesApart(t *testing.T) {
 	t.Parallel()
 	c := config.Config{DataDir: t.TempDir()}

@@ -25,7 +25,8 @@ func paying(t *testing.T) (*atomic.Int64, tool.Tool, *model) {
 	return &paid, pay, newModel(t, says("", call{"a", "bank__pay", `{}`}), says("ok"))
 }
 
-// TestAnsweredElsewhere answers what one engine asked in a process that runs nothing, and on another engine: the run goes on at once, once.
+// TestAnsweredElsewhere answers what one engine asked in a process that runs nothing, and on
+// another engine: the run goes on at once, once.
 func TestAnsweredElsewhere(t *testing.T) {
 	t.Parallel()
 	paid, pay, m := paying(t)
@@ -61,7 +62,8 @@ func TestAnsweredElsewhere(t *testing.T) {
 	}
 }
 
-// TestOverdueTogether lets an approval expire while two engines are there: one of them gives it up, once, and the run goes on.
+// TestOverdueTogether lets an approval expire while two engines are there: one of them gives it up,
+// once, and the run goes on.
 func TestOverdueTogether(t *testing.T) {
 	t.Parallel()
 	paid, pay, m := paying(t)
@@ -102,7 +104,8 @@ func TestOverdueTogether(t *testing.T) {
 	}
 }
 
-// TestHandedOver closes an engine while its model is asked: another one is brought to the run and ends it.
+// TestHandedOver closes an engine while its model is asked: another one is brought to the run and
+// ends it.
 func TestHandedOver(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)

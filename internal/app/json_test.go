@@ -157,7 +157,8 @@ func TestJSON(t *testing.T) {
 	})
 }
 
-// TestJSONFormatErrors meets replies that are none: each is stored, corrected, counted, and at the limit they end the round.
+// TestJSONFormatErrors meets replies that are none: each is stored, corrected, counted, and at the
+// limit they end the round.
 func TestJSONFormatErrors(t *testing.T) {
 	t.Parallel()
 	t.Run("corrected", func(t *testing.T) {
@@ -245,7 +246,8 @@ func TestJSONAsks(t *testing.T) {
 	}
 }
 
-// TestDialectsOfOneThread has the rounds of one session reply in turn in either dialect: each sees all of the thread in its own.
+// TestDialectsOfOneThread has the rounds of one session reply in turn in either dialect: each sees
+// all of the thread in its own.
 func TestDialectsOfOneThread(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,

@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// twice says a write with a key and later the same again: the second answer is the first one's, to the byte.
+// twice says a write with a key and later the same again: the second answer is the first one's, to
+// the byte.
 func (h *house) twice(method, path, body, key string, between func()) {
 	h.t.Helper()
 	var said [2]string
@@ -40,7 +41,8 @@ func (h *house) twice(method, path, body, key string, between func()) {
 	}
 }
 
-// TestWritesOnce says writes of all kinds twice, with something between that the second must not undo.
+// TestWritesOnce says writes of all kinds twice, with something between that the second must not
+// undo.
 func TestWritesOnce(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("One."), says("Two."))).serve("127.0.0.1:0")
@@ -104,7 +106,8 @@ func TestOldInterrupt(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAnotherQuestion: an answer to the question of a session that is said again answers no later one.
+// TestAnswerOfAnotherQuestion: an answer to the question of a session that is said again answers no
+// later one.
 func TestAnswerOfAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ key, body string }{
@@ -164,8 +167,8 @@ func TestFailedKeys(t *testing.T) {
 	}
 }
 
-// TestKeyOfADeadServer: what a server was at work on when it died says at once that nobody knows, and not for a minute that somebody is at work; what
-// can be done again is.
+// TestKeyOfADeadServer: what a server was at work on when it died says at once that nobody knows,
+// and not for a minute that somebody is at work; what can be done again is.
 func TestKeyOfADeadServer(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) (*bed, *sql.DB){
 		"alone": func(t *testing.T) (*bed, *sql.DB) {
@@ -207,7 +210,8 @@ func TestKeyOfADeadServer(t *testing.T) {
 	}
 }
 
-// TestTheSameAtOnce says one write eight times at once under one key: it is done once, and all have the answer of that.
+// TestTheSameAtOnce says one write eight times at once under one key: it is done once, and all have
+// the answer of that.
 func TestTheSameAtOnce(t *testing.T) {
 	h := newBed(t, newModel(t, says("Gone."))).serve("127.0.0.1:0")
 	for _, c := range []struct{ method, path, body string }{{"DELETE", "", ""}, {"PATCH", "", `{"name":"A"}`}, {"POST", "/fork", `{}`}, {"POST", "/messages", `{"content":"go"}`}} {

@@ -22,8 +22,9 @@ type killed struct {
 	Decide    dispatch.DecideRequest
 }
 
-// TestAnsweredThenKilled answers in a process of its own, as regie approve does where no other one runs, and kills it with SIGKILL when
-// the answer is acknowledged: the next engine goes on with the run, and the approved write happens once.
+// TestAnsweredThenKilled answers in a process of its own, as regie approve does where no other one
+// runs, and kills it with SIGKILL when the answer is acknowledged: the next engine goes on with the
+// run, and the approved write happens once.
 func TestAnsweredThenKilled(t *testing.T) {
 	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_KILLED"); said != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestWokenDocument: a run that waited for a person goes on with AGENTS.md as it is then, also in another process, and what was sent before
-// can still be shown (decision 53).
+// TestWokenDocument: a run that waited for a person goes on with AGENTS.md as it is then, also in
+// another process, and what was sent before can still be shown (decision 53).
 func TestWokenDocument(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

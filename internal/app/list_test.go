@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// TestListModels: a server that is slow is told as such, and of each model what it costs, where anybody knows it.
+// TestListModels: a server that is slow is told as such, and of each model what it costs, where
+// anybody knows it.
 func TestListModels(t *testing.T) {
 	t.Parallel()
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))

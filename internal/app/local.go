@@ -28,7 +28,8 @@ import (
 // maxText bounds a message in bytes (spec 11.3).
 const maxText = 4 << 20
 
-// maxClientID bounds a client's id of a message in bytes, as an Idempotency-Key, which is taken for one.
+// maxClientID bounds a client's id of a message in bytes, as an Idempotency-Key, which is taken for
+// one.
 const maxClientID = 200
 
 // local is Control on the engine of this process.
@@ -101,29 +102,43 @@ func (l *local) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Ru
 		err = l.store.Rename(ctx, in.SessionID, title(said(&in))) // one that was made before its first message
 	}
 	return dispatch.Run{
-		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq, Duplicate: accepted.Duplicate,
-		Pending: accepted.Pending, Position: accepted.Position,
+		SessionID: in.SessionID, RoundID: accepted.RoundID, MessageID: accepted.Message.ID, Seq: accepted.Message.Seq,
+		Duplicate: accepted.Duplicate,
+		Pending:   accepted.Pending, Position: accepted.Position,
 	}, err
 }
 
 // submission is what a request stores.
-func (l *local) submission(in *dispatch.RunRequest, owner regie.User, workspace regie.Workspace, reason regie.Reason, terms *terms) store.Submission {
+func (l *local) submission(in *dispatch.RunRequest, owner regie.User, workspace regie.Workspace, reason regie.Reason,
+	terms *terms,
+) store.Submission {
 	out := store.Submission{
-		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits, LeavesApprovals: in.LeavesApprovals,
-		Command: in.Command != "", History: imported(in), Results: in.Results,
+		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits,
+		LeavesApprovals: in.LeavesApprovals,
+		Command:         in.Command != "", History: imported(in), Results: in.Results,
 		New: &regie.Session{
-			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent, Name: title(said(in)), Type: in.Type,
-			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation, Origin: in.Origin, TokenID: in.TokenID,
+			ID: in.SessionID, WorkspaceID: workspace.ID, UserID: owner.ID, Agent: in.Agent,
+			Name: title(said(in)), Type: in.Type,
+			Provider: in.Provider, Model: in.Model, RequireValidation: in.RequireValidation,
+			Origin: in.Origin, TokenID: in.TokenID,
 		},
 		Workspace: workspace,
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: owner.ID.String(), TokenID: in.TokenID}, ClientID: in.ClientID,
+			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{
+				Kind: regie.AuthorUser,
+				ID:   owner.ID.String(), TokenID: in.TokenID,
+			}, ClientID: in.ClientID,
 			Text: typed(in), Rich: in.Segments,
-			Opening: &regie.Opening{Zone: l.projects.zone(in.Root), User: owner.Name, DayOnly: in.Policy.Cache, French: in.Policy.French},
+			Opening: &regie.Opening{
+				Zone: l.projects.zone(in.Root), User: owner.Name,
+				DayOnly: in.Policy.Cache, French: in.Policy.French,
+			},
 		},
 		Round: regie.Round{
-			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits, Agent: in.Agent, Provider: in.Provider,
-			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: traceID(), Policy: terms.policy, Level1: terms.level1, Level2: terms.level2,
+			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits,
+			Agent: in.Agent, Provider: in.Provider,
+			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: traceID(), Policy: terms.policy,
+			Level1: terms.level1, Level2: terms.level2,
 		},
 	}
 	ofClient(in, &out)
@@ -140,7 +155,8 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	case strings.TrimSpace(said(in)) == "" && !answersCalls(in):
 		return regie.Errorf(regie.CodeBadRequest, "the message is empty: say what is to be done")
 	case size > maxText:
-		return regie.Errorf(regie.CodeBadRequest, "the message has %d bytes, at most %d are allowed: put it into a file and name the file", size, maxText)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the message has %d bytes, at most %d are allowed: put it into a file and name the file", size, maxText)
 	case len(in.ClientID) > maxClientID:
 		return regie.Errorf(regie.CodeBadRequest, "a client_message_id is a text of at most %d bytes", maxClientID)
 	case storable(in.ClientID) != in.ClientID:
@@ -148,7 +164,8 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	case in.SessionID.IsZero():
 		return regie.Errorf(regie.CodeBadRequest, "the request names no session")
 	case in.Limits.Negative() != "":
-		return regie.Errorf(regie.CodeBadRequest, "the limit %s is below 0: leave it out, or lower it to a number from 1 on", in.Limits.Negative())
+		return regie.Errorf(regie.CodeBadRequest,
+			"the limit %s is below 0: leave it out, or lower it to a number from 1 on", in.Limits.Negative())
 	case in.Agent == "" || in.Provider == "" || in.Model == "":
 		return regie.Errorf(regie.CodeNoModel, "the request names no agent, provider or model")
 	case !filepath.IsAbs(in.Root):
@@ -162,12 +179,15 @@ func (l *local) validate(in *dispatch.RunRequest) error {
 	switch in.WhenBusy {
 	case "", store.Queue, store.Steer, store.Reject:
 	default:
-		return regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of a message in a busy session: use queue, steer or reject", string(in.WhenBusy))
+		return regie.Errorf(regie.CodeBadRequest,
+			"%q does not say what becomes of a message in a busy session: use queue, steer or reject",
+			string(in.WhenBusy))
 	}
 	switch in.Type {
 	case "", regie.SessionChat, regie.SessionAutomation:
 	default:
-		return regie.Errorf(regie.CodeBadRequest, "a message starts no session of type %q: use CHAT or AUTOMATION", string(in.Type))
+		return regie.Errorf(regie.CodeBadRequest, "a message starts no session of type %q: use CHAT or AUTOMATION",
+			string(in.Type))
 	}
 	switch in.Dialect {
 	case "", regie.DialectNative, regie.DialectJSON:
@@ -203,14 +223,16 @@ func said(in *dispatch.RunRequest) string {
 
 var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")
 
-// serves says why a stored round cannot go on with this engine, or nil: its settings are others, or, where several share a database, its files are
-// not here. It stays as it is for an engine that can.
+// serves says why a stored round cannot go on with this engine, or nil: its settings are others,
+// or, where several share a database, its files are not here. It stays as it is for an engine that
+// can.
 func (l *local) serves(round regie.Round) error {
 	if _, err := l.models(round.Provider); err != nil {
 		return err
 	}
 	if l.isForeign(&round) {
-		return regie.Errorf(regie.CodeConflict, "the run was started with other settings of the model: go on with it under the same provider, address and key")
+		return regie.Errorf(regie.CodeConflict,
+			"the run was started with other settings of the model: go on with it under the same provider, address and key")
 	}
 	if l.config.Database == "" {
 		return nil
@@ -221,7 +243,8 @@ func (l *local) serves(round regie.Round) error {
 	}
 	root, err := workspace.Open(place.Root)
 	if err != nil {
-		return regie.Errorf(regie.CodeOf(err), "the run's directory is not on this machine; it goes on where it is: %v", err)
+		return regie.Errorf(regie.CodeOf(err), "the run's directory is not on this machine; it goes on where it is: %v",
+			err)
 	}
 	return root.Close()
 }
@@ -251,14 +274,16 @@ func (l *local) place(ctx context.Context, in dispatch.RunRequest) (regie.User, 
 	if err := l.placeable(ctx, &in); err != nil {
 		return l.owner, regie.Workspace{}, err
 	}
-	workspace, err := l.store.EnsureWorkspace(ctx, l.owner.ID, regie.Workspace{Name: filepath.Base(in.Root), Root: in.Root, FoundBy: in.FoundBy})
+	workspace, err := l.store.EnsureWorkspace(ctx, l.owner.ID,
+		regie.Workspace{Name: filepath.Base(in.Root), Root: in.Root, FoundBy: in.FoundBy})
 	if err == nil {
 		l.workspaces[in.Root] = workspace
 	}
 	return l.owner, workspace, err
 }
 
-// maxLevels is how many prompt levels are known to be stored: each change of a configuration or a document makes one.
+// maxLevels is how many prompt levels are known to be stored: each change of a configuration or a
+// document makes one.
 const maxLevels = 64
 
 // level stores a prompt level and returns its name (decision 14).
@@ -306,12 +331,14 @@ func (l *local) List(ctx context.Context, filter store.RoundFilter) ([]store.Rou
 	}
 	left, err := l.store.Abandoned(ctx, "")
 	for i := range out {
-		out[i].Stuck = l.isForeign(&out[i].Round) && slices.ContainsFunc(left, func(o store.Orphan) bool { return o.RoundID == out[i].Round.ID })
+		out[i].Stuck = l.isForeign(&out[i].Round) && slices.ContainsFunc(left,
+			func(o store.Orphan) bool { return o.RoundID == out[i].Round.ID })
 	}
 	return out, err
 }
 
-// isForeign reports whether a round was started with other settings of its provider than those here.
+// isForeign reports whether a round was started with other settings of its provider than those
+// here.
 func (l *local) isForeign(round *regie.Round) bool {
 	return round.State != regie.RoundEnded && !round.Pin.IsZero() && round.Pin != l.config.FingerprintOf(round.Provider)
 }
@@ -336,8 +363,10 @@ func (l *local) Events(ctx context.Context, session regie.ID, after int64, sink 
 	return l.dispatcher.Stream(ctx, session, after, sink)
 }
 
+// its frame does not lie under a stream that waits
+//
 //go:noinline
-func (l *local) exists(ctx context.Context, session regie.ID) error { // its frame does not lie under a stream that waits
+func (l *local) exists(ctx context.Context, session regie.ID) error {
 	_, _, err := l.store.Session(ctx, session)
 	return err
 }

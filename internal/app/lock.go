@@ -29,8 +29,9 @@ const (
 // errHeld says that another process holds the engine lock.
 var errHeld = regie.Errorf(regie.CodeLocked, "another engine holds this data directory")
 
-// lock takes the engine lock of a data directory (decision 1). The kernel gives it back when the process dies, however it dies. place is the
-// same for all who have held this very lock, of whom only one lives.
+// lock takes the engine lock of a data directory (decision 1). The kernel gives it back when the
+// process dies, however it dies. place is the same for all who have held this very lock, of whom
+// only one lives.
 func lock(dir string) (f *os.File, place string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", dirError(err, dir)
@@ -46,15 +47,17 @@ func lock(dir string) (f *os.File, place string, err error) {
 		return nil, "", errors.Join(dirError(err, dir), f.Close())
 	}
 	place, mark := placeOf(f)
-	// Who holds it, for people who look, and what its place is called. Where that cannot be written the next one has another place.
+	// Who holds it, for people who look, and what its place is called. Where that cannot be written
+	// the next one has another place.
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n%s %s\n", os.Getpid(), place, mark), 0)
 	}
 	return f, place, nil
 }
 
-// placeOf is the place that a lock file names, or a new one: a copy of it, and what stands there after a restart of the machine, is another one.
-// The names of machine and directory would not do, which two containers may have alike. mark is what tells a copy from the file.
+// placeOf is the place that a lock file names, or a new one: a copy of it, and what stands there
+// after a restart of the machine, is another one. The names of machine and directory would not do,
+// which two containers may have alike. mark is what tells a copy from the file.
 func placeOf(f *os.File) (place, mark string) {
 	if info, err := f.Stat(); err == nil {
 		if file, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -71,7 +74,8 @@ func placeOf(f *os.File) (place, mark string) {
 	return regie.NewID().String(), mark
 }
 
-// holder returns the process that holds the engine lock of a data directory, as it wrote it there, or "".
+// holder returns the process that holds the engine lock of a data directory, as it wrote it there,
+// or "".
 func holder(dir string) string {
 	data, err := os.ReadFile(filepath.Join(dir, lockName))
 	pid, _, _ := strings.Cut(string(data), "\n")
@@ -81,8 +85,8 @@ func holder(dir string) string {
 	return pid
 }
 
-// tellRules writes what an engine decides by into its lock file, for clients that were told to decide by a file of their own. Where that cannot be written nobody
-// compares it.
+// tellRules writes what an engine decides by into its lock file, for clients that were told to
+// decide by a file of their own. Where that cannot be written nobody compares it.
 func tellRules(f *os.File, rules regie.Hash) {
 	if end, err := f.Seek(0, io.SeekEnd); err == nil && end > 0 {
 		_, _ = f.WriteAt(fmt.Appendf(nil, "%s\n", rules), end)
@@ -99,7 +103,8 @@ func rulesOf(dir string) string {
 	return lines[2]
 }
 
-// otherRules reports whether settings that were named, by --config or REGIE_CONFIG, are not those by which the engine of their data directory decides.
+// otherRules reports whether settings that were named, by --config or REGIE_CONFIG, are not those
+// by which the engine of their data directory decides.
 func otherRules(c *config.Config) bool {
 	theirs := rulesOf(c.DataDir)
 	return c.Apart && theirs != "" && theirs != c.Rules().String()
@@ -108,9 +113,11 @@ func otherRules(c *config.Config) bool {
 func dirError(err error, dir string) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return regie.Errorf(regie.CodeNoPermission, "no permission for the data directory %s: choose another one with REGIE_DATA_DIR (%v)", dir, err)
+		return regie.Errorf(regie.CodeNoPermission,
+			"no permission for the data directory %s: choose another one with REGIE_DATA_DIR (%v)", dir, err)
 	case errors.Is(err, syscall.EROFS):
-		return regie.Errorf(regie.CodeReadOnly, "the data directory %s is read-only: choose another one with REGIE_DATA_DIR (%v)", dir, err)
+		return regie.Errorf(regie.CodeReadOnly,
+			"the data directory %s is read-only: choose another one with REGIE_DATA_DIR (%v)", dir, err)
 	case errors.Is(err, syscall.ENOSPC):
 		return regie.Errorf(regie.CodeDiskFull, "the disk that holds %s is full: free some space (%v)", dir, err)
 	default:
@@ -118,8 +125,8 @@ func dirError(err error, dir string) error {
 	}
 }
 
-// socketPath returns where the engine of a data directory listens: in it, or, where that path is too long for a socket address, in
-// a private directory named after it.
+// socketPath returns where the engine of a data directory listens: in it, or, where that path is
+// too long for a socket address, in a private directory named after it.
 func socketPath(dir string) (string, error) {
 	path, private := socketPlace(dir)
 	if private == "" {
@@ -133,8 +140,10 @@ func socketPath(dir string) (string, error) {
 		return "", dirError(err, private)
 	}
 	// Somebody else's directory could hold somebody else's socket.
-	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() || !info.IsDir() || info.Mode().Perm() != 0o700 {
-		return "", regie.Errorf(regie.CodeNoPermission, "%s must be a private directory of yours: remove it, or choose a shorter data directory with REGIE_DATA_DIR", private)
+	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() || !info.IsDir() ||
+		info.Mode().Perm() != 0o700 {
+		return "", regie.Errorf(regie.CodeNoPermission,
+			"%s must be a private directory of yours: remove it, or choose a shorter data directory with REGIE_DATA_DIR", private)
 	}
 	return path, nil
 }
@@ -153,7 +162,8 @@ func socketPlace(dir string) (path, private string) {
 	return filepath.Join(private, hex.EncodeToString(hash[:8])+".sock"), private
 }
 
-// listen opens the engine's socket with mode 0600. The caller holds the lock, so a socket that is there is a dead engine's.
+// listen opens the engine's socket with mode 0600. The caller holds the lock, so a socket that is
+// there is a dead engine's.
 func listen(dir string) (net.Listener, error) {
 	path, err := socketPath(dir)
 	if err != nil {
@@ -162,9 +172,11 @@ func listen(dir string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, dirError(err, dir)
 	}
-	// Linux takes the mode that a socket has before it is bound: it is private from its first moment on, and no mask of the process changes under others.
+	// Linux takes the mode that a socket has before it is bound: it is private from its first
+	// moment on, and no mask of the process changes under others.
 	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) }) // where this does nothing, the chmod below does
+		// where this does nothing, the chmod below does
+		return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 	}}
 	listener, err := private.Listen(context.Background(), "unix", path)
 	if err == nil {

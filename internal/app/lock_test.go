@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/app"
 )
 
-// TestPlaceOfLock: who takes a lock that another process had has its place; who takes a copy of it has not.
+// TestPlaceOfLock: who takes a lock that another process had has its place; who takes a copy of it
+// has not.
 func TestPlaceOfLock(t *testing.T) {
 	t.Parallel()
 	place := func(dir string) string {
@@ -48,7 +49,8 @@ func TestPlaceOfLock(t *testing.T) {
 	}
 }
 
-// TestSameNames: an engine in another container may have the same machine's name and the same path of its data directory. It lives all the same.
+// TestSameNames: an engine in another container may have the same machine's name and the same path
+// of its data directory. It lives all the same.
 func TestSameNames(t *testing.T) {
 	t.Parallel()
 	b, db := shared(t, newModel(t))

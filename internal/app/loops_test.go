@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestCircles meets models that repeat themselves (decisions 9 and 30): what was answered is not done again, and who cannot stop is
-// stopped.
+// TestCircles meets models that repeat themselves (decisions 9 and 30): what was answered is not
+// done again, and who cannot stop is stopped.
 func TestCircles(t *testing.T) {
 	t.Parallel()
 	counted := func(t *testing.T, runs *atomic.Int64) tool.Tool {

@@ -13,11 +13,13 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// mask is what takes this Regie's keys and tokens out of what tools say (spec 11.3). token is that of its server.
+// mask is what takes this Regie's keys and tokens out of what tools say (spec 11.3). token is that
+// of its server.
 func mask(c *config.Config, token string) *tool.Mask {
 	secrets := []tool.Secret{{Name: tokenName, Value: token}}
 	for _, key := range c.Keys(os.Getenv) {
-		// What people give to a server on their own machine that wants no key is any word (lm-studio).
+		// What people give to a server on their own machine that wants no key is any word
+		// (lm-studio).
 		if u, err := url.Parse(key.Server); key.Server == "" || err != nil || !wire.IsLoopback(u.Hostname()) {
 			secrets = append(secrets, tool.Secret{Name: key.Name, Value: key.Value})
 		}
@@ -31,7 +33,8 @@ func mask(c *config.Config, token string) *tool.Mask {
 					continue
 				}
 				secrets = append(secrets, tool.Secret{Name: at, Value: value})
-				if _, bare, ok := strings.Cut(value, " "); ok && strings.EqualFold(variable, "Authorization") { // Bearer and the like
+				// Bearer and the like
+				if _, bare, ok := strings.Cut(value, " "); ok && strings.EqualFold(variable, "Authorization") {
 					secrets = append(secrets, tool.Secret{Name: at, Value: bare})
 				}
 			}

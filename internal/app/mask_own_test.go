@@ -6,7 +6,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// TestMaskOfOwn: the server's own token and what a file says of MCP servers are masked as far as they are secret.
+// TestMaskOfOwn: the server's own token and what a file says of MCP servers are masked as far as
+// they are secret.
 func TestMaskOfOwn(t *testing.T) {
 	var c config.Config
 	c.File.MCPServers = map[string]config.MCPServer{"bank": {

@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestOwnKeysStayHere: a key of this Regie that lies in a file under a harmless name reaches neither the model nor the data directory, by whatever tool it is
-// read (spec 11.3).
+// TestOwnKeysStayHere: a key of this Regie that lies in a file under a harmless name reaches
+// neither the model nor the data directory, by whatever tool it is read (spec 11.3).
 func TestOwnKeysStayHere(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)

@@ -65,8 +65,8 @@ func missing(view store.RoundView) (out []regie.Missing) {
 	return out
 }
 
-// TestEngineWaitsForNoServer starts with a server that does not answer: at once, without its tools, and says so. They come when it does,
-// for the runs that begin then.
+// TestEngineWaitsForNoServer starts with a server that does not answer: at once, without its tools,
+// and says so. They come when it does, for the runs that begin then.
 func TestEngineWaitsForNoServer(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
@@ -99,7 +99,8 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 	}
 }
 
-// TestFirstRunWaits gives a server that is being started its time, so that a job of one command has its tools.
+// TestFirstRunWaits gives a server that is being started its time, so that a job of one command has
+// its tools.
 func TestFirstRunWaits(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
@@ -122,7 +123,8 @@ func TestFirstRunWaits(t *testing.T) {
 	}
 }
 
-// TestStoppedWhileItWaits interrupts a run that waits for a server at its beginning: it ends at once.
+// TestStoppedWhileItWaits interrupts a run that waits for a server at its beginning: it ends at
+// once.
 func TestStoppedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
@@ -141,7 +143,8 @@ func TestStoppedWhileItWaits(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndInterrupted)
 }
 
-// TestServerThatFails is told with its last words, and is tried again when a run begins, not more often than its restarts allow.
+// TestServerThatFails is told with its last words, and is tried again when a run begins, not more
+// often than its restarts allow.
 func TestServerThatFails(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
@@ -190,7 +193,8 @@ func TestDiesBetweenRuns(t *testing.T) {
 	}
 }
 
-// TestListChangesDuringARun keeps the tools of a run as it began, and gives the next one those that the server then has.
+// TestListChangesDuringARun keeps the tools of a run as it began, and gives the next one those that
+// the server then has.
 func TestListChangesDuringARun(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
@@ -224,8 +228,8 @@ func TestListChangesDuringARun(t *testing.T) {
 	}
 }
 
-// TestKilledDuringACall ends the server in the middle of a call: one that is repeated under its key is, and reaches the next process;
-// of any other nobody knows.
+// TestKilledDuringACall ends the server in the middle of a call: one that is repeated under its key
+// is, and reaches the next process; of any other nobody knows.
 func TestKilledDuringACall(t *testing.T) {
 	t.Parallel()
 	for class, state := range map[string]string{"keyed": "SUCCEEDED", "once": "UNKNOWN"} {
@@ -254,7 +258,8 @@ func TestKilledDuringACall(t *testing.T) {
 	}
 }
 
-// crashed is a bed on the data directory as it would be found if this process had been killed now. Nothing may be written meanwhile.
+// crashed is a bed on the data directory as it would be found if this process had been killed now.
+// Nothing may be written meanwhile.
 func (b *bed) crashed() *bed {
 	b.t.Helper()
 	b.alters()
@@ -303,8 +308,9 @@ func (b *bed) cut(k *bank) (*bed, dispatch.Run, string) {
 	return found, run, key
 }
 
-// TestCutCallWaitsForItsServer resumes a run whose call was cut by a crash, while the call's server is away: it is neither failed nor
-// unknown for that, but waits, as rows, and is repeated under its key when the server is back.
+// TestCutCallWaitsForItsServer resumes a run whose call was cut by a crash, while the call's server
+// is away: it is neither failed nor unknown for that, but waits, as rows, and is repeated under its
+// key when the server is back.
 func TestCutCallWaitsForItsServer(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
@@ -392,8 +398,9 @@ func TestCutCallOfARemovedServer(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered, "UNKNOWN")
 }
 
-// TestApproveWithoutServer stores an answer with an engine that starts no server. What the next engine makes of the approved call follows
-// from the server as it finds it: run, failed with why, or refused because it describes the tool in other words now.
+// TestApproveWithoutServer stores an answer with an engine that starts no server. What the next
+// engine makes of the approved call follows from the server as it finds it: run, failed with why,
+// or refused because it describes the tool in other words now.
 func TestApproveWithoutServer(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -41,7 +41,8 @@ func payments(t *testing.T) (url string, keys func() []string) {
 	}
 }
 
-// TestMCPTool calls a tool of an MCP server: it asks, runs once under the call's id, and its result reaches the model (spec 4.2, 13).
+// TestMCPTool calls a tool of an MCP server: it asks, runs once under the call's id, and its result
+// reaches the model (spec 4.2, 13).
 func TestMCPTool(t *testing.T) {
 	t.Parallel()
 	url, keys := payments(t)

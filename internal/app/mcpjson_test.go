@@ -21,8 +21,9 @@ func (b *bed) named(k *bank, more string) {
 	b.file(".mcp.json", `{"mcpServers":{"bank":`+string(entry)+more+`}}`)
 }
 
-// TestWorkspaceServers: what a workspace's .mcp.json names starts nothing before a person trusts exactly that; then its tools are there, each asking;
-// once the trust ends, in the middle of a run, they are not run any more; and a change makes the file inert again.
+// TestWorkspaceServers: what a workspace's .mcp.json names starts nothing before a person trusts
+// exactly that; then its tools are there, each asking; once the trust ends, in the middle of a run,
+// they are not run any more; and a change makes the file inert again.
 func TestWorkspaceServers(t *testing.T) {
 	t.Parallel()
 	k := newBank(t)
@@ -91,7 +92,8 @@ func TestWorkspaceServers(t *testing.T) {
 	}
 }
 
-// TestWorkspaceServersAreTheirs: one that the settings name goes before it, one that leads to this machine is not asked, and no key is handed out.
+// TestWorkspaceServersAreTheirs: one that the settings name goes before it, one that leads to this
+// machine is not asked, and no key is handed out.
 func TestWorkspaceServersAreTheirs(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-canary")
 	b := newBed(t, newModel(t, says("ok")))

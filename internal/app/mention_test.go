@@ -54,8 +54,9 @@ func answers(spoken regie.Dialect, texts ...string) *[]string {
 	return &out
 }
 
-// TestMentions has a message name files and directories: each is read before the model is asked, stands behind the message as the person's own
-// words, and has a row that says what became of it (decision 46).
+// TestMentions has a message name files and directories: each is read before the model is asked,
+// stands behind the message as the person's own words, and has a row that says what became of it
+// (decision 46).
 func TestMentions(t *testing.T) {
 	t.Parallel()
 	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
@@ -109,7 +110,8 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// TestNamedRefused: a message that carries what cannot be read here is refused before anything is stored.
+// TestNamedRefused: a message that carries what cannot be read here is refused before anything is
+// stored.
 func TestNamedRefused(t *testing.T) {
 	t.Parallel()
 	b := newUndoing(t, newModel(t), map[string]string{"a.txt": "A\n"})
@@ -151,8 +153,9 @@ func TestNamedRefused(t *testing.T) {
 	}
 }
 
-// TestNamedWhileBusy names files in messages that steer a run and that wait for its end: each is read when its message is admitted, as the file is
-// then, and one that is gone by then is told and stops nothing.
+// TestNamedWhileBusy names files in messages that steer a run and that wait for its end: each is
+// read when its message is admitted, as the file is then, and one that is gone by then is told and
+// stops nothing.
 func TestNamedWhileBusy(t *testing.T) {
 	t.Parallel()
 	h := hold(says("I look.", call{"l", "files__list_files", `{}`}))
@@ -202,8 +205,8 @@ func TestNamedWhileBusy(t *testing.T) {
 	b.verified()
 }
 
-// TestNamedForkedAndUndone: what a message names goes with it into a fork, also one at the message itself, where nothing is read again, and out of
-// the conversation with an undo of the chat.
+// TestNamedForkedAndUndone: what a message names goes with it into a fork, also one at the message
+// itself, where nothing is read again, and out of the conversation with an undo of the chat.
 func TestNamedForkedAndUndone(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 4)...)
@@ -235,7 +238,8 @@ func TestNamedForkedAndUndone(t *testing.T) {
 	b.verified()
 }
 
-// TestNamedSeen: what a person named the model has seen, so an edit of it is judged by what it held then.
+// TestNamedSeen: what a person named the model has seen, so an edit of it is judged by what it held
+// then.
 func TestNamedSeen(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Read."), says("I write.", over("w", "a.txt", "mine\n")), says("It was changed."))
@@ -256,8 +260,9 @@ func TestNamedSeen(t *testing.T) {
 	}
 }
 
-// TestNamedTooMuch names more than a prompt is to hold: results are left out, the model is told how to read them again, and what the next messages
-// name pushes older ones behind a summary. Every prompt can be made anew.
+// TestNamedTooMuch names more than a prompt is to hold: results are left out, the model is told how
+// to read them again, and what the next messages name pushes older ones behind a summary. Every
+// prompt can be made anew.
 func TestNamedTooMuch(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Short.")}, 20)...)
@@ -294,8 +299,9 @@ func TestNamedTooMuch(t *testing.T) {
 	b.verified()
 }
 
-// TestNamedByTheDead: an engine that dies before it has read anything leaves that to the next one, which reads first and then asks; one that finds
-// a stopping word reads nothing, and neither does a later run.
+// TestNamedByTheDead: an engine that dies before it has read anything leaves that to the next one,
+// which reads first and then asks; one that finds a stopping word reads nothing, and neither does a
+// later run.
 func TestNamedByTheDead(t *testing.T) {
 	t.Parallel()
 	for _, word := range []regie.StopRequest{"", regie.StopInterrupt} {
@@ -329,8 +335,8 @@ func TestNamedByTheDead(t *testing.T) {
 	}
 }
 
-// left stores a message in the session of a round, with the round that it starts, as a process does that dies in the next instant, and the word that
-// another one says then.
+// left stores a message in the session of a round, with the round that it starts, as a process does
+// that dies in the next instant, and the word that another one says then.
 func (b *bed) left(like store.RoundView, typed string, word regie.StopRequest) regie.ID {
 	b.t.Helper()
 	s, err := sqlite.Open(b.t.Context(), sqlite.Config{Dir: b.settings.DataDir})

@@ -26,7 +26,8 @@ var (
 	size   = call{"r", "session__ask_user", `{"question":"Which size?","options":["small","large"],"allow_free_text":true}`}
 )
 
-// TestCompatAnswersQuestion: a message of a client of `/v1` that is taken as the answer to a question is answered by what the round comes to (decision 10).
+// TestCompatAnswersQuestion: a message of a client of `/v1` that is taken as the answer to a
+// question is answered by what the round comes to (decision 10).
 func TestCompatAnswersQuestion(t *testing.T) {
 	t.Parallel()
 	for path, body := range map[string]string{
@@ -75,8 +76,9 @@ func (d *door) soon(path, body string, session regie.ID) string {
 	return string(data)
 }
 
-// TestStreamOfAnAnswer: the stream of a message that is taken as the answer to a question tells that answer and what follows it, and nothing of what was
-// said before; without a stream the answer says where it stands (spec 10.2).
+// TestStreamOfAnAnswer: the stream of a message that is taken as the answer to a question tells
+// that answer and what follows it, and nothing of what was said before; without a stream the answer
+// says where it stands (spec 10.2).
 func TestStreamOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, plain := range map[string]bool{"events": false, "format=openai": true} {
@@ -116,7 +118,8 @@ func TestStreamOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerNeedsApprove: what a person was asked is answered or withdrawn by a message only of who may answer, over each surface; it says who that was.
+// TestAnswerNeedsApprove: what a person was asked is answered or withdrawn by a message only of who
+// may answer, over each surface; it says who that was.
 func TestAnswerNeedsApprove(t *testing.T) {
 	t.Parallel()
 	closed := call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`}

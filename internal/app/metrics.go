@@ -68,7 +68,8 @@ type statusWriter struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(status int) {
-	if !w.begun && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // the others are no answer yet
+	// the others are no answer yet
+	if !w.begun && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
 		w.begun, w.status = true, status
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -10,14 +10,16 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestMetrics runs something on a server and reads what was counted; who has no token reads nothing.
+// TestMetrics runs something on a server and reads what was counted; who has no token reads
+// nothing.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__reed", `{}`}), says("Done."))).serve("127.0.0.1:0")
 	session := h.session()
 	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, carrying("Accept", "text/event-stream"))
 	rounds, err := h.engine.List(t.Context(), store.RoundFilter{})
-	if err != nil || len(rounds) != 1 || h.engine.Wait(t.Context(), rounds[0].Round.ID) != nil { // it is counted once nothing of it runs
+	// it is counted once nothing of it runs
+	if err != nil || len(rounds) != 1 || h.engine.Wait(t.Context(), rounds[0].Round.ID) != nil {
 		t.Fatalf("%d rounds, %v", len(rounds), err)
 	}
 	h.json("GET", "/metrics", "", 401, nil, func(r *http.Request) { r.Header.Del("Authorization") })

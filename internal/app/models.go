@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/responses"
 )
 
-// Models returns the providers of the settings, by name; each is made at its first use. All of them are recorded on one tape.
+// Models returns the providers of the settings, by name; each is made at its first use. All of them
+// are recorded on one tape.
 func Models(c config.Config) func(name string) (provider.Provider, error) {
 	var mu sync.Mutex
 	var tape *replay.Tape
@@ -32,7 +33,10 @@ func Models(c config.Config) func(name string) (provider.Provider, error) {
 		}
 		if c.Record != "" && name != config.ProviderReplay {
 			if tape == nil {
-				if tape, err = replay.NewTape(c.Record, replay.TapeOptions{Secrets: c.Secrets(), Raw: c.RecordRaw}); err != nil {
+				if tape, err = replay.NewTape(c.Record, replay.TapeOptions{
+					Secrets: c.Secrets(),
+					Raw:     c.RecordRaw,
+				}); err != nil {
 					return nil, err
 				}
 			}
@@ -53,7 +57,8 @@ func model(c config.Config, name string) (p provider.Provider, err error) {
 		if chosen == "" {
 			chosen = "-"
 		}
-		return nil, regie.Errorf(regie.CodeNoModel, "the run was started with the provider %s, which is not configured here (%s is)", name, chosen)
+		return nil, regie.Errorf(regie.CodeNoModel,
+			"the run was started with the provider %s, which is not configured here (%s is)", name, chosen)
 	case name == config.ProviderReplay:
 		return replay.Open(c.Replay)
 	case settings.Keyless() != nil:
@@ -82,17 +87,27 @@ var makers = map[string]func(s config.Provider, window int) (provider.Provider, 
 		return gemini.New(gemini.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey})
 	},
 	config.ProviderOllama: func(s config.Provider, _ int) (provider.Provider, error) {
-		return ollama.New(ollama.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Context: s.NumCtx, KeepAlive: s.KeepAlive})
+		return ollama.New(ollama.Config{
+			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey,
+			Context: s.NumCtx, KeepAlive: s.KeepAlive,
+		})
 	},
 	config.ProviderOpenAI: func(s config.Provider, window int) (provider.Provider, error) {
 		if s.Speaks() == config.APIResponses {
-			return responses.New(responses.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, ContextTokens: window})
+			return responses.New(responses.Config{
+				Name: s.Name, BaseURL: s.BaseURL,
+				APIKey: s.APIKey, ContextTokens: window,
+			})
 		}
-		return openai.New(openai.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey, Vendor: s.Wire(), ContextTokens: window})
+		return openai.New(openai.Config{
+			Name: s.Name, BaseURL: s.BaseURL, APIKey: s.APIKey,
+			Vendor: s.Wire(), ContextTokens: window,
+		})
 	},
 }
 
-// Untempered reports whether the settings name a temperature that the chosen model is not told, because it takes none.
+// Untempered reports whether the settings name a temperature that the chosen model is not told,
+// because it takes none.
 func Untempered(c config.Config) bool {
 	agent := c.File.Agents["main"]
 	if agent.Temperature == nil {

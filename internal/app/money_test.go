@@ -18,13 +18,15 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// used is what each reply of these tests claims: 4,000 tokens of a prompt, 1,000 of them cached, and 500 of a reply.
+// used is what each reply of these tests claims: 4,000 tokens of a prompt, 1,000 of them cached,
+// and 500 of a reply.
 const used = `{"prompt_tokens":4000,"completion_tokens":500,"prompt_tokens_details":{"cached_tokens":1000}}`
 
 // each is the price of such a reply: 3,000 + 100 + 5,000 millionths.
 const each = 8100
 
-// priced has the models of a bed cost something: a dollar for a million tokens of a prompt, a tenth of it cached, ten for a reply.
+// priced has the models of a bed cost something: a dollar for a million tokens of a prompt, a tenth
+// of it cached, ten for a reply.
 func (b *bed) priced(budget config.Budget) {
 	b.t.Helper()
 	p := b.settings.Providers[b.settings.Provider]
@@ -93,8 +95,9 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostOfOwn is nothing, by declaration, for a model of a server that people run themselves and of which the settings say no price. What else
-// answers at an address of this machine may be a gateway to somebody who is paid: what it costs is unknown (decision 29).
+// TestCostOfOwn is nothing, by declaration, for a model of a server that people run themselves and
+// of which the settings say no price. What else answers at an address of this machine may be a
+// gateway to somebody who is paid: what it costs is unknown (decision 29).
 func TestCostOfOwn(t *testing.T) {
 	t.Parallel()
 	for vendor, known := range map[string]bool{"vllm": true, "lmstudio": true, "llamacpp": true, "": false, "groq": false} {
@@ -112,8 +115,9 @@ func TestCostOfOwn(t *testing.T) {
 	}
 }
 
-// TestCapEndsChat makes replies shorter where a cap leaves little, stops before the call that could cost more than it leaves, and goes on
-// when the person writes again under a higher one (decision 29).
+// TestCapEndsChat makes replies shorter where a cap leaves little, stops before the call that could
+// cost more than it leaves, and goes on when the person writes again under a higher one (decision
+// 29).
 func TestCapEndsChat(t *testing.T) {
 	t.Parallel()
 	for name, budget := range map[string]config.Budget{
@@ -188,7 +192,8 @@ func limitSaid(t *testing.T, conn dispatch.Control, run dispatch.Run) string {
 	return ""
 }
 
-// TestCapPausesAutomation leaves a run that nobody watches paused, says so, and goes on with it once the cap is raised (decision 44).
+// TestCapPausesAutomation leaves a run that nobody watches paused, says so, and goes on with it
+// once the cap is raised (decision 44).
 func TestCapPausesAutomation(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, steps(4, says("", call{"done", "session__complete", `{"summary":"All is seen."}`}))...)
@@ -247,7 +252,8 @@ func TestCapPausesAutomation(t *testing.T) {
 	}
 }
 
-// TestPriceUnknown refuses a model of unknown price where a budget holds, before anything is stored or sent.
+// TestPriceUnknown refuses a model of unknown price where a budget holds, before anything is stored
+// or sent.
 func TestPriceUnknown(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Done."))
@@ -309,8 +315,9 @@ func TestCutCall(t *testing.T) {
 	}
 }
 
-// TestInterruptedCall cuts model calls in every way that leaves the process alive: each is booked at what was sent and received, marked as estimated,
-// and its reservation is free again (decision 72).
+// TestInterruptedCall cuts model calls in every way that leaves the process alive: each is booked
+// at what was sent and received, marked as estimated, and its reservation is free again (decision
+// 72).
 func TestInterruptedCall(t *testing.T) {
 	t.Parallel()
 	for name, word := range map[string]func(*app.Conn, dispatch.Run) error{
@@ -392,7 +399,8 @@ func (b *bed) spoken400(conn *app.Conn, run dispatch.Run) {
 	}
 }
 
-// TestEscDoesNotUseUpCap interrupts one chat again and again under a cap that has room for two reservations.
+// TestEscDoesNotUseUpCap interrupts one chat again and again under a cap that has room for two
+// reservations.
 func TestEscDoesNotUseUpCap(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestNamedSettingsOfAClient: a client that was told to decide by a file of settings is refused a run where the engine decides by others. One that was told nothing
-// is answered by whatever the engine has, and so is one whose file says the same.
+// TestNamedSettingsOfAClient: a client that was told to decide by a file of settings is refused a
+// run where the engine decides by others. One that was told nothing is answered by whatever the
+// engine has, and so is one whose file says the same.
 func TestNamedSettingsOfAClient(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two"), says("three")))

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestRequestNames: an agent that a request names is one that there is, or its limits would be nobody's, and a size is the model that stands for it.
+// TestRequestNames: an agent that a request names is one that there is, or its limits would be
+// nobody's, and a size is the model that stands for it.
 func TestRequestNames(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("done"))
@@ -51,8 +52,8 @@ func TestRequestNames(t *testing.T) {
 	}
 }
 
-// TestProviderGone: over HTTP a provider that is not there is refused before anything is stored, in a session that is there too, by name and by the
-// session's own settings.
+// TestProviderGone: over HTTP a provider that is not there is refused before anything is stored, in
+// a session that is there too, by name and by the session's own settings.
 func TestProviderGone(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
@@ -91,7 +92,8 @@ func TestProviderGone(t *testing.T) {
 	h.json("POST", "/api/v1/sessions/"+id+"/messages", `{"content":"hi"}`, 404, nil)
 }
 
-// TestSessionNames: a session's name is one line that does nothing to a terminal and hides nothing, whoever gave it and however.
+// TestSessionNames: a session's name is one line that does nothing to a terminal and hides nothing,
+// whoever gave it and however.
 func TestSessionNames(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("done")))

@@ -25,8 +25,8 @@ func (b *bed) state(control dispatch.Control, session regie.ID, want regie.Sessi
 	})
 }
 
-// TestNetworkWait has a run wait for a model server that is not there yet: without a holder, over a restart, until it answers
-// (decision 42). A run that was not told to wait is told at once.
+// TestNetworkWait has a run wait for a model server that is not there yet: without a holder, over a
+// restart, until it answers (decision 42). A run that was not told to wait is told at once.
 func TestNetworkWait(t *testing.T) {
 	t.Parallel()
 	address, listen := reserve(t)

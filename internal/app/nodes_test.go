@@ -30,8 +30,9 @@ type node struct {
 	Request  dispatch.RunRequest
 }
 
-// TestStoppedNode stops an engine (SIGSTOP) while its model is asked. Its lease runs out, another engine process on the same database takes
-// the run over and brings it to its end; woken up (SIGCONT), the first one gets its answer, and stores nothing of it and does nothing.
+// TestStoppedNode stops an engine (SIGSTOP) while its model is asked. Its lease runs out, another
+// engine process on the same database takes the run over and brings it to its end; woken up
+// (SIGCONT), the first one gets its answer, and stores nothing of it and does nothing.
 func TestStoppedNode(t *testing.T) {
 	if said := os.Getenv("REGIE_TEST_NODE"); said != "" {
 		runNode(t, said)
@@ -133,8 +134,8 @@ func runNode(t *testing.T, said string) {
 	}
 }
 
-// TestDatabaseAway takes the database away while the model is asked, and brings it back: the reply waits for it, the run goes on by itself, and
-// its write happens once.
+// TestDatabaseAway takes the database away while the model is asked, and brings it back: the reply
+// waits for it, the run goes on by itself, and its write happens once.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	proxy, database := storetest.NewProxy(t, storetest.Postgres(t))
@@ -161,8 +162,9 @@ func TestDatabaseAway(t *testing.T) {
 	b.held("zero\none\n")
 }
 
-// TestStalledBeforeEffect stalls an engine between the stored intent of an action and its effect, until its lease is over and another one
-// has taken the run over. What nobody may repeat is then not done by the first one either.
+// TestStalledBeforeEffect stalls an engine between the stored intent of an action and its effect,
+// until its lease is over and another one has taken the run over. What nobody may repeat is then
+// not done by the first one either.
 func TestStalledBeforeEffect(t *testing.T) {
 	t.Parallel()
 	var effects atomic.Int64

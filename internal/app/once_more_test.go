@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestRepeatedActionSaysSo has a model propose a payment again that was just made: who is asked can tell it from a first one.
+// TestRepeatedActionSaysSo has a model propose a payment again that was just made: who is asked can
+// tell it from a first one.
 func TestRepeatedActionSaysSo(t *testing.T) {
 	t.Parallel()
 	paid := 0
@@ -44,8 +45,8 @@ func TestRepeatedActionSaysSo(t *testing.T) {
 	}
 }
 
-// TestReadAfterWrite reads a file before and after a write of the same reply: the second read is no duplicate of the first, whose
-// result is out of date. A read without an action in between is one.
+// TestReadAfterWrite reads a file before and after a write of the same reply: the second read is no
+// duplicate of the first, whose result is out of date. A read without an action in between is one.
 func TestReadAfterWrite(t *testing.T) {
 	t.Parallel()
 	read := func(id string) call { return call{id, "files__read_file", `{"path":"a.txt"}`} }

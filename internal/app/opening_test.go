@@ -25,8 +25,8 @@ func sentMessages(t *testing.T, body []byte) []sentMessage {
 	return out.Messages
 }
 
-// TestOpening: the model is told day, zone and user before the first message of each round, never in the levels, and the same bytes for ever
-// (decision 14).
+// TestOpening: the model is told day, zone and user before the first message of each round, never
+// in the levels, and the same bytes for ever (decision 14).
 func TestOpening(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -103,8 +103,8 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// TestOpeningOfCached: what may be answered from the response cache is told the day, so the same question is the same all day, and another one
-// tomorrow or in another zone.
+// TestOpeningOfCached: what may be answered from the response cache is told the day, so the same
+// question is the same all day, and another one tomorrow or in another zone.
 func TestOpeningOfCached(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("It is a fine day."))

@@ -13,8 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// shares returns two beds on one database, each with a data directory of its own, as on two machines, and opens the first one's engine, which
-// makes the key.
+// shares returns two beds on one database, each with a data directory of its own, as on two
+// machines, and opens the first one's engine, which makes the key.
 func shares(t *testing.T, m *model, change func(database string) string) (first, second *bed) {
 	t.Helper()
 	first = newBed(t, m)
@@ -26,8 +26,9 @@ func shares(t *testing.T, m *model, change func(database string) string) (first,
 	return first, &other
 }
 
-// TestWordsFromElsewhere says each stopping word on one engine while another one asks its model, which never answers: the model call is cut,
-// and the run ends, or is paused until it is resumed, again from elsewhere.
+// TestWordsFromElsewhere says each stopping word on one engine while another one asks its model,
+// which never answers: the model call is cut, and the run ends, or is paused until it is resumed,
+// again from elsewhere.
 func TestWordsFromElsewhere(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 2)
@@ -74,8 +75,9 @@ func TestWordsFromElsewhere(t *testing.T) {
 	expect(t, b.await(here, run), regie.EndInterrupted)
 }
 
-// TestUntold has a word stored by a process that tells nobody, as one that dies right behind its commit: the engine that asks its model finds
-// it by itself, and so does who follows the run on a third one.
+// TestUntold has a word stored by a process that tells nobody, as one that dies right behind its
+// commit: the engine that asks its model finds it by itself, and so does who follows the run on a
+// third one.
 func TestUntold(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
@@ -103,8 +105,9 @@ func TestUntold(t *testing.T) {
 	t.Logf("a word that nobody told of was obeyed after %s", time.Since(began))
 }
 
-// TestStreamFromElsewhere follows a run on another engine than the one that runs it. The model answers each step only when the follower has
-// seen the one before, and in the middle the follower's listening connection is cut.
+// TestStreamFromElsewhere follows a run on another engine than the one that runs it. The model
+// answers each step only when the follower has seen the one before, and in the middle the
+// follower's listening connection is cut.
 func TestStreamFromElsewhere(t *testing.T) {
 	const steps = 8
 	seen := make(chan struct{}, 1)
@@ -173,8 +176,9 @@ func TestStreamFromElsewhere(t *testing.T) {
 	t.Logf("the stream of %d steps elsewhere took %s", steps, took)
 }
 
-// TestUndoLeft leaves an undo in the middle, by a process whose lease is not over yet. What would run in its session waits for it. Once the lease
-// is over an engine that runs ends it: what was to go back goes back, once.
+// TestUndoLeft leaves an undo in the middle, by a process whose lease is not over yet. What would
+// run in its session waits for it. Once the lease is over an engine that runs ends it: what was to
+// go back goes back, once.
 func TestUndoLeft(t *testing.T) {
 	t.Parallel()
 	here, _ := shares(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok"), says("again")), nil)

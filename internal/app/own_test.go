@@ -30,7 +30,8 @@ func (b *bed) gives(control dispatch.Control, command string) (regie.ID, dispatc
 	return session, run
 }
 
-// TestOwnCommand gives a command as a person: it asks as the agent's would, no model is asked for it, and the model reads of it with the next message.
+// TestOwnCommand gives a command as a person: it asks as the agent's would, no model is asked for
+// it, and the model reads of it with the next message.
 func TestOwnCommand(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -68,8 +69,9 @@ func TestOwnCommand(t *testing.T) {
 	}
 }
 
-// TestOwnCommandVerdicts: rules say of a person's command what they say of the agent's. What one allows is not asked about, what one forbids is refused, what
-// one wants asked about is asked about.
+// TestOwnCommandVerdicts: rules say of a person's command what they say of the agent's. What one
+// allows is not asked about, what one forbids is refused, what one wants asked about is asked
+// about.
 func TestOwnCommandVerdicts(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -105,8 +107,8 @@ func TestOwnCommandVerdicts(t *testing.T) {
 	}
 }
 
-// TestOwnCommandEdited runs what the person made of it, with the timeout that they gave it: nobody knows what such a command has done, and the same again is
-// asked about although a rule allows it.
+// TestOwnCommandEdited runs what the person made of it, with the timeout that they gave it: nobody
+// knows what such a command has done, and the same again is asked about although a rule allows it.
 func TestOwnCommandEdited(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -126,7 +128,8 @@ func TestOwnCommandEdited(t *testing.T) {
 	}
 }
 
-// TestOwnCommandInterrupted interrupts a command that runs: it is ended with all that it started, and the session stays usable.
+// TestOwnCommandInterrupted interrupts a command that runs: it is ended with all that it started,
+// and the session stays usable.
 func TestOwnCommandInterrupted(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -144,7 +147,8 @@ func TestOwnCommandInterrupted(t *testing.T) {
 	view := b.await(conn, run)
 	call := &view.Exchanges[0].Calls[0]
 	_, begun := os.Stat(filepath.Join(b.root, "log"))
-	never := call.State == regie.CallFailed && call.Error.Code == regie.CodeStopRequested && begun != nil // it was interrupted while the sandbox was made
+	// it was interrupted while the sandbox was made
+	never := call.State == regie.CallFailed && call.Error.Code == regie.CodeStopRequested && begun != nil
 	if view.Round.End != regie.EndInterrupted || call.State != regie.CallUnknown && call.State != regie.CallNotRun && !never {
 		t.Errorf("the round ended %s, the call is %s: %+v", view.Round.End, call.State, call.Error)
 	}
@@ -155,7 +159,8 @@ func TestOwnCommandInterrupted(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered)
 }
 
-// TestOwnCommandRefused: what cannot be a command is refused before anything is stored, and none waits for the end of a run.
+// TestOwnCommandRefused: what cannot be a command is refused before anything is stored, and none
+// waits for the end of a run.
 func TestOwnCommandRefused(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
@@ -167,11 +172,12 @@ func TestOwnCommandRefused(t *testing.T) {
 		return in
 	}
 	for name, in := range map[string]dispatch.RunRequest{
-		"nothing":       change(func(in *dispatch.RunRequest) { in.Command = " \n" }),
-		"the last one":  change(func(in *dispatch.RunRequest) { in.Command = "!" }),
-		"with a text":   change(func(in *dispatch.RunRequest) { in.Text = "and this" }),
-		"a long one":    change(func(in *dispatch.RunRequest) { in.Command = strings.Repeat("x", 70_000) }),
-		"a NUL":         change(func(in *dispatch.RunRequest) { in.Command = "echo a\x00b" }), // it was asked about with U+FFFD in its place
+		"nothing":      change(func(in *dispatch.RunRequest) { in.Command = " \n" }),
+		"the last one": change(func(in *dispatch.RunRequest) { in.Command = "!" }),
+		"with a text":  change(func(in *dispatch.RunRequest) { in.Text = "and this" }),
+		"a long one":   change(func(in *dispatch.RunRequest) { in.Command = strings.Repeat("x", 70_000) }),
+		// it was asked about with U+FFFD in its place
+		"a NUL":         change(func(in *dispatch.RunRequest) { in.Command = "echo a\x00b" }),
 		"an automation": change(func(in *dispatch.RunRequest) { in.Type = regie.SessionAutomation }),
 	} {
 		if _, err := conn.Submit(t.Context(), in); regie.CodeOf(err) != regie.CodeBadRequest {
@@ -191,8 +197,8 @@ func TestOwnCommandRefused(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
 }
 
-// TestOwnCommandServed gives a command over HTTP: the same request again runs nothing, and a message that comes meanwhile is answered behind it, with what
-// came of the command in its prompt.
+// TestOwnCommandServed gives a command over HTTP: the same request again runs nothing, and a
+// message that comes meanwhile is answered behind it, with what came of the command in its prompt.
 func TestOwnCommandServed(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -229,7 +235,8 @@ func TestOwnCommandServed(t *testing.T) {
 	h.json(http.MethodPost, "/api/v1/sessions/"+regie.NewID().String()+"/commands", `{"command":"true"}`, http.StatusNotFound, nil)
 }
 
-// TestOwnCommandSteered writes something else in place of an answer to what a command asks: the command is not run, and the message has a round of its own.
+// TestOwnCommandSteered writes something else in place of an answer to what a command asks: the
+// command is not run, and the message has a round of its own.
 func TestOwnCommandSteered(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// turned reads a list page by page, each of at most two things, and returns their ids in the order in which they came.
+// turned reads a list page by page, each of at most two things, and returns their ids in the order
+// in which they came.
 func turned[P any](h *house, path string, take func(*P) (ids []regie.ID, next string), changes ...func(*http.Request)) (out []regie.ID) {
 	h.t.Helper()
 	next := ""
@@ -41,7 +42,8 @@ func (h *house) client() *client.Client {
 	return c
 }
 
-// TestInboxAsOneList: approvals and questions come page by page as one list, and the client reads all of it, or as much of it as is wanted.
+// TestInboxAsOneList: approvals and questions come page by page as one list, and the client reads
+// all of it, or as much of it as is wanted.
 func TestInboxAsOneList(t *testing.T) {
 	t.Parallel()
 	ask := call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`}
@@ -53,7 +55,8 @@ func TestInboxAsOneList(t *testing.T) {
 	for i := range 6 {
 		session := h.session()
 		id, _ := regie.ParseID(session)
-		h.json("POST", "/api/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":"go %d"}`, i), 202, nil) // the same again would be answered from the cache
+		// the same again would be answered from the cache
+		h.json("POST", "/api/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":"go %d"}`, i), 202, nil)
 		waits := h.parked(h.engine, id)
 		for i := range waits.Approvals {
 			want = append(want, waits.Approvals[i].ID)
@@ -86,7 +89,8 @@ func TestInboxAsOneList(t *testing.T) {
 	}
 }
 
-// TestRulePages: rules that one answer made have one time, and come page by page all the same; what verifying their log found comes with the first page.
+// TestRulePages: rules that one answer made have one time, and come page by page all the same; what
+// verifying their log found comes with the first page.
 func TestRulePages(t *testing.T) {
 	t.Parallel()
 	var calls []call

@@ -24,12 +24,13 @@ import (
 )
 
 const (
-	// The caps of a workspace's own file hold from so much later on than it was written, for calls that are passed on.
+	// The caps of a workspace's own file hold from so much later on than it was written, for calls
+	// that are passed on.
 	capsTime = time.Second
 	// maxPriced is how many prices are known at once.
 	maxPriced = 1024
-	// leastAnswer is the least bound of an answer that a cap may set, longestAnswer the bound where a cap holds and the request sets none, in tokens
-	// (decision 29).
+	// leastAnswer is the least bound of an answer that a cap may set, longestAnswer the bound where
+	// a cap holds and the request sets none, in tokens (decision 29).
 	leastAnswer   = 1000
 	longestAnswer = 8192
 	// leftOpen is how long a call that another process has open on a shared database is left to it.
@@ -59,7 +60,8 @@ type priced struct {
 	known bool
 }
 
-// Proxy passes requests of clients on to the providers of this engine's settings; it ends with the engine.
+// Proxy passes requests of clients on to the providers of this engine's settings; it ends with the
+// engine.
 func (e *Engine) Proxy() compat.Proxy { return e.proxy }
 
 // Proxy is that of the engine of this process; nil where another process is the engine.
@@ -92,7 +94,8 @@ func (p *passer) cost(call *store.Proxied) (int64, bool) {
 	return known.Cost(call.Usage)
 }
 
-// priceOf is what the model of a call costs; ok is false where nobody knows. It is looked up once: settings do not change while an engine runs.
+// priceOf is what the model of a call costs; ok is false where nobody knows. It is looked up once:
+// settings do not change while an engine runs.
 func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
 	name := call.Provider + "\x00" + call.Model
 	p.mu.Lock()
@@ -173,27 +176,36 @@ func upstream(name string, settings *config.Provider, api string) (compat.Upstre
 	messages := api == compat.APIMessages || api == compat.APICount
 	if settings.Type == config.ProviderAnthropic {
 		if !messages {
-			return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s speaks Messages alone: use /v1/messages", name)
+			return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
+				"the server of %s speaks Messages alone: use /v1/messages", name)
 		}
 		return upstreamMessages(settings, api)
 	}
-	speaks := settings.Type == config.ProviderOpenAI || settings.Type == "" && settings.BaseURL != "" // what has no type is an address
+	// what has no type is an address
+	speaks := settings.Type == config.ProviderOpenAI || settings.Type == "" && settings.BaseURL != ""
 	base := strings.TrimRight(cmp.Or(settings.BaseURL, responses.DefaultAddress), "/")
 	if settings.Type == config.ProviderOllama {
 		speaks, base = true, strings.TrimRight(settings.BaseURL, "/")+"/v1"
 	}
 	switch {
 	case !speaks:
-		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s has an API of its own: it can be asked by an agent, and nothing can be passed on to it", name)
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
+			"the server of %s has an API of its own: it can be asked by an agent, and nothing can be passed on to it",
+			name)
 	case messages:
-		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s does not speak Messages: use /v1/chat/completions", name)
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
+			"the server of %s does not speak Messages: use /v1/chat/completions", name)
 	case api == compat.APIResponses && settings.Speaks() != config.APIResponses:
-		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest, "the server of %s does not speak Responses: use /v1/chat/completions", name)
+		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
+			"the server of %s does not speak Responses: use /v1/chat/completions", name)
 	}
 	if err := settings.Keyless(); err != nil {
 		return compat.Upstream{}, err
 	}
-	up := compat.Upstream{URL: base + "/" + api, Header: http.Header{"Content-Type": {"application/json"}}, Transport: passingTransport(base), MaxTokens: "max_tokens"}
+	up := compat.Upstream{
+		URL: base + "/" + api, Header: http.Header{"Content-Type": {"application/json"}},
+		Transport: passingTransport(base), MaxTokens: "max_tokens",
+	}
 	switch {
 	case api == compat.APIResponses:
 		up.MaxTokens = "max_output_tokens"
@@ -206,14 +218,18 @@ func upstream(name string, settings *config.Provider, api string) (compat.Upstre
 	return up, nil
 }
 
-// upstreamMessages is where one of Anthropic's kind takes them. Which version of the API a request means, and what of it that is new, its headers say.
+// upstreamMessages is where one of Anthropic's kind takes them. Which version of the API a request
+// means, and what of it that is new, its headers say.
 func upstreamMessages(settings *config.Provider, api string) (compat.Upstream, error) {
 	if err := settings.Keyless(); err != nil {
 		return compat.Upstream{}, err
 	}
 	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(settings.BaseURL, anthropic.DefaultAddress), "/"), "/v1")
 	up := compat.Upstream{
-		URL: base + "/v1/" + api, Header: http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {anthropic.Version}}, Transport: passingTransport(base),
+		URL: base + "/v1/" + api, Header: http.Header{
+			"Content-Type":      {"application/json"},
+			"Anthropic-Version": {anthropic.Version},
+		}, Transport: passingTransport(base),
 		MaxTokens: "max_tokens", Passes: []string{"Anthropic-Version", "Anthropic-Beta"},
 	}
 	if settings.APIKey != "" {
@@ -225,10 +241,13 @@ func upstreamMessages(settings *config.Provider, api string) (compat.Upstream, e
 // passingTransport keeps connections to one server open.
 func passingTransport(base string) *http.Transport {
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, TLSHandshakeTimeout: 15 * time.Second, ForceAttemptHTTP2: true,
-		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second, DisableCompression: true, ResponseHeaderTimeout: 10 * time.Minute,
+		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 15 * time.Second, ForceAttemptHTTP2: true,
+		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second, DisableCompression: true,
+		ResponseHeaderTimeout: 10 * time.Minute,
 	}
-	if request, err := http.NewRequest(http.MethodGet, base, nil); err == nil && !wire.IsLoopback(request.URL.Hostname()) { //nolint:noctx // never sent
+	if request, err := http.NewRequest(http.MethodGet, base, nil); err == nil && //nolint:noctx // never sent
+		!wire.IsLoopback(request.URL.Hostname()) {
 		transport.Proxy = http.ProxyFromEnvironment
 	}
 	return transport
@@ -266,7 +285,8 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers
 		return 0, err
 	}
 	if over := granted.Refused; over != nil {
-		return 0, regie.Errorf(regie.CodeOverBudget, "%s allows $%s, of which $%s is spent or reserved: this call could cost up to $%s", over.Scope.Key(),
+		return 0, regie.Errorf(regie.CodeOverBudget,
+			"%s allows $%s, of which $%s is spent or reserved: this call could cost up to $%s", over.Scope.Key(),
 			regie.Dollars(over.Cap), regie.Dollars(over.Used), regie.Dollars(wants.Prompt+wants.Least))
 	}
 	call.Money.Reserved = granted.Reserved
@@ -274,8 +294,8 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers
 	return min(longest, max(1, afford)), nil
 }
 
-// capsOf are the caps that hold for what is passed on in a workspace. Its own file is looked at once in a while: at each request the looking would be a
-// sixth of all that is done for one.
+// capsOf are the caps that hold for what is passed on in a workspace. Its own file is looked at
+// once in a while: at each request the looking would be a sixth of all that is done for one.
 func (p *passer) capsOf(root string) (regie.Caps, error) {
 	p.mu.Lock()
 	known, ok := p.caps[root]
@@ -326,16 +346,25 @@ func (p *passer) Caches(temperature *float64) bool {
 	}
 }
 
-// Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could be kept with.
-func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() ([]byte, bool, error)) ([]byte, bool, error) {
+// Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could
+// be kept with.
+func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
+	send func() ([]byte, bool, error),
+) ([]byte, bool, error) {
 	settings := p.config.FingerprintOf(call.Provider).String()
-	key := regie.HashOf([]byte(strings.Join([]string{"proxied", call.WorkspaceID.String(), call.Provider, settings, request.String()}, "\x00")))
+	key := regie.HashOf([]byte(strings.Join([]string{
+		"proxied", call.WorkspaceID.String(), call.Provider,
+		settings, request.String(),
+	}, "\x00")))
 	owner, _, err := p.placeOf(ctx, call.WorkspaceID)
 	if err != nil {
 		return nil, false, err
 	}
 	call.UserID = owner.ID
-	q := provider.Question{Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key, Provider: call.Provider, Model: call.Model}
+	q := provider.Question{
+		Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key,
+		Provider: call.Provider, Model: call.Model,
+	}
 	whole := false // of what is asked for here
 	reply, err := p.cache.Ask(ctx, q, func() (*provider.Reply, error) {
 		said, ended, err := send()
@@ -351,7 +380,8 @@ func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Has
 	return []byte(reply.Parts[0].Text), reply.Cached.IsZero(), nil
 }
 
-// callsNothing reports whether an answer calls nothing: whoever is given one that does would do it once more.
+// callsNothing reports whether an answer calls nothing: whoever is given one that does would do it
+// once more.
 func callsNothing(reply *provider.Reply) bool {
 	text := strings.ReplaceAll(reply.Parts[0].Text, `": `, `":`)
 	return !slices.ContainsFunc(callMarks, func(mark string) bool { return strings.Contains(text, mark) })

@@ -14,17 +14,20 @@ import (
 )
 
 const (
-	// Calls are logged together: those of logEvery, or logBatch of them. maxUnlogged is how many may wait for that.
+	// Calls are logged together: those of logEvery, or logBatch of them. maxUnlogged is how many
+	// may wait for that.
 	logEvery    = 100 * time.Millisecond
 	logBatch    = 512
 	maxUnlogged = 2048
-	// cutTime is how long an engine that ends waits for calls whose requests have been ended to say what became of them.
+	// cutTime is how long an engine that ends waits for calls whose requests have been ended to say
+	// what became of them.
 	cutTime = 2 * time.Second
 )
 
-// passLog is the log of what is passed on. What calls used is logged by one goroutine, together with others. A call under a cap stands in the store
-// before it is made. Any other one costs its answer nothing but a place in the queue: it stands there while it is with its provider once it is so for
-// longer than logEvery, so that whoever comes after a process that died knows of it.
+// passLog is the log of what is passed on. What calls used is logged by one goroutine, together
+// with others. A call under a cap stands in the store before it is made. Any other one costs its
+// answer nothing but a place in the queue: it stands there while it is with its provider once it is
+// so for longer than logEvery, so that whoever comes after a process that died knows of it.
 type passLog struct {
 	to    logStore
 	log   *slog.Logger
@@ -47,15 +50,20 @@ type logStore interface {
 }
 
 func newPasser(l *local, log *slog.Logger) *passer {
-	p := &passer{local: l, ups: map[string]compat.Upstream{}, caps: map[string]capsAt{}, prices: map[string]priced{}, passLog: &passLog{
-		to: l.store, log: log, queue: make(chan store.Proxied, maxUnlogged), began: make(chan struct{}, 1), done: make(chan struct{}),
-		stop: make(chan struct{}), under: map[regie.ID]store.Proxied{},
-	}}
+	p := &passer{
+		local: l, ups: map[string]compat.Upstream{}, caps: map[string]capsAt{},
+		prices: map[string]priced{}, passLog: &passLog{
+			to: l.store, log: log, queue: make(chan store.Proxied, maxUnlogged),
+			began: make(chan struct{}, 1), done: make(chan struct{}),
+			stop: make(chan struct{}), under: map[regie.ID]store.Proxied{},
+		},
+	}
 	go p.write()
 	return p
 }
 
-// close logs what is left, also calls that are still with their providers: nobody hears what becomes of these.
+// close logs what is left, also calls that are still with their providers: nobody hears what
+// becomes of these.
 func (l *passLog) close() {
 	l.once.Do(func() {
 		l.mu.Lock()
@@ -96,8 +104,8 @@ func (l *passLog) begin(call store.Proxied) {
 	}
 }
 
-// say logs what became of a call, where the log has not ended: then it stands there as one that was cut. Where the log cannot keep up, the caller
-// waits for it.
+// say logs what became of a call, where the log has not ended: then it stands there as one that was
+// cut. Where the log cannot keep up, the caller waits for it.
 func (l *passLog) say(call store.Proxied) {
 	l.mu.Lock()
 	if l.ended {
@@ -148,7 +156,8 @@ func (l *passLog) write() {
 	}
 }
 
-// open stores the calls that have been with their providers for a while, and reports whether there are younger ones.
+// open stores the calls that have been with their providers for a while, and reports whether there
+// are younger ones.
 func (l *passLog) open(opened map[regie.ID]bool) (younger bool) {
 	var calls []store.Proxied
 	l.mu.Lock()
@@ -166,7 +175,8 @@ func (l *passLog) open(opened map[regie.ID]bool) (younger bool) {
 		return younger
 	}
 	if err := l.to.OpenProxied(context.Background(), calls); err != nil {
-		l.log.Warn("model calls that are passed on could not be logged while they are under way", "calls", len(calls), "code", string(regie.CodeOf(err)), "error", err)
+		l.log.Warn("model calls that are passed on could not be logged while they are under way", "calls", len(calls),
+			"code", string(regie.CodeOf(err)), "error", err)
 		return younger // tried again when the next one has begun
 	}
 	for i := range calls {
@@ -191,7 +201,8 @@ func (l *passLog) flush(first store.Proxied, opened map[regie.ID]bool) {
 		delete(opened, batch[i].ID)
 	}
 	if err := l.to.LogProxied(context.Background(), batch); err != nil {
-		l.log.Error("model calls that were passed on could not be logged", "calls", len(batch), "code", string(regie.CodeOf(err)), "error", err)
+		l.log.Error("model calls that were passed on could not be logged", "calls", len(batch), "code",
+			string(regie.CodeOf(err)), "error", err)
 	}
 }
 

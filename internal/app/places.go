@@ -21,8 +21,8 @@ import (
 // mainAgent answers where nothing else is said.
 const mainAgent = "main"
 
-// fill settles what a request leaves open of the workspace, the agent and the model: that of its session, else of this engine's settings. unnamed says
-// that its session has no name yet.
+// fill settles what a request leaves open of the workspace, the agent and the model: that of its
+// session, else of this engine's settings. unnamed says that its session has no name yet.
 func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool, err error) {
 	if in.SessionID.IsZero() || in.Root != "" && in.Agent != "" && in.Provider != "" && in.Model != "" {
 		return false, l.named(in)
@@ -30,7 +30,8 @@ func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool
 	session, place, err := l.store.Session(ctx, in.SessionID)
 	switch {
 	case err == nil && in.Root == "" && !in.WorkspaceID.IsZero() && in.WorkspaceID != place.ID:
-		return false, regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s", in.SessionID, in.WorkspaceID)
+		return false, regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s",
+			in.SessionID, in.WorkspaceID)
 	case regie.CodeOf(err) == regie.CodeNotFound:
 		if place, err = l.known(ctx, in); err != nil {
 			return false, err
@@ -52,7 +53,8 @@ func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool
 		in.Provider, in.Model = l.config.Provider, cmp.Or(in.Model, l.config.Model)
 	}
 	if in.Provider == "" || in.Model == "" {
-		return false, cmp.Or(l.config.RequireModel(), error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
+		return false, cmp.Or(l.config.RequireModel(),
+			error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
 	}
 	if in.Settings.IsZero() && in.Provider != config.ProviderDemo { // the demo is the same everywhere
 		in.Settings = l.config.FingerprintOf(in.Provider)
@@ -60,8 +62,9 @@ func (l *local) fill(ctx context.Context, in *dispatch.RunRequest) (unnamed bool
 	return unnamed, l.named(in)
 }
 
-// named has the agent of a request be one that there is, whose limits and instructions hold then, its provider one that this engine can ask, and a size
-// that its provider maps be the model of that.
+// named has the agent of a request be one that there is, whose limits and instructions hold then,
+// its provider one that this engine can ask, and a size that its provider maps be the model of
+// that.
 func (l *local) named(in *dispatch.RunRequest) error {
 	if in.Agent != "" {
 		if err := l.agent(in.Agent); err != nil {
@@ -80,7 +83,8 @@ func (l *local) named(in *dispatch.RunRequest) error {
 	return nil
 }
 
-// sameModel returns CodeConflict where who asks, on this machine, has other settings of the model than this engine.
+// sameModel returns CodeConflict where who asks, on this machine, has other settings of the model
+// than this engine.
 func (l *local) sameModel(in *dispatch.RunRequest) error {
 	if in.Settings.IsZero() || in.Settings == l.config.FingerprintOf(in.Provider) {
 		return nil
@@ -89,13 +93,15 @@ func (l *local) sameModel(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodeConflict,
 			"the server at %s works in %s with other settings of the model: use those with regie --server %s, or start it again with yours", *at, l.config.DataDir, *at)
 	}
-	return regie.Errorf(regie.CodeConflict, "the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
+	return regie.Errorf(regie.CodeConflict,
+		"the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", l.config.DataDir)
 }
 
 // provider returns CodeNotFound for one that is not configured.
 func (l *local) provider(name string) error {
 	if _, configured := l.config.Named(name); !configured && name != config.ProviderDemo {
-		return regie.Errorf(regie.CodeNotFound, "there is no provider %q here: regie models lists those that are configured", plain.Line(name))
+		return regie.Errorf(regie.CodeNotFound,
+			"there is no provider %q here: regie models lists those that are configured", plain.Line(name))
 	}
 	return nil
 }
@@ -114,7 +120,8 @@ func (l *local) known(ctx context.Context, in *dispatch.RunRequest) (regie.Works
 	case in.Root != "":
 		return regie.Workspace{Root: in.Root, FoundBy: in.FoundBy}, nil
 	case in.WorkspaceID.IsZero():
-		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest, "the request names neither a session that is there nor a workspace")
+		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
+			"the request names neither a session that is there nor a workspace")
 	default:
 		return l.workspace(ctx, in.WorkspaceID)
 	}
@@ -144,7 +151,8 @@ func (l *local) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest)
 		return regie.Workspace{}, err
 	}
 	if !strings.HasPrefix(in.Path, "/") {
-		return regie.Workspace{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Path)
+		return regie.Workspace{}, regie.Errorf(regie.CodePathInvalid,
+			"the workspace %q is not an absolute path", in.Path)
 	}
 	root, foundBy, err := workspace.Detect(in.Path, os.Getenv("HOME"), in.Here || in.Known)
 	if in.Known {
@@ -157,8 +165,8 @@ func (l *local) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest)
 	return place, err
 }
 
-// knownAt is the workspace that is there already at a root. Who may make none does not learn either what there is on this machine: err, why there is no
-// root, is not told.
+// knownAt is the workspace that is there already at a root. Who may make none does not learn either
+// what there is on this machine: err, why there is no root, is not told.
 func (l *local) knownAt(ctx context.Context, named, root string, err error) (regie.Workspace, error) {
 	if err == nil {
 		all, err := l.store.Workspaces(ctx)
@@ -180,10 +188,12 @@ func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (reg
 	switch in.Type {
 	case "", regie.SessionChat, regie.SessionAutomation:
 	default:
-		return regie.Session{}, regie.Errorf(regie.CodeBadRequest, "a session of type %q is not made by hand: use CHAT or AUTOMATION", string(in.Type))
+		return regie.Session{}, regie.Errorf(regie.CodeBadRequest,
+			"a session of type %q is not made by hand: use CHAT or AUTOMATION", string(in.Type))
 	}
 	if in.WorkspaceID.IsZero() {
-		return regie.Session{}, regie.Errorf(regie.CodeBadRequest, "the request names no workspace_id: POST /api/v1/workspaces gives that of a directory")
+		return regie.Session{}, regie.Errorf(regie.CodeBadRequest,
+			"the request names no workspace_id: POST /api/v1/workspaces gives that of a directory")
 	}
 	in.Agent = cmp.Or(in.Agent, mainAgent)
 	if err := l.agent(in.Agent); err != nil {
@@ -208,13 +218,16 @@ func (l *local) NewSession(ctx context.Context, in dispatch.SessionRequest) (reg
 		in.SessionID = regie.NewID()
 	}
 	if _, err := l.store.CreateSession(ctx, regie.Session{
-		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: name, Type: cmp.Or(in.Type, regie.SessionChat),
-		Provider: l.config.Provider, Model: l.config.Model, RequireValidation: in.RequireValidation, TokenID: in.TokenID,
+		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: name,
+		Type:     cmp.Or(in.Type, regie.SessionChat),
+		Provider: l.config.Provider, Model: l.config.Model, RequireValidation: in.RequireValidation,
+		TokenID: in.TokenID,
 	}); err != nil {
 		return regie.Session{}, err
 	}
 	made, where, err := l.store.Session(ctx, in.SessionID) // the one that was there, where the request is said again
-	if err == nil && (where.ID != place.ID || made.Type != cmp.Or(in.Type, regie.SessionChat) || made.Agent != in.Agent || made.RequireValidation != in.RequireValidation) {
+	if err == nil && (where.ID != place.ID || made.Type != cmp.Or(in.Type, regie.SessionChat) ||
+		made.Agent != in.Agent || made.RequireValidation != in.RequireValidation) {
 		return regie.Session{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
 	}
 	return made, err
@@ -254,7 +267,8 @@ func (l *local) Providers(context.Context) ([]dispatch.ProviderView, error) {
 	for _, name := range names {
 		p, _ := l.config.Named(name)
 		out = append(out, dispatch.ProviderView{
-			Name: name, Type: cmp.Or(p.Type, name), BaseURL: p.BaseURL, HasKey: p.APIKey != "", Chosen: name == l.config.Provider,
+			Name: name, Type: cmp.Or(p.Type, name), BaseURL: p.BaseURL, HasKey: p.APIKey != "",
+			Chosen: name == l.config.Provider,
 		})
 	}
 	return out, nil
@@ -276,8 +290,9 @@ func (l *local) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.Q
 // ownPlace is the workspace of sessions that live in none of a person's, in the data directory.
 func ownPlace(dir string) string { return filepath.Join(dir, "workspace") }
 
-// unlessOwn returns CodePathProtected for what lies in the data directory or among the settings: keys lie there, and what decides what an agent may do. A
-// workspace that was made there before is none any more.
+// unlessOwn returns CodePathProtected for what lies in the data directory or among the settings:
+// keys lie there, and what decides what an agent may do. A workspace that was made there before is
+// none any more.
 func (l *local) unlessOwn(root string) error {
 	found := workspace.Resolved(root)
 	if dir := l.config.DataDir; root == ownPlace(dir) || found == ownPlace(workspace.Resolved(dir)) {
@@ -286,14 +301,17 @@ func (l *local) unlessOwn(root string) error {
 	within := func(dir string) bool { return isBelow(workspace.Resolved(dir), found) || isBelow(dir, root) }
 	switch {
 	case within(l.config.OwnDir()):
-		return regie.Errorf(regie.CodePathProtected, "%s lies in Regie's own data directory: go into a project's directory", root)
+		return regie.Errorf(regie.CodePathProtected,
+			"%s lies in Regie's own data directory: go into a project's directory", root)
 	case slices.ContainsFunc(privatePaths(&l.config), within):
-		return regie.Errorf(regie.CodePathProtected, "%s lies among Regie's own settings: go into a project's directory", root)
+		return regie.Errorf(regie.CodePathProtected,
+			"%s lies among Regie's own settings: go into a project's directory", root)
 	}
 	return nil
 }
 
-// placeable is unlessOwn, and has a directory that nobody has worked in yet be one that a workspace can be (workspace.Settled).
+// placeable is unlessOwn, and has a directory that nobody has worked in yet be one that a workspace
+// can be (workspace.Settled).
 func (l *local) placeable(ctx context.Context, in *dispatch.RunRequest) error {
 	root, dir := in.Root, l.config.DataDir
 	if err := l.unlessOwn(root); err != nil || root == ownPlace(dir) || root == ownPlace(workspace.Resolved(dir)) {

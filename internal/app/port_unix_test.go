@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve is an address of this machine where nothing answers until listen is called: it is bound all the while, so that nobody else gets it.
+// reserve is an address of this machine where nothing answers until listen is called: it is bound
+// all the while, so that nobody else gets it.
 func reserve(t *testing.T) (address string, listen func() net.Listener) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)

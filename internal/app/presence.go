@@ -9,11 +9,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// enter counts a stream in, and returns what counts it out. One that was opened with an API token is a program's, which does not tell whether a person
-// is there.
+// enter counts a stream in, and returns what counts it out. One that was opened with an API token
+// is a program's, which does not tell whether a person is there.
 func (l *local) enter(ctx context.Context) (leave func(), err error) {
 	caller := access.From(ctx)
-	if l.present == nil || l.readOnly || dispatch.IsUnattended(ctx) || caller != nil && caller.Via == dispatch.ViaToken {
+	if l.present == nil || l.readOnly || dispatch.IsUnattended(ctx) || caller != nil &&
+		caller.Via == dispatch.ViaToken {
 		return func() {}, nil
 	}
 	user, err := l.user(ctx)

@@ -44,8 +44,9 @@ func (h *house) works(session string) store.SessionView {
 	return h.view(session)
 }
 
-// TestModes runs a session with nobody there, and with somebody: in BACKEND mode no delta is handed to anybody, and the answer is unread until it is
-// seen; in UI mode the deltas come (spec 5.4, decisions 28, 39 and 45). What a program follows is nobody's being there.
+// TestModes runs a session with nobody there, and with somebody: in BACKEND mode no delta is handed
+// to anybody, and the answer is unread until it is seen; in UI mode the deltas come (spec 5.4,
+// decisions 28, 39 and 45). What a program follows is nobody's being there.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("Nobody is there."), says("Now you are."))).serve("127.0.0.1:0")
@@ -93,7 +94,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestPresenceOfPrograms: a program that only looks is nobody, whatever it says or follows; one that speaks for a person says so in so many words.
+// TestPresenceOfPrograms: a program that only looks is nobody, whatever it says or follows; one
+// that speaks for a person says so in so many words.
 func TestPresenceOfPrograms(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")

@@ -13,8 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestSettingsArePrivate: the directory of settings, with the keys that regie setup has stored, is no workspace for anybody, one that was made of it before
-// is none any more, and in a workspace around it neither a query nor a search comes to it, by whatever token.
+// TestSettingsArePrivate: the directory of settings, with the keys that regie setup has stored, is
+// no workspace for anybody, one that was made of it before is none any more, and in a workspace
+// around it neither a query nor a search comes to it, by whatever token.
 func TestSettingsArePrivate(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))

@@ -22,8 +22,9 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// projects reads what workspaces hold for agents, and what people have decided about it. Each method looks anew: what was pulled or revoked a moment
-// ago counts. Its methods may be called from any goroutine.
+// projects reads what workspaces hold for agents, and what people have decided about it. Each
+// method looks anew: what was pulled or revoked a moment ago counts. Its methods may be called from
+// any goroutine.
 type projects struct {
 	config config.Config
 	store  *trust.Store
@@ -64,7 +65,8 @@ func (p *projects) trusted(root string) (trust.Content, bool) {
 	return seen.content, err == nil && seen.standing.State == trust.Trusted
 }
 
-// present reports whether a workspace holds anything for agents: most hold nothing, and each step of a run asks.
+// present reports whether a workspace holds anything for agents: most hold nothing, and each step
+// of a run asks.
 func present(root string) bool {
 	for _, dir := range []string{trust.Dir, path.Dir(trust.SharedSkillsDir), trust.ServersFile} {
 		if _, err := os.Lstat(filepath.Join(root, dir)); err == nil {
@@ -74,8 +76,9 @@ func present(root string) bool {
 	return false
 }
 
-// settings is a workspace's own file. What is no file of settings (a link, a FIFO) is none; one that cannot be read or does not fit is an error,
-// because it may hold rules that somebody relies on.
+// settings is a workspace's own file. What is no file of settings (a link, a FIFO) is none; one
+// that cannot be read or does not fit is an error, because it may hold rules that somebody relies
+// on.
 func (p *projects) settings(root string) (config.Project, error) {
 	if p.config.Apart {
 		return config.Project{}, nil
@@ -98,12 +101,15 @@ func parseProject(root string, data []byte, err error) (config.Project, error) {
 	switch regie.CodeOf(err) {
 	case "":
 		return config.ParseProject(name, data)
-	case regie.CodeFileNotFound, regie.CodePathOutside, regie.CodeNotADirectory, regie.CodeNotAFile, regie.CodeSpecialFile:
+	case regie.CodeFileNotFound, regie.CodePathOutside, regie.CodeNotADirectory,
+		regie.CodeNotAFile, regie.CodeSpecialFile:
 		return config.Project{}, nil
 	case regie.CodeFileTooLarge:
-		return config.Project{}, regie.Errorf(regie.CodeBadRequest, "the configuration %s has more than %d bytes", name, config.MaxProject)
+		return config.Project{}, regie.Errorf(regie.CodeBadRequest,
+			"the configuration %s has more than %d bytes", name, config.MaxProject)
 	default:
-		return config.Project{}, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", name, err)
+		return config.Project{}, regie.Errorf(regie.CodeBadRequest,
+			"the configuration %s cannot be read: %v", name, err)
 	}
 }
 
@@ -134,8 +140,9 @@ func (p *projects) instructed(root string) config.Project {
 	return own
 }
 
-// files is what files of settings say about the calls in a workspace (decision 19): those of the user anything, that of the workspace only what
-// narrows. Where that cannot be read every call is asked about, since nobody knows what it forbids.
+// files is what files of settings say about the calls in a workspace (decision 19): those of the
+// user anything, that of the workspace only what narrows. Where that cannot be read every call is
+// asked about, since nobody knows what it forbids.
 func (p *projects) files(root string) engine.FileSettings {
 	var out engine.FileSettings
 	for _, r := range p.config.File.Approvals.Rules {
@@ -150,7 +157,10 @@ func (p *projects) files(root string) engine.FileSettings {
 		out.Rules = append(out.Rules, fileRule(r, where[i]))
 	}
 	if own.Require() != "" || own.RequiresValidation() {
-		out.Levels = append(out.Levels, approval.Level{Source: regie.SourceWorkspace, Require: own.Require(), RequireValidation: own.RequiresValidation()})
+		out.Levels = append(out.Levels, approval.Level{
+			Source: regie.SourceWorkspace, Require: own.Require(),
+			RequireValidation: own.RequiresValidation(),
+		})
 	}
 	if p.servers != nil {
 		out.Rules = append(out.Rules, p.servers.withdrawn(root)...)
@@ -165,10 +175,14 @@ func (p *projects) files(root string) engine.FileSettings {
 
 func fileRule(r config.Rule, where string) approval.FileRule {
 	name, below := r.Place()
-	return approval.FileRule{Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd, Verdict: r.Verdict(), Where: where}
+	return approval.FileRule{
+		Tool: r.Tool, Path: name, Below: below, Argv: r.Argv, Cwd: r.Cwd,
+		Verdict: r.Verdict(), Where: where,
+	}
 }
 
-// skills are those that an agent has in a workspace: its own where they are trusted, then the user's.
+// skills are those that an agent has in a workspace: its own where they are trusted, then the
+// user's.
 func (p *projects) skills(root string) skill.Set {
 	var places []skill.Place
 	if content, ok := p.trusted(root); ok {
@@ -181,16 +195,20 @@ func (p *projects) skills(root string) skill.Set {
 func ofWorkspace(content *trust.Content) (out []skill.Place) {
 	for _, dir := range []string{trust.SkillsDir, trust.SharedSkillsDir} {
 		files, odd := content.Below(dir)
-		place := skill.Place{Origin: skill.OfWorkspace, Dir: dir, Odd: odd, Read: func(name string, most int64) ([]byte, error) {
-			data, ok := content.Data(path.Join(dir, name))
-			switch {
-			case !ok:
-				return nil, regie.Errorf(regie.CodeFileNotFound, "%s does not exist", path.Join(dir, name))
-			case int64(len(data)) > most:
-				return nil, regie.Errorf(regie.CodeFileTooLarge, "%s has more than %d bytes", path.Join(dir, name), most)
-			}
-			return data, nil
-		}}
+		place := skill.Place{
+			Origin: skill.OfWorkspace, Dir: dir, Odd: odd,
+			Read: func(name string, most int64) ([]byte, error) {
+				data, ok := content.Data(path.Join(dir, name))
+				switch {
+				case !ok:
+					return nil, regie.Errorf(regie.CodeFileNotFound, "%s does not exist", path.Join(dir, name))
+				case int64(len(data)) > most:
+					return nil, regie.Errorf(regie.CodeFileTooLarge, "%s has more than %d bytes", path.Join(dir, name),
+						most)
+				}
+				return data, nil
+			},
+		}
 		for _, f := range files {
 			place.Files = append(place.Files, skill.File{Path: f.Path, Size: f.Size})
 		}
@@ -202,8 +220,8 @@ func ofWorkspace(content *trust.Content) (out []skill.Place) {
 // userBounds bound what is looked at for a user's skills.
 var userBounds = workspace.TreeBounds{Entries: 50_000, Depth: 12}
 
-// ofUser are the places of the user's skills. A directory of skills may be a link, and so may a skill: they are the person's own to lay out. Below
-// a skill no link is followed.
+// ofUser are the places of the user's skills. A directory of skills may be a link, and so may a
+// skill: they are the person's own to lay out. Below a skill no link is followed.
 func (p *projects) ofUser() (out []skill.Place) {
 	for _, dir := range p.config.Skills {
 		resolved, err := filepath.EvalSymlinks(dir)
@@ -233,7 +251,8 @@ func userPlace(dir, resolved string) skill.Place {
 	add(resolved, "")
 	linked := map[string]string{}
 	for name, why := range place.Odd {
-		if to, err := filepath.EvalSymlinks(filepath.Join(resolved, name)); err == nil && why == regie.CodePathOutside && filepath.Base(name) == name && isDir(to) {
+		if to, err := filepath.EvalSymlinks(filepath.Join(resolved, name)); err == nil &&
+			why == regie.CodePathOutside && filepath.Base(name) == name && isDir(to) {
 			linked[name] = to
 		}
 	}
@@ -276,14 +295,16 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// toolsIn adds what only a workspace has: the tools of its MCP servers, and the skills' tool. Where nothing runs its servers are named as away.
+// toolsIn adds what only a workspace has: the tools of its MCP servers, and the skills' tool. Where
+// nothing runs its servers are named as away.
 func (p *projects) toolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry {
 	if p.servers != nil {
 		return p.scope(root, p.servers.scope(ctx, root, base))
 	}
 	found, _ := p.named(root)
 	for i := range found {
-		away := regie.Errorf(regie.CodeServerDown, "the MCP server %s is not started by a command that runs nothing", found[i].Name)
+		away := regie.Errorf(regie.CodeServerDown, "the MCP server %s is not started by a command that runs nothing",
+			found[i].Name)
 		if with, err := base.With(found[i].Name, nil, away); err == nil && mcp.ValidName(found[i].Name) {
 			base = with
 		}
@@ -291,7 +312,8 @@ func (p *projects) toolsIn(ctx context.Context, root string, base *tool.Registry
 	return p.scope(root, base)
 }
 
-// scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin with the same registry share the result.
+// scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin
+// with the same registry share the result.
 func (p *projects) scope(root string, base *tool.Registry) *tool.Registry {
 	if set := p.skills(root); len(set.Skills) == 0 {
 		return base
@@ -313,7 +335,8 @@ func (p *projects) scope(root string, base *tool.Registry) *tool.Registry {
 	return with
 }
 
-// userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is known here: the tools say what is wrong with it.
+// userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is
+// known here: the tools say what is wrong with it.
 func (p *projects) userData(dir string, limits regie.Limits, french bool) (said string, known bool) {
 	root, err := workspace.Open(dir)
 	if err != nil {
@@ -323,7 +346,8 @@ func (p *projects) userData(dir string, limits regie.Limits, french bool) (said 
 	return said, true
 }
 
-// level2 is that of a run that begins, and what people are told of its document where that was not read, or not all of it.
+// level2 is that of a run that begins, and what people are told of its document where that was not
+// read, or not all of it.
 func (p *projects) level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
 	root, err := workspace.Open(dir)
 	if err != nil {
@@ -333,7 +357,9 @@ func (p *projects) level2(dir string, limits regie.Limits, french bool) (said st
 }
 
 // documents reads what level 2 is made of, and closes the workspace.
-func (p *projects) documents(root *workspace.Root, dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
+func (p *projects) documents(root *workspace.Root, dir string, limits regie.Limits,
+	french bool,
+) (said string, notice regie.Sentence) {
 	defer func() { _ = root.Close() }() // it was only read
 	most := prompt.Level2Bytes(limits)
 	var named []prompt.Skill
@@ -342,7 +368,10 @@ func (p *projects) documents(root *workspace.Root, dir string, limits regie.Limi
 	}
 	list := prompt.SkillList(named, prompt.SkillBytes(most), french)
 	document, err := root.Document(prompt.AgentsFile, most-int64(len(list)))
-	data := prompt.UserData{Skills: list, Agents: document.Text, More: document.More, Repaired: document.Repaired, French: french}
+	data := prompt.UserData{
+		Skills: list, Agents: document.Text, More: document.More,
+		Repaired: document.Repaired, French: french,
+	}
 	switch {
 	case err != nil:
 		if data.Unread = regie.CodeOf(err); data.Unread == "" {

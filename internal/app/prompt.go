@@ -24,7 +24,8 @@ func (l *local) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch
 		named++
 	}
 	if named != 1 || !in.RoundID.IsZero() != (in.Exchange > 0) {
-		return dispatch.Prompt{}, regie.Errorf(regie.CodeBadRequest, "a prompt is named by a session, by a call, or by a run and the number of one of its exchanges")
+		return dispatch.Prompt{}, regie.Errorf(regie.CodeBadRequest,
+			"a prompt is named by a session, by a call, or by a run and the number of one of its exchanges")
 	}
 	if in.CallPart != "" {
 		var err error
@@ -51,7 +52,10 @@ func (l *local) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch
 		again, err := engine.New(engine.Config{
 			Store: l.store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: codecs,
 			Scoped: l.projects.toolsIn,
-		}).Prompt(ctx, engine.PromptRequest{SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange, Attempt: in.Attempt})
+		}).Prompt(ctx, engine.PromptRequest{
+			SessionID: in.SessionID, RoundID: in.RoundID,
+			Exchange: in.Exchange, Attempt: in.Attempt,
+		})
 		switch {
 		case err != nil && i == 0:
 			return out, err
@@ -83,7 +87,8 @@ func (l *local) within(ctx context.Context, in dispatch.PromptRequest) error {
 	}
 	_, workspace, err := l.store.Session(ctx, session)
 	if err == nil && workspace.Root != in.Root {
-		err = regie.Errorf(regie.CodeNotFound, "nothing in this workspace has the id %s: look everywhere with --all", id)
+		err = regie.Errorf(regie.CodeNotFound, "nothing in this workspace has the id %s: look everywhere with --all",
+			id)
 	}
 	return err
 }
@@ -96,8 +101,9 @@ func (l *local) roundOf(ctx context.Context, in dispatch.PromptRequest) (regie.R
 	return l.store.Round(ctx, in.RoundID)
 }
 
-// ways are those in which the requests of a round may have been written, by the provider's name: each that its own provider has (codecs), with
-// each of its fallbacks. The configured ones come first.
+// ways are those in which the requests of a round may have been written, by the provider's name:
+// each that its own provider has (codecs), with each of its fallbacks. The configured ones come
+// first.
 func (l *local) ways(round regie.Round) (out []func(name string) (provider.Provider, error)) {
 	var policy approval.Policy
 	_ = json.Unmarshal(round.Policy, &policy) // who rebuilds the round says what is wrong with it

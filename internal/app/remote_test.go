@@ -13,8 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestOwnTokenStaysHere: the token of a data directory, which opens everything, is shown to a Regie at this machine's own address alone. What else listens
-// there never sees it, and no other address does.
+// TestOwnTokenStaysHere: the token of a data directory, which opens everything, is shown to a Regie
+// at this machine's own address alone. What else listens there never sees it, and no other address
+// does.
 func TestOwnTokenStaysHere(t *testing.T) {
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	var asked, shown atomic.Int32

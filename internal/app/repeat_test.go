@@ -19,8 +19,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestEditedAnswerAgain repeats an answer whose edit could not be made any more: the file that it makes is there. A client that has lost
-// the first reply must hear that it was heard.
+// TestEditedAnswerAgain repeats an answer whose edit could not be made any more: the file that it
+// makes is there. A client that has lost the first reply must hear that it was heard.
 func TestEditedAnswerAgain(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
@@ -50,8 +50,9 @@ func TestEditedAnswerAgain(t *testing.T) {
 	}
 }
 
-// TestEditedAnswer_SaidAgainMeanwhile says an edited answer again while it is still being checked, as a client does that was cut off.
-// The one that is checked last finds the call run and its edit impossible: it must hear that it was heard, and another answer CONFLICT.
+// TestEditedAnswer_SaidAgainMeanwhile says an edited answer again while it is still being checked,
+// as a client does that was cut off. The one that is checked last finds the call run and its edit
+// impossible: it must hear that it was heard, and another answer CONFLICT.
 func TestEditedAnswer_SaidAgainMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -135,8 +136,9 @@ func (asker) Module(arguments json.RawMessage) (regie.Module, error) {
 	return regie.Module{Kind: regie.ModuleChoice, Text: in.Question, Options: []string{"this", "that"}, AllowFreeText: true}, err
 }
 
-// TestMessageAgainDuringQuestion repeats messages while a question is open, as a client does that has lost the reply: neither the message
-// that started the round nor one that has answered a question is taken as the answer to the next one.
+// TestMessageAgainDuringQuestion repeats messages while a question is open, as a client does that
+// has lost the reply: neither the message that started the round nor one that has answered a
+// question is taken as the answer to the next one.
 func TestMessageAgainDuringQuestion(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"a", "ask__user", `{"question":"first?"}`}), says("", call{"b", "ask__user", `{"question":"second?"}`}), says("ok"))
@@ -184,7 +186,8 @@ func TestMessageAgainDuringQuestion(t *testing.T) {
 	}
 }
 
-// TestInterruptBeforeTheThreadIsRead stops a round between its claim and its first request: it ends, in this engine.
+// TestInterruptBeforeTheThreadIsRead stops a round between its claim and its first request: it
+// ends, in this engine.
 func TestInterruptBeforeTheThreadIsRead(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("hello"), says("never")))

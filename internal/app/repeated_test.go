@@ -23,7 +23,8 @@ import (
 // keyedCase is a write that comes with an Idempotency-Key, and then again.
 type keyedCase struct {
 	path, body string
-	// other is another body or, where it begins with a question mark, another query: it is refused. Empty: the operation takes neither.
+	// other is another body or, where it begins with a question mark, another query: it is refused.
+	// Empty: the operation takes neither.
 	other string
 	// between happens in front of the second time, which does not take it back.
 	between func()
@@ -370,7 +371,8 @@ func (k *keyedHouse) ofRound(c keyedCase) keyedCase {
 	return c
 }
 
-// needs says a write without each thing that the document requires of it: it is refused, and does nothing.
+// needs says a write without each thing that the document requires of it: it is refused, and does
+// nothing.
 func (k *keyedHouse) needs(method string, c *keyedCase) {
 	k.t.Helper()
 	d, err := readDocument()
@@ -435,8 +437,9 @@ func (k *keyedHouse) repeat(t *testing.T, method string, c keyedCase) {
 	}
 }
 
-// TestRepeatedWrites says every write of the interface twice with an Idempotency-Key (spec 10.2): the second answer is the first one's, to the byte,
-// something else with the same key is refused, and the effect is there once. A write that has no case here fails.
+// TestRepeatedWrites says every write of the interface twice with an Idempotency-Key (spec 10.2):
+// the second answer is the first one's, to the byte, something else with the same key is refused,
+// and the effect is there once. A write that has no case here fails.
 func TestRepeatedWrites(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("..", "httpapi", "openapi.json"))

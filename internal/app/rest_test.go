@@ -28,7 +28,8 @@ func (h *house) again() *house {
 	return h.serve("127.0.0.1:0")
 }
 
-// TestKeyOfAnotherRequest: a key stands for one request, also after a restart; the same request finds what it made.
+// TestKeyOfAnotherRequest: a key stands for one request, also after a restart; the same request
+// finds what it made.
 func TestKeyOfAnotherRequest(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two")))
@@ -91,7 +92,8 @@ func TestKeyOnAnotherNode(t *testing.T) {
 	}
 }
 
-// TestLimitSettings: limits that are stored hold from the next round on, also after a restart; what a file fixes is refused with its place.
+// TestLimitSettings: limits that are stored hold from the next round on, also after a restart; what
+// a file fixes is refused with its place.
 func TestLimitSettings(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two"), says("three")))
@@ -141,7 +143,8 @@ func TestLimitSettings(t *testing.T) {
 	}
 }
 
-// TestSearchWorkspace looks for what was said and for what stands in files, in one workspace and no other.
+// TestSearchWorkspace looks for what was said and for what stands in files, in one workspace and no
+// other.
 func TestSearchWorkspace(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("The invoice of Zürich is paid.")))
@@ -192,7 +195,8 @@ func TestSearchWorkspace(t *testing.T) {
 	}
 }
 
-// TestRestOfTheTable: models, one agent, a thread read backwards, an export to be read, and what changes of a session.
+// TestRestOfTheTable: models, one agent, a thread read backwards, an export to be read, and what
+// changes of a session.
 func TestRestOfTheTable(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two")))
@@ -285,7 +289,8 @@ func TestKeysOfClients(t *testing.T) {
 	}
 }
 
-// TestClientIDOfAnotherMessage: a client's id of a message stands for one message: another one with it is refused, the same adds nothing. It is short.
+// TestClientIDOfAnotherMessage: a client's id of a message stands for one message: another one with
+// it is refused, the same adds nothing. It is short.
 func TestClientIDOfAnotherMessage(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("one")))

@@ -10,11 +10,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Rules implements dispatch.Control. Where rules of workspaces are listed from their beginning, and not one by its id, their logs are verified on the way.
+// Rules implements dispatch.Control. Where rules of workspaces are listed from their beginning, and
+// not one by its id, their logs are verified on the way.
 func (l *local) Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error) {
 	rules, err := l.store.ListRules(ctx, filter, time.Now())
 	list := store.RuleList{Rules: rules}
-	if err != nil || !filter.ID.IsZero() || filter.Short != "" || filter.After.Micros() != 0 { // the first page has said it
+	// the first page has said it
+	if err != nil || !filter.ID.IsZero() || filter.Short != "" || filter.After.Micros() != 0 {
 		return list, err
 	}
 	report, err := l.store.VerifyRules(ctx, filter.Root)

@@ -18,7 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// allowBelow answers the first call of an approval always, below its directory, until a time or for good, and returns the rule.
+// allowBelow answers the first call of an approval always, below its directory, until a time or for
+// good, and returns the rule.
 func (b *bed) allowBelow(control dispatch.Control, asked regie.Approval, expires time.Time) store.StandingRule {
 	b.t.Helper()
 	var under *regie.Scope
@@ -39,8 +40,8 @@ func (b *bed) allowBelow(control dispatch.Control, asked regie.Approval, expires
 	return list.Rules[0]
 }
 
-// TestRuleEnds has a rule end in the middle of a batch that it allowed, in each way that it can: what has not begun is asked about again
-// (decisions 20 and 36), all of it together.
+// TestRuleEnds has a rule end in the middle of a batch that it allowed, in each way that it can:
+// what has not begun is asked about again (decisions 20 and 36), all of it together.
 func TestRuleEnds(t *testing.T) {
 	for name, during := range map[string]struct {
 		expires time.Duration
@@ -189,8 +190,8 @@ func TestAlteredRule(t *testing.T) {
 	}
 }
 
-// TestStopGivesBack stops a session with messages that wait, over the socket: they come back, also to one who has lost the first answer
-// (decision 10).
+// TestStopGivesBack stops a session with messages that wait, over the socket: they come back, also
+// to one who has lost the first answer (decision 10).
 func TestStopGivesBack(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))

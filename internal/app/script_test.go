@@ -28,8 +28,9 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// model is a scripted model server over real HTTP. It has no memory: the step is the number of replies that the thread holds. Every
-// prompt that it is sent must pass a strict validator (invariant 18).
+// model is a scripted model server over real HTTP. It has no memory: the step is the number of
+// replies that the thread holds. Every prompt that it is sent must pass a strict validator
+// (invariant 18).
 type model struct {
 	t      *testing.T
 	server *httptest.Server
@@ -84,7 +85,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.steps[step](w, r)
 }
 
-// sent is what the request of a step holds: last may be the one of another session, which goes on beside it.
+// sent is what the request of a step holds: last may be the one of another session, which goes on
+// beside it.
 func sent(r *http.Request) string {
 	body, _ := io.ReadAll(r.Body) // a reader of bytes, which does not fail
 	return string(body)
@@ -184,7 +186,8 @@ func newBed(t *testing.T, m *model, tools ...tool.Tool) *bed {
 	return b
 }
 
-// alters says that a test alters the embedded store's file from outside; on another store it is skipped.
+// alters says that a test alters the embedded store's file from outside; on another store it is
+// skipped.
 func (b *bed) alters() {
 	b.t.Helper()
 	if b.settings.Database != "" {
@@ -202,7 +205,8 @@ func (b *bed) connect() *app.Conn {
 	return conn
 }
 
-// watched are the models of the settings; every prompt to one of them must be legal for every vendor.
+// watched are the models of the settings; every prompt to one of them must be legal for every
+// vendor.
 func (b *bed) watched() func(name string) (provider.Provider, error) {
 	models := app.Models(b.settings)
 	return func(name string) (provider.Provider, error) {

@@ -29,7 +29,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// ServeConfig says how an engine is served to others than this machine's user's own commands (spec 10.2, 11.2).
+// ServeConfig says how an engine is served to others than this machine's user's own commands (spec
+// 10.2, 11.2).
 type ServeConfig struct {
 	// Addr is where it listens; a port 0 is any free one.
 	Addr string
@@ -37,13 +38,16 @@ type ServeConfig struct {
 	Hosts []string
 	// CertFile and KeyFile have it speak HTTPS.
 	CertFile, KeyFile string
-	// PlainHTTP lets it listen beyond this machine without HTTPS: something in front of it encrypts.
+	// PlainHTTP lets it listen beyond this machine without HTTPS: something in front of it
+	// encrypts.
 	PlainHTTP bool
 	// Version is that of the program.
 	Version string
-	// OnApproval says what becomes of what OpenAI's clients need an approval for: deny, also where it is empty, or park (decision 35).
+	// OnApproval says what becomes of what OpenAI's clients need an approval for: deny, also where
+	// it is empty, or park (decision 35).
 	OnApproval string
-	// Root is the workspace that sessions of OpenAI's clients live in, and FoundBy how it was found; empty: a directory of Regie's own.
+	// Root is the workspace that sessions of OpenAI's clients live in, and FoundBy how it was
+	// found; empty: a directory of Regie's own.
 	Root, FoundBy string
 }
 
@@ -93,8 +97,8 @@ const (
 	stopTime = 10 * time.Second
 )
 
-// WaitEngine becomes the engine of the data directory, as OpenEngine. While another command is that, it waits; waiting is told once, after a second,
-// which command that is.
+// WaitEngine becomes the engine of the data directory, as OpenEngine. While another command is
+// that, it waits; waiting is told once, after a second, which command that is.
 func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine, error) {
 	begun, told := time.Now(), false
 	for {
@@ -125,14 +129,17 @@ func busy(dir string) error {
 // hostName is a name under which a server is reached.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
-// Check returns the errors of what can never be served so, before anything is waited for or listened on, and what HTTPS is spoken with; nil without.
+// Check returns the errors of what can never be served so, before anything is waited for or
+// listened on, and what HTTPS is spoken with; nil without.
 func (c *ServeConfig) Check() (*tls.Config, error) {
 	if c.OnApproval != "" && c.OnApproval != string(compat.Deny) && c.OnApproval != string(compat.Park) {
-		return nil, regie.Errorf(regie.CodeBadRequest, "%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
 	}
 	for _, host := range c.Hosts {
 		if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
-			return nil, regie.Errorf(regie.CodeBadRequest, "%q is not a name of a host: write it without scheme, port and path, like regie.example.org", host)
+			return nil, regie.Errorf(regie.CodeBadRequest,
+				"%q is not a name of a host: write it without scheme, port and path, like regie.example.org", host)
 		}
 	}
 	if beyond, err := isBeyond(c.Addr); err != nil {
@@ -154,8 +161,8 @@ func (c *ServeConfig) Check() (*tls.Config, error) {
 // secure reports whether HTTPS is spoken.
 func (c *ServeConfig) secure() bool { return c.CertFile != "" || c.KeyFile != "" }
 
-// Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond this machine without HTTPS, and the codes of
-// what cannot be listened on or read.
+// Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond
+// this machine without HTTPS, and the codes of what cannot be listened on or read.
 func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	token, err := loadToken(e.config.DataDir, e.token)
 	if err != nil {
@@ -181,7 +188,8 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	return e.public, err
 }
 
-// staysHere refuses a name of this machine that leads beyond it: whose address it is, only listening tells.
+// staysHere refuses a name of this machine that leads beyond it: whose address it is, only
+// listening tells.
 func (e *Engine) staysHere(listener net.Listener, c ServeConfig, secure bool) error {
 	at, ok := listener.Addr().(*net.TCPAddr)
 	if ok && !at.IP.IsLoopback() && !secure && !c.PlainHTTP {
@@ -198,11 +206,16 @@ func (e *Engine) gate(ctx context.Context, token string) (*access.Gate, error) {
 	limits := e.config.File.TokenLimits
 	return &access.Gate{
 		Store: e.store, Owner: token, User: owner, Log: e.log,
-		Limits: access.Limits{PerMinute: limits.RequestsPerMinute, Requests: limits.ConcurrentRequests, Streams: limits.ConcurrentStreams},
+		Limits: access.Limits{
+			PerMinute: limits.RequestsPerMinute, Requests: limits.ConcurrentRequests,
+			Streams: limits.ConcurrentStreams,
+		},
 	}, err
 }
 
-func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config, c ServeConfig) (*Served, error) {
+func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config,
+	c ServeConfig,
+) (*Served, error) {
 	gate, err := e.gate(ctx, token)
 	if err != nil {
 		return nil, err
@@ -213,7 +226,10 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	control := access.Confine(e.local, e.store.WorkspaceOf)
 	programs := access.Confine(unseen{e.local}, e.store.WorkspaceOf)
 	mcp, err := mcpserver.Handler(access.With(base, &access.Caller{User: gate.User}),
-		mcpserver.Config{Control: programs, Version: c.Version, Log: e.log, AllowApprovals: e.config.File.MCP.AllowApprovals})
+		mcpserver.Config{
+			Control: programs, Version: c.Version, Log: e.log,
+			AllowApprovals: e.config.File.MCP.AllowApprovals,
+		})
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -221,7 +237,8 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	counts := e.metrics(out)
 	mounts := map[string]httpapi.Mount{
 		"/mcp": {
-			Handler: mcp, Scope: regie.ScopeMCP, About: "An MCP server (streamable HTTP): the queries of the workspace, and tools that begin sessions.",
+			Handler: mcp, Scope: regie.ScopeMCP,
+			About: "An MCP server (streamable HTTP): the queries of the workspace, and tools that begin sessions.",
 			Routes: []httpapi.Route{
 				{Method: http.MethodPost, Path: "/mcp", Summary: "The messages of a client"},
 				{Method: http.MethodGet, Path: "/mcp", Summary: "The stream of a session"},
@@ -232,19 +249,22 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}
 	handler := httpapi.Handler(httpapi.Config{
 		Control: control, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Refused: counts.Refused,
-		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy, Keys: e.store, Markdown: markdown,
+		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
+		Keys: e.store, Markdown: markdown,
 		Mounts: mounts,
 	})
 	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil {
-		if at, err := netip.ParseAddr(host); host != "" && (err != nil || !at.IsUnspecified()) { // that of every address is nobody's name
+		// that of every address is nobody's name
+		if at, err := netip.ParseAddr(host); host != "" && (err != nil || !at.IsUnspecified()) {
 			guard.Hosts = append(guard.Hosts, host)
 		}
 	}
 	out.busy.Go(func() { gate.Watch(base) })
 	guarded := guard.Wrap(handler, translate)
 	server := &http.Server{
-		Handler: out.counted(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: out.counted(guarded, counts), TLSConfig: tlsConfig, ReadHeaderTimeout: headerTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
 		BaseContext:                  func(net.Listener) context.Context { return base },
 		ConnState:                    guard.ConnState,
@@ -272,8 +292,8 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	return out, nil
 }
 
-// reachable is the address of a server by a name that its guard accepts, for a link: the first that somebody gave it, else its own, and on this machine
-// where it listens on every address.
+// reachable is the address of a server by a name that its guard accepts, for a link: the first that
+// somebody gave it, else its own, and on this machine where it listens on every address.
 func reachable(at net.Addr, hosts []string) string {
 	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {
@@ -287,14 +307,18 @@ func reachable(at net.Addr, hosts []string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// compatible is the endpoint for clients of OpenAI's and Anthropic's APIs (decision 35). The latter show their token as X-Api-Key.
-func (e *Engine) compatible(base context.Context, going *sync.WaitGroup, c ServeConfig, control dispatch.Control) httpapi.Mount {
+// compatible is the endpoint for clients of OpenAI's and Anthropic's APIs (decision 35). The latter
+// show their token as X-Api-Key.
+func (e *Engine) compatible(base context.Context, going *sync.WaitGroup, c ServeConfig,
+	control dispatch.Control,
+) httpapi.Mount {
 	where := dispatch.RunRequest{Root: c.Root, FoundBy: c.FoundBy}
 	if where.Root == "" {
 		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	settings := compat.Config{
-		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate, Proxy: e.Proxy(), Keys: e.store,
+		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate,
+		Proxy: e.Proxy(), Keys: e.store,
 		Base: base, Going: going, Weigh: e.weigh,
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if place, ok, err := e.placeOfCaller(ctx, where.Root); ok || err != nil {
@@ -314,13 +338,14 @@ func (e *Engine) compatible(base context.Context, going *sync.WaitGroup, c Serve
 		routes = append(routes, httpapi.Route{Method: at.Method, Path: at.Path, Summary: at.Summary})
 	}
 	return httpapi.Mount{
-		Handler: compat.Handler(settings), Scope: regie.ScopeCompletions, Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key",
+		Handler: compat.Handler(settings), Scope: regie.ScopeCompletions,
+		Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key",
 		About: "For clients of OpenAI's and Anthropic's APIs, in the formats of these.", Routes: routes,
 	}
 }
 
-// placeOfCaller is the workspace in which a restricted caller's sessions live: the server's own where the caller sees that, else the first one that it
-// does see.
+// placeOfCaller is the workspace in which a restricted caller's sessions live: the server's own
+// where the caller sees that, else the first one that it does see.
 func (e *Engine) placeOfCaller(ctx context.Context, own string) (regie.Workspace, bool, error) {
 	caller := access.From(ctx)
 	if caller == nil || !caller.Restricted() {
@@ -337,7 +362,8 @@ func (e *Engine) placeOfCaller(ctx context.Context, own string) (regie.Workspace
 		}
 	}
 	if len(all) == 0 {
-		return regie.Workspace{}, false, regie.Errorf(regie.CodeNotFound, "there is no workspace here that the token sees")
+		return regie.Workspace{}, false, regie.Errorf(regie.CodeNotFound,
+			"there is no workspace here that the token sees")
 	}
 	return all[0], true, nil
 }
@@ -361,7 +387,8 @@ func (e *Engine) checks(ctx context.Context) []httpapi.Check {
 func isBeyond(addr string) (bool, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
-		return false, regie.Errorf(regie.CodeBadRequest, "%q is not an address to listen on: write it like 127.0.0.1:7333", addr)
+		return false, regie.Errorf(regie.CodeBadRequest,
+			"%q is not an address to listen on: write it like 127.0.0.1:7333", addr)
 	}
 	if host == "localhost" {
 		return false, nil
@@ -373,9 +400,11 @@ func isBeyond(addr string) (bool, error) {
 func listenError(err error, addr string) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return regie.Errorf(regie.CodeConflict, "something listens on %s already: choose another address with --addr (%v)", addr, err)
+		return regie.Errorf(regie.CodeConflict,
+			"something listens on %s already: choose another address with --addr (%v)", addr, err)
 	case errors.Is(err, fs.ErrPermission):
-		return regie.Errorf(regie.CodeNoPermission, "no permission to listen on %s: choose a port above 1023 with --addr (%v)", addr, err)
+		return regie.Errorf(regie.CodeNoPermission,
+			"no permission to listen on %s: choose a port above 1023 with --addr (%v)", addr, err)
 	default:
 		return regie.Errorf(regie.CodeBadRequest, "%s cannot be listened on: %v", addr, err)
 	}
@@ -387,7 +416,8 @@ const tokenName = "api.token"
 // TokenPath is where the token of the server of a data directory lies.
 func TokenPath(dir string) string { return filepath.Join(dir, tokenName) }
 
-// loadToken reads the token of a data directory, and makes it of fresh the first time: readable by its owner alone (spec 11.2).
+// loadToken reads the token of a data directory, and makes it of fresh the first time: readable by
+// its owner alone (spec 11.2).
 func loadToken(dir, fresh string) (string, error) {
 	token, err := ReadToken(dir)
 	if regie.CodeOf(err) != regie.CodeNotFound {
@@ -406,8 +436,8 @@ func loadToken(dir, fresh string) (string, error) {
 	return token, nil
 }
 
-// ReadToken reads the token of the server of a data directory. It returns CodeNotFound where there is none, and CodeNoPermission where others than
-// its owner may read it.
+// ReadToken reads the token of the server of a data directory. It returns CodeNotFound where there
+// is none, and CodeNoPermission where others than its owner may read it.
 func ReadToken(dir string) (string, error) {
 	path := TokenPath(dir)
 	info, err := os.Lstat(path)
@@ -417,7 +447,8 @@ func ReadToken(dir string) (string, error) {
 	case err != nil:
 		return "", dirError(err, dir)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0:
-		return "", regie.Errorf(regie.CodeNoPermission, "%s must be a file that you alone can read: chmod 600 it, or delete it for a new token", path)
+		return "", regie.Errorf(regie.CodeNoPermission,
+			"%s must be a file that you alone can read: chmod 600 it, or delete it for a new token", path)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

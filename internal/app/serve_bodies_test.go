@@ -14,7 +14,8 @@ import (
 // soon is far less than a body may take to come, and far more than an answer does.
 const soon = 8 * time.Second
 
-// raw connects to the server and says a request's beginning, whose connection is closed at the end of the test.
+// raw connects to the server and says a request's beginning, whose connection is closed at the end
+// of the test.
 func (h *house) raw(said string) net.Conn {
 	h.t.Helper()
 	var dialer net.Dialer
@@ -30,7 +31,8 @@ func (h *house) raw(said string) net.Conn {
 	return conn
 }
 
-// TestRefusalsWaitForNoBody: what is refused whatever its body says is refused before that comes, and the connection ends soon.
+// TestRefusalsWaitForNoBody: what is refused whatever its body says is refused before that comes,
+// and the connection ends soon.
 func TestRefusalsWaitForNoBody(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
@@ -65,7 +67,8 @@ func TestRefusalsWaitForNoBody(t *testing.T) {
 	}
 }
 
-// TestRefusedBodyIsRead: who sends all of a small body before it reads is told why it is refused, and the connection of who is let in goes on.
+// TestRefusedBodyIsRead: who sends all of a small body before it reads is told why it is refused,
+// and the connection of who is let in goes on.
 func TestRefusedBodyIsRead(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
@@ -89,7 +92,8 @@ func TestRefusedBodyIsRead(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForNoBody: a server that stops waits for no body that is on its way, and says that it stops.
+// TestStopWaitsForNoBody: a server that stops waits for no body that is on its way, and says that
+// it stops.
 func TestStopWaitsForNoBody(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/api/v1/sessions", "/v1/responses", "/mcp"} {
@@ -99,7 +103,8 @@ func TestStopWaitsForNoBody(t *testing.T) {
 			conn := h.raw("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + h.token +
 				"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n")
 			from := bufio.NewReader(conn)
-			if line, err := from.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") { // it is being read
+			// it is being read
+			if line, err := from.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
 				t.Fatalf("%q %v", line, err)
 			}
 			if _, err := io.WriteString(conn, "{"); err != nil {
@@ -119,13 +124,15 @@ func TestStopWaitsForNoBody(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForNoHeader: a server that stops waits for no request that has not begun. net/http does for five seconds.
+// TestStopWaitsForNoHeader: a server that stops waits for no request that has not begun. net/http
+// does for five seconds.
 func TestStopWaitsForNoHeader(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	silent, half := h.raw(""), h.raw("GET /healthz HTTP/1.1\r\nHost: local")
 	whole := h.raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	if line, err := bufio.NewReader(whole).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 204 ") { // the others have been accepted by then
+	// the others have been accepted by then
+	if line, err := bufio.NewReader(whole).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 204 ") {
 		t.Fatalf("%q %v", line, err)
 	}
 	ended := make(chan error, 1)

@@ -22,7 +22,8 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// TestPipelinedStream says more on a stream's connection than its request: that connection is cut, and the server goes on.
+// TestPipelinedStream says more on a stream's connection than its request: that connection is cut,
+// and the server goes on.
 func TestPipelinedStream(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
@@ -95,8 +96,8 @@ func TestGuardTimes(t *testing.T) {
 	}
 }
 
-// TestStreamsThatEnd: a stream whose message nobody will answer ends, and so does one whose session is removed; one that begins behind the log's end is
-// refused.
+// TestStreamsThatEnd: a stream whose message nobody will answer ends, and so does one whose session
+// is removed; one that begins behind the log's end is refused.
 func TestStreamsThatEnd(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
@@ -155,8 +156,8 @@ func TestOwnDirectory(t *testing.T) {
 	h.json("POST", "/api/v1/sessions", `{}`, 400, nil)
 }
 
-// TestOwnDirectoryOfOthers: an engine of a PostgreSQL database keeps what it has in a directory of its own in the data directory. All of that is closed,
-// what other engines keep beside it too.
+// TestOwnDirectoryOfOthers: an engine of a PostgreSQL database keeps what it has in a directory of
+// its own in the data directory. All of that is closed, what other engines keep beside it too.
 func TestOwnDirectoryOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
@@ -189,7 +190,8 @@ func TestOwnDirectoryOfOthers(t *testing.T) {
 	}
 }
 
-// TestWorkspaceByName: whoever names a workspace in a request gets none that Detect would refuse, by no other name either (decision 32).
+// TestWorkspaceByName: whoever names a workspace in a request gets none that Detect would refuse,
+// by no other name either (decision 32).
 func TestWorkspaceByName(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("done"))).serve("127.0.0.1:0")
@@ -210,13 +212,15 @@ func TestWorkspaceByName(t *testing.T) {
 	h.json("POST", "/api/v1/workspaces", `{"path":"/etc","here":true}`, 200, nil)
 }
 
-// TestHostileLines says to a server what no client's library does: each is answered at once, with a code, and nothing is done.
+// TestHostileLines says to a server what no client's library does: each is answered at once, with a
+// code, and nothing is done.
 func TestHostileLines(t *testing.T) {
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	address := strings.TrimPrefix(h.served.URL, "http://")
 	session := h.session()
 	for name, c := range map[string]struct{ line, header, body, status, code string }{
-		"two hosts":        {"GET /api/v1/sessions HTTP/1.1", "Host: " + address, "", "400", ""}, // net/http's own answer, in front of ours
+		// net/http's own answer, in front of ours
+		"two hosts":        {"GET /api/v1/sessions HTTP/1.1", "Host: " + address, "", "400", ""},
 		"another host":     {"GET http://evil/api/v1/sessions HTTP/1.1", "", "", "403", "FORBIDDEN"},
 		"no path":          {"CONNECT 127.0.0.1:80 HTTP/1.1", "", "", "404", "NOT_FOUND"},
 		"options of all":   {"OPTIONS * HTTP/1.1", "", "", "404", "NOT_FOUND"},
@@ -248,7 +252,8 @@ func TestHostileLines(t *testing.T) {
 	}
 }
 
-// TestUnknownWordDecides: what is no decision is a bad request, also where somebody has decided already.
+// TestUnknownWordDecides: what is no decision is a bad request, also where somebody has decided
+// already.
 func TestUnknownWordDecides(t *testing.T) {
 	k := newKeyedHouse(t)
 	path, waits := k.in("please write decided1")

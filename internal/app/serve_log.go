@@ -7,12 +7,14 @@ import (
 	"log/slog"
 )
 
-// serverLog gives a log what net/http says of its own accord, which would else stand as raw lines on the terminal of whoever serves.
+// serverLog gives a log what net/http says of its own accord, which would else stand as raw lines
+// on the terminal of whoever serves.
 func serverLog(to *slog.Logger) *log.Logger { return log.New(lines{to}, "", 0) }
 
 type lines struct{ to *slog.Logger }
 
-// Write implements io.Writer. What clients do wrong with TLS, or leave in the middle of it, is for who looks for it; a panic is a bug of ours.
+// Write implements io.Writer. What clients do wrong with TLS, or leave in the middle of it, is for
+// who looks for it; a panic is a bug of ours.
 func (l lines) Write(line []byte) (int, error) {
 	level := slog.LevelWarn
 	switch {

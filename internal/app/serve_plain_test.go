@@ -16,8 +16,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestPlainEvents follows sessions in the plain form: history is told and ends nothing, an idle session's log has an end, an open round's is its own,
-// and a wait is told only where it is one now.
+// TestPlainEvents follows sessions in the plain form: history is told and ends nothing, an idle
+// session's log has an end, an open round's is its own, and a wait is told only where it is one
+// now.
 func TestPlainEvents(t *testing.T) {
 	t.Parallel()
 	asks := says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
@@ -98,7 +99,8 @@ func TestPlainEvents(t *testing.T) {
 	tells("an open round", open, history+"\n\nSecond.")
 }
 
-// TestPlainBehindApproval sends a message in the plain form that waits behind an approval of somebody else's: the stream says so and ends.
+// TestPlainBehindApproval sends a message in the plain form that waits behind an approval of
+// somebody else's: the stream says so and ends.
 func TestPlainBehindApproval(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
@@ -134,7 +136,8 @@ func TestPlainBehindApproval(t *testing.T) {
 	}
 }
 
-// TestPlainEnds has a client of ten lines told once what a reply says whose stream broke off, and how a run ended that has no answer.
+// TestPlainEnds has a client of ten lines told once what a reply says whose stream broke off, and
+// how a run ended that has no answer.
 func TestPlainEnds(t *testing.T) {
 	t.Parallel()
 	heard := make(chan struct{})

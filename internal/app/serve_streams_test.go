@@ -21,7 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// frames reads a stream of server-sent events to its end, or until enough says so: each frame as it came.
+// frames reads a stream of server-sent events to its end, or until enough says so: each frame as it
+// came.
 func frames(t *testing.T, body io.Reader, enough func(frame string) bool) (out []string) {
 	t.Helper()
 	scanner := bufio.NewReader(body)
@@ -59,7 +60,8 @@ func kinds(frames []string) (out []string) {
 	return out
 }
 
-// TestMessageStream says something and reads the round to its end; the plain form is what a client of ten lines reads.
+// TestMessageStream says something and reads the round to its end; the plain form is what a client
+// of ten lines reads.
 func TestMessageStream(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("Nothing there."), says("Still nothing."))).serve("127.0.0.1:0")
@@ -104,8 +106,9 @@ func TestMessageStream(t *testing.T) {
 	}
 }
 
-// TestStreamCutEverywhere cuts a session's stream after every event, once with a restart of the server in between, and goes on behind the last id: the
-// log that was put together is the stored one, byte for byte.
+// TestStreamCutEverywhere cuts a session's stream after every event, once with a restart of the
+// server in between, and goes on behind the last id: the log that was put together is the stored
+// one, byte for byte.
 func TestStreamCutEverywhere(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__read_file", `{"path":"x"}`}), says("Done.")))
@@ -145,7 +148,8 @@ func TestStreamCutEverywhere(t *testing.T) {
 	}
 }
 
-// TestStreamOverRestart follows a reply while its server is closed in the middle: the client finds the next one, and has the whole log in order.
+// TestStreamOverRestart follows a reply while its server is closed in the middle: the client finds
+// the next one, and has the whole log in order.
 func TestStreamOverRestart(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})
@@ -424,7 +428,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestInboxPages reads approvals part by part, the oldest first, those that were withdrawn among them; a page has no more than was asked for.
+// TestInboxPages reads approvals part by part, the oldest first, those that were withdrawn among
+// them; a page has no more than was asked for.
 func TestInboxPages(t *testing.T) {
 	t.Parallel()
 	step := says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})

@@ -167,7 +167,8 @@ func TestServeKeepsOut(t *testing.T) {
 	}
 }
 
-// TestServeToken: the token is its owner's alone, and stays the same; one that others can read is not used.
+// TestServeToken: the token is its owner's alone, and stays the same; one that others can read is
+// not used.
 func TestServeToken(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
@@ -197,7 +198,8 @@ func TestServeToken(t *testing.T) {
 	}
 }
 
-// TestServeWhere: beyond this machine nothing is served without HTTPS, and what cannot be listened on is said.
+// TestServeWhere: beyond this machine nothing is served without HTTPS, and what cannot be listened
+// on is said.
 func TestServeWhere(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
@@ -234,7 +236,8 @@ func TestServeWhere(t *testing.T) {
 	}
 }
 
-// TestSetupLinkIsReachable: the link leads to a name that the server's own guard accepts, however it listens; the one that is made later too.
+// TestSetupLinkIsReachable: the link leads to a name that the server's own guard accepts, however
+// it listens; the one that is made later too.
 func TestSetupLinkIsReachable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -284,7 +287,8 @@ func TestSetupLinkIsReachable(t *testing.T) {
 	}
 }
 
-// TestSetupLink lets one browser in, once, and asks before it does; the cookie is for nobody's scripts and no other site.
+// TestSetupLink lets one browser in, once, and asks before it does; the cookie is for nobody's
+// scripts and no other site.
 func TestSetupLink(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")

@@ -19,8 +19,9 @@ import (
 	"github.com/regie-run/regie/internal/app"
 )
 
-// TestServerSaysNothingRaw: what net/http says of its own accord goes to the engine's log, and not as a raw line to the terminal of whoever serves: a TLS
-// handshake that was left in the middle, by a client or by the stop, is for who looks for it.
+// TestServerSaysNothingRaw: what net/http says of its own accord goes to the engine's log, and not
+// as a raw line to the terminal of whoever serves: a TLS handshake that was left in the middle, by
+// a client or by the stop, is for who looks for it.
 func TestServerSaysNothingRaw(t *testing.T) { // not parallel: it looks at the log of the whole process
 	known := httptest.NewTLSServer(http.NotFoundHandler())
 	defer known.Close()
@@ -55,7 +56,8 @@ func TestServerSaysNothingRaw(t *testing.T) { // not parallel: it looks at the l
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil { // no TLS, which is answered in clear, and said
+	// no TLS, which is answered in clear, and said
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil { //nolint:bodyclose // the connection is

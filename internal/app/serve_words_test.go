@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestWebSocketHandshake: what asks for a WebSocket in a wrong way is told so as everywhere, and how it would be right.
+// TestWebSocketHandshake: what asks for a WebSocket in a wrong way is told so as everywhere, and
+// how it would be right.
 func TestWebSocketHandshake(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")

@@ -19,7 +19,8 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// TestWebSocketUnsubscribes leaves a session again and again while its log pours in: the connection stands, and behind the answer nothing of it comes.
+// TestWebSocketUnsubscribes leaves a session again and again while its log pours in: the connection
+// stands, and behind the answer nothing of it comes.
 func TestWebSocketUnsubscribes(t *testing.T) {
 	t.Parallel()
 	steps := []http.HandlerFunc{}
@@ -74,8 +75,9 @@ func TestWebSocketUnsubscribes(t *testing.T) {
 	}
 }
 
-// TestWebSocketFrames: a frame that announces more than any word holds ends the connection at once, with 1009, and nothing of it is waited for; so do
-// words that are too long, in one frame and in many.
+// TestWebSocketFrames: a frame that announces more than any word holds ends the connection at once,
+// with 1009, and nothing of it is waited for; so do words that are too long, in one frame and in
+// many.
 func TestWebSocketFrames(t *testing.T) {
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	address := strings.TrimPrefix(h.served.URL, "http://")
@@ -115,7 +117,8 @@ func TestWebSocketFrames(t *testing.T) {
 	}
 }
 
-// TestSilentWebSocket: who follows and says nothing any more is told the end, of the server as of a token, and waited for half a second, not five.
+// TestSilentWebSocket: who follows and says nothing any more is told the end, of the server as of a
+// token, and waited for half a second, not five.
 func TestSilentWebSocket(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

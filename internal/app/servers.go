@@ -16,9 +16,10 @@ import (
 	"github.com/regie-run/regie/internal/trust"
 )
 
-// servers are the MCP servers that workspaces name in their .mcp.json, once a person has trusted exactly that (spec 10.1). One that the
-// settings name goes before it. They are started when a round begins in their workspace, and live as long as the engine, or as the file is
-// trusted as it was.
+// servers are the MCP servers that workspaces name in their .mcp.json, once a person has trusted
+// exactly that (spec 10.1). One that the settings name goes before it. They are started when a
+// round begins in their workspace, and live as long as the engine, or as the file is trusted as it
+// was.
 type servers struct {
 	projects *projects
 	log      *slog.Logger
@@ -116,7 +117,8 @@ func (s *servers) begin(root string, found []config.MCPFileServer, hash regie.Ha
 			err = c.Validate()
 		}
 		if err != nil {
-			s.log.Info("an MCP server of a workspace cannot be used", "workspace", root, "server", found[i].Name, "error", err)
+			s.log.Info("an MCP server of a workspace cannot be used", "workspace", root,
+				"server", found[i].Name, "error", err)
 			p.away[found[i].Name] = err
 			continue
 		}
@@ -164,8 +166,8 @@ func (p *placed) over(base, theirs *tool.Registry) *tool.Registry {
 	return out
 }
 
-// withdrawn forbids the tools of servers whose file is not trusted any more as it was when they were started: a round keeps its tools, so it
-// is their calls that end with the trust.
+// withdrawn forbids the tools of servers whose file is not trusted any more as it was when they
+// were started: a round keeps its tools, so it is their calls that end with the trust.
 func (s *servers) withdrawn(root string) (out []approval.FileRule) {
 	s.mu.Lock()
 	now := s.places[root]
@@ -177,7 +179,10 @@ func (s *servers) withdrawn(root string) (out []approval.FileRule) {
 		return nil
 	}
 	for _, name := range now.names {
-		out = append(out, approval.FileRule{Tool: name + ".*", Verdict: regie.VerdictForbid, Where: trust.ServersFile + ", which is not trusted any more"})
+		out = append(out, approval.FileRule{
+			Tool: name + ".*", Verdict: regie.VerdictForbid,
+			Where: trust.ServersFile + ", which is not trusted any more",
+		})
 	}
 	return out
 }

@@ -54,7 +54,8 @@ func TestQuestions(t *testing.T) {
 		}
 		view := b.await(conn, run)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
-		if got := view.Exchanges[0].Calls[1].Result; !strings.Contains(got, "blue") || strings.Count(m.last(), "Chosen: blue") != 1 || strings.Count(m.last(), `"role":"user"`) != 2 { // the request, and the guidance at the end
+		// the request, and the guidance at the end
+		if got := view.Exchanges[0].Calls[1].Result; !strings.Contains(got, "blue") || strings.Count(m.last(), "Chosen: blue") != 1 || strings.Count(m.last(), `"role":"user"`) != 2 {
 			t.Errorf("the model reads %q, in %s", got, m.last())
 		}
 	})
@@ -108,7 +109,8 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// TestComplete ends a run by the model's own word, once all else of the reply succeeded (decision 13).
+// TestComplete ends a run by the model's own word, once all else of the reply succeeded (decision
+// 13).
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	done := call{"z", "session__complete", `{"summary":"all done"}`}
@@ -128,7 +130,8 @@ func TestComplete(t *testing.T) {
 			}
 			return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ENDED")
 		})
-		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED") // a chat's end is its answer (decision 51)
+		// a chat's end is its answer (decision 51)
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 		if strings.Contains(string(m.requests[0]), "session__complete") {
 			t.Error("a chat was offered to complete (spec 2.2)")
 		}
@@ -152,7 +155,8 @@ func TestComplete(t *testing.T) {
 	})
 }
 
-// TestReadResult reads on in a result that was shortened (spec 3.2), and only in one of its own session.
+// TestReadResult reads on in a result that was shortened (spec 3.2), and only in one of its own
+// session.
 func TestReadResult(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a line of a long result\n", 10_000)

@@ -24,7 +24,8 @@ import (
 // maxName bounds a session's name in characters.
 const maxName = 200
 
-// Sessions implements dispatch.Sessions. Whose read marks count is the person who runs this process (spec 11.2).
+// Sessions implements dispatch.Sessions. Whose read marks count is the person who runs this process
+// (spec 11.2).
 func (l *local) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
 	var err error
 	if filter.UserID, err = l.store.UserNamed(ctx, userName()); err != nil {
@@ -64,12 +65,19 @@ func (l *local) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]st
 	out := []store.MessageView{}
 	messages, limit := thread.Messages, cmp.Or(in.Limit, 1000)
 	if in.Before > 0 {
-		at, _ := slices.BinarySearchFunc(messages, in.Before, func(m regie.Message, seq int64) int { return cmp.Compare(m.Seq, seq) })
+		at, _ := slices.BinarySearchFunc(messages, in.Before, func(m regie.Message,
+			seq int64,
+		) int {
+			return cmp.Compare(m.Seq, seq)
+		})
 		messages = messages[max(0, at-limit):at]
 	}
 	for i := range messages[:min(limit, len(messages))] {
 		m := &messages[i]
-		out = append(out, store.MessageView{Seq: m.Seq, Time: m.Time, Message: *m, Calls: thread.Calls[m.ID], Superseded: m.Superseded})
+		out = append(out, store.MessageView{
+			Seq: m.Seq, Time: m.Time, Message: *m,
+			Calls: thread.Calls[m.ID], Superseded: m.Superseded,
+		})
 	}
 	return out, err
 }
@@ -93,7 +101,10 @@ func (l *local) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked
 			return store.Forked{}, err
 		}
 	}
-	return l.store.Fork(ctx, store.Fork{SessionID: in.SessionID, From: in.From, At: in.At, Round: in.RoundID, Name: in.Name, TokenID: in.TokenID})
+	return l.store.Fork(ctx, store.Fork{
+		SessionID: in.SessionID, From: in.From, At: in.At, Round: in.RoundID,
+		Name: in.Name, TokenID: in.TokenID,
+	})
 }
 
 // Remove implements dispatch.Sessions.
@@ -176,7 +187,8 @@ func (l *local) Export(ctx context.Context, session regie.ID) (store.SessionExpo
 	return l.store.Export(ctx, session)
 }
 
-// Verify implements dispatch.Sessions. A log that is not what was written does not keep the next one from being looked at.
+// Verify implements dispatch.Sessions. A log that is not what was written does not keep the next
+// one from being looked at.
 func (l *local) Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error) {
 	if filter.ID.IsZero() && filter.Short == "" { // one session is not worth a look at the whole file
 		if err := l.store.CheckIntegrity(ctx); err != nil {
@@ -201,8 +213,9 @@ func (l *local) Verify(ctx context.Context, filter store.LogFilter) ([]store.Log
 	return out, nil
 }
 
-// Replay implements dispatch.Sessions. Only the requests' hashes are kept, so where the settings of then are not configured here the ways
-// in which a provider's requests differ by vendor are tried in turn: the right one is that under which the first request is what was sent.
+// Replay implements dispatch.Sessions. Only the requests' hashes are kept, so where the settings of
+// then are not configured here the ways in which a provider's requests differ by vendor are tried
+// in turn: the right one is that under which the first request is what was sent.
 func (l *local) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error) {
 	out := dispatch.Replay{RoundID: round, Steps: []dispatch.ReplayStep{}}
 	view, err := l.store.RoundView(ctx, round)
@@ -227,7 +240,8 @@ func (l *local) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, er
 		case err != nil: // a vendor that cannot have been asked so
 			continue
 		}
-		if again := compared(view, rebuilt); i == 0 || again.Difference == 0 || out.Difference != 0 && again.Difference > out.Difference {
+		if again := compared(view, rebuilt); i == 0 || again.Difference == 0 || out.Difference != 0 &&
+			again.Difference > out.Difference {
 			out = again
 		}
 		if out.Difference == 0 {
@@ -239,7 +253,8 @@ func (l *local) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, er
 	}
 	for i := range view.Exchanges {
 		for _, c := range view.Exchanges[i].Calls {
-			if _, _, known := tools.Lookup(c.Tool); !known && c.NotRun != regie.NotRunOutOfScope && !slices.Contains(out.Unknown, c.Tool) {
+			if _, _, known := tools.Lookup(c.Tool); !known && c.NotRun != regie.NotRunOutOfScope &&
+				!slices.Contains(out.Unknown, c.Tool) {
 				out.Unknown = append(out.Unknown, c.Tool)
 			}
 		}
@@ -266,21 +281,30 @@ func compared(view store.RoundView, rebuilt []engine.Rebuilt) dispatch.Replay {
 		for j := range e.Attempts {
 			a := &e.Attempts[j]
 			if !engine.Rebuilds(a) {
-				out.Skipped = append(out.Skipped, dispatch.ReplaySkip{Exchange: e.Number, Attempt: a.Number, Recorded: a.Request})
+				out.Skipped = append(out.Skipped, dispatch.ReplaySkip{
+					Exchange: e.Number,
+					Attempt:  a.Number, Recorded: a.Request,
+				})
 				continue
 			}
-			step(dispatch.ReplayStep{Exchange: e.Number, Attempt: a.Number, Recorded: a.Request, FirstSeq: a.FirstSeq, LastSeq: a.LastSeq})
+			step(dispatch.ReplayStep{
+				Exchange: e.Number, Attempt: a.Number, Recorded: a.Request,
+				FirstSeq: a.FirstSeq, LastSeq: a.LastSeq,
+			})
 		}
 		if e.State == regie.ExchangeReplied && !e.Request.IsZero() {
 			cached := e.Reply != nil && e.Reply.AI != nil && !e.Reply.AI.Cached.IsZero()
-			step(dispatch.ReplayStep{Exchange: e.Number, Recorded: e.Request, Calls: len(e.Calls), Cached: cached, FirstSeq: e.FirstSeq, LastSeq: e.LastSeq})
+			step(dispatch.ReplayStep{
+				Exchange: e.Number, Recorded: e.Request, Calls: len(e.Calls), Cached: cached,
+				FirstSeq: e.FirstSeq, LastSeq: e.LastSeq,
+			})
 		}
 	}
 	return out
 }
 
-// codecs are the ways in which a provider of that name may have written its requests, the configured one first. They have no key, and
-// nothing sends what they write.
+// codecs are the ways in which a provider of that name may have written its requests, the
+// configured one first. They have no key, and nothing sends what they write.
 func (l *local) codecs(name string) []func() (provider.Provider, error) {
 	switch name {
 	case config.ProviderDemo:
@@ -294,14 +318,21 @@ func (l *local) codecs(name string) []func() (provider.Provider, error) {
 		return func() (provider.Provider, error) { return newProvider(s, l.config.File.Budget.ModelWindow) }
 	}
 	var out []func() (provider.Provider, error)
-	if configured && (settings.BaseURL != "" || settings.Type != config.ProviderOpenAI) { // the others know where their own server is
+	// the others know where their own server is
+	if configured && (settings.BaseURL != "" || settings.Type != config.ProviderOpenAI) {
 		out = append(out, made(settings))
 	}
 	if settings.Type == config.ProviderOpenAI || settings.Type == "" {
 		for _, vendor := range append([]string{""}, config.Vendors(config.ProviderOpenAI)...) {
-			out = append(out, made(config.Provider{Name: name, Type: config.ProviderOpenAI, API: config.APIChat, Vendor: vendor, BaseURL: "http://127.0.0.1/v1"}))
+			out = append(out, made(config.Provider{
+				Name: name, Type: config.ProviderOpenAI, API: config.APIChat,
+				Vendor: vendor, BaseURL: "http://127.0.0.1/v1",
+			}))
 		}
-		out = append(out, made(config.Provider{Name: name, Type: config.ProviderOpenAI, API: config.APIResponses, BaseURL: responses.DefaultAddress}))
+		out = append(out, made(config.Provider{
+			Name: name, Type: config.ProviderOpenAI, API: config.APIResponses,
+			BaseURL: responses.DefaultAddress,
+		}))
 	}
 	for _, kind := range config.TypeNames(false) {
 		if kind != config.ProviderOpenAI && !configured && (settings.Type == kind || settings.Type == "") {

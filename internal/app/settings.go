@@ -11,9 +11,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// A limit that the interface stores stands above the defaults and below files and flags (spec 13): a file is what a person wrote down, keeps under
-// version control and reads when something is odd, so nothing that was said elsewhere may hold against it in silence. What a file fixes is refused
-// here, with its place, as providers of files are (decision 52). The store has it, so that it holds after a restart and for every process.
+// A limit that the interface stores stands above the defaults and below files and flags (spec 13):
+// a file is what a person wrote down, keeps under version control and reads when something is odd,
+// so nothing that was said elsewhere may hold against it in silence. What a file fixes is refused
+// here, with its place, as providers of files are (decision 52). The store has it, so that it holds
+// after a restart and for every process.
 
 // settable is a limit that can be stored.
 type settable struct {
@@ -26,19 +28,23 @@ type settable struct {
 var settables = []settable{
 	{
 		"max_data_query_iterations", func(l *regie.Limits) *int { return &l.Queries },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Queries }, func(c *dispatch.LimitChange) *int { return c.Queries },
+		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Queries },
+		func(c *dispatch.LimitChange) *int { return c.Queries },
 	},
 	{
 		"max_action_retries", func(l *regie.Limits) *int { return &l.Retries },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Retries }, func(c *dispatch.LimitChange) *int { return c.Retries },
+		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Retries },
+		func(c *dispatch.LimitChange) *int { return c.Retries },
 	},
 	{
 		"max_format_error_retries", func(l *regie.Limits) *int { return &l.FormatErrors },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.FormatErrors }, func(c *dispatch.LimitChange) *int { return c.FormatErrors },
+		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.FormatErrors },
+		func(c *dispatch.LimitChange) *int { return c.FormatErrors },
 	},
 	{
 		"max_autonomous_roundtrips", func(l *regie.Limits) *int { return &l.Total },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Total }, func(c *dispatch.LimitChange) *int { return c.Total },
+		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Total },
+		func(c *dispatch.LimitChange) *int { return c.Total },
 	},
 }
 
@@ -72,7 +78,8 @@ func (l *local) Limits(ctx context.Context) (out dispatch.LimitSettings, err err
 	return out, err
 }
 
-// limitValues are the limits of a type of session with the agent and the model that answer where nothing else is said.
+// limitValues are the limits of a type of session with the agent and the model that answer where
+// nothing else is said.
 func (l *local) limitValues(ctx context.Context, kind regie.SessionType) (out dispatch.LimitValues, err error) {
 	stored, err := l.stored(ctx, kind)
 	if err != nil {
@@ -86,7 +93,10 @@ func (l *local) limitValues(ctx context.Context, kind regie.SessionType) (out di
 	now, otherwise := l.limitsOf(kind, spoken, agent, stored), engine.DefaultLimits(kind, spoken)
 	for _, s := range settables {
 		v := s.value(&out)
-		*v = dispatch.LimitValue{Value: *s.of(&now), Stored: *s.of(&stored), Default: *s.of(&otherwise), Origin: "default"}
+		*v = dispatch.LimitValue{
+			Value: *s.of(&now), Stored: *s.of(&stored),
+			Default: *s.of(&otherwise), Origin: "default",
+		}
 		if v.Stored > 0 {
 			v.Origin = "api"
 		}
@@ -99,7 +109,8 @@ func (l *local) limitValues(ctx context.Context, kind regie.SessionType) (out di
 
 // fixes is the place that settles a limit whatever is stored; empty where none does.
 func (l *local) fixes(kind regie.SessionType, s settable) string {
-	configured, file, agent := l.config.File.Limits.Chat, l.config.Origin["file"], l.config.File.Agents[mainAgent].Limits
+	configured, file, agent := l.config.File.Limits.Chat, l.config.Origin["file"],
+		l.config.File.Agents[mainAgent].Limits
 	if kind == regie.SessionAutomation {
 		configured = l.config.File.Limits.Automation
 	}
@@ -133,10 +144,12 @@ func (l *local) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispat
 			}
 			name, text := section(kind)+s.name, ""
 			if *n < 0 || *n > config.MaxLimit {
-				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeBadRequest, "%s cannot be %d: a limit is a whole number from 1 up, and 0 takes back what was stored", name, *n)
+				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeBadRequest,
+					"%s cannot be %d: a limit is a whole number from 1 up, and 0 takes back what was stored", name, *n)
 			}
 			if place := l.fixes(kind, s); place != "" && *n > 0 {
-				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeConflict, "%s is fixed by %s: change it there", name, place)
+				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeConflict,
+					"%s is fixed by %s: change it there", name, place)
 			}
 			if *n > 0 {
 				text = strconv.Itoa(*n)
@@ -160,5 +173,9 @@ func (c *Conn) Limits(ctx context.Context) (dispatch.LimitSettings, error) {
 
 // SetLimits implements dispatch.Settings. Said again it stores the same.
 func (c *Conn) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error) {
-	return on(ctx, c, func(control dispatch.Control) (dispatch.LimitSettings, error) { return control.SetLimits(ctx, in) })
+	return on(ctx, c, func(control dispatch.Control) (dispatch.LimitSettings,
+		error,
+	) {
+		return control.SetLimits(ctx, in)
+	})
 }

@@ -32,15 +32,16 @@ func shared(t *testing.T, m *model) (*bed, *sql.DB) {
 	return b, db
 }
 
-// TestOpenTakesItsTime: an engine that waits for another one's migration, or makes a long one, is not cut off in it by the time for which a
-// command waits for an answer.
+// TestOpenTakesItsTime: an engine that waits for another one's migration, or makes a long one, is
+// not cut off in it by the time for which a command waits for an answer.
 func TestOpenTakesItsTime(t *testing.T) {
 	b, db := shared(t, newModel(t))
 	const patience = 50 * time.Millisecond
 	app.ShortenAttach(t, patience)
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err == nil {
-		_, err = tx.ExecContext(t.Context(), "LOCK TABLE goose_db_version IN ACCESS EXCLUSIVE MODE") // as a migration has it
+		// as a migration has it
+		_, err = tx.ExecContext(t.Context(), "LOCK TABLE goose_db_version IN ACCESS EXCLUSIVE MODE")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,8 @@ func TestOpenTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestLookingMigratesNothing: a command that only looks leaves a shared database as it is, which engines of the older program may be at work on.
+// TestLookingMigratesNothing: a command that only looks leaves a shared database as it is, which
+// engines of the older program may be at work on.
 func TestLookingMigratesNothing(t *testing.T) {
 	t.Parallel()
 	b, db := shared(t, newModel(t))
@@ -98,7 +100,8 @@ func (l logged) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestAwayAtTheCheck takes the database away at the moment of the check for damage: that is none, and the engine goes on when it is back.
+// TestAwayAtTheCheck takes the database away at the moment of the check for damage: that is none,
+// and the engine goes on when it is back.
 func TestAwayAtTheCheck(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})

@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Helper runs this process as a helper of the sandbox, where it was started as one, and returns its exit code. A program calls it before anything
-// else, with os.Args: commands run below this same program, started again.
+// Helper runs this process as a helper of the sandbox, where it was started as one, and returns its
+// exit code. A program calls it before anything else, with os.Args: commands run below this same
+// program, started again.
 func Helper(args []string) (code int, ours bool) { return sandbox.Stage(args) }
 
 // newSandbox is what the commands of a configuration run in. Nothing is tried yet.
@@ -39,7 +40,8 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 	return sandbox.New(settings)
 }
 
-// outermost adds a path to paths of which none lies in another one: what is hidden has nothing in it that could be hidden.
+// outermost adds a path to paths of which none lies in another one: what is hidden has nothing in
+// it that could be hidden.
 func outermost(paths []string, path string) []string {
 	if slices.ContainsFunc(paths, func(in string) bool { return isBelow(in, path) }) {
 		return paths
@@ -53,7 +55,8 @@ func isBelow(dir, path string) bool {
 	return err == nil && filepath.IsLocal(within)
 }
 
-// ownPaths are the directories and files that are Regie's own: what an agent could read there has keys, and what it could write decides what it may do.
+// ownPaths are the directories and files that are Regie's own: what an agent could read there has
+// keys, and what it could write decides what it may do.
 func ownPaths(c *config.Config) []string {
 	return append([]string{c.OwnDir()}, privatePaths(c)...)
 }

@@ -40,7 +40,8 @@ func needsSandbox(t *testing.T) {
 	t.Skip("commands cannot be confined here")
 }
 
-// TestShellRules allows a command always: that one runs from then on, with any timeout and without a question; whatever only looks like it is asked about.
+// TestShellRules allows a command always: that one runs from then on, with any timeout and without
+// a question; whatever only looks like it is asked about.
 func TestShellRules(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -135,7 +136,8 @@ func TestShellUnattended(t *testing.T) {
 	})
 }
 
-// TestShellUnconfined asks about every command that nothing confines, whatever is allowed, and says so.
+// TestShellUnconfined asks about every command that nothing confines, whatever is allowed, and says
+// so.
 func TestShellUnconfined(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
@@ -161,7 +163,8 @@ type shellJob struct {
 	Request  dispatch.RunRequest
 }
 
-// TestShellKilled kills the engine with SIGKILL in the middle of a command: the command dies with it, its outcome is UNKNOWN, and nobody runs it again.
+// TestShellKilled kills the engine with SIGKILL in the middle of a command: the command dies with
+// it, its outcome is UNKNOWN, and nobody runs it again.
 func TestShellKilled(t *testing.T) {
 	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_SHELL"); said != "" {
@@ -246,7 +249,8 @@ func runAndWait(t *testing.T, said string) {
 	select {}
 }
 
-// TestShellNoCommand: what is no command is refused before anybody is asked, and before anything is prepared for it, whoever allows it.
+// TestShellNoCommand: what is no command is refused before anybody is asked, and before anything is
+// prepared for it, whoever allows it.
 func TestShellNoCommand(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -268,7 +272,8 @@ func TestShellNoCommand(t *testing.T) {
 	}
 }
 
-// TestShellFileRules: a rule of regie.yaml allows a command where it says, and never one that a shell runs.
+// TestShellFileRules: a rule of regie.yaml allows a command where it says, and never one that a
+// shell runs.
 func TestShellFileRules(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/openai"
 )
 
-// impatientFor attaches to an engine whose model at an address may be silent for idle, and whose chats are told of that after a second.
+// impatientFor attaches to an engine whose model at an address may be silent for idle, and whose
+// chats are told of that after a second.
 func (b *bed) impatientFor(address string, idle, backoff time.Duration) *app.Conn {
 	b.t.Helper()
 	conn, err := app.Connect(b.t.Context(), app.Options{
@@ -53,7 +54,8 @@ func (b *bed) hears(conn *app.Conn, session regie.ID, want func(d *dispatch.Delt
 	}
 }
 
-// TestSilentModel: a chat asks a model that sends nothing once more, a run that nobody watches asks three times (decision 74).
+// TestSilentModel: a chat asks a model that sends nothing once more, a run that nobody watches asks
+// three times (decision 74).
 func TestSilentModel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -86,7 +88,8 @@ func TestSilentModel(t *testing.T) {
 	}
 }
 
-// TestSilenceIsTold: a chat is told on its stream that its model sends nothing, and that it is at work again.
+// TestSilenceIsTold: a chat is told on its stream that its model sends nothing, and that it is at
+// work again.
 func TestSilenceIsTold(t *testing.T) {
 	t.Parallel()
 	speak := make(chan struct{})
@@ -114,8 +117,9 @@ func TestSilenceIsTold(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered)
 }
 
-// TestEscAtEveryMoment interrupts a chat whose model's server takes the connection and says nothing, and one that waits before it asks again: both end at
-// once, although nothing else would have ended them within an hour.
+// TestEscAtEveryMoment interrupts a chat whose model's server takes the connection and says
+// nothing, and one that waits before it asks again: both end at once, although nothing else would
+// have ended them within an hour.
 func TestEscAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	t.Run("silence", func(t *testing.T) {

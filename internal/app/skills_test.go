@@ -65,7 +65,8 @@ allowed-tools: files.write_file
 Read references/word.md, and write the word in it into seal.txt.
 `
 
-// follower is a model that reads a skill which it was told of, then the file that the skill names, and does what both say.
+// follower is a model that reads a skill which it was told of, then the file that the skill names,
+// and does what both say.
 func follower(t *testing.T) *model {
 	t.Helper()
 	var m *model
@@ -96,8 +97,8 @@ func follower(t *testing.T) *model {
 	return m
 }
 
-// TestSkillIsFollowed: level 2 names the skill, the model reads it and a file of it, and does what it says; that allowed-tools names the tool lifts
-// no question.
+// TestSkillIsFollowed: level 2 names the skill, the model reads it and a file of it, and does what
+// it says; that allowed-tools names the tool lifts no question.
 func TestSkillIsFollowed(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{".regie/skills", ".agents/skills"} {
@@ -129,7 +130,8 @@ func offers(m *model) (tool, named bool) {
 	return strings.Contains(m.last(), "skills__read_skill"), strings.Contains(m.last(), "- sealing: ")
 }
 
-// TestSkillsCountOnceTrusted goes through what a workspace's skills are worth as it changes, one run each.
+// TestSkillsCountOnceTrusted goes through what a workspace's skills are worth as it changes, one
+// run each.
 func TestSkillsCountOnceTrusted(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Done."))
@@ -172,8 +174,8 @@ func fatal(t *testing.T, err error) {
 	}
 }
 
-// TestSkillsOfAWokenRun: a run that waited goes on with the skills of then, and each of its prompts can still be shown (decision 53). A skill that
-// went in the middle is not read.
+// TestSkillsOfAWokenRun: a run that waited goes on with the skills of then, and each of its prompts
+// can still be shown (decision 53). A skill that went in the middle is not read.
 func TestSkillsOfAWokenRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, after bool }{"appear": {false, true}, "go": {true, false}, "stay": {true, true}} {
@@ -208,8 +210,9 @@ func TestSkillsOfAWokenRun(t *testing.T) {
 	}
 }
 
-// TestSkillsAreByteStable: the same skills give the same level 2, in whatever order they were written, in both languages; a description that looks
-// like an order or a heading is a line of the list.
+// TestSkillsAreByteStable: the same skills give the same level 2, in whatever order they were
+// written, in both languages; a description that looks like an order or a heading is a line of the
+// list.
 func TestSkillsAreByteStable(t *testing.T) {
 	t.Parallel()
 	names := []string{"zeta", "alpha", "mid"}
@@ -247,8 +250,8 @@ func TestSkillsAreByteStable(t *testing.T) {
 	}
 }
 
-// TestProjectRules: a workspace's file forbids and asks, trusted or not, and whatever a run or the user's own file allows; it allows nothing. It is
-// read anew for each step.
+// TestProjectRules: a workspace's file forbids and asks, trusted or not, and whatever a run or the
+// user's own file allows; it allows nothing. It is read anew for each step.
 func TestProjectRules(t *testing.T) {
 	t.Parallel()
 	rules := func(list string) string { return "approvals: {rules: [" + list + "]}\n" }
@@ -316,8 +319,8 @@ func (b *bed) configured(text string) {
 	b.settings.Database = database
 }
 
-// TestProjectRulesOfNow: a rule that comes while a call waits for its approval holds for it, and a file that does not fit any more has everything
-// asked about; a run does not begin under it.
+// TestProjectRulesOfNow: a rule that comes while a call waits for its approval holds for it, and a
+// file that does not fit any more has everything asked about; a run does not begin under it.
 func TestProjectRulesOfNow(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("", write("b", "b.txt", "two\n")), says("Done.")))
@@ -352,7 +355,8 @@ func TestProjectRulesOfNow(t *testing.T) {
 	}
 }
 
-// TestProjectAgent: limits lower without trust, instructions count with it and stand behind the user's own, and where a model is asked never changes.
+// TestProjectAgent: limits lower without trust, instructions count with it and stand behind the
+// user's own, and where a model is asked never changes.
 func TestProjectAgent(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Done."))
@@ -395,7 +399,8 @@ func TestProjectFileNamed(t *testing.T) {
 	}
 }
 
-// TestProjectCap: a workspace's file lowers what a run may cost, and an unknown price is refused under it.
+// TestProjectCap: a workspace's file lowers what a run may cost, and an unknown price is refused
+// under it.
 func TestProjectCap(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("Done.")))
@@ -431,7 +436,8 @@ func TestSkillsInJSON(t *testing.T) {
 	}
 }
 
-// TestUsersSkills: a person lays out their own skills as they like, with links to directories; below a skill nothing leads elsewhere.
+// TestUsersSkills: a person lays out their own skills as they like, with links to directories;
+// below a skill nothing leads elsewhere.
 func TestUsersSkills(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

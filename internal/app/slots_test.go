@@ -53,7 +53,8 @@ func (b *bed) summary(conn dispatch.Control, session regie.ID) store.SessionSumm
 
 var list = call{"l", "files__list_files", `{}`}
 
-// TestSwitch asks for a second chat where there is one slot: the first one finishes its step and is queued, and goes on by itself (spec 5.1).
+// TestSwitch asks for a second chat where there is one slot: the first one finishes its step and is
+// queued, and goes on by itself (spec 5.1).
 func TestSwitch(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -93,7 +94,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestAutomationFinishes has a chat wait for an automation that shares its slot (decision 43), and automations behind it.
+// TestAutomationFinishes has a chat wait for an automation that shares its slot (decision 43), and
+// automations behind it.
 func TestAutomationFinishes(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -131,7 +133,8 @@ func TestAutomationFinishes(t *testing.T) {
 	}
 }
 
-// TestQueueSurvives ends the engine with a queue: the next one starts what waits, in order, in no more slots than there are.
+// TestQueueSurvives ends the engine with a queue: the next one starts what waits, in order, in no
+// more slots than there are.
 func TestQueueSurvives(t *testing.T) {
 	t.Parallel()
 	var c counted
@@ -179,7 +182,8 @@ func TestQueueSurvives(t *testing.T) {
 	}
 }
 
-// TestControl asks for control over Control (decision 43): a slot that is reserved is given to nobody else, until it is given back.
+// TestControl asks for control over Control (decision 43): a slot that is reserved is given to
+// nobody else, until it is given back.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("one"), says("two")))
@@ -207,7 +211,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestSlotsOfTwoEngines runs many sessions on two engines with one database: never more at once than there are slots, and all of them.
+// TestSlotsOfTwoEngines runs many sessions on two engines with one database: never more at once
+// than there are slots, and all of them.
 func TestSlotsOfTwoEngines(t *testing.T) {
 	t.Parallel()
 	var c counted

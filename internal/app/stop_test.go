@@ -36,7 +36,8 @@ func resumeTogether(t *testing.T, conn *app.Conn, run dispatch.Run) {
 	group.Wait()
 }
 
-// TestPauseThenInterrupt gives a second, stronger word at each moment of the first (decision 6): the run ends, and its action once.
+// TestPauseThenInterrupt gives a second, stronger word at each moment of the first (decision 6):
+// the run ends, and its action once.
 func TestPauseThenInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]bool{"at once": false, "after the pause was obeyed": true} {
@@ -89,7 +90,8 @@ func TestPauseThenInterrupt(t *testing.T) {
 	})
 }
 
-// TestStop_CancelsQuestion: a question that waits at stop is cancelled in the thread, in the transaction that ends the round (decision 11).
+// TestStop_CancelsQuestion: a question that waits at stop is cancelled in the thread, in the
+// transaction that ends the round (decision 11).
 func TestStop_CancelsQuestion(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", call{"a", "ask__user", `{"question":"which?"}`})), newAsker(t))
@@ -114,7 +116,8 @@ func TestStop_CancelsQuestion(t *testing.T) {
 	}
 }
 
-// TestWordsMeetSubmissions stops runs at the very moment of their submission: each ends at its first model call, none goes on.
+// TestWordsMeetSubmissions stops runs at the very moment of their submission: each ends at its
+// first model call, none goes on.
 func TestWordsMeetSubmissions(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 100)
@@ -139,7 +142,8 @@ func TestWordsMeetSubmissions(t *testing.T) {
 	group.Wait()
 }
 
-// TestHandOvers closes the engine under a run more often than a run may be taken up after crashes (spec 5.3): in good order is no crash.
+// TestHandOvers closes the engine under a run more often than a run may be taken up after crashes
+// (spec 5.3): in good order is no crash.
 func TestHandOvers(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
@@ -173,7 +177,8 @@ func TestHandOvers(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered)
 }
 
-// TestClosedEngine asks an engine that has ended: it says so with a code, stores nothing, and ends its followers.
+// TestClosedEngine asks an engine that has ended: it says so with a code, stores nothing, and ends
+// its followers.
 func TestClosedEngine(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
@@ -208,8 +213,8 @@ func TestClosedEngine(t *testing.T) {
 	}
 }
 
-// TestSubmissionsMeetClose submits from a client while the engine ends again and again: each message makes exactly one round, whoever
-// runs it.
+// TestSubmissionsMeetClose submits from a client while the engine ends again and again: each
+// message makes exactly one round, whoever runs it.
 func TestSubmissionsMeetClose(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
@@ -241,8 +246,8 @@ func TestSubmissionsMeetClose(t *testing.T) {
 	}
 }
 
-// TestClientsOutlastAClosingEngine asks an engine that ends and waits for an action: it answers that it has gone for as long as the action
-// takes, and the client asks on until it can take over.
+// TestClientsOutlastAClosingEngine asks an engine that ends and waits for an action: it answers
+// that it has gone for as long as the action takes, and the client asks on until it can take over.
 func TestClientsOutlastAClosingEngine(t *testing.T) {
 	t.Parallel()
 	started, free := make(chan struct{}), make(chan struct{})

@@ -21,7 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// tenants is a server with two workspaces: theirs has a session that waits for an approval, with a rule; ours is seen by a token that opens everything in it.
+// tenants is a server with two workspaces: theirs has a session that waits for an approval, with a
+// rule; ours is seen by a token that opens everything in it.
 type tenants struct {
 	*house
 	ours, theirs regie.Workspace
@@ -62,7 +63,8 @@ func newTenants(t *testing.T) *tenants {
 	return n
 }
 
-// asks are what the token of another workspace asks of each operation that has no {id}, and of some that have one: an address behind the path, or a body.
+// asks are what the token of another workspace asks of each operation that has no {id}, and of some
+// that have one: an address behind the path, or a body.
 func (n *tenants) asks() map[string][]string {
 	root, session, round := n.theirs.Root, n.session.String(), n.round.String()
 	place, call := n.theirs.ID.String(), n.asked.Reviews[0].CallID.String()
@@ -94,8 +96,10 @@ func (n *tenants) asks() map[string][]string {
 		"make_setup_link": nil, // TestBrowserLeaves
 		"search":          {"?workspace=" + place + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret&mode=semantic"},
 		"show_tool":       {""}, "show_provider": {""}, "healthz": {""}, "readyz": {""}, "version": {""}, "docs": {""}, "openapi_json": {""},
-		"metrics":     nil,                                                                                // it is refused below
-		"list_models": {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""}, // people are there, not workspaces
+		// it is refused below
+		"metrics": nil,
+		// people are there, not workspaces
+		"list_models": {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""},
 		"change_limits": {`{"chat":{"max_autonomous_roundtrips":5}}`},
 
 		"decide":            {`{"request_id":"r","decisions":[{"call_id":"` + call + `","decision":"allow"}]}`},
@@ -131,7 +135,8 @@ func (n *tenants) address(path string) string {
 	return strings.NewReplacer("{id}", id.String(), "{name}", "main").Replace(path)
 }
 
-// TestTenants asks every operation for what is another workspace's: what has an address is not there, and no list names it (spec 10.2, 11.2).
+// TestTenants asks every operation for what is another workspace's: what has an address is not
+// there, and no list names it (spec 10.2, 11.2).
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
@@ -210,7 +215,8 @@ func (n *tenants) keepsFrom(method, path, what string, addressed bool) {
 	}
 }
 
-// TestTenantsOwn: in its own workspace the token does everything, also with two of them in one list.
+// TestTenantsOwn: in its own workspace the token does everything, also with two of them in one
+// list.
 func TestTenantsOwn(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
@@ -260,7 +266,8 @@ func TestTenantsOwn(t *testing.T) {
 	}
 }
 
-// TestTenantsStreams: what happens elsewhere is not heard, neither of all sessions nor of one that is named.
+// TestTenantsStreams: what happens elsewhere is not heard, neither of all sessions nor of one that
+// is named.
 func TestTenantsStreams(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
@@ -288,7 +295,8 @@ func TestTenantsStreams(t *testing.T) {
 		t.Fatal(said)
 	}
 	watch := n.ask("GET", "/api/v1/events", "", bearer(n.token.Secret)) //nolint:bodyclose // at the end of the test
-	// Theirs goes on to its end, and then something happens in ours: that is the first that is heard.
+	// Theirs goes on to its end, and then something happens in ours: that is the first that is
+	// heard.
 	if _, err := n.engine.Decide(t.Context(), decide(n.asked, "2", regie.Decision{CallID: n.asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +325,8 @@ func (s shows) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestTenantsMCP: an MCP client is who its requests say, in each of them: what another token has begun is not its own.
+// TestTenantsMCP: an MCP client is who its requests say, in each of them: what another token has
+// begun is not its own.
 func TestTenantsMCP(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)

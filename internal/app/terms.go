@@ -23,12 +23,14 @@ type terms struct {
 	level2  regie.Hash // zero where the workspace says nothing
 }
 
-// startOf settles the type of a request's session, which never changes, and why its round starts. kind is the type of the session that
-// is there, or empty. It returns CodeConflict for a session of another type.
+// startOf settles the type of a request's session, which never changes, and why its round starts.
+// kind is the type of the session that is there, or empty. It returns CodeConflict for a session of
+// another type.
 func startOf(in *dispatch.RunRequest, kind regie.SessionType) (regie.Reason, error) {
 	switch {
 	case kind != "" && in.Type != "" && kind != in.Type:
-		return "", regie.Errorf(regie.CodeConflict, "the session is of type %s, and stays it: start a new one", string(kind))
+		return "", regie.Errorf(regie.CodeConflict, "the session is of type %s, and stays it: start a new one",
+			string(kind))
 	case kind != "":
 		in.Type = kind
 		return regie.ReasonUserMessage, nil
@@ -40,7 +42,8 @@ func startOf(in *dispatch.RunRequest, kind regie.SessionType) (regie.Reason, err
 	}
 }
 
-// terms settles what the request leaves open, from the configuration and from what the model can do.
+// terms settles what the request leaves open, from the configuration and from what the model can
+// do.
 func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, err error) {
 	own, err := l.projects.settings(in.Root)
 	if err != nil {
@@ -54,10 +57,12 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 	in.Policy.ReasoningEffort = cmp.Or(in.Policy.ReasoningEffort, agent.ReasoningEffort)
 	in.Policy.ServiceTier = cmp.Or(in.Policy.ServiceTier, settings.ServiceTier)
 	in.Policy.OneCall = in.Policy.OneCall || agent.ParallelToolCalls != nil && !*agent.ParallelToolCalls
-	if in.Type == regie.SessionAutomation { // nobody is there to be asked, or to be told that the network is away (decisions 37 and 42)
+	// nobody is there to be asked, or to be told that the network is away (decisions 37 and 42)
+	if in.Type == regie.SessionAutomation {
 		in.Policy.Questions, in.Policy.WaitNetwork = false, true
 	}
-	in.Policy.French, in.Policy.AnswerCheck = text.IsFrench(cmp.Or(agent.Language, l.config.Language)), agent.AnswerCheck
+	in.Policy.French, in.Policy.AnswerCheck = text.IsFrench(cmp.Or(agent.Language, l.config.Language)),
+		agent.AnswerCheck
 	in.Policy.Temperature = agent.Temperature
 	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()
 	in.Policy.Cache = in.Policy.Cache && !in.NoCache
@@ -78,7 +83,8 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 	}
 	var said string
 	if said, in.Policy.Document = l.projects.level2(in.Root, out.limits, in.Policy.French); said != "" {
-		if out.level2, err = l.store.PutBlob(ctx, []byte(said)); err != nil { // each time: it goes with the sessions that had it
+		// each time: it goes with the sessions that had it
+		if out.level2, err = l.store.PutBlob(ctx, []byte(said)); err != nil {
 			return out, err
 		}
 	}
@@ -90,16 +96,22 @@ func (l *local) terms(ctx context.Context, in *dispatch.RunRequest) (out terms, 
 }
 
 // documented stores the first level of a round's prompts in a dialect.
-func (l *local) documented(ctx context.Context, in *dispatch.RunRequest, agent config.Agent, limits regie.Limits, spoken regie.Dialect) (regie.Hash, error) {
+func (l *local) documented(ctx context.Context, in *dispatch.RunRequest, agent config.Agent, limits regie.Limits,
+	spoken regie.Dialect,
+) (regie.Hash, error) {
 	return l.level(ctx, prompt.Level1(prompt.Documentation{
-		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits, Type: in.Type, Toolkits: []string{"files", "shell"}, Index: true,
+		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits,
+		Type: in.Type, Toolkits: []string{"files", "shell"}, Index: true,
 		Servers: l.projects.serverNames(in.Root), Questions: in.Policy.Questions, Dialect: spoken,
 	}))
 }
 
-// fallbacks pins the providers that may go on with a round, each with the settings, the dialect and the documentation that it is asked with
-// (spec 3.6). The limits are the round's own, whoever goes on with it.
-func (l *local) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent config.Agent, limits regie.Limits) ([]approval.Fallback, error) {
+// fallbacks pins the providers that may go on with a round, each with the settings, the dialect and
+// the documentation that it is asked with (spec 3.6). The limits are the round's own, whoever goes
+// on with it.
+func (l *local) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent config.Agent,
+	limits regie.Limits,
+) ([]approval.Fallback, error) {
 	if !l.config.FallsBack(in.Agent, in.Provider) {
 		return nil, nil
 	}
@@ -130,7 +142,8 @@ func (l *local) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent co
 	return out, nil
 }
 
-// affordable refuses a request to a model of which nobody knows what it costs, where a budget holds: before anything is stored (decision 29).
+// affordable refuses a request to a model of which nobody knows what it costs, where a budget
+// holds: before anything is stored (decision 29).
 func (l *local) affordable(in *dispatch.RunRequest) error {
 	own, err := l.projects.settings(in.Root)
 	if err != nil {
@@ -150,8 +163,9 @@ func (l *local) affordable(in *dispatch.RunRequest) error {
 	return engine.PriceUnknown(in.Provider, in.Model)
 }
 
-// dialect is the one that the request or the agent forces, else the one that the model can (spec 3.3). It returns CodeBadRequest for JSON
-// where nobody could tell the model of it. A model that is not configured here is found out when it is asked.
+// dialect is the one that the request or the agent forces, else the one that the model can (spec
+// 3.3). It returns CodeBadRequest for JSON where nobody could tell the model of it. A model that is
+// not configured here is found out when it is asked.
 func (l *local) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Dialect, error) {
 	forced := in.Dialect
 	if forced == "" && agent.Dialect != config.DialectAuto {
@@ -166,7 +180,8 @@ func (l *local) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Dial
 	}
 	switch can := model.Capabilities(in.Model); {
 	case forced == regie.DialectJSON && can.NativeOnly:
-		return "", regie.Errorf(regie.CodeBadRequest, "the provider %s cannot be told to reply in JSON: leave the dialect out", in.Provider)
+		return "", regie.Errorf(regie.CodeBadRequest,
+			"the provider %s cannot be told to reply in JSON: leave the dialect out", in.Provider)
 	case forced != "":
 		return forced, nil
 	case can.NativeTools:
@@ -176,13 +191,17 @@ func (l *local) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Dial
 	}
 }
 
-// limitsOf are the limits of a session's type and a dialect (spec 3.2): the agent's over those of the file over what is stored over the defaults.
-func (l *local) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent config.Agent, stored regie.Limits) regie.Limits {
+// limitsOf are the limits of a session's type and a dialect (spec 3.2): the agent's over those of
+// the file over what is stored over the defaults.
+func (l *local) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent config.Agent,
+	stored regie.Limits,
+) regie.Limits {
 	configured := l.config.File.Limits.Chat
 	if kind == regie.SessionAutomation {
 		configured = l.config.File.Limits.Automation
 	}
 	budget := l.config.File.Budget
-	app := regie.Limits{ContextTokens: cmp.Or(agent.Budget.ContextTokens, budget.ContextTokens, prompt.DefaultBudget(kind)), ContextMessages: budget.MaxContextMessages}
+	app := regie.Limits{ContextTokens: cmp.Or(agent.Budget.ContextTokens, budget.ContextTokens,
+		prompt.DefaultBudget(kind)), ContextMessages: budget.MaxContextMessages}
 	return l.limits.Over(agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken))))))
 }

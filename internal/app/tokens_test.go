@@ -32,7 +32,8 @@ func (h *house) add(in dispatch.TokenRequest) dispatch.MadeToken {
 
 func bearer(secret string) func(*http.Request) { return carrying("Authorization", "Bearer "+secret) }
 
-// TestTokenLife makes a token, uses it, and ends it: it opens what it was given, its secret is nowhere, and what it had open ends with it.
+// TestTokenLife makes a token, uses it, and ends it: it opens what it was given, its secret is
+// nowhere, and what it had open ends with it.
 func TestTokenLife(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
@@ -92,7 +93,8 @@ func TestTokenLife(t *testing.T) {
 	h.json("DELETE", "/api/v1/tokens/"+regie.NewID().String(), "", 404, nil)
 }
 
-// TestRevokedAtOnce revokes one token after the other where its stream is: each ends before anybody looks again, which is every two seconds.
+// TestRevokedAtOnce revokes one token after the other where its stream is: each ends before anybody
+// looks again, which is every two seconds.
 func TestRevokedAtOnce(t *testing.T) {
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	began := time.Now()
@@ -107,7 +109,8 @@ func TestRevokedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTokensEnd: a token ends after 90 days unless somebody says otherwise, and one that a token makes never after that one.
+// TestTokensEnd: a token ends after 90 days unless somebody says otherwise, and one that a token
+// makes never after that one.
 func TestTokensEnd(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
@@ -216,8 +219,9 @@ func TestTokensGiveNoMore(t *testing.T) {
 	h.json("DELETE", "/api/v1/tokens/"+child.Token.ID.String(), "", 200, nil, as)
 }
 
-// TestTokensMakeNoWorkspace: which directories agents work in is said by the owner, and by a token with the scope admin: what another token names has to be
-// one already, however it names it, and it does not learn what there is on the machine.
+// TestTokensMakeNoWorkspace: which directories agents work in is said by the owner, and by a token
+// with the scope admin: what another token names has to be one already, however it names it, and it
+// does not learn what there is on the machine.
 func TestTokensMakeNoWorkspace(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
@@ -271,7 +275,8 @@ func (h *house) placeAt(dir string) (place regie.Workspace) {
 	return place
 }
 
-// TestTokenLimits: a token that asks too often, or has too much open, is told when to come again; the owner is not.
+// TestTokenLimits: a token that asks too often, or has too much open, is told when to come again;
+// the owner is not.
 func TestTokenLimits(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
@@ -306,7 +311,8 @@ func TestTokenLimits(t *testing.T) {
 	}
 }
 
-// TestBrowserLeaves: a browser's login is listed, ended by itself, and ended from elsewhere; and it survives a restart.
+// TestBrowserLeaves: a browser's login is listed, ended by itself, and ended from elsewhere; and it
+// survives a restart.
 func TestBrowserLeaves(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
@@ -378,7 +384,8 @@ func TestBrowserLeaves(t *testing.T) {
 	}
 }
 
-// TestTokensOnOtherNodes: what one node makes opens another, and what one revokes opens nothing on any, and ends there what it has open.
+// TestTokensOnOtherNodes: what one node makes opens another, and what one revokes opens nothing on
+// any, and ends there what it has open.
 func TestTokensOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	b, _ := shared(t, newModel(t))
@@ -396,7 +403,8 @@ func TestTokensOnOtherNodes(t *testing.T) {
 	_, _ = io.Copy(io.Discard, stream.Body) // it ends
 }
 
-// TestTokenOfTheEndpoint: what becomes of what needs an approval is the token's word, and the server's where it says nothing (decision 35).
+// TestTokenOfTheEndpoint: what becomes of what needs an approval is the token's word, and the
+// server's where it says nothing (decision 35).
 func TestTokenOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	again := func() http.HandlerFunc { return says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}) }

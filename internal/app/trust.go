@@ -26,13 +26,16 @@ type (
 // SkillOfUser is the origin of a user's own skill.
 const SkillOfUser = skill.OfUser
 
-// TrustRecord is a person's decision that what a workspace holds for agents is trusted (decision 32).
+// TrustRecord is a person's decision that what a workspace holds for agents is trusted (decision
+// 32).
 type TrustRecord = trust.Record
 
-// Project is what a workspace holds for agents and how it stands, for people to look at: what regie trust decides about is exactly this.
+// Project is what a workspace holds for agents and how it stands, for people to look at: what regie
+// trust decides about is exactly this.
 type Project struct {
 	Root string `json:"root"`
-	// State is untrusted, trusted, changed (since it was trusted) or other_directory (than the one that was trusted at this path).
+	// State is untrusted, trusted, changed (since it was trusted) or other_directory (than the one
+	// that was trusted at this path).
 	State     string         `json:"state"`
 	TrustedAt time.Time      `json:"trusted_at,omitzero"`
 	TrustedBy string         `json:"trusted_by,omitempty"`
@@ -50,8 +53,9 @@ type Project struct {
 	Servers []ProjectServer `json:"mcp_servers,omitempty"`
 	// Notices are what is odd about its skills.
 	Notices []skill.Notice `json:"-"`
-	// Broken is why the file of settings does not fit, which keeps runs from starting; Unread is why nothing of all this can be trusted; Damaged is why a
-	// decision that is there does not count.
+	// Broken is why the file of settings does not fit, which keeps runs from starting; Unread is
+	// why nothing of all this can be trusted; Damaged is why a decision that is there does not
+	// count.
 	Broken, Unread, Damaged error `json:"-"`
 	// ServersIgnored are the keys of .mcp.json beside its servers, which mean nothing here.
 	ServersIgnored []string `json:"mcp_keys_ignored,omitempty"`
@@ -119,7 +123,8 @@ func (p *Project) Refused() (out []config.ProjectKey) {
 	return out
 }
 
-// LookProject looks at what a workspace holds for agents. Nothing is changed. It returns the codes of workspace.Open.
+// LookProject looks at what a workspace holds for agents. Nothing is changed. It returns the codes
+// of workspace.Open.
 func LookProject(c config.Config, root string) (Project, error) {
 	out := Project{Root: root, Apart: c.Apart, State: string(trust.Untrusted)}
 	seen, err := newProjects(c).look(root)
@@ -127,7 +132,8 @@ func LookProject(c config.Config, root string) (Project, error) {
 		return out, err
 	}
 	out.content, out.Unread, out.Damaged = seen.content, seen.content.Err, seen.standing.Err
-	out.State, out.Changes, out.Files, out.Odd, out.SHA256 = string(seen.standing.State), seen.standing.Changes, seen.content.Files, seen.content.Odd, seen.content.Hash()
+	out.State, out.Changes, out.Files, out.Odd, out.SHA256 = string(seen.standing.State), seen.standing.Changes,
+		seen.content.Files, seen.content.Odd, seen.content.Hash()
 	if r := seen.standing.Record; r != nil {
 		out.TrustedAt, out.TrustedBy = r.At, r.By
 	}
@@ -144,7 +150,8 @@ func LookProject(c config.Config, root string) (Project, error) {
 	return out, nil
 }
 
-// Trust stores a person's decision about exactly what was looked at. It returns the codes of trust.Store.Trust.
+// Trust stores a person's decision about exactly what was looked at. It returns the codes of
+// trust.Store.Trust.
 func (p *Project) Trust(c config.Config) error {
 	return trust.NewStore(c.DataDir).Trust(p.Root, &p.content, userName(), time.Now())
 }

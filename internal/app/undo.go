@@ -46,12 +46,14 @@ func undoRequest(in dispatch.UndoRequest) (undo.Request, error) {
 		return undo.Request{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	}
 	return undo.Request{
-		UndoID: in.UndoID, Target: in.Target, Short: in.Short, Root: in.Root, SessionID: in.SessionID, Back: in.Back, Over: in.Over, Chat: in.Chat, Force: in.Force, Plan: in.Plan,
+		UndoID: in.UndoID, Target: in.Target, Short: in.Short, Root: in.Root, SessionID: in.SessionID, Back: in.Back,
+		Over: in.Over, Chat: in.Chat, Force: in.Force, Plan: in.Plan,
 		By: plain.Strip(author(in.By)),
 	}, nil
 }
 
-// unhindered runs what starts a round of a session when no undo of it is under way, and again where one came first.
+// unhindered runs what starts a round of a session when no undo of it is under way, and again where
+// one came first.
 func (l *local) unhindered(ctx context.Context, session regie.ID, fn func() error) error {
 	const tries = 3
 	for try := 1; ; try++ {

@@ -18,8 +18,9 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestUndoChat takes a run's messages out of the conversation and brings them again, in either dialect: the model reads what counts and that its
-// files went back, every prompt stays legal, and what was sent before can still be shown byte for byte (decisions 14 and 16).
+// TestUndoChat takes a run's messages out of the conversation and brings them again, in either
+// dialect: the model reads what counts and that its files went back, every prompt stays legal, and
+// what was sent before can still be shown byte for byte (decisions 14 and 16).
 func TestUndoChat(t *testing.T) {
 	t.Parallel()
 	for _, spoken := range []regie.Dialect{regie.DialectNative, regie.DialectJSON} {
@@ -151,7 +152,8 @@ func (u *undoing) settled(session regie.ID) {
 	})
 }
 
-// TestUndoEffects names what a run did otherwise, also where nobody knows whether it did, and leaves it.
+// TestUndoEffects names what a run did otherwise, also where nobody knows whether it did, and
+// leaves it.
 func TestUndoEffects(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", call{"p", "x__pay", `{"name":"ada"}`}, over("a", "a.txt", "A1\n"), call{"q", "x__mail", `{"name":"bob"}`}), says("ok"), says("that"))
@@ -177,7 +179,8 @@ func TestUndoEffects(t *testing.T) {
 	}
 }
 
-// TestUndoFork forks a session that was undone: the fork has what was said, with what counts of it, and nothing to undo (decision 17).
+// TestUndoFork forks a session that was undone: the fork has what was said, with what counts of it,
+// and nothing to undo (decision 17).
 func TestUndoFork(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
@@ -214,7 +217,8 @@ func TestUndoFork(t *testing.T) {
 	}
 }
 
-// TestUndoErased removes a session that was undone: its log verifies, and nothing of what its files held or were called is left.
+// TestUndoErased removes a session that was undone: its log verifies, and nothing of what its files
+// held or were called is left.
 func TestUndoErased(t *testing.T) {
 	t.Parallel()
 	const word = "vermilion"

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// entries is all that the workspace holds, as what it is: type, permissions, content or where a link leads.
+// entries is all that the workspace holds, as what it is: type, permissions, content or where a
+// link leads.
 func (u *undoing) entries() map[string]string {
 	u.t.Helper()
 	out := map[string]string{}
@@ -54,7 +55,8 @@ func (u *undoing) same(what string, want map[string]string) {
 	}
 }
 
-// TestUndoCommand: what a command changed, created, deleted, renamed, linked and chmodded goes back, and comes again by an undo of the undo.
+// TestUndoCommand: what a command changed, created, deleted, renamed, linked and chmodded goes
+// back, and comes again by an undo of the undo.
 func TestUndoCommand(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -106,8 +108,8 @@ func TestUndoCommand(t *testing.T) {
 	u.same("undone again", before)
 }
 
-// TestUndoSparesOnlyCopies: what a command moved out of an ignored place stays where it is, and the undo says so; what it deleted comes back with the
-// permissions of its directory.
+// TestUndoSparesOnlyCopies: what a command moved out of an ignored place stays where it is, and the
+// undo says so; what it deleted comes back with the permissions of its directory.
 func TestUndoSparesOnlyCopies(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -136,8 +138,8 @@ func TestUndoSparesOnlyCopies(t *testing.T) {
 	}
 }
 
-// TestUndoSeries: several runs of a session are planned on one another and undone together, back to a message, commands and files alike; and they
-// come again in the other order.
+// TestUndoSeries: several runs of a session are planned on one another and undone together, back to
+// a message, commands and files alike; and they come again in the other order.
 func TestUndoSeries(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -181,7 +183,8 @@ func TestUndoSeries(t *testing.T) {
 		u.same("planned", states[3])
 		var done []regie.ID
 		for i := range plans {
-			did := u.undo(dispatch.UndoRequest{Target: plans[i].RoundID, Plan: plans[i].Plan}) // exactly what was planned on top of the others
+			// exactly what was planned on top of the others
+			did := u.undo(dispatch.UndoRequest{Target: plans[i].RoundID, Plan: plans[i].Plan})
 			done = append(done, did.ID)
 		}
 		u.same("undone back to "+back.to, states[3-back.want])
@@ -200,7 +203,8 @@ func TestUndoSeries(t *testing.T) {
 	}
 }
 
-// TestUndoUnknownCommand: what a command did until its time was over, or what another one that may have done more did, goes back, and it is listed.
+// TestUndoUnknownCommand: what a command did until its time was over, or what another one that may
+// have done more did, goes back, and it is listed.
 func TestUndoUnknownCommand(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -221,7 +225,8 @@ func TestUndoUnknownCommand(t *testing.T) {
 	u.same("undone", before)
 }
 
-// TestUndoCommandConflicts: what somebody has changed since is not put back, unless that is said, and is kept then.
+// TestUndoCommandConflicts: what somebody has changed since is not put back, unless that is said,
+// and is kept then.
 func TestUndoCommandConflicts(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -249,7 +254,8 @@ func TestUndoCommandConflicts(t *testing.T) {
 	u.same("taken back", mine)
 }
 
-// TestUndoCommandsBeside: what a tool of another session writes while a command runs is that one's, not the command's.
+// TestUndoCommandsBeside: what a tool of another session writes while a command runs is that one's,
+// not the command's.
 func TestUndoCommandsBeside(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)
@@ -291,8 +297,8 @@ func TestUndoCommandsBeside(t *testing.T) {
 	u.holds("both undone", map[string]string{})
 }
 
-// TestUndoSpecial: the rights of another user do not come back with a program, nor does a former owner with a file; the preview says both, of what a command
-// did and of what a tool did.
+// TestUndoSpecial: the rights of another user do not come back with a program, nor does a former
+// owner with a file; the preview says both, of what a command did and of what a tool did.
 func TestUndoSpecial(t *testing.T) {
 	t.Parallel()
 	needsSandbox(t)

@@ -24,8 +24,9 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// TestUndoHostile puts something else in the place of what a round left: nothing is undone, nothing is followed out of the workspace, and where
-// there is no file to keep, force leaves it as it is and undoes the rest.
+// TestUndoHostile puts something else in the place of what a round left: nothing is undone, nothing
+// is followed out of the workspace, and where there is no file to keep, force leaves it as it is
+// and undoes the rest.
 func TestUndoHostile(t *testing.T) {
 	t.Parallel()
 	const forceable, never = true, false
@@ -201,8 +202,8 @@ func (u *undoing) gated(gate func(committed, wrote bool) error) {
 	}
 }
 
-// TestUndoMeanwhile changes a file when its undo is intended already, and before it is put back: it stays as it is, the undo says so, the others go
-// back, and what was left can be undone again.
+// TestUndoMeanwhile changes a file when its undo is intended already, and before it is put back: it
+// stays as it is, the undo says so, the others go back, and what was left can be undone again.
 func TestUndoMeanwhile(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
@@ -249,14 +250,16 @@ type dying struct {
 	After    int // commits of the undo
 }
 
-// TestUndoKilled kills an undo with SIGKILL at each of its commits, before and after: the next engine ends it, once, before anything else.
+// TestUndoKilled kills an undo with SIGKILL at each of its commits, before and after: the next
+// engine ends it, once, before anything else.
 func TestUndoKilled(t *testing.T) {
 	t.Parallel()
 	if said := os.Getenv("REGIE_TEST_DYING"); said != "" {
 		undoAndDie(t, said)
 		return
 	}
-	// What the three files hold is kept, the undo is intended, the undo is done: each has a before and an after.
+	// What the three files hold is kept, the undo is intended, the undo is done: each has a before
+	// and an after.
 	for after := range 9 {
 		u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "n/b.txt", "B1\n"), over("c", "c.txt", "C1\n")), says("ok"), says("again")),
 			map[string]string{"a.txt": "A0\n", "c.txt": "C0\n"})
@@ -329,8 +332,8 @@ func undoAndDie(t *testing.T, said string) {
 	}
 }
 
-// TestUndoAgainstRuns undoes from one process while another starts runs in the same session: whichever comes first, no run begins while an undo is
-// under way, and none is lost.
+// TestUndoAgainstRuns undoes from one process while another starts runs in the same session:
+// whichever comes first, no run begins while an undo is under way, and none is lost.
 func TestUndoAgainstRuns(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, append([]http.HandlerFunc{says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")}, slices.Repeat([]http.HandlerFunc{says("more")}, 8)...)...)

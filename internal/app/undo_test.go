@@ -142,8 +142,8 @@ func (u *undoing) verified() {
 	}
 }
 
-// TestUndo takes a whole round back and brings it again: files that it wrote, several times, that it made with their directories, with
-// their permissions; then the round before it (decision 16).
+// TestUndo takes a whole round back and brings it again: files that it wrote, several times, that
+// it made with their directories, with their permissions; then the round before it (decision 16).
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	m := newModel(t,
@@ -199,7 +199,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoConflict undoes nothing where a file is not as the round left it, unless it is forced; what is replaced comes back then.
+// TestUndoConflict undoes nothing where a file is not as the round left it, unless it is forced;
+// what is replaced comes back then.
 func TestUndoConflict(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
@@ -223,7 +224,8 @@ func TestUndoConflict(t *testing.T) {
 	u.refused(regie.CodeStalePreview, "look at it again", dispatch.UndoRequest{Root: u.root, Force: true, Plan: plan.Plan})
 }
 
-// TestUndoAlone is regie undo where no engine runs: it stores and puts files back, takes nothing else up, and leaves nothing held.
+// TestUndoAlone is regie undo where no engine runs: it stores and puts files back, takes nothing
+// else up, and leaves nothing held.
 func TestUndoAlone(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})

@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// taking is a tool of somebody else that deletes files: it says itself what it did (tool.Undoer). What is named big goes into the trash.
+// taking is a tool of somebody else that deletes files: it says itself what it did (tool.Undoer).
+// What is named big goes into the trash.
 func taking(t *testing.T, trash func() string) tool.Tool {
 	t.Helper()
 	read := func(inv *tool.Invocation) (c regie.FileChange, err error) {
@@ -65,8 +66,9 @@ func taking(t *testing.T, trash func() string) tool.Tool {
 
 func take(id, name string) call { return call{id, "x__take", `{"name":"` + name + `"}`} }
 
-// TestUndoDeleted restores files that any tool deleted, with their permissions and directories: also where the round then put a directory in the
-// place of one, and one that was too large for a blob.
+// TestUndoDeleted restores files that any tool deleted, with their permissions and directories:
+// also where the round then put a directory in the place of one, and one that was too large for a
+// blob.
 func TestUndoDeleted(t *testing.T) {
 	t.Parallel()
 	var u *undoing
@@ -113,8 +115,8 @@ func TestUndoDeleted(t *testing.T) {
 	}
 }
 
-// TestUndoBesideLargeFile takes back what else a round did where it deleted a file that is too large to be put back, says where that lies, and does
-// not come back to it.
+// TestUndoBesideLargeFile takes back what else a round did where it deleted a file that is too
+// large to be put back, says where that lies, and does not come back to it.
 func TestUndoBesideLargeFile(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", over("a", "a.txt", "a1\n")), says("ok"),

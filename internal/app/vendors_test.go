@@ -23,7 +23,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// TestVendorsAreKnownOnce: what a person can name as a vendor and what the codec knows the ways of are the same names.
+// TestVendorsAreKnownOnce: what a person can name as a vendor and what the codec knows the ways of
+// are the same names.
 func TestVendorsAreKnownOnce(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff(config.Vendors(config.ProviderOpenAI), openai.Vendors()); diff != "" {
@@ -31,8 +32,8 @@ func TestVendorsAreKnownOnce(t *testing.T) {
 	}
 }
 
-// TestVendorsTellTheSame runs one session with each vendor, in its framing and under its own rules: the stored thread is the same, and so is what
-// is sent when it is rebuilt.
+// TestVendorsTellTheSame runs one session with each vendor, in its framing and under its own rules:
+// the stored thread is the same, and so is what is sent when it is rebuilt.
 func TestVendorsTellTheSame(t *testing.T) {
 	t.Parallel()
 	scenes := []providertest.Scene{
@@ -79,8 +80,8 @@ func TestVendorsTellTheSame(t *testing.T) {
 	}
 }
 
-// TestPerplexity: a vendor without calls is asked in JSON by itself, and what it answered from stands behind the answer, numbered as in the text,
-// stored with it.
+// TestPerplexity: a vendor without calls is asked in JSON by itself, and what it answered from
+// stands behind the answer, numbered as in the text, stored with it.
 func TestPerplexity(t *testing.T) {
 	t.Parallel()
 	formats := providertest.Vendors()
@@ -124,8 +125,9 @@ func fileSettings(t *testing.T, data, yaml string) config.Config {
 	return settings
 }
 
-// TestHowAModelIsAsked: effort, one call at a time and the tier go from the file to the wire, of each kind of server; a round keeps what it was
-// started with, and what was sent can be shown again.
+// TestHowAModelIsAsked: effort, one call at a time and the tier go from the file to the wire, of
+// each kind of server; a round keeps what it was started with, and what was sent can be shown
+// again.
 func TestHowAModelIsAsked(t *testing.T) {
 	t.Parallel()
 	type wanted struct{ in, not []string }
@@ -212,7 +214,8 @@ func TestHowAModelIsAsked(t *testing.T) {
 	}
 }
 
-// TestKeyStaysAtItsAddress: a host that only looks like a vendor's has neither its ways nor its key.
+// TestKeyStaysAtItsAddress: a host that only looks like a vendor's has neither its ways nor its
+// key.
 func TestKeyStaysAtItsAddress(t *testing.T) {
 	t.Parallel()
 	var key string
@@ -234,7 +237,8 @@ func TestKeyStaysAtItsAddress(t *testing.T) {
 	}
 }
 
-// TestKeyOfTheEngine: whoever speaks to an engine that runs has no need of the key that it was started with.
+// TestKeyOfTheEngine: whoever speaks to an engine that runs has no need of the key that it was
+// started with.
 func TestKeyOfTheEngine(t *testing.T) {
 	t.Parallel()
 	format := providertest.Formats()[0]

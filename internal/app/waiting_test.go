@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestWaitingCostsNoGoroutine parks many sessions (invariant 20): they are rows. All of them can be answered after a restart.
+// TestWaitingCostsNoGoroutine parks many sessions (invariant 20): they are rows. All of them can be
+// answered after a restart.
 func TestWaitingCostsNoGoroutine(t *testing.T) {
 	const sessions = waitingSessions
 	m := newModel(t, says("", write("a", "a.txt", "one\n")), says("ok"))
@@ -37,7 +38,8 @@ func TestWaitingCostsNoGoroutine(t *testing.T) {
 	}
 	group.Wait()
 	http.DefaultClient.CloseIdleConnections()
-	// A few belong to connections of the model server that are kept open; a goroutine for each session would be a thousand.
+	// A few belong to connections of the model server that are kept open; a goroutine for each
+	// session would be a thousand.
 	if after := runtime.NumGoroutine(); after > before+sessions/2 {
 		t.Errorf("%d goroutines before, %d with %d sessions that wait", before, after, sessions)
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// readings is a store that counts how often the whole of a thread is read, and how many messages are.
+// readings is a store that counts how often the whole of a thread is read, and how many messages
+// are.
 type readings struct {
 	engine.Store
 
@@ -49,9 +50,10 @@ func (b *bed) counted() (*app.Conn, *readings) {
 	return b.tuned(regie.Limits{}, func(c *engine.Config) { r.Store, c.Store = c.Store, r }), r
 }
 
-// TestWarmThread talks at random with a model that answers, reads, fails, and summarises, in both dialects, over restarts. What each model
-// call was sent is what a thread that is rebuilt from the store alone gives (spec 2.3), and between two rounds of one process it is not
-// read again (decision 48).
+// TestWarmThread talks at random with a model that answers, reads, fails, and summarises, in both
+// dialects, over restarts. What each model call was sent is what a thread that is rebuilt from the
+// store alone gives (spec 2.3), and between two rounds of one process it is not read again
+// (decision 48).
 func TestWarmThread(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -119,7 +121,8 @@ func TestWarmThread(t *testing.T) {
 	}
 }
 
-// TestOneMoreRound: what a further round of a chat reads of its thread does not grow with it (spec 2.3).
+// TestOneMoreRound: what a further round of a chat reads of its thread does not grow with it (spec
+// 2.3).
 func TestOneMoreRound(t *testing.T) {
 	t.Parallel()
 	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)
@@ -136,7 +139,8 @@ func TestOneMoreRound(t *testing.T) {
 	}
 }
 
-// TestWarmUndone takes a round out of the conversation, and back in: the next round of the same process is sent what is stored then.
+// TestWarmUndone takes a round out of the conversation, and back in: the next round of the same
+// process is sent what is stored then.
 func TestWarmUndone(t *testing.T) {
 	t.Parallel()
 	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)

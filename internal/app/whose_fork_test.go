@@ -12,8 +12,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestForkOfAnothersSession: what a token may not read it may not copy. To one without read a session that it did not begin is not there for a fork, its
-// own is; and a fork of its own under an id that somebody else's has is refused.
+// TestForkOfAnothersSession: what a token may not read it may not copy. To one without read a
+// session that it did not begin is not there for a fork, its own is; and a fork of its own under an
+// id that somebody else's has is refused.
 func TestForkOfAnothersSession(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("A secret answer."), says("Mine."), says("Theirs."))).serve("127.0.0.1:0")
@@ -51,8 +52,8 @@ func TestForkOfAnothersSession(t *testing.T) {
 	}
 }
 
-// TestChatAloneIsToldNoNames: who may speak in a session that they may not read is not told over MCP what was said there: its name, which is its first
-// message, among that.
+// TestChatAloneIsToldNoNames: who may speak in a session that they may not read is not told over
+// MCP what was said there: its name, which is its first message, among that.
 func TestChatAloneIsToldNoNames(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("A secret answer."), says("", call{"w", "files__write_file", `{"path":"secret.txt","content":"one\n"}`}), says("On."))).serve("127.0.0.1:0")
@@ -72,7 +73,8 @@ func TestChatAloneIsToldNoNames(t *testing.T) {
 	}
 }
 
-// TestUndoTellsNoOthersWork: to who may undo what they may not read, the answer says that it was done, not what the session's agent had made.
+// TestUndoTellsNoOthersWork: to who may undo what they may not read, the answer says that it was
+// done, not what the session's agent had made.
 func TestUndoTellsNoOthersWork(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"secret.txt","content":"one\n"}`}), says("On."))).serve("127.0.0.1:0")
@@ -125,7 +127,8 @@ func TestUndoTellsNoOthersWork(t *testing.T) {
 	}
 }
 
-// TestUndoTellsOnesOwnWork: who may not read what others began is told of a session of its own which file is in the way, however it is named.
+// TestUndoTellsOnesOwnWork: who may not read what others began is told of a session of its own
+// which file is in the way, however it is named.
 func TestUndoTellsOnesOwnWork(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"mine.txt","content":"one\n"}`}), says("Done."))).serve("127.0.0.1:0")

@@ -41,8 +41,9 @@ func (h *house) begins(as func(*http.Request)) (response, session string) {
 	return out.ID, out.Metadata["session_id"]
 }
 
-// TestCompletionsOwnSessions: a session of /v1 is of the token that began it. To another one it is as if not there, but for what the scopes of that open:
-// speaking in it needs chat, reading read, removing admin.
+// TestCompletionsOwnSessions: a session of /v1 is of the token that began it. To another one it is
+// as if not there, but for what the scopes of that open: speaking in it needs chat, reading read,
+// removing admin.
 func TestCompletionsOwnSessions(t *testing.T) {
 	h := newBed(t, newModel(t, says("Hello."), says("Still here."), says("Chatting."), says("A fork."))).serve("127.0.0.1:0")
 	first, one := h.with("one", regie.ScopeCompletions)
@@ -103,7 +104,8 @@ func TestCompletionsOwnSessions(t *testing.T) {
 	if view := h.view(session); view.TokenID != first.Token.ID || view.Thread[0].Message.Author.TokenID != first.Token.ID {
 		t.Errorf("it is of %s, its first message of %s", view.TokenID, view.Thread[0].Message.Author.TokenID)
 	}
-	// Whoever forks what they may read has the fork: that of one's own is one's own, and that which somebody else made of it is not.
+	// Whoever forks what they may read has the fork: that of one's own is one's own, and that which
+	// somebody else made of it is not.
 	both, forker := h.with("forker", regie.ScopeCompletions, regie.ScopeChat, regie.ScopeRead)
 	var mine, owners store.Forked
 	h.json("POST", "/api/v1/sessions/"+session+"/fork", "{}", 201, &mine, forker)
@@ -127,7 +129,8 @@ func TestCompletionsForgetTheirOwn(t *testing.T) {
 	h.json("GET", "/api/v1/sessions/"+session, "", 404, nil)
 }
 
-// TestCompletionsCallsOfAnother: who brings the history of another token's session, with the results of its calls, begins a session of its own.
+// TestCompletionsCallsOfAnother: who brings the history of another token's session, with the
+// results of its calls, begins a session of its own.
 func TestCompletionsCallsOfAnother(t *testing.T) {
 	h := newBed(t, newModel(t, says("", call{"w", "client__get_weather", `{"place":"Lyon"}`}), says("Sunny."))).serve("127.0.0.1:0")
 	_, one := h.with("one", regie.ScopeCompletions)
@@ -150,8 +153,9 @@ func TestCompletionsCallsOfAnother(t *testing.T) {
 	}
 }
 
-// TestChatAloneHearsItsOwn: a token that may not read is told only what came of its own message: neither the run before it nor what others say, wherever it
-// listens; and of what waits it takes back its own.
+// TestChatAloneHearsItsOwn: a token that may not read is told only what came of its own message:
+// neither the run before it nor what others say, wherever it listens; and of what waits it takes
+// back its own.
 func TestChatAloneHearsItsOwn(t *testing.T) {
 	for name, query := range map[string]string{"events": "", "plain": "?format=openai"} {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +221,8 @@ func TestStopGivesBackOnesOwn(t *testing.T) {
 	}
 }
 
-// TestSessionIDTaken: who names the id of a session that is there for another one gets neither of them.
+// TestSessionIDTaken: who names the id of a session that is there for another one gets neither of
+// them.
 func TestSessionIDTaken(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
@@ -273,7 +278,8 @@ func (h *house) mcp(secret string) func(tool string, arguments any) (string, boo
 	}
 }
 
-// TestMCPOwnSessions: to a token with mcp alone a session that it did not begin is as if not there; speaking in it and stopping it needs chat, reading read.
+// TestMCPOwnSessions: to a token with mcp alone a session that it did not begin is as if not there;
+// speaking in it and stopping it needs chat, reading read.
 func TestMCPOwnSessions(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("A secret."), says("Mine."))).serve("127.0.0.1:0")
@@ -315,7 +321,8 @@ func TestMCPOwnSessions(t *testing.T) {
 	}
 }
 
-// TestMCPSessionOfAnother: an MCP session is its caller's: to another token, which knows its id, it is as one that is not there.
+// TestMCPSessionOfAnother: an MCP session is its caller's: to another token, which knows its id, it
+// is as one that is not there.
 func TestMCPSessionOfAnother(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")

@@ -23,7 +23,8 @@ func wishes(after string) http.HandlerFunc {
 	}
 }
 
-// TestLongWish: a server that wants more than a minute is not asked again in the step; who is there is told until when (spec 3.6).
+// TestLongWish: a server that wants more than a minute is not asked again in the step; who is there
+// is told until when (spec 3.6).
 func TestLongWish(t *testing.T) {
 	t.Parallel()
 	for after, until := range map[string]time.Duration{"61": 61 * time.Second, "3600": time.Hour, "90000": 24 * time.Hour, "1e300": 24 * time.Hour} {
@@ -41,7 +42,8 @@ func TestLongWish(t *testing.T) {
 		if m.count() != 1 || !strings.Contains(note, "slow down. Its server asks to wait until ") {
 			t.Errorf("%s: asked %d times, told %q", after, m.count(), note)
 		}
-		told := func(off time.Duration) bool { return strings.Contains(note, moment.Add(off).Format("15:04")) } // it is rounded, and some time has passed
+		// it is rounded, and some time has passed
+		told := func(off time.Duration) bool { return strings.Contains(note, moment.Add(off).Format("15:04")) }
 		if !told(0) && !told(-time.Minute) && !told(time.Minute) {
 			t.Errorf("%s: %s is not in %q", after, moment, note)
 		}
@@ -73,7 +75,8 @@ func TestLongWishFallsBack(t *testing.T) {
 	}
 }
 
-// TestLongWishIsWaitedFor: an unattended run lets go for as long as the first of its servers wishes, and goes on with that one.
+// TestLongWishIsWaitedFor: an unattended run lets go for as long as the first of its servers
+// wishes, and goes on with that one.
 func TestLongWishIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,8 +1,9 @@
-// Package approval decides whether a call may run, is asked about, or is forbidden, what a person's approval binds, and which rule a
-// person's answer makes (spec 4.4, decisions 19 and 20). It is pure: its answers depend on its arguments alone, the time among them.
+// Package approval decides whether a call may run, is asked about, or is forbidden, what a person's
+// approval binds, and which rule a person's answer makes (spec 4.4, decisions 19 and 20). It is
+// pure: its answers depend on its arguments alone, the time among them.
 //
-// Decide is the verdict, Covers what an approval holds for, ScopeFor and RuleFrom what an answer for a session or for always becomes.
-// Asking, waiting and storing are the engine's work.
+// Decide is the verdict, Covers what an approval holds for, ScopeFor and RuleFrom what an answer
+// for a session or for always becomes. Asking, waiting and storing are the engine's work.
 package approval
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// OnApproval says what happens with a call that needs an approval while nobody watches (spec 4.4, 10.1).
+// OnApproval says what happens with a call that needs an approval while nobody watches (spec 4.4,
+// 10.1).
 type OnApproval string
 
 // The policies of an unattended run.
@@ -26,36 +28,45 @@ const (
 
 // Policy is what a run allows by itself. Its JSON form is stored with the round.
 type Policy struct {
-	// Allow lists tools that need no approval in this run: canonical names, "*" for any part ("files.*").
+	// Allow lists tools that need no approval in this run: canonical names, "*" for any part
+	// ("files.*").
 	Allow      []string   `json:"allow,omitempty"`
 	OnApproval OnApproval `json:"on_approval,omitempty"`
-	// WaitNetwork has the run wait for a model that cannot be reached, instead of ending (decision 42).
+	// WaitNetwork has the run wait for a model that cannot be reached, instead of ending (decision
+	// 42).
 	WaitNetwork bool `json:"wait_network,omitempty"`
 	// Questions says that somebody is there to answer the agent (decision 37).
 	Questions bool `json:"questions,omitempty"`
-	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain (spec 3.3).
+	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain
+	// (spec 3.3).
 	Relaunch Relaunch `json:"relaunch,omitempty"`
 	// French has what Regie tells the model said in French.
 	French bool `json:"french,omitempty"`
 	// AnswerCheck sends an answer back once that a person should not get (spec 6.2).
 	AnswerCheck bool `json:"answer_check,omitempty"`
-	// ReasoningEffort, ServiceTier and OneCall are how the round's model is asked (spec 6.3, 13). They are settled when the round starts and
-	// stay, so that its requests go on as they began and can be shown again byte for byte; empty leaves each to the vendor.
+	// ReasoningEffort, ServiceTier and OneCall are how the round's model is asked (spec 6.3, 13).
+	// They are settled when the round starts and stay, so that its requests go on as they began and
+	// can be shown again byte for byte; empty leaves each to the vendor.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
 	ServiceTier     string `json:"service_tier,omitempty"`
 	// OneCall asks for one call in a reply, where the vendor can be asked so.
 	OneCall bool `json:"one_call,omitempty"`
-	// Temperature and Cache are the agent's, as they were when the run began: how the model is asked, and whether an answer may come from the
-	// response cache and go into it (spec 6.4). Whatever a request says of them, the engine settles them.
+	// Temperature and Cache are the agent's, as they were when the run began: how the model is
+	// asked, and whether an answer may come from the response cache and go into it (spec 6.4).
+	// Whatever a request says of them, the engine settles them.
 	Temperature *float64 `json:"temperature,omitempty"`
 	Cache       bool     `json:"cache,omitempty"`
-	// CacheIfTold has the cache used only with a model that is told the temperature: some take none, and answer another way each time.
+	// CacheIfTold has the cache used only with a model that is told the temperature: some take
+	// none, and answer another way each time.
 	CacheIfTold bool `json:"cache_if_told,omitempty"`
-	// Document is what people are told of the workspace's document where it was not read, or not all of it; settled by the engine too.
+	// Document is what people are told of the workspace's document where it was not read, or not
+	// all of it; settled by the engine too.
 	Document regie.Sentence `json:"document,omitzero"`
-	// Fallback are the providers that go on where the run's own does not answer, in their order (spec 3.6); settled by the engine too.
+	// Fallback are the providers that go on where the run's own does not answer, in their order
+	// (spec 3.6); settled by the engine too.
 	Fallback []Fallback `json:"fallback,omitempty"`
-	// ClientTools are those that an OpenAI-compatible client has brought with its request (decision 35). They are the round's own.
+	// ClientTools are those that an OpenAI-compatible client has brought with its request (decision
+	// 35). They are the round's own.
 	ClientTools []regie.ClientTool `json:"client_tools,omitempty"`
 }
 
@@ -75,47 +86,54 @@ type Relaunch string
 
 // The relaunch policies.
 const (
-	RelaunchChain  Relaunch = "chain"  // the tools stay there
-	RelaunchAnswer Relaunch = "answer" // they are withheld, so that the model answers; they come back when a call failed
+	RelaunchChain Relaunch = "chain" // the tools stay there
+	// they are withheld, so that the model answers; they come back when a call failed
+	RelaunchAnswer Relaunch = "answer"
 )
 
 // tierWord is what a tier of service looks like; which ones a vendor has, the settings know.
 var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// Validate returns CodeBadPattern for a pattern that cannot match a tool name, and CodeBadRequest for any other word that is none. The empty
-// OnApproval leaves the choice to the engine.
+// Validate returns CodeBadPattern for a pattern that cannot match a tool name, and CodeBadRequest
+// for any other word that is none. The empty OnApproval leaves the choice to the engine.
 func (p Policy) Validate() error {
 	for _, pattern := range p.Allow {
 		if _, err := path.Match(pattern, "toolkit.operation"); err != nil || pattern == "" {
-			return regie.Errorf(regie.CodeBadPattern, "%q is not a tool pattern: write files.write_file or files.*", pattern)
+			return regie.Errorf(regie.CodeBadPattern, "%q is not a tool pattern: write files.write_file or files.*",
+				pattern)
 		}
 	}
 	switch {
 	case p.ReasoningEffort != "" && !slices.Contains(regie.Efforts(), p.ReasoningEffort):
-		return regie.Errorf(regie.CodeBadRequest, "%q is no effort: use %s", p.ReasoningEffort, strings.Join(regie.Efforts(), ", "))
+		return regie.Errorf(regie.CodeBadRequest, "%q is no effort: use %s", p.ReasoningEffort,
+			strings.Join(regie.Efforts(), ", "))
 	case p.ServiceTier != "" && !tierWord.MatchString(p.ServiceTier):
 		return regie.Errorf(regie.CodeBadRequest, "%q is no tier of service", p.ServiceTier)
 	}
 	switch p.Relaunch {
 	case "", RelaunchChain, RelaunchAnswer:
 	default:
-		return regie.Errorf(regie.CodeBadRequest, "%q is not a relaunch policy: use chain or answer", string(p.Relaunch))
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a relaunch policy: use chain or answer",
+			string(p.Relaunch))
 	}
 	switch p.OnApproval {
 	case "", Park, DenyAndGoOn, FailRun:
 		return nil
 	default:
-		return regie.Errorf(regie.CodeBadRequest, "%q is not a policy for approvals: use park, deny or fail", string(p.OnApproval))
+		return regie.Errorf(regie.CodeBadRequest, "%q is not a policy for approvals: use park, deny or fail",
+			string(p.OnApproval))
 	}
 }
 
-// grounds are the patterns that allow a tool. A malformed one never does, nor does any allow a call without a tool.
+// grounds are the patterns that allow a tool. A malformed one never does, nor does any allow a call
+// without a tool.
 func (p Policy) grounds(tool string) []regie.Ground {
 	var out []regie.Ground
 	for _, pattern := range p.Allow {
 		if ok, err := path.Match(pattern, tool); ok && err == nil && tool != "" {
 			out = append(out, regie.Ground{
-				Source: regie.SourceRun, Verdict: regie.VerdictAllow, Sentence: regie.Say("the run was started with %q allowed", pattern),
+				Source: regie.SourceRun, Verdict: regie.VerdictAllow,
+				Sentence: regie.Say("the run was started with %q allowed", pattern),
 			})
 		}
 	}

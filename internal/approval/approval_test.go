@@ -70,8 +70,9 @@ func TestPolicyJSON(t *testing.T) {
 	}
 }
 
-// FuzzDecide looks for a path that an allow rule of a folder covers and that its letters lead out of it, for one that a forbidding rule of
-// the folder misses, for a malformed pattern that allows, and for a panic.
+// FuzzDecide looks for a path that an allow rule of a folder covers and that its letters lead out
+// of it, for one that a forbidding rule of the folder misses, for a malformed pattern that allows,
+// and for a panic.
 func FuzzDecide(f *testing.F) {
 	f.Add("docs", "docs/a.md", "files.*", "files.write_file", `{"lines":3}`)
 	f.Add("docs", "docs/../secrets", "[", "", `{"path":["docs/a"]}`)

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 )
 
-// verdicts is decision 19 as a table, one row for each set of what the sources yield: f forbid, m must-ask, a allow rule, k ask.
+// verdicts is decision 19 as a table, one row for each set of what the sources yield: f forbid, m
+// must-ask, a allow rule, k ask.
 var verdicts = map[string]regie.Verdict{
 	"----": "ALLOW", "---k": "ASK", "--a-": "ALLOW", "--ak": "ALLOW",
 	"-m--": "MUST_ASK", "-m-k": "MUST_ASK", "-ma-": "MUST_ASK", "-mak": "MUST_ASK",
@@ -18,7 +19,8 @@ var verdicts = map[string]regie.Verdict{
 	"fm--": "FORBID", "fm-k": "FORBID", "fma-": "FORBID", "fmak": "FORBID",
 }
 
-// defaults says for each kind, risk and sort of role, under which defaults the call asks: "-" none, "w" writes, "*" all (spec 4.2).
+// defaults says for each kind, risk and sort of role, under which defaults the call asks: "-" none,
+// "w" writes, "*" all (spec 4.2).
 var defaults = map[[3]string]string{
 	{"query", "internal", "plain"}:   "*",
 	{"query", "external", "plain"}:   "-w*",
@@ -30,7 +32,8 @@ var defaults = map[[3]string]string{
 	{"action", "external", "steers"}: "-w*",
 }
 
-// tools are all tools that a definition can describe, and some that it cannot, with what they count as.
+// tools are all tools that a definition can describe, and some that it cannot, with what they count
+// as.
 func tools() []toolCase {
 	var out []toolCase
 	for kind, kindAs := range map[regie.CallKind]string{"query": "query", "action": "action", "": "action", "other": "action"} {
@@ -76,7 +79,8 @@ func (tc toolCase) call(edits ...func(*approval.Input)) approval.Input {
 	})
 }
 
-// TestEveryCell compares each combination of one or no source of each sort, for each tool, with the table.
+// TestEveryCell compares each combination of one or no source of each sort, for each tool, with the
+// table.
 func TestEveryCell(t *testing.T) {
 	pick := func(letter string) []source {
 		out := []source{{"none", "", func(*approval.Input) {}}}
@@ -110,7 +114,8 @@ func TestEveryCell(t *testing.T) {
 	}
 }
 
-// TestEverySet compares every set of sources, the nine that differ most, with the table, and many larger sets taken by chance.
+// TestEverySet compares every set of sources, the nine that differ most, with the table, and many
+// larger sets taken by chance.
 func TestEverySet(t *testing.T) {
 	various := []source{sources[0], sources[1], sources[2], sources[7], sources[11], sources[14], sources[18], sources[19], sources[20]}
 	compare := func(tc toolCase, set []source) {
@@ -152,7 +157,8 @@ func TestEverySet(t *testing.T) {
 // key orders the tools, so that what chance picks is the same each time.
 func (tc toolCase) key() []string { return []string{string(tc.kind), string(tc.risk), string(tc.role)} }
 
-// grounded holds a judgement to what it must say: why, of whom, the strictest first, and nothing that speaks for the call where it asks.
+// grounded holds a judgement to what it must say: why, of whom, the strictest first, and nothing
+// that speaks for the call where it asks.
 func grounded(t *testing.T, in approval.Input, j approval.Judgement) {
 	t.Helper()
 	if j.Verdict != regie.VerdictAllow && (len(j.Grounds) == 0 || j.Grounds[0].Verdict != j.Verdict) {

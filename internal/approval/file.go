@@ -10,17 +10,19 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// FileRule is a rule that stands in a file of settings (spec 13). It is about every tool that its pattern matches, and holds as long as it stands
-// there.
+// FileRule is a rule that stands in a file of settings (spec 13). It is about every tool that its
+// pattern matches, and holds as long as it stands there.
 type FileRule struct {
 	Tool string // a canonical name, "*" for any part
-	// Path is the path that it is about, or, where Below is set, what lies below it. Argv is the command that it is about.
-	// Where neither is set it is about every call.
+	// Path is the path that it is about, or, where Below is set, what lies below it. Argv is the
+	// command that it is about. Where neither is set it is about every call.
 	Path  string
 	Below bool
 	Argv  []string
-	// Cwd is the directory of a command that a rule allows: empty is the workspace itself, with /** behind it also what lies below, ** is any. What runs is decided
-	// by the files that lie there (a Makefile), so elsewhere it is another command. A rule with one allows nothing but commands. A rule that asks or forbids holds in any.
+	// Cwd is the directory of a command that a rule allows: empty is the workspace itself, with /**
+	// behind it also what lies below, ** is any. What runs is decided by the files that lie there
+	// (a Makefile), so elsewhere it is another command. A rule with one allows nothing but
+	// commands. A rule that asks or forbids holds in any.
 	Cwd     string
 	Verdict regie.Verdict
 	Where   string // the file and the place in it, for people
@@ -29,13 +31,15 @@ type FileRule struct {
 // FileCall is a call that rules of files are held against.
 type FileCall struct {
 	Tool string
-	// Arguments have the literal command that it runs under regie.FieldCommand. Runs says that its tool runs commands: without such a command it is one that a shell runs.
+	// Arguments have the literal command that it runs under regie.FieldCommand. Runs says that its
+	// tool runs commands: without such a command it is one that a shell runs.
 	Arguments map[string]any
 	Runs      bool
 }
 
-// FileRules are what the rules of files say of a call, as standing rules of its workspace. Those of a file that may only narrow have nothing that
-// allows: who reads the file sees to it (decision 19).
+// FileRules are what the rules of files say of a call, as standing rules of its workspace. Those of
+// a file that may only narrow have nothing that allows: who reads the file sees to it (decision
+// 19).
 func FileRules(rules []FileRule, workspace regie.ID, call FileCall) []regie.Rule {
 	var out []regie.Rule
 	for i := range rules {
@@ -43,7 +47,10 @@ func FileRules(rules []FileRule, workspace regie.ID, call FileCall) []regie.Rule
 		if ok, err := path.Match(r.Tool, call.Tool); err != nil || !ok || call.Tool == "" || !r.covers(&call) {
 			continue
 		}
-		out = append(out, regie.Rule{WorkspaceID: workspace, Verdict: r.Verdict, Author: r.Where, Scope: r.scope(&call)})
+		out = append(out, regie.Rule{
+			WorkspaceID: workspace, Verdict: r.Verdict,
+			Author: r.Where, Scope: r.scope(&call),
+		})
 	}
 	return out
 }
@@ -54,8 +61,9 @@ func (c *FileCall) command() (command regie.Command, literal bool) {
 	return command, is && json.Unmarshal([]byte(text), &command) == nil
 }
 
-// covers reports whether a rule can be about a call at all. What it allows of commands are literal ones in their directory: spec 4.4 has rules match parsed
-// commands, so one that a shell runs asks each time, also under a rule about every call.
+// covers reports whether a rule can be about a call at all. What it allows of commands are literal
+// ones in their directory: spec 4.4 has rules match parsed commands, so one that a shell runs asks
+// each time, also under a rule about every call.
 func (r *FileRule) covers(call *FileCall) bool {
 	command, literal := call.command()
 	switch {

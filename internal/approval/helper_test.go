@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 )
 
-// What the tests are about: a call of files.write_file on docs/a.md, in a workspace and a session, at noon.
+// What the tests are about: a call of files.write_file on docs/a.md, in a workspace and a session,
+// at noon.
 var (
 	here, thisSession     = regie.ID{1}, regie.ID{2}
 	elsewhere, otherChat  = regie.ID{3}, regie.ID{4}
@@ -56,7 +57,8 @@ func withAllowed(pattern string) func(*approval.Input) {
 	return func(in *approval.Input) { in.Policy.Allow = append(in.Policy.Allow, pattern) }
 }
 
-// source is one thing that can be said about a call, and what it amounts to: "f", "m", "a", or "w" and "*" for the two defaults.
+// source is one thing that can be said about a call, and what it amounts to: "f", "m", "a", or "w"
+// and "*" for the two defaults.
 type source struct {
 	name, means string
 	add         func(*approval.Input)

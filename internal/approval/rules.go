@@ -18,7 +18,10 @@ func standing(in *Input) []regie.Ground {
 		if verdict == "" {
 			continue
 		}
-		out = append(out, regie.Ground{Source: regie.SourceRule, Verdict: verdict, Sentence: sayRule(rule, verdict, compared)})
+		out = append(out, regie.Ground{
+			Source: regie.SourceRule, Verdict: verdict,
+			Sentence: sayRule(rule, verdict, compared),
+		})
 	}
 	return out
 }
@@ -53,9 +56,10 @@ func sayFileRule(where string, verdict regie.Verdict, compared bool) regie.Sente
 	}
 }
 
-// judge returns what a rule says of the call, "" where it says nothing. A word that is neither ALLOW nor FORBID is MUST_ASK: somebody
-// wanted something, and a question harms nobody. So is a rule whose scope cannot be compared with the call, unless it allows: else a
-// path written with ".." would be outside every rule that forbids.
+// judge returns what a rule says of the call, "" where it says nothing. A word that is neither
+// ALLOW nor FORBID is MUST_ASK: somebody wanted something, and a question harms nobody. So is a
+// rule whose scope cannot be compared with the call, unless it allows: else a path written with
+// ".." would be outside every rule that forbids.
 func judge(in *Input, rule *regie.Rule) (verdict regie.Verdict, compared bool) {
 	if !concerns(in, rule) {
 		return "", true
@@ -73,8 +77,9 @@ func judge(in *Input, rule *regie.Rule) (verdict regie.Verdict, compared bool) {
 	}
 }
 
-// concerns reports whether a rule is one of this workspace and session, and of this time, and was not revoked. A rule without a workspace, which no person's
-// answer makes, can narrow everywhere and allow nowhere.
+// concerns reports whether a rule is one of this workspace and session, and of this time, and was
+// not revoked. A rule without a workspace, which no person's answer makes, can narrow everywhere
+// and allow nowhere.
 func concerns(in *Input, rule *regie.Rule) bool {
 	allows := rule.Verdict == regie.VerdictAllow
 	switch {
@@ -91,7 +96,8 @@ func concerns(in *Input, rule *regie.Rule) bool {
 	}
 }
 
-// expired reports whether a rule has ended; it has at its last instant. Without a time nobody can tell, and only what allows is dropped.
+// expired reports whether a rule has ended; it has at its last instant. Without a time nobody can
+// tell, and only what allows is dropped.
 func expired(at, now time.Time, allows bool) bool {
 	switch {
 	case at.IsZero():
@@ -103,7 +109,8 @@ func expired(at, now time.Time, allows bool) bool {
 	}
 }
 
-// decidable reports whether Scope.Matches could tell that the call lies outside the scope, and did not merely find nothing to compare.
+// decidable reports whether Scope.Matches could tell that the call lies outside the scope, and did
+// not merely find nothing to compare.
 func decidable(scope regie.Scope, in *Input) bool {
 	value, isText := in.Arguments[scope.Field].(string)
 	switch scope.Kind {
@@ -119,13 +126,16 @@ func decidable(scope regie.Scope, in *Input) bool {
 	case regie.ScopeArgv: // a command that is not literal may be, or hold, any other
 		return isText && scope.Field == regie.FieldCommand
 	case regie.ScopeUnder:
-		return plainPath(value) && plainPath(scope.Value) && path.Clean(scope.Value) == scope.Value && scope.Value != "."
+		return plainPath(value) && plainPath(scope.Value) && path.Clean(scope.Value) == scope.Value &&
+			scope.Value != "."
 	default:
 		return false
 	}
 }
 
-// plainPath reports whether a path means what its letters say: it is relative and holds no way up. It is as strict as Scope.Matches.
+// plainPath reports whether a path means what its letters say: it is relative and holds no way up.
+// It is as strict as Scope.Matches.
 func plainPath(name string) bool {
-	return name != "" && name[0] != '/' && name[0] != '~' && !strings.ContainsAny(name, "\\\x00") && !slices.Contains(strings.Split(name, "/"), "..")
+	return name != "" && name[0] != '/' && name[0] != '~' && !strings.ContainsAny(name, "\\\x00") &&
+		!slices.Contains(strings.Split(name, "/"), "..")
 }

@@ -15,32 +15,35 @@ const (
 	RequireAll    = "all"    // queries too
 )
 
-// Level is what one level of the hierarchy of spec 4.4 wants: app, workspace, zone, agent, automation, session. Levels can only add
-// questions.
+// Level is what one level of the hierarchy of spec 4.4 wants: app, workspace, zone, agent,
+// automation, session. Levels can only add questions.
 type Level struct {
 	Source regie.Source
 	// RequireValidation is an explicit wish, which no standing rule lifts (decision 49).
 	RequireValidation bool
-	// Require is the level's default, which an allow rule lifts: "", RequireNone, RequireWrites or RequireAll. Any other word counts as
-	// RequireAll, because somebody wanted something asked about.
+	// Require is the level's default, which an allow rule lifts: "", RequireNone, RequireWrites or
+	// RequireAll. Any other word counts as RequireAll, because somebody wanted something asked
+	// about.
 	Require string
 }
 
 // Input is all that a verdict depends on.
 type Input struct {
-	// Tool is the canonical name. Kind, Risk and Role are those of its definition; an unknown kind counts as an action, an unknown risk
-	// as external, an unknown role as none.
+	// Tool is the canonical name. Kind, Risk and Role are those of its definition; an unknown kind
+	// counts as an action, an unknown risk as external, an unknown role as none.
 	Tool string
 	Kind regie.CallKind
 	Risk regie.Risk
 	Role regie.ToolRole
-	// Signature and Arguments are those that would run: an edited call is judged anew (decision 20).
+	// Signature and Arguments are those that would run: an edited call is judged anew (decision
+	// 20).
 	Signature regie.Hash
 	Arguments map[string]any
 
 	Levels []Level // in any order, any number
 	Policy Policy
-	// Rules are the standing rules, which people made. Those that are expired, or of another workspace or session, do not count.
+	// Rules are the standing rules, which people made. Those that are expired, or of another
+	// workspace or session, do not count.
 	Rules []regie.Rule
 	// WorkspaceID and SessionID say which rules are this call's.
 	WorkspaceID, SessionID regie.ID
@@ -52,22 +55,25 @@ type Input struct {
 	Tainted           bool             // the session has read what nobody vouches for (decision 34)
 	Egress            bool             // the call can send data out
 	UnresolvedUnknown bool             // an earlier call of this signature has no known outcome (decision 5)
-	// Objections are what the person's hooks have against the call: of them only those that ask or forbid count.
+	// Objections are what the person's hooks have against the call: of them only those that ask or
+	// forbid count.
 	Objections []regie.Ground
 }
 
 // Judgement is the verdict on a call with what led to it.
 type Judgement struct {
 	Verdict regie.Verdict
-	// Grounds are every source that forbids or asks, the strictest first. Where the verdict is ALLOW they are the rules and patterns
-	// that allow the call and, behind them, the defaults that they lift; none where nothing asked.
+	// Grounds are every source that forbids or asks, the strictest first. Where the verdict is
+	// ALLOW they are the rules and patterns that allow the call and, behind them, the defaults that
+	// they lift; none where nothing asked.
 	Grounds []regie.Ground
 }
 
-// Decide gives the verdict on a call of any kind (spec 4.4, decision 19). A round that goes on, and a call that waited, are judged
-// again: the policy is always the current one (decision 36).
+// Decide gives the verdict on a call of any kind (spec 4.4, decision 19). A round that goes on, and
+// a call that waited, are judged again: the policy is always the current one (decision 36).
 func Decide(in Input) Judgement {
-	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), objections(&in), in.Policy.grounds(in.Tool), standing(&in))
+	grounds := slices.Concat(levels(&in), risk(&in), explicit(&in), objections(&in),
+		in.Policy.grounds(in.Tool), standing(&in))
 	verdict := combine(grounds)
 	if verdict == regie.VerdictAllow {
 		sortGrounds(grounds, 1)
@@ -80,7 +86,10 @@ func Decide(in Input) Judgement {
 
 // combine is decision 19. It is not the strictest of the grounds: an allow rule lifts a default.
 func combine(grounds []regie.Ground) regie.Verdict {
-	for _, verdict := range []regie.Verdict{regie.VerdictForbid, regie.VerdictMustAsk, regie.VerdictAllow, regie.VerdictAsk} {
+	for _, verdict := range []regie.Verdict{
+		regie.VerdictForbid, regie.VerdictMustAsk,
+		regie.VerdictAllow, regie.VerdictAsk,
+	} {
 		if slices.ContainsFunc(grounds, func(g regie.Ground) bool { return g.Verdict == verdict }) {
 			return verdict
 		}
@@ -88,7 +97,8 @@ func combine(grounds []regie.Ground) regie.Verdict {
 	return regie.VerdictAllow
 }
 
-// sortGrounds orders by strictness: the mildest first with direction 1, the strictest first with -1.
+// sortGrounds orders by strictness: the mildest first with direction 1, the strictest first with
+// -1.
 func sortGrounds(grounds []regie.Ground, direction int) {
 	slices.SortStableFunc(grounds, func(a, b regie.Ground) int {
 		switch {
@@ -107,7 +117,10 @@ func levels(in *Input) []regie.Ground {
 	var out []regie.Ground
 	for _, level := range in.Levels {
 		if level.RequireValidation {
-			out = append(out, regie.Ground{Source: level.Source, Verdict: regie.VerdictMustAsk, Sentence: wish(level.Source)})
+			out = append(out, regie.Ground{
+				Source: level.Source, Verdict: regie.VerdictMustAsk,
+				Sentence: wish(level.Source),
+			})
 			continue
 		}
 		if sentence, asks := byDefault(in, level.Require); asks {
@@ -117,8 +130,8 @@ func levels(in *Input) []regie.Ground {
 	return out
 }
 
-// byDefault reports whether a level's default asks about the call. The loop's own tools have no effect but on the round, and asking
-// whether a question may be asked helps nobody.
+// byDefault reports whether a level's default asks about the call. The loop's own tools have no
+// effect but on the round, and asking whether a question may be asked helps nobody.
 func byDefault(in *Input, require string) (regie.Sentence, bool) {
 	if steers(in.Role) {
 		return regie.Sentence{}, false
@@ -157,13 +170,15 @@ func wish(source regie.Source) regie.Sentence {
 	}
 }
 
-// risk is the tool's own default (spec 4.2): internal means what the levels want, external means always.
+// risk is the tool's own default (spec 4.2): internal means what the levels want, external means
+// always.
 func risk(in *Input) []regie.Ground {
 	if cmp.Or(in.Risk, regie.RiskInternal) == regie.RiskInternal {
 		return nil
 	}
 	return []regie.Ground{{
-		Source: regie.SourceTool, Verdict: regie.VerdictAsk, Sentence: regie.Say("calls of %q reach outside and are asked about unless a rule allows them", in.Tool),
+		Source: regie.SourceTool, Verdict: regie.VerdictAsk,
+		Sentence: regie.Say("calls of %q reach outside and are asked about unless a rule allows them", in.Tool),
 	}}
 }
 
@@ -189,7 +204,9 @@ func explicit(in *Input) []regie.Ground {
 		add(true, regie.SourceTool, why)
 	}
 	add(in.ModelAsks, regie.SourceModel, regie.Say("the model itself asks for a check"))
-	add(in.Tainted && in.Egress, regie.SourceTaint, regie.Say("this session has read what nobody vouches for, and the call can send data out"))
-	add(in.UnresolvedUnknown, regie.SourceUnknown, regie.Say("nobody knows how an earlier call exactly like this one ended: it may have happened already"))
+	add(in.Tainted && in.Egress, regie.SourceTaint,
+		regie.Say("this session has read what nobody vouches for, and the call can send data out"))
+	add(in.UnresolvedUnknown, regie.SourceUnknown,
+		regie.Say("nobody knows how an earlier call exactly like this one ended: it may have happened already"))
 	return out
 }

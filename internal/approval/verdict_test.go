@@ -17,7 +17,8 @@ func withObjection(verdict regie.Verdict) func(*approval.Input) {
 	}
 }
 
-// TestSentences has a row for each sentence of decisions 5, 19, 34, 36, 40 and 49 and of spec 4.2 and 4.4 that is about the verdict.
+// TestSentences has a row for each sentence of decisions 5, 19, 34, 36, 40 and 49 and of spec 4.2
+// and 4.4 that is about the verdict.
 func TestSentences(t *testing.T) {
 	writes := withLevel(approval.Level{Source: regie.SourceApp, Require: approval.RequireWrites})
 	allowed := withRule(regie.VerdictAllow)
@@ -80,7 +81,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestWhichRules has a row for each reason why a rule counts or does not. The call is an action that is asked about by default.
+// TestWhichRules has a row for each reason why a rule counts or does not. The call is an action
+// that is asked about by default.
 func TestWhichRules(t *testing.T) {
 	const allow, must, forbid = regie.VerdictAllow, regie.VerdictMustAsk, regie.VerdictForbid
 	expires := func(at time.Time) func(*regie.Rule) { return func(r *regie.Rule) { r.ExpiresAt = at } }

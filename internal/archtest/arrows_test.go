@@ -1,8 +1,9 @@
 package archtest
 
-// An arrow says what a package may import of this module. Names are relative to the module; "." is its root; a name that ends in
-// "/..." stands for all packages below it. The first arrow whose from matches a package is the package's; a package without an arrow
-// fails the test, so that its place is decided before it is used.
+// An arrow says what a package may import of this module. Names are relative to the module; "." is
+// its root; a name that ends in "/..." stands for all packages below it. The first arrow whose from
+// matches a package is the package's; a package without an arrow fails the test, so that its place
+// is decided before it is used.
 type arrow struct {
 	from string
 	to   []string
@@ -88,8 +89,8 @@ var arrows = []arrow{
 	{".", nil, "the nouns: standard library only"},
 }
 
-// debts are imports that break an arrow and are known to: what to do about each stands beside it. A debt that is paid must leave the
-// list, so the list only shrinks.
+// debts are imports that break an arrow and are known to: what to do about each stands beside it. A
+// debt that is paid must leave the list, so the list only shrinks.
 var debts = map[edge]string{
 	{"cmd/regie", "internal/approval"}:  "the policy of --allow and --on-approval: let app parse the flags' words",
 	{"cmd/regie", "internal/dispatch"}:  "Control and RunRequest: let app export what a subcommand needs of them",
@@ -103,7 +104,8 @@ var nothingImports = []string{"cmd/regie", "internal/crash", "internal/bench", "
 // maxInternal bounds how many packages of this module another one imports, besides the root.
 var maxInternal = map[string]int{"internal/engine": 8, "internal/dispatch": 8, "internal/httpapi": 8, "internal/tui": 8, "internal/compat": 8}
 
-// pure are the packages whose answers depend on their arguments alone: no file, no network, no database, no clock, no chance.
+// pure are the packages whose answers depend on their arguments alone: no file, no network, no
+// database, no clock, no chance.
 var pure = []string{"internal/prompt", "internal/approval", "internal/dialect", "internal/slot"}
 
 // impure are what a pure package never imports, with everything below it.

@@ -19,6 +19,7 @@ const module = "github.com/regie-run/regie"
 type file struct {
 	path    string // relative to the module, with slashes
 	pkg     string // its directory
+	text    string
 	lines   int
 	test    bool
 	syntax  *ast.File
@@ -99,7 +100,7 @@ func (s *source) add(name, text string) error {
 		return err
 	}
 	f := &file{
-		path: name, pkg: path.Dir(name), syntax: syntax, test: strings.HasSuffix(name, "_test.go"),
+		path: name, pkg: path.Dir(name), text: text, syntax: syntax, test: strings.HasSuffix(name, "_test.go"),
 		lines: strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1,
 	}
 	for _, spec := range syntax.Imports {

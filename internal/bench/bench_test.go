@@ -22,7 +22,8 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// TestForwarders puts requests through both contestants of P13: each answers what the provider does.
+// TestForwarders puts requests through both contestants of P13: each answers what the provider
+// does.
 func TestForwarders(t *testing.T) {
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -45,7 +46,8 @@ func TestForwarders(t *testing.T) {
 	}
 }
 
-// TestContestants runs both contestants against the scripted server: each does all of its runs, and the server sees each gap.
+// TestContestants runs both contestants against the scripted server: each does all of its runs, and
+// the server sees each gap.
 func TestContestants(t *testing.T) {
 	s := newServer()
 	server := httptest.NewServer(s.handler())

@@ -16,8 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// BenchmarkCacheHit is P12: from a thread that is at hand to its answer, with the key, out of 2,000 answers of a kilobyte each. At sqlite
-// nothing is held in memory.
+// BenchmarkCacheHit is P12: from a thread that is at hand to its answer, with the key, out of 2,000
+// answers of a kilobyte each. At sqlite nothing is held in memory.
 func BenchmarkCacheHit(b *testing.B) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, sqlite.Config{Dir: b.TempDir()})

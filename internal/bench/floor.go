@@ -16,7 +16,8 @@ import (
 	_ "modernc.org/sqlite" // the same driver as Regie's
 )
 
-// floor is the bare loop. storage is "none", "full" (one commit at a time) or "group" (group commit, both at synchronous=FULL).
+// floor is the bare loop. storage is "none", "full" (one commit at a time) or "group" (group
+// commit, both at synchronous=FULL).
 type floor struct {
 	url     string
 	storage string
@@ -43,12 +44,18 @@ type floorRow struct {
 }
 
 func newFloor(url, dir, storage string, noop func()) (*floor, error) {
-	f := &floor{url: url, storage: storage, noop: noop, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, WriteBufferSize: 64 << 10}}}
+	f := &floor{
+		url: url, storage: storage,
+		noop: noop, client: &http.Client{Transport: &http.Transport{
+			MaxIdleConnsPerHost: 256, WriteBufferSize: 64 << 10,
+		}},
+	}
 	if storage == "none" {
 		return f, nil
 	}
 	var err error
-	f.db, err = sql.Open("sqlite", "file:"+filepath.Join(dir, "floor.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	f.db, err = sql.Open("sqlite", "file:"+filepath.Join(dir, "floor.db")+
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +157,15 @@ type floorCall struct {
 	} `json:"function"`
 }
 
-// run is one run: the loop that anybody would write, with its body appended to and never encoded again.
+// run is one run: the loop that anybody would write, with its body appended to and never encoded
+// again.
 func (f *floor) run(ctx context.Context, name string, steps int) error {
-	body := []byte(`{"model":"` + modelName(steps) + `","stream":true,"stream_options":{"include_usage":true},"max_tokens":8192,"tools":[` +
-		`{"type":"function","function":{"name":"` + wireA + `","description":"does nothing","parameters":{"type":"object"}}},` +
-		`{"type":"function","function":{"name":"` + wireB + `","description":"does nothing","parameters":{"type":"object"}}}],"messages":[`)
+	body := []byte(`{"model":"` + modelName(steps) +
+		`","stream":true,"stream_options":{"include_usage":true},"max_tokens":8192,"tools":[` +
+		`{"type":"function","function":{"name":"` + wireA +
+		`","description":"does nothing","parameters":{"type":"object"}}},` +
+		`{"type":"function","function":{"name":"` + wireB +
+		`","description":"does nothing","parameters":{"type":"object"}}}],"messages":[`)
 	seq := 0
 	add := func(m floorMessage) (floorRow, error) {
 		data, err := json.Marshal(m)

@@ -26,7 +26,8 @@ type indexing struct {
 	Bytes     int64   `json:"bytes"`
 }
 
-// indexing measures P11: the index of the Go source tree, made from nothing and brought up to date, each time in a process of its own.
+// indexing measures P11: the index of the Go source tree, made from nothing and brought up to date,
+// each time in a process of its own.
 func (s *session) indexing() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -44,15 +45,18 @@ func (s *session) indexing() error {
 		if err := json.Unmarshal(out, &last); err != nil {
 			return err
 		}
-		cold, unchanged, cpu, peak = append(cold, last.Seconds), append(unchanged, last.Unchanged), append(cpu, last.CPU), append(peak, last.PeakMiB)
+		cold, unchanged, cpu, peak = append(cold, last.Seconds), append(unchanged, last.Unchanged),
+			append(cpu, last.CPU), append(peak, last.PeakMiB)
 	}
 	seconds := median(cold)
 	fmt.Printf("| P11 index of the Go sources, cold, s | %.1f | | | ≤ 10 |\n", seconds)
-	fmt.Printf("| P11 the same, files/s; MB/s | %.0f; %.1f | | | |\n", float64(last.Files)/seconds, float64(last.Bytes)/1e6/seconds)
+	fmt.Printf("| P11 the same, files/s; MB/s | %.0f; %.1f | | | |\n", float64(last.Files)/seconds,
+		float64(last.Bytes)/1e6/seconds)
 	fmt.Printf("| P11 processor time of it, s | %.1f | | | |\n", median(cpu))
 	fmt.Printf("| P11 peak memory, MiB | %.0f | | | |\n", median(peak))
 	fmt.Printf("| P11 when nothing has changed, s | %.2f | | | ≤ 0.5 |\n", median(unchanged))
-	fmt.Printf("\nP11: %d files, %.0f MB of text, %d chunks; the index has %.0f MiB\n\n", last.Files, float64(last.Bytes)/1e6, last.Chunks, last.DiskMiB)
+	fmt.Printf("\nP11: %d files, %.0f MB of text, %d chunks; the index has %.0f MiB\n\n", last.Files,
+		float64(last.Bytes)/1e6, last.Chunks, last.DiskMiB)
 	return nil
 }
 
@@ -86,7 +90,10 @@ func indexOnce() (err error) {
 	if err != nil {
 		return err
 	}
-	out := indexing{Seconds: time.Since(started).Seconds(), Files: summary.Files, Chunks: summary.Chunks, Bytes: summary.Bytes}
+	out := indexing{
+		Seconds: time.Since(started).Seconds(), Files: summary.Files,
+		Chunks: summary.Chunks, Bytes: summary.Bytes,
+	}
 	started = time.Now()
 	if summary, err = x.Update(context.Background(), nil); err != nil {
 		return err

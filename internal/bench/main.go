@@ -19,9 +19,12 @@ func main() {
 	minP1 := flag.Float64("min-p1", 0, "fail where P1 falls below this ratio to the floor")
 	profile := flag.String("profile", "", "run one contestant at 64 runs and write its CPU profile there")
 	who := flag.String("contestant", "regie", "whom to profile")
-	only := flag.String("only", "", "measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres), what is served (serve), P9 (search), P10 (vectors), P11 (index), P13 (proxy), the chat at a terminal (terminal) or what is found (retrieval) alone")
-	verbose := flag.Bool("v", false, "with -only retrieval: each question, the places of its answer, and what came first")
-	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"), "the PostgreSQL of P8: each trial has a schema of its own there")
+	only := flag.String("only", "",
+		"measure P1, P2 and P5 (durable), P4 (stream), P8 (postgres), what is served (serve), P9 (search), P10 (vectors), P11 (index), P13 (proxy), the chat at a terminal (terminal) or what is found (retrieval) alone")
+	verbose := flag.Bool("v", false,
+		"with -only retrieval: each question, the places of its answer, and what came first")
+	database := flag.String("postgres", os.Getenv("REGIE_TEST_POSTGRES"),
+		"the PostgreSQL of P8: each trial has a schema of its own there")
 	concurrent := flag.Int("concurrent", 64, "runs side by side in a profile")
 	flag.Parse()
 	var err error
@@ -78,7 +81,8 @@ func bench(short bool, only, database string, minP1 float64) error {
 	if short {
 		s.rounds, s.scale = 3, 1
 	}
-	fmt.Printf("%s, %d processors, %s, %s/%s; each figure is the median of %d pairs\n\n", cpuName(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, s.rounds)
+	fmt.Printf("%s, %d processors, %s, %s/%s; each figure is the median of %d pairs\n\n", cpuName(), runtime.NumCPU(),
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, s.rounds)
 	fmt.Println("| figure | Regie | floor | ratio | goal |")
 	fmt.Println("|---|---|---|---|---|")
 	switch only {
@@ -97,7 +101,10 @@ func bench(short bool, only, database string, minP1 float64) error {
 	if err != nil || only == "durable" {
 		return err
 	}
-	for _, measure := range []func() error{s.growth, s.chatting, s.streaming, s.starting, s.terminal, s.serving, s.searching, s.indexing, s.sharing, s.proxying, s.retrieving} {
+	for _, measure := range []func() error{
+		s.growth, s.chatting, s.streaming, s.starting, s.terminal, s.serving,
+		s.searching, s.indexing, s.sharing, s.proxying, s.retrieving,
+	} {
 		if err := measure(); err != nil {
 			return err
 		}
@@ -115,15 +122,25 @@ func (s *session) throughput() (worst float64, err error) {
 		n, runs      int
 		floor        string
 		p1, p2, goal string
-	}{{1, 150, "floor-full", "≥ 0.85", "", ""}, {16, 600, "floor-group", "≥ 0.80", "≤ 1.4", ""}, {64, 1000, "floor-group", "≥ 0.80", "≤ 1.4", ""}} {
+	}{
+		{1, 150, "floor-full", "≥ 0.85", "", ""},
+		{16, 600, "floor-group", "≥ 0.80", "≤ 1.4", ""},
+		{64, 1000, "floor-group", "≥ 0.80", "≤ 1.4", ""},
+	} {
 		var ours, theirs, ratio, ourP99, theirP99, ratioP99, peak, ourCPU, theirCPU []float64
 		var ourGaps, theirGaps []int64
 		for range s.rounds {
-			a, gapsA, err := s.trial(trial{Contestant: "regie", Steps: 3, Concurrent: width.n, Runs: width.runs * s.scale})
+			a, gapsA, err := s.trial(trial{
+				Contestant: "regie", Steps: 3,
+				Concurrent: width.n, Runs: width.runs * s.scale,
+			})
 			if err != nil {
 				return 0, err
 			}
-			b, gapsB, err := s.trial(trial{Contestant: width.floor, Steps: 3, Concurrent: width.n, Runs: width.runs * s.scale})
+			b, gapsB, err := s.trial(trial{
+				Contestant: width.floor, Steps: 3,
+				Concurrent: width.n, Runs: width.runs * s.scale,
+			})
 			if err != nil {
 				return 0, err
 			}
@@ -136,7 +153,8 @@ func (s *session) throughput() (worst float64, err error) {
 		}
 		worst = min(worst, median(ratio))
 		row("P1 durable tool exchanges/s, ×%d", width.n)(median(ours), median(theirs), median(ratio), width.p1, "%.0f")
-		row("processor time of an exchange, µs, ×%d", width.n)(median(ourCPU), median(theirCPU), median(ourCPU)/median(theirCPU), "", "%.0f")
+		row("processor time of an exchange, µs, ×%d", width.n)(median(ourCPU), median(theirCPU),
+			median(ourCPU)/median(theirCPU), "", "%.0f")
 		if width.n == 1 {
 			for _, p := range []struct {
 				p    float64
@@ -172,7 +190,8 @@ func (s *session) growth() error {
 	return nil
 }
 
-// chatting measures that one more round costs no more for the rounds before it (spec 2.3): one long chat whose prompt is bounded.
+// chatting measures that one more round costs no more for the rounds before it (spec 2.3): one long
+// chat whose prompt is bounded.
 func (s *session) chatting() error {
 	rounds := 700 * s.scale
 	r, _, err := s.trial(trial{Contestant: "regie", Concurrent: 1, Runs: rounds, Chat: 12_000})
@@ -185,7 +204,8 @@ func (s *session) chatting() error {
 
 func row(name string, args ...any) func(ours, theirs, ratio float64, goal, format string) {
 	return func(ours, theirs, ratio float64, goal, format string) {
-		fmt.Printf("| "+name+" | "+format+" | "+format+" | %.2f | %s |\n", append(append([]any{}, args...), ours, theirs, ratio, goal)...)
+		fmt.Printf("| "+name+" | "+format+" | "+format+" | %.2f | %s |\n",
+			append(append([]any{}, args...), ours, theirs, ratio, goal)...)
 	}
 }
 
@@ -273,7 +293,8 @@ func cpuName() string {
 	return "unknown processor"
 }
 
-// starting measures P6: from nothing to an engine that takes requests, its database made and migrated.
+// starting measures P6: from nothing to an engine that takes requests, its database made and
+// migrated.
 func (s *session) starting() error {
 	var open []float64
 	for range s.rounds {

@@ -48,7 +48,8 @@ func newShared(database string) (*shared, error) {
 	query.Set("search_path", s.schema)
 	u.RawQuery = query.Encode()
 	s.url = u.String()
-	return s, db.QueryRowContext(context.Background(), "SELECT pg_current_wal_lsn()::text, (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database())").Scan(&s.lsn, &s.before)
+	return s, db.QueryRowContext(context.Background(),
+		"SELECT pg_current_wal_lsn()::text, (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database())").Scan(&s.lsn, &s.before)
 }
 
 // close says what was written for so many exchanges, and drops the schema.
@@ -67,7 +68,8 @@ func (s *shared) close(exchanges int) (w written, err error) {
 	return w, errors.Join(err, failed)
 }
 
-// sharing measures P8: one node on PostgreSQL against SQLite, two nodes against one, and what an exchange writes.
+// sharing measures P8: one node on PostgreSQL against SQLite, two nodes against one, and what an
+// exchange writes.
 func (s *session) sharing() error {
 	if s.database == "" {
 		fmt.Println("| P8 PostgreSQL | not measured: name one with -postgres or in REGIE_TEST_POSTGRES | | | |")
@@ -94,7 +96,8 @@ func (s *session) sharing() error {
 				return err
 			}
 			one, embedded := rate(there...), rate(here)
-			ours, theirs, ratio, p99 = append(ours, one), append(theirs, embedded), append(ratio, one/embedded), append(p99, there[0].P99)
+			ours, theirs, ratio, p99 = append(ours, one), append(theirs, embedded),
+				append(ratio, one/embedded), append(p99, there[0].P99)
 			if width.n < 64 {
 				continue
 			}
@@ -105,13 +108,16 @@ func (s *session) sharing() error {
 			}
 			two, gain = append(two, rate(pair...)), append(gain, rate(pair...)/one)
 		}
-		row("P8 PostgreSQL against SQLite, exchanges/s, ×%d", width.n)(median(ours), median(theirs), median(ratio), width.goal, "%.0f")
+		row("P8 PostgreSQL against SQLite, exchanges/s, ×%d", width.n)(median(ours), median(theirs),
+			median(ratio), width.goal, "%.0f")
 		fmt.Printf("| P8 run p99 on PostgreSQL, ms, ×%d | %.1f | | | |\n", width.n, median(p99))
 		if width.n == 64 {
-			row("P8 two nodes against one, exchanges/s, ×64 each")(median(two), median(ours), median(gain), "≥ 1.7 with headroom", "%.0f")
+			row("P8 two nodes against one, exchanges/s, ×64 each")(median(two), median(ours), median(gain),
+				"≥ 1.7 with headroom", "%.0f")
 		}
 	}
-	// The server's log is that of all its databases: the least that was seen is nearest to what an exchange needs.
+	// The server's log is that of all its databases: the least that was seen is nearest to what an
+	// exchange needs.
 	least := func(figure func(written) float64) float64 {
 		var all []float64
 		for _, w := range costs {
@@ -120,7 +126,8 @@ func (s *session) sharing() error {
 		return slices.Min(all)
 	}
 	fmt.Printf("| P8 bytes of WAL in an exchange | %.0f | | | |\n", least(func(w written) float64 { return w.wal }))
-	fmt.Printf("| P8 bytes stored by an exchange, with indexes | %.0f | | | |\n", least(func(w written) float64 { return w.stored }))
+	fmt.Printf("| P8 bytes stored by an exchange, with indexes | %.0f | | | |\n",
+		least(func(w written) float64 { return w.stored }))
 	fmt.Printf("| P8 rows written in an exchange | %.1f | | | |\n", least(func(w written) float64 { return w.rows }))
 	fmt.Printf("| P8 transactions in an exchange | %.1f | | | |\n", least(func(w written) float64 { return w.commits }))
 	return nil
@@ -134,7 +141,8 @@ func rate(results ...result) (sum float64) {
 	return sum
 }
 
-// nodes runs a trial on so many nodes at once, each in a process of its own, on a schema of their own.
+// nodes runs a trial on so many nodes at once, each in a process of its own, on a schema of their
+// own.
 func (s *session) nodes(of trial, n int) (results []result, cost written, err error) {
 	place, err := newShared(s.database)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// profiled runs one contestant in this process and writes its CPU profile, to see where the time goes.
+// profiled runs one contestant in this process and writes its CPU profile, to see where the time
+// goes.
 func profiled(path, contestant string, concurrent int) error {
 	url, stop, err := startServer()
 	if err != nil {

@@ -23,8 +23,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// P13: what lies between a client and a provider, at 2,000 requests a second. The client and the provider are this process, each contestant is one
-// of its own: the endpoint of Regie with its engine, log and store, or a forwarder that does nothing but forward.
+// P13: what lies between a client and a provider, at 2,000 requests a second. The client and the
+// provider are this process, each contestant is one of its own: the endpoint of Regie with its
+// engine, log and store, or a forwarder that does nothing but forward.
 const (
 	proxyRate  = 2000 // requests a second
 	proxyModel = "far/bench"
@@ -38,7 +39,8 @@ type forwarded struct {
 	CPU     time.Duration // of all its requests
 }
 
-// forwards is the role of a contestant: it prints its address, serves until standard input closes, and prints what it used.
+// forwards is the role of a contestant: it prints its address, serves until standard input closes,
+// and prints what it used.
 func forwards(who, upstream string) error {
 	dir, err := os.MkdirTemp("", "regie-bench-")
 	if err != nil {
@@ -73,8 +75,12 @@ func forwards(who, upstream string) error {
 
 func forwarder(who, upstream, dir string) (http.Handler, func() error, error) {
 	if who == "forwarder" {
-		client := &http.Client{Transport: &http.Transport{MaxIdleConns: 256, MaxIdleConnsPerHost: 256, DisableCompression: true}}
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { forward(client, upstream, w, r) }), func() error { return nil }, nil
+		client := &http.Client{Transport: &http.Transport{
+			MaxIdleConns:        256,
+			MaxIdleConnsPerHost: 256, DisableCompression: true,
+		}}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { forward(client, upstream, w, r) }),
+			func() error { return nil }, nil
 	}
 	settings, err := config.Load(func(string) string { return "" }, config.Flags{
 		DataDir: filepath.Join(dir, "data"), Provider: config.ProviderOpenAI, BaseURL: upstream + "/v1", Model: "bench",
@@ -82,7 +88,10 @@ func forwarder(who, upstream, dir string) (http.Handler, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	settings.Providers["far"] = config.Provider{Name: "far", Type: config.ProviderOpenAI, API: config.APIChat, BaseURL: upstream + "/v1", Origin: map[string]string{}}
+	settings.Providers["far"] = config.Provider{
+		Name: "far", Type: config.ProviderOpenAI, API: config.APIChat,
+		BaseURL: upstream + "/v1", Origin: map[string]string{},
+	}
 	engine, err := app.OpenEngine(context.Background(), app.Options{Config: settings})
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +101,11 @@ func forwarder(who, upstream, dir string) (http.Handler, func() error, error) {
 		return nil, nil, errors.Join(err, engine.Close())
 	}
 	return compat.Handler(compat.Config{
-		Control: engine, Proxy: engine.Proxy(), Workspace: func(context.Context) (regie.Workspace, error) { return place, nil },
+		Control: engine, Proxy: engine.Proxy(), Workspace: func(context.Context) (regie.Workspace,
+			error,
+		) {
+			return place, nil
+		},
 	}), engine.Close, nil
 }
 
@@ -116,17 +129,21 @@ func forward(client *http.Client, upstream string, w http.ResponseWriter, r *htt
 	_, _ = io.Copy(w, response.Body)
 }
 
-// proxying measures P13: what each contestant adds to a request that goes to the provider straight, in the same minute.
+// proxying measures P13: what each contestant adds to a request that goes to the provider straight,
+// in the same minute.
 func (s *session) proxying() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, proxyReply)
-	})}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, proxyReply)
+		}),
+	}
 	go func() { _ = server.Serve(listener) }() // until Close
 	defer server.Close()
 	upstream := "http://" + listener.Addr().String()
@@ -146,13 +163,17 @@ func (s *session) proxying() error {
 			return err
 		}
 		ourMean, theirMean = append(ourMean, mean(ours)-mean(straight)), append(theirMean, mean(theirs)-mean(straight))
-		ourP99, theirP99 = append(ourP99, percentile(ours, 99)-percentile(straight, 99)), append(theirP99, percentile(theirs, 99)-percentile(straight, 99))
+		ourP99, theirP99 = append(ourP99, percentile(ours, 99)-percentile(straight, 99)),
+			append(theirP99, percentile(theirs, 99)-percentile(straight, 99))
 		each := func(cpu time.Duration) float64 { return float64(cpu.Microseconds()) / float64(requests) }
-		ourCPU, theirCPU, peak = append(ourCPU, each(cost.CPU)), append(theirCPU, each(their.CPU)), append(peak, cost.PeakMiB)
+		ourCPU, theirCPU, peak = append(ourCPU, each(cost.CPU)),
+			append(theirCPU, each(their.CPU)), append(peak, cost.PeakMiB)
 	}
-	row("P13 added mean at 2,000 requests/s, ms")(median(ourMean), median(theirMean), median(ourMean)/median(theirMean), "≤ 0.2", "%.3f")
+	row("P13 added mean at 2,000 requests/s, ms")(median(ourMean), median(theirMean),
+		median(ourMean)/median(theirMean), "≤ 0.2", "%.3f")
 	row("P13 added p99, ms")(median(ourP99), median(theirP99), median(ourP99)/median(theirP99), "≤ 0.5", "%.3f")
-	row("processor time of a request that is passed on, µs")(median(ourCPU), median(theirCPU), median(ourCPU)/median(theirCPU), "", "%.0f")
+	row("processor time of a request that is passed on, µs")(median(ourCPU), median(theirCPU),
+		median(ourCPU)/median(theirCPU), "", "%.0f")
 	fmt.Printf("| P13 peak memory, MiB | %.0f | | | ≤ 40 |\n", median(peak))
 	return nil
 }
@@ -189,12 +210,16 @@ func (s *session) through(who, upstream string, requests int) (latencies []float
 	return latencies, cost, errors.Join(err, failed, command.Wait())
 }
 
-// load sends requests at their rate, whether or not those before are answered, and returns how long each took, in milliseconds. The first tenth
-// warms up and is left out.
+// load sends requests at their rate, whether or not those before are answered, and returns how long
+// each took, in milliseconds. The first tenth warms up and is left out.
 func load(address string, requests int) ([]float64, error) {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 512, DisableCompression: true}}
+	client := &http.Client{Transport: &http.Transport{
+		MaxIdleConns:        512,
+		MaxIdleConnsPerHost: 512, DisableCompression: true,
+	}}
 	defer client.CloseIdleConnections()
-	body := `{"model":"` + proxyModel + `","messages":[{"role":"system","content":"` + strings.Repeat("Be brief. ", 50) + `"},{"role":"user","content":"hi"}],"temperature":0.7}`
+	body := `{"model":"` + proxyModel + `","messages":[{"role":"system","content":"` +
+		strings.Repeat("Be brief. ", 50) + `"},{"role":"user","content":"hi"}],"temperature":0.7}`
 	latencies, failures := make([]float64, requests), make([]error, requests)
 	var group sync.WaitGroup
 	started := time.Now()
@@ -211,7 +236,8 @@ func load(address string, requests int) ([]float64, error) {
 }
 
 func send(client *http.Client, address, body string) error {
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, address+"/v1/chat/completions", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost,
+		address+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return err
 	}

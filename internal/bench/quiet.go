@@ -14,11 +14,13 @@ import (
 // quietStreams is how many are open at once on one server.
 const quietStreams = 10_000
 
-// quiet opens streams that hear nothing, all from this process on a server in another one, and prints what the server holds for each.
+// quiet opens streams that hear nothing, all from this process on a server in another one, and
+// prints what the server holds for each.
 func (r *remote) quiet(what string, open func(r *remote, session string) (net.Conn, error)) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < quietStreams+500 {
-		return fmt.Errorf("this process may have %d files open, %d streams need more: raise it (ulimit -n), %w", limit.Cur, quietStreams, err)
+		return fmt.Errorf("this process may have %d files open, %d streams need more: raise it (ulimit -n), %w",
+			limit.Cur, quietStreams, err)
 	}
 	var made regie.Session
 	if err := r.post("/api/v1/sessions", map[string]any{"workspace_id": r.workspace}, &made); err != nil {
@@ -42,7 +44,8 @@ func (r *remote) quiet(what string, open func(r *remote, session string) (net.Co
 		all = append(all, c)
 	}
 	after, err := r.memory()
-	fmt.Printf("| P5 %s that is quiet, KiB, of %d | %.1f | | | ≤ 12 |\n", what, quietStreams, float64(after-before)/quietStreams)
+	fmt.Printf("| P5 %s that is quiet, KiB, of %d | %.1f | | | ≤ 12 |\n", what, quietStreams,
+		float64(after-before)/quietStreams)
 	return err
 }
 
@@ -55,7 +58,8 @@ func openStream(r *remote, session string) (net.Conn, error) {
 	return r.asks(fmt.Sprintf("GET /api/v1/sessions/%s/events?after=1 HTTP/1.1\r\n", session), "200")
 }
 
-// openSocket opens a WebSocket and has it follow a session, by hand: a client's library would hold more than the server.
+// openSocket opens a WebSocket and has it follow a session, by hand: a client's library would hold
+// more than the server.
 func openSocket(r *remote, session string) (net.Conn, error) {
 	c, err := r.asks("GET /api/v1/ws HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", "101")
@@ -86,7 +90,8 @@ func (r *remote) asks(request, status string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(c, "%sHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", request, strings.TrimPrefix(r.url, "http://"), r.token); err != nil {
+	if _, err := fmt.Fprintf(c, "%sHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", request,
+		strings.TrimPrefix(r.url, "http://"), r.token); err != nil {
 		return nil, err
 	}
 	in := bufio.NewReaderSize(oneByOne{c}, 16)
@@ -101,7 +106,8 @@ func (r *remote) asks(request, status string) (net.Conn, error) {
 	}
 }
 
-// oneByOne reads no more than it is asked for: what comes behind the head is somebody else's to read.
+// oneByOne reads no more than it is asked for: what comes behind the head is somebody else's to
+// read.
 type oneByOne struct{ net.Conn }
 
 // Read implements io.Reader.

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// contestant is Regie as an application embeds it: the whole engine, with its lock, socket, store and audit chain.
+// contestant is Regie as an application embeds it: the whole engine, with its lock, socket, store
+// and audit chain.
 type contestant struct {
 	engine *app.Engine
 	dir    string
@@ -34,7 +35,8 @@ func newRegie(ctx context.Context, of trial, dir string, noop func()) (*contesta
 	var tools []tool.Tool
 	for _, name := range []string{toolA, toolB} {
 		t, err := tool.New(regie.ToolDefinition{
-			Name: name, Description: "does nothing", Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal, ParallelSafe: true, Local: true,
+			Name: name, Description: "does nothing", Kind: regie.KindQuery, Class: regie.ClassRead,
+			Risk: regie.RiskInternal, ParallelSafe: true, Local: true,
 		}, tool.Handler[noopArgs]{Run: func(context.Context, *tool.Invocation, noopArgs) (tool.Result, error) {
 			noop()
 			return tool.Result{Content: "ok"}, nil
@@ -45,18 +47,24 @@ func newRegie(ctx context.Context, of trial, dir string, noop func()) (*contesta
 		tools = append(tools, t)
 	}
 	settings, err := config.Load(func(string) string { return "" }, config.Flags{
-		DataDir: filepath.Join(dir, "data"), Provider: config.ProviderOpenAI, BaseURL: of.URL, Model: "set by each run", Database: of.Database,
+		DataDir: filepath.Join(dir, "data"), Provider: config.ProviderOpenAI, BaseURL: of.URL,
+		Model: "set by each run", Database: of.Database,
 	})
 	if err == nil && len(of.Key) > 0 {
-		err = errors.Join(os.MkdirAll(settings.DataDir, 0o700), os.WriteFile(filepath.Join(settings.DataDir, "audit.key"), of.Key, 0o600))
+		err = errors.Join(os.MkdirAll(settings.DataDir, 0o700),
+			os.WriteFile(filepath.Join(settings.DataDir, "audit.key"), of.Key, 0o600))
 	}
 	if err != nil {
 		return nil, err
 	}
 	engine, err := app.OpenEngine(ctx, app.Options{
 		Config: settings, Tools: tools, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Slots:  &slot.Capacity{Chat: 1 << 20, Automation: 1, API: 1}, // what is measured is the engine, not how many rounds it lets run
-		Limits: regie.Limits{Total: 10_000, Queries: 10_000, Retries: 3, FormatErrors: 3, CallsInReply: 10, ContextTokens: of.Chat},
+		// what is measured is the engine, not how many rounds it lets run
+		Slots: &slot.Capacity{Chat: 1 << 20, Automation: 1, API: 1},
+		Limits: regie.Limits{
+			Total: 10_000, Queries: 10_000, Retries: 3, FormatErrors: 3,
+			CallsInReply: 10, ContextTokens: of.Chat,
+		},
 	})
 	c := &contestant{engine: engine, dir: dir}
 	if of.Chat > 0 {
@@ -85,7 +93,8 @@ func (c *contestant) run(ctx context.Context, name string, steps int) error {
 		session = regie.NewID()
 	}
 	run, err := c.engine.Submit(ctx, dispatch.RunRequest{
-		SessionID: session, Root: c.dir, FoundBy: "directory", Text: job(name), Agent: "main", Provider: config.ProviderOpenAI, Model: modelName(steps),
+		SessionID: session, Root: c.dir, FoundBy: "directory", Text: job(name), Agent: "main",
+		Provider: config.ProviderOpenAI, Model: modelName(steps),
 	})
 	if err != nil {
 		return err

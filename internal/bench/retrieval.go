@@ -23,7 +23,8 @@ import (
 //go:embed testdata/retrieval.txt
 var questions string
 
-// questionsFile is where it lies in the repository: what holds every question would be the best hit of each.
+// questionsFile is where it lies in the repository: what holds every question would be the best hit
+// of each.
 const questionsFile = "internal/bench/testdata/retrieval.txt"
 
 // question is one that people would ask of this repository, with what answers it.
@@ -68,7 +69,8 @@ func readQuestions(data string) (out []question, err error) {
 	return out, nil
 }
 
-// locate finds the lines of the answers in a repository. Its error names every answer that is not there any more.
+// locate finds the lines of the answers in a repository. Its error names every answer that is not
+// there any more.
 func locate(repository string, asked []question) error {
 	var missing []error
 	for _, q := range asked {
@@ -96,7 +98,8 @@ func locate(repository string, asked []question) error {
 	return errors.Join(missing...)
 }
 
-// ranks are the places, from 1, of the first hit in a file that answers and of the first one that holds the answer; 0 where none does.
+// ranks are the places, from 1, of the first hit in a file that answers and of the first one that
+// holds the answer; 0 where none does.
 func (q *question) ranks(hits []hit) (file, inside int) {
 	for i, h := range hits {
 		for _, a := range q.answers {
@@ -106,7 +109,8 @@ func (q *question) ranks(hits []hit) (file, inside int) {
 			if file == 0 {
 				file = i + 1
 			}
-			holds := len(a.lines) == 0 || slices.ContainsFunc(a.lines, func(line int) bool { return h.start <= line && line <= h.end })
+			holds := len(a.lines) == 0 || slices.ContainsFunc(a.lines,
+				func(line int) bool { return h.start <= line && line <= h.end })
 			if inside == 0 && holds {
 				inside = i + 1
 			}
@@ -142,10 +146,12 @@ const retrieved = 10
 // row is the score as a line of a table.
 func (s *score) row(what string) string {
 	part := func(n int) float64 { return float64(n) / float64(max(1, s.asked)) }
-	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f |", what, s.asked, part(s.first5), part(s.first10), s.reciprocal/float64(max(1, s.asked)), part(s.inside10))
+	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f |", what, s.asked, part(s.first5), part(s.first10),
+		s.reciprocal/float64(max(1, s.asked)), part(s.inside10))
 }
 
-// retrieving measures what files.search_semantic finds of this repository: as it is checked out, of all files that git keeps.
+// retrieving measures what files.search_semantic finds of this repository: as it is checked out, of
+// all files that git keeps.
 func (s *session) retrieving() error {
 	ctx := context.Background()
 	asked, err := readQuestions(questions)
@@ -169,7 +175,8 @@ func (s *session) retrieving() error {
 		return err
 	}
 	_, model, embeds := settings.Embedding()
-	lexical, err := config.Load(func(string) string { return "" }, config.Flags{DataDir: filepath.Join(dir, "lexical")}) // nobody's settings
+	// nobody's settings
+	lexical, err := config.Load(func(string) string { return "" }, config.Flags{DataDir: filepath.Join(dir, "lexical")})
 	if err != nil {
 		return err
 	}
@@ -190,8 +197,11 @@ func (s *session) retrieving() error {
 	return nil
 }
 
-// retrieve prints what is found with some settings, and returns the median of a question's time in milliseconds.
-func (s *session) retrieve(ctx context.Context, settings config.Config, tree string, asked []question) (took float64, err error) {
+// retrieve prints what is found with some settings, and returns the median of a question's time in
+// milliseconds.
+func (s *session) retrieve(ctx context.Context, settings config.Config, tree string,
+	asked []question,
+) (took float64, err error) {
 	x, err := app.OpenIndex(ctx, settings, tree)
 	if err != nil {
 		return 0, err
@@ -245,13 +255,17 @@ func (s *session) ask(ctx context.Context, x *index.Index, asked []question) (fl
 			scores[group].add(file, inside)
 		}
 	}
-	for _, group := range []string{"all", "code", "prose", "en", "fr", "code, en", "code, fr", "prose, en", "prose, fr", "fresh code", "fresh prose"} {
+	for _, group := range []string{
+		"all", "code", "prose", "en", "fr", "code, en", "code, fr", "prose, en", "prose, fr",
+		"fresh code", "fresh prose",
+	} {
 		fmt.Println(scores[group].row(string(mode) + ", " + group))
 	}
 	return median(took), nil
 }
 
-// checkout copies the files of the repository that holds the current directory, those that git keeps and as they are now, without the questions.
+// checkout copies the files of the repository that holds the current directory, those that git
+// keeps and as they are now, without the questions.
 func checkout(ctx context.Context, to string) error {
 	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
@@ -265,7 +279,8 @@ func checkout(ctx context.Context, to string) error {
 		if name == questionsFile {
 			continue
 		}
-		if err := copyFile(filepath.Join(top, name), filepath.Join(to, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := copyFile(filepath.Join(top, name), filepath.Join(to, name)); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestQuestions holds the retrieval benchmark to the repository: every answer is there, and no question gives it away.
+// TestQuestions holds the retrieval benchmark to the repository: every answer is there, and no
+// question gives it away.
 func TestQuestions(t *testing.T) {
 	asked, err := readQuestions(questions)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// sought is what P9 looks for in the Go sources: the default of search_text, where capitals count for nothing, and expressions.
+// sought is what P9 looks for in the Go sources: the default of search_text, where capitals count
+// for nothing, and expressions.
 var sought = []struct {
 	what  string
 	query workspace.Query
@@ -24,7 +25,8 @@ var sought = []struct {
 	{"an expression without one", workspace.Query{Text: `\w+\s*:=\s*\d+`, Regex: true}},
 }
 
-// searching measures P9: search_text's engine on the Go source tree against ripgrep, each finding every line, in turn.
+// searching measures P9: search_text's engine on the Go source tree against ripgrep, each finding
+// every line, in turn.
 func (s *session) searching() error {
 	tree, err := goSources()
 	if err != nil {

@@ -27,8 +27,9 @@ const (
 		`"choices":[{"index":0,"delta":%s,"finish_reason":null}]}` + "\n\n"
 )
 
-// server is the scripted model: zero latency, no memory but the times. It reads the script from the model's name at the head of
-// the request and the step from the number of assistant messages, by a plain scan: it must never be what is measured.
+// server is the scripted model: zero latency, no memory but the times. It reads the script from the
+// model's name at the head of the request and the step from the number of assistant messages, by a
+// plain scan: it must never be what is measured.
 type server struct {
 	answer []byte
 
@@ -38,7 +39,8 @@ type server struct {
 	gaps    []gap
 }
 
-// gap is the time from a response's last byte to the full arrival of the next request: the runtime's whole cost of a step.
+// gap is the time from a response's last byte to the full arrival of the next request: the
+// runtime's whole cost of a step.
 type gap struct {
 	Step int   `json:"step"`
 	NS   int64 `json:"ns"`
@@ -130,7 +132,8 @@ func (s *server) complete(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 }
 
-// readScript reads the number of steps from the model's name and the run's name from the first user message.
+// readScript reads the number of steps from the model's name and the run's name from the first user
+// message.
 func readScript(body []byte) (steps int, run string, err error) {
 	head := body[:min(len(body), 64<<10)]
 	_, rest, ok := bytes.Cut(head, []byte(`"model":"`+modelPrefix))

@@ -21,7 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/app"
 )
 
-// serveAlone is the server of a process of its own: it says where it is, and how much memory it holds each time it is asked.
+// serveAlone is the server of a process of its own: it says where it is, and how much memory it
+// holds each time it is asked.
 func serveAlone() error {
 	in := bufio.NewReader(os.Stdin)
 	url, err := in.ReadString('\n')
@@ -173,8 +174,9 @@ func (r *remote) talk() error {
 	return err
 }
 
-// serving measures a server as its clients see it: sessions with a streamed round of three tool exchanges each, and streams that are quiet, each kind
-// on a server of its own: who has left is noticed at the next heartbeat only.
+// serving measures a server as its clients see it: sessions with a streamed round of three tool
+// exchanges each, and streams that are quiet, each kind on a server of its own: who has left is
+// noticed at the next heartbeat only.
 func (s *session) serving() error {
 	for _, measure := range []func(*remote) error{
 		func(r *remote) error { return errors.Join(r.load(16, 150*s.scale), r.load(64, 300*s.scale)) },
@@ -225,7 +227,8 @@ func (r *remote) load(width, sessions int) error {
 	}
 	rate := float64(sessions) / time.Since(begun).Seconds()
 	held, err := r.memory()
-	fmt.Printf("| served sessions/s, ×%d | %.0f | | | |\n| a served session, p50 and p99, ms, ×%d | %.1f, %.1f | | | |\n| the server's memory behind them, MiB | %.0f | | | ≤ 64 |\n",
+	fmt.Printf(
+		"| served sessions/s, ×%d | %.0f | | | |\n| a served session, p50 and p99, ms, ×%d | %.1f, %.1f | | | |\n| the server's memory behind them, MiB | %.0f | | | ≤ 64 |\n",
 		width, rate, width, float64(percentile(took, 50))/1e6, float64(percentile(took, 99))/1e6, float64(held)/1024)
 	return err
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// streamPrefix begins the name of a model that streams as many tokens as its name says. Its first token says when it was sent.
+// streamPrefix begins the name of a model that streams as many tokens as its name says. Its first
+// token says when it was sent.
 const (
 	streamPrefix = modelPrefix + "s"
 	firstMark    = "@"
@@ -45,8 +46,8 @@ func (s *server) stream(w http.ResponseWriter, tokens int) {
 	_, _ = w.Write(rest)
 }
 
-// sinceSent is how long ago a first token was sent, in nanoseconds, or 0 for what is none. To a listener that was late, it comes in one
-// piece with the tokens behind it.
+// sinceSent is how long ago a first token was sent, in nanoseconds, or 0 for what is none. To a
+// listener that was late, it comes in one piece with the tokens behind it.
 func sinceSent(token string) int64 {
 	text, ok := strings.CutPrefix(token, firstMark)
 	text, _, _ = strings.Cut(text, " ")
@@ -57,8 +58,8 @@ func sinceSent(token string) int64 {
 	return time.Now().UnixNano() - at
 }
 
-// streaming measures P4: what a token costs with nobody, one and five listening, and how much later than at a bare client the first one
-// arrives.
+// streaming measures P4: what a token costs with nobody, one and five listening, and how much later
+// than at a bare client the first one arrives.
 func (s *session) streaming() error {
 	var one, further, added []float64
 	for range s.rounds {
@@ -89,7 +90,8 @@ func (s *session) streaming() error {
 
 // listener is a contestant of P4.
 type listener interface {
-	// listen makes runs of so many tokens each with so many listeners, and returns how long each first token took.
+	// listen makes runs of so many tokens each with so many listeners, and returns how long each
+	// first token took.
 	listen(ctx context.Context, tokens, listeners, runs int) (first []int64, err error)
 }
 
@@ -108,7 +110,8 @@ func (t trial) streams(c contender) (result, error) {
 	}
 	first, err := l.listen(context.Background(), t.Tokens, t.Listeners, t.Runs)
 	after, failed := resources()
-	return result{First: first, CPU: (processor(after) - processor(before)) / float64(t.Tokens*t.Runs)}, errors.Join(err, failed)
+	return result{First: first, CPU: (processor(after) - processor(before)) / float64(t.Tokens*t.Runs)},
+		errors.Join(err, failed)
 }
 
 // runsOfSession is how many runs a session of P4 has: their prompts stay short.
@@ -137,7 +140,8 @@ func (c *contestant) listen(ctx context.Context, tokens, listeners, runs int) (f
 						}
 						return nil
 					}
-					if item.Event == nil || item.Event.Type != regie.EventRound || !bytes.Contains(item.Event.Body, []byte(`"ENDED"`)) {
+					if item.Event == nil || item.Event.Type != regie.EventRound ||
+						!bytes.Contains(item.Event.Body, []byte(`"ENDED"`)) {
 						return nil
 					}
 					switch ends++; ends {
@@ -153,7 +157,8 @@ func (c *contestant) listen(ctx context.Context, tokens, listeners, runs int) (f
 				if !errors.Is(failed, io.EOF) {
 					err = errors.Join(err, failed)
 				} else if heard < (tokens-1)*runsOfSession*9/10 {
-					err = errors.Join(err, fmt.Errorf("a listener heard %d of %d tokens", heard, (tokens-1)*runsOfSession))
+					err = errors.Join(err, fmt.Errorf("a listener heard %d of %d tokens",
+						heard, (tokens-1)*runsOfSession))
 				}
 			})
 		}
@@ -176,7 +181,8 @@ func (c *contestant) listen(ctx context.Context, tokens, listeners, runs int) (f
 // streamed is one run of P4.
 func (c *contestant) streamed(ctx context.Context, session regie.ID, model string) error {
 	run, err := c.engine.Submit(ctx, dispatch.RunRequest{
-		SessionID: session, Root: c.dir, FoundBy: "directory", Text: job("stream"), Agent: "main", Provider: config.ProviderOpenAI, Model: model,
+		SessionID: session, Root: c.dir, FoundBy: "directory", Text: job("stream"), Agent: "main",
+		Provider: config.ProviderOpenAI, Model: model,
 	})
 	if err != nil {
 		return err
@@ -186,9 +192,11 @@ func (c *contestant) streamed(ctx context.Context, session regie.ID, model strin
 
 // listen implements listener: a client that reads the stream line by line, as anybody would.
 func (f *floor) listen(ctx context.Context, tokens, _, runs int) (first []int64, err error) {
-	body := `{"model":"` + streamPrefix + strconv.Itoa(tokens) + `","stream":true,"messages":[{"role":"user","content":"` + job("stream") + `"}]}`
+	body := `{"model":"` + streamPrefix + strconv.Itoa(tokens) +
+		`","stream":true,"messages":[{"role":"user","content":"` + job("stream") + `"}]}`
 	for range runs {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/chat/completions", strings.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+			f.url+"/chat/completions", strings.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +211,8 @@ func (f *floor) listen(ctx context.Context, tokens, _, runs int) (first []int64,
 				break
 			}
 			var chunk floorChunk
-			if data, ok := bytes.CutPrefix(line, []byte("data: {")); !ok || json.Unmarshal(append([]byte("{"), data...), &chunk) != nil {
+			if data, ok := bytes.CutPrefix(line, []byte("data: {")); !ok ||
+				json.Unmarshal(append([]byte("{"), data...), &chunk) != nil {
 				continue
 			}
 			for _, choice := range chunk.Choices {

@@ -24,8 +24,8 @@ const (
 	longest  = 2 * time.Minute // of the whole measurement
 )
 
-// terminal measures the chat at a pseudo-terminal: from the start of the process to its prompt, and from a key to its letter on the terminal while
-// an answer of 200 pieces a second streams in.
+// terminal measures the chat at a pseudo-terminal: from the start of the process to its prompt, and
+// from a key to its letter on the terminal while an answer of 200 pieces a second streams in.
 func (s *session) terminal() error {
 	dir, err := os.MkdirTemp("", "regie-bench-")
 	if err != nil {
@@ -53,8 +53,10 @@ func (s *session) terminal() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| the chat, from its start to its prompt, ms, median (slowest of %d) | %s (%s) | | | ≤ 100 |\n", len(starts), ms(quantile(starts, 0.5)), ms(quantile(starts, 1)))
-	fmt.Printf("| the chat, from a key to its letter while an answer streams in, ms, median, 95 %%, 99 %% (of %d) | %s, %s, %s | | | ≤ 10 |\n",
+	fmt.Printf("| the chat, from its start to its prompt, ms, median (slowest of %d) | %s (%s) | | | ≤ 100 |\n",
+		len(starts), ms(quantile(starts, 0.5)), ms(quantile(starts, 1)))
+	fmt.Printf(
+		"| the chat, from a key to its letter while an answer streams in, ms, median, 95 %%, 99 %% (of %d) | %s, %s, %s | | | ≤ 10 |\n",
 		len(keys), ms(quantile(keys, 0.5)), ms(quantile(keys, 0.95)), ms(quantile(keys, 0.99)))
 	return nil
 }
@@ -122,7 +124,8 @@ func streams(w http.ResponseWriter, r *http.Request) {
 		case 70:
 			piece = "\\n```\\n\\n"
 		}
-		if _, err := fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%s\"},\"finish_reason\":null}]}\n\n", piece); err != nil {
+		const chunk = `data: {"choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null}]}` + "\n\n"
+		if _, err := fmt.Fprintf(w, chunk, piece); err != nil {
 			return
 		}
 		_ = http.NewResponseController(w).Flush()

@@ -117,7 +117,8 @@ func resources() (usage syscall.Rusage, err error) {
 	return usage, err
 }
 
-// processor is the processor time of a process in microseconds. Unlike the rates it hardly moves with what else the machine does.
+// processor is the processor time of a process in microseconds. Unlike the rates it hardly moves
+// with what else the machine does.
 func processor(u syscall.Rusage) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1000
 }

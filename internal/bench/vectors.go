@@ -21,8 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// topics is an embedder without a model: the vectors of real ones lie in groups, and those of its texts do too. What takes time in a search is the same
-// as with any other one, but for asking it.
+// topics is an embedder without a model: the vectors of real ones lie in groups, and those of its
+// texts do too. What takes time in a search is the same as with any other one, but for asking it.
 type topics struct {
 	dimensions int
 	centres    [][]float32
@@ -77,7 +77,8 @@ func (t *topics) Embed(_ context.Context, _ provider.Purpose, texts []string) (*
 	return out, nil
 }
 
-// nearing measures P10: search_semantic by words and vectors, in an index of as many chunks, against comparing all vectors one after the other.
+// nearing measures P10: search_semantic by words and vectors, in an index of as many chunks,
+// against comparing all vectors one after the other.
 func (s *session) nearing() error {
 	asked, err := readQuestions(questions)
 	if err != nil {
@@ -111,7 +112,8 @@ func (s *session) nearingAt(chunks int, goal string, asked []question) error {
 	}
 	defer root.Close()
 	for _, dimensions := range []int{384, 768} {
-		if err := s.nearingWith(ctx, root, filepath.Join(dir, "index", "index.db"), newTopics(dimensions), goal, asked); err != nil {
+		if err := s.nearingWith(ctx, root, filepath.Join(dir, "index", "index.db"),
+			newTopics(dimensions), goal, asked); err != nil {
 			return err
 		}
 	}
@@ -119,7 +121,9 @@ func (s *session) nearingAt(chunks int, goal string, asked []question) error {
 }
 
 // nearingWith fills an index with the vectors of an embedder and measures it.
-func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path string, t *topics, goal string, asked []question) error {
+func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path string, t *topics,
+	goal string, asked []question,
+) error {
 	x, err := index.Open(ctx, root, index.Config{Path: path, Embedder: t, Money: index.Money{Known: true}})
 	if err != nil {
 		return err
@@ -158,26 +162,38 @@ func (s *session) nearingWith(ctx context.Context, root *workspace.Root, path st
 		return err
 	}
 	label := fmt.Sprintf("%d chunks × %d", summary.Chunks, t.dimensions)
-	fmt.Printf("| P10 search_semantic p50, ms, %s (all vectors compared, alone) | %.2f | %.2f | %.2f | %s |\n", label, median(ours.wall), force, median(ours.wall)/force, goal)
-	fmt.Printf("| P10 p99, ms; processor time p50, ms, %s | %.2f; %.2f | | | |\n", label, percentile(ours.wall, 99), median(ours.busy))
-	fmt.Printf("| the same by words alone: p50, ms; processor time, ms, %s | %.2f; %.2f | | | |\n", label, median(words.wall), median(words.busy))
-	fmt.Printf("| the same for 64 of the commonest terms: p50, ms; processor time, ms, %s | %.2f; %.2f | | | |\n", label, median(many.wall), median(many.busy))
-	fmt.Printf("| the same for a term that all chunks have: p50, ms; processor time, ms, %s | %.2f; %.2f | | | |\n", label, median(every.wall), median(every.busy))
-	fmt.Printf("| the same for a word that is nowhere, which leaves the vectors: p50, ms; processor time, ms, %s | %.2f; %.2f | %.2f | %.2f | %s |\n", label,
+	fmt.Printf("| P10 search_semantic p50, ms, %s (all vectors compared, alone) | %.2f | %.2f | %.2f | %s |\n", label,
+		median(ours.wall), force, median(ours.wall)/force, goal)
+	fmt.Printf("| P10 p99, ms; processor time p50, ms, %s | %.2f; %.2f | | | |\n", label,
+		percentile(ours.wall, 99), median(ours.busy))
+	fmt.Printf("| the same by words alone: p50, ms; processor time, ms, %s | %.2f; %.2f | | | |\n", label,
+		median(words.wall), median(words.busy))
+	fmt.Printf("| the same for 64 of the commonest terms: p50, ms; processor time, ms, %s | %.2f; %.2f | | | |\n",
+		label, median(many.wall), median(many.busy))
+	fmt.Printf("| the same for a term that all chunks have: p50, ms; processor time, ms, %s | %.2f; %.2f | | | |\n",
+		label, median(every.wall), median(every.busy))
+	fmt.Printf(
+		"| the same for a word that is nowhere, which leaves the vectors: p50, ms; processor time, ms, %s | %.2f; %.2f | %.2f | %.2f | %s |\n", label,
 		median(nowhere.wall), median(nowhere.busy), force, median(nowhere.wall)/force, goal)
-	fmt.Printf("| of it signs and exact rescoring, vectors in memory (the same, brute force), ms, %s | %.2f | %.2f | %.2f | |\n", label, set, force, set/force)
+	fmt.Printf(
+		"| of it signs and exact rescoring, vectors in memory (the same, brute force), ms, %s | %.2f | %.2f | %.2f | |\n", label, set, force, set/force)
 	fmt.Printf("| recall@10 of the signs, %s | %.3f | | | |\n", label, recall)
-	fmt.Printf("| first search, ms; MiB of memory that it leaves; storing the vectors, s, %s | %.0f; %.1f; %.0f | | | |\n", label, milliseconds(first),
+	fmt.Printf(
+		"| first search, ms; MiB of memory that it leaves; storing the vectors, s, %s | %.0f; %.1f; %.0f | | | |\n",
+		label, milliseconds(first),
 		float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/(1<<20), stored.Seconds())
 	return nil
 }
 
-// commonest are words that stand in very many chunks of Go's sources; a search looks up 64 terms at most.
+// commonest are words that stand in very many chunks of Go's sources; a search looks up 64 terms at
+// most.
 const commonest = `func return err nil string int byte bool type var struct package import range case switch default error len make append new copy go test name
-	value values type2 file read write get set add next first last all any out buf data size count index key map list node start end pos line code info field method call
+	value values type2 file read write get set add next first last all any out buf data size count index key map list
+	node start end pos line code info field method call
 	src dst arg args ok true false const uint32 uint64 int64 break continue interface unsafe runtime`
 
-// worst has the questions asked, by words alone, that are the most work: very common words, and one that stands in each path.
+// worst has the questions asked, by words alone, that are the most work: very common words, and one
+// that stands in each path.
 func (s *session) worst(ctx context.Context, root *workspace.Root, path string) (many, every timed, err error) {
 	x, err := index.Open(ctx, root, index.Config{Path: path})
 	if err != nil {
@@ -200,8 +216,11 @@ func (s *session) worst(ctx context.Context, root *workspace.Root, path string) 
 // timed are searches: how long each took, and what processor time, in milliseconds.
 type timed struct{ wall, busy []float64 }
 
-// asking has questions answered by words and vectors, by words alone, and a word that is nowhere, which leaves the vectors.
-func (s *session) asking(ctx context.Context, x *index.Index, root *workspace.Root, path string, asked []question) (ours, words, nowhere timed, err error) {
+// asking has questions answered by words and vectors, by words alone, and a word that is nowhere,
+// which leaves the vectors.
+func (s *session) asking(ctx context.Context, x *index.Index, root *workspace.Root, path string,
+	asked []question,
+) (ours, words, nowhere timed, err error) {
 	plain, err := index.Open(ctx, root, index.Config{Path: path})
 	if err != nil {
 		return ours, words, nowhere, err
@@ -224,7 +243,8 @@ func (s *session) asking(ctx context.Context, x *index.Index, root *workspace.Ro
 					return ours, words, nowhere, err
 				}
 				if (answer.Mode == index.Hybrid) != (one.x == x) {
-					return ours, words, nowhere, fmt.Errorf("P10: the search was %s: %s", answer.Mode, answer.Reason.String())
+					return ours, words, nowhere, fmt.Errorf("P10: the search was %s: %s",
+						answer.Mode, answer.Reason.String())
 				}
 			}
 		}
@@ -251,7 +271,8 @@ func (t *timed) add(ctx context.Context, x *index.Index, text string) (index.Ans
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// compare measures the set alone and brute force, with the same vectors and questions in turn, and how many of the ten nearest the set finds.
+// compare measures the set alone and brute force, with the same vectors and questions in turn, and
+// how many of the ten nearest the set finds.
 func (s *session) compare(t *topics, count int) (set, force, recall float64, err error) {
 	slab := make([]float32, 0, count*t.dimensions)
 	signs := vector.New(t.dimensions)
@@ -286,7 +307,8 @@ func (s *session) compare(t *topics, count int) (set, force, recall float64, err
 	return median(sets), median(forces), float64(hits) / float64(10*questions), err
 }
 
-// bruteForce compares a question with all vectors, as plainly as it can be done, and keeps the best.
+// bruteForce compares a question with all vectors, as plainly as it can be done, and keeps the
+// best.
 func bruteForce(slab, asked []float32, n int) []int64 {
 	best := make([]vector.Near, 0, n+1)
 	for id := range len(slab) / len(asked) {
@@ -318,7 +340,8 @@ func bruteForce(slab, asked []float32, n int) []int64 {
 	return out
 }
 
-// manyChunks writes Go's sources so often that there are about so many chunks; no two copies have a text in common.
+// manyChunks writes Go's sources so often that there are about so many chunks; no two copies have a
+// text in common.
 func manyChunks(to string, chunks int) error {
 	tree, err := goSources()
 	if err != nil {

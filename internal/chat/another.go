@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// newStream is what writes a session here. A person unfolds calls by their numbers; what is read by a program has none.
+// newStream is what writes a session here. A person unfolds calls by their numbers; what is read by
+// a program has none.
 func (c *Chat) newStream() *Stream {
 	s := &Stream{Out: c.Out, Err: c.Err, Text: c.Text}
 	if c.Terminal {
@@ -78,7 +79,8 @@ func (c *Chat) another(ctx context.Context) error {
 	return nil
 }
 
-// lost takes in that nothing more of the session comes. To a person whose chat was removed elsewhere it says so, and another one begins.
+// lost takes in that nothing more of the session comes. To a person whose chat was removed
+// elsewhere it says so, and another one begins.
 func (c *Chat) lost(ctx context.Context, why error) error {
 	if !c.Terminal || regie.CodeOf(why) != regie.CodeNotFound {
 		return why
@@ -138,7 +140,8 @@ func (c *Chat) model(ctx context.Context, name string) error {
 	return err
 }
 
-// answers is the model that answers the next message: what this chat asks for, what its newest run was asked with, or what the engine has.
+// answers is the model that answers the next message: what this chat asks for, what its newest run
+// was asked with, or what the engine has.
 func (c *Chat) answers(ctx context.Context, agents []dispatch.AgentView) (provider, model string, err error) {
 	if c.Request.Model != "" {
 		return c.Request.Provider, c.Request.Model, nil
@@ -177,7 +180,8 @@ func (c *Chat) agent(ctx context.Context, name string) error {
 	if name != "" {
 		c.stream.Note(c.Text.T("there is no agent %s", plain.Line(name)))
 	}
-	c.stream.Note(c.Text.T("%s answers here; /agent NAME begins a new chat with another one", plain.Line(c.Request.Agent)))
+	c.stream.Note(c.Text.T("%s answers here; /agent NAME begins a new chat with another one",
+		plain.Line(c.Request.Agent)))
 	for i := range agents {
 		c.stream.Note("  " + plain.Line(agents[i].Name+"  "+agents[i].Model))
 	}

@@ -16,21 +16,23 @@ import (
 
 // The errors that end asking, beside those of Control.
 var (
-	// ErrMoved says that the session waits no more: somebody answered elsewhere, it was stopped, or time was up.
+	// ErrMoved says that the session waits no more: somebody answered elsewhere, it was stopped, or
+	// time was up.
 	ErrMoved = errors.New("what was asked is settled")
 	// ErrLeave says that the person has gone: the input ended.
 	ErrLeave = errors.New("the person left")
 )
 
-// Asker puts to the person at the terminal what a session waits for, and stores each answer as it is given (spec 4.4, 4.5): what was
-// answered before a crash stays answered.
+// Asker puts to the person at the terminal what a session waits for, and stores each answer as it
+// is given (spec 4.4, 4.5): what was answered before a crash stays answered.
 type Asker struct {
 	Control dispatch.Control
 	Page    *Page
-	// Next shows a prompt and returns the next line of the person. It returns ErrMoved where the session waits no more, ErrLeave at the
-	// end of the input.
+	// Next shows a prompt and returns the next line of the person. It returns ErrMoved where the
+	// session waits no more, ErrLeave at the end of the input.
 	Next func(ctx context.Context, prompt string) (string, error)
-	// Settle shows what has happened, so that it stands above what is asked next; errors are those of Next.
+	// Settle shows what has happened, so that it stands above what is asked next; errors are those
+	// of Next.
 	Settle func(ctx context.Context) error
 	// Edit is the person's editor.
 	Edit Editor
@@ -39,8 +41,9 @@ type Asker struct {
 	seen  Seen // of the approval that is asked about
 }
 
-// Ask puts everything that is open in a session to the person, once, except what they put off before. It returns how much of it they
-// put off now or before; errors are those of Next and of Control.
+// Ask puts everything that is open in a session to the person, once, except what they put off
+// before. It returns how much of it they put off now or before; errors are those of Next and of
+// Control.
 func (a *Asker) Ask(ctx context.Context, session regie.ID) (later int, err error) {
 	inbox, err := a.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if err != nil {
@@ -110,7 +113,8 @@ func agrees(word string) bool {
 	}
 }
 
-// call puts one call to the person until they have decided, and reports whether the approval needs no more of them.
+// call puts one call to the person until they have decided, and reports whether the approval needs
+// no more of them.
 func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int) (done bool, err error) {
 	var e edited
 	for asked.Reviews[i].Decision == nil {
@@ -144,8 +148,11 @@ func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int) (done bo
 	return false, nil // somebody else has answered it
 }
 
-// read makes the decisions that a word of the person stands for; ready says that it is one. put says that they leave the approval for later.
-func (a *Asker) read(ctx context.Context, asked *regie.Approval, i int, word string, decisions []regie.Decision, e *edited) (ready, put bool, err error) {
+// read makes the decisions that a word of the person stands for; ready says that it is one. put
+// says that they leave the approval for later.
+func (a *Asker) read(ctx context.Context, asked *regie.Approval, i int, word string, decisions []regie.Decision,
+	e *edited,
+) (ready, put bool, err error) {
 	review := &asked.Reviews[i]
 	reason, denied := denial(word)
 	switch {
@@ -154,7 +161,8 @@ func (a *Asker) read(ctx context.Context, asked *regie.Approval, i int, word str
 		*e = edited{draft: e.draft}
 		return true, false, nil
 	case agrees(word) && e.refused:
-		a.Page.line("     " + a.Page.Text.T("it cannot run as you have edited it: e edits it again, b is as it was proposed"))
+		a.Page.line("     " + a.Page.Text.T(
+			"it cannot run as you have edited it: e edits it again, b is as it was proposed"))
 		return false, false, nil
 	case word == "b" && e.refused:
 		*e = edited{draft: e.draft}
@@ -195,7 +203,9 @@ func (a *Asker) read(ctx context.Context, asked *regie.Approval, i int, word str
 }
 
 // covered allows the calls of the batch that an answer for longer covers.
-func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, scope *regie.Scope) (over bool, err error) {
+func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int,
+	scope *regie.Scope,
+) (over bool, err error) {
 	decisions, numbers := Covered(asked, from, scope)
 	if len(decisions) == 0 {
 		return false, nil
@@ -211,13 +221,15 @@ func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int, sc
 	return false, nil
 }
 
-// Covered are the calls of a batch, from one on, that an answer for longer covers, allowed, with their numbers. It was given to be asked no more;
-// what must be asked about in spite of it stays (decision 19), and so does what leads through a link to where the answer does not reach.
+// Covered are the calls of a batch, from one on, that an answer for longer covers, allowed, with
+// their numbers. It was given to be asked no more; what must be asked about in spite of it stays
+// (decision 19), and so does what leads through a link to where the answer does not reach.
 func Covered(asked *regie.Approval, from int, scope *regie.Scope) (decisions []regie.Decision, numbers []string) {
 	for i := from; i < len(asked.Reviews); i++ {
 		review := &asked.Reviews[i]
 		var arguments map[string]any
-		if review.Decision != nil || review.Verdict != regie.VerdictAsk || json.Unmarshal(review.Arguments, &arguments) != nil ||
+		if review.Decision != nil || review.Verdict != regie.VerdictAsk ||
+			json.Unmarshal(review.Arguments, &arguments) != nil ||
 			!scope.Matches(review.Tool, regie.Hash{}, arguments) || !review.Preview.Named(arguments) {
 			continue
 		}
@@ -265,9 +277,12 @@ func AnswerAll(decisions []regie.Decision, answer regie.Answer, reason string) {
 	}
 }
 
-// decide stores decisions, one of them on an edited call as it was shown. It reports whether they stand, and whether the approval is over; where neither,
-// the person was told why and is asked again. CodeStalePreview says that the edited call has to be shown once more.
-func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []regie.Decision, e *edited) (decided, over bool, err error) {
+// decide stores decisions, one of them on an edited call as it was shown. It reports whether they
+// stand, and whether the approval is over; where neither, the person was told why and is asked
+// again. CodeStalePreview says that the edited call has to be shown once more.
+func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []regie.Decision,
+	e *edited,
+) (decided, over bool, err error) {
 	_, err = a.Control.Decide(ctx, dispatch.DecideRequest{
 		ApprovalID: asked.ID, Request: regie.NewID().String(), Decisions: decisions, Shown: ShownEdit(e.review),
 	})
@@ -304,7 +319,8 @@ func (a *Asker) reread(ctx context.Context, asked *regie.Approval) (over bool, e
 // told shows an error that the person can do something about; the others are returned.
 func (a *Asker) told(ctx context.Context, err error) error {
 	switch regie.CodeOf(err) {
-	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeLocked, regie.CodeCorrupt, regie.CodeDiskFull, regie.CodeDatabaseLocked, regie.CodeDatabaseDown:
+	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeLocked, regie.CodeCorrupt, regie.CodeDiskFull,
+		regie.CodeDatabaseLocked, regie.CodeDatabaseDown:
 		return err
 	}
 	if ctx.Err() != nil {
@@ -314,7 +330,8 @@ func (a *Asker) told(ctx context.Context, err error) error {
 	return nil
 }
 
-// scope has the person choose what an answer for longer covers, and how long it holds; no answer covers more than they have read.
+// scope has the person choose what an answer for longer covers, and how long it holds; no answer
+// covers more than they have read.
 func (a *Asker) scope(ctx context.Context, review *regie.Review, word string, d *regie.Decision) (bool, error) {
 	t, scopes := a.Page.Text, review.Preview.Scopes
 	if len(scopes) == 0 {
@@ -330,7 +347,8 @@ func (a *Asker) scope(ctx context.Context, review *regie.Review, word string, d 
 	}
 	a.Page.Scopes(scopes)
 	for {
-		line, err := a.Next(ctx, t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
+		line, err := a.Next(ctx,
+			t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
 		if err != nil {
 			return false, err
 		}

@@ -64,7 +64,8 @@ func (c *Calls) Copies(past *Past) {
 	}
 }
 
-// callsOf are the calls of a round, those that its messages made by naming something and those of the model.
+// callsOf are the calls of a round, those that its messages made by naming something and those of
+// the model.
 func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
 	return func(yield func(*regie.Call) bool) {
 		lists := make([][]regie.Call, 0, len(view.Enrichments)+len(view.Exchanges))
@@ -84,7 +85,8 @@ func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
 	}
 }
 
-// asTheyCame are the calls of a batch in the order in which they had their results, which is that in which who was there saw them; those without one last.
+// asTheyCame are the calls of a batch in the order in which they had their results, which is that
+// in which who was there saw them; those without one last.
 func asTheyCame(calls []regie.Call) []regie.Call {
 	calls = slices.Clone(calls)
 	slices.SortStableFunc(calls, func(a, b regie.Call) int {
@@ -113,7 +115,8 @@ func (c *Calls) Forget() {
 	clear(c.known)
 }
 
-// Find is the number of the call that a person means: a number, or none for the newest one. It returns CodeNotFound where there is no such call.
+// Find is the number of the call that a person means: a number, or none for the newest one. It
+// returns CodeNotFound where there is no such call.
 func (c *Calls) Find(word string) (number int, err error) {
 	n := len(c.done)
 	if word != "" {

@@ -24,8 +24,8 @@ type Config struct {
 	Input   *Input
 	Out     io.Writer // the replies
 	Err     io.Writer // all else
-	// Terminal says that a person sits there: approvals and questions are put to them. Else the lines are messages, one after
-	// another, and what waits ends the chat.
+	// Terminal says that a person sits there: approvals and questions are put to them. Else the
+	// lines are messages, one after another, and what waits ends the chat.
 	Terminal bool
 	Editor   Editor
 	Signals  <-chan os.Signal
@@ -37,12 +37,13 @@ type Config struct {
 	Skills func(note func(line string))
 	// Settings is the fingerprint of a provider's settings, for /model.
 	Settings func(provider string) regie.Hash
-	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id of a session or a run or the end of
-	// one, "" for a new session.
+	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id
+	// of a session or a run or the end of one, "" for a new session.
 	Continue string
 }
 
-// Moment is how long nothing may happen before the person is asked: what just happened stands above the prompt, not behind it.
+// Moment is how long nothing may happen before the person is asked: what just happened stands above
+// the prompt, not behind it.
 const Moment = 30 * time.Millisecond
 
 // Chat is a conversation in plain lines (spec 10.1).
@@ -75,7 +76,8 @@ type Result struct {
 	Last regie.ID
 	// Rounds are those that began while the chat went on, the oldest first.
 	Rounds []regie.ID
-	// Signalled says that a signal ended it, or a second Ctrl-C that left a round as it was; not a Ctrl-C at a prompt where nothing runs.
+	// Signalled says that a signal ended it, or a second Ctrl-C that left a round as it was; not a
+	// Ctrl-C at a prompt where nothing runs.
 	Signalled bool
 }
 
@@ -84,7 +86,8 @@ func New(c Config) *Chat {
 	chat := &Chat{Config: c, session: regie.NewID(), state: regie.SessionIdle}
 	chat.stream = chat.newStream()
 	chat.asker = &Asker{
-		Control: c.Control, Page: &Page{W: c.Err, Text: c.Text, Now: time.Now, Inside: true}, Next: chat.next, Settle: chat.settle,
+		Control: c.Control, Page: &Page{W: c.Err, Text: c.Text, Now: time.Now, Inside: true},
+		Next: chat.next, Settle: chat.settle,
 		Edit: func(ctx context.Context, path string) error {
 			defer c.Input.Pause()()
 			err := c.Editor(ctx, path)
@@ -106,8 +109,8 @@ func (c *Chat) drain() {
 	}
 }
 
-// Run holds the conversation until the person leaves or the input ends. Errors are those of Control; what a message is refused for is
-// shown to a person and goes on.
+// Run holds the conversation until the person leaves or the input ends. Errors are those of
+// Control; what a message is refused for is shown to a person and goes on.
 func (c *Chat) Run(ctx context.Context) (Result, error) {
 	defer func() {
 		if c.feed != nil {
@@ -131,7 +134,8 @@ func (c *Chat) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// markRead says how far the person has read (decision 45). That it could not be stored is no reason to do anything otherwise, or to wait.
+// markRead says how far the person has read (decision 45). That it could not be stored is no reason
+// to do anything otherwise, or to wait.
 func (c *Chat) markRead(ctx context.Context) {
 	if !c.Terminal || c.seen == c.read {
 		return
@@ -156,7 +160,8 @@ func (c *Chat) step(ctx context.Context) error {
 		lines = c.Input.Lines()
 	}
 	var settled <-chan time.Time
-	if c.Terminal && !c.busy() && !c.prompted { // what follows an end at once, such as the round of a queued message, comes first
+	// what follows an end at once, such as the round of a queued message, comes first
+	if c.Terminal && !c.busy() && !c.prompted {
 		timer := time.NewTimer(Moment)
 		defer timer.Stop()
 		settled = timer.C
@@ -343,8 +348,8 @@ func (c *Chat) become(state regie.SessionState) {
 	}
 }
 
-// signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it leaves. Any other signal leaves, but for a Ctrl-Z that is
-// refused already: why is said.
+// signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it
+// leaves. Any other signal leaves, but for a Ctrl-Z that is refused already: why is said.
 func (c *Chat) signal(ctx context.Context, s os.Signal, atPrompt bool) error {
 	if s == syscall.SIGTSTP {
 		c.stream.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
@@ -416,8 +421,8 @@ func (c *Chat) refused(ctx context.Context, err error) error {
 	return nil
 }
 
-// instead takes a message while the session waits: it would take the place of what was asked, so the person is told so first
-// (decision 10).
+// instead takes a message while the session waits: it would take the place of what was asked, so
+// the person is told so first (decision 10).
 func (c *Chat) instead(ctx context.Context, text string) error {
 	inbox, err := c.Control.Inbox(ctx, store.InboxFilter{SessionID: c.session})
 	if err != nil {

@@ -272,7 +272,8 @@ func TestStream(t *testing.T) {
 	event(regie.EventMessage, regie.Message{ID: id(t, "00a1"), Sender: regie.SenderUser, Text: "and\nthen?"})
 	event(regie.EventRound, map[string]any{"round_id": second, "state": "RUNNING"})
 	event(regie.EventStreamReset, map[string]any{"code": "TRUNCATED_STREAM", "wait_ms": 700})
-	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "wait_ms": 700}) // nobody has seen anything of it
+	// nobody has seen anything of it
+	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "wait_ms": 700})
 	event(regie.EventStreamReset, map[string]any{"code": "PROVIDER_BUSY", "status": 503, "wait_ms": 42100})
 	delta(second, 1, "Now it")
 	message(second, 1, "Now it is done.") // deltas got lost: the rest
@@ -328,7 +329,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestInputPaste takes lines that are there together as one message at a terminal, and ends without an end of the input.
+// TestInputPaste takes lines that are there together as one message at a terminal, and ends without
+// an end of the input.
 func TestInputPaste(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -9,14 +9,16 @@ import (
 )
 
 const (
-	// shownLines is how much of a diff is shown beside a question; "v" and regie approvals show have the rest.
+	// shownLines is how much of a diff is shown beside a question; "v" and regie approvals show
+	// have the rest.
 	shownLines = 200
 	// maxSame is how many lines that are the same are shown below each other in a shortened diff.
 	maxSame = 3
 )
 
-// Diff writes the diff of a call, and reports whether there was more. Where limit is not 0, lines that repeat are shown once, and of more than limit lines the
-// first and the last; what is left out is warned of, since padding is to hide nothing from who answers.
+// Diff writes the diff of a call, and reports whether there was more. Where limit is not 0, lines
+// that repeat are shown once, and of more than limit lines the first and the last; what is left out
+// is warned of, since padding is to hide nothing from who answers.
 func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
 	diff := strings.TrimRight(plain.Visible(review.Preview.Diff), "\n")
 	if diff == "" {
@@ -34,18 +36,21 @@ func (p *Page) Diff(review *regie.Review, limit int) (more bool) {
 	left := 0
 	if limit > 0 && len(lines) > limit {
 		left = len(lines) - limit
-		lines = slices.Concat(lines[:limit-limit/2], []string{"     " + p.Text.T("… %d more lines", left)}, lines[len(lines)-limit/2:])
+		lines = slices.Concat(lines[:limit-limit/2], []string{"     " + p.Text.T("… %d more lines", left)},
+			lines[len(lines)-limit/2:])
 	}
 	for _, line := range lines {
 		p.line(line)
 	}
 	if left > 0 {
-		p.line("     ! " + p.Text.T("not all of it is shown above, %d lines are left out: look at them before you answer", left))
+		p.line("     ! " +
+			p.Text.T("not all of it is shown above, %d lines are left out: look at them before you answer", left))
 	}
 	return more || left > 0
 }
 
-// folded has each run of lines that are the same, or blank, as its first line and how often it follows.
+// folded has each run of lines that are the same, or blank, as its first line and how often it
+// follows.
 func (p *Page) folded(lines []string) []string {
 	var out []string
 	for i := 0; i < len(lines); {

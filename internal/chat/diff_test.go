@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestPageBoundsDiffs shows the beginning and the end of a long diff, and warns of what is missing between them; lines that repeat are shown once.
+// TestPageBoundsDiffs shows the beginning and the end of a long diff, and warns of what is missing
+// between them; lines that repeat are shown once.
 func TestPageBoundsDiffs(t *testing.T) {
 	numbered := func(n int) string {
 		var b strings.Builder

@@ -1,10 +1,12 @@
-// Package chat is the terminal's side of a session in plain lines (spec 10.1): it shows what waits for a person, puts approvals and
-// questions to them, and holds a conversation. It knows the Control and the catalogue, and nothing of the engine.
+// Package chat is the terminal's side of a session in plain lines (spec 10.1): it shows what waits
+// for a person, puts approvals and questions to them, and holds a conversation. It knows the
+// Control and the catalogue, and nothing of the engine.
 //
-// Page writes what waits, Asker puts it to the person, Stream writes what happens as it happens, Chat is the loop of regie chat. All of
-// them run on their caller's goroutine.
+// Page writes what waits, Asker puts it to the person, Stream writes what happens as it happens,
+// Chat is the loop of regie chat. All of them run on their caller's goroutine.
 //
-// There are two goroutines, both owned by what starts them. Input has one that waits for the terminal and reads it; it ends with the
-// input, or soon after Close, and stands still between Pause and Resume, so that an editor has the terminal to itself. Feed has one
-// that follows a session's events; Stop ends it and waits for it.
+// There are two goroutines, both owned by what starts them. Input has one that waits for the
+// terminal and reads it; it ends with the input, or soon after Close, and stands still between
+// Pause and Resume, so that an editor has the terminal to itself. Feed has one that follows a
+// session's events; Stop ends it and waits for it.
 package chat

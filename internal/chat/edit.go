@@ -17,7 +17,8 @@ import (
 // Editor opens a file for a person and returns when they have closed it.
 type Editor func(ctx context.Context, path string) error
 
-// Command is the Editor of a command line as $VISUAL and $EDITOR hold one, options and quotes included. It has this process's terminal.
+// Command is the Editor of a command line as $VISUAL and $EDITOR hold one, options and quotes
+// included. It has this process's terminal.
 func Command(line string) Editor {
 	return func(ctx context.Context, path string) error {
 		cmd := exec.CommandContext(ctx, "sh", "-c", line+` "$1"`, "sh", path)
@@ -39,9 +40,10 @@ func EditorLine(env func(string) string) string {
 // maxEdited bounds in bytes what a person may write in place of the arguments.
 const maxEdited = 4 << 20
 
-// Edit has a person change the arguments of a call, and returns what they wrote as JSON (spec 4.4). The file that they edit lies in a
-// directory of its own that nobody else can read, and is removed afterwards. draft is what they begin with. Edit returns what they
-// wrote also where it cannot be used, as the next draft, with CodeBadArguments; and CodeConflict where they changed nothing,
+// Edit has a person change the arguments of a call, and returns what they wrote as JSON (spec 4.4).
+// The file that they edit lies in a directory of its own that nobody else can read, and is removed
+// afterwards. draft is what they begin with. Edit returns what they wrote also where it cannot be
+// used, as the next draft, with CodeBadArguments; and CodeConflict where they changed nothing,
 // CodeToolError where the editor failed.
 func Edit(ctx context.Context, editor Editor, arguments json.RawMessage, draft []byte) (edited []byte, err error) {
 	dir, err := os.MkdirTemp("", "regie-edit-")
@@ -84,7 +86,8 @@ func usable(arguments, edited []byte) error {
 	return nil
 }
 
-// Pretty is JSON spread over lines, for an editor; characters that hide or act are written as escapes. What is no JSON stays as it is.
+// Pretty is JSON spread over lines, for an editor; characters that hide or act are written as
+// escapes. What is no JSON stays as it is.
 func Pretty(arguments json.RawMessage) []byte {
 	var out bytes.Buffer
 	if json.Indent(&out, arguments, "", "  ") != nil {

@@ -10,15 +10,16 @@ import (
 // maxOverLimit is how many calls of a reply that are over its limit are shown one by one.
 const maxOverLimit = 3
 
-// Fold writes the results of calls as lines, and keeps a reply with thousands of calls from filling a terminal: of those that are over the
-// limit of one reply it writes the first few and how many more there are. What a person named is shown as they named it. The zero value is
-// ready.
+// Fold writes the results of calls as lines, and keeps a reply with thousands of calls from filling
+// a terminal: of those that are over the limit of one reply it writes the first few and how many
+// more there are. What a person named is shown as they named it. The zero value is ready.
 type Fold struct {
 	over  int
 	named map[regie.ID]string // the calls of the last enrichments
 }
 
-// Lines are what an event is shown as: what was held back before it, and, where it is a call's result, its own line.
+// Lines are what an event is shown as: what was held back before it, and, where it is a call's
+// result, its own line.
 func (f *Fold) Lines(t *text.Printer, event *regie.Event) []string {
 	if o, is := eventOutcome(event); is {
 		return f.result(t, &o)

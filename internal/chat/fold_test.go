@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestFold shows the first calls that are over the limit of a reply, and how many more there were, before whatever comes next.
+// TestFold shows the first calls that are over the limit of a reply, and how many more there were,
+// before whatever comes next.
 func TestFold(t *testing.T) {
 	result := func(code regie.NotRunCode) *regie.Event {
 		body, err := json.Marshal(map[string]any{"tool": "files.read_file", "state": regie.CallNotRun, "code": code})

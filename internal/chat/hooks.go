@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// hookLine tells what a hook objected to, or that it could not be heard; nothing where it let things pass.
+// hookLine tells what a hook objected to, or that it could not be heard; nothing where it let
+// things pass.
 func hookLine(t *text.Printer, h *regie.HookRun) string {
 	about := h.Tool
 	if about == "" {
@@ -22,7 +23,8 @@ func hookLine(t *text.Printer, h *regie.HookRun) string {
 	}
 }
 
-// HookLines are all that a message tells of hooks, those that let things pass too: for who looks at a run.
+// HookLines are all that a message tells of hooks, those that let things pass too: for who looks at
+// a run.
 func HookLines(t *text.Printer, m *regie.Message) (lines []string) {
 	notice, _ := m.ToolNotice()
 	for i := range notice.Hooks {
@@ -32,7 +34,8 @@ func HookLines(t *text.Printer, m *regie.Message) (lines []string) {
 			continue
 		}
 		took := time.Duration(h.DurationUS * int64(time.Microsecond)).Round(time.Millisecond)
-		lines = append(lines, "  · "+plain.Line(t.T("the hook %s (%s %s) has run in %s", h.Hook, string(h.On), h.Tool, took)))
+		lines = append(lines, "  · "+plain.Line(t.T("the hook %s (%s %s) has run in %s", h.Hook,
+			string(h.On), h.Tool, took)))
 	}
 	return lines
 }

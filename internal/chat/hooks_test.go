@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestHookRefusal: what a hook has against a run is told once, by the run's end; what another one says of it, and what one has against a call, is told where it
-// is said.
+// TestHookRefusal: what a hook has against a run is told once, by the run's end; what another one
+// says of it, and what one has against a call, is told where it is said.
 func TestHookRefusal(t *testing.T) {
 	var out bytes.Buffer
 	s := &Stream{Out: &out, Err: &out, Text: text.New("en")}

@@ -18,8 +18,9 @@ const (
 	maxLine = 1 << 20
 )
 
-// Input reads a person's lines from a terminal, or a program's from a pipe. A line that ends in a backslash goes on with the next; at
-// a terminal, lines that arrive at once, as a paste does, are one message.
+// Input reads a person's lines from a terminal, or a program's from a pipe. A line that ends in a
+// backslash goes on with the next; at a terminal, lines that arrive at once, as a paste does, are
+// one message.
 type Input struct {
 	file     *os.File
 	terminal bool
@@ -44,7 +45,8 @@ func NewInput(file *os.File, terminal bool) (*Input, error) {
 // Lines are the messages of the person.
 func (in *Input) Lines() <-chan string { return in.lines }
 
-// Pause leaves the terminal alone until the returned function is called: an editor is about to have it.
+// Pause leaves the terminal alone until the returned function is called: an editor is about to have
+// it.
 func (in *Input) Pause() (resume func()) {
 	in.gate.Lock()
 	return in.gate.Unlock
@@ -134,9 +136,13 @@ func (in *Input) closed() bool {
 	}
 }
 
-// poll waits some milliseconds, or without end for -1, and reports whether there is something to read, be it the end. Close ends it.
+// poll waits some milliseconds, or without end for -1, and reports whether there is something to
+// read, be it the end. Close ends it.
 func (in *Input) poll(milliseconds int) bool {
-	fds := []unix.PollFd{{Fd: int32(in.file.Fd()), Events: unix.POLLIN}, {Fd: int32(in.wake[0].Fd()), Events: unix.POLLIN}}
+	fds := []unix.PollFd{
+		{Fd: int32(in.file.Fd()), Events: unix.POLLIN},
+		{Fd: int32(in.wake[0].Fd()), Events: unix.POLLIN},
+	}
 	_, err := unix.Poll(fds, milliseconds)
 	return err == nil && fds[0].Revents != 0
 }

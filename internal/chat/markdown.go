@@ -17,7 +17,8 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 	line("# %s\n", shortened(e.Session.Name, 200))
 	line("- %s", t.T("session %s", e.Session.ID.String()))
 	line("- %s %s", t.T("workspace"), plain.Line(e.Workspace.Root))
-	line("- %s %s, %s %s / %s", t.T("agent"), plain.Line(e.Session.Agent), t.T("model"), plain.Line(e.Session.Provider), plain.Line(e.Session.Model))
+	line("- %s %s, %s %s / %s", t.T("agent"), plain.Line(e.Session.Agent), t.T("model"),
+		plain.Line(e.Session.Provider), plain.Line(e.Session.Model))
 	if f := e.Session.ForkedFrom; f != nil {
 		line("- %s", t.T("forked from %s at %s", f.SessionID.String(), fmt.Sprint(f.Seq)))
 	}
@@ -51,8 +52,9 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 	}
 }
 
-// fenced shows text as it is, whatever marks are in it: no line of it can pass for a heading, another speaker or the end of it, nor can
-// HTML. What Strip takes out is taken out first, or it would put a fence together.
+// fenced shows text as it is, whatever marks are in it: no line of it can pass for a heading,
+// another speaker or the end of it, nor can HTML. What Strip takes out is taken out first, or it
+// would put a fence together.
 func fenced(s string) string {
 	s = lineEnds.Replace(plain.Strip(s))
 	fence := "```"

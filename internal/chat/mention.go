@@ -9,12 +9,14 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Look says what a person may name with @: what stands at a path of the workspace, as a block without a type, or false where nothing does.
+// Look says what a person may name with @: what stands at a path of the workspace, as a block
+// without a type, or false where nothing does.
 type Look func(path string) (regie.EnrichmentBlock, bool)
 
-// Mentions cuts what a person typed into segments where it names files or directories: @path or @"path with spaces" at the beginning of a word
-// (spec 7.3, 10.1). What nothing stands at stays text, so addresses and names of people do; \@ is an @ that names nothing. What is named twice
-// is read once. It returns nil for a text that names nothing, which is sent as it is.
+// Mentions cuts what a person typed into segments where it names files or directories: @path or
+// @"path with spaces" at the beginning of a word (spec 7.3, 10.1). What nothing stands at stays
+// text, so addresses and names of people do; \@ is an @ that names nothing. What is named twice is
+// read once. It returns nil for a text that names nothing, which is sent as it is.
 func Mentions(typed string, look Look) []regie.Segment {
 	if look == nil || !strings.ContainsRune(typed, '@') {
 		return nil
@@ -83,10 +85,12 @@ func begins(before string) bool {
 	return before == "" || unicode.IsSpace(r) || strings.ContainsRune("([{<\"'`«“‘„,;:", r)
 }
 
-// trailing may end a sentence, or close what a mention stands in: it belongs to a mention only where a file is called so.
+// trailing may end a sentence, or close what a mention stands in: it belongs to a mention only
+// where a file is called so.
 const trailing = ".,;:!?)]}>'`»”’…"
 
-// at finds what is named at a place of a text, and where that ends. The longest name that there is counts.
+// at finds what is named at a place of a text, and where that ends. The longest name that there is
+// counts.
 func (m *mentions) at(text string, from int) (block regie.EnrichmentBlock, end int, ok bool) {
 	if name, quoted := strings.CutPrefix(text[from:], `"`); quoted {
 		name, _, closed := strings.Cut(name, `"`)
@@ -126,7 +130,8 @@ func (m *mentions) named(name string) (regie.EnrichmentBlock, bool) {
 func whyNotRead(t *text.Printer, code regie.Code) string {
 	switch code {
 	case regie.CodePathProtected:
-		return t.T("it may hold a secret, which the model's provider would get; ask the agent to read it, then you are asked")
+		return t.T(
+			"it may hold a secret, which the model's provider would get; ask the agent to read it, then you are asked")
 	case regie.CodeForbidden:
 		return t.T("a rule forbids it")
 	case regie.CodeFileNotFound:

@@ -25,7 +25,8 @@ func there(name string) (regie.EnrichmentBlock, bool) {
 	return regie.EnrichmentBlock{Target: target, Path: clean}, ok
 }
 
-// TestMentions cuts what people type: a mention begins a word and names what is there; everything else stays as it was typed.
+// TestMentions cuts what people type: a mention begins a word and names what is there; everything
+// else stays as it was typed.
 func TestMentions(t *testing.T) {
 	for typed, want := range map[string]string{
 		"@a.md":                              "<a.md>",

@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// ListWithin is how long it may take until all providers have said which models they have: a little longer than each has for it.
+// ListWithin is how long it may take until all providers have said which models they have: a little
+// longer than each has for it.
 const ListWithin = 6 * time.Second
 
 // ModelName is a model with its provider, where that is known.
@@ -51,14 +52,16 @@ func Silent(t *text.Printer, list []dispatch.ProviderModels, note func(line stri
 		if p.Reachable {
 			continue
 		}
-		note("  ! " + plain.Line(p.Name+": "+cmp.Or(t.Sentence(p.Said), p.Error, t.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
+		note("  ! " + plain.Line(p.Name+": "+cmp.Or(t.Sentence(p.Said), p.Error,
+			t.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
 		for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
 			note("    " + plain.Line(size+" → "+p.Sizes[size]))
 		}
 	}
 }
 
-// Choosable are the models that can be chosen, as provider/name: the one that answers and those of the agents first, then what the providers have.
+// Choosable are the models that can be chosen, as provider/name: the one that answers and those of
+// the agents first, then what the providers have.
 func Choosable(provider, model string, agents []dispatch.AgentView, list []dispatch.ProviderModels) []string {
 	var out []string
 	add := func(provider, name string) {
@@ -84,9 +87,11 @@ func Choosable(provider, model string, agents []dispatch.AgentView, list []dispa
 	return out
 }
 
-// ChooseModel has a model answer from the next message on, and says so. providers are the names of all; settings is the fingerprint of the settings of one,
-// and may be nil.
-func ChooseModel(t *text.Printer, request *dispatch.RunRequest, providers []string, settings func(provider string) regie.Hash, name string) string {
+// ChooseModel has a model answer from the next message on, and says so. providers are the names of
+// all; settings is the fingerprint of the settings of one, and may be nil.
+func ChooseModel(t *text.Printer, request *dispatch.RunRequest, providers []string,
+	settings func(provider string) regie.Hash, name string,
+) string {
 	if provider, model, found := strings.Cut(name, "/"); found && slices.Contains(providers, provider) {
 		request.Provider, name = provider, model
 		if settings != nil && !request.Settings.IsZero() {
@@ -104,11 +109,14 @@ func Cached(ctx context.Context, control dispatch.Control, t *text.Printer, root
 		return t.T("answers that went from the response cache: %s", strconv.FormatInt(cleared.Entries, 10)), err
 	}
 	s, err := control.CacheStats(ctx, root)
-	return t.T("response cache of this workspace: %d answers, given again %d times, about %d tokens saved", int(s.Entries), int(s.Hits), int(s.Saved)), err
+	return t.T("response cache of this workspace: %d answers, given again %d times, about %d tokens saved",
+		int(s.Entries), int(s.Hits), int(s.Saved)), err
 }
 
 // Costs are what a chat, zero where nothing was said in it, and today have cost, a line each.
-func Costs(ctx context.Context, control dispatch.Control, t *text.Printer, root string, session regie.ID) (out []string, err error) {
+func Costs(ctx context.Context, control dispatch.Control, t *text.Printer, root string,
+	session regie.ID,
+) (out []string, err error) {
 	spent, err := control.Spent(ctx, root)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Cost says what model calls have cost. What nobody knows is said to be unknown, never 0 (spec 6.3).
+// Cost says what model calls have cost. What nobody knows is said to be unknown, never 0 (spec
+// 6.3).
 func Cost(t *text.Printer, s regie.Spending) string {
 	switch {
 	case s.Known && s.Estimated > 0:
@@ -18,11 +19,13 @@ func Cost(t *text.Printer, s regie.Spending) string {
 	case s.Due == 0:
 		return t.T("cost unknown, at least $%s", regie.Dollars(s.Cost))
 	default:
-		return t.T("cost unknown, at least $%s, and up to $%s may be due for calls whose end nobody knows", regie.Dollars(s.Cost), regie.Dollars(s.Due))
+		return t.T("cost unknown, at least $%s, and up to $%s may be due for calls whose end nobody knows",
+			regie.Dollars(s.Cost), regie.Dollars(s.Due))
 	}
 }
 
-// Paid reports whether there is anything to say of a cost: it is neither nothing nor known to be nothing.
+// Paid reports whether there is anything to say of a cost: it is neither nothing nor known to be
+// nothing.
 func Paid(s regie.Spending) bool { return s != regie.Spending{Known: true} }
 
 // Today says what was spent today and which budgets hold, or "" where there is nothing to say.

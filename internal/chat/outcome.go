@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// outcome is what the line of a call's result says. The event has it while somebody watches, and the call itself later: so there is one line for both.
+// outcome is what the line of a call's result says. The event has it while somebody watches, and
+// the call itself later: so there is one line for both.
 type outcome struct {
 	CallID     regie.ID         `json:"call_id"`
 	Tool       string           `json:"tool"`
@@ -38,7 +39,8 @@ func eventOutcome(event *regie.Event) (out outcome, is bool) {
 // callOutcome is the outcome of a call that has its result.
 func callOutcome(c *regie.Call) outcome {
 	out := outcome{
-		CallID: c.ID, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Recovered: c.Recovered, Bytes: len(c.Result),
+		CallID: c.ID, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun,
+		Recovered: c.Recovered, Bytes: len(c.Result),
 		DurationUS: c.DurationUS, Exit: store.ExitCode(c),
 	}
 	if c.Error != nil {
@@ -50,7 +52,8 @@ func callOutcome(c *regie.Call) outcome {
 	return out
 }
 
-// exited takes in what a person's own command brought; known is false where that does not begin with its exit code.
+// exited takes in what a person's own command brought; known is false where that does not begin
+// with its exit code.
 func (o *outcome) exited(result string) (known bool) {
 	first, _, _ := strings.Cut(result, "\n")
 	code, known := strings.CutPrefix(first, regie.CommandExit)
@@ -60,7 +63,8 @@ func (o *outcome) exited(result string) (known bool) {
 	return known
 }
 
-// line is an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for all else.
+// line is an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for all
+// else.
 func (o *outcome) line(t *text.Printer) string {
 	mark, why := "✓", ""
 	switch {
@@ -82,7 +86,8 @@ func (o *outcome) line(t *text.Printer) string {
 	if o.About != "" {
 		about = " " + plain.Line(o.About)
 	}
-	return plain.Line(fmt.Sprintf("  %s %s%s %s%s", mark, plain.Line(o.Tool), about, t.T("%.1f ms", float64(o.DurationUS)/1000), why))
+	return plain.Line(fmt.Sprintf("  %s %s%s %s%s", mark, plain.Line(o.Tool), about,
+		t.T("%.1f ms", float64(o.DurationUS)/1000), why))
 }
 
 // named says what became of something that a person named, which is called so.

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestOutcome_FailedCommand: the line of an agent's command that failed says so, while it is watched and later.
+// TestOutcome_FailedCommand: the line of an agent's command that failed says so, while it is
+// watched and later.
 func TestOutcome_FailedCommand(t *testing.T) {
 	event := regie.Event{Type: regie.EventToolResult, Body: []byte(`{"tool":"shell.shell_exec","about":"git add .","state":"SUCCEEDED","exit":"128"}`)}
 	live, is := eventOutcome(&event)

@@ -13,7 +13,8 @@ import (
 // maxOutputLine is how many bytes of a line without an end are held back for it.
 const maxOutputLine = 1000
 
-// Output writes what running calls put out as lines, whole ones, each marked as what it is. The zero value is ready.
+// Output writes what running calls put out as lines, whole ones, each marked as what it is. The
+// zero value is ready.
 type Output struct {
 	open map[regie.ID]string // by call: a line that has no end yet
 }

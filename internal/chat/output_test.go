@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestOutputSaid: what is said of a call beside its output is in the person's language, and does not end a line of the output.
+// TestOutputSaid: what is said of a call beside its output is in the person's language, and does
+// not end a line of the output.
 func TestOutputSaid(t *testing.T) {
 	call := regie.NewID()
 	said := regie.Say("files changed: %s", "A new.txt")
@@ -25,7 +26,8 @@ func TestOutputSaid(t *testing.T) {
 	}
 }
 
-// TestOutputSilence: a terminal that draws nothing says that the model is silent, and which key stops it.
+// TestOutputSilence: a terminal that draws nothing says that the model is silent, and which key
+// stops it.
 func TestOutputSilence(t *testing.T) {
 	for language, want := range map[string]string{
 		"en": "… the model has not answered for 30 s; Ctrl-C stops", "fr": "… le modèle ne répond pas depuis 30 s ; Ctrl-C arrête",
@@ -36,7 +38,8 @@ func TestOutputSilence(t *testing.T) {
 	}
 }
 
-// TestOutputSequences: a line that is shown before it has ended is not cut within what a terminal is told.
+// TestOutputSequences: a line that is shown before it has ended is not cut within what a terminal
+// is told.
 func TestOutputSequences(t *testing.T) {
 	call, long := regie.NewID(), strings.Repeat("x", maxOutputLine)
 	var o Output
@@ -50,7 +53,8 @@ func TestOutputSequences(t *testing.T) {
 	}
 }
 
-// TestEndsWrittenOver: what a command wrote over, as progress bars do, is shown whole, each on a line of its own.
+// TestEndsWrittenOver: what a command wrote over, as progress bars do, is shown whole, each on a
+// line of its own.
 func TestEndsWrittenOver(t *testing.T) {
 	printer := text.New("en")
 	for put, want := range map[string][]string{

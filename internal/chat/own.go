@@ -25,7 +25,8 @@ func NoCommand(t *text.Printer) string {
 // OwnCall is the call of a command that the person gave, where an event brings one.
 func OwnCall(event *regie.Event) (id regie.ID, is bool) {
 	var m regie.Message
-	if event.Type != regie.EventMessage || json.Unmarshal(event.Body, &m) != nil || m.AI == nil || m.Author.Kind != regie.AuthorUser {
+	if event.Type != regie.EventMessage || json.Unmarshal(event.Body, &m) != nil || m.AI == nil ||
+		m.Author.Kind != regie.AuthorUser {
 		return id, false
 	}
 	for _, owned := range m.CallIDs() {
@@ -34,7 +35,8 @@ func OwnCall(event *regie.Event) (id regie.ID, is bool) {
 	return id, false
 }
 
-// OwnRunning is the call of a command that the person gave in the round of a past that has not ended; zero where there is none.
+// OwnRunning is the call of a command that the person gave in the round of a past that has not
+// ended; zero where there is none.
 func OwnRunning(past *Past) regie.ID {
 	for i := range past.Rounds {
 		for k := range past.Rounds[i].Exchanges {
@@ -47,13 +49,15 @@ func OwnRunning(past *Past) regie.ID {
 	return regie.ID{}
 }
 
-// ends reports whether an event is the end of the person's own command, whose line waits for what came of it: the event does not have its exit code.
+// ends reports whether an event is the end of the person's own command, whose line waits for what
+// came of it: the event does not have its exit code.
 func (s *Stream) ends(event *regie.Event) bool {
 	o, is := eventOutcome(event)
 	return is && o.CallID == s.command && !s.command.IsZero() && o.State == regie.CallSucceeded && o.ResolvedAs == ""
 }
 
-// Came writes the line of the person's own command, which has ended: with ✗ and its exit code where that is not 0. result is what its call brought.
+// Came writes the line of the person's own command, which has ended: with ✗ and its exit code
+// where that is not 0. result is what its call brought.
 func (s *Stream) Came(result string) {
 	if s.came == nil {
 		return
@@ -74,8 +78,9 @@ func (s *Stream) mark(event *regie.Event) string {
 	return s.Mark(o.CallID)
 }
 
-// OwnOutcome has what came of a person's own command written as they read it: its output, or what it put out until it ended, and below that, as Regie's
-// own words, why it ended. It reports whether there was something; where their own word kept it from running there is not.
+// OwnOutcome has what came of a person's own command written as they read it: its output, or what
+// it put out until it ended, and below that, as Regie's own words, why it ended. It reports whether
+// there was something; where their own word kept it from running there is not.
 func OwnOutcome(t *text.Printer, call *regie.Call, note func(line string)) bool {
 	put, why := call.Result, ""
 	if call.Error != nil {
@@ -95,7 +100,8 @@ func OwnOutcome(t *text.Printer, call *regie.Call, note func(line string)) bool 
 	return put != "" || why != ""
 }
 
-// ownWhy says why a person's own command brought nothing, without what it had put out; "" where they know.
+// ownWhy says why a person's own command brought nothing, without what it had put out; "" where
+// they know.
 func ownWhy(t *text.Printer, call *regie.Call) string {
 	if call.Error.Code == regie.CodeUserRejected || call.Resolution != nil {
 		return ""
@@ -111,14 +117,16 @@ func ownWhy(t *text.Printer, call *regie.Call) string {
 		return "■ " + t.T("stopped, with everything that it had started; what it did until then stays") + "\n" +
 			t.T("once you have looked, say whether it happened (or did-not-happen):") + "\n" + resolves(t, call)
 	case call.State == regie.CallUnknown:
-		why = t.T("nobody knows what came of it: look, and say whether it happened (or did-not-happen):") + "\n" + resolves(t, call)
+		why = t.T("nobody knows what came of it: look, and say whether it happened (or did-not-happen):") + "\n" +
+			resolves(t, call)
 	case call.Error.Code == regie.CodeUnknownTool:
 		why = t.T("this agent has no tool that runs commands here")
 	}
 	return "✗ " + string(call.Error.Code) + ": " + why
 }
 
-// resolves is what settles a call whose outcome nobody knows, on a line of its own, so that it can be copied.
+// resolves is what settles a call whose outcome nobody knows, on a line of its own, so that it can
+// be copied.
 func resolves(t *text.Printer, call *regie.Call) string {
 	return "  " + t.T("regie runs resolve %s happened", call.ID.String())
 }
@@ -126,8 +134,9 @@ func resolves(t *text.Printer, call *regie.Call) string {
 // OwnShown is how many lines are shown of what came of a person's own command.
 const OwnShown = 400
 
-// Ends are the first lines of a text and the last, each marked as what a tool put out, with how many are left out between them. What was written over,
-// as progress bars are, is a line of its own: nothing of what a tool put out may hide.
+// Ends are the first lines of a text and the last, each marked as what a tool put out, with how
+// many are left out between them. What was written over, as progress bars are, is a line of its
+// own: nothing of what a tool put out may hide.
 func Ends(t *text.Printer, whole string, first, last int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(whole, "\r\n"), "\n") {

@@ -13,8 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Page writes what waits for a person, and what became of it (spec 4.4, 4.5). All that comes from a model or a tool is made visible:
-// nothing in it acts on the terminal or hides. The first failure to write is kept and ends the writing.
+// Page writes what waits for a person, and what became of it (spec 4.4, 4.5). All that comes from a
+// model or a tool is made visible: nothing in it acts on the terminal or hides. The first failure
+// to write is kept and ends the writing.
 type Page struct {
 	W    io.Writer
 	Text *text.Printer
@@ -66,13 +67,15 @@ func (p *Page) Inbox(inbox store.Inbox) {
 	}
 	if len(inbox.Approvals) > 0 {
 		p.line(p.Text.T("the diffs: regie approvals show %s", id))
-		p.line(p.Text.T("to decide: regie approve %s, regie deny %s --reason \"…\"; with the numbers of calls, only those", id, id))
+		p.line(p.Text.T(
+			"to decide: regie approve %s, regie deny %s --reason \"…\"; with the numbers of calls, only those", id, id))
 	}
 	for i := range inbox.Questions {
 		if inbox.Questions[i].Reply != nil {
 			continue
 		}
-		p.line(p.Text.T("to answer: regie answer %s", Short(inbox.Questions[i].ID)+" "+AnswerWith(p.Text, &inbox.Questions[i].Module)))
+		p.line(p.Text.T("to answer: regie answer %s", Short(inbox.Questions[i].ID)+" "+
+			AnswerWith(p.Text, &inbox.Questions[i].Module)))
 	}
 }
 
@@ -83,7 +86,8 @@ func inboxID(inbox store.Inbox) string {
 	return Short(inbox.Questions[0].ID)
 }
 
-// Show writes one approval or question with everything: diffs, and what an answer for longer would cover.
+// Show writes one approval or question with everything: diffs, and what an answer for longer would
+// cover.
 func (p *Page) Show(inbox store.Inbox) {
 	for i := range inbox.Approvals {
 		a := &inbox.Approvals[i]
@@ -117,7 +121,8 @@ func (p *Page) ApprovalHead(a *regie.Approval) {
 	case regie.ApprovalWithdrawn:
 		state = p.Text.T("withdrawn")
 	}
-	p.line(p.Text.T("approval %s", Short(a.ID)) + "  " + p.head(a.CreatedAt, state, a.Workspace, a.SessionName, a.SessionID, a.RoundID))
+	p.line(p.Text.T("approval %s", Short(a.ID)) + "  " + p.head(a.CreatedAt, state, a.Workspace,
+		a.SessionName, a.SessionID, a.RoundID))
 }
 
 // QuestionHead writes the line above a question.
@@ -131,7 +136,8 @@ func (p *Page) QuestionHead(q *regie.Question) {
 	case regie.WaitWithdrawn:
 		state = p.Text.T("withdrawn")
 	}
-	p.line(p.Text.T("question %s", Short(q.ID)) + "  " + p.head(q.CreatedAt, state, q.Workspace, q.SessionName, q.SessionID, q.RoundID))
+	p.line(p.Text.T("question %s", Short(q.ID)) + "  " + p.head(q.CreatedAt, state, q.Workspace,
+		q.SessionName, q.SessionID, q.RoundID))
 }
 
 func (p *Page) head(made time.Time, state, workspace, name string, session, round regie.ID) string {
@@ -142,7 +148,8 @@ func (p *Page) head(made time.Time, state, workspace, name string, session, roun
 	if p.Everywhere {
 		parts = append(parts, plain.Line(workspace))
 	}
-	return strings.Join(parts, ", ") + "  " + p.Text.T("session %s \"%s\", run %s", Short(session), plain.Line(name), round)
+	return strings.Join(parts, ", ") + "  " + p.Text.T("session %s \"%s\", run %s",
+		Short(session), plain.Line(name), round)
 }
 
 func (p *Page) expiry(at time.Time) string {
@@ -169,7 +176,8 @@ func (p *Page) span(d time.Duration) string {
 	}
 }
 
-// Review writes one call: its number, what it would do, why it is asked about, what to know, and the decision, if there is one.
+// Review writes one call: its number, what it would do, why it is asked about, what to know, and
+// the decision, if there is one.
 func (p *Page) Review(number int, review *regie.Review) {
 	p.line(fmt.Sprintf("%3d  %s", number, plain.Line(p.Text.Sentence(review.Preview.Sentence))))
 	for _, ground := range review.Grounds {
@@ -212,7 +220,8 @@ func (p *Page) decision(d *regie.Decision) string {
 	return said
 }
 
-// Scopes lists what an answer for the session or for always can cover, in words, each with its number.
+// Scopes lists what an answer for the session or for always can cover, in words, each with its
+// number.
 func (p *Page) Scopes(scopes []regie.Scope) {
 	for i, scope := range scopes {
 		p.line(fmt.Sprintf("     %3d  %s", i+1, plain.Line(p.Text.Sentence(scope.Sentence))))

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// begin takes up the session that was asked for, shows its last messages, and finds out how it stands.
+// begin takes up the session that was asked for, shows its last messages, and finds out how it
+// stands.
 func (c *Chat) begin(ctx context.Context) error {
 	if c.Terminal {
 		c.stream.Note(c.greeting())
@@ -32,7 +33,8 @@ func (c *Chat) greeting() string {
 	if c.Request.Model == "" {
 		return c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root)
 	}
-	return c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root, c.Request.Model)
+	return c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent,
+		c.Request.Root, c.Request.Model)
 }
 
 // shownRounds is how many messages with their answers are shown before one goes on.
@@ -50,7 +52,8 @@ type Past struct {
 	Last, Running regie.ID
 }
 
-// Open finds the chat that a person names, as FindSession does, where the last one is the last chat, and reads its last rounds. It returns CodeNotFound for what is no chat.
+// Open finds the chat that a person names, as FindSession does, where the last one is the last
+// chat, and reads its last rounds. It returns CodeNotFound for what is no chat.
 func Open(ctx context.Context, control dispatch.Control, root, name string, most int) (Past, error) {
 	found, err := findSession(ctx, control, root, name, regie.SessionChat)
 	if err == nil && found.Type != regie.SessionChat {
@@ -93,7 +96,8 @@ func (s *Stream) Past(past *Past) {
 	}
 }
 
-// copies are the last messages with their answers of what a fork was made from, as many as are shown beside its own rounds; the newest first.
+// copies are the last messages with their answers of what a fork was made from, as many as are
+// shown beside its own rounds; the newest first.
 func (past *Past) copies() (copies []*store.MessageView) {
 	view := &past.View
 	if view.ForkedFrom == nil {
@@ -112,13 +116,15 @@ func (past *Past) copies() (copies []*store.MessageView) {
 	return copies
 }
 
-// copies writes the last messages with their answers of what a fork was made from. What had been taken back by then counts no more, and is not repeated.
+// copies writes the last messages with their answers of what a fork was made from. What had been
+// taken back by then counts no more, and is not repeated.
 func (s *Stream) copies(past *Past) {
 	view := &past.View
 	if view.ForkedFrom == nil {
 		return
 	}
-	s.Note(s.Text.T("forked from %s at %s", Short(view.ForkedFrom.SessionID), strconv.FormatInt(view.ForkedFrom.Seq, 10)) + "; " + s.Text.T("the files of the workspace were not forked"))
+	s.Note(s.Text.T("forked from %s at %s", Short(view.ForkedFrom.SessionID),
+		strconv.FormatInt(view.ForkedFrom.Seq, 10)) + "; " + s.Text.T("the files of the workspace were not forked"))
 	gone := 0
 	for _, one := range slices.Backward(past.copies()) {
 		if one.Superseded {
@@ -157,8 +163,9 @@ func (s *Stream) takenBefore(messages int) {
 // maxPastCalls is how many calls of a round are shown of a past, the last ones.
 const maxPastCalls = 20
 
-// past writes a round as it was while it ran: the messages, the replies with the calls, and how it ended where that was without an answer. said are its
-// messages beside the one that began it, back are those that its stop gave back.
+// past writes a round as it was while it ran: the messages, the replies with the calls, and how it
+// ended where that was without an answer. said are its messages beside the one that began it, back
+// are those that its stop gave back.
 func (s *Stream) past(view *store.RoundView, said spoken, back []Queued) {
 	if _, gone := regie.Standing(view.Undos, regie.ID{}); !gone.IsZero() {
 		s.Note("  " + s.Text.T("(taken back: regie runs show %s)", view.Round.ID))
@@ -210,7 +217,8 @@ func (s *Stream) exchanges(view *store.RoundView, said *spoken) {
 		switch {
 		case e.Reply != nil && e.Reply.AI != nil:
 			s.pastReply(e.Reply)
-		case e.Reply == nil && len(e.Attempts) > 0 && view.Round.State == regie.RoundEnded: // it was cut off in the middle of what it said
+		case e.Reply == nil && len(e.Attempts) > 0 && view.Round.State == regie.RoundEnded:
+			// it was cut off in the middle of what it said
 			s.write(e.Attempts[len(e.Attempts)-1].Partial)
 			s.fresh()
 		}
@@ -234,7 +242,8 @@ func (s *Stream) earlier(calls int, round regie.ID) {
 	s.Note("  " + s.Text.T("(calls before these: %d; regie runs show %s)", calls, round))
 }
 
-// pastCalls writes what came of calls, as it was shown when they had their results. own are a person's commands.
+// pastCalls writes what came of calls, as it was shown when they had their results. own are a
+// person's commands.
 func (s *Stream) pastCalls(calls []regie.Call, own bool) {
 	calls = asTheyCame(calls)
 	for i := range calls {
@@ -243,7 +252,8 @@ func (s *Stream) pastCalls(calls []regie.Call, own bool) {
 			continue
 		}
 		o := callOutcome(call)
-		if own && !o.exited(call.Result) && call.Error == nil && call.NotRun == "" { // erased: nobody can tell any more whether it failed
+		// erased: nobody can tell any more whether it failed
+		if own && !o.exited(call.Result) && call.Error == nil && call.NotRun == "" {
 			s.Note("  " + s.Text.T("(1 call: regie runs show %s)", call.RoundID))
 			continue
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestPast writes commands of a round that has ended: what a person has found out since, what was erased, and the last ones of very many calls.
+// TestPast writes commands of a round that has ended: what a person has found out since, what was
+// erased, and the last ones of very many calls.
 func TestPast(t *testing.T) {
 	unknown := regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "nobody knows"}
 	command := func(call regie.Call) []store.ExchangeView {
@@ -66,7 +67,8 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestPastNumbers: what a message named has a number in a chat that is opened again, before the calls of the model, as it had when it ran.
+// TestPastNumbers: what a message named has a number in a chat that is opened again, before the
+// calls of the model, as it had when it ran.
 func TestPastNumbers(t *testing.T) {
 	named := regie.Call{ID: regie.NewID(), Tool: "files.read_file", Arguments: `{"path": "a"}`, State: regie.CallSucceeded}
 	called := regie.Call{ID: regie.NewID(), Tool: "files.write_file", Arguments: `{"path": "b"}`, State: regie.CallSucceeded}
@@ -96,7 +98,8 @@ func TestGreeting(t *testing.T) {
 	}
 }
 
-// TestPastFork writes what a fork was made from: what had been taken back there does not read as if it counted.
+// TestPastFork writes what a fork was made from: what had been taken back there does not read as if
+// it counted.
 func TestPastFork(t *testing.T) {
 	copied := &regie.Copied{}
 	user := func(text string, gone bool) store.MessageView {
@@ -117,7 +120,8 @@ func TestPastFork(t *testing.T) {
 	}
 }
 
-// TestPastForkCalls numbers the calls that a fork has of what it was forked from, and unfolds them: no round of its own has them.
+// TestPastForkCalls numbers the calls that a fork has of what it was forked from, and unfolds them:
+// no round of its own has them.
 func TestPastForkCalls(t *testing.T) {
 	call := regie.Call{ID: regie.NewID(), RoundID: regie.NewID(), Tool: "files.read_file", State: regie.CallSucceeded, Result: "what was read"}
 	gone := regie.Call{ID: regie.NewID(), RoundID: call.RoundID, Tool: "files.read_file", State: regie.CallSucceeded, Result: "what was taken back"}
@@ -141,7 +145,8 @@ func TestPastForkCalls(t *testing.T) {
 	}
 }
 
-// TestPastMessages writes what was said during a round where it stood, what a stop gave back, and what a reply had said that was cut off.
+// TestPastMessages writes what was said during a round where it stood, what a stop gave back, and
+// what a reply had said that was cut off.
 func TestPastMessages(t *testing.T) {
 	round, first := regie.NewID(), regie.NewID()
 	message := func(m regie.Message) store.MessageView {
@@ -214,7 +219,8 @@ func TestPastMessages(t *testing.T) {
 	}
 }
 
-// TestAsTheyCame has calls in the order of their results, as who was there saw them: what needed nothing to fail came before what was read.
+// TestAsTheyCame has calls in the order of their results, as who was there saw them: what needed
+// nothing to fail came before what was read.
 func TestAsTheyCame(t *testing.T) {
 	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
 	calls := []regie.Call{

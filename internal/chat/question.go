@@ -32,7 +32,10 @@ func (a *Asker) question(ctx context.Context, asked *regie.Question) error {
 		}
 		reply, err := Read(&asked.Module, line)
 		if err == nil {
-			_, err = a.Control.Answer(ctx, dispatch.AnswerRequest{QuestionID: asked.ID, Request: regie.NewID().String(), Reply: reply})
+			_, err = a.Control.Answer(ctx, dispatch.AnswerRequest{
+				QuestionID: asked.ID,
+				Request:    regie.NewID().String(), Reply: reply,
+			})
 		}
 		switch regie.CodeOf(err) {
 		case "":
@@ -66,7 +69,8 @@ func (a *Asker) ways(m *regie.Module) string {
 	return prompt + " > "
 }
 
-// AnswerWith is what regie answer takes as the answer to a question: only that, since all else is refused.
+// AnswerWith is what regie answer takes as the answer to a question: only that, since all else is
+// refused.
 func AnswerWith(t *text.Printer, m *regie.Module) string {
 	switch {
 	case m.Kind == regie.ModuleValidation:
@@ -98,14 +102,16 @@ func Read(m *regie.Module, line string) (regie.QuestionReply, error) {
 	if strings.Trim(line, "0123456789, ") == "" {
 		return Choose(m, line)
 	}
-	if numbers, beside, ok := strings.Cut(line, ": "); ok && m.AllowMultiple && m.AllowFreeText { // options, with words beside them
+	// options, with words beside them
+	if numbers, beside, ok := strings.Cut(line, ": "); ok && m.AllowMultiple && m.AllowFreeText {
 		if reply, err := Choose(m, numbers); err == nil {
 			reply.Text = strings.TrimSpace(beside)
 			return reply, nil
 		}
 	}
 	if !m.AllowFreeText {
-		return regie.QuestionReply{}, regie.Errorf(regie.CodeBadRequest, "choose by number, from 1 to %d", len(m.Options))
+		return regie.QuestionReply{}, regie.Errorf(regie.CodeBadRequest,
+			"choose by number, from 1 to %d", len(m.Options))
 	}
 	return regie.QuestionReply{Text: line}, nil
 }
@@ -113,8 +119,8 @@ func Read(m *regie.Module, line string) (regie.QuestionReply, error) {
 // YesNo is the answer to a Validation.
 func YesNo(yes bool) regie.QuestionReply { return regie.QuestionReply{Yes: &yes} }
 
-// Choose is the answer that names options by their numbers, such as "1,3". It returns CodeBadRequest for numbers that are none of them
-// and for several where one is asked for.
+// Choose is the answer that names options by their numbers, such as "1,3". It returns
+// CodeBadRequest for numbers that are none of them and for several where one is asked for.
 func Choose(m *regie.Module, numbers string) (regie.QuestionReply, error) {
 	var reply regie.QuestionReply
 	seen := map[int]bool{}

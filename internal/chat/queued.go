@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// QueuedLine says that a run waits for a slot, and at which place, from 1 (spec 5.1); 0 where it goes on after it had let another one go first.
+// QueuedLine says that a run waits for a slot, and at which place, from 1 (spec 5.1); 0 where it
+// goes on after it had let another one go first.
 func QueuedLine(t *text.Printer, place int) string {
 	if place > 0 {
 		return t.T("no slot is free: queued at place %d, the run starts by itself", place)
@@ -45,7 +46,8 @@ func (s *Stream) unqueue(id regie.ID) (said string) {
 	return said
 }
 
-// Taking notes that a message is being taken back here, which tells what became of it itself; not, that it was not.
+// Taking notes that a message is being taken back here, which tells what became of it itself; not,
+// that it was not.
 func (s *Stream) Taking(message regie.ID, is bool) {
 	if s.given == nil {
 		s.given = map[regie.ID]bool{}
@@ -53,7 +55,8 @@ func (s *Stream) Taking(message regie.ID, is bool) {
 	s.given[message] = is
 }
 
-// TakenBack shows a message that was taken back, unless it stands elsewhere, in the prompt for example.
+// TakenBack shows a message that was taken back, unless it stands elsewhere, in the prompt for
+// example.
 func (s *Stream) TakenBack(message regie.ID, said string, elsewhere bool) {
 	s.unqueue(message)
 	if elsewhere || said == "" {
@@ -75,7 +78,8 @@ func QueueLines(t *text.Printer, queue []Queued) []string {
 	return out
 }
 
-// FindQueued finds the message that a person means: a number of QueueLines, or none for the last one.
+// FindQueued finds the message that a person means: a number of QueueLines, or none for the last
+// one.
 func FindQueued(queue []Queued, number string) (Queued, bool) {
 	n := len(queue)
 	if number != "" {

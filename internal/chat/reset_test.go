@@ -23,7 +23,8 @@ func TestResetLine(t *testing.T) {
 	}
 }
 
-// TestResetLineOfCut: what has cut a model call is said, and not that the model is asked at once by who was stopped.
+// TestResetLineOfCut: what has cut a model call is said, and not that the model is asked at once by
+// who was stopped.
 func TestResetLineOfCut(t *testing.T) {
 	for code, want := range map[regie.Code]string{
 		regie.CodeStopRequested: "the run was paused", regie.CodeEngineGone: "the process that asked the model has ended", regie.CodeProviderBroken: "the connection broke",

@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Rules lists standing rules, each with what it covers, whose it is, and how long it holds (spec 4.4).
+// Rules lists standing rules, each with what it covers, whose it is, and how long it holds (spec
+// 4.4).
 func (p *Page) Rules(list store.RuleList) {
 	holds := ""
 	for i := range list.Rules {
@@ -60,13 +61,14 @@ func (p *Page) rule(r *store.StandingRule) {
 	}
 	p.line("     " + where)
 	if !r.FromCall.IsZero() {
-		p.line("     " + p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)), Short(r.FromCall), r.RoundID))
+		p.line("     " + p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),
+			Short(r.FromCall), r.RoundID))
 	}
 }
 
-// FindRule returns the one rule that a person names, in whatever state: by its id, by the last four or more characters of it, by its
-// first eight or more, or as "last", the newest that holds in the workspace at root. What holds is preferred to what does not. Errors
-// are those of Find.
+// FindRule returns the one rule that a person names, in whatever state: by its id, by the last four
+// or more characters of it, by its first eight or more, or as "last", the newest that holds in the
+// workspace at root. What holds is preferred to what does not. Errors are those of Find.
 func FindRule(ctx context.Context, control dispatch.Control, root, name string) (store.StandingRule, error) {
 	filter := store.RuleFilter{Root: root}
 	if name != "last" {
@@ -93,9 +95,11 @@ func FindRule(ctx context.Context, control dispatch.Control, root, name string) 
 	}
 	switch {
 	case len(found) == 0 && name == "last":
-		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound, "no answer for longer holds in this workspace: see regie rules list --all --ended")
+		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound,
+			"no answer for longer holds in this workspace: see regie rules list --all --ended")
 	case len(found) == 0:
-		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
+		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound,
+			"no rule has the id %s: see regie rules list --all --ended", name)
 	case name == "last" || len(found) == 1:
 		return found[len(found)-1], nil
 	}
@@ -103,7 +107,8 @@ func FindRule(ctx context.Context, control dispatch.Control, root, name string) 
 	for i := range found {
 		names[i] = found[i].ID.String()
 	}
-	return store.StandingRule{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(names, " "))
+	return store.StandingRule{}, regie.Errorf(regie.CodeConflict,
+		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(names, " "))
 }
 
 // Revoked says that a rule was taken back, as it was found before.
@@ -115,7 +120,8 @@ func Revoked(t *text.Printer, r *store.StandingRule) string {
 	return t.T("rule %s is revoked: %s", Short(r.ID), scope)
 }
 
-// Span reads how long something is to hold: 90m, 24h, 7d, 2w. It returns CodeBadRequest for what is none, or not more than nothing.
+// Span reads how long something is to hold: 90m, 24h, 7d, 2w. It returns CodeBadRequest for what is
+// none, or not more than nothing.
 func Span(span string) (time.Duration, error) {
 	for unit, of := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if digits, ok := strings.CutSuffix(span, unit); ok {

@@ -18,14 +18,15 @@ const MaxSeries = 100
 type UndoSeries struct {
 	// Names are runs and undos, in the order in which they are to be undone; none: the newest runs.
 	Names []string
-	// Runs is how many runs are meant where none is named; 0 is one. Back is a message, by its number in the session or by its id, or a run: all
-	// that its session has done from there on.
+	// Runs is how many runs are meant where none is named; 0 is one. Back is a message, by its
+	// number in the session or by its id, or a run: all that its session has done from there on.
 	Runs int
 	Back string
 }
 
-// UndoPlans plans the undos of a series, each as if those before it were done. It stops at the first in whose way something stands: nothing of a
-// series is done then. Where there are fewer runs than are wanted it plans what there is.
+// UndoPlans plans the undos of a series, each as if those before it were done. It stops at the
+// first in whose way something stands: nothing of a series is done then. Where there are fewer runs
+// than are wanted it plans what there is.
 func UndoPlans(ctx context.Context, control interface {
 	dispatch.Undoing
 	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
@@ -39,7 +40,8 @@ func UndoPlans(ctx context.Context, control interface {
 		return nil, regie.Errorf(regie.CodeBadRequest, "at most %d runs are undone together", MaxSeries)
 	}
 	in.Back = series.Back
-	if number, err := strconv.ParseInt(series.Back, 10, 32); err == nil && len(series.Back) < 8 { // from eight digits on it is a part of an id
+	// from eight digits on it is a part of an id
+	if number, err := strconv.ParseInt(series.Back, 10, 32); err == nil && len(series.Back) < 8 {
 		if in.SessionID.IsZero() {
 			return nil, regie.Errorf(regie.CodeBadRequest, "the number of a message counts in a session: name that too")
 		}

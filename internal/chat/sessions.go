@@ -14,14 +14,17 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// FindSession returns the one session that a person names: by its id or that of one of its runs, by the last four or more characters of
-// one, by its first eight or more, or as "last", the one of the workspace at root where something happened last. Errors are those of Find.
+// FindSession returns the one session that a person names: by its id or that of one of its runs, by
+// the last four or more characters of one, by its first eight or more, or as "last", the one of the
+// workspace at root where something happened last. Errors are those of Find.
 func FindSession(ctx context.Context, control dispatch.Control, root, name string) (store.SessionSummary, error) {
 	return findSession(ctx, control, root, name, "")
 }
 
 // findSession is FindSession, of which the last one is one of a kind; "" is any.
-func findSession(ctx context.Context, control dispatch.Control, root, name string, last regie.SessionType) (store.SessionSummary, error) {
+func findSession(ctx context.Context, control dispatch.Control, root, name string,
+	last regie.SessionType,
+) (store.SessionSummary, error) {
 	filter := store.SessionFilter{Root: root}
 	if name == "last" {
 		filter.Limit, filter.Type = 1, last
@@ -37,15 +40,18 @@ func findSession(ctx context.Context, control dispatch.Control, root, name strin
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0 && name == "last":
-		return store.SessionSummary{}, regie.Errorf(regie.CodeNotFound, "there is no chat in this workspace yet: start one with regie chat")
+		return store.SessionSummary{}, regie.Errorf(regie.CodeNotFound,
+			"there is no chat in this workspace yet: start one with regie chat")
 	case len(found) == 0:
-		return store.SessionSummary{}, regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie sessions list", name)
+		return store.SessionSummary{}, regie.Errorf(regie.CodeNotFound,
+			"there is no chat %s in this workspace: see regie sessions list", name)
 	}
 	names := make([]string, len(found))
 	for i := range found {
 		names[i] = found[i].ID.String()
 	}
-	return store.SessionSummary{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(names, " "))
+	return store.SessionSummary{}, regie.Errorf(regie.CodeConflict,
+		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(names, " "))
 }
 
 // Sessions lists sessions, each with its state and what is new in it (decision 45).
@@ -59,7 +65,8 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 	}
 	for i := range list {
 		s := &list[i]
-		line := Short(s.ID) + "  " + fmt.Sprintf("%-18s", stateOf(s)) + "  " + p.Text.T("%s ago", p.span(p.Now().Sub(s.LastActivity))) + "  " + plain.Line(s.Name)
+		line := Short(s.ID) + "  " + fmt.Sprintf("%-18s", stateOf(s)) + "  " +
+			p.Text.T("%s ago", p.span(p.Now().Sub(s.LastActivity))) + "  " + plain.Line(s.Name)
 		if news := p.news(s); news != "" {
 			line += "  (" + news + ")"
 		}
@@ -117,12 +124,15 @@ func (p *Page) forkedFrom(f *regie.ForkPoint) string {
 	return p.Text.T("forked from %s at %s", Short(f.SessionID), strconv.FormatInt(f.Seq, 10))
 }
 
-// Session writes a session with its thread in order: who said what when, and what was called (spec 10.1).
+// Session writes a session with its thread in order: who said what when, and what was called (spec
+// 10.1).
 func (p *Page) Session(view *store.SessionView) {
 	s := &view.SessionSummary
 	p.line(p.Text.T("session %s", s.ID.String()) + "  " + plain.Line(s.Name))
-	p.line("  " + string(s.Type) + " " + stateOf(s) + "  " + p.Text.T("made %s", s.CreatedAt.Local().Format("2006-01-02 15:04:05")) + "  " + plain.Line(s.Root))
-	p.line("  " + p.Text.T("agent") + "  " + plain.Line(s.Agent) + "  " + p.Text.T("model") + " " + plain.Line(s.Provider) + " / " + plain.Line(s.Model))
+	p.line("  " + string(s.Type) + " " + stateOf(s) + "  " + p.Text.T("made %s",
+		s.CreatedAt.Local().Format("2006-01-02 15:04:05")) + "  " + plain.Line(s.Root))
+	p.line("  " + p.Text.T("agent") + "  " + plain.Line(s.Agent) + "  " + p.Text.T("model") + " " +
+		plain.Line(s.Provider) + " / " + plain.Line(s.Model))
 	if s.ForkedFrom != nil {
 		p.line("  " + p.forkedFrom(s.ForkedFrom) + "; " + p.Text.T("the files of the workspace were not forked"))
 	}
@@ -135,7 +145,8 @@ func (p *Page) Session(view *store.SessionView) {
 	p.undos(view.Undos)
 	for i := range view.Pending {
 		p.line("")
-		p.line("     " + p.Text.T("waits for its turn") + ": " + plain.Line(oneLine(view.Pending[i].Message.LinearText())))
+		p.line("     " + p.Text.T("waits for its turn") + ": " +
+			plain.Line(oneLine(view.Pending[i].Message.LinearText())))
 	}
 	p.line("")
 	p.line(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
@@ -158,7 +169,8 @@ func (p *Page) message(m *store.MessageView) {
 		at = m.Message.Copied.At
 	}
 	p.line("")
-	p.line(fmt.Sprintf("%4d  %s  ", m.Seq, at.Local().Format("2006-01-02 15:04:05")) + p.Speaker(&m.Message) + p.superseded(m.Superseded))
+	p.line(fmt.Sprintf("%4d  %s  ", m.Seq, at.Local().Format("2006-01-02 15:04:05")) +
+		p.Speaker(&m.Message) + p.superseded(m.Superseded))
 	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(Said(p.Text, &m.Message)), "\n"), "\n") {
 		if line != "" {
 			p.line("      " + line)
@@ -206,7 +218,8 @@ func (p *Page) Speaker(m *regie.Message) string {
 	case m.Author.Model != "":
 		model := plain.Line(m.Author.Model)
 		if m.Author.Provider != "" { // not the run's own
-			model = plain.Line(m.Author.Provider) + " / " + model + ", " + p.Text.T("in place of the run's own provider")
+			model = plain.Line(m.Author.Provider) + " / " + model + ", " +
+				p.Text.T("in place of the run's own provider")
 		}
 		return plain.Line(m.Author.ID) + " (" + model + ")" + p.cached(m)
 	default:
@@ -249,7 +262,8 @@ func (p *Page) call(c *regie.Call) {
 	}
 	p.line("      " + state + "  " + plain.Line(oneLine(outcome)))
 	if c.Resolution != nil {
-		p.line("      " + p.Text.T("%s found out: %s", plain.Line(c.Resolution.By), string(c.Resolution.As)) + " " + plain.Line(c.Resolution.Note))
+		p.line("      " + p.Text.T("%s found out: %s", plain.Line(c.Resolution.By), string(c.Resolution.As)) + " " +
+			plain.Line(c.Resolution.Note))
 	}
 }
 
@@ -264,7 +278,8 @@ func oneLine(s string) string {
 	return string(runes)
 }
 
-// Logs reports what verifying logs found, and how many of them are not what was written (spec 11.4).
+// Logs reports what verifying logs found, and how many of them are not what was written (spec
+// 11.4).
 func (p *Page) Logs(reports []store.LogReport) (broken int) {
 	logs := 0
 	for i := range reports {

@@ -13,8 +13,9 @@ import (
 // ListedCalls is how many calls of an approval its head names; of more, c names all.
 const ListedCalls = 20
 
-// Calls names the calls that an approval asks about, one sentence each, so that nobody answers for a call that they have not heard of. Where limit is
-// not 0 it names at most so many, and reports whether there are more.
+// Calls names the calls that an approval asks about, one sentence each, so that nobody answers for
+// a call that they have not heard of. Where limit is not 0 it names at most so many, and reports
+// whether there are more.
 func (p *Page) Calls(a *regie.Approval, limit int) (more bool) {
 	open := Undecided(a, 0)
 	if len(a.Reviews) < 2 || len(open) == 0 {
@@ -36,7 +37,8 @@ func (p *Page) Calls(a *regie.Approval, limit int) (more bool) {
 	return false
 }
 
-// Call writes one call as a person is asked about it, with its diff, and reports whether that was shortened. seen notes it.
+// Call writes one call as a person is asked about it, with its diff, and reports whether that was
+// shortened. seen notes it.
 func (p *Page) Call(a *regie.Approval, i int, seen Seen) (cut bool) {
 	if len(a.Reviews) > 1 {
 		p.line(p.Text.T("call %d of %d:", i+1, len(a.Reviews)))
@@ -47,7 +49,8 @@ func (p *Page) Call(a *regie.Approval, i int, seen Seen) (cut bool) {
 	return cut
 }
 
-// Edited writes what a call would do with the arguments that the person has written, and reports whether its diff was shortened.
+// Edited writes what a call would do with the arguments that the person has written, and reports
+// whether its diff was shortened.
 func (p *Page) Edited(number int, edited *regie.Review) (cut bool) {
 	p.line("     " + p.Text.T("with your arguments, this is what would run:"))
 	p.Review(number, edited)
@@ -57,7 +60,8 @@ func (p *Page) Edited(number int, edited *regie.Review) (cut bool) {
 // Seen are the calls whose preview the person has been shown, and whether its diff was shortened.
 type Seen map[regie.ID]bool
 
-// Show writes those of some calls that the person has not been shown, since nothing is allowed that was not (decision 20). It reports whether there were any.
+// Show writes those of some calls that the person has not been shown, since nothing is allowed that
+// was not (decision 20). It reports whether there were any.
 func (s Seen) Show(p *Page, a *regie.Approval, decisions []regie.Decision) (some bool) {
 	for _, d := range decisions {
 		for i := range a.Reviews {
@@ -90,23 +94,29 @@ func (s Seen) Whole(p *Page, a *regie.Approval, decisions []regie.Decision) {
 	}
 }
 
-// all asks once more before all that are left are allowed, where the person had not been shown each of them whole.
+// all asks once more before all that are left are allowed, where the person had not been shown each
+// of them whole.
 func (a *Asker) all(ctx context.Context, asked *regie.Approval, decisions []regie.Decision) (agreed bool, err error) {
 	t := a.Page.Text
 	return a.onceMore(ctx, asked, decisions, t.T("[Y] again allows these %d calls  [b] back", len(decisions)),
 		t.T("Y allows all of them; b goes back, and nothing is decided"), func(word string) bool { return word == "Y" })
 }
 
-// along asks once more before an answer for longer allows calls of the same approval with it that the person had not been shown whole.
+// along asks once more before an answer for longer allows calls of the same approval with it that
+// the person had not been shown whole.
 func (a *Asker) along(ctx context.Context, asked *regie.Approval, i int, scope *regie.Scope) (agreed bool, err error) {
 	more, numbers := Covered(asked, i+1, scope)
 	t := a.Page.Text
-	return a.onceMore(ctx, asked, more, t.T("it allows the calls %s with it: [y] yes  [b] back", strings.Join(numbers, ", ")),
+	return a.onceMore(ctx, asked, more, t.T("it allows the calls %s with it: [y] yes  [b] back",
+		strings.Join(numbers, ", ")),
 		t.T("y allows them with this one; b goes back, and nothing is decided"), agrees)
 }
 
-// onceMore shows what of some calls the person has not been shown, and asks whether they are allowed. A no goes back: they are asked about the call again.
-func (a *Asker) onceMore(ctx context.Context, asked *regie.Approval, calls []regie.Decision, prompt, help string, agrees func(word string) bool) (agreed bool, err error) {
+// onceMore shows what of some calls the person has not been shown, and asks whether they are
+// allowed. A no goes back: they are asked about the call again.
+func (a *Asker) onceMore(ctx context.Context, asked *regie.Approval, calls []regie.Decision, prompt, help string,
+	agrees func(word string) bool,
+) (agreed bool, err error) {
 	some := a.seen.Show(a.Page, asked, calls)
 	cut := len(a.seen.Cut(asked, calls)) > 0
 	if !some && !cut {
@@ -135,7 +145,8 @@ func (a *Asker) onceMore(ctx context.Context, asked *regie.Approval, calls []reg
 	}
 }
 
-// edit has the person change the arguments of a call, and shows what it would do with them; nothing is decided by that.
+// edit has the person change the arguments of a call, and shows what it would do with them; nothing
+// is decided by that.
 func (a *Asker) edit(ctx context.Context, asked *regie.Approval, i int, e *edited) error {
 	review := &asked.Reviews[i]
 	shown := !e.asProposed()
@@ -156,7 +167,10 @@ func (a *Asker) edit(ctx context.Context, asked *regie.Approval, i int, e *edite
 
 // preview shows what a call would do with the arguments that the person has written.
 func (a *Asker) preview(ctx context.Context, asked *regie.Approval, i int, e *edited) error {
-	found, err := a.Control.Review(ctx, dispatch.DecideRequest{ApprovalID: asked.ID, Decisions: []regie.Decision{e.decision(asked.Reviews[i].CallID)}})
+	found, err := a.Control.Review(ctx, dispatch.DecideRequest{
+		ApprovalID: asked.ID,
+		Decisions:  []regie.Decision{e.decision(asked.Reviews[i].CallID)},
+	})
 	switch {
 	case err != nil:
 		e.review, e.refused = nil, true
@@ -168,12 +182,14 @@ func (a *Asker) preview(ctx context.Context, asked *regie.Approval, i int, e *ed
 	return nil
 }
 
-// edited is a call with the arguments that the person has written, as it would run; review is nil where there is none.
+// edited is a call with the arguments that the person has written, as it would run; review is nil
+// where there is none.
 type edited struct {
 	draft  []byte
 	review *regie.Review
 	cut    bool
-	// refused says that it cannot run as it is written. It is not asked about as it was proposed before the person wants that: they have corrected it.
+	// refused says that it cannot run as it is written. It is not asked about as it was proposed
+	// before the person wants that: they have corrected it.
 	refused bool
 }
 

@@ -14,15 +14,17 @@ const (
 	minDigits   = 4 // what Find takes
 )
 
-// Short is the form of an id that people type: its last eight characters. Those at the beginning are its time, alike for hours.
+// Short is the form of an id that people type: its last eight characters. Those at the beginning
+// are its time, alike for hours.
 func Short(id regie.ID) string {
 	s := id.String()
 	return s[max(0, len(s)-shortDigits):]
 }
 
-// Find returns the one approval or question that a person names: by its id, by the last four or more characters of it, by its first
-// eight or more, or as "last", the newest that is open in the workspace at root. What is open is preferred to what is not. It returns
-// CodeBadID for what cannot be an id, CodeNotFound, and CodeConflict with all of them where there are several.
+// Find returns the one approval or question that a person names: by its id, by the last four or
+// more characters of it, by its first eight or more, or as "last", the newest that is open in the
+// workspace at root. What is open is preferred to what is not. It returns CodeBadID for what cannot
+// be an id, CodeNotFound, and CodeConflict with all of them where there are several.
 func Find(ctx context.Context, control dispatch.Control, root, name string) (store.Inbox, error) {
 	filter := store.InboxFilter{}
 	if name == "last" {
@@ -47,11 +49,13 @@ func Find(ctx context.Context, control dispatch.Control, root, name string) (sto
 	}
 	switch count(inbox) {
 	case 0:
-		return inbox, regie.Errorf(regie.CodeNotFound, "nothing that was asked has the id %s: see regie approvals --all", name)
+		return inbox, regie.Errorf(regie.CodeNotFound,
+			"nothing that was asked has the id %s: see regie approvals --all", name)
 	case 1:
 		return inbox, nil
 	}
-	return inbox, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids(inbox), " "))
+	return inbox, regie.Errorf(regie.CodeConflict,
+		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids(inbox), " "))
 }
 
 // PartOfID returns the digits of a part of an id as people write it, or CodeBadID.
@@ -59,9 +63,12 @@ func PartOfID(name string) (string, error) {
 	part := strings.ToLower(strings.ReplaceAll(name, "-", ""))
 	switch {
 	case strings.Trim(part, "0123456789abcdef") != "":
-		return "", regie.Errorf(regie.CodeBadID, "%q is not an id: write its last %d characters as they are shown, or last", name, shortDigits)
+		return "", regie.Errorf(regie.CodeBadID,
+			"%q is not an id: write its last %d characters as they are shown, or last", name, shortDigits)
 	case len(part) < minDigits || len(part) > 32:
-		return "", regie.Errorf(regie.CodeBadID, "%q is too short or too long for an id: write its last %d characters as they are shown, or last", name, shortDigits)
+		return "", regie.Errorf(regie.CodeBadID,
+			"%q is too short or too long for an id: write its last %d characters as they are shown, or last", name,
+			shortDigits)
 	}
 	return part, nil
 }
@@ -71,7 +78,8 @@ func newest(inbox store.Inbox) (regie.ID, error) {
 	a, q := len(inbox.Approvals)-1, len(inbox.Questions)-1
 	switch {
 	case a < 0 && q < 0:
-		return regie.ID{}, regie.Errorf(regie.CodeNotFound, "nothing waits for an answer in this workspace: see regie approvals --all")
+		return regie.ID{}, regie.Errorf(regie.CodeNotFound,
+			"nothing waits for an answer in this workspace: see regie approvals --all")
 	case q < 0 || a >= 0 && inbox.Approvals[a].CreatedAt.After(inbox.Questions[q].CreatedAt):
 		return inbox.Approvals[a].ID, nil
 	default:
@@ -107,8 +115,9 @@ func ids(inbox store.Inbox) []string {
 	return out
 }
 
-// PickID returns the one id that a person names among some: by all of it, by its last four or more characters, or by its first eight or
-// more. It returns CodeBadID for what cannot be an id, CodeNotFound, and CodeConflict with all of them where there are several.
+// PickID returns the one id that a person names among some: by all of it, by its last four or more
+// characters, or by its first eight or more. It returns CodeBadID for what cannot be an id,
+// CodeNotFound, and CodeConflict with all of them where there are several.
 func PickID(known []regie.ID, name string) (regie.ID, error) {
 	part, err := PartOfID(name)
 	if err != nil {
@@ -128,5 +137,6 @@ func PickID(known []regie.ID, name string) (regie.ID, error) {
 	case 1:
 		return out, nil
 	}
-	return regie.ID{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(found, " "))
+	return regie.ID{}, regie.Errorf(regie.CodeConflict,
+		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(found, " "))
 }

@@ -16,7 +16,8 @@ import (
 // spoken are the messages of a round in their order, those that were not written yet.
 type spoken struct{ left []*regie.Message }
 
-// saidIn are the messages of a round: its replies, which say where the others stood, what people said, and what was said once the actions had succeeded.
+// saidIn are the messages of a round: its replies, which say where the others stood, what people
+// said, and what was said once the actions had succeeded.
 func saidIn(thread []store.MessageView, round regie.ID) (out spoken) {
 	for i := range thread {
 		if m := &thread[i].Message; m.RoundID == round && m.Copied == nil && m.System == nil {
@@ -61,12 +62,14 @@ func (s *Stream) spoken(messages []*regie.Message) {
 	}
 }
 
-// logWithin is how long it may take to read in the log what a stop gave back. Without that the chat is there all the same.
+// logWithin is how long it may take to read in the log what a stop gave back. Without that the chat
+// is there all the same.
 const logWithin = 5 * time.Second
 
 var errRead = errors.New("the log is read as far as it is wanted")
 
-// givenBack finds what the stops of rounds gave back, which the log alone knows: it has no place in the thread.
+// givenBack finds what the stops of rounds gave back, which the log alone knows: it has no place in
+// the thread.
 func givenBack(ctx context.Context, control dispatch.Control, past *Past) (map[regie.ID][]Queued, error) {
 	var from int64 = -1
 	for i := range past.Rounds {

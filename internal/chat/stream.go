@@ -15,14 +15,17 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Stream writes a session's items as they come: the reply's text as it streams, each call as a line, what ended a run otherwise than
-// with an answer. What streamed is not written again when its message comes; what is missing of it is.
+// Stream writes a session's items as they come: the reply's text as it streams, each call as a
+// line, what ended a run otherwise than with an answer. What streamed is not written again when its
+// message comes; what is missing of it is.
 type Stream struct {
 	Out, Err io.Writer // the replies; all else
 	Text     *text.Printer
-	// Mark is what a surface adds to the line of a call's result: how it is unfolded. nil adds nothing.
+	// Mark is what a surface adds to the line of a call's result: how it is unfolded. nil adds
+	// nothing.
 	Mark func(call regie.ID) string
-	// Apart says that a note has its place above a reply that is being written, and ends none of its lines.
+	// Apart says that a note has its place above a reply that is being written, and ends none of
+	// its lines.
 	Apart bool
 
 	open    io.Writer // where a line was begun and not ended
@@ -52,7 +55,8 @@ type place struct {
 	exchange int
 }
 
-// Own tells that a message was typed here, or that an undo was asked for here: it is not shown again.
+// Own tells that a message was typed here, or that an undo was asked for here: it is not shown
+// again.
 func (s *Stream) Own(message regie.ID) {
 	if s.own == nil {
 		s.own = map[regie.ID]bool{}
@@ -60,7 +64,8 @@ func (s *Stream) Own(message regie.ID) {
 	s.own[message] = true
 }
 
-// GivenBack shows a message that came back unread, once: a stop tells it, and the log too (decision 10).
+// GivenBack shows a message that came back unread, once: a stop tells it, and the log too (decision
+// 10).
 func (s *Stream) GivenBack(message regie.ID, text string) {
 	if s.given == nil {
 		s.given = map[regie.ID]bool{}
@@ -189,8 +194,9 @@ func (s *Stream) Item(item dispatch.Item) {
 	}
 }
 
-// delta writes a piece of a reply. Deltas overtake events, because they are not stored: what belongs behind an event that has not come
-// yet is held back. One that comes behind its message is dropped: the message has it.
+// delta writes a piece of a reply. Deltas overtake events, because they are not stored: what
+// belongs behind an event that has not come yet is held back. One that comes behind its message is
+// dropped: the message has it.
 func (s *Stream) delta(d *dispatch.Delta) {
 	at := place{d.RoundID, d.Exchange}
 	switch {
@@ -207,10 +213,11 @@ func (s *Stream) delta(d *dispatch.Delta) {
 	s.write(s.pieces.Add(d.Content))
 }
 
-// early reports whether the events have not reached a reply yet: its round has not begun, an earlier reply is not whole, or its calls
-// have not all their results.
+// early reports whether the events have not reached a reply yet: its round has not begun, an
+// earlier reply is not whole, or its calls have not all their results.
 func (s *Stream) early(at place) bool {
-	return !s.running.IsZero() && s.running != at.round || s.reply != place{} && s.reply != at || s.batch != place{} && s.batch.round == at.round
+	return !s.running.IsZero() && s.running != at.round || s.reply != place{} && s.reply != at ||
+		s.batch != place{} && s.batch.round == at.round
 }
 
 // release writes what was held back, as far as the events have come.
@@ -270,7 +277,8 @@ func (s *Stream) message(m *regie.Message) {
 // maxUnreadable bounds what is shown of a reply that cannot be read, in bytes.
 const maxUnreadable = 2000
 
-// unreadable shows a reply that is no reply in its dialect: what the model wrote, so that nothing is kept from the person (spec 2.2).
+// unreadable shows a reply that is no reply in its dialect: what the model wrote, so that nothing
+// is kept from the person (spec 2.2).
 func (s *Stream) unreadable(text string, at place) {
 	raw := strings.TrimSpace(strings.TrimPrefix(text, regie.InvalidFormat))
 	if len(raw) > maxUnreadable {
@@ -294,7 +302,8 @@ func (s *Stream) tools(m *regie.Message) {
 	}
 }
 
-// ToolNotice is what a message tells of tools that are away, a line for each toolkit; none for what is no such message.
+// ToolNotice is what a message tells of tools that are away, a line for each toolkit; none for what
+// is no such message.
 func ToolNotice(t *text.Printer, m *regie.Message) []string {
 	notice, ok := m.ToolNotice()
 	if !ok {
@@ -318,7 +327,8 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 		if notice.CallID.IsZero() {
 			lines = append(lines, t.T("  ! without the tools of %s: %s", plain.Line(missing.Toolkit), why))
 		} else {
-			lines = append(lines, t.T("  … the run waits for %s, to go on with what it had begun there: %s", plain.Line(missing.Toolkit), why))
+			lines = append(lines, t.T("  … the run waits for %s, to go on with what it had begun there: %s",
+				plain.Line(missing.Toolkit), why))
 		}
 	}
 	return lines
@@ -382,9 +392,11 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 		if len(n.Said) > 0 {
 			return plain.Strip(said(t, n.Said))
 		}
-		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, reason(t, n.Why, n.Text)))
+		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it",
+			lasts, reason(t, n.Why, n.Text)))
 	case regie.NoticeNetworkGiveUp:
-		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, reason(t, n.Why, n.Text)))
+		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused",
+			lasts, reason(t, n.Why, n.Text)))
 	case regie.NoticeBudget:
 		return plain.Strip(said(t, n.Said))
 	case regie.NoticeFailed:
@@ -410,7 +422,8 @@ func said(t *text.Printer, sentences []regie.Sentence) string {
 // patience is how long a chat says nothing of a model that is asked again (decision 53).
 const patience = 5 * time.Second
 
-// ResetLine says that a model is asked again, why, and when, if that is not at once; long says that it is long.
+// ResetLine says that a model is asked again, why, and when, if that is not at once; long says that
+// it is long.
 func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	var body struct {
 		Code   regie.Code `json:"code"`
@@ -443,7 +456,8 @@ func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 		why = t.T("its answer was empty")
 	}
 	if wait >= patience {
-		return t.T("the model is asked again in %s s: %s", strconv.Itoa(int(wait.Round(time.Second)/time.Second)), why), true
+		return t.T("the model is asked again in %s s: %s", strconv.Itoa(int(wait.Round(time.Second)/time.Second)), why),
+			true
 	}
 	return t.T("the model is asked again: %s", why), false
 }
@@ -468,10 +482,12 @@ func FallbackLine(t *text.Printer, event *regie.Event) string {
 	if json.Unmarshal(event.Body, &f) != nil || f.Provider == "" { // erased
 		return t.T("another provider goes on")
 	}
-	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model), plain.Line(f.Instead), plain.Line(reason(t, f.Why, f.Text))))
+	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model),
+		plain.Line(f.Instead), plain.Line(reason(t, f.Why, f.Text))))
 }
 
-// reason is a failure's sentence in the language of the surface; what was stored before there was one is in its own words.
+// reason is a failure's sentence in the language of the surface; what was stored before there was
+// one is in its own words.
 func reason(t *text.Printer, said regie.Sentence, text string) string {
 	if said.IsZero() {
 		return text

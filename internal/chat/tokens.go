@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Tokens lists tokens and the logins of browsers, each with what it opens, and how long (spec 11.2). Places are the workspaces that they may name.
+// Tokens lists tokens and the logins of browsers, each with what it opens, and how long (spec
+// 11.2). Places are the workspaces that they may name.
 func (p *Page) Tokens(tokens []regie.Token, places []regie.Workspace) {
 	names := map[regie.ID]string{}
 	for i := range places {
@@ -65,9 +66,10 @@ func (p *Page) token(t *regie.Token, names map[regie.ID]string) {
 	}
 }
 
-// FindToken returns the one token that a person names, in whatever state: by its id, by the last four or more characters of it, by its first eight or
-// more, or by its name. What opens something is preferred to what does not. It returns CodeNotFound where there is none, and CodeConflict where there
-// are several.
+// FindToken returns the one token that a person names, in whatever state: by its id, by the last
+// four or more characters of it, by its first eight or more, or by its name. What opens something
+// is preferred to what does not. It returns CodeNotFound where there is none, and CodeConflict
+// where there are several.
 func FindToken(ctx context.Context, control dispatch.Control, name string) (regie.Token, error) {
 	all, err := control.Tokens(ctx, store.TokenFilter{Ended: true})
 	if err != nil {
@@ -98,7 +100,8 @@ func FindToken(ctx context.Context, control dispatch.Control, name string) (regi
 	}
 	switch {
 	case len(found) == 0:
-		return regie.Token{}, regie.Errorf(regie.CodeNotFound, "no token has the id or the name %s: see regie token list --ended", plain.Line(name))
+		return regie.Token{}, regie.Errorf(regie.CodeNotFound,
+			"no token has the id or the name %s: see regie token list --ended", plain.Line(name))
 	case len(found) == 1:
 		return found[0], nil
 	}
@@ -106,5 +109,6 @@ func FindToken(ctx context.Context, control dispatch.Control, name string) (regi
 	for i := range found {
 		names[i] = found[i].ID.String()
 	}
-	return regie.Token{}, regie.Errorf(regie.CodeConflict, "several tokens are meant by %s, name one by its id: %s", plain.Line(name), strings.Join(names, " "))
+	return regie.Token{}, regie.Errorf(regie.CodeConflict, "several tokens are meant by %s, name one by its id: %s",
+		plain.Line(name), strings.Join(names, " "))
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// UndoNamed fills in which run or undo a person names: by its id, by the last four or more characters of it, or by its first eight or more; ""
-// and "last" leave it to the newest. It returns CodeBadID for what cannot be an id.
+// UndoNamed fills in which run or undo a person names: by its id, by the last four or more
+// characters of it, or by its first eight or more; "" and "last" leave it to the newest. It returns
+// CodeBadID for what cannot be an id.
 func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 	if name == "" || name == "last" {
 		return nil
@@ -28,12 +29,14 @@ func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 	return err
 }
 
-// UndoPlan writes what an undo would do: what becomes of each file with its diff, what stands in the way, and what stays as it is. Of each diff at
-// most limit lines are shown where that is not 0. It reports whether there was more.
+// UndoPlan writes what an undo would do: what becomes of each file with its diff, what stands in
+// the way, and what stays as it is. Of each diff at most limit lines are shown where that is not 0.
+// It reports whether there was more.
 func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 	what := p.Text.T("undo of run %s", plan.RoundID)
 	if !plan.Undoes.IsZero() {
-		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again", Short(plan.Undoes), plan.RoundID)
+		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again",
+			Short(plan.Undoes), plan.RoundID)
 	}
 	if plan.Text != "" {
 		what += "  " + p.Text.T("\"%s\"", plain.Line(oneLine(plan.Text)))
@@ -51,13 +54,15 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 		more = p.Diff(&regie.Review{Preview: regie.Preview{Diff: f.Diff}}, limit) || more
 	}
 	if len(plan.Removes) > 0 {
-		p.line("     " + p.Text.T("the directories that are empty then go: %s", plain.Line(strings.Join(plan.Removes, ", "))))
+		p.line("     " + p.Text.T("the directories that are empty then go: %s",
+			plain.Line(strings.Join(plan.Removes, ", "))))
 	}
 	switch {
 	case plan.Chat && p.restores(plan):
 		p.line("     " + p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
 	case plan.Chat:
-		p.line("     " + p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
+		p.line("     " + p.Text.T("messages that are taken out of the conversation, and stay readable: %d",
+			plan.Messages))
 	}
 	p.effects(plan.Effects)
 	return more
@@ -75,7 +80,9 @@ func (p *Page) effects(list []regie.Effect) {
 	for i := range list {
 		e := &list[i]
 		if e.Trash != "" {
-			p.line("       " + p.Text.T("%s was deleted and is too large to be put back by itself; move it back from %s", plain.Line(e.Arguments), plain.Line(e.Trash)))
+			p.line("       " +
+				p.Text.T("%s was deleted and is too large to be put back by itself; move it back from %s",
+					plain.Line(e.Arguments), plain.Line(e.Trash)))
 			continue
 		}
 		line := "       " + plain.Line(e.Tool) + " " + plain.Line(oneLine(e.Arguments))
@@ -110,9 +117,11 @@ func (p *Page) Undone(u *regie.Undo) {
 		p.line("  " + mark + " " + name + "  " + said)
 	}
 	p.effects(u.Effects)
-	again, back := p.Text.T("what was left can be undone again: regie undo %s", Short(u.RoundID)), p.Text.T("to take this undo back: regie undo %s", Short(u.ID))
+	again, back := p.Text.T("what was left can be undone again: regie undo %s", Short(u.RoundID)),
+		p.Text.T("to take this undo back: regie undo %s", Short(u.ID))
 	if p.Inside { // it is typed there too
-		again, back = p.Text.T("what was left can be undone again: /undo %s", Short(u.RoundID)), p.Text.T("to take this undo back: /undo %s", Short(u.ID))
+		again, back = p.Text.T("what was left can be undone again: /undo %s", Short(u.RoundID)),
+			p.Text.T("to take this undo back: /undo %s", Short(u.ID))
 	}
 	if u.Left() > 0 {
 		p.line(again)
@@ -142,7 +151,8 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 		u := &undos[i]
 		line := t.T("undone by %s, %s", plain.Line(u.By), u.CreatedAt.Local().Format("2006-01-02 15:04:05"))
 		if !u.Undoes.IsZero() {
-			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), plain.Line(u.By), u.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), plain.Line(u.By),
+				u.CreatedAt.Local().Format("2006-01-02 15:04:05"))
 		}
 		if u.Forced {
 			line += " " + t.T("(forced)")
@@ -157,7 +167,8 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	return out
 }
 
-// undo obeys /undo: it shows what would be taken back of the newest run, or of the one that is named, asks, and takes it back with what was said.
+// undo obeys /undo: it shows what would be taken back of the newest run, or of the one that is
+// named, asks, and takes it back with what was said.
 func (c *Chat) undo(ctx context.Context, rest string) error {
 	if c.last.IsZero() && rest == "" {
 		c.stream.Note(c.Text.T("nothing was said in this chat"))
@@ -206,7 +217,8 @@ func (c *Chat) undo(ctx context.Context, rest string) error {
 	}
 }
 
-// UndoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message to go back to; files alone; by force.
+// UndoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message
+// to go back to; files alone; by force.
 func UndoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
 	to := false
 	for word := range strings.FieldsSeq(rest) {
@@ -246,7 +258,8 @@ func (c *Chat) undoNow(ctx context.Context, in dispatch.UndoRequest, plans []reg
 	return page.Err()
 }
 
-// reply reads one line of the person while nothing of the session waits for them; what happens meanwhile is shown.
+// reply reads one line of the person while nothing of the session waits for them; what happens
+// meanwhile is shown.
 func (c *Chat) reply(ctx context.Context, prompt string) (string, error) {
 	c.stream.Prompt(prompt)
 	for {
@@ -280,14 +293,17 @@ func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, force bool, how string)
 	conflicts := plan.Conflicts(force)
 	switch stuck := plan.Stuck(); {
 	case !force && stuck > 0 && (stuck < len(plan.Files) || plan.Chat):
-		return t.T("nothing was undone: of %d files %d are in the way; %s leaves the %d that cannot be put back as they are, and puts back the rest", len(plan.Files), len(conflicts), how, stuck)
+		return t.T(
+			"nothing was undone: of %d files %d are in the way; %s leaves the %d that cannot be put back as they are, and puts back the rest", len(plan.Files), len(conflicts), how, stuck)
 	case stuck == 0:
-		return t.T("nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", len(plan.Files), len(conflicts), how)
+		return t.T(
+			"nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", len(plan.Files), len(conflicts), how)
 	}
 	return t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), len(conflicts))
 }
 
-// UndoLeaves says, before a person agrees to an undo by force, what it leaves; "" where that is nothing.
+// UndoLeaves says, before a person agrees to an undo by force, what it leaves; "" where that is
+// nothing.
 func UndoLeaves(t *text.Printer, plans []regie.UndoPlan, force bool) string {
 	files, stuck := 0, 0
 	for i := range plans {

@@ -73,7 +73,8 @@ func (c *Chat) more(ctx context.Context, word, rest string) error {
 		}
 		return nil
 	}
-	c.stream.Note(c.Text.T("there is no %s; /help lists what there is, and a message that begins with a slash is written with two", word))
+	c.stream.Note(c.Text.T(
+		"there is no %s; /help lists what there is, and a message that begins with a slash is written with two", word))
 	return nil
 }
 

@@ -14,8 +14,9 @@ import (
 // maxTries bounds how often a request is submitted with one key; what the last one came to stands.
 const maxTries = 32
 
-// nth are the words of which the ids of a request with a key are made, by how often it was submitted before: another one for each try, and the same whoever
-// makes them, so that of two that try at once one is stored.
+// nth are the words of which the ids of a request with a key are made, by how often it was
+// submitted before: another one for each try, and the same whoever makes them, so that of two that
+// try at once one is stored.
 func nth(try int, words ...string) []string {
 	if try > 1 {
 		words = append(words, "try "+strconv.Itoa(try))
@@ -23,9 +24,13 @@ func nth(try int, words ...string) []string {
 	return words
 }
 
-// tried submits a request with a key. What came before and came to nothing, since its provider refused it for now, is submitted once more, where it may be:
-// that is what its client asks for. Where anything came of it, it is what it was. Submit is told the round that was refused; zero: it is the first try.
-func (s *server) tried(ctx context.Context, submit func(try int, before regie.ID) (submitted, error)) (submitted, error) {
+// tried submits a request with a key. What came before and came to nothing, since its provider
+// refused it for now, is submitted once more, where it may be: that is what its client asks for.
+// Where anything came of it, it is what it was. Submit is told the round that was refused; zero: it
+// is the first try.
+func (s *server) tried(ctx context.Context, submit func(try int,
+	before regie.ID) (submitted, error),
+) (submitted, error) {
 	var before regie.ID
 	for try := 1; ; try++ {
 		out, err := submit(try, before)
@@ -48,7 +53,8 @@ func (s *server) tried(ctx context.Context, submit func(try int, before regie.ID
 	}
 }
 
-// mayTry reports whether the same request with its key is submitted once more. Results of calls count once, whatever their key.
+// mayTry reports whether the same request with its key is submitted once more. Results of calls
+// count once, whatever their key.
 func (s *server) mayTry(ctx context.Context, sent *submitted, view *store.RoundView) (bool, error) {
 	if !sent.keyed || sent.results || sent.tries >= maxTries || !refusedForNow(view) {
 		return false, nil
@@ -60,17 +66,20 @@ func (s *server) mayTry(ctx context.Context, sent *submitted, view *store.RoundV
 	return err == nil && takenBack(&session, view.Round.ID) != stays, err
 }
 
-// refusedForNow reports whether a round ended because its provider took no request for now, or was not there, before anything came of it: nothing was said,
-// nothing ran, and nothing can be charged. A reply that broke off is none of these.
+// refusedForNow reports whether a round ended because its provider took no request for now, or was
+// not there, before anything came of it: nothing was said, nothing ran, and nothing can be charged.
+// A reply that broke off is none of these.
 func refusedForNow(view *store.RoundView) bool {
-	if view.Round.State != regie.RoundEnded || view.Round.End != regie.EndProviderError || len(view.Exchanges) == 0 || len(view.Enrichments) > 0 {
+	if view.Round.State != regie.RoundEnded || view.Round.End != regie.EndProviderError ||
+		len(view.Exchanges) == 0 || len(view.Enrichments) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(view.Exchanges, func(e store.ExchangeView) bool {
-		return e.Reply != nil || e.Summary != nil || len(e.Calls) > 0 || len(e.Attempts) == 0 || slices.ContainsFunc(e.Attempts, func(a regie.Attempt) bool {
-			passing := a.Code == regie.CodeProviderBusy || a.Code == regie.CodeProviderOffline
-			return !passing || a.Partial != "" || a.Usage != regie.Usage{}
-		})
+		return e.Reply != nil || e.Summary != nil || len(e.Calls) > 0 || len(e.Attempts) == 0 ||
+			slices.ContainsFunc(e.Attempts, func(a regie.Attempt) bool {
+				passing := a.Code == regie.CodeProviderBusy || a.Code == regie.CodeProviderOffline
+				return !passing || a.Partial != "" || a.Usage != regie.Usage{}
+			})
 	})
 }
 
@@ -103,9 +112,11 @@ func takenBack(view *store.SessionView, round regie.ID) taking {
 	return out
 }
 
-// clear makes way for a message, whose id at its client is client, in a session that was there: what a provider refused for now is no part of the
-// conversation that its client sees, so it is taken back before it is said again. Behind the answer that a request goes on from that is all there may be;
-// of one that names no answer it is what came of it before. What is submitted already has its way.
+// clear makes way for a message, whose id at its client is client, in a session that was there:
+// what a provider refused for now is no part of the conversation that its client sees, so it is
+// taken back before it is said again. Behind the answer that a request goes on from that is all
+// there may be; of one that names no answer it is what came of it before. What is submitted already
+// has its way.
 func (s *server) clear(ctx context.Context, a *asking, client string, before regie.ID) error {
 	if a.number == 0 && before.IsZero() {
 		return nil
@@ -124,7 +135,10 @@ func (s *server) clear(ctx context.Context, a *asking, client string, before reg
 		}
 		for _, round := range slices.Backward(back) {
 			if err == nil && takenBack(&view, round) == takes {
-				_, err = s.Control.Undo(ctx, dispatch.UndoRequest{UndoID: idOf("undo", round.String()), Target: round, Chat: true})
+				_, err = s.Control.Undo(ctx, dispatch.UndoRequest{
+					UndoID: idOf("undo", round.String()), Target: round,
+					Chat: true,
+				})
 			}
 		}
 		switch busy := regie.CodeOf(err) == regie.CodeRoundInProgress || regie.CodeOf(err) == regie.CodeConflict; {
@@ -136,7 +150,8 @@ func (s *server) clear(ctx context.Context, a *asking, client string, before reg
 	}
 }
 
-// counted refuses results that go on from an answer which is not the last one, unless they are the same ones again.
+// counted refuses results that go on from an answer which is not the last one, unless they are the
+// same ones again.
 func (s *server) counted(ctx context.Context, a *asking, summary *store.SessionSummary, client string) error {
 	if a.number == 0 || summary.Rounds == a.number {
 		return nil
@@ -148,7 +163,8 @@ func (s *server) counted(ctx context.Context, a *asking, summary *store.SessionS
 	return err
 }
 
-// behind are the rounds of a session behind the answer that a request goes on from, where each of them was refused: else the session has gone on.
+// behind are the rounds of a session behind the answer that a request goes on from, where each of
+// them was refused: else the session has gone on.
 func (s *server) behind(ctx context.Context, a *asking, view *store.SessionView) (out []regie.ID, err error) {
 	there := false
 	for i := range view.History {
@@ -172,7 +188,8 @@ func (s *server) behind(ctx context.Context, a *asking, view *store.SessionView)
 	return out, nil
 }
 
-// ofBefore says of an error that it is what came of a request before, and how to ask once more. Where the same request may be sent again, it is left as it is.
+// ofBefore says of an error that it is what came of a request before, and how to ask once more.
+// Where the same request may be sent again, it is left as it is.
 func ofBefore(sent *submitted, err error) error {
 	var out problem
 	if was, is := errors.AsType[*problem](err); is {
@@ -181,15 +198,17 @@ func ofBefore(sent *submitted, err error) error {
 		}
 		out, err = *was, was.err
 	}
-	out.err = regie.Errorf(regie.CodeOf(err), "this is what came of the first request with this Idempotency-Key, which had begun: ask with a new key to ask once more. %s", err)
+	out.err = regie.Errorf(regie.CodeOf(err),
+		"this is what came of the first request with this Idempotency-Key, which had begun: ask with a new key to ask once more. %s", err)
 	if sent.results {
-		out.err = regie.Errorf(regie.CodeOf(err), "this is what came of the same results before, which count once: go on with a message of the user. %s", err)
+		out.err = regie.Errorf(regie.CodeOf(err),
+			"this is what came of the same results before, which count once: go on with a message of the user. %s", err)
 	}
 	return &out
 }
 
-// safely says of an error that ended the wait for what has begun that the same request may be sent again: by its key, or its results, it is found, and
-// told how it ends.
+// safely says of an error that ended the wait for what has begun that the same request may be sent
+// again: by its key, or its results, it is found, and told how it ends.
 func safely(sent *submitted, err error) error {
 	if (sent.keyed || sent.results) && passes(regie.CodeOf(err)) {
 		return &problem{again: true, err: err}

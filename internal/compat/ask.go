@@ -24,10 +24,12 @@ type asking struct {
 	stream   bool
 	metadata map[string]string
 	ignored  []string
-	// session is the one that the request names, number that of the round whose answer it goes on from; zero: any.
+	// session is the one that the request names, number that of the round whose answer it goes on
+	// from; zero: any.
 	session, round regie.ID // the round is the one that the session is to end with
 	number         int
-	// previous is the answer that a thread of Anthropic's goes on from; empty: none. Moved is what its client is told where the session has gone on since.
+	// previous is the answer that a thread of Anthropic's goes on from; empty: none. Moved is what
+	// its client is told where the session has gone on since.
 	previous string
 	moved    error
 	raw      []byte
@@ -36,7 +38,8 @@ type asking struct {
 // said is a message of a request.
 type said struct {
 	regie.ImportedMessage
-	// results are those that a client gives of calls, by its own ids, in a message of the role tool.
+	// results are those that a client gives of calls, by its own ids, in a message of the role
+	// tool.
 	results []clientResult
 	param   string // where it stands
 	// reference is the id of an item of an earlier response that takes the place of this message;
@@ -46,14 +49,16 @@ type said struct {
 
 type clientResult struct{ id, content, param string }
 
-// roleTool is the role of a message with results, which is stored as a part of the one with the calls.
+// roleTool is the role of a message with results, which is stored as a part of the one with the
+// calls.
 const roleTool regie.ImportedRole = "tool"
 
 // named takes the session that headers or metadata name.
 func (a *asking) named(r *http.Request) error {
 	header, meta := r.Header.Get(HeaderSession), a.metadata["session_id"]
 	if header != "" && meta != "" && header != meta {
-		return refused("metadata.session_id", "the header %s names another session than metadata.session_id", HeaderSession)
+		return refused("metadata.session_id", "the header %s names another session than metadata.session_id",
+			HeaderSession)
 	}
 	text, param := header, HeaderSession
 	if text == "" {
@@ -73,15 +78,17 @@ func (a *asking) named(r *http.Request) error {
 	return nil
 }
 
-// threaded takes the session of the answer that a request goes on from, where it names none itself. Anthropic's clients send the whole conversation where
-// they are told that it is not there, or has gone on.
+// threaded takes the session of the answer that a request goes on from, where it names none itself.
+// Anthropic's clients send the whole conversation where they are told that it is not there, or has
+// gone on.
 func (s *server) threaded(ctx context.Context, a *asking) error {
 	if a.previous == "" || !a.session.IsZero() {
 		return nil
 	}
 	lost := &problem{
 		status: http.StatusNotFound, kind: kindInvalid, code: "thread_not_found", param: "thread.previous_message_id",
-		err: regie.Errorf(regie.CodeNotFound, "there is no answer %s here to go on from: send the whole conversation", clip(a.previous)),
+		err: regie.Errorf(regie.CodeNotFound, "there is no answer %s here to go on from: send the whole conversation",
+			clip(a.previous)),
 	}
 	round, err := regie.ParseID(strings.TrimPrefix(a.previous, messagePrefix))
 	if err != nil {
@@ -106,8 +113,11 @@ func (s *server) threaded(ctx context.Context, a *asking) error {
 	}
 	a.number = view.Round.Number
 	a.moved = &problem{
-		status: http.StatusConflict, kind: kindInvalid, code: "thread_already_continued", param: "thread.previous_message_id",
-		err: regie.Errorf(regie.CodeConflict, "the session has gone on since %s: continue from its last answer, or send the whole conversation", clip(a.previous)),
+		status: http.StatusConflict, kind: kindInvalid, code: "thread_already_continued",
+		param: "thread.previous_message_id",
+		err: regie.Errorf(regie.CodeConflict,
+			"the session has gone on since %s: continue from its last answer, or send the whole conversation",
+			clip(a.previous)),
 	}
 	return nil
 }
@@ -116,13 +126,15 @@ func (s *server) threaded(ctx context.Context, a *asking) error {
 type submitted struct {
 	dispatch.Run
 	summary store.SessionSummary
-	// keyed says that it came with a key, again that it came before with it, and is told again, results that it brought those of calls.
+	// keyed says that it came with a key, again that it came before with it, and is told again,
+	// results that it brought those of calls.
 	keyed, again, results bool
 	// inside says that it went into a session that was there.
 	inside bool
 	// tries counts how often it was submitted with its key.
 	tries int
-	// ignored are the messages that were not taken, and language is that of what is said to its client.
+	// ignored are the messages that were not taken, and language is that of what is said to its
+	// client.
 	ignored  []string
 	language string
 }
@@ -162,13 +174,19 @@ func (s *server) submit(r *http.Request, a *asking) (submitted, error) {
 // request is what is asked of an agent, without its place and what it says.
 func (s *server) request(ctx context.Context, a *asking) dispatch.RunRequest {
 	return dispatch.RunRequest{
-		Agent:  a.model,
-		Policy: approval.Policy{OnApproval: approval.OnApproval(s.policy(ctx)), OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools},
+		Agent: a.model,
+		Policy: approval.Policy{
+			OnApproval: approval.OnApproval(s.policy(ctx)), OneCall: a.oneCall,
+			ReasoningEffort: a.effort, ClientTools: a.tools,
+		},
 	}
 }
 
-// place puts what a request says where it belongs: into the session that it names, into the one whose calls it answers, or into one of its own.
-func (s *server) place(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace, key string) (submitted, error) {
+// place puts what a request says where it belongs: into the session that it names, into the one
+// whose calls it answers, or into one of its own.
+func (s *server) place(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace,
+	key string,
+) (submitted, error) {
 	if !a.session.IsZero() {
 		return s.goOn(ctx, a, in, place, key)
 	}
@@ -177,7 +195,8 @@ func (s *server) place(ctx context.Context, a *asking, in dispatch.RunRequest, p
 		named.session = session
 		out, err := s.goOn(ctx, &named, in, place, key)
 		switch regie.CodeOf(err) {
-		case regie.CodeNotFound, regie.CodeConflict, regie.CodeBadRequest: // the client goes on from an older place: its history says all
+		case regie.CodeNotFound, regie.CodeConflict, regie.CodeBadRequest:
+			// the client goes on from an older place: its history says all
 		default:
 			return out, err
 		}
@@ -186,7 +205,9 @@ func (s *server) place(ctx context.Context, a *asking, in dispatch.RunRequest, p
 }
 
 // begin makes a session of what a request says.
-func (s *server) begin(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace, key string) (submitted, error) {
+func (s *server) begin(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace,
+	key string,
+) (submitted, error) {
 	history, text, err := imports(a.messages)
 	if err != nil {
 		return submitted{}, err
@@ -207,7 +228,9 @@ func (s *server) begin(ctx context.Context, a *asking, in dispatch.RunRequest, p
 }
 
 // goOn adds what a request has last to a session that is there.
-func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace, key string) (submitted, error) {
+func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, place regie.Workspace,
+	key string,
+) (submitted, error) {
 	summary, err := s.summary(ctx, a.session, place, regie.ScopeChat)
 	if err != nil {
 		return submitted{}, err
@@ -215,8 +238,9 @@ func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, pl
 	if a.moved == nil && a.number > 0 {
 		a.moved = &problem{
 			status: http.StatusConflict, kind: kindInvalid, param: "previous_response_id",
-			err: regie.Errorf(regie.CodeConflict, "the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
-				"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession),
+			err: regie.Errorf(regie.CodeConflict,
+				"the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
+					"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession),
 		}
 	}
 	if a.model != summary.Agent {
@@ -263,8 +287,9 @@ func (s *server) goOn(ctx context.Context, a *asking, in dispatch.RunRequest, pl
 	return out, err
 }
 
-// steer sends a message that answers a question, or becomes part of a round that works. What waits for an approval is not withdrawn for it: nobody has told
-// who writes that it would be (decision 10).
+// steer sends a message that answers a question, or becomes part of a round that works. What waits
+// for an approval is not withdrawn for it: nobody has told who writes that it would be (decision
+// 10).
 func (s *server) steer(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
 	in.LeavesApprovals = true
 	for try := 1; ; try++ {
@@ -279,7 +304,8 @@ func (s *server) steer(ctx context.Context, in dispatch.RunRequest) (submitted, 
 		case len(inbox.Approvals) > 0:
 			return submitted{}, &problem{
 				status: http.StatusConflict, kind: kindInvalid, code: "approval_pending",
-				err: regie.Errorf(regie.CodeConflict, "the session waits for the approval %s, and nothing of this message was stored: decide it first, or begin another session",
+				err: regie.Errorf(regie.CodeConflict,
+					"the session waits for the approval %s, and nothing of this message was stored: decide it first, or begin another session",
 					inbox.Approvals[0].ID.String()),
 			}
 		case !mayDecide(ctx) || try == 3:
@@ -311,7 +337,8 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 	return out, err
 }
 
-// inCallIDs is an error about a client's results with its calls under the ids that the client has of them.
+// inCallIDs is an error about a client's results with its calls under the ids that the client has
+// of them.
 func inCallIDs(in *dispatch.RunRequest, err error) error {
 	coded, is := errors.AsType[*regie.Error](err)
 	if !is || coded.Code != regie.CodeBadRequest || len(in.Results) == 0 {
@@ -326,14 +353,21 @@ func inCallIDs(in *dispatch.RunRequest, err error) error {
 	return told
 }
 
-// summary is a session of the workspace; one of another, or of another token's, is as unknown as one that is nowhere. Scope is what opens those of others.
-func (s *server) summary(ctx context.Context, session regie.ID, place regie.Workspace, scope regie.TokenScope) (store.SessionSummary, error) {
+// summary is a session of the workspace; one of another, or of another token's, is as unknown as
+// one that is nowhere. Scope is what opens those of others.
+func (s *server) summary(ctx context.Context, session regie.ID, place regie.Workspace,
+	scope regie.TokenScope,
+) (store.SessionSummary, error) {
 	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
 	if err != nil {
 		return store.SessionSummary{}, err
 	}
-	if len(list) != 1 || list[0].ID != session || list[0].WorkspaceID != place.ID || !opens(ctx, &list[0].Session, scope) {
-		return store.SessionSummary{}, &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)}
+	if len(list) != 1 || list[0].ID != session || list[0].WorkspaceID != place.ID ||
+		!opens(ctx, &list[0].Session, scope) {
+		return store.SessionSummary{}, &problem{
+			status: http.StatusNotFound, kind: kindInvalid,
+			err: regie.Errorf(regie.CodeNotFound, "there is no session %s here", session),
+		}
 	}
 	return list[0], nil
 }
@@ -348,7 +382,8 @@ func tail(messages []said) []said {
 	return messages
 }
 
-// answered finds the session whose calls the last messages of a request answer; ok is false where they answer none of ours.
+// answered finds the session whose calls the last messages of a request answer; ok is false where
+// they answer none of ours.
 func answered(messages []said) (session regie.ID, ok bool) {
 	for _, m := range tail(messages) {
 		for _, result := range m.results {
@@ -362,12 +397,15 @@ func answered(messages []said) (session regie.ID, ok bool) {
 	return session, ok
 }
 
-// continues takes what a request adds to a session: the results of its calls, and what the user says behind the last reply. What stands before is there
-// already. Where a session is only named, its client may send anything before its last message, which alone is taken (decision 35): ignored names the others.
+// continues takes what a request adds to a session: the results of its calls, and what the user
+// says behind the last reply. What stands before is there already. Where a session is only named,
+// its client may send anything before its last message, which alone is taken (decision 35): ignored
+// names the others.
 func continues(a *asking) (text string, results []regie.ClientResult, ignored []string, err error) {
 	last := tail(a.messages)
 	if len(last) == 0 {
-		return "", nil, nil, refused("messages", "the last message is the assistant's: send one of the user, or the results of its calls")
+		return "", nil, nil, refused("messages",
+			"the last message is the assistant's: send one of the user, or the results of its calls")
 	}
 	if final := last[len(last)-1]; final.Role != regie.ImportedUser && final.Role != roleTool {
 		return "", nil, nil, refused(final.param, "the last message is neither the user's nor a result of a call")
@@ -376,7 +414,8 @@ func continues(a *asking) (text string, results []regie.ClientResult, ignored []
 		for _, result := range m.results {
 			of, call, ours := parseCallID(result.id)
 			if !ours || of != a.session {
-				return "", nil, nil, refused(result.param, "no call %s of the session %s waits for a result", clip(result.id), a.session)
+				return "", nil, nil, refused(result.param, "no call %s of the session %s waits for a result",
+					clip(result.id), a.session)
 			}
 			results = append(results, regie.ClientResult{CallID: call, Content: result.content})
 		}
@@ -398,7 +437,8 @@ func continues(a *asking) (text string, results []regie.ClientResult, ignored []
 // maxIgnored bounds how many messages a header names as ignored.
 const maxIgnored = 16
 
-// imports makes a history of a request's messages, and the text that the round begins with. It is empty where the history ends with results.
+// imports makes a history of a request's messages, and the text that the round begins with. It is
+// empty where the history ends with results.
 func imports(messages []said) (history []regie.ImportedMessage, text string, err error) {
 	if len(messages) == 0 {
 		return nil, "", refused("messages", "there is no message")
@@ -414,7 +454,8 @@ func imports(messages []said) (history []regie.ImportedMessage, text string, err
 				reply := &history[len(history)-1]
 				at := slices.IndexFunc(open, func(n int) bool { return reply.Calls[n].ID == result.id })
 				if at < 0 {
-					return nil, "", refused(result.param, "the reply before it has no call %s that is without a result", clip(result.id))
+					return nil, "", refused(result.param, "the reply before it has no call %s that is without a result",
+						clip(result.id))
 				}
 				reply.Calls[open[at]].Result = result.content
 				open = slices.Delete(open, at, at+1)
@@ -423,12 +464,16 @@ func imports(messages []said) (history []regie.ImportedMessage, text string, err
 		}
 		if len(open) > 0 {
 			reply := &history[len(history)-1]
-			return nil, "", refused(m.param, "the call %s before it has no result: each call of a reply has one, directly behind it", clip(reply.Calls[open[0]].ID))
+			return nil, "",
+				refused(m.param,
+					"the call %s before it has no result: each call of a reply has one, directly behind it",
+					clip(reply.Calls[open[0]].ID))
 		}
 		seen := map[string]bool{}
 		for n, call := range m.Calls {
 			if seen[call.ID] || call.ID == "" {
-				return nil, "", refused(m.param, "the calls of one reply have different ids, and %q is none", clip(call.ID))
+				return nil, "", refused(m.param, "the calls of one reply have different ids, and %q is none",
+					clip(call.ID))
 			}
 			seen[call.ID] = true
 			open = append(open, n)
@@ -441,7 +486,8 @@ func imports(messages []said) (history []regie.ImportedMessage, text string, err
 	last := messages[len(messages)-1]
 	switch {
 	case len(open) > 0:
-		return nil, "", refused("messages", "the call %s has no result", clip(history[len(history)-1].Calls[open[0]].ID))
+		return nil, "", refused("messages", "the call %s has no result",
+			clip(history[len(history)-1].Calls[open[0]].ID))
 	case last.Role == roleTool:
 		return history, "", nil
 	case last.Role != regie.ImportedUser:

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/httpread"
 )
 
-// chatRequest is a request of Chat Completions. What stands in Rest has no effect on an agent, or is not known and refused.
+// chatRequest is a request of Chat Completions. What stands in Rest has no effect on an agent, or
+// is not known and refused.
 type chatRequest struct {
 	Model             string            `json:"model"`
 	Messages          []chatMessage     `json:"messages"`
@@ -106,7 +107,8 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 		}
 	}
 	if len(in.Messages) > maxMessages {
-		return nil, nil, refused("messages", "there are %d messages, at most %d are allowed", len(in.Messages), maxMessages)
+		return nil, nil, refused("messages", "there are %d messages, at most %d are allowed",
+			len(in.Messages), maxMessages)
 	}
 	for i := range in.Messages {
 		m, err := in.Messages[i].read("messages[" + strconv.Itoa(i) + "]")
@@ -119,12 +121,17 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 	for i, t := range in.Tools {
 		param := "tools[" + strconv.Itoa(i) + "]"
 		if t.Type != "function" || t.Function == nil {
-			return nil, nil, refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
+			return nil, nil, refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function",
+				clip(t.Type))
 		}
-		if err := cmp.Or(strays(t.Rest, param, besideTool), strays(t.Function.Rest, param+".function", besideTool)); err != nil {
+		if err := cmp.Or(strays(t.Rest, param, besideTool), strays(t.Function.Rest,
+			param+".function", besideTool)); err != nil {
 			return nil, nil, err
 		}
-		tools = append(tools, regie.ClientTool{Name: t.Function.Name, Description: t.Function.Description, Parameters: json.RawMessage(t.Function.Parameters)})
+		tools = append(tools, regie.ClientTool{
+			Name: t.Function.Name, Description: t.Function.Description,
+			Parameters: json.RawMessage(t.Function.Parameters),
+		})
 	}
 	if err = checkNames(tools, ".function.name"); err != nil {
 		return nil, nil, err
@@ -133,7 +140,8 @@ func parseChat(data []byte) (*asking, *chatRequest, error) {
 	return out, &in, err
 }
 
-// checkNames refuses names that no tool may have, and those that stand twice; at is where the name stands in a tool.
+// checkNames refuses names that no tool may have, and those that stand twice; at is where the name
+// stands in a tool.
 func checkNames(tools []regie.ClientTool, at string) error {
 	seen := map[string]bool{}
 	for i, t := range tools {
@@ -149,7 +157,8 @@ func forced(param string) error {
 	return refused(param, "an agent chooses its tools by itself: use auto, or none to keep yours from it")
 }
 
-// chosen are the tools that the model is told of. To force one is not possible: an agent decides by itself.
+// chosen are the tools that the model is told of. To force one is not possible: an agent decides by
+// itself.
 func chosen(tools []regie.ClientTool, choice jsontext.Value) ([]regie.ClientTool, error) {
 	if len(choice) == 0 || choice.Kind() == 'n' {
 		return tools, nil
@@ -229,19 +238,25 @@ func (m *chatMessage) of(text, param string) (said, error) {
 		}
 		for i, c := range m.ToolCalls {
 			if c.Function == nil || c.Type != "" && c.Type != "function" {
-				return out, refused(param+".tool_calls["+strconv.Itoa(i)+"]", "a call of the type %q is none that an agent knows", clip(c.Type))
+				return out, refused(param+".tool_calls["+strconv.Itoa(i)+"]",
+					"a call of the type %q is none that an agent knows", clip(c.Type))
 			}
 			at := param + ".tool_calls[" + strconv.Itoa(i) + "]"
-			if err := cmp.Or(strays(c.Rest, at, besideCall), strays(c.Function.Rest, at+".function", besideCall)); err != nil {
+			if err := cmp.Or(strays(c.Rest, at, besideCall), strays(c.Function.Rest,
+				at+".function", besideCall)); err != nil {
 				return out, err
 			}
-			out.Calls = append(out.Calls, regie.ImportedCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+			out.Calls = append(out.Calls, regie.ImportedCall{
+				ID: c.ID, Name: c.Function.Name,
+				Arguments: c.Function.Arguments,
+			})
 		}
 	case "tool":
 		out.Role = roleTool
 		out.results = []clientResult{{m.ToolCallID, text, param + ".tool_call_id"}}
 	default:
-		return out, refused(param+".role", "%q is no role: use system, developer, user, assistant or tool", clip(m.Role))
+		return out, refused(param+".role", "%q is no role: use system, developer, user, assistant or tool",
+			clip(m.Role))
 	}
 	return out, checkCalls(out.Calls, param)
 }
@@ -301,11 +316,15 @@ func contentOf(content jsontext.Value, param string, types ...string) (string, e
 
 // noPart is the error of a part that is no text.
 func noPart(param, kind string) error {
-	return refused(param+".type", "a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", clip(kind))
+	return refused(param+".type",
+		"a part of the type %q cannot be given to an agent here: write what it says as text, or put it into a file and name the file", clip(kind))
 }
 
-// received reads a request and submits what it asks of an agent; false says that it was answered: passed on, or refused.
-func received[In any](s *server, w http.ResponseWriter, r *http.Request, api string, parse func([]byte) (*asking, In, error)) (*asking, In, submitted, bool) {
+// received reads a request and submits what it asks of an agent; false says that it was answered:
+// passed on, or refused.
+func received[In any](s *server, w http.ResponseWriter, r *http.Request, api string,
+	parse func([]byte) (*asking, In, error),
+) (*asking, In, submitted, bool) {
 	var a *asking
 	var in In
 	var sent submitted
@@ -378,7 +397,8 @@ type chatAnswer struct {
 	begun   bool
 }
 
-// answers takes which round it is that answers: of a message that waits for its turn that is known once it has it.
+// answers takes which round it is that answers: of a message that waits for its turn that is known
+// once it has it.
 func (c *chatAnswer) answers(round regie.ID) error {
 	c.round = round
 	return nil
@@ -401,7 +421,10 @@ func (c *chatAnswer) whole(sent submitted) {
 	}
 	c.write(c.w, map[string]any{
 		"id": c.id(), "object": "chat.completion", "created": c.created, "model": c.asked.model,
-		"choices":  []any{map[string]any{"index": 0, "message": message, "logprobs": nil, "finish_reason": result.finish}},
+		"choices": []any{map[string]any{
+			"index": 0, "message": message, "logprobs": nil,
+			"finish_reason": result.finish,
+		}},
 		"usage":    chatUsage(result.usage),
 		"metadata": c.metadata(sent),
 	})
@@ -439,7 +462,8 @@ func (c *chatAnswer) streamed(sent submitted) {
 	c.chunk(map[string]any{}, result.finish, sent)
 	if c.usage {
 		c.out.event("", map[string]any{
-			"id": c.id(), "object": "chat.completion.chunk", "created": c.created, "model": c.asked.model, "choices": []any{}, "usage": chatUsage(result.usage),
+			"id": c.id(), "object": "chat.completion.chunk", "created": c.created, "model": c.asked.model,
+			"choices": []any{}, "usage": chatUsage(result.usage),
 		})
 	}
 	c.out.end()
@@ -486,6 +510,7 @@ func chatCalls(result outcome, indexed bool) []map[string]any {
 func chatUsage(u regie.Usage) map[string]any {
 	return map[string]any{
 		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
-		"prompt_tokens_details": map[string]any{"cached_tokens": u.CacheRead}, "completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
+		"prompt_tokens_details":     map[string]any{"cached_tokens": u.CacheRead},
+		"completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
 	}
 }

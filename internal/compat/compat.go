@@ -17,7 +17,8 @@ import (
 // OnApproval says what becomes of a call that needs an approval while a client waits (decision 35).
 type OnApproval string
 
-// The policies: the model is told that it may not, or the round waits and the answer names the approval.
+// The policies: the model is told that it may not, or the round waits and the answer names the
+// approval.
 const (
 	Deny OnApproval = "deny"
 	Park OnApproval = "park"
@@ -26,13 +27,15 @@ const (
 // maxMessages bounds how many messages a request has.
 const maxMessages = 4096
 
-// HeaderSession names the session that a request continues, and in the answer the one that it was answered in.
+// HeaderSession names the session that a request continues, and in the answer the one that it was
+// answered in.
 const HeaderSession = "X-Regie-Session"
 
 // headerIgnored lists the parameters of a request that have no effect on an agent.
 const headerIgnored = "X-Regie-Ignored"
 
-// Config sets up a Handler. Control and Workspace are required. Whoever mounts it has authenticated the caller.
+// Config sets up a Handler. Control and Workspace are required. Whoever mounts it has authenticated
+// the caller.
 type Config struct {
 	Control dispatch.Control
 	// Workspace is where sessions of clients live.
@@ -43,13 +46,17 @@ type Config struct {
 	Status func(code regie.Code) int
 	// Translate renders an error's sentence in a language ("fr", "en"); nil leaves it English.
 	Translate func(language string, err error) string
-	// Keys remembers what came with which Idempotency-Key; nil: only the key of what begins a session is held to its request, and none of what is passed on.
+	// Keys remembers what came with which Idempotency-Key; nil: only the key of what begins a
+	// session is held to its request, and none of what is passed on.
 	Keys Keys
-	// Base is as long as the server is there: what is with a provider may outlast its client, and no longer than this. Nil is for ever.
+	// Base is as long as the server is there: what is with a provider may outlast its client, and
+	// no longer than this. Nil is for ever.
 	Base context.Context //nolint:containedctx // the server's own
-	// Going counts what is with a provider for a key while its client hears no more; nil: nobody waits for it.
+	// Going counts what is with a provider for a key while its client hears no more; nil: nobody
+	// waits for it.
 	Going *sync.WaitGroup
-	// Weigh estimates the tokens that an agent's model would be sent for a request, with all that the agent adds; nil counts what the request says.
+	// Weigh estimates the tokens that an agent's model would be sent for a request, with all that
+	// the agent adds; nil counts what the request says.
 	Weigh func(ctx context.Context, in dispatch.RunRequest) (int, error)
 	// Proxy passes requests for provider/model on; nil knows no such model.
 	Proxy Proxy
@@ -62,7 +69,8 @@ type server struct {
 	working atWork
 }
 
-// policy is what the caller's token says of approvals, or the server's own word where it says nothing (decision 35).
+// policy is what the caller's token says of approvals, or the server's own word where it says
+// nothing (decision 35).
 func (s *server) policy(ctx context.Context) OnApproval {
 	if caller := access.From(ctx); caller != nil && caller.Token.OnApproval != "" {
 		return OnApproval(caller.Token.OnApproval)
@@ -106,18 +114,37 @@ func Routes() []Route { return (&server{}).routes() }
 
 func (s *server) routes() []Route {
 	return []Route{
-		{http.MethodGet, "/v1/models", "The agents, and models of providers as provider/model; in Anthropic's form, by pages, with the header anthropic-version", s.models, ofModels},
+		{
+			http.MethodGet, "/v1/models",
+			"The agents, and models of providers as provider/model; in Anthropic's form, by pages, with the header anthropic-version", s.models, ofModels,
+		},
 		{http.MethodGet, "/v1/models/{id...}", "One of them", s.model, nil},
-		{http.MethodPost, "/v1/chat/completions", "OpenAI's Chat Completions: ask an agent, streamed or not; provider/model is passed on to that provider", s.chat, nil},
-		{http.MethodPost, "/v1/responses", "OpenAI's Responses: ask an agent, streamed or not; provider/model is passed on to that provider", s.responses, nil},
+		{
+			http.MethodPost, "/v1/chat/completions",
+			"OpenAI's Chat Completions: ask an agent, streamed or not; provider/model is passed on to that provider",
+			s.chat, nil,
+		},
+		{
+			http.MethodPost, "/v1/responses",
+			"OpenAI's Responses: ask an agent, streamed or not; provider/model is passed on to that provider",
+			s.responses, nil,
+		},
 		{http.MethodGet, "/v1/responses/{id}", "A response that was made", s.response, ofResponse},
 		{http.MethodDelete, "/v1/responses/{id}", "Remove the session of a response", s.forget, nil},
-		{http.MethodPost, "/v1/messages", "Anthropic's Messages: ask an agent, streamed or not; provider/model is passed on to that provider", s.messages, nil},
-		{http.MethodPost, "/v1/messages/count_tokens", "An estimate of the tokens that an agent's model would be sent", s.countTokens, nil},
+		{
+			http.MethodPost, "/v1/messages",
+			"Anthropic's Messages: ask an agent, streamed or not; provider/model is passed on to that provider",
+			s.messages, nil,
+		},
+		{
+			http.MethodPost, "/v1/messages/count_tokens", "An estimate of the tokens that an agent's model would be sent",
+			s.countTokens, nil,
+		},
 	}
 }
 
-// Refuse answers a request that does not come as far as the Handler, in the form that whoever asks reads.
+// Refuse answers a request that does not come as far as the Handler, in the form that whoever asks
+// reads.
 func Refuse(c Config) func(w http.ResponseWriter, r *http.Request, err error) {
 	return (&server{Config: c}).fail
 }
@@ -134,17 +161,22 @@ func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
 			}
 		}
 		if len(takes) == 0 {
-			s.fail(w, r, &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path)})
+			s.fail(w, r, &problem{
+				status: http.StatusNotFound, kind: kindInvalid,
+				err: regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path),
+			})
 			return
 		}
 		w.Header().Set("Allow", strings.Join(takes, ", "))
 		s.fail(w, r, &problem{
-			status: http.StatusMethodNotAllowed, kind: kindInvalid, err: regie.Errorf(regie.CodeNoMethod, "%s does not take %s", r.URL.Path, r.Method),
+			status: http.StatusMethodNotAllowed, kind: kindInvalid,
+			err: regie.Errorf(regie.CodeNoMethod, "%s does not take %s", r.URL.Path, r.Method),
 		})
 	}
 }
 
-// opens reports whether a session is there for who asks: one that their token did not begin is, where the token has the scope for what they want of it.
+// opens reports whether a session is there for who asks: one that their token did not begin is,
+// where the token has the scope for what they want of it.
 func opens(ctx context.Context, session *regie.Session, scope regie.TokenScope) bool {
 	caller := access.From(ctx)
 	return caller == nil || caller.Has(scope) || caller.Began(session)
@@ -237,7 +269,8 @@ func (s *server) agent(ctx context.Context, name string) error {
 func noModel(name string) error {
 	return &problem{
 		status: http.StatusNotFound, kind: kindInvalid, code: "model_not_found", param: "model",
-		err: regie.Errorf(regie.CodeNotFound, "there is no agent %q here, and no provider of that name: GET /v1/models lists what there is", clip(name)),
+		err: regie.Errorf(regie.CodeNotFound,
+			"there is no agent %q here, and no provider of that name: GET /v1/models lists what there is", clip(name)),
 	}
 }
 

@@ -1,7 +1,9 @@
-// Package compat is the endpoint for clients of OpenAI's and Anthropic's APIs (spec 10.2, decision 35): /v1/models, /v1/chat/completions, /v1/responses
-// and /v1/messages over a Control. Each agent is a model. A request to one becomes a message of a session, and its answer is what the round says; a
-// request for provider/model goes to that provider as it is, without a session.
+// Package compat is the endpoint for clients of OpenAI's and Anthropic's APIs (spec 10.2, decision
+// 35): /v1/models, /v1/chat/completions, /v1/responses and /v1/messages over a Control. Each agent
+// is a model. A request to one becomes a message of a session, and its answer is what the round
+// says; a request for provider/model goes to that provider as it is, without a session.
 //
-// The package stores nothing and decides nothing of rounds: what it is told comes from the session's log, so a client that asks again is answered
-// from there. A request is served on its own goroutine; one more, which ends before the handler returns, keeps a silent stream alive.
+// The package stores nothing and decides nothing of rounds: what it is told comes from the
+// session's log, so a client that asks again is answered from there. A request is served on its own
+// goroutine; one more, which ends before the handler returns, keeps a silent stream alive.
 package compat

@@ -7,7 +7,10 @@ import (
 )
 
 // wellEnded are the words with which an answer says that it is whole, by its API.
-var wellEnded = map[string][]string{APIChat: {"stop"}, APIMessages: {"end_turn", "stop_sequence"}, APIResponses: {"completed"}}
+var wellEnded = map[string][]string{
+	APIChat: {"stop"}, APIMessages: {"end_turn", "stop_sequence"},
+	APIResponses: {"completed"},
+}
 
 // ending is what an answer, or an event of a stream, says of how it ended.
 type ending struct {
@@ -20,7 +23,8 @@ type ending struct {
 	} `json:"choices"`
 }
 
-// endsWell reports whether an answer of an API says of itself that it is whole: what failed, was cut or was filtered is an answer for nobody else.
+// endsWell reports whether an answer of an API says of itself that it is whole: what failed, was
+// cut or was filtered is an answer for nobody else.
 func endsWell(api string, said []byte) bool {
 	if said = bytes.TrimSpace(said); bytes.HasPrefix(said, []byte("{")) {
 		well, ill := endingOf(api, said)
@@ -41,7 +45,8 @@ func endsWell(api string, said []byte) bool {
 	return whole
 }
 
-// endingOf reports whether an answer or an event says that the answer is whole, and whether it says that it is not.
+// endingOf reports whether an answer or an event says that the answer is whole, and whether it says
+// that it is not.
 func endingOf(api string, object []byte) (well, ill bool) {
 	var e ending
 	if json.Unmarshal(object, &e) != nil {

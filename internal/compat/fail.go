@@ -52,8 +52,9 @@ type wireError struct {
 	Code    *string `json:"code"`
 }
 
-// begun is an error of work that was begun all the same: a message that is stored is answered when the engine is back, and what was passed on may be
-// charged. Asked again, it would be done once more.
+// begun is an error of work that was begun all the same: a message that is stored is answered when
+// the engine is back, and what was passed on may be charged. Asked again, it would be done once
+// more.
 type begun struct{ error }
 
 // Unwrap returns the cause.
@@ -67,7 +68,8 @@ type told struct {
 	status               int
 }
 
-// ended reports whether a request ends because its caller's token has: who asked is still there to be told.
+// ended reports whether a request ends because its caller's token has: who asked is still there to
+// be told.
 func ended(r *http.Request) bool { return errors.Is(context.Cause(r.Context()), access.ErrEnded) }
 
 // left reports whether who asked has gone. A server that stops has a cause of its own.
@@ -86,7 +88,10 @@ func (s *server) tell(r *http.Request, err error) told {
 		p = &problem{err: err}
 	}
 	code := provider.CodeOf(p.err)
-	out := told{message: p.err.Error(), code: cmp.Or(p.code, string(code)), param: p.param, kind: p.kind, of: code, status: p.status}
+	out := told{
+		message: p.err.Error(), code: cmp.Or(p.code, string(code)), param: p.param,
+		kind: p.kind, of: code, status: p.status,
+	}
 	if s.Translate != nil {
 		out.message = s.Translate(language(r), p.err)
 	}
@@ -121,7 +126,8 @@ func (t *told) openAI() (wireError, int) {
 	return out, status
 }
 
-// passes reports whether an error says nothing of the request: the same one may succeed in a moment, or may have.
+// passes reports whether an error says nothing of the request: the same one may succeed in a
+// moment, or may have.
 func passes(code regie.Code) bool {
 	return code == regie.CodeEngineGone || code == regie.CodeDatabaseLocked || code == regie.CodeDatabaseDown
 }
@@ -138,9 +144,11 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		out, status = why.anthropic(), why.status
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// What is refused for good, or was begun, is not to be asked again by a client's own retries: that would begin it once more.
+	// What is refused for good, or was begun, is not to be asked again by a client's own retries:
+	// that would begin it once more.
 	again := "false"
-	if code := provider.CodeOf(err); (passes(code) || code == regie.CodeTooManyRequests || code == regie.CodeKeyInUse) && !errors.As(err, new(begun)) {
+	if code := provider.CodeOf(err); (passes(code) || code == regie.CodeTooManyRequests ||
+		code == regie.CodeKeyInUse) && !errors.As(err, new(begun)) {
 		again = "true"
 	}
 	if p, is := errors.AsType[*problem](err); is && p.again && !ended(r) {

@@ -59,8 +59,8 @@ type following struct {
 	failure  error
 }
 
-// follow waits for what becomes of a message. A client that goes away ends this and not the round: a disconnect is not a stop (spec 10.3). Whatever
-// fails here, the work was begun.
+// follow waits for what becomes of a message. A client that goes away ends this and not the round:
+// a disconnect is not a stop (spec 10.3). Whatever fails here, the work was begun.
 func (s *server) follow(ctx context.Context, sent submitted, to listener) (outcome, error) {
 	out, err := s.heard(ctx, sent, to)
 	if err != nil {
@@ -85,7 +85,10 @@ func (s *server) ordinal(ctx context.Context, session, round regie.ID) (int, err
 }
 
 func (s *server) heard(ctx context.Context, sent submitted, to listener) (outcome, error) {
-	f := &following{run: sent.Run, asked: &sent, language: sent.language, head: sent.summary.Head, state: sent.summary.State, to: to}
+	f := &following{
+		run: sent.Run, asked: &sent, language: sent.language, head: sent.summary.Head,
+		state: sent.summary.State, to: to,
+	}
 	err := s.Control.Events(ctx, sent.SessionID, max(0, sent.Seq-1), f.hear)
 	switch {
 	case errors.Is(err, errOver):
@@ -111,7 +114,8 @@ func (f *following) hear(item dispatch.Item) error {
 		return nil
 	}
 	err := f.event(item.Event)
-	// What waited before the message came and still does, as after the answer to one of two questions, tells nothing more of itself.
+	// What waited before the message came and still does, as after the answer to one of two
+	// questions, tells nothing more of itself.
 	if err == nil && item.Event.Seq == f.head && !f.target.IsZero() && waits(f.state) {
 		f.waits, err = f.state, errOver
 	}
@@ -120,7 +124,8 @@ func (f *following) hear(item dispatch.Item) error {
 
 // waits reports whether a session goes on only by a person's word.
 func waits(state regie.SessionState) bool {
-	return state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse || state == regie.SessionPaused
+	return state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse ||
+		state == regie.SessionPaused
 }
 
 // event takes an event of the log.
@@ -158,7 +163,8 @@ func (f *following) event(e *regie.Event) error {
 		if json.Unmarshal(e.Body, &body) != nil {
 			return nil //nolint:nilerr // erased
 		}
-		// A message that came to a round at work has no place yet, and has none either before the approval that it now waits for.
+		// A message that came to a round at work has no place yet, and has none either before the
+		// approval that it now waits for.
 		if f.target.IsZero() && (!f.run.Pending || body.State != regie.SessionWaitingValidation || e.Seq < f.run.Seq) {
 			return nil
 		}
@@ -202,7 +208,8 @@ func (f *following) say(piece string) {
 	f.to.text(piece)
 }
 
-// message takes a message of the session: the one that was sent has its place now, and a reply is whole.
+// message takes a message of the session: the one that was sent has its place now, and a reply is
+// whole.
 func (f *following) message(e *regie.Event) error {
 	var m regie.Message
 	if json.Unmarshal(e.Body, &m) != nil {
@@ -262,7 +269,8 @@ func (f *following) round(e *regie.Event) error {
 		End     regie.RoundEnd   `json:"end_reason"`
 		Note    regie.Sentence   `json:"end_note"`
 	}
-	if json.Unmarshal(e.Body, &body) != nil || body.RoundID != f.target || f.target.IsZero() || body.State != regie.RoundEnded {
+	if json.Unmarshal(e.Body, &body) != nil || body.RoundID != f.target || f.target.IsZero() ||
+		body.State != regie.RoundEnded {
 		return nil //nolint:nilerr // erased, or of another one
 	}
 	f.end, f.note = body.End, body.Note
@@ -285,9 +293,13 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		}
 		f.own(s.approvalNote(f.language, f.parked, mayDecide(ctx)))
 	case f.waits == regie.SessionWaitingResponse:
-		f.own("[" + s.words(f.language, regie.Say("This waits for an answer to a question. Write it as the next message of this session.")) + "]")
+		f.own("[" +
+			s.words(f.language,
+				regie.Say("This waits for an answer to a question. Write it as the next message of this session.")) +
+			"]")
 	case f.waits != "":
-		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", f.target)
+		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s",
+			f.target)
 	case f.end == regie.EndClientTools:
 		view, err := s.Control.Get(ctx, f.target)
 		if err != nil {
@@ -311,14 +323,16 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		return out, s.whyFailed(ctx, f)
 	default: // a person's word
 		return out, &problem{
-			status: http.StatusConflict, kind: kindServer, code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
+			status: http.StatusConflict, kind: kindServer, code: "stopped",
+			err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
 		}
 	}
 	out.text = f.text.String()
 	return out, nil
 }
 
-// asked finds the approvals that a session waits with, where they were asked for before the message came.
+// asked finds the approvals that a session waits with, where they were asked for before the message
+// came.
 func (s *server) asked(ctx context.Context, f *following) error {
 	if len(f.parked) > 0 {
 		return nil
@@ -348,7 +362,8 @@ func (s *server) words(language string, said regie.Sentence) string {
 	return s.Translate(language, regie.ErrorOf(regie.CodeInternal, said))
 }
 
-// approvalNote tells which approvals wait, and how to decide them: by the caller's own token, or by others alone.
+// approvalNote tells which approvals wait, and how to decide them: by the caller's own token, or by
+// others alone.
 func (s *server) approvalNote(language string, approvals []regie.ID, may bool) string {
 	var out []string
 	for _, approval := range approvals {
@@ -371,7 +386,8 @@ func handedOut(view store.RoundView) []regie.Call {
 		return nil
 	}
 	for _, call := range view.Exchanges[len(view.Exchanges)-1].Calls {
-		if call.Origin == regie.OriginClient && (call.State != regie.CallNotRun || call.NotRun == regie.NotRunSuperseded) {
+		if call.Origin == regie.OriginClient && (call.State != regie.CallNotRun ||
+			call.NotRun == regie.NotRunSuperseded) {
 			out = append(out, call)
 		}
 	}
@@ -412,7 +428,8 @@ func (s *server) whyFailed(ctx context.Context, f *following) error {
 // toolName is a client's tool by its own name.
 func toolName(call *regie.Call) string { return regie.ToolNameOf(call.Tool) }
 
-// argumentsOf are a call's arguments as a client reads them: some models write none where there are no parameters.
+// argumentsOf are a call's arguments as a client reads them: some models write none where there are
+// no parameters.
 func argumentsOf(call *regie.Call) string {
 	if strings.TrimSpace(call.Arguments) == "" {
 		return "{}"

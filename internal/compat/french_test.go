@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestFrenchFailure: why a provider did not answer is told in the language of who asks, with what is said in it.
+// TestFrenchFailure: why a provider did not answer is told in the language of who asks, with what
+// is said in it.
 func TestFrenchFailure(t *testing.T) {
 	french := text.New("fr")
 	s := &server{Config: Config{Translate: func(language string, err error) string { return text.New(language).Error(err) }}}

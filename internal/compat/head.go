@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// head is what is looked at of a request that is passed on: where it says it, so that all else goes through byte for byte.
+// head is what is looked at of a request that is passed on: where it says it, so that all else goes
+// through byte for byte.
 type head struct {
 	name                  string // of the model
 	model, options, bound span   // of the values
@@ -26,7 +27,8 @@ type head struct {
 
 type span struct{ from, to int }
 
-// readHead reads a strict JSON object, each key of which stands once. Where a parameter cannot be as it is, all else of the head is read all the same.
+// readHead reads a strict JSON object, each key of which stands once. Where a parameter cannot be
+// as it is, all else of the head is read all the same.
 func readHead(data []byte) (head, error) {
 	h := head{answers: 1}
 	d := jsontext.NewDecoder(bytes.NewBuffer(data)) // which is read where it lies, and not copied
@@ -144,8 +146,9 @@ func besides(object jsontext.Value, name string) (out []byte) {
 	return out
 }
 
-// rewritten is the request as its provider gets it: the model's own name, the bound of the answer where a budget sets one, and the wish for usage
-// in a stream. added says that the client had not asked for that.
+// rewritten is the request as its provider gets it: the model's own name, the bound of the answer
+// where a budget sets one, and the wish for usage in a stream. added says that the client had not
+// asked for that.
 func (h *head) rewritten(data []byte, model, bound string, longest int, chat bool) (out []byte, added bool) {
 	type change struct {
 		span
@@ -167,7 +170,10 @@ func (h *head) rewritten(data []byte, model, bound string, longest int, chat boo
 	if chat && h.stream && !h.wantsUsage {
 		added = true
 		if h.options.to > 0 {
-			changes = append(changes, change{h.options, slices.Concat([]byte(`{"include_usage":true`), h.streaming, []byte("}"))})
+			changes = append(changes, change{
+				h.options,
+				slices.Concat([]byte(`{"include_usage":true`), h.streaming, []byte("}")),
+			})
 		} else {
 			more = append(more, `,"stream_options":{"include_usage":true}`...)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/access"
 )
 
-// heard is the client's side of a request that its provider answers for a key: it may end before the provider's does. Its methods may be called from many
-// goroutines, but for Header.
+// heard is the client's side of a request that its provider answers for a key: it may end before
+// the provider's does. Its methods may be called from many goroutines, but for Header.
 type heard struct {
 	mu     sync.Mutex
 	w      http.ResponseWriter
@@ -76,7 +76,8 @@ func (h *heard) SetWriteDeadline(at time.Time) error {
 	return http.NewResponseController(h.w).SetWriteDeadline(at)
 }
 
-// end ends the client's side; before says that it had ended, begun that something of the answer was sent.
+// end ends the client's side; before says that it had ended, begun that something of the answer was
+// sent.
 func (h *heard) end() (begun, before bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +85,8 @@ func (h *heard) end() (begun, before bool) {
 	return begun, before
 }
 
-// apart has a request with a key asked. Its client hears nothing more once its token has ended, while the provider's side goes on for the key.
+// apart has a request with a key asked. Its client hears nothing more once its token has ended,
+// while the provider's side goes on for the key.
 func (p *passing) apart(ask func()) {
 	w, out, done := p.w, &heard{w: p.w, header: http.Header{}}, make(chan struct{})
 	p.w = out
@@ -111,7 +113,8 @@ func (p *passing) apart(ask func()) {
 	}
 }
 
-// endedIn tells a stream of an API that its client's token has ended, wherever in an event it stands.
+// endedIn tells a stream of an API that its client's token has ended, wherever in an event it
+// stands.
 func (p *passing) endedIn() []byte {
 	why := p.tell(p.r, access.ErrEnded)
 	problem, _ := why.openAI()
@@ -120,7 +123,10 @@ func (p *passing) endedIn() []byte {
 	case APIMessages:
 		event = eventOf("error", why.anthropic())
 	case APIResponses:
-		event = eventOf("error", map[string]any{"type": "error", "code": problem.Code, "message": problem.Message, "param": problem.Param})
+		event = eventOf("error", map[string]any{
+			"type": "error", "code": problem.Code,
+			"message": problem.Message, "param": problem.Param,
+		})
 	default:
 		event = eventOf("", map[string]any{"error": problem})
 	}

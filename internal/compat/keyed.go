@@ -17,11 +17,14 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Keys remembers what came with which Idempotency-Key, both as hashes, and what was answered, sealed (spec 10.2).
+// Keys remembers what came with which Idempotency-Key, both as hashes, and what was answered,
+// sealed (spec 10.2).
 type Keys interface {
-	// BeginKeyed begins a request, and returns what is known of its key: CodeKeyReused where something else came with it before.
+	// BeginKeyed begins a request, and returns what is known of its key: CodeKeyReused where
+	// something else came with it before.
 	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
-	// AnswerKeyed notes that it was answered, and with what; ReleaseKeyed forgets one that came to nothing.
+	// AnswerKeyed notes that it was answered, and with what; ReleaseKeyed forgets one that came to
+	// nothing.
 	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
 	ReleaseKeyed(ctx context.Context, key regie.Hash) error
 }
@@ -29,11 +32,13 @@ type Keys interface {
 const (
 	// maxReplay bounds an answer of a provider that is kept for its key, in bytes.
 	maxReplay = 16 << 20
-	// beingPassed is for how long a request of another server that lives is taken to be still with its provider.
+	// beingPassed is for how long a request of another server that lives is taken to be still with
+	// its provider.
 	beingPassed = time.Minute
 )
 
-// keyOf reads the Idempotency-Key of a request: what another client calls its own is nothing of this one's.
+// keyOf reads the Idempotency-Key of a request: what another client calls its own is nothing of
+// this one's.
 func keyOf(r *http.Request) (string, error) {
 	key, err := store.IdempotencyKey(r.Header.Values("Idempotency-Key"))
 	if err != nil {
@@ -50,9 +55,12 @@ func rememberedAs(place regie.Workspace, key string) regie.Hash {
 	return regie.HashOf([]byte("openai\x00" + place.ID.String() + "\x00" + key))
 }
 
-// keyed remembers what came with a key, and refuses another request with it. The function it returns notes what became of the request: one that came to
-// nothing leaves its key to the next one. Where that is not certain, the key stays its own. Again says that it was taken before.
-func (s *server) keyed(ctx context.Context, place regie.Workspace, key string, raw []byte) (again bool, after func(error), err error) {
+// keyed remembers what came with a key, and refuses another request with it. The function it
+// returns notes what became of the request: one that came to nothing leaves its key to the next
+// one. Where that is not certain, the key stays its own. Again says that it was taken before.
+func (s *server) keyed(ctx context.Context, place regie.Workspace, key string,
+	raw []byte,
+) (again bool, after func(error), err error) {
 	after = func(error) {}
 	if key == "" || s.Keys == nil {
 		return false, after, nil
@@ -66,7 +74,8 @@ func (s *server) keyed(ctx context.Context, place regie.Workspace, key string, r
 		left := ctx.Err() != nil
 		ctx := context.WithoutCancel(ctx)
 		if err == nil || errors.As(err, new(begun)) {
-			_ = s.Keys.AnswerKeyed(ctx, hash, http.StatusOK, nil) // it stays begun if this fails, and is this request's all the same
+			// it stays begun if this fails, and is this request's all the same
+			_ = s.Keys.AnswerKeyed(ctx, hash, http.StatusOK, nil)
 			return
 		}
 		if !left && !passes(regie.CodeOf(err)) {
@@ -75,7 +84,8 @@ func (s *server) keyed(ctx context.Context, place regie.Workspace, key string, r
 	}, nil
 }
 
-// replay is a request with a key that is passed on: its provider is asked once, whether or not who asked stays. The nil one has no key.
+// replay is a request with a key that is passed on: its provider is asked once, whether or not who
+// asked stays. The nil one has no key.
 type replay struct {
 	keys   Keys
 	key    string
@@ -86,7 +96,8 @@ type replay struct {
 	settled bool
 }
 
-// atWork are the keys whose requests are with their providers, each with a channel that closes when it no longer is.
+// atWork are the keys whose requests are with their providers, each with a channel that closes when
+// it no longer is.
 type atWork struct {
 	mu   sync.Mutex
 	keys map[regie.Hash]chan struct{}
@@ -109,8 +120,9 @@ func (a *atWork) begin(key regie.Hash) (other chan struct{}, end func()) {
 	}
 }
 
-// passKeyed notes that a request with a key is about to be passed on, before anything of it happens. Where the same one came before, it is answered as
-// that was, once that is there; done says that nothing is left to do.
+// passKeyed notes that a request with a key is about to be passed on, before anything of it
+// happens. Where the same one came before, it is answered as that was, once that is there; done
+// says that nothing is left to do.
 func (p *passing) passKeyed(place regie.Workspace, data []byte) (done bool, err error) {
 	key, err := keyOf(p.r)
 	if key == "" || p.Keys == nil || p.api == APICount || err != nil { // to count costs nothing
@@ -125,7 +137,8 @@ func (p *passing) passKeyed(place regie.Workspace, data []byte) (done bool, err 
 			return true, context.Cause(p.r.Context())
 		}
 	}
-	was, err := p.Keys.BeginKeyed(p.r.Context(), hash, store.HashUnder(key, []byte(strings.Join(append(p.meant(), string(data)), "\x00"))))
+	was, err := p.Keys.BeginKeyed(p.r.Context(), hash, store.HashUnder(key,
+		[]byte(strings.Join(append(p.meant(), string(data)), "\x00"))))
 	if err == nil && was.Fresh {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(p.r.Context()))
 		stop := context.AfterFunc(p.Base, cancel)
@@ -144,12 +157,14 @@ func (p *passing) passKeyed(place regie.Workspace, data []byte) (done bool, err 
 func (p *passing) again(key string, hash regie.Hash, was store.KeyedWrite) error {
 	switch {
 	case was.Status == 0 && !was.Left && time.Since(was.Begun) < beingPassed:
-		return regie.Errorf(regie.CodeKeyInUse, "the first request with this key is still being answered: ask again in a moment")
+		return regie.Errorf(regie.CodeKeyInUse,
+			"the first request with this key is still being answered: ask again in a moment")
 	case was.Status == 0 || was.Status != http.StatusOK:
 		return begun{regie.Errorf(regie.CodeOutcomeUnknown,
 			"the provider was asked when the first request with this key came, and its whole answer never did: it may have been charged; ask with a new key to ask once more")}
 	case len(was.Answer) == 0:
-		return begun{regie.Errorf(regie.CodeConflict, "this was answered when the same request came first; its answer was too large to be kept")}
+		return begun{regie.Errorf(regie.CodeConflict,
+			"this was answered when the same request came first; its answer was too large to be kept")}
 	}
 	kind, said, err := unpack(key, hash, was.Answer)
 	if err != nil {
@@ -179,10 +194,12 @@ func (r *replay) answered(kind string, said []byte) {
 	if len(said) > 0 && len(said) <= maxReplay {
 		sealed = store.SealAnswer(r.key, r.hash, pack(kind, said))
 	}
-	_ = r.keys.AnswerKeyed(context.WithoutCancel(r.ctx), r.hash, http.StatusOK, sealed) // it stays begun if this fails: it is not asked again
+	// it stays begun if this fails: it is not asked again
+	_ = r.keys.AnswerKeyed(context.WithoutCancel(r.ctx), r.hash, http.StatusOK, sealed)
 }
 
-// released leaves the key of a request that its provider was not asked, or refused, to the next one.
+// released leaves the key of a request that its provider was not asked, or refused, to the next
+// one.
 func (r *replay) released() {
 	if r == nil {
 		return
@@ -228,9 +245,11 @@ func unpack(key string, hash regie.Hash, sealed []byte) (kind string, said []byt
 	return string(kinds), said, nil
 }
 
-// neverSent reports whether a request certainly did not reach its provider, or was sent on by it and not taken.
+// neverSent reports whether a request certainly did not reach its provider, or was sent on by it
+// and not taken.
 func neverSent(err error) bool {
 	var dns *net.DNSError
 	var op *net.OpError
-	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || regie.CodeOf(err) == regie.CodeProviderRejected
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" ||
+		regie.CodeOf(err) == regie.CodeProviderRejected
 }

@@ -43,8 +43,9 @@ const messagePrefix = "msg_"
 // bytesPerToken is what a token is taken to be where nobody counts.
 const bytesPerToken = 3
 
-// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what its model would be sent first, with the agent's own levels and tools;
-// of a provider's model that provider's own count.
+// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what its model
+// would be sent first, with the agent's own levels and tools; of a provider's model that provider's
+// own count.
 func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
 	data, err := httpread.Body(w, r, httpread.MaxBody)
 	if err == nil {
@@ -90,7 +91,8 @@ func (s *server) weighed(ctx context.Context, a *asking) (int, error) {
 		return 0, err
 	}
 	in := s.request(ctx, a)
-	in.WorkspaceID, in.Root, in.FoundBy, in.SessionID, in.Origin = place.ID, place.Root, place.FoundBy, regie.NewID(), regie.OriginAPISession
+	in.WorkspaceID, in.Root, in.FoundBy, in.SessionID, in.Origin = place.ID, place.Root, place.FoundBy,
+		regie.NewID(), regie.OriginAPISession
 	if a.session.IsZero() {
 		in.History, in.Text, err = imports(a.messages)
 	} else if _, err = s.summary(ctx, a.session, place, regie.ScopeChat); err == nil {
@@ -140,7 +142,8 @@ type messagesAnswer struct {
 	open  bool // the block of the text is
 }
 
-// answers takes which round it is that answers: of a message that waits for its turn that is known once it has it.
+// answers takes which round it is that answers: of a message that waits for its turn that is known
+// once it has it.
 func (m *messagesAnswer) answers(round regie.ID) error {
 	m.round = round
 	return nil
@@ -149,8 +152,10 @@ func (m *messagesAnswer) answers(round regie.ID) error {
 // object is the message as it stands.
 func (m *messagesAnswer) object(content []any, reason any, used regie.Usage) map[string]any {
 	return map[string]any{
-		"id": messagePrefix + m.round.String(), "type": "message", "role": "assistant", "model": m.asked.model, "content": content,
-		"stop_reason": reason, "stop_sequence": nil, "stop_details": nil, "container": nil, "usage": messagesUsage(used), "metadata": withSession(m.asked, m.sent),
+		"id": messagePrefix + m.round.String(), "type": "message", "role": "assistant",
+		"model": m.asked.model, "content": content,
+		"stop_reason": reason, "stop_sequence": nil, "stop_details": nil, "container": nil,
+		"usage": messagesUsage(used), "metadata": withSession(m.asked, m.sent),
 	}
 }
 
@@ -191,13 +196,22 @@ func (m *messagesAnswer) streamed() {
 	}
 	for i := range result.calls {
 		call := &result.calls[i]
-		m.event("content_block_start", map[string]any{"index": index, "content_block": toolUse(&result, call, jsontext.Value("{}"))})
-		m.event("content_block_delta", map[string]any{"index": index, "delta": map[string]any{"type": "input_json_delta", "partial_json": argumentsOf(call)}})
+		m.event("content_block_start", map[string]any{
+			"index":         index,
+			"content_block": toolUse(&result, call, jsontext.Value("{}")),
+		})
+		m.event("content_block_delta", map[string]any{
+			"index": index,
+			"delta": map[string]any{"type": "input_json_delta", "partial_json": argumentsOf(call)},
+		})
 		m.event("content_block_stop", map[string]any{"index": index})
 		index++
 	}
 	m.event("message_delta", map[string]any{
-		"delta": map[string]any{"stop_reason": stopReasons[result.finish], "stop_sequence": nil, "stop_details": nil, "container": nil}, "usage": messagesUsage(result.usage),
+		"delta": map[string]any{
+			"stop_reason": stopReasons[result.finish], "stop_sequence": nil, "stop_details": nil,
+			"container": nil,
+		}, "usage": messagesUsage(result.usage),
 	})
 	m.event("message_stop", map[string]any{})
 }
@@ -218,7 +232,9 @@ func (m *messagesAnswer) piece(piece string) {
 		m.open = true
 		m.event("content_block_start", map[string]any{"index": 0, "content_block": textBlock("")})
 	}
-	m.event("content_block_delta", map[string]any{"index": 0, "delta": map[string]any{"type": "text_delta", "text": piece}})
+	m.event("content_block_delta", map[string]any{"index": 0, "delta": map[string]any{
+		"type": "text_delta", "text": piece,
+	}})
 }
 
 // event sends one event, which says its own name too.
@@ -234,11 +250,13 @@ func textBlock(text string) map[string]any {
 // toolUse is a call that the client is to run.
 func toolUse(result *outcome, call *regie.Call, input jsontext.Value) map[string]any {
 	return map[string]any{
-		"type": "tool_use", "id": callID(result.session, call.ID), "name": toolName(call), "input": input, "caller": map[string]any{"type": "direct"},
+		"type": "tool_use", "id": callID(result.session, call.ID), "name": toolName(call), "input": input,
+		"caller": map[string]any{"type": "direct"},
 	}
 }
 
-// messagesUsage says what was used as Messages counts it: what came from a cache or went into one is no input beside it.
+// messagesUsage says what was used as Messages counts it: what came from a cache or went into one
+// is no input beside it.
 func messagesUsage(u regie.Usage) map[string]any {
 	return map[string]any{
 		"input_tokens": max(0, u.Input-u.CacheRead-u.CacheCreation), "output_tokens": u.Output,
@@ -246,26 +264,32 @@ func messagesUsage(u regie.Usage) map[string]any {
 	}
 }
 
-// speaksMessages reports whether a request is one of an Anthropic client, which reads errors and lists in its own form: by its path, and by its header
-// where the path is one that OpenAI's clients ask for too.
+// speaksMessages reports whether a request is one of an Anthropic client, which reads errors and
+// lists in its own form: by its path, and by its header where the path is one that OpenAI's clients
+// ask for too.
 func speaksMessages(r *http.Request) bool {
 	for _, path := range []string{"/v1/chat/", "/v1/responses"} {
 		if strings.HasPrefix(r.URL.Path, path) {
 			return false
 		}
 	}
-	return r.Header.Get("Anthropic-Version") != "" || r.URL.Path == "/v1/messages" || strings.HasPrefix(r.URL.Path, "/v1/messages/")
+	return r.Header.Get("Anthropic-Version") != "" || r.URL.Path == "/v1/messages" ||
+		strings.HasPrefix(r.URL.Path, "/v1/messages/")
 }
 
 // errorTypes are the types of Anthropic's errors, by their status.
 var errorTypes = map[int]string{
-	http.StatusUnauthorized: "authentication_error", http.StatusPaymentRequired: "billing_error", http.StatusForbidden: "permission_error",
-	http.StatusNotFound: "not_found_error", http.StatusConflict: "conflict_error", http.StatusRequestEntityTooLarge: "request_too_large",
-	http.StatusTooManyRequests: "rate_limit_error", http.StatusRequestTimeout: "timeout_error", http.StatusGatewayTimeout: "timeout_error",
+	http.StatusUnauthorized: "authentication_error", http.StatusPaymentRequired: "billing_error",
+	http.StatusForbidden: "permission_error",
+	http.StatusNotFound:  "not_found_error", http.StatusConflict: "conflict_error",
+	http.StatusRequestEntityTooLarge: "request_too_large",
+	http.StatusTooManyRequests:       "rate_limit_error", http.StatusRequestTimeout: "timeout_error",
+	http.StatusGatewayTimeout:     "timeout_error",
 	http.StatusServiceUnavailable: "overloaded_error",
 }
 
-// anthropic is an error as Anthropic's clients read it. Our own code and the parameter stand in its details.
+// anthropic is an error as Anthropic's clients read it. Our own code and the parameter stand in its
+// details.
 func (t *told) anthropic() map[string]any {
 	kind := "invalid_request_error"
 	if t.status >= http.StatusInternalServerError {
@@ -275,13 +299,18 @@ func (t *told) anthropic() map[string]any {
 	if t.param != "" {
 		details["param"] = t.param
 	}
-	return map[string]any{"type": "error", "error": map[string]any{"type": cmp.Or(errorTypes[t.status], kind), "message": t.message, "details": details}}
+	return map[string]any{"type": "error", "error": map[string]any{
+		"type":    cmp.Or(errorTypes[t.status], kind),
+		"message": t.message, "details": details,
+	}}
 }
 
-// anthropicModel is a model of the list as Anthropic's clients read it: when it was made, and how much it takes, is the agent's own business.
+// anthropicModel is a model of the list as Anthropic's clients read it: when it was made, and how
+// much it takes, is the agent's own business.
 func anthropicModel(m model) map[string]any {
 	return map[string]any{
-		"type": "model", "id": m.ID, "display_name": m.ID, "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active", "deprecated_at": nil,
+		"type": "model", "id": m.ID, "display_name": m.ID, "created_at": "1970-01-01T00:00:00Z",
+		"lifecycle": "active", "deprecated_at": nil,
 		"capabilities": nil, "line": nil, "max_input_tokens": nil, "max_tokens": nil,
 	}
 }
@@ -292,7 +321,8 @@ const (
 	modelsMost = 1000
 )
 
-// anthropicModels is a page of the list: that behind the model after_id, in front of before_id, or the first one.
+// anthropicModels is a page of the list: that behind the model after_id, in front of before_id, or
+// the first one.
 func anthropicModels(list []model, query url.Values) (map[string]any, error) {
 	limit := modelsPage
 	if text := query.Get("limit"); text != "" {

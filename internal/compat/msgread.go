@@ -148,18 +148,23 @@ func (in *messagesRequest) refuse() error {
 	return nil
 }
 
-// tools are those of the client that the model is told of. To force one is not possible: an agent decides by itself.
+// tools are those of the client that the model is told of. To force one is not possible: an agent
+// decides by itself.
 func (in *messagesRequest) tools() ([]regie.ClientTool, error) {
 	var tools []regie.ClientTool
 	for i, t := range in.Tools {
 		param := "tools[" + strconv.Itoa(i) + "]"
 		if t.Type != "" && t.Type != "custom" {
-			return nil, refused(param+".type", "a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", clip(t.Type))
+			return nil, refused(param+".type",
+				"a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", clip(t.Type))
 		}
 		if err := strays(t.Rest, param, besideTool); err != nil {
 			return nil, err
 		}
-		tools = append(tools, regie.ClientTool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.InputSchema)})
+		tools = append(tools, regie.ClientTool{
+			Name: t.Name, Description: t.Description,
+			Parameters: json.RawMessage(t.InputSchema),
+		})
 	}
 	if err := checkNames(tools, ".name"); err != nil {
 		return nil, err
@@ -182,7 +187,10 @@ func (in *messagesRequest) said() ([]said, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(system) != "" {
-		out = append(out, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedContext, Text: system}, param: "system"})
+		out = append(out, said{
+			ImportedMessage: regie.ImportedMessage{Role: regie.ImportedContext, Text: system},
+			param:           "system",
+		})
 	}
 	for i := range in.Messages {
 		m, err := in.Messages[i].read("messages[" + strconv.Itoa(i) + "]")
@@ -217,9 +225,13 @@ func orderContext(messages []said) []said {
 	return messages
 }
 
-// read makes messages of one of Messages: results of calls, which stand in one of the user's, are a message of their own.
+// read makes messages of one of Messages: results of calls, which stand in one of the user's, are a
+// message of their own.
 func (t *turn) read(param string) ([]said, error) {
-	roles := map[string]regie.ImportedRole{"user": regie.ImportedUser, "assistant": regie.ImportedAssistant, "system": regie.ImportedContext}
+	roles := map[string]regie.ImportedRole{
+		"user": regie.ImportedUser, "assistant": regie.ImportedAssistant,
+		"system": regie.ImportedContext,
+	}
 	role, ok := roles[t.Role]
 	if !ok {
 		return nil, refused(param+".role", "%q is no role: use user or assistant", clip(t.Role))
@@ -231,7 +243,8 @@ func (t *turn) read(param string) ([]said, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, results := said{ImportedMessage: regie.ImportedMessage{Role: role}, param: param}, said{ImportedMessage: regie.ImportedMessage{Role: roleTool}, param: param}
+	own, results := said{ImportedMessage: regie.ImportedMessage{Role: role}, param: param},
+		said{ImportedMessage: regie.ImportedMessage{Role: roleTool}, param: param}
 	var texts []string
 	for i := range blocks {
 		b, at := &blocks[i], param+".content["+strconv.Itoa(i)+"]"

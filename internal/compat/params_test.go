@@ -20,7 +20,8 @@ var parsers = map[string]func(string) (*asking, error){
 
 const hiSaid = `"messages":[{"role":"user","content":"hi"}]`
 
-// TestStrays refuses keys that nobody knows, in another spelling too, wherever they stand, and names them.
+// TestStrays refuses keys that nobody knows, in another spelling too, wherever they stand, and
+// names them.
 func TestStrays(t *testing.T) {
 	for _, c := range []struct{ api, body, param string }{
 		{APIChat, `{"model":"main",` + hiSaid + `,"temprature":0}`, "temprature"},
@@ -56,7 +57,8 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-// TestClientsBodies takes what clients in use send: as they write it, with what they echo of answers before.
+// TestClientsBodies takes what clients in use send: as they write it, with what they echo of
+// answers before.
 func TestClientsBodies(t *testing.T) {
 	for name, c := range map[string]struct{ api, body string }{
 		"openai, all at once": {APIChat, `{"model":"main",` + hiSaid + `,"stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false},"store":false,"metadata":{"a":"b"},"user":"u",
@@ -81,7 +83,8 @@ func TestClientsBodies(t *testing.T) {
 	}
 }
 
-// TestSDKParameters compares what vendors' own clients can write with what is known here: nothing of it is a stray.
+// TestSDKParameters compares what vendors' own clients can write with what is known here: nothing
+// of it is a stray.
 func TestSDKParameters(t *testing.T) {
 	for file, c := range map[string]struct{ api, name string }{
 		"openai/resources/chat/completions/completions.d.ts":        {APIChat, "ChatCompletionCreateParamsBase"},

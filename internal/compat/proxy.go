@@ -27,27 +27,32 @@ const (
 	APICount     = "messages/count_tokens"
 )
 
-// Proxy passes requests for provider/model on to configured providers, without a session (decision 35). Its methods may be called from many
-// goroutines.
+// Proxy passes requests for provider/model on to configured providers, without a session (decision
+// 35). Its methods may be called from many goroutines.
 type Proxy interface {
 	// Models lists what can be named in requests of an API, as provider/model.
 	Models(ctx context.Context, api string) []string
 	// Has reports whether a provider is configured.
 	Has(provider string) bool
-	// Upstream says where a provider takes requests of an API; CodeBadRequest where it does not speak it.
+	// Upstream says where a provider takes requests of an API; CodeBadRequest where it does not
+	// speak it.
 	Upstream(provider, api string) (Upstream, error)
-	// Reserve has what a call may cost reserved, before it is made, where a cap holds (decision 29): of a prompt of a size in bytes, and of so
-	// many answers of so many tokens at most, 0 for any. It returns the longest one that may be asked for, 0 where it may be as long as the
+	// Reserve has what a call may cost reserved, before it is made, where a cap holds (decision
+	// 29): of a prompt of a size in bytes, and of so many answers of so many tokens at most, 0 for
+	// any. It returns the longest one that may be asked for, 0 where it may be as long as the
 	// request has it, and CodePriceUnknown or CodeOverBudget where the call may not be made.
 	Reserve(ctx context.Context, call *store.Proxied, size, answers, most int) (longest int, err error)
 	// Begin notes that a call is about to be made. It does not wait.
 	Begin(call store.Proxied)
 	// Done logs what became of a call. It does not wait.
 	Done(call store.Proxied)
-	// Ask returns the answer to a request that the response cache holds, or has send ask, where what the request says may be answered so; fresh
-	// is false of one that was not asked for here. Of what send brings it says whether that may be given to others.
-	Ask(ctx context.Context, call *store.Proxied, request regie.Hash, send func() (answer []byte, whole bool, err error)) (answer []byte, fresh bool, err error)
-	// Caches reports whether a request with this temperature, nil for none, may be answered from the cache.
+	// Ask returns the answer to a request that the response cache holds, or has send ask, where
+	// what the request says may be answered so; fresh is false of one that was not asked for here.
+	// Of what send brings it says whether that may be given to others.
+	Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
+		send func() (answer []byte, whole bool, err error)) (answer []byte, fresh bool, err error)
+	// Caches reports whether a request with this temperature, nil for none, may be answered from
+	// the cache.
 	Caches(temperature *float64) bool
 }
 
@@ -56,7 +61,8 @@ type Upstream struct {
 	URL       string
 	Header    http.Header // of every request, with the key; it is not changed
 	Transport http.RoundTripper
-	// Passes are the headers of a client's request that go through, and stand in for those of Header: they say how it is meant.
+	// Passes are the headers of a client's request that go through, and stand in for those of
+	// Header: they say how it is meant.
 	Passes []string
 	// MaxTokens is the parameter that bounds an answer, in its vendor's word.
 	MaxTokens string
@@ -111,7 +117,10 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 	}
 	p := &passing{
 		server: s, w: w, r: r, up: up, head: h, api: api,
-		call: store.Proxied{ID: regie.NewID(), WorkspaceID: place.ID, Provider: name, Model: rest, StartedAt: time.Now()},
+		call: store.Proxied{
+			ID: regie.NewID(), WorkspaceID: place.ID, Provider: name,
+			Model: rest, StartedAt: time.Now(),
+		},
 	}
 	if done, err := p.passKeyed(place, data); err != nil || done {
 		if err != nil {
@@ -148,7 +157,8 @@ func (p *passing) ask(data []byte) {
 	p.pass(response)
 }
 
-// reserve writes the request as it goes out, once the money for it is there. To count costs nothing.
+// reserve writes the request as it goes out, once the money for it is there. To count costs
+// nothing.
 func (p *passing) reserve(data []byte) error {
 	if p.api == APICount {
 		p.call.Money.Known = true
@@ -169,10 +179,12 @@ func (p *passing) send() (*http.Response, error) {
 		return nil, err
 	}
 	request.Header = p.header()
-	response, err := p.up.Transport.RoundTrip(request) // nothing of what a client does beyond that is wanted: redirects, cookies
+	// nothing of what a client does beyond that is wanted: redirects, cookies
+	response, err := p.up.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest {
 		_ = response.Body.Close()
-		return nil, regie.Errorf(regie.CodeProviderRejected, "the server of %s sends requests elsewhere, and its key goes nowhere else", p.call.Provider)
+		return nil, regie.Errorf(regie.CodeProviderRejected,
+			"the server of %s sends requests elsewhere, and its key goes nowhere else", p.call.Provider)
 	}
 	return response, err
 }
@@ -222,7 +234,10 @@ func (p *passing) failed(err error) {
 		return
 	}
 	why := string(p.up.Hide([]byte(err.Error())))
-	p.fail(p.w, p.r, begun{&problem{status: http.StatusBadGateway, err: regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why)}})
+	p.fail(p.w, p.r, begun{&problem{
+		status: http.StatusBadGateway,
+		err:    regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why),
+	}})
 }
 
 // passedOn are the headers of an answer that go through.
@@ -276,8 +291,8 @@ func (p *passing) refusedBy(status int) {
 	}
 }
 
-// passStream gives a stream to the client, line by line, and reads from it what the call used. One that is cut is cut for the client too: nothing else
-// tells it from one that is whole.
+// passStream gives a stream to the client, line by line, and reads from it what the call used. One
+// that is cut is cut for the client too: nothing else tells it from one that is whole.
 func (p *passing) passStream(body io.Reader) {
 	p.w.WriteHeader(http.StatusOK)
 	flush := http.NewResponseController(p.w)
@@ -285,7 +300,8 @@ func (p *passing) passStream(body io.Reader) {
 	skip := false
 	for {
 		line, err := lines.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) { // longer than the buffer: it goes through in pieces, and says no usage
+		// longer than the buffer: it goes through in pieces, and says no usage
+		for errors.Is(err, bufio.ErrBufferFull) {
 			_ = p.give(line)
 			line, err = lines.ReadSlice('\n')
 		}
@@ -295,7 +311,8 @@ func (p *passing) passStream(body io.Reader) {
 		switch {
 		case p.added && skip && len(bytes.TrimSpace(line)) == 0: // the end of the event that was left out
 			skip = false
-		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added && saysUsage(bytes.TrimPrefix(line, []byte("data:"))):
+		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added &&
+			saysUsage(bytes.TrimPrefix(line, []byte("data:"))):
 			skip = true
 		case p.give(line) != nil && p.replay == nil:
 			p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
@@ -312,7 +329,8 @@ func (p *passing) passStream(body io.Reader) {
 	}
 }
 
-// saysUsage reports whether a piece of a stream of Chat Completions says nothing of an answer: it is there for its usage.
+// saysUsage reports whether a piece of a stream of Chat Completions says nothing of an answer: it
+// is there for its usage.
 func saysUsage(data []byte) bool {
 	choices := member(data, "choices")
 	return len(choices) > 1 && choices.Kind() == '[' && len(bytes.TrimSpace(choices[1:len(choices)-1])) == 0
@@ -334,7 +352,8 @@ func (p *passing) endOf(err error) {
 		_, _ = p.w.Write(p.endedIn()) // the client has gone
 		return
 	}
-	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Unix(1, 0)) // the end of the answer can be written no more
+	// the end of the answer can be written no more
+	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Unix(1, 0))
 }
 
 // give passes a piece of a stream on.
@@ -344,8 +363,8 @@ func (p *passing) give(piece []byte) error {
 	return err
 }
 
-// usage is what an answer says of what it used, in the words of any API. The first two count what came from a cache, or went into one, as input;
-// Messages counts it beside that.
+// usage is what an answer says of what it used, in the words of any API. The first two count what
+// came from a cache, or went into one, as input; Messages counts it beside that.
 type usage struct {
 	Prompt  int64 `json:"prompt_tokens"`
 	Input   int64 `json:"input_tokens"`
@@ -361,8 +380,8 @@ type usage struct {
 	CacheRead     int64 `json:"cache_read_input_tokens"`
 }
 
-// used takes what a call used from an answer, or from an event of a stream: a later one says anew what it names, and Messages names the input at the
-// beginning alone.
+// used takes what a call used from an answer, or from an event of a stream: a later one says anew
+// what it names, and Messages names the input at the beginning alone.
 func (p *passing) used(data []byte) bool {
 	value := member(data, "usage")
 	for _, around := range []string{"response", "message"} {

@@ -32,15 +32,20 @@ func (k *kept) add(piece []byte) {
 	}
 }
 
-// ends are the events that end a stream of an API; the first is that of one which says all. Chat Completions has a mark instead.
-var ends = map[string][]string{APIResponses: {"response.completed", "response.incomplete", "response.failed"}, APIMessages: {"message_stop"}}
+// ends are the events that end a stream of an API; the first is that of one which says all. Chat
+// Completions has a mark instead.
+var ends = map[string][]string{
+	APIResponses: {"response.completed", "response.incomplete", "response.failed"},
+	APIMessages:  {"message_stop"},
+}
 
 // whole is the stream where it came to its end by its API's own mark, else nil.
 func (k *kept) whole(api string) []byte {
 	if k == nil {
 		return nil
 	}
-	if _, named := ends[api]; !named && (bytes.Contains(k.data, []byte("\ndata: [DONE]")) || bytes.Contains(k.data, []byte("\ndata:[DONE]"))) {
+	if _, named := ends[api]; !named && (bytes.Contains(k.data, []byte("\ndata: [DONE]")) ||
+		bytes.Contains(k.data, []byte("\ndata:[DONE]"))) {
 		return k.data
 	}
 	if slices.ContainsFunc(ends[api], k.has) {
@@ -72,7 +77,8 @@ type cacheable struct {
 	passed bool // the client has its answer already: it streamed
 }
 
-// fromCache answers from the response cache, or asks, once for all who ask the same. Who asks first has a stream as it comes, the others when it is whole.
+// fromCache answers from the response cache, or asks, once for all who ask the same. Who asks first
+// has a stream as it comes, the others when it is whole.
 func (p *passing) fromCache(data []byte) {
 	var c cacheable
 	answer, fresh, err := p.Proxy.Ask(p.context(), &p.call, p.cacheKey(data), func() ([]byte, bool, error) {
@@ -109,7 +115,8 @@ func (p *passing) fromCache(data []byte) {
 	p.done()
 }
 
-// cacheKey is what an answer may be given again for: the API, the request without what has no part in its answer, and what a header says of how it is meant.
+// cacheKey is what an answer may be given again for: the API, the request without what has no part
+// in its answer, and what a header says of how it is meant.
 func (p *passing) cacheKey(data []byte) regie.Hash {
 	of := p.head.cacheKey(data, p.call.Model)
 	return regie.HashOf([]byte(strings.Join(append(p.meant(), of.String()), "\x00")))
@@ -124,7 +131,8 @@ func (p *passing) meant() []string {
 	return words
 }
 
-// askKept asks the provider. A stream is passed on as it comes; what is returned of it is what others may be given, nil where that is nothing.
+// askKept asks the provider. A stream is passed on as it comes; what is returned of it is what
+// others may be given, nil where that is nothing.
 func (p *passing) askKept(data []byte, c *cacheable) ([]byte, error) {
 	if err := p.reserve(data); err != nil {
 		return nil, err
@@ -135,7 +143,8 @@ func (p *passing) askKept(data []byte, c *cacheable) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+	if response.StatusCode == http.StatusOK &&
+		strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		c.passed = true
 		if p.kept == nil {
 			p.kept = &kept{most: maxKept}

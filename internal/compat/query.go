@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// The parameters of addresses. Those of any say which client asks, or of which version of an API it means; a response's are of how it is told.
+// The parameters of addresses. Those of any say which client asks, or of which version of an API it
+// means; a response's are of how it is told.
 var (
 	ofAny      = []string{"beta", "api-version", "client_version"}
 	ofModels   = []string{"limit", "after_id", "before_id"}
@@ -19,7 +20,8 @@ var (
 // severalTimes are parameters that are lists.
 var severalTimes = []string{"include", "include[]"}
 
-// strictly serves only a request whose parameters are known: what is not known would be as if it had not been said.
+// strictly serves only a request whose parameters are known: what is not known would be as if it
+// had not been said.
 func (s *server) strictly(known []string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery != "" {
@@ -36,7 +38,8 @@ func (s *server) strictly(known []string, serve http.HandlerFunc) http.HandlerFu
 func queried(query string, known []string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return &problem{kind: kindInvalid, err: regie.Errorf(regie.CodeBadRequest, "the parameters of the address cannot be read: write them as name=value, with & between them")}
+		return &problem{kind: kindInvalid, err: regie.Errorf(regie.CodeBadRequest,
+			"the parameters of the address cannot be read: write them as name=value, with & between them")}
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) && !slices.Contains(ofAny, name) {

@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// decode reads strict JSON: one value, each key once, UTF-8. What keys there may be says the caller (strays).
+// decode reads strict JSON: one value, each key once, UTF-8. What keys there may be says the caller
+// (strays).
 func decode(data []byte, into any) error {
 	err := jsonv2.Unmarshal(data, into)
 	if err == nil {
@@ -44,7 +45,8 @@ func checkCase(rest map[string]jsontext.Value, within string, known ...string) e
 		for _, name := range known {
 			if strings.EqualFold(key, name) {
 				param := clip(within + "." + key)
-				return refused(param, "%s differs from the key %s only in its capitals: write it in lower case", param, name)
+				return refused(param, "%s differs from the key %s only in its capitals: write it in lower case", param,
+					name)
 			}
 		}
 	}
@@ -67,8 +69,8 @@ func pointer(at jsontext.Pointer) string {
 	return out.String()
 }
 
-// Ids that clients are given name what is stored, so that nothing need be looked up for them: a call and its session, a round, its place and its
-// session.
+// Ids that clients are given name what is stored, so that nothing need be looked up for them: a
+// call and its session, a round, its place and its session.
 const (
 	callPrefix     = "call_"
 	responsePrefix = "resp_"
@@ -92,7 +94,8 @@ func parseCallID(text string) (session, call regie.ID, ok bool) {
 // responseID names a round; number is how many rounds its session had with it.
 func responseID(session, round regie.ID, number int) string {
 	data := append(append([]byte{}, session[:]...), round[:]...)
-	return responsePrefix + base64.RawURLEncoding.EncodeToString(append(data, byte(number>>16), byte(number>>8), byte(number)))
+	return responsePrefix + base64.RawURLEncoding.EncodeToString(
+		append(data, byte(number>>16), byte(number>>8), byte(number)))
 }
 
 func parseResponseID(text string) (session, round regie.ID, number int, ok bool) {

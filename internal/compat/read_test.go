@@ -156,7 +156,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// FuzzChat reads any request of Chat Completions: what is taken has a model, messages and legal names.
+// FuzzChat reads any request of Chat Completions: what is taken has a model, messages and legal
+// names.
 func FuzzChat(f *testing.F) {
 	f.Add([]byte(`{"model":"main","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}]}`))
 	f.Add([]byte(`{"model":"main","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"x"}]}]}`))
@@ -196,7 +197,8 @@ func holds(t *testing.T, a *asking, err error) {
 	}
 }
 
-// FuzzHead reads what is passed on: it stays one JSON object, with the provider's name of the model and all else as it was.
+// FuzzHead reads what is passed on: it stays one JSON object, with the provider's name of the model
+// and all else as it was.
 func FuzzHead(f *testing.F) {
 	f.Add([]byte(`{"model":"far/x","messages":[],"stream":true,"max_tokens":5}`), 7)
 	f.Add([]byte(`{ "stream_options" : {"include_usage":false} , "model":"far/x","stream":true }`), 0)

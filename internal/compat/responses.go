@@ -20,9 +20,11 @@ func (s *server) responses(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := &responseAnswer{
-		server: s, w: w, r: r, model: a.model, created: time.Now().Unix(), metadata: withSession(a, sent), previous: in.PreviousResponseID,
+		server: s, w: w, r: r, model: a.model, created: time.Now().Unix(), metadata: withSession(a, sent),
+		previous:     in.PreviousResponseID,
 		instructions: in.Instructions, result: outcome{session: sent.SessionID, round: sent.RoundID},
-		held: approval.Policy{OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools}, withoutTools: string(in.ToolChoice) == `"none"`,
+		held:         approval.Policy{OneCall: a.oneCall, ReasoningEffort: a.effort, ClientTools: a.tools},
+		withoutTools: string(in.ToolChoice) == `"none"`,
 	}
 	if a.stream {
 		out.streamed(sent)
@@ -36,13 +38,15 @@ func (s *server) responses(w http.ResponseWriter, r *http.Request) {
 	s.write(w, out.object(result, result.status()))
 }
 
-// follow waits for what becomes of the message. The id of the answer is known before anything of it is told.
+// follow waits for what becomes of the message. The id of the answer is known before anything of it
+// is told.
 func (a *responseAnswer) follow(to listener, sent submitted) (outcome, error) {
 	to.begun = a.answers
 	return a.server.follow(a.r.Context(), sent, to)
 }
 
-// answers takes which round it is that answers, and which of its session: of a message that waits for its turn that is known once it has it.
+// answers takes which round it is that answers, and which of its session: of a message that waits
+// for its turn that is known once it has it.
 func (a *responseAnswer) answers(round regie.ID) (err error) {
 	a.result.round = round
 	a.rounds, err = a.ordinal(a.r.Context(), a.result.session, round)
@@ -90,8 +94,10 @@ func (a *responseAnswer) object(o outcome, status string) map[string]any {
 	var usage, incomplete, previous, instructions any
 	if status == "completed" || status == "incomplete" {
 		usage = map[string]any{
-			"input_tokens": o.usage.Input, "input_tokens_details": map[string]any{"cached_tokens": o.usage.CacheRead}, "output_tokens": o.usage.Output,
-			"output_tokens_details": map[string]any{"reasoning_tokens": o.usage.Reasoning}, "total_tokens": o.usage.Input + o.usage.Output,
+			"input_tokens": o.usage.Input, "input_tokens_details": map[string]any{"cached_tokens": o.usage.CacheRead},
+			"output_tokens":         o.usage.Output,
+			"output_tokens_details": map[string]any{"reasoning_tokens": o.usage.Reasoning},
+			"total_tokens":          o.usage.Input + o.usage.Output,
 		}
 	}
 	if status == "incomplete" {
@@ -113,13 +119,20 @@ func (a *responseAnswer) object(o outcome, status string) map[string]any {
 	}
 	for i := range a.held.ClientTools {
 		t := &a.held.ClientTools[i]
-		tools = append(tools, map[string]any{"type": "function", "name": t.Name, "description": t.Description, "parameters": t.Parameters, "strict": false})
+		tools = append(tools, map[string]any{
+			"type": "function", "name": t.Name, "description": t.Description,
+			"parameters": t.Parameters, "strict": false,
+		})
 	}
 	return map[string]any{
-		"id": responseID(o.session, o.round, a.rounds), "object": "response", "created_at": a.created, "status": status, "error": nil,
-		"incomplete_details": incomplete, "instructions": instructions, "max_output_tokens": nil, "model": a.model, "output": output,
-		"parallel_tool_calls": !a.held.OneCall, "previous_response_id": previous, "reasoning": map[string]any{"effort": effort, "summary": nil}, "store": true,
-		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": choice, "tools": tools, "top_p": nil,
+		"id": responseID(o.session, o.round, a.rounds), "object": "response", "created_at": a.created,
+		"status": status, "error": nil,
+		"incomplete_details": incomplete, "instructions": instructions, "max_output_tokens": nil,
+		"model": a.model, "output": output,
+		"parallel_tool_calls": !a.held.OneCall, "previous_response_id": previous,
+		"reasoning": map[string]any{"effort": effort, "summary": nil}, "store": true,
+		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": choice,
+		"tools": tools, "top_p": nil,
 		"truncation": "disabled", "usage": usage, "user": nil, "metadata": a.metadata,
 	}
 }
@@ -129,7 +142,10 @@ func messageItem(round regie.ID, text, status string) map[string]any {
 	if status == "completed" {
 		content = append(content, textPart(text))
 	}
-	return map[string]any{"id": messageID(round), "type": "message", "status": status, "role": "assistant", "content": content}
+	return map[string]any{
+		"id": messageID(round), "type": "message", "status": status,
+		"role": "assistant", "content": content,
+	}
 }
 
 func textPart(text string) map[string]any {
@@ -190,11 +206,20 @@ func (a *responseAnswer) piece(piece string) {
 	id := messageID(a.result.round)
 	if !a.open {
 		a.open = true
-		a.event("response.output_item.added", map[string]any{"output_index": 0, "item": messageItem(a.result.round, "", "in_progress")})
-		a.event("response.content_part.added", map[string]any{"item_id": id, "output_index": 0, "content_index": 0, "part": textPart("")})
+		a.event("response.output_item.added", map[string]any{
+			"output_index": 0,
+			"item":         messageItem(a.result.round, "", "in_progress"),
+		})
+		a.event("response.content_part.added", map[string]any{
+			"item_id": id, "output_index": 0,
+			"content_index": 0, "part": textPart(""),
+		})
 	}
 	a.said.WriteString(piece)
-	a.event("response.output_text.delta", map[string]any{"item_id": id, "output_index": 0, "content_index": 0, "delta": piece, "logprobs": []any{}})
+	a.event("response.output_text.delta", map[string]any{
+		"item_id": id, "output_index": 0, "content_index": 0,
+		"delta": piece, "logprobs": []any{},
+	})
 }
 
 func (a *responseAnswer) closeMessage(result outcome) {
@@ -205,9 +230,18 @@ func (a *responseAnswer) closeMessage(result outcome) {
 		return
 	}
 	text, id := a.said.String(), messageID(a.result.round)
-	a.event("response.output_text.done", map[string]any{"item_id": id, "output_index": 0, "content_index": 0, "text": text, "logprobs": []any{}})
-	a.event("response.content_part.done", map[string]any{"item_id": id, "output_index": 0, "content_index": 0, "part": textPart(text)})
-	a.event("response.output_item.done", map[string]any{"output_index": 0, "item": messageItem(a.result.round, text, "completed")})
+	a.event("response.output_text.done", map[string]any{
+		"item_id": id, "output_index": 0, "content_index": 0,
+		"text": text, "logprobs": []any{},
+	})
+	a.event("response.content_part.done", map[string]any{
+		"item_id": id, "output_index": 0,
+		"content_index": 0, "part": textPart(text),
+	})
+	a.event("response.output_item.done", map[string]any{
+		"output_index": 0,
+		"item":         messageItem(a.result.round, text, "completed"),
+	})
 }
 
 // calls sends the calls that the client is to run.
@@ -222,7 +256,10 @@ func (a *responseAnswer) calls(result outcome) {
 		added, done := a.callItem(result, call, "in_progress", ""), a.callItem(result, call, "completed", arguments)
 		id, name := done["id"], done["name"]
 		a.event("response.output_item.added", map[string]any{"output_index": index, "item": added})
-		a.event("response.function_call_arguments.delta", map[string]any{"item_id": id, "output_index": index, "delta": arguments})
+		a.event("response.function_call_arguments.delta", map[string]any{
+			"item_id":      id,
+			"output_index": index, "delta": arguments,
+		})
 		a.event("response.function_call_arguments.done", map[string]any{
 			"item_id": id, "output_index": index, "name": name, "arguments": arguments,
 		})
@@ -258,7 +295,10 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 	}
 	view, err := s.Control.Get(r.Context(), round)
 	if err == nil && (view.Session.ID != session) {
-		err = &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no response %s here", clip(r.PathValue("id")))}
+		err = &problem{
+			status: http.StatusNotFound, kind: kindInvalid,
+			err: regie.Errorf(regie.CodeNotFound, "there is no response %s here", clip(r.PathValue("id"))),
+		}
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -266,8 +306,9 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 	}
 	result, status := retold(view)
 	out := &responseAnswer{
-		server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(), metadata: map[string]string{"session_id": session.String()},
-		rounds: view.Round.Number,
+		server: s, model: view.Session.Agent, created: view.Round.StartedAt.Unix(),
+		metadata: map[string]string{"session_id": session.String()},
+		rounds:   view.Round.Number,
 	}
 	_ = json.Unmarshal(view.Round.Policy, &out.held) // ours
 	object := out.object(result, status)
@@ -304,7 +345,8 @@ func retold(view store.RoundView) (outcome, string) {
 		return out, "failed"
 	case end == regie.EndInterrupted || end == regie.EndStopped:
 		return out, "cancelled"
-	case end != regie.EndAnswered && end != regie.EndCompleted && end != regie.EndDenied, end == regie.EndAnswered && !view.Round.EndNote.IsZero():
+	case end != regie.EndAnswered && end != regie.EndCompleted && end != regie.EndDenied, end == regie.EndAnswered &&
+		!view.Round.EndNote.IsZero():
 		out.finish = finishLength
 		out.text = cmp.Or(out.text, view.Round.EndNote.String())
 	}
@@ -321,7 +363,10 @@ func (s *server) forget(w http.ResponseWriter, r *http.Request) {
 	}
 	list, err := s.Control.Sessions(r.Context(), store.SessionFilter{ID: session, Limit: 1})
 	if err == nil && (len(list) != 1 || list[0].Origin != regie.OriginAPISession) {
-		err = &problem{status: http.StatusConflict, kind: kindInvalid, err: regie.Errorf(regie.CodeConflict, "the session %s was not begun here: remove it where it was", session)}
+		err = &problem{
+			status: http.StatusConflict, kind: kindInvalid,
+			err: regie.Errorf(regie.CodeConflict, "the session %s was not begun here: remove it where it was", session),
+		}
 	}
 	if err == nil {
 		_, err = s.Control.Remove(r.Context(), dispatch.RemoveRequest{SessionID: session, By: "api"})

@@ -97,12 +97,17 @@ func parseResponses(data []byte) (*asking, *responsesRequest, error) {
 	if in.PreviousResponseID != "" {
 		session, round, number, ok := parseResponseID(in.PreviousResponseID)
 		if !ok {
-			return nil, nil, refused("previous_response_id", "%q is no response of this endpoint", clip(in.PreviousResponseID))
+			return nil, nil, refused("previous_response_id", "%q is no response of this endpoint",
+				clip(in.PreviousResponseID))
 		}
 		out.session, out.round, out.number = session, round, number
 	}
 	if in.Instructions != "" {
-		out.messages = append(out.messages, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedContext, Text: in.Instructions}, param: "instructions"})
+		out.messages = append(out.messages,
+			said{
+				ImportedMessage: regie.ImportedMessage{Role: regie.ImportedContext, Text: in.Instructions},
+				param:           "instructions",
+			})
 		if in.PreviousResponseID != "" {
 			out.ignored = append(out.ignored, "instructions")
 		}
@@ -147,8 +152,10 @@ func flattenTools(given []responsesTool) (tools []regie.ClientTool, dropped []st
 				}
 			}
 			return nil
-		case t.Type == "" || t.Type == "namespace" || strings.Trim(t.Type, "abcdefghijklmnopqrstuvwxyz_0123456789") != "":
-			return refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function", clip(t.Type))
+		case t.Type == "" || t.Type == "namespace" || strings.Trim(t.Type,
+			"abcdefghijklmnopqrstuvwxyz_0123456789") != "":
+			return refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function",
+				clip(t.Type))
 		case len(dropped) < maxIgnored:
 			dropped = append(dropped, param+" ("+clip(t.Type)+")")
 		}
@@ -191,7 +198,8 @@ func (in *responsesRequest) refuse() error {
 	case in.Model == "":
 		return refused("model", "the request names no model")
 	case in.Background:
-		return refused("background", "a response is not made in the background here: a client that goes away does not stop it, and GET /v1/responses/{id} has it")
+		return refused("background",
+			"a response is not made in the background here: a client that goes away does not stop it, and GET /v1/responses/{id} has it")
 	case given(in.Conversation):
 		return refused("conversation", "a session is continued with previous_response_id, or with metadata.session_id")
 	case given(in.Prompt):
@@ -215,7 +223,8 @@ func (in *responsesRequest) read(out *asking) error {
 		if strings.TrimSpace(text) == "" {
 			return refused("input", "the input says nothing")
 		}
-		out.messages = append(out.messages, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedUser, Text: text}, param: "input"})
+		out.messages = append(out.messages,
+			said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedUser, Text: text}, param: "input"})
 		return nil
 	case '[':
 	default:
@@ -236,7 +245,8 @@ func (in *responsesRequest) read(out *asking) error {
 	return nil
 }
 
-// take adds an item to the messages. Calls that follow one another, or a text of the assistant, are of one reply.
+// take adds an item to the messages. Calls that follow one another, or a text of the assistant, are
+// of one reply.
 func (a *asking) take(item *inputItem, param string) error {
 	if item.Type == "reasoning" { // an agent's model has its own
 		return nil
@@ -275,7 +285,10 @@ func (a *asking) take(item *inputItem, param string) error {
 			return err
 		}
 		if n := len(a.messages); n == 0 || a.messages[n-1].Role != regie.ImportedAssistant {
-			a.messages = append(a.messages, said{ImportedMessage: regie.ImportedMessage{Role: regie.ImportedAssistant}, param: param})
+			a.messages = append(a.messages, said{
+				ImportedMessage: regie.ImportedMessage{Role: regie.ImportedAssistant},
+				param:           param,
+			})
 		}
 		last := &a.messages[len(a.messages)-1]
 		last.Calls = append(last.Calls, call)
@@ -284,7 +297,8 @@ func (a *asking) take(item *inputItem, param string) error {
 		text, err := contentOf(item.Output, param+".output", "input_text", "output_text", "text")
 		if err == nil {
 			a.messages = append(a.messages, said{
-				ImportedMessage: regie.ImportedMessage{Role: roleTool}, results: []clientResult{{item.CallID, text, param + ".call_id"}}, param: param,
+				ImportedMessage: regie.ImportedMessage{Role: roleTool},
+				results:         []clientResult{{item.CallID, text, param + ".call_id"}}, param: param,
 			})
 		}
 		return err
@@ -329,7 +343,8 @@ func (s *server) storedItem(ctx context.Context, id, param string) (regie.Import
 	out := regie.ImportedMessage{Role: regie.ImportedAssistant}
 	unknown := &problem{
 		status: http.StatusNotFound, kind: kindInvalid, param: param,
-		err: regie.Errorf(regie.CodeNotFound, "no response here has the item %s: send the item itself in place of a reference", clip(id)),
+		err: regie.Errorf(regie.CodeNotFound,
+			"no response here has the item %s: send the item itself in place of a reference", clip(id)),
 	}
 	round, call, ok := parseItemID(id)
 	if !ok {
@@ -355,7 +370,10 @@ func (s *server) storedItem(ctx context.Context, id, param string) (regie.Import
 	}
 	for i := range result.calls {
 		if c := &result.calls[i]; c.ID == call {
-			out.Calls = []regie.ImportedCall{{ID: callID(result.session, call), Name: toolName(c), Arguments: argumentsOf(c)}}
+			out.Calls = []regie.ImportedCall{{
+				ID:   callID(result.session, call),
+				Name: toolName(c), Arguments: argumentsOf(c),
+			}}
 			return out, nil
 		}
 	}
@@ -365,7 +383,10 @@ func (s *server) storedItem(ctx context.Context, id, param string) (regie.Import
 // response finds a stored response, as a client names it.
 func (s *server) stored(r *http.Request, scope regie.TokenScope) (session, round regie.ID, err error) {
 	session, round, _, ok := parseResponseID(r.PathValue("id"))
-	unknown := &problem{status: http.StatusNotFound, kind: kindInvalid, err: regie.Errorf(regie.CodeNotFound, "there is no response %s here", clip(r.PathValue("id")))}
+	unknown := &problem{
+		status: http.StatusNotFound, kind: kindInvalid,
+		err: regie.Errorf(regie.CodeNotFound, "there is no response %s here", clip(r.PathValue("id"))),
+	}
 	if !ok {
 		return session, round, unknown
 	}

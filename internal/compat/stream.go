@@ -19,13 +19,15 @@ type stream struct {
 	done  chan struct{}
 }
 
-// What a stream says to be known to be alive: what no client reads, and what Anthropic's name for it is.
+// What a stream says to be known to be alive: what no client reads, and what Anthropic's name for
+// it is.
 const (
 	comment = ": keep-alive\n\n"
 	ping    = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 )
 
-// newStream begins a stream, which says that it is alive where nothing else is said for a while, until close.
+// newStream begins a stream, which says that it is alive where nothing else is said for a while,
+// until close.
 func newStream(w http.ResponseWriter, every time.Duration, alive string) *stream {
 	s := &stream{w: w, said: time.Now(), alive: alive, stop: make(chan struct{}), done: make(chan struct{})}
 	go s.keepAlive(every)

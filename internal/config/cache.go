@@ -25,7 +25,8 @@ func (c *Cache) check(path string) error {
 	case c.TTL < 0:
 		return regie.Errorf(regie.CodeBadRequest, "cache.ttl in %s must be positive", path)
 	case c.MaxBytes != 0 && c.MaxBytes < leastCache:
-		return regie.Errorf(regie.CodeBadRequest, "cache.max_bytes in %s must be at least 65536; an agent uses no cache with cache: off", path)
+		return regie.Errorf(regie.CodeBadRequest,
+			"cache.max_bytes in %s must be at least 65536; an agent uses no cache with cache: off", path)
 	case c.MemoryBytes != 0 && c.MemoryBytes < leastCache:
 		return regie.Errorf(regie.CodeBadRequest, "cache.memory_bytes in %s must be at least 65536", path)
 	default:
@@ -52,8 +53,9 @@ func (a *Agent) checkCache(path, at string) error {
 	return nil
 }
 
-// Caches reports whether the agent's answers may come from the response cache: where it says so, else where the same question has the same
-// answer anyhow, which holds only where the model is told the temperature.
+// Caches reports whether the agent's answers may come from the response cache: where it says so,
+// else where the same question has the same answer anyhow, which holds only where the model is told
+// the temperature.
 func (a *Agent) Caches() (caches, onlyIfTold bool) {
 	switch a.Cache {
 	case CacheOn:

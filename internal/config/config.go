@@ -1,5 +1,6 @@
-// Package config gathers the settings (spec 13): defaults, then what regie setup stored, then the machine's regie.yaml, then the user's, then
-// environment, then flags, each value with its origin. Of regie.yaml it knows the keys of the features that exist.
+// Package config gathers the settings (spec 13): defaults, then what regie setup stored, then the
+// machine's regie.yaml, then the user's, then environment, then flags, each value with its origin.
+// Of regie.yaml it knows the keys of the features that exist.
 package config
 
 import (
@@ -28,10 +29,12 @@ const (
 
 // Config is the settings of a command. Zero fields are not set.
 type Config struct {
-	// DataDir is where this engine keeps what it has. DataHome is the directory that was named for it: that of a PostgreSQL database lies in it, beside
-	// the embedded store and what engines of other databases keep. Empty: DataDir itself.
+	// DataDir is where this engine keeps what it has. DataHome is the directory that was named for
+	// it: that of a PostgreSQL database lies in it, beside the embedded store and what engines of
+	// other databases keep. Empty: DataDir itself.
 	DataDir, DataHome string
-	// Server is the address of the server that commands ask in place of an engine of this machine, Token what they show it; neither is printed.
+	// Server is the address of the server that commands ask in place of an engine of this machine,
+	// Token what they show it; neither is printed.
 	Server, Token string
 	Database      string // the URL of a PostgreSQL database, with its password; never printed. Empty: SQLite in DataDir
 	Language      string
@@ -47,38 +50,43 @@ type Config struct {
 	File      File   // what the files of settings settle together
 	// Layers are those files, the one that counts least first.
 	Layers []Layer
-	// Apart says that one file was named, so that no other layer counts, that of a project neither (spec 13).
+	// Apart says that one file was named, so that no other layer counts, that of a project neither
+	// (spec 13).
 	Apart bool
 	// Skills are the directories of the user's own agent skills, the first of which wins.
 	Skills []string
-	// Private are the directories of the machine's and the user's settings, and the file that was named in their place, whether or not they are there. Keys
-	// lie in them, and what an agent may do: no agent works there.
+	// Private are the directories of the machine's and the user's settings, and the file that was
+	// named in their place, whether or not they are there. Keys lie in them, and what an agent may
+	// do: no agent works there.
 	Private []string
 	setup   File // what regie setup stored
 	// embedder is who embeds, with what embeds says; see Embedding.
 	embedder Provider
 	embeds   Embedder
-	// Origin says where each value comes from, for messages: "default", the variable's name, the flag's name.
+	// Origin says where each value comes from, for messages: "default", the variable's name, the
+	// flag's name.
 	Origin map[string]string
 }
 
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
 	DataDir, Database, Server, Workspace, Provider, BaseURL, Model, Replay, Record, RecordRaw, Config string
-	// System is the machine's file of settings, for programs that are installed elsewhere; empty is SystemFile.
+	// System is the machine's file of settings, for programs that are installed elsewhere; empty is
+	// SystemFile.
 	System string
 }
 
 // Variables are those of the environment that settings are read from.
 func Variables() []string {
 	return []string{
-		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG", "REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD",
+		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG",
+		"REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD",
 		"REGIE_RECORD_RAW", "REGIE_REPLAY", "REGIE_SERVER", "REGIE_TOKEN",
 	}
 }
 
-// Load gathers the settings. It returns CodeBadRequest for values that cannot be used, with the data directory where that is known; a
-// missing model is no error here, see RequireModel.
+// Load gathers the settings. It returns CodeBadRequest for values that cannot be used, with the
+// data directory where that is known; a missing model is no error here, see RequireModel.
 func Load(env func(string) string, flags Flags) (Config, error) {
 	c := Config{Origin: map[string]string{}}
 	pick := func(name, flag, flagName string, variables ...string) string {
@@ -105,8 +113,10 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")
 	c.Record = pick("record", flags.Record, "--record", "REGIE_RECORD")
-	if c.RecordRaw = pick("record_raw", flags.RecordRaw, "--record-raw", "REGIE_RECORD_RAW"); c.RecordRaw != "" && c.Record == "" {
-		return c, regie.Errorf(regie.CodeBadRequest, "raw responses are kept beside a recording: name it with --record FILE too")
+	if c.RecordRaw = pick("record_raw", flags.RecordRaw, "--record-raw", "REGIE_RECORD_RAW"); c.RecordRaw != "" &&
+		c.Record == "" {
+		return c, regie.Errorf(regie.CodeBadRequest,
+			"raw responses are kept beside a recording: name it with --record FILE too")
 	}
 	// Before the files: who looks for what is wrong with them wants to know where the data is.
 	if err := c.completeDataDir(env); err != nil {
@@ -153,8 +163,8 @@ func (c *Config) completeDataDir(env func(string) string) error {
 	return nil
 }
 
-// choose settles which provider answers: what flags and variables name, else what the files name, else the only one that is configured.
-// None is chosen where there are several, or none.
+// choose settles which provider answers: what flags and variables name, else what the files name,
+// else the only one that is configured. None is chosen where there are several, or none.
 func (c *Config) choose(env func(string) string) error {
 	if c.Provider == "" {
 		switch {
@@ -177,17 +187,20 @@ func (c *Config) choose(env func(string) string) error {
 			c.Model, c.Origin["model"] = c.Provider, "default"
 		}
 		if c.Provider == ProviderReplay && c.Replay == "" {
-			return regie.Errorf(regie.CodeBadRequest, "the provider replay needs a recording: name it with --replay FILE")
+			return regie.Errorf(regie.CodeBadRequest,
+				"the provider replay needs a recording: name it with --replay FILE")
 		}
 		if c.Provider == ProviderReplay && c.Record != "" {
-			return regie.Errorf(regie.CodeBadRequest, "what is replayed is recorded already: leave --record (REGIE_RECORD) or --replay out")
+			return regie.Errorf(regie.CodeBadRequest,
+				"what is replayed is recorded already: leave --record (REGIE_RECORD) or --replay out")
 		}
 		return nil
 	}
 	return c.completeChosen(env)
 }
 
-// nameModel takes the model that the file names which names the provider; one that stands alone there belongs to whatever is chosen.
+// nameModel takes the model that the file names which names the provider; one that stands alone
+// there belongs to whatever is chosen.
 func (c *Config) nameModel() {
 	for _, from := range []struct {
 		agent  Agent
@@ -204,8 +217,10 @@ func (c *Config) completeChosen(env func(string) string) error {
 	p, configured := c.Providers[c.Provider]
 	if !configured {
 		if vendors[c.Provider].kind == "" {
-			return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s", c.Provider, c.Origin["provider"],
-				strings.Join(slices.Compact(slices.Sorted(slices.Values(append(c.ProviderNames(), TypeNames(true)...)))), ", "))
+			return regie.Errorf(regie.CodeBadRequest, "there is no provider %q (from %s): use %s",
+				c.Provider, c.Origin["provider"],
+				strings.Join(slices.Compact(slices.Sorted(slices.Values(
+					append(c.ProviderNames(), TypeNames(true)...)))), ", "))
 		}
 		p = Provider{Name: c.Provider, BaseURL: c.BaseURL, Origin: map[string]string{}}
 		if c.BaseURL == "" && c.Provider == ProviderOllama {
@@ -227,7 +242,8 @@ func (c *Config) completeChosen(env func(string) string) error {
 	return checkAddress(c.BaseURL, c.Origin["base_url"])
 }
 
-// OllamaAddress is where Ollama is looked for, and where that was said: its own variable OLLAMA_HOST, or its usual place.
+// OllamaAddress is where Ollama is looked for, and where that was said: its own variable
+// OLLAMA_HOST, or its usual place.
 func OllamaAddress(env func(string) string) (address, origin string) {
 	host := strings.TrimRight(strings.TrimSpace(env("OLLAMA_HOST")), "/")
 	if host == "" {
@@ -259,18 +275,23 @@ func defaultDataDir(env func(string) string) (string, error) {
 		home, _ = os.UserHomeDir()
 	}
 	if !filepath.IsAbs(home) { // a relative one would be another one in each directory
-		return "", regie.Errorf(regie.CodeBadRequest, "no home directory is known: name the data directory with REGIE_DATA_DIR")
+		return "", regie.Errorf(regie.CodeBadRequest,
+			"no home directory is known: name the data directory with REGIE_DATA_DIR")
 	}
 	return filepath.Join(home, ".local", "share", "regie"), nil
 }
 
-// RequireModel returns CodeNoModel where no model can answer, in a sentence; what was looked for is the surface's to show (spec 10.1).
+// RequireModel returns CodeNoModel where no model can answer, in a sentence; what was looked for is
+// the surface's to show (spec 10.1).
 func (c *Config) RequireModel() error {
 	switch {
 	case c.Provider == "":
-		return regie.Errorf(regie.CodeNoModel, "no model is chosen: regie setup chooses one, and --provider demo needs none")
+		return regie.Errorf(regie.CodeNoModel,
+			"no model is chosen: regie setup chooses one, and --provider demo needs none")
 	case c.Model == "":
-		return regie.Errorf(regie.CodeNoModel, "the server %s is configured (from %s), but no model: name one with REGIE_MODEL or --model", c.BaseURL, c.Origin["base_url"])
+		return regie.Errorf(regie.CodeNoModel,
+			"the server %s is configured (from %s), but no model: name one with REGIE_MODEL or --model",
+			c.BaseURL, c.Origin["base_url"])
 	}
 	return nil
 }
@@ -278,9 +299,10 @@ func (c *Config) RequireModel() error {
 // Fingerprint is FingerprintOf the chosen provider.
 func (c *Config) Fingerprint() regie.Hash { return c.FingerprintOf(c.Provider) }
 
-// FingerprintOf tells settings of a provider from others without showing them: an engine that was started with other ones must not
-// answer in their place. Of a key in the environment or in the keyring only its name counts: the key itself is the engine's business, whose clients need
-// not have it (decision 1).
+// FingerprintOf tells settings of a provider from others without showing them: an engine that was
+// started with other ones must not answer in their place. Of a key in the environment or in the
+// keyring only its name counts: the key itself is the engine's business, whose clients need not
+// have it (decision 1).
 func (c *Config) FingerprintOf(name string) regie.Hash {
 	p, _ := c.Named(name)
 	configured := c.Providers[name]
@@ -297,11 +319,15 @@ func (c *Config) FingerprintOf(name string) regie.Hash {
 	return regie.HashOf([]byte(strings.Join(parts, "\x00")))
 }
 
-// Rules tells what an engine decides by of what files say from other settings, without showing them: what is asked about and forbidden, what commands may do, hooks,
-// limits, agents, and which MCP servers there are. It is zero where that cannot be told.
+// Rules tells what an engine decides by of what files say from other settings, without showing
+// them: what is asked about and forbidden, what commands may do, hooks, limits, agents, and which
+// MCP servers there are. It is zero where that cannot be told.
 func (c *Config) Rules() regie.Hash {
 	f := &c.File
-	data, err := json.Marshal([]any{f.Approvals, f.Shell, f.Hooks, f.Limits, f.Budget, f.Agents, slices.Sorted(maps.Keys(f.MCPServers))})
+	data, err := json.Marshal([]any{
+		f.Approvals, f.Shell, f.Hooks, f.Limits, f.Budget, f.Agents,
+		slices.Sorted(maps.Keys(f.MCPServers)),
+	})
 	if err != nil {
 		return regie.Hash{}
 	}
@@ -322,11 +348,13 @@ func (c *Config) Origins() []string {
 type Key struct {
 	Name  string // the variable that it stands in, else the setting
 	Value string
-	// Server is the address of the model server that it is for, where it is written in a file for that alone.
+	// Server is the address of the model server that it is for, where it is written in a file for
+	// that alone.
 	Server string
 }
 
-// Keys are all that is secret in the settings, and the keys of vendors in the environment, whether they are used or not.
+// Keys are all that is secret in the settings, and the keys of vendors in the environment, whether
+// they are used or not.
 func (c *Config) Keys(env func(string) string) (out []Key) {
 	to := func(server, name, value string) {
 		if value != "" {
@@ -354,7 +382,10 @@ func (c *Config) Keys(env func(string) string) (out []Key) {
 	}
 	to(server, "api_key", c.APIKey)
 	for _, name := range c.File.MCPNames() {
-		for _, variables := range []map[string]string{c.File.MCPServers[name].EnvFrom, c.File.MCPServers[name].HeadersFrom} {
+		for _, variables := range []map[string]string{
+			c.File.MCPServers[name].EnvFrom,
+			c.File.MCPServers[name].HeadersFrom,
+		} {
 			for _, variable := range slices.Sorted(maps.Values(variables)) {
 				add(variable, env(variable))
 			}

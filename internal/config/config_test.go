@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 )
 
-// TestLoad is the layering of spec 13 as a table: flags over environment over defaults, with origins.
+// TestLoad is the layering of spec 13 as a table: flags over environment over defaults, with
+// origins.
 func TestLoad(t *testing.T) {
 	for name, c := range map[string]struct {
 		env      map[string]string

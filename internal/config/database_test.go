@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestDatabase shows where the store is, by which word, and that what stands beside a database never mixes with another store's.
+// TestDatabase shows where the store is, by which word, and that what stands beside a database
+// never mixes with another store's.
 func TestDatabase(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "regie.yaml")
 	if err := os.WriteFile(file, []byte("database: postgres://u:sekret@h/file\n"), 0o600); err != nil {
@@ -58,7 +59,8 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// TestOneDatabase: however a URL is spelled, and whatever it leaves to the environment, the same tables have the same directory, and no others.
+// TestOneDatabase: however a URL is spelled, and whatever it leaves to the environment, the same
+// tables have the same directory, and no others.
 func TestOneDatabase(t *testing.T) {
 	at := func(address string, environment ...string) string {
 		env := map[string]string{"REGIE_DATABASE": address, "REGIE_DATA_DIR": "/data", "HOME": "/nowhere"}

@@ -8,20 +8,23 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Embedder is what turns texts into vectors, for the search by meaning (spec 8.3, 13). Without one that search is lexical.
+// Embedder is what turns texts into vectors, for the search by meaning (spec 8.3, 13). Without one
+// that search is lexical.
 type Embedder struct {
 	// Provider is the name of a configured provider, or ollama where that runs on this machine.
 	Provider string `yaml:"provider"`
 	// Model is its embedding model: a name, or one of the provider's models.
 	Model string `yaml:"model"`
-	// Dimensions is how many a vector is to have, for models that can shorten theirs; 0 leaves it to the model.
+	// Dimensions is how many a vector is to have, for models that can shorten theirs; 0 leaves it
+	// to the model.
 	Dimensions int `yaml:"dimensions"`
 }
 
 // maxDimensions bounds the vectors: beyond it there is a slip of the pen.
 const maxDimensions = 1 << 14
 
-// settleEmbedder takes what the file says of the embedder, with the address and key of its provider.
+// settleEmbedder takes what the file says of the embedder, with the address and key of its
+// provider.
 func (c *Config) settleEmbedder(env func(string) string) error {
 	e, path := c.File.Embedder, c.from("embedder")
 	if e == (Embedder{}) {
@@ -31,7 +34,9 @@ func (c *Config) settleEmbedder(env func(string) string) error {
 	p, configured := c.Named(e.Provider)
 	switch {
 	case e.Provider == "":
-		return regie.Errorf(regie.CodeBadRequest, "embedder in %s names no provider: write it like embedder: {provider: ollama, model: nomic-embed-text}", path)
+		return regie.Errorf(regie.CodeBadRequest,
+			"embedder in %s names no provider: write it like embedder: {provider: ollama, model: nomic-embed-text}",
+			path)
 	case !configured && e.Provider == ProviderOllama:
 		p = Provider{Name: ProviderOllama, Origin: map[string]string{}}
 		p.BaseURL, p.Origin["base_url"] = OllamaAddress(env)
@@ -39,9 +44,12 @@ func (c *Config) settleEmbedder(env func(string) string) error {
 			return err
 		}
 	case e.Provider == ProviderDemo || e.Provider == ProviderReplay || p.Type == ProviderAnthropic:
-		return regie.Errorf(regie.CodeBadRequest, "embedder.provider in %s is %s, which has no embeddings: use Ollama, an OpenAI-compatible server or Gemini", path, e.Provider)
+		return regie.Errorf(regie.CodeBadRequest,
+			"embedder.provider in %s is %s, which has no embeddings: use Ollama, an OpenAI-compatible server or Gemini",
+			path, e.Provider)
 	case !configured:
-		return regie.Errorf(regie.CodeBadRequest, "embedder.provider in %s names %q, which is not configured: use %s", path, e.Provider,
+		return regie.Errorf(regie.CodeBadRequest, "embedder.provider in %s names %q, which is not configured: use %s",
+			path, e.Provider,
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(append(c.ProviderNames(), ProviderOllama)))), ", "))
 	}
 	if named := p.Models[e.Model]; named != "" {
@@ -49,15 +57,19 @@ func (c *Config) settleEmbedder(env func(string) string) error {
 	}
 	switch {
 	case strings.TrimSpace(e.Model) == "":
-		return regie.Errorf(regie.CodeBadRequest, "embedder in %s names no model: write it like embedder: {provider: ollama, model: nomic-embed-text}", path)
+		return regie.Errorf(regie.CodeBadRequest,
+			"embedder in %s names no model: write it like embedder: {provider: ollama, model: nomic-embed-text}", path)
 	case e.Dimensions < 0 || e.Dimensions > maxDimensions:
-		return regie.Errorf(regie.CodeBadRequest, "embedder.dimensions in %s is %d: leave it out, or write how many a vector of %s is to have", path, e.Dimensions, e.Model)
+		return regie.Errorf(regie.CodeBadRequest,
+			"embedder.dimensions in %s is %d: leave it out, or write how many a vector of %s is to have", path,
+			e.Dimensions, e.Model)
 	}
 	c.embedder, c.embeds = p, e
 	return nil
 }
 
-// Embedding is the provider that embeds, with its address and key, and what it is asked; ok says that one is configured.
+// Embedding is the provider that embeds, with its address and key, and what it is asked; ok says
+// that one is configured.
 func (c *Config) Embedding() (p Provider, e Embedder, ok bool) {
 	p = c.embedder
 	p.Origin = maps.Clone(p.Origin)

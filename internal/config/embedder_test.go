@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestEmbedder: the embedder is a configured provider, with its address and key and what command lines make of them; Ollama needs no entry.
+// TestEmbedder: the embedder is a configured provider, with its address and key and what command
+// lines make of them; Ollama needs no entry.
 func TestEmbedder(t *testing.T) {
 	const file = `
 providers:
@@ -15,15 +16,16 @@ embedder: {EMBEDDER}
 `
 	env := map[string]string{"LAB_KEY": "k", "OLLAMA_HOST": "10.0.0.7", "OPENAI_API_KEY": "o"}
 	for embedder, want := range map[string]struct{ provider, address, key, model, refused string }{
-		"provider: lab, model: m":                    {"lab", "http://127.0.0.1:1/v1", "k", "m", ""},
-		"provider: lab, model: vectors":              {"lab", "http://127.0.0.1:1/v1", "k", "lab-embed", ""},
-		"provider: ollama, model: nomic-embed-text":  {"ollama", "http://10.0.0.7:11434", "", "nomic-embed-text", ""},
-		"provider: openai, model: m":                 {"openai", "https://api.openai.com/v1", "o", "m", ""}, // by its key in the environment
-		"":                                           {},
-		"provider: lab, model: m, dimensions: 512":   {"lab", "http://127.0.0.1:1/v1", "k", "m", ""},
-		"model: m":                                   {refused: "names no provider"},
-		"provider: lab":                              {refused: "names no model"},
-		"provider: lab, model: ' '":                  {refused: "names no model"},
+		"provider: lab, model: m":                   {"lab", "http://127.0.0.1:1/v1", "k", "m", ""},
+		"provider: lab, model: vectors":             {"lab", "http://127.0.0.1:1/v1", "k", "lab-embed", ""},
+		"provider: ollama, model: nomic-embed-text": {"ollama", "http://10.0.0.7:11434", "", "nomic-embed-text", ""},
+		// by its key in the environment
+		"provider: openai, model: m": {"openai", "https://api.openai.com/v1", "o", "m", ""},
+		"":                           {},
+		"provider: lab, model: m, dimensions: 512": {"lab", "http://127.0.0.1:1/v1", "k", "m", ""},
+		"model: m":                  {refused: "names no provider"},
+		"provider: lab":             {refused: "names no model"},
+		"provider: lab, model: ' '": {refused: "names no model"},
 		"provider: lab, model: m, dimensions: -1":    {refused: "embedder.dimensions in"},
 		"provider: lab, model: m, dimensions: 99999": {refused: "embedder.dimensions in"},
 		"provider: claude, model: m":                 {refused: "has no embeddings"},

@@ -10,8 +10,8 @@ import (
 // Fallback is a provider that goes on where an agent's own does not answer, with its model.
 type Fallback struct{ Provider, Model string }
 
-// Fallbacks are those of an agent, in their order (spec 3.6). It returns CodeBadRequest for a provider that is not configured, or of which no
-// model is known.
+// Fallbacks are those of an agent, in their order (spec 3.6). It returns CodeBadRequest for a
+// provider that is not configured, or of which no model is known.
 func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 	agent := c.File.Agents[name]
 	if len(agent.Fallback) == 0 {
@@ -19,7 +19,9 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 	}
 	path := c.from("agents.main.fallback")
 	if agent.Provider == "" { // else whatever is chosen on a command line would bring others with it
-		return nil, regie.Errorf(regie.CodeBadRequest, "agents.%s.fallback in %s needs agents.%s.provider: name the provider that they stand in for", name, path, name)
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"agents.%s.fallback in %s needs agents.%s.provider: name the provider that they stand in for", name, path,
+			name)
 	}
 	var out []Fallback
 	for _, entry := range agent.Fallback {
@@ -27,18 +29,24 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 		p, configured := c.Providers[provider]
 		switch {
 		case provider == agent.Provider:
-			return nil, regie.Errorf(regie.CodeBadRequest, "agents.%s.fallback in %s names %s, which is its provider", name, path, provider)
+			return nil, regie.Errorf(regie.CodeBadRequest, "agents.%s.fallback in %s names %s, which is its provider",
+				name, path, provider)
 		case provider == ProviderDemo:
 			model = ProviderDemo
 		case !configured:
-			return nil, regie.Errorf(regie.CodeBadRequest, "agents.%s.fallback in %s names %q, which is not configured: use %s", name, path, provider, strings.Join(c.ProviderNames(), ", "))
+			return nil, regie.Errorf(regie.CodeBadRequest,
+				"agents.%s.fallback in %s names %q, which is not configured: use %s", name, path, provider,
+				strings.Join(c.ProviderNames(), ", "))
 		}
 		model = cmp.Or(p.Models[model], model, p.Models[agent.Model], p.Models[DefaultSize], only(p.Models))
 		if model == "" {
-			return nil, regie.Errorf(regie.CodeBadRequest, "agents.%s.fallback in %s names %s, of which no model is known: write %s/MODEL, or give it models", name, path, provider, provider)
+			return nil, regie.Errorf(regie.CodeBadRequest,
+				"agents.%s.fallback in %s names %s, of which no model is known: write %s/MODEL, or give it models",
+				name, path, provider, provider)
 		}
 		if IsSize(model) && p.Models[model] == "" {
-			return nil, regie.Errorf(regie.CodeBadRequest, "agents.%s.fallback in %s names %s/%s, and %s has no model for that size: say which one as providers.%s.models: {%s: MODEL}",
+			return nil, regie.Errorf(regie.CodeBadRequest,
+				"agents.%s.fallback in %s names %s/%s, and %s has no model for that size: say which one as providers.%s.models: {%s: MODEL}",
 				name, path, provider, model, provider, provider, model)
 		}
 		out = append(out, Fallback{provider, model})
@@ -57,8 +65,9 @@ func only(models map[string]string) string {
 	return ""
 }
 
-// FallsBack reports whether an agent's fallbacks stand in for a provider: they do for the one that the file names, not for one that a command
-// line or a variable has put in its place, whose owner may want that its words go nowhere else.
+// FallsBack reports whether an agent's fallbacks stand in for a provider: they do for the one that
+// the file names, not for one that a command line or a variable has put in its place, whose owner
+// may want that its words go nowhere else.
 func (c *Config) FallsBack(name, provider string) bool {
 	return provider != "" && c.File.Agents[name].Provider == provider
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestFallbacks: a fallback is a configured provider with a model, which its list, its sizes or the agent's own word name.
+// TestFallbacks: a fallback is a configured provider with a model, which its list, its sizes or the
+// agent's own word name.
 func TestFallbacks(t *testing.T) {
 	const file = `
 providers:

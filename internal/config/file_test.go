@@ -149,8 +149,8 @@ func FuzzParseFile(f *testing.F) {
 	})
 }
 
-// TestPrivate: the directories of settings are private whichever file counts, and whether or not they are there; of a file that somebody named elsewhere
-// only the file is.
+// TestPrivate: the directories of settings are private whichever file counts, and whether or not
+// they are there; of a file that somebody named elsewhere only the file is.
 func TestPrivate(t *testing.T) {
 	home := map[string]string{"HOME": "/home/x", "REGIE_DATA_DIR": t.TempDir()}
 	named := filepath.Join(t.TempDir(), "mine.yaml")

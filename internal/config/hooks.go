@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Hook is a command that is told of calls and rounds and can object to them (spec 13). No project's file can declare one.
+// Hook is a command that is told of calls and rounds and can object to them (spec 13). No project's
+// file can declare one.
 type Hook struct {
 	// On is when it runs: before_round, before_tool, after_tool or after_round.
 	On string `yaml:"on"`
@@ -21,7 +22,8 @@ type Hook struct {
 	Command []string `yaml:"command"`
 	// Timeout is how long it may take; zero means 30 s.
 	Timeout time.Duration `yaml:"timeout"`
-	// OnFailure is what holds where it cannot be heard: forbid (also where it is empty), ask or allow.
+	// OnFailure is what holds where it cannot be heard: forbid (also where it is empty), ask or
+	// allow.
 	OnFailure string `yaml:"on_failure"`
 	// Env are variables of the environment that it gets beside those that every program needs.
 	Env []string `yaml:"env"`
@@ -75,29 +77,40 @@ func (h *Hook) check(file, at string) error {
 	on := regie.HookPoint(h.On)
 	switch {
 	case !slices.Contains(regie.HookPoints(), on):
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: on is %q: use before_round, before_tool, after_tool or after_round", at, file, h.On)
+		return regie.Errorf(regie.CodeBadRequest,
+			"%s in %s: on is %q: use before_round, before_tool, after_tool or after_round", at, file, h.On)
 	case len(h.Command) == 0 || h.Command[0] == "":
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s has no command: write it as a list, the program first", at, file)
+		return regie.Errorf(regie.CodeBadRequest, "%s in %s has no command: write it as a list, the program first", at,
+			file)
 	case strings.ContainsRune(strings.Join(h.Command, ""), 0):
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a NUL in its command", at, file)
 	case strings.HasPrefix(h.Command[0], "~"):
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: %q is not expanded: write the whole path, one below the directory of this file, or the name of a command", at, file, h.Command[0])
+		return regie.Errorf(regie.CodeBadRequest,
+			"%s in %s: %q is not expanded: write the whole path, one below the directory of this file, or the name of a command", at, file, h.Command[0])
 	case len(h.Tools) > 0 && (on == regie.HookBeforeRound || on == regie.HookAfterRound):
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: a hook of rounds is about no tools: leave tools out", at, file)
+		return regie.Errorf(regie.CodeBadRequest, "%s in %s: a hook of rounds is about no tools: leave tools out", at,
+			file)
 	case h.Timeout != 0 && (h.Timeout < 100*time.Millisecond || h.Timeout > maxHookTimeout):
 		return regie.Errorf(regie.CodeBadRequest, "%s in %s: timeout must be between 100ms and 10m", at, file)
 	case h.OnFailure != "" && !on.Before():
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: a hook that runs after something can keep nothing from happening: leave on_failure out", at, file)
+		return regie.Errorf(regie.CodeBadRequest,
+			"%s in %s: a hook that runs after something can keep nothing from happening: leave on_failure out", at,
+			file)
 	}
 	switch {
 	case h.OnFailure == FailureAsk && on == regie.HookBeforeRound:
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: on_failure is %q: use forbid or allow, because nobody is asked about rounds", at, file, h.OnFailure)
+		return regie.Errorf(regie.CodeBadRequest,
+			"%s in %s: on_failure is %q: use forbid or allow, because nobody is asked about rounds", at, file,
+			h.OnFailure)
 	case h.OnFailure != "" && h.OnFailure != FailureForbid && h.OnFailure != FailureAsk && h.OnFailure != FailureAllow:
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: on_failure is %q: use forbid, ask or allow", at, file, h.OnFailure)
+		return regie.Errorf(regie.CodeBadRequest, "%s in %s: on_failure is %q: use forbid, ask or allow", at, file,
+			h.OnFailure)
 	}
 	for _, pattern := range h.Tools {
 		if _, err := path.Match(pattern, "toolkit.operation"); err != nil || !strings.ContainsAny(pattern, ".*") {
-			return regie.Errorf(regie.CodeBadRequest, "%s in %s: %q is no pattern for tools: write one as files.write_file, or with * for any part", at, file, pattern)
+			return regie.Errorf(regie.CodeBadRequest,
+				"%s in %s: %q is no pattern for tools: write one as files.write_file, or with * for any part", at, file,
+				pattern)
 		}
 	}
 	for _, name := range h.Env {

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// keyPrefixes say whose key one is. A vendor that is none of vendors is known so that its key goes to nobody else.
-// "sk-" alone says nothing: OpenAI, DeepSeek and many servers begin their keys so.
+// keyPrefixes say whose key one is. A vendor that is none of vendors is known so that its key goes
+// to nobody else. "sk-" alone says nothing: OpenAI, DeepSeek and many servers begin their keys so.
 var keyPrefixes = []struct{ prefix, vendor string }{
 	{"sk-ant-", "anthropic"},
 	{"sk-or-", "openrouter"},
@@ -56,7 +56,8 @@ func vendorAt(address string, names []string) string {
 	return ""
 }
 
-// ForeignKey returns the vendor that the provider's key is for, where the provider's address is another vendor's.
+// ForeignKey returns the vendor that the provider's key is for, where the provider's address is
+// another vendor's.
 func (p *Provider) ForeignKey() string {
 	owner, at := VendorOfKey(p.APIKey), vendorAt(p.BaseURL, Vendors(""))
 	if owner == at || at == "" {
@@ -76,5 +77,6 @@ func (p *Provider) checkKey() error {
 		from = p.Name
 	}
 	return regie.Errorf(regie.CodeProviderAuth,
-		"the key of %s is one of %s, and was not sent to %s: store it with regie setup, or give %s a key of its own", from, owner, p.BaseURL, p.Name)
+		"the key of %s is one of %s, and was not sent to %s: store it with regie setup, or give %s a key of its own",
+		from, owner, p.BaseURL, p.Name)
 }

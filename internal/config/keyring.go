@@ -11,14 +11,18 @@ import (
 // keyringMark stands before the name of a key in the keyring, where a key would stand.
 const keyringMark = "keyring:"
 
-// KeyringAnswers reports whether the operating system has a keyring that keys can be kept in. It takes 700 ms at most.
+// KeyringAnswers reports whether the operating system has a keyring that keys can be kept in. It
+// takes 700 ms at most.
 func KeyringAnswers() bool { return keyring.Answers() }
 
-// KeepInKeyring puts the key of a provider into the keyring and returns the provider as SaveSetup is to store it: with the key's place in the key's place.
-// It returns CodeTimeout or CodeNoPermission where the keyring does not take it, and CodeBadRequest for a provider whose name names no key.
+// KeepInKeyring puts the key of a provider into the keyring and returns the provider as SaveSetup
+// is to store it: with the key's place in the key's place. It returns CodeTimeout or
+// CodeNoPermission where the keyring does not take it, and CodeBadRequest for a provider whose name
+// names no key.
 func KeepInKeyring(p Provider) (Provider, error) {
 	if !keyring.Named(p.Name) {
-		return p, regie.Errorf(regie.CodeBadRequest, "%q names no key in a keyring: use small letters, digits, - and _", p.Name)
+		return p, regie.Errorf(regie.CodeBadRequest, "%q names no key in a keyring: use small letters, digits, - and _",
+			p.Name)
 	}
 	if err := keyring.Set(p.Name, p.APIKey); err != nil {
 		return p, err
@@ -26,7 +30,8 @@ func KeepInKeyring(p Provider) (Provider, error) {
 	return InKeyring(p, p.Name), nil
 }
 
-// InKeyring is a provider whose key is in the keyring under a name already, as SaveSetup is to store it.
+// InKeyring is a provider whose key is in the keyring under a name already, as SaveSetup is to
+// store it.
 func InKeyring(p Provider, name string) Provider {
 	p.APIKey, p.Origin = keyringMark+name, maps.Clone(p.Origin)
 	if p.Origin == nil {
@@ -51,14 +56,17 @@ func (p *Provider) Away() error { return p.away }
 // inKeyring reports whether a file names a key in place of holding it.
 func inKeyring(key string) bool { return strings.HasPrefix(key, keyringMark) }
 
-// unlock reads a key that the keyring has. That it cannot be read is no error of the settings: it is told where the key is needed (see Keyless).
+// unlock reads a key that the keyring has. That it cannot be read is no error of the settings: it
+// is told where the key is needed (see Keyless).
 func (p *Provider) unlock(path string) error {
 	if !inKeyring(p.APIKey) {
 		return nil
 	}
 	name := strings.TrimPrefix(p.APIKey, keyringMark)
 	if !keyring.Named(name) {
-		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) names the key %q of the keyring: a name has small letters, digits, - and _", p.Name, path, name)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the provider %s (in %s) names the key %q of the keyring: a name has small letters, digits, - and _",
+			p.Name, path, name)
 	}
 	p.Origin["api_key"] = p.APIKey
 	p.APIKey, p.away = keyring.Get(name)

@@ -56,7 +56,8 @@ func readBytes(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	given := path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/")           // the latter by <(…) of a shell
 	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 && !given { // nobody may ever write into it
-		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, "it is not a regular file")
+		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v",
+			path, "it is not a regular file")
 	}
 	in, err := os.Open(path)
 	if err != nil {
@@ -87,8 +88,8 @@ func mapping(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// loadLayers reads the machine's file and the user's, where they are there. What both say is the user's to say, key by key; their rules and
-// hooks all count, the machine's first.
+// loadLayers reads the machine's file and the user's, where they are there. What both say is the
+// user's to say, key by key; their rules and hooks all count, the machine's first.
 func (c *Config) loadLayers(system, user string) error {
 	var files []File
 	for _, at := range []Layer{{Kind: LayerSystem, Path: system}, {Kind: LayerUser, Path: user}} {
@@ -112,7 +113,8 @@ func (c *Config) loadLayers(system, user string) error {
 	below, above := c.Layers[len(c.Layers)-2], c.Layers[len(c.Layers)-1]
 	if merged := merge(below.root, above.root); merged != nil {
 		if err := merged.Decode(&c.File); err != nil {
-			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", above.Path+" + "+below.Path, withNearest(err))
+			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s",
+				above.Path+" + "+below.Path, withNearest(err))
 		}
 	}
 	c.File.Approvals.Rules = slices.Concat(files[0].Approvals.Rules, files[1].Approvals.Rules)
@@ -132,7 +134,9 @@ func merge(below, above *yaml.Node) *yaml.Node {
 	for i := 0; i+1 < len(above.Content); i += 2 {
 		at := slices.IndexFunc(out.Content, func(n *yaml.Node) bool { return n.Value == above.Content[i].Value })
 		for at >= 0 && at%2 == 1 { // a value that is written as the key
-			next := slices.IndexFunc(out.Content[at+1:], func(n *yaml.Node) bool { return n.Value == above.Content[i].Value })
+			next := slices.IndexFunc(out.Content[at+1:], func(n *yaml.Node) bool {
+				return n.Value == above.Content[i].Value
+			})
 			if next < 0 {
 				at = -1
 			} else {

@@ -14,11 +14,12 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// MCPFileServer is a server of a workspace's .mcp.json, the file that several programs read (spec 10.1). Nothing of it is used before a
-// person trusts it.
+// MCPFileServer is a server of a workspace's .mcp.json, the file that several programs read (spec
+// 10.1). Nothing of it is used before a person trusts it.
 type MCPFileServer struct {
 	Name string `json:"name"`
-	// Command and Args, or URL, are as they are written; what stands in variables is put in by Server.
+	// Command and Args, or URL, are as they are written; what stands in variables is put in by
+	// Server.
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	Dir     string   `json:"cwd,omitempty"`
@@ -53,7 +54,8 @@ var mcpKeys = []string{"type", "command", "args", "env", "cwd", "url", "headers"
 // maxMCPServers bounds the servers of one file.
 const maxMCPServers = 50
 
-// ParseMCPFile reads a .mcp.json. It returns CodeBadRequest for what is no such file; what is wrong with one server is that server's Err.
+// ParseMCPFile reads a .mcp.json. It returns CodeBadRequest for what is no such file; what is wrong
+// with one server is that server's Err.
 func ParseMCPFile(data []byte) ([]MCPFileServer, error) {
 	var file struct {
 		Servers map[string]jsontext.Value `json:"mcpServers"`
@@ -74,7 +76,8 @@ func ParseMCPFile(data []byte) ([]MCPFileServer, error) {
 	return out, nil
 }
 
-// IgnoredMCPKeys are the keys of a .mcp.json that mean nothing here, sorted; what does not fit has none.
+// IgnoredMCPKeys are the keys of a .mcp.json that mean nothing here, sorted; what does not fit has
+// none.
 func IgnoredMCPKeys(data []byte) []string {
 	var all map[string]jsontext.Value
 	if jsonv2.Unmarshal(data, &all) != nil {
@@ -91,7 +94,8 @@ func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 		s.Err = regie.Errorf(regie.CodeBadRequest, "the server %s of .mcp.json is not what names one: %v", name, err)
 		return s
 	}
-	s.Command, s.Args, s.Dir, s.URL, s.env, s.headers, s.Disabled = e.Command, e.Args, e.Cwd, e.URL, e.Env, e.Headers, e.Disabled
+	s.Command, s.Args, s.Dir, s.URL, s.env, s.headers, s.Disabled = e.Command, e.Args, e.Cwd,
+		e.URL, e.Env, e.Headers, e.Disabled
 	var all map[string]jsontext.Value
 	if err := jsonv2.Unmarshal(data, &all); err == nil { // it was an object a moment ago
 		maps.DeleteFunc(all, func(key string, _ jsontext.Value) bool { return slices.Contains(mcpKeys, key) })
@@ -106,23 +110,27 @@ func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 	s.Variables = slices.Compact(s.Variables)
 	switch kind := cmp.Or(e.Type, map[bool]string{true: "http", false: "stdio"}[e.URL != ""]); {
 	case !slices.Contains([]string{"stdio", "http", "streamable-http", "streamableHttp"}, kind):
-		s.Err = regie.Errorf(regie.CodeBadRequest, "the server %s of .mcp.json is of type %q, which is not known: use stdio or http", name, kind)
+		s.Err = regie.Errorf(regie.CodeBadRequest,
+			"the server %s of .mcp.json is of type %q, which is not known: use stdio or http", name, kind)
 	case (kind == "stdio") != (e.Command != "") || (kind != "stdio") != (e.URL != ""):
-		s.Err = regie.Errorf(regie.CodeBadRequest, "the server %s of .mcp.json needs a command, or, of type http, a url", name)
+		s.Err = regie.Errorf(regie.CodeBadRequest,
+			"the server %s of .mcp.json needs a command, or, of type http, a url", name)
 	}
 	return s
 }
 
 // texts are all in which variables can stand.
 func (s *MCPFileServer) texts() []string {
-	return slices.Concat([]string{s.Command, s.Dir, s.URL}, s.Args, slices.Collect(maps.Values(s.env)), slices.Collect(maps.Values(s.headers)))
+	return slices.Concat([]string{s.Command, s.Dir, s.URL}, s.Args, slices.Collect(maps.Values(s.env)),
+		slices.Collect(maps.Values(s.headers)))
 }
 
 // inMCP is a variable in a text: ${NAME}, or ${NAME:-what holds where it is not set}.
 var inMCP = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
-// Server is the server with what stands in variables, as one of the settings; it works in the workspace at root. It returns Err, and
-// CodeBadRequest for a variable that is not set and has no default, and for one that holds a key of a model's server: no workspace gets those.
+// Server is the server with what stands in variables, as one of the settings; it works in the
+// workspace at root. It returns Err, and CodeBadRequest for a variable that is not set and has no
+// default, and for one that holds a key of a model's server: no workspace gets those.
 func (s *MCPFileServer) Server(root string, env func(string) string) (MCPServer, error) {
 	if s.Err != nil {
 		return MCPServer{}, s.Err
@@ -134,11 +142,13 @@ func (s *MCPFileServer) Server(root string, env func(string) string) (MCPServer,
 			value := env(found[1])
 			switch {
 			case strings.HasPrefix(found[1], "REGIE_") || slices.Contains(KeyVariables(), found[1]):
-				wrong = regie.Errorf(regie.CodeBadRequest, "the server %s of .mcp.json wants the variable %s, which no workspace gets: configure it in your own regie.yaml", s.Name, found[1])
+				wrong = regie.Errorf(regie.CodeBadRequest,
+					"the server %s of .mcp.json wants the variable %s, which no workspace gets: configure it in your own regie.yaml", s.Name, found[1])
 			case value != "":
 				return value
 			case found[2] == "":
-				wrong = regie.Errorf(regie.CodeBadRequest, "the server %s of .mcp.json wants the variable %s, which is not set", s.Name, found[1])
+				wrong = regie.Errorf(regie.CodeBadRequest,
+					"the server %s of .mcp.json wants the variable %s, which is not set", s.Name, found[1])
 			}
 			return found[3]
 		})

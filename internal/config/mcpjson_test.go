@@ -56,7 +56,8 @@ func TestMCPFile(t *testing.T) {
 	}
 }
 
-// FuzzMCPFile holds that whatever a workspace's file says is an error or servers with commands or addresses, and that no key gets into them.
+// FuzzMCPFile holds that whatever a workspace's file says is an error or servers with commands or
+// addresses, and that no key gets into them.
 func FuzzMCPFile(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"mcpServers":{"a":{"command":"${OPENAI_API_KEY}"}}}`, `{"mcpServers":{"a":{"url":"${X:-${OPENAI_API_KEY}}"}}}`, `{"mcpServers":[]}`} {
 		f.Add([]byte(seed))

@@ -11,14 +11,16 @@ import (
 	"github.com/regie-run/regie/internal/price"
 )
 
-// Dollars is an amount in a configuration file, in millionths of a US dollar. It is read exactly as it is written.
+// Dollars is an amount in a configuration file, in millionths of a US dollar. It is read exactly as
+// it is written.
 type Dollars int64
 
 // UnmarshalYAML implements yaml.Unmarshaler.
 func (d *Dollars) UnmarshalYAML(node *yaml.Node) error {
 	amount, err := price.Parse(node.Value)
 	if err != nil || node.Kind != yaml.ScalarNode {
-		return regie.Errorf(regie.CodeBadRequest, "line %d: %q is no amount in US dollars: write it like 10 or 0.075, with at most six digits behind the point", node.Line, node.Value)
+		return regie.Errorf(regie.CodeBadRequest,
+			"line %d: %q is no amount in US dollars: write it like 10 or 0.075, with at most six digits behind the point", node.Line, node.Value)
 	}
 	*d = Dollars(amount)
 	return nil
@@ -34,14 +36,16 @@ func (c *Cap) UnmarshalYAML(node *yaml.Node) error {
 		return err
 	}
 	if d == 0 {
-		return regie.Errorf(regie.CodeBadRequest, "line %d: a budget of 0 would allow nothing: leave it out where nothing is to be bounded", node.Line)
+		return regie.Errorf(regie.CodeBadRequest,
+			"line %d: a budget of 0 would allow nothing: leave it out where nothing is to be bounded", node.Line)
 	}
 	*c = Cap(d)
 	return nil
 }
 
-// Rates are what a model costs, in US dollars for a million tokens, where the built-in list does not have it or has another price. Input
-// and output are said, the others are as input where they are left out. Longer prompts cost as short ones.
+// Rates are what a model costs, in US dollars for a million tokens, where the built-in list does
+// not have it or has another price. Input and output are said, the others are as input where they
+// are left out. Longer prompts cost as short ones.
 type Rates struct {
 	Input       *Dollars `yaml:"input"`
 	CachedInput *Dollars `yaml:"cached_input,omitempty"`
@@ -59,10 +63,14 @@ func (r Rates) price() price.Price {
 		}
 		return int64(*d)
 	}
-	return price.Price{Rates: price.Rates{Input: or(r.Input), CachedInput: or(r.CachedInput), CacheWrite: or(r.CacheWrite), Output: or(r.Output)}}
+	return price.Price{Rates: price.Rates{
+		Input: or(r.Input), CachedInput: or(r.CachedInput),
+		CacheWrite: or(r.CacheWrite), Output: or(r.Output),
+	}}
 }
 
-// AgentBudget is what an agent's runs may cost and how large its prompts may get; it lowers what is said for all of them.
+// AgentBudget is what an agent's runs may cost and how large its prompts may get; it lowers what is
+// said for all of them.
 type AgentBudget struct {
 	ContextTokens   int `yaml:"context_tokens,omitempty"`
 	USDPerRound     Cap `yaml:"usd_per_round,omitempty"`
@@ -71,20 +79,24 @@ type AgentBudget struct {
 	USDPerDay       Cap `yaml:"usd_per_day,omitempty"`
 }
 
-// Caps returns what model calls for an agent may cost: the lower of what is said for it and for all (spec 3.2, 13).
+// Caps returns what model calls for an agent may cost: the lower of what is said for it and for all
+// (spec 3.2, 13).
 func (f *File) Caps(agent string) regie.Caps {
 	app := regie.Caps{
-		Round: int64(f.Budget.USDPerRound), Session: int64(f.Budget.USDPerSession), Workspace: int64(f.Budget.USDPerWorkspace), Day: int64(f.Budget.USDPerDay),
+		Round: int64(f.Budget.USDPerRound), Session: int64(f.Budget.USDPerSession),
+		Workspace: int64(f.Budget.USDPerWorkspace), Day: int64(f.Budget.USDPerDay),
 	}
 	own := f.Agents[agent].Budget
 	return app.Lower(regie.Caps{
-		Round: int64(own.USDPerRound), Session: int64(own.USDPerSession), Workspace: int64(own.USDPerWorkspace), Day: int64(own.USDPerDay),
+		Round: int64(own.USDPerRound), Session: int64(own.USDPerSession),
+		Workspace: int64(own.USDPerWorkspace), Day: int64(own.USDPerDay),
 	})
 }
 
-// Price returns what a model of a provider costs: as the file says it, else as the vendor whose server it is lists it. stated is true for
-// the former, which also holds for a server on this machine. A server that somebody else runs has prices of its own, whatever its models
-// are called, so that nothing is known of them unless the file says whose it is.
+// Price returns what a model of a provider costs: as the file says it, else as the vendor whose
+// server it is lists it. stated is true for the former, which also holds for a server on this
+// machine. A server that somebody else runs has prices of its own, whatever its models are called,
+// so that nothing is known of them unless the file says whose it is.
 func (c *Config) Price(provider, model string) (p price.Price, stated, known bool) {
 	settings, ok := c.Named(provider)
 	if !ok {
@@ -109,7 +121,8 @@ func (c *Config) PriceOf(settings Provider, model string) (p price.Price, stated
 	return p, false, known
 }
 
-// vendor is whose server a provider is: what the file says, else whoever has its address; "" for nobody who is known.
+// vendor is whose server a provider is: what the file says, else whoever has its address; "" for
+// nobody who is known.
 func (p *Provider) vendor() string {
 	if p.Vendor != "" {
 		return p.Vendor
@@ -126,7 +139,9 @@ func (p *Provider) vendor() string {
 func checkPrices(path, provider string, prices map[string]Rates) error {
 	for _, model := range slices.Sorted(maps.Keys(prices)) {
 		if r := prices[model]; r.Input == nil || r.Output == nil {
-			return regie.Errorf(regie.CodeBadRequest, "providers.%s.prices.%s in %s must say input and output, in US dollars for a million tokens", provider, model, path)
+			return regie.Errorf(regie.CodeBadRequest,
+				"providers.%s.prices.%s in %s must say input and output, in US dollars for a million tokens", provider,
+				model, path)
 		}
 	}
 	return nil

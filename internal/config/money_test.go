@@ -47,7 +47,8 @@ agents: {main: {budget: {usd_per_round: 0.25, usd_per_session: 3, context_tokens
 	}
 }
 
-// TestPrice takes what the file says, else what the vendor whose server it is lists, and guesses nothing of anybody else's server.
+// TestPrice takes what the file says, else what the vendor whose server it is lists, and guesses
+// nothing of anybody else's server.
 func TestPrice(t *testing.T) {
 	c, err := load(t, `
 providers:

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Presence is for how long after a heartbeat a user is there (spec 5.4, decision 52). Zero means the default.
+// Presence is for how long after a heartbeat a user is there (spec 5.4, decision 52). Zero means
+// the default.
 type Presence time.Duration
 
 const (
@@ -21,7 +22,9 @@ const (
 func (p *Presence) UnmarshalYAML(node *yaml.Node) error {
 	d, err := time.ParseDuration(node.Value)
 	if err != nil || d < minPresence || d > maxPresence {
-		return regie.Errorf(regie.CodeBadRequest, "line %d: %q is no time of presence: write a duration from %s to %s, such as 5m", node.Line, node.Value, minPresence, maxPresence)
+		return regie.Errorf(regie.CodeBadRequest,
+			"line %d: %q is no time of presence: write a duration from %s to %s, such as 5m", node.Line,
+			node.Value, minPresence, maxPresence)
 	}
 	*p = Presence(d)
 	return nil

@@ -15,8 +15,9 @@ import (
 // MaxProject bounds a project's file, in bytes.
 const MaxProject = 256 << 10
 
-// Project is what a workspace's own file settles (spec 13): .regie/regie.yaml, which whoever writes the repository writes. What narrows holds as it
-// stands (decision 19); what instructs the agent holds once a person trusts the file; all else is never taken from it.
+// Project is what a workspace's own file settles (spec 13): .regie/regie.yaml, which whoever writes
+// the repository writes. What narrows holds as it stands (decision 19); what instructs the agent
+// holds once a person trusts the file; all else is never taken from it.
 type Project struct {
 	file File
 	// Path is the file, as people find it.
@@ -27,7 +28,8 @@ type Project struct {
 
 // ProjectKey is a key of a project's file.
 type ProjectKey struct {
-	// Holds is the part of Text that holds, and Dropped the part that never does, where there are both.
+	// Holds is the part of Text that holds, and Dropped the part that never does, where there are
+	// both.
 	Holds, Dropped string   `json:"-"`
 	Key            string   `json:"key"`
 	Line           int      `json:"line"`
@@ -59,21 +61,24 @@ const (
 // narrows are the keys that can only narrow. A key of a map stands for all below it.
 var narrows = []string{
 	"approvals.require", "approvals.require_validation", "approvals.rules", "limits", "agents.main.limits",
-	"budget.context_tokens", "budget.max_context_messages", "budget.usd_per_round", "budget.usd_per_session", "budget.usd_per_workspace_day", "budget.usd_per_day",
+	"budget.context_tokens", "budget.max_context_messages", "budget.usd_per_round", "budget.usd_per_session",
+	"budget.usd_per_workspace_day", "budget.usd_per_day",
 	"agents.main.budget",
 }
 
 // instructs are the keys that say how the agent works, and reach nothing by themselves.
 var instructs = []string{
-	"agents.main.instructions", "agents.main.language", "agents.main.prompt_degree", "agents.main.dialect", "agents.main.relaunch", "agents.main.answer_check",
+	"agents.main.instructions", "agents.main.language", "agents.main.prompt_degree", "agents.main.dialect",
+	"agents.main.relaunch", "agents.main.answer_check",
 	"agents.main.reasoning_effort", "agents.main.parallel_tool_calls", "workspace",
 }
 
 // branches are the maps of which each key is looked at by itself.
 var branches = []string{"approvals", "budget", "agents", "agents.main"}
 
-// ParseProject reads a project's file, as strictly as the user's: an unknown key, one that stands twice, a bad value is CodeBadRequest with its line or
-// key, because a rule that was misspelt must not be taken for one that holds.
+// ParseProject reads a project's file, as strictly as the user's: an unknown key, one that stands
+// twice, a bad value is CodeBadRequest with its line or key, because a rule that was misspelt must
+// not be taken for one that holds.
 func ParseProject(path string, data []byte) (Project, error) {
 	p := Project{Path: path}
 	if len(data) > MaxProject {
@@ -101,7 +106,8 @@ func ParseProject(path string, data []byte) (Project, error) {
 // literal refuses what stands for other text, so that what a person reads is what holds.
 func literal(path string, n *yaml.Node, depth int) error {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" || depth > 20 {
-		return regie.Errorf(regie.CodeBadRequest, "line %d of %s: anchors, aliases and deep nesting are not taken in a project's file", n.Line, path)
+		return regie.Errorf(regie.CodeBadRequest,
+			"line %d of %s: anchors, aliases and deep nesting are not taken in a project's file", n.Line, path)
 	}
 	for _, child := range n.Content {
 		if err := literal(path, child, depth+1); err != nil {
@@ -136,7 +142,8 @@ func (p *Project) list(at string, n *yaml.Node) {
 	}
 }
 
-// rules are the texts of the rules that hold and of those that do not; empty where all of them hold.
+// rules are the texts of the rules that hold and of those that do not; empty where all of them
+// hold.
 func (p *Project) rules(all *yaml.Node) (holds, dropped string) {
 	holding, other := *all, *all
 	holding.Content, other.Content = nil, nil
@@ -164,7 +171,8 @@ func (p *Project) rules(all *yaml.Node) (holds, dropped string) {
 func (p *Project) use(key string) (KeyUse, KeyPlace) {
 	a := &p.file.Approvals
 	switch {
-	case key == "approvals.require" && a.Require != "all", key == "approvals.require_validation" && !a.RequireValidation:
+	case key == "approvals.require" && a.Require != "all", key == "approvals.require_validation" &&
+		!a.RequireValidation:
 		return UseNever, BelongsLower
 	case key == "approvals.rules" && !slices.ContainsFunc(a.Rules, Rule.narrows):
 		return UseNever, BelongsAnswer
@@ -190,13 +198,15 @@ func (p *Project) Narrowing() (rules []Rule, where []string) {
 	return rules, where
 }
 
-// Allowing is how many of its rules would allow something, which no project's file can (decision 19).
+// Allowing is how many of its rules would allow something, which no project's file can (decision
+// 19).
 func (p *Project) Allowing() int {
 	rules, _ := p.Narrowing()
 	return len(p.file.Approvals.Rules) - len(rules)
 }
 
-// Require is what it wants asked about by default: all, or empty where it leaves that to the settings.
+// Require is what it wants asked about by default: all, or empty where it leaves that to the
+// settings.
 func (p *Project) Require() string {
 	if p.file.Approvals.Require == "all" {
 		return "all"
@@ -244,7 +254,8 @@ func (p *Project) Instructed(agent Agent) Agent {
 	return agent
 }
 
-// joined are the instructions of a person with those of a project behind them: neither takes the other's place.
+// joined are the instructions of a person with those of a project behind them: neither takes the
+// other's place.
 func joined(user, project string) string {
 	user, project = strings.TrimSpace(user), strings.TrimSpace(project)
 	if user == "" || project == "" {

@@ -80,7 +80,8 @@ func TestProjectKeys(t *testing.T) {
 	}
 }
 
-// TestProjectCannotWiden goes through every key of a file: each has its place in the table, or is never taken.
+// TestProjectCannotWiden goes through every key of a file: each has its place in the table, or is
+// never taken.
 func TestProjectCannotWiden(t *testing.T) {
 	for _, key := range append(append([]string{}, narrows...), instructs...) {
 		at := strings.Split(key, ".")
@@ -145,7 +146,8 @@ func TestProjectRefuses(t *testing.T) {
 	}
 }
 
-// FuzzProject holds what is taken of any file to the two promises: nothing allows, and nothing raises a limit.
+// FuzzProject holds what is taken of any file to the two promises: nothing allows, and nothing
+// raises a limit.
 func FuzzProject(f *testing.F) {
 	f.Add([]byte(hostile))
 	f.Add([]byte("approvals: {rules: [{tool: a.b, path: c/**, decision: ask}]}"))

@@ -19,25 +19,31 @@ type Provider struct {
 	Name string `yaml:"-"`
 	// Type is the API, one of Types; it may be left out where the name is one of them.
 	Type string `yaml:"type,omitempty"`
-	// Vendor is whose server of type openai it is: its address and the variable of its key follow, where they are not given.
+	// Vendor is whose server of type openai it is: its address and the variable of its key follow,
+	// where they are not given.
 	Vendor string `yaml:"vendor,omitempty"`
-	// API is which of OpenAI's APIs a server of type openai is asked in: chat or responses. Speaks says which where it is left out.
+	// API is which of OpenAI's APIs a server of type openai is asked in: chat or responses. Speaks
+	// says which where it is left out.
 	API     string `yaml:"api,omitempty"`
 	BaseURL string `yaml:"base_url,omitempty"`
 	// APIKeyEnv is the variable that holds the key.
 	APIKeyEnv string `yaml:"api_key_env,omitempty"`
-	// APIKey is the key itself, which stands in the private file of regie setup only and is never printed; in a file it can be keyring:NAME, which
-	// names a key in the keyring of the operating system.
+	// APIKey is the key itself, which stands in the private file of regie setup only and is never
+	// printed; in a file it can be keyring:NAME, which names a key in the keyring of the operating
+	// system.
 	APIKey string `yaml:"api_key,omitempty"`
 	// Models are names for models: small, medium, large (spec 6.3) or others.
 	Models map[string]string `yaml:"models,omitempty"`
-	// NumCtx is the size of the context that an Ollama model is loaded with, in tokens; 0 leaves it to us.
+	// NumCtx is the size of the context that an Ollama model is loaded with, in tokens; 0 leaves it
+	// to us.
 	NumCtx int `yaml:"num_ctx,omitempty"`
 	// KeepAlive is how long Ollama keeps a model in memory, as it writes it: 10m, 0, -1.
 	KeepAlive string `yaml:"keep_alive,omitempty"`
-	// ServiceTier is how the vendor serves and prices requests, in its own word, where it has such tiers.
+	// ServiceTier is how the vendor serves and prices requests, in its own word, where it has such
+	// tiers.
 	ServiceTier string `yaml:"service_tier,omitempty"`
-	// Prices are what its models cost, by name, or AnyModel for all others; they go before the built-in list (spec 6.3).
+	// Prices are what its models cost, by name, or AnyModel for all others; they go before the
+	// built-in list (spec 6.3).
 	Prices map[string]Rates `yaml:"prices,omitempty"`
 	// unset says that the variable of APIKeyEnv is not set.
 	unset bool
@@ -55,13 +61,15 @@ const (
 	APIResponses = "responses" // Responses
 )
 
-// Speaks is the API that a server of type openai is asked in: what the settings say, else Responses at OpenAI's own address and Chat
-// Completions everywhere else. It is empty for the other types, which have one.
+// Speaks is the API that a server of type openai is asked in: what the settings say, else Responses
+// at OpenAI's own address and Chat Completions everywhere else. It is empty for the other types,
+// which have one.
 func (p *Provider) Speaks() string {
 	if p.Type != ProviderOpenAI || p.API != "" {
 		return p.API
 	}
-	if u, err := url.Parse(p.BaseURL); err == nil && (u.Hostname() == openAIHost || strings.HasSuffix(u.Hostname(), "."+openAIHost)) {
+	if u, err := url.Parse(p.BaseURL); err == nil && (u.Hostname() == openAIHost ||
+		strings.HasSuffix(u.Hostname(), "."+openAIHost)) {
 		return APIResponses
 	}
 	return APIChat
@@ -70,9 +78,10 @@ func (p *Provider) Speaks() string {
 // openAIHost is where OpenAI's own server is; those of its regions stand below it.
 const openAIHost = "api.openai.com"
 
-// vendor is what a person configures of a vendor, as it is where nobody says otherwise: where its server is, how its variable is called, its
-// models by size, which age faster than programs do and are only what is asked for where nothing names a model, and its tiers of service. How
-// it deviates on the wire is the codec's, which is told the vendor's name and no more (see Wire).
+// vendor is what a person configures of a vendor, as it is where nobody says otherwise: where its
+// server is, how its variable is called, its models by size, which age faster than programs do and
+// are only what is asked for where nothing names a model, and its tiers of service. How it deviates
+// on the wire is the codec's, which is told the vendor's name and no more (see Wire).
 type vendor struct {
 	kind, address, key string
 	models             map[string]string
@@ -93,12 +102,18 @@ var vendors = map[string]vendor{
 	},
 	"gemini": {
 		ProviderGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY",
-		map[string]string{"large": "gemini-3.1-pro-preview", "medium": "gemini-3.5-flash", "small": "gemini-3.1-flash-lite"},
+		map[string]string{
+			"large": "gemini-3.1-pro-preview", "medium": "gemini-3.5-flash",
+			"small": "gemini-3.1-flash-lite",
+		},
 		nil,
 	},
 	"groq": {
 		ProviderOpenAI, "https://api.groq.com/openai/v1", "GROQ_API_KEY",
-		map[string]string{"large": "openai/gpt-oss-120b", "medium": "openai/gpt-oss-120b", "small": "openai/gpt-oss-20b"},
+		map[string]string{
+			"large": "openai/gpt-oss-120b", "medium": "openai/gpt-oss-120b",
+			"small": "openai/gpt-oss-20b",
+		},
 		[]string{"auto", "on_demand", "flex", "performance"},
 	},
 	"deepseek": {
@@ -108,12 +123,18 @@ var vendors = map[string]vendor{
 	},
 	"mistral": {
 		ProviderOpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY",
-		map[string]string{"large": "mistral-large-latest", "medium": "mistral-medium-latest", "small": "mistral-small-latest"},
+		map[string]string{
+			"large": "mistral-large-latest", "medium": "mistral-medium-latest",
+			"small": "mistral-small-latest",
+		},
 		nil,
 	},
 	"openrouter": {
 		ProviderOpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
-		map[string]string{"large": "anthropic/claude-opus-5.5", "medium": "anthropic/claude-sonnet-5.5", "small": "openai/gpt-5.4-mini"},
+		map[string]string{
+			"large": "anthropic/claude-opus-5.5", "medium": "anthropic/claude-sonnet-5.5",
+			"small": "openai/gpt-5.4-mini",
+		},
 		nil,
 	},
 	"perplexity": {
@@ -139,9 +160,10 @@ func Vendors(kind string) []string {
 	return out
 }
 
-// Wire is whose server it is, one of Vendors of its type, or empty where nobody can know: what the settings say, else what the address says,
-// which is a vendor's domain or below it and nothing that only looks like one, else what the provider is called. One that is called as its
-// type says nothing by that.
+// Wire is whose server it is, one of Vendors of its type, or empty where nobody can know: what the
+// settings say, else what the address says, which is a vendor's domain or below it and nothing that
+// only looks like one, else what the provider is called. One that is called as its type says
+// nothing by that.
 func (p *Provider) Wire() string {
 	if p.Vendor != "" {
 		return p.Vendor
@@ -176,13 +198,14 @@ func KeyVariables() (out []string) {
 // DefaultSize is the size of model that is used where nothing names one.
 const DefaultSize = "medium"
 
-// IsSize reports whether a name of a model is that of a size, which providers map to their models (spec 6.3).
+// IsSize reports whether a name of a model is that of a size, which providers map to their models
+// (spec 6.3).
 func IsSize(model string) bool {
 	return slices.Contains([]string{"small", DefaultSize, "large"}, model)
 }
 
-// Unmapped returns CodeBadRequest where the chosen model is only the name of a size, which its provider maps to none: the server may have a
-// model that is called so, which this does not know.
+// Unmapped returns CodeBadRequest where the chosen model is only the name of a size, which its
+// provider maps to none: the server may have a model that is called so, which this does not know.
 func (c *Config) Unmapped() error {
 	if !IsSize(c.Model) || c.Provider == ProviderDemo || c.Provider == ProviderReplay {
 		return nil
@@ -190,11 +213,13 @@ func (c *Config) Unmapped() error {
 	if _, mapped := c.Providers[c.Provider].Models[c.Model]; mapped { // to a model of the same name
 		return nil
 	}
-	return regie.Errorf(regie.CodeBadRequest, "%s has no model for the size %s (from %s): say which one in regie.yaml, as providers.%s.models: {%s: MODEL}, or name the model itself",
+	return regie.Errorf(regie.CodeBadRequest,
+		"%s has no model for the size %s (from %s): say which one in regie.yaml, as providers.%s.models: {%s: MODEL}, or name the model itself",
 		c.Provider, c.Model, c.Origin["model"], c.Provider, c.Model)
 }
 
-// ModelOf is the model that a provider has under a name, which may be that of a size; a server may have a model that is called so itself.
+// ModelOf is the model that a provider has under a name, which may be that of a size; a server may
+// have a model that is called so itself.
 func (c *Config) ModelOf(provider, model string) string {
 	return cmp.Or(c.Providers[provider].Models[model], model)
 }
@@ -211,9 +236,11 @@ func (c *Config) collect(env func(string) string) error {
 			if err := p.complete(env, from.path("providers."+name)); err != nil {
 				return err
 			}
-			if key := c.Providers[name].APIKey; p.APIKey == "" && p.APIKeyEnv == "" && p.BaseURL == c.Providers[name].BaseURL {
+			if key := c.Providers[name].APIKey; p.APIKey == "" && p.APIKeyEnv == "" &&
+				p.BaseURL == c.Providers[name].BaseURL {
 				p.away, p.written = c.Providers[name].away, c.Providers[name].written
-				p.APIKey, p.Origin["api_key"] = key, c.Providers[name].Origin["api_key"] // that regie setup stored for the same address
+				// that regie setup stored for the same address
+				p.APIKey, p.Origin["api_key"] = key, c.Providers[name].Origin["api_key"]
 			}
 			c.Providers[name] = p
 		}
@@ -232,10 +259,12 @@ func (c *Config) collect(env func(string) string) error {
 	return nil
 }
 
-// complete fills in what follows from the rest, and refuses what cannot be used; path is where the provider is from.
+// complete fills in what follows from the rest, and refuses what cannot be used; path is where the
+// provider is from.
 func (p *Provider) complete(env func(string) string, path string) error {
 	for name, set := range map[string]bool{
-		"type": p.Type != "", "api": p.API != "", "base_url": p.BaseURL != "", "api_key": p.APIKey != "", "models": p.Models != nil,
+		"type": p.Type != "", "api": p.API != "", "base_url": p.BaseURL != "",
+		"api_key": p.APIKey != "", "models": p.Models != nil,
 		"service_tier": p.ServiceTier != "",
 	} {
 		if set {
@@ -244,7 +273,8 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	}
 	known, isKnown := vendors[p.Vendor]
 	if p.Vendor != "" && (!isKnown || p.Type != "" && known.kind != p.Type) {
-		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) is of the vendor %q, which is not known for its type: use one of %s, or leave vendor out", p.Name, path, p.Vendor, strings.Join(Vendors(p.Type), ", "))
+		return regie.Errorf(regie.CodeBadRequest,
+			"the provider %s (in %s) is of the vendor %q, which is not known for its type: use one of %s, or leave vendor out", p.Name, path, p.Vendor, strings.Join(Vendors(p.Type), ", "))
 	}
 	if !isKnown {
 		if known, isKnown = vendors[p.Name]; isKnown && p.Type != "" && known.kind != p.Type {
@@ -260,7 +290,8 @@ func (p *Provider) complete(env func(string) string, path string) error {
 	if !isKnown {
 		known = vendors[p.Type]
 		if p.BaseURL == "" && p.Type == ProviderOpenAI {
-			return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no address: give it a base_url, or a vendor", p.Name, path)
+			return regie.Errorf(regie.CodeBadRequest,
+				"the provider %s (in %s) has no address: give it a base_url, or a vendor", p.Name, path)
 		}
 	}
 	if p.BaseURL == "" {
@@ -290,30 +321,36 @@ func (p *Provider) checkValues(path, name string) error {
 	if p.KeepAlive != "" {
 		_, number := strconv.Atoi(p.KeepAlive)
 		if _, duration := time.ParseDuration(p.KeepAlive); number != nil && duration != nil {
-			return regie.Errorf(regie.CodeBadRequest, "providers.%s.keep_alive in %s is %q: write a duration such as 10m, seconds, 0 for not at all, or -1 for ever", name, path, p.KeepAlive)
+			return regie.Errorf(regie.CodeBadRequest,
+				"providers.%s.keep_alive in %s is %q: write a duration such as 10m, seconds, 0 for not at all, or -1 for ever", name, path, p.KeepAlive)
 		}
 	}
 	for _, size := range slices.Sorted(maps.Keys(p.Models)) {
 		if strings.TrimSpace(p.Models[size]) == "" {
-			return regie.Errorf(regie.CodeBadRequest, "providers.%s.models.%s in %s names no model: name one, or leave it out", name, size, path)
+			return regie.Errorf(regie.CodeBadRequest,
+				"providers.%s.models.%s in %s names no model: name one, or leave it out", name, size, path)
 		}
 	}
 	return nil
 }
 
-// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not set, or from a keyring that does not give it, or has
-// the key of another vendor: nobody is asked without the right one.
+// Keyless returns CodeProviderAuth where the provider takes its key from a variable that is not
+// set, or from a keyring that does not give it, or has the key of another vendor: nobody is asked
+// without the right one.
 func (p *Provider) Keyless() error {
 	if err := p.checkKey(); err != nil {
 		return err
 	}
 	if p.APIKey == "" && p.away != nil {
-		return regie.Errorf(regie.CodeProviderAuth, "the key of the provider %s is in the keyring, which does not give it (%s): unlock it, or run regie setup again", p.Name, p.away.Error())
+		return regie.Errorf(regie.CodeProviderAuth,
+			"the key of the provider %s is in the keyring, which does not give it (%s): unlock it, or run regie setup again", p.Name, p.away.Error())
 	}
 	if !p.unset || p.APIKey != "" {
 		return nil
 	}
-	return regie.Errorf(regie.CodeProviderAuth, "the provider %s takes its key from the variable %s, which is not set: set it, or take api_key_env out", p.Name, p.APIKeyEnv)
+	return regie.Errorf(regie.CodeProviderAuth,
+		"the provider %s takes its key from the variable %s, which is not set: set it, or take api_key_env out", p.Name,
+		p.APIKeyEnv)
 }
 
 // tierWord is what a tier looks like, for a server of which nobody knows the vendor's.
@@ -327,16 +364,21 @@ func (p *Provider) checkTier(path string) error {
 	}
 	tiers := vendors[whose].tiers
 	switch {
-	case p.ServiceTier == "", slices.Contains(tiers, p.ServiceTier), whose == "" && p.Type == ProviderOpenAI && tierWord.MatchString(p.ServiceTier):
+	case p.ServiceTier == "", slices.Contains(tiers, p.ServiceTier), whose == "" && p.Type == ProviderOpenAI &&
+		tierWord.MatchString(p.ServiceTier):
 		return nil
 	case len(tiers) == 0:
-		return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q, and such a server has no tiers: leave it out", p.Name, path, p.ServiceTier)
+		return regie.Errorf(regie.CodeBadRequest,
+			"providers.%s.service_tier in %s is %q, and such a server has no tiers: leave it out", p.Name, path,
+			p.ServiceTier)
 	default:
-		return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q: use one of %s", p.Name, path, p.ServiceTier, strings.Join(tiers, ", "))
+		return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q: use one of %s", p.Name, path,
+			p.ServiceTier, strings.Join(tiers, ", "))
 	}
 }
 
-// key finds the key: the variable that the settings name, else the vendor's own, which is only ever sent to the vendor.
+// key finds the key: the variable that the settings name, else the vendor's own, which is only ever
+// sent to the vendor.
 func (p *Provider) key(env func(string) string, known vendor) {
 	variable := p.APIKeyEnv
 	if variable == "" && p.APIKey == "" && p.away == nil && p.BaseURL == known.address {
@@ -368,15 +410,19 @@ func (p *Provider) keyNamed() string {
 func checkAddress(address, origin string) error {
 	u, err := url.Parse(address)
 	if err == nil && u.User != nil { // addresses are shown
-		return regie.Errorf(regie.CodeBadRequest, "the address of a server (from %s) holds a password, and must not: give the key by its own variable", origin)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the address of a server (from %s) holds a password, and must not: give the key by its own variable",
+			origin)
 	}
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return regie.Errorf(regie.CodeBadRequest, "the address %q (from %s) is not a server's: write it like http://127.0.0.1:8000/v1", address, origin)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the address %q (from %s) is not a server's: write it like http://127.0.0.1:8000/v1", address, origin)
 	}
 	return nil
 }
 
-// Named returns a provider by its name. The chosen one has the address and key that variables and flags give it.
+// Named returns a provider by its name. The chosen one has the address and key that variables and
+// flags give it.
 func (c *Config) Named(name string) (Provider, bool) {
 	p, ok := c.Providers[name]
 	if !ok {
@@ -398,7 +444,8 @@ func (c *Config) Named(name string) (Provider, bool) {
 	return p, ok
 }
 
-// ProviderNames are the names of what is configured, sorted; demo and replay need nothing and are not among them.
+// ProviderNames are the names of what is configured, sorted; demo and replay need nothing and are
+// not among them.
 func (c *Config) ProviderNames() []string {
 	names := slices.Collect(maps.Keys(c.Providers))
 	if vendors[c.Provider].kind != "" && !slices.Contains(names, c.Provider) {
@@ -428,7 +475,8 @@ func (c *Config) Choose(p Provider, model, origin string) {
 	c.resolveModel()
 }
 
-// resolveModel turns the name of a size into that of a model, and takes the medium one where nothing names any.
+// resolveModel turns the name of a size into that of a model, and takes the medium one where
+// nothing names any.
 func (c *Config) resolveModel() {
 	sizes := c.Providers[c.Provider].Models
 	if name, ok := sizes[c.Model]; ok {

@@ -75,7 +75,8 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// TestSpeaks: OpenAI's own address is asked in Responses and every other one in Chat Completions, unless the settings say it.
+// TestSpeaks: OpenAI's own address is asked in Responses and every other one in Chat Completions,
+// unless the settings say it.
 func TestSpeaks(t *testing.T) {
 	const content = `
 providers:
@@ -171,8 +172,8 @@ func TestOllamaAddress(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfKeys: a client of the engine need not have the key that the engine has from its environment. Which key is meant, and one that stands in a
-// file, count.
+// TestFingerprintOfKeys: a client of the engine need not have the key that the engine has from its
+// environment. Which key is meant, and one that stands in a file, count.
 func TestFingerprintOfKeys(t *testing.T) {
 	of := func(content string, env map[string]string) regie.Hash {
 		t.Helper()

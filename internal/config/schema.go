@@ -22,11 +22,13 @@ type keyRule struct {
 	required bool
 }
 
-// keyRules are those of the keys that have any. A * stands for the keys of a map, [] for the entries of a list.
+// keyRules are those of the keys that have any. A * stands for the keys of a map, [] for the
+// entries of a list.
 func keyRules() map[string]keyRule {
 	words := func(words ...string) keyRule { return keyRule{words: words, fallback: words[0]} }
 	dialects := []string{DialectAuto, string(regie.DialectNative), string(regie.DialectJSON)}
-	kinds, classes := []string{string(regie.KindQuery), string(regie.KindAction)}, []string{string(regie.ClassRead), string(regie.ClassKeyed), string(regie.ClassOnce)}
+	kinds, classes := []string{string(regie.KindQuery), string(regie.KindAction)},
+		[]string{string(regie.ClassRead), string(regie.ClassKeyed), string(regie.ClassOnce)}
 	points := make([]string, 0, len(regie.HookPoints()))
 	for _, on := range regie.HookPoints() {
 		points = append(points, string(on))
@@ -87,7 +89,8 @@ func keyRules() map[string]keyRule {
 	}
 	for _, at := range []string{"limits.chat.", "limits.automation.", "agents.main.limits."} {
 		for _, key := range []string{
-			"max_autonomous_roundtrips", "max_data_query_iterations", "max_action_retries", "max_format_error_retries", "max_tool_calls", "max_tokens",
+			"max_autonomous_roundtrips", "max_data_query_iterations", "max_action_retries", "max_format_error_retries",
+			"max_tool_calls", "max_tokens",
 			"max_seconds", "context_tokens",
 		} {
 			rules[at+key] = keyRule{least: 1}
@@ -96,7 +99,8 @@ func keyRules() map[string]keyRule {
 	return rules
 }
 
-// Schema is the JSON Schema of regie.yaml: every key that the strict decoder knows, and no other (spec 13).
+// Schema is the JSON Schema of regie.yaml: every key that the strict decoder knows, and no other
+// (spec 13).
 func Schema() *jsonschema.Schema {
 	s := schemaOf(reflect.TypeFor[File](), "", keyRules())
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "regie.yaml"
@@ -117,7 +121,10 @@ func schemaOf(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.
 	case of == reflect.TypeFor[Dollars](), of == reflect.TypeFor[Cap]():
 		s.Type, s.Minimum = "number", new(float64)
 	case of == reflect.TypeFor[Slots]():
-		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string", Enum: []any{SlotsExclusive}}, object(of, at, rules)}}
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+			{Type: "string", Enum: []any{SlotsExclusive}},
+			object(of, at, rules),
+		}}
 	case at == "agents":
 		s.Type, s.AdditionalProperties = "object", nothing()
 		s.Properties = map[string]*jsonschema.Schema{mainAgent: schemaOf(of.Elem(), "agents."+mainAgent, rules)}
@@ -159,7 +166,10 @@ func schemaOf(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.
 
 // object is the schema of a struct: no other keys than its own.
 func object(of reflect.Type, at string, rules map[string]keyRule) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: nothing()}
+	s := &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: nothing(),
+	}
 	for field := range of.Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 		if key == "" || key == "-" {

@@ -128,7 +128,8 @@ func says(t *testing.T, doc any) error {
 	return err
 }
 
-// TestSchemaAgrees walks the schema: the strict decoder knows each of its keys and takes each of its words, and both refuse any other.
+// TestSchemaAgrees walks the schema: the strict decoder knows each of its keys and takes each of
+// its words, and both refuse any other.
 func TestSchemaAgrees(t *testing.T) {
 	schema := config.Schema()
 	resolved, err := schema.Resolve(nil)
@@ -248,7 +249,8 @@ func TestSchemaHoldsTheReadme(t *testing.T) {
 	}
 }
 
-// TestLayers: key by key the user's file goes before the machine's, their rules and hooks add up, and each value says where it is from.
+// TestLayers: key by key the user's file goes before the machine's, their rules and hooks add up,
+// and each value says where it is from.
 func TestLayers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -15,7 +15,8 @@ import (
 
 var providerName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// setupFile is the private file of regie setup: it lies beside the user's regie.yaml and may hold keys, so only its owner may read it.
+// setupFile is the private file of regie setup: it lies beside the user's regie.yaml and may hold
+// keys, so only its owner may read it.
 func setupFile(env func(string) string) string {
 	if path := userFile(env); path != "" {
 		return filepath.Join(filepath.Dir(path), "setup.yaml")
@@ -31,7 +32,8 @@ func (c *Config) loadSetup(env func(string) string) error {
 		return nil
 	}
 	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		return regie.Errorf(regie.CodeBadRequest, "%s may hold keys and can be read by others: run chmod 600 %s", path, path)
+		return regie.Errorf(regie.CodeBadRequest, "%s may hold keys and can be read by others: run chmod 600 %s", path,
+			path)
 	}
 	layer, f, err := readSetup(path)
 	if err != nil {
@@ -42,16 +44,19 @@ func (c *Config) loadSetup(env func(string) string) error {
 	return nil
 }
 
-// readSetup reads the private file, which nothing but a regular one can be: regie setup replaces it.
+// readSetup reads the private file, which nothing but a regular one can be: regie setup replaces
+// it.
 func readSetup(path string) (Layer, File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return Layer{}, File{}, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, "it is not a regular file")
+		return Layer{}, File{}, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v",
+			path, "it is not a regular file")
 	}
 	return readLayer(LayerSetup, path)
 }
 
-// SetAside renames what regie setup stored where that does not fit, so that setup can be run again at any time: what a person may want of it, a key,
-// stays readable for them alone, and what was laid aside before stays too. It returns the new name, empty where the file fits or there is none.
+// SetAside renames what regie setup stored where that does not fit, so that setup can be run again
+// at any time: what a person may want of it, a key, stays readable for them alone, and what was
+// laid aside before stays too. It returns the new name, empty where the file fits or there is none.
 func SetAside(env func(string) string) (aside string, err error) {
 	path := setupFile(env)
 	info, err := os.Stat(path)
@@ -91,9 +96,10 @@ type stored struct {
 	Agents    map[string]Agent    `yaml:"agents"`
 }
 
-// SaveSetup stores a provider and makes it and the model the choice of this user; other stored ones stay. A provider with no type, such as
-// the demo, is chosen only. The file is replaced as a whole and readable by its owner alone. It returns the file's path, and
-// CodeNoPermission or CodeBadRequest where it cannot be written.
+// SaveSetup stores a provider and makes it and the model the choice of this user; other stored ones
+// stay. A provider with no type, such as the demo, is chosen only. The file is replaced as a whole
+// and readable by its owner alone. It returns the file's path, and CodeNoPermission or
+// CodeBadRequest where it cannot be written.
 func SaveSetup(env func(string) string, p Provider, model string) (string, error) {
 	path := setupFile(env)
 	if path == "" {
@@ -108,7 +114,10 @@ func SaveSetup(env func(string) string, p Provider, model string) (string, error
 		out.Providers = map[string]Provider{}
 	}
 	if p.Type != "" {
-		out.Providers[p.Name] = Provider{Type: p.Type, Vendor: p.Vendor, API: p.API, BaseURL: p.BaseURL, APIKey: p.APIKey, APIKeyEnv: p.APIKeyEnv}
+		out.Providers[p.Name] = Provider{
+			Type: p.Type, Vendor: p.Vendor, API: p.API, BaseURL: p.BaseURL,
+			APIKey: p.APIKey, APIKeyEnv: p.APIKeyEnv,
+		}
 	}
 	data, err := yaml.Marshal(out)
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 
 // Shell is what commands may do (spec 8.2).
 type Shell struct {
-	// Sandbox is auto (also where it is empty): the strongest that works here; or bubblewrap, landlock, none: that one or no commands.
+	// Sandbox is auto (also where it is empty): the strongest that works here; or bubblewrap,
+	// landlock, none: that one or no commands.
 	Sandbox string `yaml:"sandbox"`
 	// Network lets commands reach other machines, and the servers of this one.
 	Network bool `yaml:"network"`
 	// MaxTimeout is how long a call may let a command run; zero means ten minutes.
 	MaxTimeout time.Duration `yaml:"max_timeout"`
-	// MaxProcesses and MaxMemoryBytes bound a command with everything that it starts; zero means 512 processes and 4 GiB of resident
-	// memory. Only Linux counts them.
+	// MaxProcesses and MaxMemoryBytes bound a command with everything that it starts; zero means
+	// 512 processes and 4 GiB of resident memory. Only Linux counts them.
 	MaxProcesses   int   `yaml:"max_processes"`
 	MaxMemoryBytes int64 `yaml:"max_memory_bytes"`
 	// Env are variables of the environment that commands get beside those that every program needs.
@@ -39,7 +40,8 @@ func (s *Shell) check(path string) error {
 	switch s.Sandbox {
 	case "", SandboxAuto, "bubblewrap", "landlock", "none":
 	default:
-		return regie.Errorf(regie.CodeBadRequest, "shell.sandbox in %s is %q: use auto, bubblewrap, landlock or none", path, s.Sandbox)
+		return regie.Errorf(regie.CodeBadRequest, "shell.sandbox in %s is %q: use auto, bubblewrap, landlock or none",
+			path, s.Sandbox)
 	}
 	if s.MaxTimeout != 0 && (s.MaxTimeout < time.Second || s.MaxTimeout > 24*time.Hour) {
 		return regie.Errorf(regie.CodeBadRequest, "shell.max_timeout in %s must be between 1s and 24h", path)
@@ -57,7 +59,8 @@ func (s *Shell) check(path string) error {
 	}
 	for _, place := range s.Read {
 		if !filepath.IsAbs(place) || filepath.Clean(place) == "/" {
-			return regie.Errorf(regie.CodeBadRequest, "shell.read in %s: %q is not an absolute path below /", path, place)
+			return regie.Errorf(regie.CodeBadRequest, "shell.read in %s: %q is not an absolute path below /", path,
+				place)
 		}
 	}
 	return nil

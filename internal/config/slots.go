@@ -9,8 +9,9 @@ import (
 	"github.com/regie-run/regie/internal/slot"
 )
 
-// Slots are how many rounds run side by side for one user in one workspace (decisions 21 and 52): the word exclusive, with which chats and
-// automations share one, or a number for each kind, where zero is the default.
+// Slots are how many rounds run side by side for one user in one workspace (decisions 21 and 52):
+// the word exclusive, with which chats and automations share one, or a number for each kind, where
+// zero is the default.
 type Slots struct {
 	Exclusive  bool `yaml:"-"`
 	Chat       int  `yaml:"chat"`
@@ -25,7 +26,8 @@ const SlotsExclusive = "exclusive"
 func (s *Slots) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode {
 		if node.Value != SlotsExclusive {
-			return regie.Errorf(regie.CodeBadRequest, "slots is %q: use exclusive, or a number for each of chat, automation and api", node.Value)
+			return regie.Errorf(regie.CodeBadRequest,
+				"slots is %q: use exclusive, or a number for each of chat, automation and api", node.Value)
 		}
 		*s = Slots{Exclusive: true}
 		return nil
@@ -34,7 +36,8 @@ func (s *Slots) UnmarshalYAML(node *yaml.Node) error {
 		switch key := node.Content[i].Value; key {
 		case "chat", "automation", "api":
 		default:
-			return regie.Errorf(regie.CodeBadRequest, "slots has no key %s: use chat, automation and api, or the word exclusive", key)
+			return regie.Errorf(regie.CodeBadRequest,
+				"slots has no key %s: use chat, automation and api, or the word exclusive", key)
 		}
 		var n int
 		if err := node.Content[i+1].Decode(&n); err != nil || n < 1 {
@@ -60,7 +63,8 @@ func (s Slots) check(path string) error {
 // Capacity is what the setting means.
 func (s Slots) Capacity() slot.Capacity {
 	return slot.Capacity{
-		Exclusive: s.Exclusive, Chat: cmp.Or(s.Chat, slot.Default.Chat), Automation: cmp.Or(s.Automation, slot.Default.Automation),
-		API: cmp.Or(s.API, slot.Default.API),
+		Exclusive: s.Exclusive, Chat: cmp.Or(s.Chat, slot.Default.Chat),
+		Automation: cmp.Or(s.Automation, slot.Default.Automation),
+		API:        cmp.Or(s.API, slot.Default.API),
 	}
 }

@@ -23,14 +23,16 @@ const (
 	KeyNever     KeyNeed = "never"     // there is no server
 )
 
-// ProviderType is a kind of model API that this build speaks, with what a person can say of one (spec 6.3). There is no other list of them:
-// files are held to it, regie setup asks by it, and regie models --types shows it.
+// ProviderType is a kind of model API that this build speaks, with what a person can say of one
+// (spec 6.3). There is no other list of them: files are held to it, regie setup asks by it, and
+// regie models --types shows it.
 type ProviderType struct {
 	// Name is the word for it in settings.
 	Name string
 	// Title is its display name, About what it is.
 	Title, About regie.Sentence
-	// Settings are the keys of an entry of this type below providers, in the order in which people are shown them; none where it has no entry.
+	// Settings are the keys of an entry of this type below providers, in the order in which people
+	// are shown them; none where it has no entry.
 	Settings []Setting
 	Key      KeyNeed
 }
@@ -47,7 +49,8 @@ type Setting struct {
 	Words []string
 	// Least is the smallest number; 0 does not bound it.
 	Least float64
-	// Default is what holds where it is left out, Example what it looks like; empty where nothing can be said.
+	// Default is what holds where it is left out, Example what it looks like; empty where nothing
+	// can be said.
 	Default, Example string
 	// Secret is never shown.
 	Secret bool
@@ -73,7 +76,8 @@ func Types() []ProviderType {
 	return []ProviderType{
 		{
 			Name: ProviderAnthropic, Key: KeyAlways, Title: regie.Verbatim("Anthropic"),
-			About: regie.Say("The Messages API of Anthropic"), Settings: settingsOf(ProviderAnthropic, tierSetting(vendors[ProviderAnthropic].tiers)),
+			About: regie.Say("The Messages API of Anthropic"), Settings: settingsOf(ProviderAnthropic,
+				tierSetting(vendors[ProviderAnthropic].tiers)),
 		},
 		{
 			Name: ProviderOpenAI, Key: KeyElsewhere, Title: regie.Say("OpenAI and compatible"),
@@ -88,20 +92,29 @@ func Types() []ProviderType {
 			About: regie.Say("The Gemini API of Google"), Settings: settingsOf(ProviderGemini),
 		},
 		{
-			Name: ProviderOllama, Key: KeyOptional, Title: regie.Verbatim("Ollama"), About: regie.Say("Models on one's own machine, by Ollama's own API"),
+			Name: ProviderOllama, Key: KeyOptional, Title: regie.Verbatim("Ollama"),
+			About: regie.Say("Models on one's own machine, by Ollama's own API"),
 			Settings: settingsOf(ProviderOllama, Setting{
-				Name: "num_ctx", Type: "integer", Least: 1024, Title: regie.Say("Context"), About: regie.Say("The context that a model is loaded with, in tokens"),
+				Name: "num_ctx", Type: "integer", Least: 1024, Title: regie.Say("Context"),
+				About: regie.Say("The context that a model is loaded with, in tokens"),
 			}, Setting{
 				Name: "keep_alive", Type: "string", Example: "10m", Title: regie.Say("Time in memory"),
 				About: regie.Say("How long a model stays in memory after a request: a duration, seconds, 0 for not at all, -1 for ever"),
 			}),
 		},
-		{Name: ProviderDemo, Key: KeyNever, Title: regie.Say("Demo"), About: regie.Say("A few rules, built in; not a model")},
-		{Name: ProviderReplay, Key: KeyNever, Title: regie.Say("Replay"), About: regie.Say("Answers from a recording, named with --replay FILE")},
+		{
+			Name: ProviderDemo, Key: KeyNever, Title: regie.Say("Demo"),
+			About: regie.Say("A few rules, built in; not a model"),
+		},
+		{
+			Name: ProviderReplay, Key: KeyNever, Title: regie.Say("Replay"),
+			About: regie.Say("Answers from a recording, named with --replay FILE"),
+		},
 	}
 }
 
-// settingsOf are what all entries have, with the defaults of the type's own vendor, and what more a type has.
+// settingsOf are what all entries have, with the defaults of the type's own vendor, and what more a
+// type has.
 func settingsOf(kind string, more ...Setting) []Setting {
 	v := vendors[kind]
 	prices, example := regie.Say("What models cost, by name, in US dollars for a million tokens"), v.address
@@ -109,25 +122,39 @@ func settingsOf(kind string, more ...Setting) []Setting {
 		example = "http://127.0.0.1:8000/v1"
 	}
 	return slices.Concat([]Setting{
-		{Name: "type", Type: "string", Words: []string{kind}, Title: regie.Say("Kind of API"), About: regie.Say("The API; it may be left out where the provider is called as its type or vendor")},
-		{Name: "vendor", Type: "string", Words: Vendors(kind), Title: regie.Say("Vendor"), About: regie.Say("Whose server it is: its address and the variable of its key follow")},
 		{
-			Name: "base_url", Type: "string", Default: v.address, Example: example, Asked: true, Required: true, Title: regie.Say("Address"),
+			Name: "type", Type: "string", Words: []string{kind}, Title: regie.Say("Kind of API"),
+			About: regie.Say("The API; it may be left out where the provider is called as its type or vendor"),
+		},
+		{
+			Name: "vendor", Type: "string", Words: Vendors(kind), Title: regie.Say("Vendor"),
+			About: regie.Say("Whose server it is: its address and the variable of its key follow"),
+		},
+		{
+			Name: "base_url", Type: "string", Default: v.address, Example: example, Asked: true,
+			Required: true, Title: regie.Say("Address"),
 			About: regie.Say("Where the server is"),
 		},
-		{Name: "api_key_env", Type: "string", Default: v.key, Title: regie.Say("Variable of the key"), About: regie.Say("The variable of the environment that holds the key")},
+		{
+			Name: "api_key_env", Type: "string", Default: v.key, Title: regie.Say("Variable of the key"),
+			About: regie.Say("The variable of the environment that holds the key"),
+		},
 		{
 			Name: "api_key", Type: "string", Secret: true, Asked: true, Title: regie.Say("Key"),
 			About: regie.Say("The key itself, which regie setup stores; a file that people write names its variable, or its place as keyring:NAME"),
 		},
-		{Name: "models", Type: "object", Title: regie.Say("Models"), About: regie.Say("Names for models: small, medium, large, or others")},
+		{
+			Name: "models", Type: "object", Title: regie.Say("Models"),
+			About: regie.Say("Names for models: small, medium, large, or others"),
+		},
 		{Name: "prices", Type: "object", Title: regie.Say("Prices"), About: prices},
 	}, more)
 }
 
 func tierSetting(words []string) Setting {
 	return Setting{
-		Name: "service_tier", Type: "string", Words: words, Title: regie.Say("Service tier"), About: regie.Say("How the vendor serves and prices requests, in its own word"),
+		Name: "service_tier", Type: "string", Words: words, Title: regie.Say("Service tier"),
+		About: regie.Say("How the vendor serves and prices requests, in its own word"),
 	}
 }
 
@@ -141,7 +168,8 @@ func TypeOf(name string) (t ProviderType, ok bool) {
 	return t, false
 }
 
-// TypeNames are the names of the provider types; of all, or of those that are configured below providers.
+// TypeNames are the names of the provider types; of all, or of those that are configured below
+// providers.
 func TypeNames(all bool) (names []string) {
 	for _, t := range Types() {
 		if all || t.HasEntry() {
@@ -151,7 +179,8 @@ func TypeNames(all bool) (names []string) {
 	return names
 }
 
-// Vended are the types whose vendor sells keys, in the order in which one of theirs is looked for in the environment.
+// Vended are the types whose vendor sells keys, in the order in which one of theirs is looked for
+// in the environment.
 func Vended() (out []ProviderType) {
 	for _, t := range Types() {
 		if vendors[t.Name].key != "" {
@@ -161,16 +190,21 @@ func Vended() (out []ProviderType) {
 	return out
 }
 
-// ConfigSchema is the JSON Schema of an entry of the type below providers, with titles and descriptions as say writes them. A secret is
-// write-only.
+// ConfigSchema is the JSON Schema of an entry of the type below providers, with titles and
+// descriptions as say writes them. A secret is write-only.
 func (t *ProviderType) ConfigSchema(say func(regie.Sentence) string) *jsonschema.Schema {
 	s := &jsonschema.Schema{
-		Schema: "https://json-schema.org/draft/2020-12/schema", Title: say(t.Title), Description: say(t.About), Type: "object",
-		Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		Schema: "https://json-schema.org/draft/2020-12/schema", Title: say(t.Title),
+		Description: say(t.About), Type: "object",
+		Properties:           map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
 	for i := range t.Settings {
 		setting := &t.Settings[i]
-		p := &jsonschema.Schema{Type: setting.Type, Title: say(setting.Title), Description: say(setting.About), WriteOnly: setting.Secret}
+		p := &jsonschema.Schema{
+			Type: setting.Type, Title: say(setting.Title),
+			Description: say(setting.About), WriteOnly: setting.Secret,
+		}
 		for _, word := range setting.Words {
 			p.Enum = append(p.Enum, word)
 		}
@@ -199,7 +233,8 @@ func (t *ProviderType) ConfigSchema(say func(regie.Sentence) string) *jsonschema
 func (p *Provider) fits(path string) error {
 	t, known := TypeOf(p.Type)
 	if !known || !t.HasEntry() {
-		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no type that is known: use %s", p.Name, path, strings.Join(TypeNames(false), ", "))
+		return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has no type that is known: use %s", p.Name,
+			path, strings.Join(TypeNames(false), ", "))
 	}
 	value := reflect.ValueOf(*p)
 	for i := range value.NumField() {
@@ -209,10 +244,14 @@ func (p *Provider) fits(path string) error {
 		}
 		setting := t.Setting(key)
 		if setting == nil {
-			return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) is of type %s, which has no setting %s: leave it out", p.Name, path, p.Type, key)
+			return regie.Errorf(regie.CodeBadRequest,
+				"the provider %s (in %s) is of type %s, which has no setting %s: leave it out", p.Name, path, p.Type,
+				key)
 		}
 		if word := value.Field(i); setting.Words != nil && !slices.Contains(setting.Words, word.String()) {
-			return regie.Errorf(regie.CodeBadRequest, "the provider %s (in %s) has the %s %q, which is not known: use %s", p.Name, path, key, word.String(), strings.Join(setting.Words, ", "))
+			return regie.Errorf(regie.CodeBadRequest,
+				"the provider %s (in %s) has the %s %q, which is not known: use %s", p.Name, path, key, word.String(),
+				strings.Join(setting.Words, ", "))
 		}
 	}
 	return p.validates(&t, path)

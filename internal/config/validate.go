@@ -21,13 +21,18 @@ type Checked struct {
 	Line int
 }
 
-// Check looks at each file of settings by itself, in the order in which they count. One that is not there is none.
+// Check looks at each file of settings by itself, in the order in which they count. One that is not
+// there is none.
 func Check(env func(string) string, flags Flags) (out []Checked) {
 	file, setup := Paths(env, flags.Config)
 	if setup == "" && file != "" && (flags.Config != "" || env("REGIE_CONFIG") != "") {
 		return []Checked{CheckFile(LayerNamed, file)}
 	}
-	for _, at := range []Layer{{Kind: LayerSetup, Path: setup}, {Kind: LayerSystem, Path: cmp.Or(flags.System, SystemFile)}, {Kind: LayerUser, Path: file}} {
+	for _, at := range []Layer{
+		{Kind: LayerSetup, Path: setup},
+		{Kind: LayerSystem, Path: cmp.Or(flags.System, SystemFile)},
+		{Kind: LayerUser, Path: file},
+	} {
 		if _, err := os.Stat(at.Path); at.Path == "" || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -82,7 +87,8 @@ func lineOf(data []byte, err error) int {
 // names reports whether an error names a key, and not only one that begins or ends like it.
 func names(said, key string) bool {
 	part := func(b byte) bool {
-		return b == '.' || b == '_' || b == '-' || b == '[' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+		return b == '.' || b == '_' || b == '-' || b == '[' || '0' <= b && b <= '9' || 'a' <= b &&
+			b <= 'z' || 'A' <= b && b <= 'Z'
 	}
 	for at := 0; ; {
 		i := strings.Index(said[at:], key)

@@ -39,13 +39,14 @@ type Value struct {
 	From   string      `json:"from,omitempty"`
 	Line   int         `json:"line,omitempty"`
 	Secret bool        `json:"secret,omitempty"`
-	// Use says what becomes of a value of a project's file, Why where one belongs that is not taken.
+	// Use says what becomes of a value of a project's file, Why where one belongs that is not
+	// taken.
 	Use KeyUse   `json:"use,omitempty"`
 	Why KeyPlace `json:"belongs,omitempty"`
 }
 
-// Values are the effective settings, sorted by key: each that a file, a variable or a flag says, and each that has a default. A secret is never
-// among them.
+// Values are the effective settings, sorted by key: each that a file, a variable or a flag says,
+// and each that has a default. A secret is never among them.
 func (c *Config) Values() []Value {
 	values := map[string]Value{}
 	for key, rule := range keyRules() {
@@ -64,8 +65,10 @@ func (c *Config) Values() []Value {
 		}
 	}
 	for key, value := range map[string]string{
-		"data_dir": c.DataDir, "database": c.Database, "server": c.Server, "token": c.Token, "language": c.Language, "provider": c.Provider,
-		"base_url": c.BaseURL, "api_key": c.APIKey, "model": c.Model, "replay": c.Replay, "record": c.Record, "record_raw": c.RecordRaw,
+		"data_dir": c.DataDir, "database": c.Database, "server": c.Server, "token": c.Token,
+		"language": c.Language, "provider": c.Provider,
+		"base_url": c.BaseURL, "api_key": c.APIKey, "model": c.Model, "replay": c.Replay,
+		"record": c.Record, "record_raw": c.RecordRaw,
 	} {
 		if value != "" {
 			v := c.effective(key, value)
@@ -109,7 +112,8 @@ var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 // added are the lists to which every layer adds its entries.
 var added = []string{"approvals.rules", "hooks"}
 
-// values are what a layer says, each key by itself. offset is how many entries the layers before it have in each list.
+// values are what a layer says, each key by itself. offset is how many entries the layers before it
+// have in each list.
 func (l *Layer) values(offset map[string]int) (out []Value) {
 	walk(l.root, "", func(key string, name, value *yaml.Node) {
 		list, entry, inList := strings.Cut(key, "[")
@@ -117,7 +121,8 @@ func (l *Layer) values(offset map[string]int) (out []Value) {
 		case inList && slices.Contains(added, list) && strings.HasSuffix(entry, "]"):
 			offset[list]++
 			key = fmt.Sprintf("%s[%d]", list, offset[list])
-		case inList, value.Kind == yaml.MappingNode && len(value.Content) > 0, slices.Contains(added, key) && len(value.Content) > 0:
+		case inList, value.Kind == yaml.MappingNode && len(value.Content) > 0,
+			slices.Contains(added, key) && len(value.Content) > 0:
 			return // its parts say it
 		}
 		v := Value{Key: key, Origin: ValueOrigin(l.Kind), From: l.Path, Line: name.Line, Secret: secretKey(key)}
@@ -145,7 +150,8 @@ func flat(n *yaml.Node) string {
 	return strings.TrimSpace(text.String())
 }
 
-// secretKey reports whether a key's value is never shown: keys, tokens, and what programs and servers are given beside their arguments.
+// secretKey reports whether a key's value is never shown: keys, tokens, and what programs and
+// servers are given beside their arguments.
 func secretKey(key string) bool {
 	parts := strings.Split(key, ".")
 	last := parts[len(parts)-1]
@@ -162,7 +168,8 @@ func secretKey(key string) bool {
 // plainParameters are those of addresses that say nothing secret.
 var plainParameters = []string{"sslmode", "search_path", "host", "port", "dbname"}
 
-// shown is a value as it may be shown: of an address neither the password nor what stands behind the question mark.
+// shown is a value as it may be shown: of an address neither the password nor what stands behind
+// the question mark.
 func shown(key, value string) string {
 	if name, is := strings.CutPrefix(value, keyringMark); secretKey(key) && (!is || !keyring.Named(name)) {
 		return "***"

@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestWire: whose ways a server has follows from what the settings say, from a vendor's domain and nothing that only looks like one, or from the
-// provider's name.
+// TestWire: whose ways a server has follows from what the settings say, from a vendor's domain and
+// nothing that only looks like one, or from the provider's name.
 func TestWire(t *testing.T) {
 	for _, c := range []struct {
 		name, vendor, address, want string

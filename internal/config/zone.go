@@ -12,7 +12,8 @@ import (
 
 // Workspace is what holds for the place where agents work (spec 13, decision 52).
 type Workspace struct {
-	// TimeZone is the IANA name of the zone whose day and time agents are told; empty is that of the machine.
+	// TimeZone is the IANA name of the zone whose day and time agents are told; empty is that of
+	// the machine.
 	TimeZone string `yaml:"time_zone"`
 }
 
@@ -21,12 +22,15 @@ func (w *Workspace) check(path string) error {
 		return nil
 	}
 	if _, err := time.LoadLocation(w.TimeZone); err != nil || w.TimeZone == regie.LocalZone {
-		return regie.Errorf(regie.CodeBadRequest, "workspace.time_zone in %s is %q, which is no time zone: use a name such as Europe/Paris or UTC", path, w.TimeZone)
+		return regie.Errorf(regie.CodeBadRequest,
+			"workspace.time_zone in %s is %q, which is no time zone: use a name such as Europe/Paris or UTC", path,
+			w.TimeZone)
 	}
 	return nil
 }
 
-// Zone is the name of the time zone that agents are told: the configured one, else the machine's, or regie.LocalZone where that has no name.
+// Zone is the name of the time zone that agents are told: the configured one, else the machine's,
+// or regie.LocalZone where that has no name.
 func (w *Workspace) Zone() string {
 	if w.TimeZone != "" {
 		return w.TimeZone

@@ -14,14 +14,16 @@ import (
 )
 
 const (
-	// elsewhere is how long a request is asked of one engine after the other before the harness gives up.
+	// elsewhere is how long a request is asked of one engine after the other before the harness
+	// gives up.
 	elsewhere = 60 * time.Second
-	// followFor bounds how long a log is followed at one engine: then another one is asked for the rest.
+	// followFor bounds how long a log is followed at one engine: then another one is asked for the
+	// rest.
 	followFor = 300 * time.Millisecond
 )
 
-// anywhere is the control of a person who asks any engine of several, and another one where that has died or stands still. What was asked of
-// the first may have been heard.
+// anywhere is the control of a person who asks any engine of several, and another one where that
+// has died or stands still. What was asked of the first may have been heard.
 type anywhere struct{ clients []*client.Client }
 
 // ask asks engines, in an order of chance, until one answers.

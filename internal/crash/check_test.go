@@ -38,7 +38,8 @@ func (h *harness) fail(p plan, format string, args ...any) {
 	h.world.violate("seed %d (%s): "+format, append([]any{p.seed, p.kind}, args...)...)
 }
 
-// forkEach is how many sessions are forked at every event of them: one of as many. The others are forked at one.
+// forkEach is how many sessions are forked at every event of them: one of as many. The others are
+// forked at one.
 const forkEach = 5
 
 // check asserts the invariants of spec 12.1 on what is left of a session.
@@ -135,7 +136,8 @@ func (h *harness) saw(what string) {
 	h.seen[what]++
 }
 
-// between looks at what a death has left, before anything goes on: no file has changed that nobody intended to change.
+// between looks at what a death has left, before anything goes on: no file has changed that nobody
+// intended to change.
 func (h *harness) between(session regie.ID, p plan) {
 	ctx := context.Background()
 	s, err := h.open(ctx)
@@ -156,11 +158,13 @@ func (h *harness) between(session regie.ID, p plan) {
 
 // begun is how often the person's own command has run, as its file says.
 func (h *harness) begun(p plan) int {
-	data, _ := os.ReadFile(filepath.Join(h.work(p.seed), fmt.Sprintf("s%d", p.seed), "own.txt")) // a missing one holds nothing
+	// a missing one holds nothing
+	data, _ := os.ReadFile(filepath.Join(h.work(p.seed), fmt.Sprintf("s%d", p.seed), "own.txt"))
 	return strings.Count(string(data), "own\n")
 }
 
-// checkOwn asserts of a person's own command that it was intended before it ran, ran once at most, and that no model was asked for it.
+// checkOwn asserts of a person's own command that it was intended before it ran, ran once at most,
+// and that no model was asked for it.
 func (h *harness) checkOwn(p plan, view *store.RoundView) {
 	for i := range view.Exchanges {
 		e := &view.Exchanges[i]
@@ -211,7 +215,8 @@ func (h *harness) checkFiles(p plan, view *store.RoundView) {
 	}
 }
 
-// checkChanged compares a file that was to be edited or deleted with the call: either it is as it was, or all is done, and once.
+// checkChanged compares a file that was to be edited or deleted with the call: either it is as it
+// was, or all is done, and once.
 func (h *harness) checkChanged(p plan, call *regie.Call) {
 	var args struct {
 		Path  string

@@ -39,9 +39,10 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// child is a process of the person: it submits the request, or attaches to what goes on, does what the plan says, and stays until
-// nothing is left to do. Whether it is the engine or a client of the one that runs depends on who came first. It tells what was
-// acknowledged on its standard output and in the journal.
+// child is a process of the person: it submits the request, or attaches to what goes on, does what
+// the plan says, and stays until nothing is left to do. Whether it is the engine or a client of the
+// one that runs depends on who came first. It tells what was acknowledged on its standard output
+// and in the journal.
 func child(ctx context.Context) error {
 	settings, err := config.Load(os.Getenv, config.Flags{})
 	if err != nil {
@@ -83,7 +84,8 @@ func child(ctx context.Context) error {
 	return conn.Close()
 }
 
-// capped has models cost something, and what they may cost bounded, far away: each call is reserved, and none is refused.
+// capped has models cost something, and what they may cost bounded, far away: each call is
+// reserved, and none is refused.
 func capped(settings *config.Config) {
 	dollar, ten := config.Dollars(price.Million), config.Dollars(10*price.Million)
 	p := settings.Providers[settings.Provider]

@@ -20,12 +20,14 @@ var (
 	only       = flag.String("kind", "", "only scenarios of this kind")
 )
 
-// TestCrash kills the program -kills times and expects no violation. Each scenario runs at least twice, however few the kills.
+// TestCrash kills the program -kills times and expects no violation. Each scenario runs at least
+// twice, however few the kills.
 func TestCrash(t *testing.T) {
 	h := newHarness(t, "")
 	h.pin(1)
 	started := time.Now()
-	// A long run must have been everywhere; what chance leaves out comes within twice the kills, or cannot come.
+	// A long run must have been everywhere; what chance leaves out comes within twice the kills, or
+	// cannot come.
 	long := *kills >= 20*len(fault.Points()) && *only == ""
 	for h.killed < *kills || h.runs < 2*len(kinds) || long && len(h.missing()) > 0 && h.killed < 2**kills {
 		h.session()
@@ -59,7 +61,8 @@ func (h *harness) missing() (out []string) {
 	return out
 }
 
-// bugKinds are the scenarios in which a seeded bug shows soonest; a bug without one is looked for in all.
+// bugKinds are the scenarios in which a seeded bug shows soonest; a bug without one is looked for
+// in all.
 var bugKinds = map[string]string{
 	fault.BugRetryOnce: "allowed", fault.BugNewKey: "allowed", fault.BugDecidedTwice: "disputed", fault.BugUndoFirst: "undone", fault.BugUndoBlind: "undone",
 }
@@ -84,7 +87,8 @@ func TestSeededBugs(t *testing.T) {
 	}
 }
 
-// TestScenariosDiffer keeps the plans honest: over a thousand seeds each kind of scenario says each thing that it is there for.
+// TestScenariosDiffer keeps the plans honest: over a thousand seeds each kind of scenario says each
+// thing that it is there for.
 func TestScenariosDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for s := range uint64(1000) {

@@ -32,8 +32,9 @@ const (
 	opDelete   = 'd'
 )
 
-// recorder stands between SQLite and its files: all that it does to them goes into a log, and the n-th time it may be the death of the
-// process. SQLite calls it with pointers of its own, so it is global.
+// recorder stands between SQLite and its files: all that it does to them goes into a log, and the
+// n-th time it may be the death of the process. SQLite calls it with pointers of its own, so it is
+// global.
 var recorder struct {
 	mu    sync.Mutex
 	log   *os.File
@@ -44,7 +45,8 @@ var recorder struct {
 	files map[uintptr]*sqlite3.Tsqlite3_io_methods // the system's methods, by file
 }
 
-// ownMethods are a table of the system's methods with some of them ours. C memory, because SQLite keeps its address.
+// ownMethods are a table of the system's methods with some of them ours. C memory, because SQLite
+// keeps its address.
 type ownMethods struct {
 	plain *sqlite3.Tsqlite3_io_methods
 	at    uintptr
@@ -78,7 +80,8 @@ func recordDisk(path string) error {
 	return nil
 }
 
-// at reads memory of SQLite. It is written so because vet, rightly, takes a plain conversion for a mistake.
+// at reads memory of SQLite. It is written so because vet, rightly, takes a plain conversion for a
+// mistake.
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
 // pointer is a function of Go as SQLite's translated C calls it.
@@ -151,7 +154,8 @@ func diskDelete(tls *libc.TLS, vfs, name uintptr, sync int32) int32 {
 	return function[deleteFunc](recorder.plain.FxDelete)(tls, vfs, name, sync)
 }
 
-// record writes an operation into the log, and ends the process where its time has come: before a write is done, after a sync.
+// record writes an operation into the log, and ends the process where its time has come: before a
+// write is done, after a sync.
 func record(op diskOp) {
 	if path, err := filepath.Abs(op.path); err == nil {
 		op.path = path

@@ -41,14 +41,16 @@ type fleet struct {
 	figures
 }
 
-// noneLeft is what a server says that has no connection left: it is not ours alone, and who asks again is served.
+// noneLeft is what a server says that has no connection left: it is not ours alone, and who asks
+// again is served.
 const noneLeft = "SQLSTATE 53300"
 
 // figures are what a run counts.
 type figures struct {
 	kills, stops, cuts, refused, overtaken, full int
-	takeovers                                    []time.Duration // by another engine, from the loss of the holder to the first stored step
-	successors                                   []time.Duration // by the next process of the same data directory
+	// by another engine, from the loss of the holder to the first stored step
+	takeovers  []time.Duration
+	successors []time.Duration // by the next process of the same data directory
 }
 
 // member is one place in a fleet: the processes that have its data directory, one after the other.
@@ -224,7 +226,8 @@ func (f *fleet) process(m *member, point string) error {
 		f.interrupted(m.pid, m, died, false)
 		return nil
 	}
-	if err != nil && strings.Contains(said.String(), noneLeft) { // the server is not ours alone; whoever starts engines starts it again
+	// the server is not ours alone; whoever starts engines starts it again
+	if err != nil && strings.Contains(said.String(), noneLeft) {
 		f.full++
 		return nil
 	}
@@ -253,7 +256,8 @@ func (f *fleet) isUp() bool {
 	return false
 }
 
-// idler is an engine that has been up for so long without a break; nil where there is none. It is called with mu held.
+// idler is an engine that has been up for so long without a break; nil where there is none. It is
+// called with mu held.
 func (f *fleet) idler(length time.Duration) *member {
 	for _, m := range f.members {
 		if m.up && !m.stopped && time.Since(m.since) > length {
@@ -276,8 +280,8 @@ func (f *fleet) pause(d time.Duration) {
 	}
 }
 
-// logged reads a line of an engine's log: that it was refused because another one has the session is what this is about, any other error is none
-// of a living engine.
+// logged reads a line of an engine's log: that it was refused because another one has the session
+// is what this is about, any other error is none of a living engine.
 func (f *fleet) logged(m *member, line string) {
 	var said struct{ Level, Msg, Code string }
 	if json.Unmarshal([]byte(line), &said) != nil {
@@ -294,7 +298,8 @@ func (f *fleet) logged(m *member, line string) {
 	}
 	f.mu.Unlock()
 	switch {
-	case said.Code == string(regie.CodeStale) && stopped, said.Code == string(regie.CodeDatabaseDown) && fresh, full: // it waited for longer than it thinks
+	case said.Code == string(regie.CodeStale) && stopped, said.Code == string(regie.CodeDatabaseDown) && fresh, full:
+		// it waited for longer than it thinks
 	case said.Code == string(regie.CodeStale):
 		f.h.world.violate("engine %s lost a round while it lived (invariant 8): %s", m.name, line)
 	case said.Level == "ERROR":
@@ -308,7 +313,8 @@ func (f *fleet) named(m *member) string {
 	return m.name + "-" + schema
 }
 
-// cut has the server end all connections of an engine: it goes on with new ones, as if nothing had been.
+// cut has the server end all connections of an engine: it goes on with new ones, as if nothing had
+// been.
 func (f *fleet) cut(m *member) {
 	_, err := f.db.ExecContext(context.Background(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", f.named(m))
 	if err != nil {
@@ -375,8 +381,8 @@ func (f *fleet) wake(m *member, pid int, after time.Duration) {
 	}
 }
 
-// isLate looks at who brings an effect about: who holds the session, or a process that was stopped between its last look and the effect, which
-// nothing outside of it can keep from that.
+// isLate looks at who brings an effect about: who holds the session, or a process that was stopped
+// between its last look and the effect, which nothing outside of it can keep from that.
 func (f *fleet) isLate(ctx context.Context, e invariant.Effect) bool {
 	var holder sql.NullString
 	err := f.db.QueryRowContext(ctx, "SELECT s.lease_holder FROM calls c JOIN sessions s ON s.n = c.session WHERE c.id = $1", e.Key.String()).Scan(&holder)

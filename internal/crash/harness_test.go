@@ -93,14 +93,16 @@ func (h *harness) session() {
 	h.check(session, p)
 }
 
-// place chooses where a process dies: at a fault point that its scenario can pass, or at a random moment.
+// place chooses where a process dies: at a fault point that its scenario can pass, or at a random
+// moment.
 func (h *harness) place(p plan) string {
 	if h.random.IntN(5) == 0 {
 		return "random"
 	}
 	points := special(p)
 	switch {
-	case (h.last == fault.IntentAfter || h.last == fault.EffectAfter) && h.random.IntN(2) == 0: // a started call is there to be recovered
+	case (h.last == fault.IntentAfter || h.last == fault.EffectAfter) && h.random.IntN(2) == 0:
+		// a started call is there to be recovered
 		points = []string{fault.RecoverBefore, fault.RecoverAfter}
 	case len(points) == 0 || h.random.IntN(2) == 0:
 		points = common
@@ -364,7 +366,8 @@ func (h *harness) killAfter(child *process, touched <-chan struct{}, delay time.
 	}()
 }
 
-// readAcks notes how far the child said that the log reaches: what was acknowledged is durable (invariant 7).
+// readAcks notes how far the child said that the log reaches: what was acknowledged is durable
+// (invariant 7).
 func (h *harness) readAcks(out *bytes.Buffer) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {

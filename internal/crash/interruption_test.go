@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// resumeWithin is how long a round may stand still that has lost its holder, while one engine runs all the time.
+// resumeWithin is how long a round may stand still that has lost its holder, while one engine runs
+// all the time.
 const resumeWithin = 10 * time.Second
 
 // interruption is a round whose holder was killed or stopped while it ran.

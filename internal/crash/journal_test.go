@@ -14,9 +14,11 @@ import (
 	"github.com/regie-run/regie/internal/invariant"
 )
 
-// journal is what the person remembers over the deaths of their processes. Each entry is one write, so that two processes can share it. A
-// death can cut a write between two pages of the file: such an entry ends at the line feed with which the next one begins, and was never
-// written. What it would have said is said after it, so it was not said either; what was heard and is not there is heard again.
+// journal is what the person remembers over the deaths of their processes. Each entry is one write,
+// so that two processes can share it. A death can cut a write between two pages of the file: such
+// an entry ends at the line feed with which the next one begins, and was never written. What it
+// would have said is said after it, so it was not said either; what was heard and is not there is
+// heard again.
 type journal struct {
 	file    *os.File
 	earlier []invariant.Entry

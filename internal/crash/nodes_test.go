@@ -22,10 +22,12 @@ var (
 	people   = flag.Int("people", 12, "how many sessions run side by side on several engines")
 )
 
-// apartKinds are the scenarios that several engines cannot have here: deadlines, and one slot for all, are an engine's settings.
+// apartKinds are the scenarios that several engines cannot have here: deadlines, and one slot for
+// all, are an engine's settings.
 var apartKinds = []string{"late", "queued"}
 
-// TestNodes has two engines on one database, then three, killed, stopped and woken at moments of chance, with clients that ask any of them.
+// TestNodes has two engines on one database, then three, killed, stopped and woken at moments of
+// chance, with clients that ask any of them.
 func TestNodes(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -78,7 +80,8 @@ func (h *harness) nodes(ctx context.Context, n int, length time.Duration) *fleet
 		h.t.Fatal(err)
 	}
 	defer own.Close()
-	h.world.late, h.world.latency = f.isLate, 400*time.Millisecond // so that most of the time each engine holds something
+	// so that most of the time each engine holds something
+	h.world.late, h.world.latency = f.isLate, 400*time.Millisecond
 	if h.bug != "" {
 		h.world.latency = 3 * time.Second // and is stopped while its model is asked
 	}
@@ -132,7 +135,8 @@ func (s *seeds) take() (p plan, ok bool) {
 	return p, ok
 }
 
-// person lives a plan, by way of any engine, and checks what is left of it. It returns how far the log reaches.
+// person lives a plan, by way of any engine, and checks what is left of it. It returns how far the
+// log reaches.
 func (h *harness) person(ctx context.Context, own *sqlite.Store, p plan) (session regie.ID, head int64) {
 	session = regie.NewID()
 	if err := os.MkdirAll(h.work(p.seed), 0o755); err != nil {

@@ -35,7 +35,8 @@ type legacy struct {
 	report  store.VerifyReport
 }
 
-// killed makes a database whose process died in the middle of a batch: its log is not in the main file yet.
+// killed makes a database whose process died in the middle of a batch: its log is not in the main
+// file yet.
 func killed(t *testing.T) *legacy {
 	t.Helper()
 	h := newHarness(t, "")
@@ -54,8 +55,8 @@ func killed(t *testing.T) *legacy {
 	return l
 }
 
-// plain says that everything is allowed, that nobody writes, and that the first message names nothing: so it is as in schema 1, which has no
-// message of the calls that fetch what is named.
+// plain says that everything is allowed, that nobody writes, and that the first message names
+// nothing: so it is as in schema 1, which has no message of the calls that fetch what is named.
 func (p plan) plain() bool {
 	return p.kind == kinds[0] && len(p.notes) == 0 && p.names("first") == ""
 }
@@ -147,8 +148,9 @@ func (l *legacy) open(t *testing.T, dir, point string, dieAt int) (died bool) {
 	return false
 }
 
-// TestRecoveryKills kills the process that opens the database after a death, at each operation on a file: the opening itself, SQLite's
-// replay and the tidying at the end. It is always the same database.
+// TestRecoveryKills kills the process that opens the database after a death, at each operation on a
+// file: the opening itself, SQLite's replay and the tidying at the end. It is always the same
+// database.
 func TestRecoveryKills(t *testing.T) {
 	l := killed(t)
 	n, again := 1, l.restore(t)
@@ -167,9 +169,10 @@ func TestRecoveryKills(t *testing.T) {
 	t.Logf("%d kills", 2*(n-1))
 }
 
-// TestMigrationKills kills the process that migrates a database of schema 1, at each fault point and at each operation on a file. The
-// next one has the same data under the new schema, and every backup that has its name is whole; the first is of the old one,
-// and others are of those on the way.
+// TestMigrationKills kills the process that migrates a database of schema 1, at each fault point
+// and at each operation on a file. The next one has the same data under the new schema, and every
+// backup that has its name is whole; the first is of the old one, and others are of those on the
+// way.
 func TestMigrationKills(t *testing.T) {
 	l := killed(t)
 	l.h.closeView()
@@ -232,7 +235,8 @@ func (l *legacy) migrated(t *testing.T, dir string) {
 	}
 }
 
-// checkBackup asserts that a backup is whole and of an older schema than the one that it is named for, and returns its schema.
+// checkBackup asserts that a backup is whole and of an older schema than the one that it is named
+// for, and returns its schema.
 func (l *legacy) checkBackup(t *testing.T, name string) (version int64) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=query_only(1)")

@@ -36,8 +36,8 @@ type control interface {
 	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
 }
 
-// person follows the plan of one session in one process. What an earlier process said is said again first, as a client does that
-// does not know whether it was heard.
+// person follows the plan of one session in one process. What an earlier process said is said again
+// first, as a client does that does not know whether it was heard.
 type person struct {
 	conn     control
 	plan     plan
@@ -52,7 +52,8 @@ type person struct {
 	undone   regie.ID // the last undo
 	heard    func(seq int64)
 	patience time.Duration // after which a session that does not end is stuck
-	// many says that there are several engines: a word that was given up by one that stood still may be obeyed behind the next one.
+	// many says that there are several engines: a word that was given up by one that stood still
+	// may be obeyed behind the next one.
 	many bool
 
 	mu    sync.Mutex
@@ -134,7 +135,8 @@ func (p *person) at() (int64, regie.ID) {
 	return p.seq, p.round
 }
 
-// say sends a request under its key and keeps what became of it. A refusal that another one's word explains is no error.
+// say sends a request under its key and keeps what became of it. A refusal that another one's word
+// explains is no error.
 func (p *person) say(e invariant.Entry, send func(*invariant.Entry) error) (accepted bool, err error) {
 	p.said[e.Key], e.Stage = true, invariant.Sent
 	if err := p.told.write(e); err != nil {
@@ -265,7 +267,8 @@ func (p *person) look(ctx context.Context) (idle, waits bool, err error) {
 	return idle, waits, err
 }
 
-// speak says the plan's stopping word when it is time, and takes a pause back. It reports whether the session is paused.
+// speak says the plan's stopping word when it is time, and takes a pause back. It reports whether
+// the session is paused.
 func (p *person) speak(ctx context.Context, seq int64, round regie.ID) (busy bool, err error) {
 	if p.plan.word != "" && !p.done[string(p.plan.word)] && seq >= p.plan.wordAt && !round.IsZero() {
 		if p.plan.word == regie.StopPause {
@@ -339,7 +342,8 @@ func (p *person) sayAll(ctx context.Context) error {
 	return nil
 }
 
-// tarries reports whether the person has not made up their mind: where things expire, often until it is too late.
+// tarries reports whether the person has not made up their mind: where things expire, often until
+// it is too late.
 func (p *person) tarries(id regie.ID, since time.Time) bool {
 	if p.plan.kind != "late" {
 		return false
@@ -360,7 +364,8 @@ func (p *person) dispute(ctx context.Context, in dispatch.DecideRequest) error {
 	return err
 }
 
-// undo takes back what the last run did, then that undo, and so on, as often as the plan says. It reports whether all of it was said.
+// undo takes back what the last run did, then that undo, and so on, as often as the plan says. It
+// reports whether all of it was said.
 func (p *person) undo(ctx context.Context) (over bool, err error) {
 	for n := range p.plan.undos {
 		key := fmt.Sprintf("undo%d", n+1)

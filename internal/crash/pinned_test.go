@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// pinned are the seeds of sessions that once failed. TestCrash (one engine) and TestNodes replay theirs before any others.
+// pinned are the seeds of sessions that once failed. TestCrash (one engine) and TestNodes replay
+// theirs before any others.
 var pinned = []struct {
 	seed    uint64
 	engines int
@@ -29,7 +30,8 @@ func (h *harness) pin(engines int) {
 	h.t.Logf("replays %v first", h.pinned)
 }
 
-// nextPlan returns the plan of the next session, a pinned one first. It leaves out the kinds that are apart.
+// nextPlan returns the plan of the next session, a pinned one first. It leaves out the kinds that
+// are apart.
 func (h *harness) nextPlan(apart ...string) plan {
 	for {
 		seed := h.next
@@ -46,7 +48,8 @@ func (h *harness) nextPlan(apart ...string) plan {
 	}
 }
 
-// TestPinned_Kind: a pinned seed still means the scenario that failed. Where a new kind moves the seeds, find another one.
+// TestPinned_Kind: a pinned seed still means the scenario that failed. Where a new kind moves the
+// seeds, find another one.
 func TestPinned_Kind(t *testing.T) {
 	for _, row := range pinned {
 		if kind := planOf(row.seed).kind; kind != row.kind {

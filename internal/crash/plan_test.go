@@ -18,7 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// kinds are the scenarios. A session's seed chooses one of them in turn, so that a short run has each.
+// kinds are the scenarios. A session's seed chooses one of them in turn, so that a short run has
+// each.
 var kinds = []string{
 	"allowed",    // the policy allows everything, as nobody is there
 	"answers",    // it asks; a person answers in several requests
@@ -39,8 +40,8 @@ var kinds = []string{
 	"commands",   // commands change files, and what the last run did is taken back, and brought again
 }
 
-// plan is what happens in one session beside what the model proposes. It follows from the seed alone: the harness, the model and each
-// process of the person have the same.
+// plan is what happens in one session beside what the model proposes. It follows from the seed
+// alone: the harness, the model and each process of the person have the same.
 type plan struct {
 	seed   uint64
 	kind   string
@@ -114,7 +115,8 @@ func summarises(seed uint64) bool { return seed/uint64(len(kinds))%3 != 0 }
 // firstText is the message that starts the session.
 func firstText(seed uint64) string { return fmt.Sprintf("seed %d", seed) + planOf(seed).names("first") }
 
-// names is what a message names with @ beside what it says: nothing, a file, or several things of which one is not read.
+// names is what a message names with @ beside what it says: nothing, a file, or several things of
+// which one is not read.
 func (p plan) names(message string) string {
 	if p.kind == "commands" { // which make those files: the same message would name other things when it is said again
 		return ""
@@ -141,7 +143,8 @@ func (p plan) dice(name string) *rand.Rand {
 	return rand.New(rand.NewPCG(p.seed, h.Sum64()))
 }
 
-// decision is what the person says to a call. It follows from what is asked, so that every process says the same.
+// decision is what the person says to a call. It follows from what is asked, so that every process
+// says the same.
 func (p plan) decision(review *regie.Review) regie.Decision {
 	out := regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow}
 	dice := p.dice(string(review.Arguments))
@@ -174,7 +177,8 @@ func edit(arguments json.RawMessage) json.RawMessage {
 	return out
 }
 
-// groups cuts the calls of an approval into requests: which call stands in which follows from what is asked.
+// groups cuts the calls of an approval into requests: which call stands in which follows from what
+// is asked.
 func (p plan) groups(a *regie.Approval) [][]regie.Decision {
 	dice := p.dice(a.ID.String())
 	out := make([][]regie.Decision, 1+dice.IntN(min(3, len(a.Reviews))))
@@ -194,7 +198,8 @@ func (p plan) reply(q *regie.Question) regie.QuestionReply {
 	return regie.QuestionReply{Choices: []string{q.Module.Options[dice.IntN(len(q.Module.Options))]}}
 }
 
-// own is the command that a person gives once all else has ended, or "". It is begun once, however often it is given: a line in a file of its own says so.
+// own is the command that a person gives once all else has ended, or "". It is begun once, however
+// often it is given: a line in a file of its own says so.
 func (p plan) own() string {
 	if p.kind != "commands" {
 		return ""
@@ -202,7 +207,8 @@ func (p plan) own() string {
 	return fmt.Sprintf("mkdir -p s%d && echo own >> s%d/own.txt; sleep 0.05", p.seed, p.seed)
 }
 
-// silent reports whether an automation's model says something in place of the end, so many replies after its last step.
+// silent reports whether an automation's model says something in place of the end, so many replies
+// after its last step.
 func (p plan) silent(after int) bool { return after == 0 && p.seed%3 != 0 || p.seed%7 == 0 }
 
 // scripted is a call that the model proposes.
@@ -214,7 +220,8 @@ type scripted struct {
 // garbage is what a model writes that does not keep to the JSON dialect.
 const garbage = "garbage"
 
-// apart makes a batch one that a reply in JSON can have: queries or actions, or none that can be read.
+// apart makes a batch one that a reply in JSON can have: queries or actions, or none that can be
+// read.
 func apart(random *rand.Rand, batch []scripted) []scripted {
 	reads := random.IntN(3) == 0
 	if random.IntN(3) == 0 {
@@ -233,8 +240,8 @@ func apart(random *rand.Rand, batch []scripted) []scripted {
 // untouched stands in each file that a run is to edit or delete.
 const untouched = "nobody was here\n"
 
-// furnish makes the files that a run is to edit and delete, and those that messages name. Commands make the session's directory
-// themselves: an undo does not take back one that stays empty.
+// furnish makes the files that a run is to edit and delete, and those that messages name. Commands
+// make the session's directory themselves: an undo does not take back one that stays empty.
 func (h *harness) furnish(seed uint64) {
 	for _, name := range []string{"named.txt", ".env"} {
 		if planOf(seed).kind == "commands" {
@@ -297,12 +304,14 @@ func scenario(seed uint64) [][]scripted {
 				c.arguments = map[string]any{"question": "Which, for " + name + "?", "options": []string{"this", "that"}, "allow_free_text": random.IntN(2) == 0}
 			case c.tool == "shell__shell_exec":
 				c.arguments = map[string]any{"command": command(random, fmt.Sprintf("s%d", seed), name)}
-			case c.tool == "files__write_file" && (kind == "undone" || kind == "commands"): // a few files, again and again
+			case c.tool == "files__write_file" && (kind == "undone" || kind == "commands"):
+				// a few files, again and again
 				c.arguments = map[string]any{
 					"path": fmt.Sprintf("s%d/%s", seed, []string{"a.txt", "b.txt", "deep/er/c.txt", "deep/d.txt"}[random.IntN(4)]), "content": name + "\n",
 					"mode": []string{"append", "overwrite"}[random.IntN(2)],
 				}
-			case c.tool == "files__write_file" && (kind == "allowed" || random.IntN(4) == 0): // one file: what is approved together goes stale
+			case c.tool == "files__write_file" && (kind == "allowed" || random.IntN(4) == 0):
+				// one file: what is approved together goes stale
 				c.arguments = map[string]any{"path": fmt.Sprintf("s%d/journal.txt", seed), "content": name + "\n", "mode": "append"}
 			case c.tool == "files__write_file":
 				c.arguments = map[string]any{"path": name + ".txt", "content": name + "\n"}

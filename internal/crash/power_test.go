@@ -20,8 +20,9 @@ import (
 
 var outages = flag.Int("outages", 40, "how often the power fails")
 
-// TestPowerLoss kills processes as TestCrash does, and then takes away of the database what they had not synced: all of it, a part of
-// it, or the middle of a write. What was acknowledged is still there, and what happened in the world is known (spec 12.3).
+// TestPowerLoss kills processes as TestCrash does, and then takes away of the database what they
+// had not synced: all of it, a part of it, or the middle of a write. What was acknowledged is still
+// there, and what happened in the world is known (spec 12.3).
 func TestPowerLoss(t *testing.T) {
 	h := newHarness(t, "")
 	h.power = &outage{}
@@ -39,7 +40,8 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// TestPowerLossIsSeen expects TestPowerLoss to catch a store that acknowledges before the disk has it.
+// TestPowerLossIsSeen expects TestPowerLoss to catch a store that acknowledges before the disk has
+// it.
 func TestPowerLossIsSeen(t *testing.T) {
 	h := newHarness(t, fault.BugUnsynced)
 	h.power = &outage{}
@@ -114,7 +116,8 @@ func (h *harness) powerOff(died bool) {
 	h.lookAt()
 }
 
-// left works out the files after an outage: what was synced is there; of the rest, whatever chance leaves.
+// left works out the files after an outage: what was synced is there; of the rest, whatever chance
+// leaves.
 func (o *outage) left(ops []diskOp, random *rand.Rand) map[string][]byte {
 	files, unsynced := map[string][]byte{}, map[string][]diskOp{}
 	for name, data := range o.before {
@@ -127,7 +130,9 @@ func (o *outage) left(ops []diskOp, random *rand.Rand) map[string][]byte {
 				files[op.path] = earlier.apply(files[op.path])
 			}
 			delete(unsynced, op.path)
-		case opDelete: // the directory is synced with it, or the file comes back whole: SQLite deletes only what it needs no more
+		case opDelete:
+			// the directory is synced with it, or the file comes back whole: SQLite deletes only
+			// what it needs no more
 			delete(files, op.path)
 			delete(unsynced, op.path)
 		default:
@@ -169,14 +174,16 @@ func (op diskOp) apply(data []byte) []byte {
 	return data
 }
 
-// TestDiskLog keeps the recorder honest: what it says of a store that was closed in good order is what lies on the disk.
+// TestDiskLog keeps the recorder honest: what it says of a store that was closed in good order is
+// what lies on the disk.
 func TestDiskLog(t *testing.T) {
 	h := newHarness(t, "")
 	h.power = &outage{}
 	h.newStore()
 	p := planOf(h.next)
 	h.powerOn()
-	// The view from outside opens its file only when somebody looks: without it the last process to close takes the second file away.
+	// The view from outside opens its file only when somebody looks: without it the last process to
+	// close takes the second file away.
 	if err := h.world.db.QueryRowContext(t.Context(), "SELECT count(*) FROM sessions").Scan(new(int)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// checkPrompts asserts that what was sent can be rebuilt from the store, byte for byte, whichever process sent it (decision 14).
+// checkPrompts asserts that what was sent can be rebuilt from the store, byte for byte, whichever
+// process sent it (decision 14).
 func (h *harness) checkPrompts(p plan, views []store.RoundView) {
 	conn, err := h.reader()
 	if err != nil {
@@ -29,7 +30,8 @@ func (h *harness) checkPrompts(p plan, views []store.RoundView) {
 			if x.Purpose == regie.PurposeSummary {
 				h.saw("summary " + string(x.State))
 			}
-			if x.Request.IsZero() || x.State == regie.ExchangeFailed && x.Purpose == regie.PurposeSummary { // which is not rebuilt
+			// which is not rebuilt
+			if x.Request.IsZero() || x.State == regie.ExchangeFailed && x.Purpose == regie.PurposeSummary {
 				continue
 			}
 			sent, err := conn.Prompt(ctx, dispatch.PromptRequest{RoundID: x.RoundID, Exchange: x.Number})

@@ -30,7 +30,8 @@ func (p *person) isNeighbour(session regie.ID) bool {
 	return false
 }
 
-// bringNeighbours starts the chats that share the session's slot, a moment apart, so that each finds one that runs.
+// bringNeighbours starts the chats that share the session's slot, a moment apart, so that each
+// finds one that runs.
 func (p *person) bringNeighbours(ctx context.Context) error {
 	if p.plan.kind != "queued" {
 		return nil

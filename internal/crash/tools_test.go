@@ -18,12 +18,14 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// effectArgs name an effect: each is proposed once in a scenario, so two effects of one name are a repeat.
+// effectArgs name an effect: each is proposed once in a scenario, so two effects of one name are a
+// repeat.
 type effectArgs struct {
 	Name string `json:"name"`
 }
 
-// tools are those of the child: one for each effect class, whose effects happen in the ledger's process, and one that asks the person.
+// tools are those of the child: one for each effect class, whose effects happen in the ledger's
+// process, and one that asks the person.
 func tools(ledger string) ([]tool.Tool, error) {
 	question, err := newQuestion()
 	if err != nil {

@@ -38,9 +38,11 @@ type world struct {
 	db         view // the child's database, read from here
 	looking    sync.RWMutex
 	touched    chan struct{}
-	// late looks at who brings an effect about, where there are several engines, and reports whether nobody could have kept it from that.
+	// late looks at who brings an effect about, where there are several engines, and reports
+	// whether nobody could have kept it from that.
 	late func(ctx context.Context, e invariant.Effect) bool
-	// latency bounds how long the model thinks before it answers: zero where a process can be killed at any step all the same.
+	// latency bounds how long the model thinks before it answers: zero where a process can be
+	// killed at any step all the same.
 	latency time.Duration
 }
 
@@ -102,7 +104,8 @@ func (w *world) serveLedger(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// inTime leaves out what came late and had been done again by then, of classes that may be: the call was looked at, and is on its way once more.
+// inTime leaves out what came late and had been done again by then, of classes that may be: the
+// call was looked at, and is on its way once more.
 func inTime(effects []invariant.Effect) (out []invariant.Effect) {
 	times := map[regie.ID]int{}
 	for _, e := range effects {
@@ -116,7 +119,8 @@ func inTime(effects []invariant.Effect) (out []invariant.Effect) {
 	return out
 }
 
-// checkIntent asserts invariants 2 and 3 at the moment of the effect, from outside the process that brings it about.
+// checkIntent asserts invariants 2 and 3 at the moment of the effect, from outside the process that
+// brings it about.
 func (w *world) checkIntent(ctx context.Context, e invariant.Effect) {
 	w.looking.RLock() // who closes it waits: a connection that outlived its files would write into the next ones
 	defer w.looking.RUnlock()
@@ -139,8 +143,9 @@ var (
 	notesOf = regexp.MustCompile(`seed \d+ note n\d+\.(?: @s\d+/[\w.]*)*`)
 )
 
-// serveModel answers by the scenario of the seed in the user's message and the number of replies that the thread holds already: it
-// has no memory, as a model has none. Of a thread that was summarised it knows the last step from what the summary says.
+// serveModel answers by the scenario of the seed in the user's message and the number of replies
+// that the thread holds already: it has no memory, as a model has none. Of a thread that was
+// summarised it knows the last step from what the summary says.
 func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 	w.touch()
 	body, err := io.ReadAll(r.Body)

@@ -9,8 +9,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// commands reads one of the two lists. A name that means no tool is left to the pipeline, whose answer names the nearest ones (spec 4.2);
-// params are only looked at for being an object, because their schema is checked there too, for both dialects alike.
+// commands reads one of the two lists. A name that means no tool is left to the pipeline, whose
+// answer names the nearest ones (spec 4.2); params are only looked at for being an object, because
+// their schema is checked there too, for both dialects alike.
 func (p *parsing) commands(m *member, kind regie.CallKind) []Call {
 	switch m.value.Kind() {
 	case '[':
@@ -74,7 +75,8 @@ func (p *parsing) command(at string, value jsontext.Value, kind regie.CallKind) 
 				p.errs.add(at+".params", "an object", describe(m.value), "")
 			}
 		default:
-			p.errs.add(at+"."+clip(m.name, 60), "type and params alone", "a field that does not exist", meant(m.name, []string{"type", "params"}))
+			p.errs.add(at+"."+clip(m.name, 60), "type and params alone", "a field that does not exist",
+				meant(m.name, []string{"type", "params"}))
 		}
 	}
 	if !typed {
@@ -83,8 +85,8 @@ func (p *parsing) command(at string, value jsontext.Value, kind regie.CallKind) 
 	return call, len(p.errs.List)+p.errs.More == known
 }
 
-// named returns what a type means, and refuses it in the wrong list: what only reads may run unasked beside others, so where a command
-// stands must say what it does (decision 27).
+// named returns what a type means, and refuses it in the wrong list: what only reads may run
+// unasked beside others, so where a command stands must say what it does (decision 27).
 func (p *parsing) named(at, name string, kind regie.CallKind) string {
 	tool := p.dialect.find(name)
 	if tool == nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// The bounds of a reply. A provider's reply has at most 16 MiB (spec 11.3); writing it anew may lengthen it.
+// The bounds of a reply. A provider's reply has at most 16 MiB (spec 11.3); writing it anew may
+// lengthen it.
 const (
 	maxReply    = 32 << 20 // bytes
 	maxDepth    = 68       // objects and lists inside each other: 64 for the params of a command (spec 11.3)
@@ -18,21 +19,25 @@ const (
 
 // Options are what a JSON dialect depends on beside its tools.
 type Options struct {
-	// Questions says that somebody is there to be asked (decision 37). Without it the field communication_module is not offered; a
-	// reply that uses it all the same is read, so that the engine can refuse the call with its note (spec 4.5).
+	// Questions says that somebody is there to be asked (decision 37). Without it the field
+	// communication_module is not offered; a reply that uses it all the same is read, so that the
+	// engine can refuse the call with its note (spec 4.5).
 	Questions bool
-	// Automation says that a round goes on after its actions succeeded, whatever keep_control says (spec 3.1).
+	// Automation says that a round goes on after its actions succeeded, whatever keep_control says
+	// (spec 3.1).
 	Automation bool
 	// CallsInReply is the limit of spec 3.2 that the model is told; 0 says nothing.
 	CallsInReply int
-	// French has the instructions in French, as level 1 around them is; tools describe themselves in their own words.
+	// French has the instructions in French, as level 1 around them is; tools describe themselves
+	// in their own words.
 	French bool
-	// Module reads a communication module out of the arguments of the tool that asks (tool.Asker), so that an invalid one is a format
-	// error (spec 4.5); nil checks no more than the form.
+	// Module reads a communication module out of the arguments of the tool that asks (tool.Asker),
+	// so that an invalid one is a format error (spec 4.5); nil checks no more than the form.
 	Module func(arguments json.RawMessage) (regie.Module, error)
 }
 
-// JSON is the JSON dialect over a set of tools. It never changes and may be used from many goroutines.
+// JSON is the JSON dialect over a set of tools. It never changes and may be used from many
+// goroutines.
 type JSON struct {
 	options     Options
 	definitions []regie.ToolDefinition
@@ -40,12 +45,14 @@ type JSON struct {
 	byRole      map[regie.ToolRole]*regie.ToolDefinition
 }
 
-// New returns the dialect for the tools that an agent has, in the order in which the model is to read of them: a registry's
-// Definitions have always the same. Tools with a role are the native form of fields (spec 3.3): without the tool there is no field.
+// New returns the dialect for the tools that an agent has, in the order in which the model is to
+// read of them: a registry's Definitions have always the same. Tools with a role are the native
+// form of fields (spec 3.3): without the tool there is no field.
 func New(definitions []regie.ToolDefinition, options Options) *JSON {
 	j := &JSON{
 		options: options, definitions: definitions,
-		byName: make(map[string]*regie.ToolDefinition, len(definitions)), byRole: map[regie.ToolRole]*regie.ToolDefinition{},
+		byName: make(map[string]*regie.ToolDefinition, len(definitions)),
+		byRole: map[regie.ToolRole]*regie.ToolDefinition{},
 	}
 	for i := range definitions {
 		d := &definitions[i]
@@ -82,16 +89,19 @@ func (j *JSON) Find(name string) (regie.ToolDefinition, bool) {
 
 // Call is a command of a reply, or a field that is a call in the native dialect (decision 27).
 type Call struct {
-	// Tool is the canonical name, or what the model wrote where there is no such tool: the pipeline answers that with the nearest names.
+	// Tool is the canonical name, or what the model wrote where there is no such tool: the pipeline
+	// answers that with the nearest names.
 	Tool string
-	// Kind is the list that the command stands in: queries in data_commands, actions in action_commands.
+	// Kind is the list that the command stands in: queries in data_commands, actions in
+	// action_commands.
 	Kind regie.CallKind
 	// Role is set for calls that are fields: communication_module, completed, plan.
 	Role      regie.ToolRole
 	Arguments string // a JSON object
 }
 
-// Reply is what a valid reply says, in canonical form: the calls in the order plan, commands, module, completed.
+// Reply is what a valid reply says, in canonical form: the calls in the order plan, commands,
+// module, completed.
 type Reply struct {
 	PreText string
 	Calls   []Call
@@ -101,7 +111,8 @@ type Reply struct {
 	KeepControl       bool
 }
 
-// Answer reports whether the reply is the answer (spec 3.1): nothing but text, and perhaps the plan as it stands at the end.
+// Answer reports whether the reply is the answer (spec 3.1): nothing but text, and perhaps the plan
+// as it stands at the end.
 func (r *Reply) Answer() bool {
 	for i := range r.Calls {
 		if r.Calls[i].Role != regie.RolePlan {

@@ -9,8 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Encode writes a reply as the model would have to write it: Parse reads the same reply from it. The calls must be of one pattern and
-// each must be Sayable; the text must not be blank.
+// Encode writes a reply as the model would have to write it: Parse reads the same reply from it.
+// The calls must be of one pattern and each must be Sayable; the text must not be blank.
 func (j *JSON) Encode(r *Reply) string {
 	b := appendString([]byte(`{"pre_text":`), r.PreText)
 	if r.ValidationRequest {
@@ -73,8 +73,8 @@ func appendCommands(b []byte, calls []Call, kind regie.CallKind, open string) []
 	return append(b, ']')
 }
 
-// Sayable reports whether the dialect has words for a call: a native model may have asked a question that is none, or called something
-// by a name that no command can have.
+// Sayable reports whether the dialect has words for a call: a native model may have asked a
+// question that is none, or called something by a name that no command can have.
 func (j *JSON) Sayable(c *Call) bool {
 	if !strict(c.Arguments) {
 		return false
@@ -103,8 +103,9 @@ func strict(arguments string) bool {
 	return value.IsValid() && value.Kind() == '{'
 }
 
-// Params returns the params of a stored call: what the model wrote where it is a strict JSON object, else none, like in the native
-// dialect. flagged takes the native form of validation_request out (decision 40).
+// Params returns the params of a stored call: what the model wrote where it is a strict JSON
+// object, else none, like in the native dialect. flagged takes the native form of
+// validation_request out (decision 40).
 func Params(arguments string, flagged bool) string {
 	if strings.TrimSpace(arguments) == "" || !strict(arguments) {
 		return "{}"

@@ -65,8 +65,8 @@ func (e *FormatErrors) in(french bool, between string) string {
 	return strings.Join(lines, between)
 }
 
-// Correction is what the model is told, in the language that it is spoken to: the summary of a FORMAT_ERROR message (spec 2.2). It is some
-// kilobytes at most, whatever the reply was.
+// Correction is what the model is told, in the language that it is spoken to: the summary of a
+// FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the reply was.
 func (e *FormatErrors) Correction(french bool) string {
 	said := e.in(french, "\n- ")
 	if french {

@@ -7,13 +7,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxTries bounds how often the search begins anew after a bracket that nothing closes: each try reads to the end of the reply, so
-// without a bound a reply of brackets would cost its length squared.
+// maxTries bounds how often the search begins anew after a bracket that nothing closes: each try
+// reads to the end of the reply, so without a bound a reply of brackets would cost its length
+// squared.
 const maxTries = 8
 
 // fields are the fields of a reply, in the order in which they are written.
 var fields = []string{
-	"pre_text", "validation_request", "data_commands", "action_commands", "post_text", "keep_control", "communication_module", "completed", "plan",
+	"pre_text", "validation_request", "data_commands", "action_commands", "post_text", "keep_control",
+	"communication_module", "completed", "plan",
 }
 
 // found is the object of a reply.
@@ -23,15 +25,18 @@ type found struct {
 	depth  int
 }
 
-// extract finds the one object of a reply that has fields of ours. Objects without any are taken for part of the text, unless there is
-// no other.
+// extract finds the one object of a reply that has fields of ours. Objects without any are taken
+// for part of the text, unless there is no other.
 func extract(raw string) (found, *FormatError) {
 	if len(raw) > maxReply {
 		return found{}, &FormatError{Expected: "a reply of at most 32 MiB", Found: sizeOf(len(raw))}
 	}
 	text, whole := withoutThinking(strings.ToValidUTF8(raw, "\uFFFD"))
 	if !whole {
-		return found{}, &FormatError{Expected: "one JSON object", Found: "thinking that does not end", Hint: "close it with </think>, and write the object behind it"}
+		return found{}, &FormatError{
+			Expected: "one JSON object", Found: "thinking that does not end",
+			Hint: "close it with </think>, and write the object behind it",
+		}
 	}
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))
 	var ours, other *found
@@ -56,7 +61,8 @@ func extract(raw string) (found, *FormatError) {
 			ours = &candidate
 		case !bytes.Equal(ours.object, candidate.object):
 			return found{}, &FormatError{
-				Expected: "one JSON object", Found: "two or more", Hint: "put everything into one object, or send the next one when the results of this one are here",
+				Expected: "one JSON object", Found: "two or more",
+				Hint: "put everything into one object, or send the next one when the results of this one are here",
 			}
 		}
 		at = nextObject(text, end)
@@ -66,19 +72,25 @@ func extract(raw string) (found, *FormatError) {
 		return *ours, nil
 	case cut:
 		return found{}, &FormatError{
-			Expected: "one whole JSON object", Found: "one that is cut off, or whose brackets or quotation marks do not close", Hint: "keep it shorter if it was too long, and escape every quotation mark inside a string",
+			Expected: "one whole JSON object",
+			Found:    "one that is cut off, or whose brackets or quotation marks do not close",
+			Hint:     "keep it shorter if it was too long, and escape every quotation mark inside a string",
 		}
 	case other != nil:
 		return *other, nil
 	case text == "":
 		return found{}, &FormatError{Expected: "one JSON object", Found: "nothing"}
 	default:
-		return found{}, &FormatError{Expected: "one JSON object", Found: "text without any", Hint: `what you say to the person is the string pre_text: {"pre_text":"…"}`}
+		return found{}, &FormatError{
+			Expected: "one JSON object", Found: "text without any",
+			Hint: `what you say to the person is the string pre_text: {"pre_text":"…"}`,
+		}
 	}
 }
 
-// withoutThinking takes away what some models write before their reply, and reports whether it ends: what a model only considers is no
-// reply. Where a template has opened the block, only its end is there to see.
+// withoutThinking takes away what some models write before their reply, and reports whether it
+// ends: what a model only considers is no reply. Where a template has opened the block, only its
+// end is there to see.
 func withoutThinking(text string) (rest string, whole bool) {
 	if after, ok := strings.CutPrefix(strings.TrimLeft(text, "\uFEFF \t\r\n"), thinkOpen); ok {
 		if _, text, whole = strings.Cut(after, thinkClose); !whole {
@@ -107,7 +119,8 @@ func withoutThinking(text string) (rest string, whole bool) {
 	}
 }
 
-// nextObject returns where the next thing begins that can be an object, or -1: a bracket before a quotation mark or its own end.
+// nextObject returns where the next thing begins that can be an object, or -1: a bracket before a
+// quotation mark or its own end.
 func nextObject(text string, from int) int {
 	for from < len(text) {
 		at := strings.IndexByte(text[from:], '{')
@@ -129,7 +142,8 @@ func nextObject(text string, from int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// closing returns the end of the object that begins at start and how deep it is, or -1 where it does not end.
+// closing returns the end of the object that begins at start and how deep it is, or -1 where it
+// does not end.
 func closing(text string, start int) (end, depth int) {
 	open := 0
 	for i := start; i < len(text); i++ {
@@ -152,15 +166,17 @@ func closing(text string, start int) (end, depth int) {
 	return -1, depth
 }
 
-// repair writes an object anew with the mistakes mended that models make often and that can mean only one thing: commas before a closing
-// bracket go, control characters inside strings are escaped.
+// repair writes an object anew with the mistakes mended that models make often and that can mean
+// only one thing: commas before a closing bracket go, control characters inside strings are
+// escaped.
 func repair(object string) []byte {
 	out := make([]byte, 0, len(object)+16)
 	inString := false
 	for i := 0; i < len(object); i++ {
 		c := object[i]
 		switch {
-		case inString && c == '\\' && i+1 < len(object): // with whatever follows it: an escape that is none is for the decoder to refuse
+		case inString && c == '\\' && i+1 < len(object):
+			// with whatever follows it: an escape that is none is for the decoder to refuse
 			out = append(out, c, object[i+1])
 			i++
 			continue
@@ -197,7 +213,8 @@ func appendControl(b []byte, c byte) []byte {
 	}
 }
 
-// hasField looks for a field's name anywhere: it is cheap and rules most objects of other kinds out.
+// hasField looks for a field's name anywhere: it is cheap and rules most objects of other kinds
+// out.
 func hasField(text string) bool {
 	for _, field := range fields {
 		if strings.Contains(text, `"`+field+`"`) {
@@ -207,8 +224,9 @@ func hasField(text string) bool {
 	return false
 }
 
-// topField reports whether an object has a field of ours itself, and not only something inside it. Of an object that cannot be read
-// only its beginning is known, and the benefit of the doubt tells the model what is wrong with it.
+// topField reports whether an object has a field of ours itself, and not only something inside it.
+// Of an object that cannot be read only its beginning is known, and the benefit of the doubt tells
+// the model what is wrong with it.
 func topField(object []byte) bool {
 	decoder := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true))
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {

@@ -9,7 +9,8 @@ import (
 // byteOf says where something is that cannot be read, behind the decoder's own words.
 var byteOf = regexp.MustCompile(` at byte (\d+) of the object$`)
 
-// inFrench says in French what is told of a reply's form; what it does not know stays as it is, and a test knows of it.
+// inFrench says in French what is told of a reply's form; what it does not know stays as it is, and
+// a test knows of it.
 func inFrench(said string) string {
 	if french, ok := frenchPhrases[said]; ok {
 		return french
@@ -39,9 +40,11 @@ var frenchPatterns = []struct{ before, after, frenchBefore, frenchAfter string }
 }
 
 var frenchPhrases = map[string]string{
-	fmt.Sprintf("at most %d commands", maxCommands):            fmt.Sprintf("au plus %d commandes", maxCommands),
-	fmt.Sprintf("%d to %d options", minOptions, maxOptions):    fmt.Sprintf("de %d à %d options", minOptions, maxOptions),
-	fmt.Sprintf("objects and lists at most %d deep", maxDepth): fmt.Sprintf("des objets et listes imbriqués de %d niveaux au plus", maxDepth),
+	fmt.Sprintf("at most %d commands", maxCommands): fmt.Sprintf("au plus %d commandes", maxCommands),
+	fmt.Sprintf("%d to %d options", minOptions, maxOptions): fmt.Sprintf("de %d à %d options", minOptions,
+		maxOptions),
+	fmt.Sprintf("objects and lists at most %d deep", maxDepth): fmt.Sprintf(
+		"des objets et listes imbriqués de %d niveaux au plus", maxDepth),
 
 	"a list of commands": "une liste de commandes",
 	"more":               "davantage",

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestFrench reads the sources of this package: each phrase that a model is told of a reply's form has a French one.
+// TestFrench reads the sources of this package: each phrase that a model is told of a reply's form
+// has a French one.
 func TestFrench(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -28,7 +29,8 @@ func TestFrench(t *testing.T) {
 				t.Fatal(err)
 			}
 			said = strings.NewReplacer("%s", "x", "%q", "x").Replace(said)
-			if strings.Contains(said, "%d") || said == "" || said == ", " || strings.HasPrefix(byteOf.String(), said) || said == " of the object" { // numbers are made with the constants of the package
+			// numbers are made with the constants of the package
+			if strings.Contains(said, "%d") || said == "" || said == ", " || strings.HasPrefix(byteOf.String(), said) || said == " of the object" {
 				return true
 			}
 			seen++

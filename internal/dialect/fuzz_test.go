@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// FuzzParse reads anything as a reply: it never panics, what it takes is canonical and can be written and read again, and what it refuses
-// it says why, shortly.
+// FuzzParse reads anything as a reply: it never panics, what it takes is canonical and can be
+// written and read again, and what it refuses it says why, shortly.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "no", `{"pre_text":"a"}`, "```json\n{\"pre_text\":\"a\",}\n```", "\uFEFF{\"pre_text\":\"a\nb\"}", `<think>{</think>{"pre_text":"a"}`,

@@ -30,7 +30,8 @@ type module struct {
 	Data any              `json:"data"`
 }
 
-// readModule reads a communication module (spec 4.5). One that is unknown or invalid is a format error (decision 53).
+// readModule reads a communication module (spec 4.5). One that is unknown or invalid is a format
+// error (decision 53).
 func (p *parsing) readModule(m *member) {
 	at := m.name
 	switch tool := p.dialect.byRole[regie.RoleQuestion]; {
@@ -62,7 +63,8 @@ func (p *parsing) readModule(m *member) {
 			hasData = true
 			p.errs.add(at+".data", "an object", describe(field.value), "")
 		default:
-			p.errs.add(at+"."+clip(field.name, 60), "type and data alone", "a field that does not exist", meant(field.name, []string{"type", "data"}))
+			p.errs.add(at+"."+clip(field.name, 60), "type and data alone", "a field that does not exist",
+				meant(field.name, []string{"type", "data"}))
 		}
 	}
 	if !hasData {
@@ -75,7 +77,8 @@ func (p *parsing) readModule(m *member) {
 	case regie.ModuleValidation:
 		asked = p.validation(at+".data", data)
 	default:
-		p.errs.add(at+".type", `"MultipleChoice" or "Validation"`, quoted(kind), meant(kind, []string{string(regie.ModuleChoice), string(regie.ModuleValidation)}))
+		p.errs.add(at+".type", `"MultipleChoice" or "Validation"`, quoted(kind),
+			meant(kind, []string{string(regie.ModuleChoice), string(regie.ModuleValidation)}))
 	}
 	if len(p.errs.List)+p.errs.More == known {
 		p.asked(at, asked)
@@ -110,7 +113,8 @@ func (p *parsing) choice(at string, data []member) question {
 		case "allow_free_text":
 			out.AllowFreeText = p.boolean(at+".allow_free_text", m.value)
 		default:
-			p.errs.add(at+"."+clip(m.name, 60), "question, options, allow_multiple, allow_free_text", "a field that does not exist",
+			p.errs.add(at+"."+clip(m.name, 60), "question, options, allow_multiple, allow_free_text",
+				"a field that does not exist",
 				meant(m.name, []string{"question", "options", "allow_multiple", "allow_free_text"}))
 		}
 	}
@@ -129,7 +133,8 @@ func (p *parsing) validation(at string, data []member) question {
 		if m := &data[i]; m.name == "message" {
 			out.Question = p.filled(at+".message", m.value)
 		} else {
-			p.errs.add(at+"."+clip(m.name, 60), "message alone", "a field that does not exist", meant(m.name, []string{"message"}))
+			p.errs.add(at+"."+clip(m.name, 60), "message alone", "a field that does not exist",
+				meant(m.name, []string{"message"}))
 		}
 	}
 	if !has(data, "message") {
@@ -149,7 +154,8 @@ func (p *parsing) options(at string, value jsontext.Value) []string {
 	}
 	var values []jsontext.Value
 	if err := jsonv2.Unmarshal(value, &values); err != nil || len(values) < minOptions || len(values) > maxOptions {
-		p.errs.add(at, fmt.Sprintf("%d to %d options", minOptions, maxOptions), fmt.Sprintf("%d", len(values)), "a question that is answered with yes or no is a Validation")
+		p.errs.add(at, fmt.Sprintf("%d to %d options", minOptions, maxOptions), fmt.Sprintf("%d", len(values)),
+			"a question that is answered with yes or no is a Validation")
 		return nil
 	}
 	out := make([]string, len(values))

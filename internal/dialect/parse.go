@@ -25,7 +25,10 @@ func (j *JSON) Parse(raw string) (*Reply, *FormatErrors) {
 func (j *JSON) parse(raw string) (reply *Reply, around bool, errs *FormatErrors) {
 	at, problem := extract(raw)
 	if problem == nil && at.depth > maxDepth {
-		problem = &FormatError{Expected: fmt.Sprintf("objects and lists at most %d deep", maxDepth), Found: fmt.Sprintf("%d", at.depth)}
+		problem = &FormatError{
+			Expected: fmt.Sprintf("objects and lists at most %d deep", maxDepth),
+			Found:    fmt.Sprintf("%d", at.depth),
+		}
 	}
 	if problem != nil {
 		return nil, at.around, &FormatErrors{List: []FormatError{*problem}}
@@ -48,7 +51,8 @@ type member struct {
 	value jsontext.Value
 }
 
-// read takes an object apart. Keys that stand twice are refused anywhere in it, because what counts would be a guess.
+// read takes an object apart. Keys that stand twice are refused anywhere in it, because what counts
+// would be a guess.
 func read(object []byte) ([]member, *FormatError) {
 	decoder := jsontext.NewDecoder(bytes.NewReader(object))
 	var out []member
@@ -94,7 +98,8 @@ func syntax(err error) *FormatError {
 
 var index = regexp.MustCompile(`^[0-9]+$`)
 
-// path turns a JSON pointer into the way paths are written here: /action_commands/0/params is action_commands[0].params.
+// path turns a JSON pointer into the way paths are written here: /action_commands/0/params is
+// action_commands[0].params.
 func path(pointer string) string {
 	var b strings.Builder
 	for _, step := range strings.Split(pointer, "/")[1:] {
@@ -154,7 +159,8 @@ func (p *parsing) reply() {
 		case "plan":
 			p.readPlan(m)
 		default:
-			p.errs.add(clip(m.name, 60), "one of the fields "+strings.Join(p.dialect.offered(), ", "), "a field that does not exist", meant(m.name, fields))
+			p.errs.add(clip(m.name, 60), "one of the fields "+strings.Join(p.dialect.offered(), ", "),
+				"a field that does not exist", meant(m.name, fields))
 		}
 	}
 	if !seen {
@@ -167,20 +173,25 @@ func (p *parsing) reply() {
 	}
 }
 
-// patterns refuses what does not go together (spec 2.2, decisions 7 and 13). A field that says nothing is no field.
+// patterns refuses what does not go together (spec 2.2, decisions 7 and 13). A field that says
+// nothing is no field.
 func (p *parsing) patterns() {
 	commands := len(p.data) > 0 || len(p.actions) > 0
 	if len(p.data) > 0 && len(p.actions) > 0 {
-		p.errs.add("action_commands", "either data_commands or action_commands", "both", "ask first, and act when the results are here")
+		p.errs.add("action_commands", "either data_commands or action_commands", "both",
+			"ask first, and act when the results are here")
 	}
 	if len(p.module) > 0 && commands {
-		p.errs.add("communication_module", "a question in a reply without commands", "one beside commands", "ask first, or run the commands first")
+		p.errs.add("communication_module", "a question in a reply without commands", "one beside commands",
+			"ask first, or run the commands first")
 	}
 	if p.done && commands {
-		p.errs.add("completed", "completed in a reply without commands", "it beside commands", "say it when their results are here")
+		p.errs.add("completed", "completed in a reply without commands", "it beside commands",
+			"say it when their results are here")
 	}
 	if p.done && len(p.module) > 0 {
-		p.errs.add("completed", "completed in a reply without a question", "it beside communication_module", "wait for the answer first")
+		p.errs.add("completed", "completed in a reply without a question",
+			"it beside communication_module", "wait for the answer first")
 	}
 	if len(p.actions) > 0 {
 		return

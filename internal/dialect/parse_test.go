@@ -87,7 +87,8 @@ func TestLenient(t *testing.T) {
 	}
 }
 
-// TestPatterns is spec 2.2 with decisions 7, 13 and 27 as a table: everything legal, in canonical form.
+// TestPatterns is spec 2.2 with decisions 7, 13 and 27 as a table: everything legal, in canonical
+// form.
 func TestPatterns(t *testing.T) {
 	plan := call("session.update_plan", regie.KindQuery, regie.RolePlan, `{"steps":[]}`)
 	read := call("files.read_file", regie.KindQuery, "", `{"path":"a"}`)
@@ -200,8 +201,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFieldsOfTools: without the tool there is no field; where nobody can be asked the question is read all the same, for the engine to
-// refuse with its note (spec 4.5).
+// TestFieldsOfTools: without the tool there is no field; where nobody can be asked the question is
+// read all the same, for the engine to refuse with its note (spec 4.5).
 func TestFieldsOfTools(t *testing.T) {
 	bare := dialect.New(definitions()[:3], dialect.Options{})
 	for _, raw := range []string{`{"pre_text":"a","completed":true}`, `{"pre_text":"a","plan":{}}`, `{"pre_text":"a","communication_module":{"type":"Validation","data":{"message":"?"}}}`} {
@@ -256,7 +257,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestHostileCost bounds the time that hostile replies of 4 MiB take; a cost that grows with the square would take hours.
+// TestHostileCost bounds the time that hostile replies of 4 MiB take; a cost that grows with the
+// square would take hours.
 func TestHostileCost(t *testing.T) {
 	const size = 4 << 20
 	for name, raw := range map[string]string{

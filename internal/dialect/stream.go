@@ -6,8 +6,9 @@ import (
 	"unicode/utf16"
 )
 
-// Stream finds the text of a reply while the reply streams in: what people read of it. It is a preview, as lenient as the reader; where
-// it is misled, the stored message has the text. The zero value is ready, and its cost is linear in what it is given.
+// Stream finds the text of a reply while the reply streams in: what people read of it. It is a
+// preview, as lenient as the reader; where it is misled, the stored message has the text. The zero
+// value is ready, and its cost is linear in what it is given.
 type Stream struct {
 	begun    bool   // the reply does not begin with a block of thinking, or that is over
 	thinking bool   // inside that block

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/dialect"
 )
 
-// TestStream streams each reply in pieces of every kind: what is handed out is the text, whatever stands around it.
+// TestStream streams each reply in pieces of every kind: what is handed out is the text, whatever
+// stands around it.
 func TestStream(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
 		"an answer":                 {`{"pre_text":"Hello."}`, "Hello."},
@@ -42,7 +43,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// FuzzStream compares with the reader: where that finds one reply and nothing else in it, the stream has handed out its text.
+// FuzzStream compares with the reader: where that finds one reply and nothing else in it, the
+// stream has handed out its text.
 func FuzzStream(f *testing.F) {
 	f.Add(`{"pre_text":"a\n\ud83d\ude00","plan":null}`, 3)
 	f.Add("```json\n{\"pre_text\":\"x\"}\n```", 1)

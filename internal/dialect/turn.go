@@ -12,8 +12,9 @@ const maxRaw = 256 << 10
 
 // Turn is a provider's reply as it is stored and acted on: the canonical turn of decision 7.
 type Turn struct {
-	// Parts are the thinking as it came, the text, and a call for each command and each field that is one; without ids, which the engine
-	// gives (decision 8). Of a reply that cannot be read they are the thinking and a text that begins with InvalidFormat.
+	// Parts are the thinking as it came, the text, and a call for each command and each field that
+	// is one; without ids, which the engine gives (decision 8). Of a reply that cannot be read they
+	// are the thinking and a text that begins with InvalidFormat.
 	Parts []provider.Part
 	// Reply is what the object says beside that; nil where it cannot be read.
 	Reply *Reply
@@ -23,8 +24,8 @@ type Turn struct {
 	Errors *FormatErrors
 }
 
-// Read turns a provider's reply into the canonical turn. Calls by the API's own way have no place here, because no tool was declared:
-// they are a format error and never run.
+// Read turns a provider's reply into the canonical turn. Calls by the API's own way have no place
+// here, because no tool was declared: they are a format error and never run.
 func (j *JSON) Read(parts []provider.Part) Turn {
 	var out Turn
 	var raw strings.Builder
@@ -58,13 +59,16 @@ func (j *JSON) Read(parts []provider.Part) Turn {
 	out.Parts = append(out.Parts, provider.Part{Type: regie.PartText, Text: reply.PreText})
 	for i := range reply.Calls {
 		c := &reply.Calls[i]
-		out.Parts = append(out.Parts, provider.Part{Type: regie.PartCall, Call: &provider.Call{Name: c.Tool, Arguments: c.Arguments}})
+		out.Parts = append(out.Parts, provider.Part{
+			Type: regie.PartCall,
+			Call: &provider.Call{Name: c.Tool, Arguments: c.Arguments},
+		})
 	}
 	return out
 }
 
-// Fallback is the text of a reply that cannot be read (spec 2.2): InvalidFormat and what the model wrote, shortened where it is beyond
-// what anybody reads.
+// Fallback is the text of a reply that cannot be read (spec 2.2): InvalidFormat and what the model
+// wrote, shortened where it is beyond what anybody reads.
 func Fallback(raw string) string {
 	return InvalidFormat + "\n" + clip(strings.TrimSpace(raw), maxRaw)
 }

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// adoptEvery is how often a process looks for what others have left, adoptAtOnce how many rounds it takes up side by side: one that
-	// cannot be had for now must not keep the others.
+	// adoptEvery is how often a process looks for what others have left, adoptAtOnce how many
+	// rounds it takes up side by side: one that cannot be had for now must not keep the others.
 	adoptEvery, adoptAtOnce = leaseTTL / 3, 8
-	// A round that could not be taken up, or that stopped here without an end, is left alone for a while, longer each time.
+	// A round that could not be taken up, or that stopped here without an end, is left alone for a
+	// while, longer each time.
 	firstRest, lastRest = 2 * time.Second, 10 * time.Minute
 	// maxNamed bounds how many rounds one look names in the log.
 	maxNamed = 3
@@ -28,8 +29,9 @@ type leftAlone struct {
 	since time.Time // the first of them
 }
 
-// Undos names what ends undos that processes left in the middle which live no more. It is called before Start, which runs it before anything
-// that could write the same files, and has it run again, beside all else, whenever this dispatcher looks for what others have left.
+// Undos names what ends undos that processes left in the middle which live no more. It is called
+// before Start, which runs it before anything that could write the same files, and has it run
+// again, beside all else, whenever this dispatcher looks for what others have left.
 func (d *Dispatcher) Undos(finish func(context.Context) error) { d.undos = finish }
 
 // finishUndos has undos finished that others left, one such look at a time.
@@ -50,7 +52,8 @@ func (d *Dispatcher) finishUndos() {
 	})
 }
 
-// keepAdopting takes over what others left, until the dispatcher closes. What waits for one session's lock holds up nothing but this.
+// keepAdopting takes over what others left, until the dispatcher closes. What waits for one
+// session's lock holds up nothing but this.
 func (d *Dispatcher) keepAdopting() {
 	defer d.wg.Done()
 	tick := time.NewTicker(adoptEvery)
@@ -74,7 +77,8 @@ func (d *Dispatcher) keepAdopting() {
 	}
 }
 
-// adopt takes up the running rounds that nobody holds: what a process left that died, or that this one could not finish.
+// adopt takes up the running rounds that nobody holds: what a process left that died, or that this
+// one could not finish.
 func (d *Dispatcher) adopt(ctx context.Context) error {
 	ran := d.runsHere() // asked before: what ends here between the two looks was not left by anybody
 	found, err := d.leases.Abandoned(ctx, d.holder)
@@ -83,12 +87,14 @@ func (d *Dispatcher) adopt(ctx context.Context) error {
 	}
 	d.lookAtQueues(ctx, regie.ID{})
 	left := d.due(found, ran)
-	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] }) // the other engines look at the same ones
+	// the other engines look at the same ones
+	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
 	d.takeUp(ctx, left)
 	return nil
 }
 
-// takeUp goes on with rounds that nobody holds, several at a time, and returns those that run here now, in their order.
+// takeUp goes on with rounds that nobody holds, several at a time, and returns those that run here
+// now, in their order.
 func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []regie.ID) {
 	failures := make([]error, len(rounds))
 	var group sync.WaitGroup
@@ -111,9 +117,11 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 		case err == nil:
 			taken = append(taken, rounds[i])
 			continue
-		case errors.Is(err, errHeld), errors.Is(err, store.ErrElsewhere), errors.Is(err, store.ErrQueued), ctx.Err() != nil:
+		case errors.Is(err, errHeld), errors.Is(err, store.ErrElsewhere),
+			errors.Is(err, store.ErrQueued), ctx.Err() != nil:
 			continue
-		case regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, rounds[i]): // another engine was faster, and is done
+		case regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, rounds[i]):
+			// another engine was faster, and is done
 			continue
 		}
 		d.leaveAlone(rounds[i])
@@ -128,7 +136,8 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 	return taken
 }
 
-// due are the rounds of found that do not run here and are not left alone. What is known of rounds that are not among found is forgotten.
+// due are the rounds of found that do not run here and are not left alone. What is known of rounds
+// that are not among found is forgotten.
 func (d *Dispatcher) due(found []store.Orphan, ran map[regie.ID]bool) []regie.ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()

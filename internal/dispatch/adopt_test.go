@@ -21,8 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// left is a store that several engines seem to share: what its world submits was left by another one. One of the rounds is locked: whoever
-// claims it waits.
+// left is a store that several engines seem to share: what its world submits was left by another
+// one. One of the rounds is locked: whoever claims it waits.
 type left struct {
 	*sqlite.Store
 	leases *atomic.Int64
@@ -95,7 +95,8 @@ func (a *adopting) state(t *testing.T, round regie.ID) regie.RoundState {
 	return now.State
 }
 
-// TestLockedSession has a session that cannot be claimed for a while: the engine keeps its lease, and takes up all else that was left.
+// TestLockedSession has a session that cannot be claimed for a while: the engine keeps its lease,
+// and takes up all else that was left.
 func TestLockedSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdopting(t, func(regie.Round) error { return nil })
@@ -117,8 +118,8 @@ func TestLockedSession(t *testing.T) {
 	})
 }
 
-// TestNotForHere leaves many rounds that this engine cannot go on with: it looks at them again and again, less and less often, and says so in
-// a few lines. Once it can it takes them up.
+// TestNotForHere leaves many rounds that this engine cannot go on with: it looks at them again and
+// again, less and less often, and says so in a few lines. Once it can it takes them up.
 func TestNotForHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
@@ -153,7 +154,8 @@ func TestNotForHere(t *testing.T) {
 	})
 }
 
-// TestOutdated has a newer program migrate the database below an engine: it ends, and says so to whoever asks.
+// TestOutdated has a newer program migrate the database below an engine: it ends, and says so to
+// whoever asks.
 func TestOutdated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdopting(t, func(regie.Round) error { return nil })

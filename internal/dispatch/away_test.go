@@ -13,9 +13,11 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestAwayIsJudgedWhenItIsBack has a process die with a keyed action, whose tool is away for the next engine: the round waits. The engine
-// after that has the tool and judges the action under its own rules before it is repeated (decision 20), however orderly the round waited.
-// Where a pause meets the wait, with the result of a call after it, nobody forgets either that the action may have happened (decision 5).
+// TestAwayIsJudgedWhenItIsBack has a process die with a keyed action, whose tool is away for the
+// next engine: the round waits. The engine after that has the tool and judges the action under its
+// own rules before it is repeated (decision 20), however orderly the round waited. Where a pause
+// meets the wait, with the result of a call after it, nobody forgets either that the action may
+// have happened (decision 5).
 func TestAwayIsJudgedWhenItIsBack(t *testing.T) {
 	gone := errors.New("the process is gone")
 	strict := []approval.Level{{Source: regie.SourceApp, RequireValidation: true}}
@@ -67,7 +69,8 @@ func TestAwayIsJudgedWhenItIsBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-died
-			if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil && !errors.Is(err, gone) { // nil where all of it has gone by now
+			// nil where all of it has gone by now
+			if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil && !errors.Is(err, gone) {
 				t.Fatal(err)
 			}
 			registry, err := tool.NewRegistry(other)
@@ -83,7 +86,8 @@ func TestAwayIsJudgedWhenItIsBack(t *testing.T) {
 					return nil
 				}
 				pause = false
-				_, err := h.store.RequestStop(t.Context(), in.Round.ID, regie.StopPause) // the store then lets nothing wait
+				// the store then lets nothing wait
+				_, err := h.store.RequestStop(t.Context(), in.Round.ID, regie.StopPause)
 				return err
 			}}, c.away, reply, registry)
 			if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil {

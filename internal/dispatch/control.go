@@ -9,8 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Control is all that a surface can do (spec 10: none has powers of its own). The engine of this process implements it, and so
-// does the client of another process's engine.
+// Control is all that a surface can do (spec 10: none has powers of its own). The engine of this
+// process implements it, and so does the client of another process's engine.
 type Control interface {
 	// Submit stores a message and starts its round.
 	Submit(ctx context.Context, in RunRequest) (Run, error)
@@ -18,36 +18,44 @@ type Control interface {
 	Interrupt(ctx context.Context, round regie.ID) error
 	Pause(ctx context.Context, round regie.ID) error
 	Resume(ctx context.Context, round regie.ID) error
-	// Stop ends whatever runs in a session and closes it as cancelled, and returns what it gave back; Close closes an idle chat, which a
-	// message opens again.
+	// Stop ends whatever runs in a session and closes it as cancelled, and returns what it gave
+	// back; Close closes an idle chat, which a message opens again.
 	Stop(ctx context.Context, session regie.ID) (Stopped, error)
 	CloseSession(ctx context.Context, session regie.ID) error
-	// RequestControl answers what a run that the session started now would get, and reserves a free slot for it for 30 s or until the first message;
-	// ReleaseControl gives that back (spec 5.1, decision 43).
+	// RequestControl answers what a run that the session started now would get, and reserves a free
+	// slot for it for 30 s or until the first message; ReleaseControl gives that back (spec 5.1,
+	// decision 43).
 	RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
-	// TakeBack takes a message back that waits for its turn, and returns it; CodeConflict says that the agent has it already (decision 10).
+	// TakeBack takes a message back that waits for its turn, and returns it; CodeConflict says that
+	// the agent has it already (decision 10).
 	TakeBack(ctx context.Context, in TakeBackRequest) (regie.Message, error)
-	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted once, and go on with the round.
+	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted
+	// once, and go on with the round.
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
-	// Review returns what the calls would do whose arguments a request edits, and stores nothing: what a person sees before they allow it (decision 20).
+	// Review returns what the calls would do whose arguments a request edits, and stores nothing:
+	// what a person sees before they allow it (decision 20).
 	Review(ctx context.Context, in DecideRequest) (Reviewed, error)
 	Decide(ctx context.Context, in DecideRequest) (store.Resolved, error)
 	Answer(ctx context.Context, in AnswerRequest) (store.Resolved, error)
 	// Resolve stores what a person found out about a call whose outcome nobody knew (decision 5).
 	Resolve(ctx context.Context, in ResolveRequest) error
-	// Rules lists standing rules (spec 4.4); Revoke takes some back: when it returns they allow nothing any more.
+	// Rules lists standing rules (spec 4.4); Revoke takes some back: when it returns they allow
+	// nothing any more.
 	Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error)
 	Revoke(ctx context.Context, in RevokeRequest) error
 	// Get returns a round with everything that happened in it.
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
-	// Prompt returns what would be sent to a session's model now, or what was sent in a stored model call, byte for byte (decision 14).
+	// Prompt returns what would be sent to a session's model now, or what was sent in a stored
+	// model call, byte for byte (decision 14).
 	Prompt(ctx context.Context, in PromptRequest) (Prompt, error)
 	// List returns the rounds that a filter selects, the newest first.
 	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
-	// Spent returns what was spent today in the workspace at root, or in all for "", and in all of them (spec 11.4).
+	// Spent returns what was spent today in the workspace at root, or in all for "", and in all of
+	// them (spec 11.4).
 	Spent(ctx context.Context, root string) (store.Spent, error)
-	// Events gives a session's log after a sequence number and then follows it, until sink returns an error or ctx ends.
+	// Events gives a session's log after a sequence number and then follows it, until sink returns
+	// an error or ctx ends.
 	Events(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error
 	// Watch gives sink what happens in all sessions from now on, as Dispatcher.Watch.
 	Watch(ctx context.Context, sink func(regie.Event) error) error
@@ -67,8 +75,8 @@ type Prompt = engine.Prompt
 // PromptPart is a part of a Prompt.
 type PromptPart = engine.PromptPart
 
-// PromptRequest names a prompt: what would be sent now in a session, what was sent in an exchange of a round, or what was sent when the
-// model proposed a call. Exactly one of the three is named.
+// PromptRequest names a prompt: what would be sent now in a session, what was sent in an exchange
+// of a round, or what was sent when the model proposed a call. Exactly one of the three is named.
 type PromptRequest struct {
 	Root      string   `json:"root,omitempty"` // of the workspace that it lies in; empty for any
 	SessionID regie.ID `json:"session_id,omitzero"`
@@ -76,38 +84,45 @@ type PromptRequest struct {
 	Exchange  int      `json:"exchange,omitempty"` // of the round, from 1
 	Attempt   int      `json:"attempt,omitempty"`  // of the exchange, from 1; 0 means the last one
 	CallID    regie.ID `json:"call_id,omitzero"`
-	// CallPart names a call in place of CallID by the end of its id, or by its beginning from eight digits on.
+	// CallPart names a call in place of CallID by the end of its id, or by its beginning from eight
+	// digits on.
 	CallPart string `json:"call_part,omitempty"`
 }
 
-// RunRequest is a message for an agent in a workspace. What it leaves empty of the workspace, the agent and the model is that of the session, and else of
-// the engine's own settings.
+// RunRequest is a message for an agent in a workspace. What it leaves empty of the workspace, the
+// agent and the model is that of the session, and else of the engine's own settings.
 type RunRequest struct {
 	// ClientID makes a repeated request add nothing (spec 2.3).
 	ClientID string `json:"client_message_id"`
 	// SessionID names the session; its first message makes it.
 	SessionID regie.ID `json:"session_id" required:"true"`
-	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec 8.1). WorkspaceID names a known one in its place.
-	// Here takes a Root that nobody has worked in yet although it is the home directory, / or a directory of the system's (decision 32).
+	// Root is the workspace's directory, an absolute path; FoundBy says how it was found (spec
+	// 8.1). WorkspaceID names a known one in its place. Here takes a Root that nobody has worked in
+	// yet although it is the home directory, / or a directory of the system's (decision 32).
 	Root        string   `json:"root,omitempty"`
 	FoundBy     string   `json:"found_by,omitempty"`
 	Here        bool     `json:"here,omitempty"`
 	WorkspaceID regie.ID `json:"workspace_id,omitzero"`
 	Text        string   `json:"text,omitempty"`
-	// Segments are what the message says in place of Text where it carries enrichments (spec 2.2): texts and blocks in their order.
+	// Segments are what the message says in place of Text where it carries enrichments (spec 2.2):
+	// texts and blocks in their order.
 	Segments []regie.Segment `json:"segments,omitempty"`
-	// Command is a person's own command in place of Text: it is run in the workspace as the agent's would be, with the same approval, and no model
-	// is asked (spec 10.1). It is refused with CodeRoundInProgress while a round of the session is open.
+	// Command is a person's own command in place of Text: it is run in the workspace as the agent's
+	// would be, with the same approval, and no model is asked (spec 10.1). It is refused with
+	// CodeRoundInProgress while a round of the session is open.
 	Command string `json:"command,omitempty"`
 	Agent   string `json:"agent,omitempty"`
-	// Provider and Model name what answers; Settings is the fingerprint of the provider's settings as the caller sees them.
+	// Provider and Model name what answers; Settings is the fingerprint of the provider's settings
+	// as the caller sees them.
 	Provider string          `json:"provider,omitempty"`
 	Model    string          `json:"model,omitempty"`
 	Settings regie.Hash      `json:"settings,omitzero"`
 	Policy   approval.Policy `json:"policy"`
-	// Type is the type of the session that the message makes: CHAT, also where it is empty, or AUTOMATION, a run that nobody watches.
+	// Type is the type of the session that the message makes: CHAT, also where it is empty, or
+	// AUTOMATION, a run that nobody watches.
 	Type regie.SessionType `json:"session_type,omitempty"`
-	// Dialect forces one on the round (spec 3.3); empty leaves it to the agent and to what the model can.
+	// Dialect forces one on the round (spec 3.3); empty leaves it to the agent and to what the
+	// model can.
 	Dialect regie.Dialect `json:"dialect,omitempty"`
 	// Limits lowers the defaults of spec 3.2 where a field is not zero.
 	Limits regie.Limits `json:"limits"`
@@ -115,23 +130,28 @@ type RunRequest struct {
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
 	// RequireValidation has every call of a new session asked about (decision 49).
 	RequireValidation bool `json:"require_validation,omitempty"`
-	// NoCache has the run neither answered from the response cache nor kept in it, whatever the agent's settings say (spec 6.4).
+	// NoCache has the run neither answered from the response cache nor kept in it, whatever the
+	// agent's settings say (spec 6.4).
 	NoCache bool `json:"no_cache,omitempty"`
-	// Origin is that of the session that the message makes (decision 35). History is what stands in its thread before the message. Results are a
-	// client's, of all the calls of its tools that the session waits for: they may come without a text.
+	// Origin is that of the session that the message makes (decision 35). History is what stands in
+	// its thread before the message. Results are a client's, of all the calls of its tools that the
+	// session waits for: they may come without a text.
 	Origin  regie.SessionOrigin     `json:"origin,omitempty"`
 	History []regie.ImportedMessage `json:"history,omitempty"`
 	Results []regie.ClientResult    `json:"results,omitempty"`
-	// LeavesWaits says that whoever says it may not answer, or does not want to (spec 10.2): a message that would be taken as the answer to a question, or
-	// withdraw what a person was asked, is refused with CodeMissingScope.
+	// LeavesWaits says that whoever says it may not answer, or does not want to (spec 10.2): a
+	// message that would be taken as the answer to a question, or withdraw what a person was asked,
+	// is refused with CodeMissingScope.
 	LeavesWaits bool `json:"leaves_waits,omitempty"`
-	// LeavesApprovals has a message that would withdraw an approval refused in the same way, and answers or withdraws a question: of clients that know of no
-	// approvals. Only who speaks for such a client says so; no request does.
+	// LeavesApprovals has a message that would withdraw an approval refused in the same way, and
+	// answers or withdraws a question: of clients that know of no approvals. Only who speaks for
+	// such a client says so; no request does.
 	LeavesApprovals bool `json:"-"`
-	// AnswersNothing has a message that steers withdraw an open question where a free text would be the answer to it: whoever says it speaks for themselves,
-	// not for the person who was asked.
+	// AnswersNothing has a message that steers withdraw an open question where a free text would be
+	// the answer to it: whoever says it speaks for themselves, not for the person who was asked.
 	AnswersNothing bool `json:"answers_nothing,omitempty"`
-	// By is who says it, where that is not the owner, and TokenID the token that they show. Only who lets callers in says so; no request does.
+	// By is who says it, where that is not the owner, and TokenID the token that they show. Only
+	// who lets callers in says so; no request does.
 	By      string   `json:"-"`
 	TokenID regie.ID `json:"-"`
 }
@@ -143,18 +163,21 @@ type Run struct {
 	MessageID regie.ID `json:"message_id"`
 	Seq       int64    `json:"seq"`
 	Duplicate bool     `json:"duplicate,omitempty"`
-	// Pending says that the message waits for its place in the thread of the open round RoundID (decision 10).
+	// Pending says that the message waits for its place in the thread of the open round RoundID
+	// (decision 10).
 	Pending bool `json:"pending,omitempty"`
-	// Answered says that the message was taken as the answer to the question that the round waited for: MessageID and Seq are then those of the answer.
+	// Answered says that the message was taken as the answer to the question that the round waited
+	// for: MessageID and Seq are then those of the answer.
 	Answered bool `json:"answered,omitempty"`
-	// Position is the run's place in the queue, from 1, where no slot is free (spec 5.1): it starts by itself. 0: it runs.
+	// Position is the run's place in the queue, from 1, where no slot is free (spec 5.1): it starts
+	// by itself. 0: it runs.
 	Position int `json:"queue_position,omitempty"`
 }
 
 // Stopped is the answer to Stop.
 type Stopped struct {
-	// Withdrawn are the messages that waited for the end of the run, in their order: nobody will read them (decision 10). Stopping again
-	// finds them again.
+	// Withdrawn are the messages that waited for the end of the run, in their order: nobody will
+	// read them (decision 10). Stopping again finds them again.
 	Withdrawn []regie.Message `json:"withdrawn"`
 }
 
@@ -162,11 +185,13 @@ type Stopped struct {
 type TakeBackRequest struct {
 	SessionID regie.ID `json:"session_id,omitzero"`
 	MessageID regie.ID `json:"message_id" required:"true"`
-	// TokenID leaves only what came with that token to be taken back: all else is not there. Only who lets callers in says it; no request does.
+	// TokenID leaves only what came with that token to be taken back: all else is not there. Only
+	// who lets callers in says it; no request does.
 	TokenID regie.ID `json:"-"`
 }
 
-// RevokeRequest takes standing rules back, all of them or none. Taking back what is revoked changes nothing.
+// RevokeRequest takes standing rules back, all of them or none. Taking back what is revoked changes
+// nothing.
 type RevokeRequest struct {
 	RuleIDs []regie.ID `json:"rule_ids" required:"true"`
 	By      string     `json:"by,omitempty"`
@@ -178,18 +203,21 @@ type DecideRequest struct {
 	// Request is the answer's own id: saying it again adds nothing.
 	Request   string           `json:"request_id"`
 	Decisions []regie.Decision `json:"decisions" required:"true"`
-	// Shown are the edited calls as the person has seen them: where one would be shown otherwise by now nothing is decided, with CodeStalePreview.
+	// Shown are the edited calls as the person has seen them: where one would be shown otherwise by
+	// now nothing is decided, with CodeStalePreview.
 	Shown []ShownEdit `json:"shown,omitempty"`
 	By    string      `json:"by"`
 }
 
-// ShownEdit is what the preview of an edited call was made from, as Review returned it (decision 20).
+// ShownEdit is what the preview of an edited call was made from, as Review returned it (decision
+// 20).
 type ShownEdit struct {
 	CallID        regie.ID             `json:"call_id" required:"true"`
 	Preconditions []regie.Precondition `json:"preconditions"`
 }
 
-// Reviewed is the answer to Review: the edited calls in the order of the decisions, with their canonical arguments and what those would do.
+// Reviewed is the answer to Review: the edited calls in the order of the decisions, with their
+// canonical arguments and what those would do.
 type Reviewed struct {
 	Reviews []regie.Review `json:"reviews"`
 }

@@ -65,12 +65,14 @@ type Dispatcher struct {
 
 	undos   func(context.Context) error // ends those that were left in the middle
 	undoing bool                        // it runs
-	alone   map[regie.ID]leftAlone      // by round: what is left alone for a while, where other engines share the database
+	// by round: what is left alone for a while, where other engines share the database
+	alone map[regie.ID]leftAlone
 
 	watchdog watchdog
 	watches  atomic.Int64 // when the watchdog looks next, since it began
 
-	refused map[regie.ID]time.Time // queued rounds that this engine cannot go on with, since when they could have started
+	// queued rounds that this engine cannot go on with, since when they could have started
+	refused map[regie.ID]time.Time
 
 	looking *time.Timer // looks at the queues once a reservation is over, at looksAt
 	looksAt time.Time
@@ -96,23 +98,29 @@ type holding struct {
 	of     regie.ID     // the session, once it is known
 }
 
-// New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits by whoever wires them; serves
-// says why a stored round cannot go on here, or nil.
-func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string, log *slog.Logger) *Dispatcher {
+// New returns a dispatcher that runs rounds with the engine. The hub is told of deltas and commits
+// by whoever wires them; serves says why a stored round cannot go on here, or nil.
+func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, holder string,
+	log *slog.Logger,
+) *Dispatcher {
 	d := &Dispatcher{
-		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{}, failed: map[regie.ID]error{},
-		queue: newClock(), closing: make(chan struct{}), closed: make(chan struct{}),
-		rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{}, refused: map[regie.ID]time.Time{},
-		look: make(chan struct{}, 1),
+		store: s, engine: e, hub: hub, serves: serves, holder: holder, log: log, running: map[regie.ID]*holding{},
+		failed: map[regie.ID]error{},
+		queue:  newClock(), closing: make(chan struct{}), closed: make(chan struct{}),
+		rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{},
+		refused: map[regie.ID]time.Time{},
+		look:    make(chan struct{}, 1),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(d.base, d.hub.end)
 	return d
 }
 
-// Start ends undos that were left in the middle, gives up what nobody answered in time while no engine ran, resumes every orphan (decision 25;
-// what was given up is among them) and returns their rounds, and begins to watch the deadlines of waits. Giving up comes first, so that nothing
-// goes on that would find a question open whose time is over (decision 11). It is called once, under the engine lock.
+// Start ends undos that were left in the middle, gives up what nobody answered in time while no
+// engine ran, resumes every orphan (decision 25; what was given up is among them) and returns their
+// rounds, and begins to watch the deadlines of waits. Giving up comes first, so that nothing goes
+// on that would find a question open whose time is over (decision 11). It is called once, under the
+// engine lock.
 func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	if err := d.beginLease(ctx); err != nil {
 		return nil, err
@@ -147,8 +155,8 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.overdue)
 }
 
-// Submit stores a message and runs the round that it starts. The round is this process's from before it is stored, so that a stopping
-// word that comes at once finds it.
+// Submit stores a message and runs the round that it starts. The round is this process's from
+// before it is stored, so that a stopping word that comes at once finds it.
 func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	in.Holder = d.holder
 	h, err := d.reserve(in.Round.ID)
@@ -177,7 +185,8 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	claimed := store.Claimed{
 		Fence: accepted.Fence,
 		Exchange: regie.Exchange{
-			RoundID: accepted.RoundID, Number: 1, Reason: in.Opens(), State: regie.ExchangeOpen, Attempt: 1, Money: regie.Money{Reserved: in.Reserved},
+			RoundID: accepted.RoundID, Number: 1, Reason: in.Opens(), State: regie.ExchangeOpen, Attempt: 1,
+			Money: regie.Money{Reserved: in.Reserved},
 		},
 	}
 	if accepted.Created { // all of it is known: nothing need be read
@@ -201,7 +210,8 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 	return accepted, nil
 }
 
-// resume claims a round that nobody holds and runs it, if this engine's settings are those it was started with.
+// resume claims a round that nobody holds and runs it, if this engine's settings are those it was
+// started with.
 func (d *Dispatcher) resume(ctx context.Context, id regie.ID) error {
 	round, err := d.store.Round(ctx, id)
 	if err != nil {
@@ -232,8 +242,9 @@ func (d *Dispatcher) take(ctx context.Context, round regie.ID) error {
 	return nil
 }
 
-// reserve makes the round this caller's to run, unless it is somebody's here already: two that claim it at once would run its calls
-// twice. What is reserved is waited for by Close; the reservation ends with drop, which start brings about.
+// reserve makes the round this caller's to run, unless it is somebody's here already: two that
+// claim it at once would run its calls twice. What is reserved is waited for by Close; the
+// reservation ends with drop, which start brings about.
 func (d *Dispatcher) reserve(round regie.ID) (*holding, error) {
 	h := &holding{done: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(d.base)
@@ -268,8 +279,9 @@ func (d *Dispatcher) drop(round regie.ID, h *holding) {
 	d.wg.Done()
 }
 
-// letGo drops a reservation that came to nothing, and wakes the round for whoever wanted to meanwhile: a message that waits is stored
-// with the very round that the end of the present one starts.
+// letGo drops a reservation that came to nothing, and wakes the round for whoever wanted to
+// meanwhile: a message that waits is stored with the very round that the end of the present one
+// starts.
 func (d *Dispatcher) letGo(ctx context.Context, round regie.ID, h *holding) {
 	d.drop(round, h)
 	d.mu.Lock()
@@ -302,7 +314,8 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 		case h.err == nil:
 			d.wentOn(id)
 		case !errors.Is(h.err, engine.ErrShutdown):
-			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code", string(regie.CodeOf(h.err)), "error", h.err)
+			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code",
+				string(regie.CodeOf(h.err)), "error", h.err)
 			d.mu.Lock()
 			d.failed[session] = h.err
 			d.mu.Unlock()
@@ -329,7 +342,8 @@ func (d *Dispatcher) leave(h *holding) {
 	}
 }
 
-// over reports whether a round's goroutine still has a say in it: the watchdog may have taken the round.
+// over reports whether a round's goroutine still has a say in it: the watchdog may have taken the
+// round.
 func (d *Dispatcher) over(h *holding) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -337,8 +351,8 @@ func (d *Dispatcher) over(h *holding) bool {
 	return h.over
 }
 
-// follow goes on with what waited for a round to end or to park: the next round, which messages started, or the same one, where somebody
-// answered while it was letting go.
+// follow goes on with what waited for a round to end or to park: the next round, which messages
+// started, or the same one, where somebody answered while it was letting go.
 func (d *Dispatcher) follow(session, next regie.ID, h *holding) {
 	d.mu.Lock()
 	again := h.again
@@ -359,8 +373,9 @@ func (d *Dispatcher) tryWakeUp(ctx context.Context, round regie.ID) {
 	}
 }
 
-// wakeUp goes on with a round that waits for nothing any more. Where it is still held here its holder is told to look again once it has
-// let go. A round that waits, is paused or has ended stays as it is.
+// wakeUp goes on with a round that waits for nothing any more. Where it is still held here its
+// holder is told to look again once it has let go. A round that waits, is paused or has ended stays
+// as it is.
 func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	d.mu.Lock()
 	if h := d.running[round]; h != nil {
@@ -373,20 +388,22 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	if err != nil || now.State != regie.RoundRunning || now.Stop == regie.StopPause {
 		return err
 	}
-	// Another engine that holds it finds the news at its next step, or has brought the round by now to where nobody is needed.
+	// Another engine that holds it finds the news at its next step, or has brought the round by now
+	// to where nobody is needed.
 	err = d.resume(ctx, round)
 	if errors.Is(err, store.ErrQueued) {
 		d.lookAtQueues(ctx, now.SessionID)
 		return nil
 	}
-	if err == nil || errors.Is(err, errHeld) || errors.Is(err, store.ErrElsewhere) || regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, round) {
+	if err == nil || errors.Is(err, errHeld) || errors.Is(err, store.ErrElsewhere) ||
+		regie.CodeOf(err) == regie.CodeConflict && d.rests(ctx, round) {
 		return nil
 	}
 	return err
 }
 
-// Wait returns when the round no longer runs here: nil where it ended or was paused, or the error that stopped it. It returns at
-// once for a round that does not run here.
+// Wait returns when the round no longer runs here: nil where it ended or was paused, or the error
+// that stopped it. It returns at once for a round that does not run here.
 func (d *Dispatcher) Wait(ctx context.Context, round regie.ID) error {
 	d.mu.Lock()
 	h := d.running[round]
@@ -402,7 +419,8 @@ func (d *Dispatcher) Wait(ctx context.Context, round regie.ID) error {
 	}
 }
 
-// Resume goes on with a paused round, or with one that nobody holds. A round that ended stays ended.
+// Resume goes on with a paused round, or with one that nobody holds. A round that ended stays
+// ended.
 func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	now, err := d.store.Round(ctx, round)
 	if err == nil && now.State == regie.RoundEnded {
@@ -433,7 +451,8 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 	defer d.lookAtQueues(ctx, now.SessionID)
 	// Read again: whoever answered a paused round in between left going on to this.
 	if now, err = d.store.Round(ctx, round); err != nil || now.State != regie.RoundRunning {
-		if err == nil && now.State == regie.RoundEnded { // another engine ended it meanwhile, and the pause held the round that comes after it
+		// another engine ended it meanwhile, and the pause held the round that comes after it
+		if err == nil && now.State == regie.RoundEnded {
 			var next regie.ID
 			if next, err = d.store.OpenRound(ctx, now.SessionID); err == nil && !next.IsZero() {
 				d.tryWakeUp(ctx, next)
@@ -452,8 +471,9 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 		if err == nil {
 			return nil
 		}
-		// And may have brought it to its end, or to where it waits, by now; or a later pause came first: then that one holds. Where that
-		// one was taken back meanwhile, whoever did so may not have come to it yet.
+		// And may have brought it to its end, or to where it waits, by now; or a later pause came
+		// first: then that one holds. Where that one was taken back meanwhile, whoever did so may
+		// not have come to it yet.
 		now, again := d.store.Round(ctx, round)
 		if again == nil && (now.State != regie.RoundRunning || now.Stop == regie.StopPause) {
 			return nil

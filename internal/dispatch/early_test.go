@@ -70,8 +70,8 @@ func (h *house) run(t *testing.T) store.RoundView {
 	return view
 }
 
-// TestQuickQueriesComeWithTheirReply answers two local queries at once: reply, results and the next exchange are one transition. What is
-// not local waits until its reply is stored.
+// TestQuickQueriesComeWithTheirReply answers two local queries at once: reply, results and the next
+// exchange are one transition. What is not local waits until its reply is stored.
 func TestQuickQueriesComeWithTheirReply(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		look, runs := looks(t, local, func(context.Context) error { return nil })
@@ -94,12 +94,14 @@ func TestQuickQueriesComeWithTheirReply(t *testing.T) {
 		case !local && (before != 0 || early[0] != regie.CallProposed || settles != 1):
 			t.Errorf("%d ran before their reply was stored (%v), %d transitions brought results", before, early, settles)
 		case local && settles == 0 && early[1] != regie.CallSucceeded, local && settles == 1 && early[0] != regie.CallProposed, settles > 1:
-			t.Errorf("the reply came with %v, %d transitions brought results", early, settles) // on a machine that is slow enough either may be
+			// on a machine that is slow enough either may be
+			t.Errorf("the reply came with %v, %d transitions brought results", early, settles)
 		}
 	}
 }
 
-// TestSlowQueryKeepsNoReplyWaiting has a local query end only once its reply is stored: it runs once, and its result comes by itself.
+// TestSlowQueryKeepsNoReplyWaiting has a local query end only once its reply is stored: it runs
+// once, and its result comes by itself.
 func TestSlowQueryKeepsNoReplyWaiting(t *testing.T) {
 	stored := make(chan struct{})
 	look, runs := looks(t, true, func(ctx context.Context) error {
@@ -127,8 +129,8 @@ func TestSlowQueryKeepsNoReplyWaiting(t *testing.T) {
 	}
 }
 
-// TestStopMeetsEarlyQuery interrupts a round while its queries run and their reply is not stored: they are cut, each has one result that
-// says so, and the round ends.
+// TestStopMeetsEarlyQuery interrupts a round while its queries run and their reply is not stored:
+// they are cut, each has one result that says so, and the round ends.
 func TestStopMeetsEarlyQuery(t *testing.T) {
 	running := make(chan struct{}, 2)
 	look, _ := looks(t, true, func(ctx context.Context) error {

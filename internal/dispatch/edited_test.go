@@ -51,8 +51,8 @@ func (h *house) waits(t *testing.T, in store.Submission) regie.Approval {
 	return inbox.Approvals[0]
 }
 
-// TestEditedIsJudgedAlike judges edited arguments with all that the engine judges a call with: what the session wants, what the run was
-// started with, and an earlier call of unknown outcome.
+// TestEditedIsJudgedAlike judges edited arguments with all that the engine judges a call with: what
+// the session wants, what the run was started with, and an earlier call of unknown outcome.
 func TestEditedIsJudgedAlike(t *testing.T) {
 	runs := 0
 	act, err := tool.New(regie.ToolDefinition{Name: "test.act", Description: "acts", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal},
@@ -119,7 +119,8 @@ func TestEditedIsJudgedAlike(t *testing.T) {
 	}
 }
 
-// TestEditIntoTheUnknown edits a call into one whose outcome nobody knows: the person is asked anew, and told why (decision 5).
+// TestEditIntoTheUnknown edits a call into one whose outcome nobody knows: the person is asked
+// anew, and told why (decision 5).
 func TestEditIntoTheUnknown(t *testing.T) {
 	runs := 0
 	act, err := tool.New(regie.ToolDefinition{Name: "test.act", Description: "acts", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal},
@@ -166,15 +167,17 @@ func (h *house) decide(t *testing.T, a regie.Approval, decisions ...regie.Decisi
 	}
 }
 
-// TestChainOverDeath has the process die at each commit between the approval of two writes of one file and their end: the writes happen
-// once each, as they were shown.
+// TestChainOverDeath has the process die at each commit between the approval of two writes of one
+// file and their end: the writes happen once each, as they were shown.
 func TestChainOverDeath(t *testing.T) {
 	gone := errors.New("the process is gone")
 	tools, err := files.Tools(files.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at := range 6 { // before and after each of three commits: the first start, the second start with the first result, the last result
+	// before and after each of three commits: the first start, the second start with the first
+	// result, the last result
+	for at := range 6 {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			root := t.TempDir()
 			path := filepath.Join(root, "a.txt")

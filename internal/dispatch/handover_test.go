@@ -72,8 +72,9 @@ func (h *house) nextWith(t *testing.T, s slow, levels []approval.Level, reply fu
 	}
 }
 
-// TestHandedOverIsJudged gives a round back, or dies, in the instant between the intent of its action and the action. Whoever comes next
-// judges the action under the rules of that moment before it runs (decision 20).
+// TestHandedOverIsJudged gives a round back, or dies, in the instant between the intent of its
+// action and the action. Whoever comes next judges the action under the rules of that moment before
+// it runs (decision 20).
 func TestHandedOverIsJudged(t *testing.T) {
 	gone := errors.New("the process is gone")
 	strict := []approval.Level{{Source: regie.SourceApp, RequireValidation: true}}
@@ -145,8 +146,9 @@ func TestHandedOverIsJudged(t *testing.T) {
 	}
 }
 
-// TestGivenBackBeforeItIsLookedInto has an engine take up a round whose action a dead process had started, and lets go of it before it
-// has found out about the action. The engine after that still knows that it may have happened (decision 5).
+// TestGivenBackBeforeItIsLookedInto has an engine take up a round whose action a dead process had
+// started, and lets go of it before it has found out about the action. The engine after that still
+// knows that it may have happened (decision 5).
 func TestGivenBackBeforeItIsLookedInto(t *testing.T) {
 	runs, reply := 0, acts()
 	act := counted(t, regie.ClassOnce, &runs)
@@ -164,7 +166,8 @@ func TestGivenBackBeforeItIsLookedInto(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-died
-	if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil && !errors.Is(err, gone) { // nil where all of it has gone by now
+	// nil where all of it has gone by now
+	if err := h.dispatcher.Wait(t.Context(), in.Round.ID); err != nil && !errors.Is(err, gone) {
 		t.Fatal(err)
 	}
 	var once sync.Once
@@ -188,9 +191,9 @@ func TestGivenBackBeforeItIsLookedInto(t *testing.T) {
 	}
 }
 
-// TestFailHoldsAtTheSecondLook has the second action of a batch need an approval only under the rules of the engine that goes on with it,
-// in a run that is to fail then (spec 4.4): the first one's result stays, the second is not run, nor the third, which is allowed, and the
-// round ends.
+// TestFailHoldsAtTheSecondLook has the second action of a batch need an approval only under the
+// rules of the engine that goes on with it, in a run that is to fail then (spec 4.4): the first
+// one's result stays, the second is not run, nor the third, which is allowed, and the round ends.
 func TestFailHoldsAtTheSecondLook(t *testing.T) {
 	type args struct {
 		N int `json:"n,omitempty"`

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Item is one thing on a session's stream: a durable event, or a delta, which is not durable (spec 10.2).
+// Item is one thing on a session's stream: a durable event, or a delta, which is not durable (spec
+// 10.2).
 type Item struct {
 	Event *regie.Event
 	Delta *Delta
@@ -28,12 +29,14 @@ type Delta struct {
 	Output string   `json:"output,omitempty"`
 	// Said is what is said of such a call beside its output.
 	Said *regie.Sentence `json:"said,omitempty"`
-	// Silent says that the model has sent nothing for so many seconds; such a delta has nothing else. Any later one says that the silence is over.
+	// Silent says that the model has sent nothing for so many seconds; such a delta has nothing
+	// else. Any later one says that the silence is over.
 	Silent int `json:"silent_s,omitempty"`
 }
 
-// What waits for a slow reader is joined from mergeFrom deltas on, to such of maxPiece bytes: it gets fewer and longer ones. Beyond maxDeltas
-// they are dropped, and the reader gets the whole message, which is durable.
+// What waits for a slow reader is joined from mergeFrom deltas on, to such of maxPiece bytes: it
+// gets fewer and longer ones. Beyond maxDeltas they are dropped, and the reader gets the whole
+// message, which is durable.
 const (
 	mergeFrom = 32
 	maxPiece  = 1 << 10
@@ -45,14 +48,15 @@ const (
 	maxTold   = 1 << 20 // bytes that wait for a reader; of more it reads the log
 )
 
-// Hub wakes the readers of sessions' streams. The log is the truth: a reader that is woken reads on from where it stands, unless it was told what
-// comes next there.
+// Hub wakes the readers of sessions' streams. The log is the truth: a reader that is woken reads on
+// from where it stands, unless it was told what comes next there.
 type Hub struct {
 	mu      sync.Mutex
 	readers map[regie.ID]map[*reader]struct{}
 	// foreign is told what other processes committed; nil where there are none. It may not block.
 	foreign func(session regie.ID)
-	// partials are the replies that stream in now, by session: who joins in the middle first gets what was said so far (spec 5.4).
+	// partials are the replies that stream in now, by session: who joins in the middle first gets
+	// what was said so far (spec 5.4).
 	partials map[regie.ID]*partial
 	watchers map[*watcher]struct{}
 	// told counts the deltas that were handed to readers: none where nobody listens (decision 28).
@@ -65,12 +69,14 @@ type reader struct {
 	wake   chan struct{} // holds one token at most
 	mu     sync.Mutex
 	deltas []Delta
-	// events are what commits have added to the log, without a gap, and grew says that it has more than these and what was read of it.
+	// events are what commits have added to the log, without a gap, and grew says that it has more
+	// than these and what was read of it.
 	events []regie.Event
 	size   int // of the bodies of events, in bytes
 	grew   bool
 
-	// Of Stream alone: what it told last, deltas until the log is read to where they belong, and whether there is more of that.
+	// Of Stream alone: what it told last, deltas until the log is read to where they belong, and
+	// whether there is more of that.
 	after int64
 	held  []Delta
 	more  bool
@@ -90,11 +96,13 @@ func (h *Hub) end() {
 // NewHub returns a hub without readers.
 func NewHub() *Hub {
 	return &Hub{
-		readers: map[regie.ID]map[*reader]struct{}{}, partials: map[regie.ID]*partial{}, watchers: map[*watcher]struct{}{},
+		readers: map[regie.ID]map[*reader]struct{}{}, partials: map[regie.ID]*partial{},
+		watchers: map[*watcher]struct{}{},
 	}
 }
 
-// Observe has told of what this process commits from now on, in whatever session; nil ends it. observe may not block.
+// Observe has told of what this process commits from now on, in whatever session; nil ends it.
+// observe may not block.
 func (h *Hub) Observe(observe func(events []regie.Event)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -202,7 +210,8 @@ func (r *reader) hear(d Delta) {
 	n := len(r.deltas)
 	if n >= mergeFrom {
 		if last := &r.deltas[n-1]; last.takes(&d) {
-			last.Content, last.Thinking, last.Output = last.Content+d.Content, last.Thinking+d.Thinking, last.Output+d.Output
+			last.Content, last.Thinking, last.Output = last.Content+d.Content,
+				last.Thinking+d.Thinking, last.Output+d.Output
 			return
 		}
 	}
@@ -211,12 +220,14 @@ func (r *reader) hear(d Delta) {
 	}
 }
 
-// takes reports whether the next delta may be joined to this one: what was thought and what was said stay in their order.
+// takes reports whether the next delta may be joined to this one: what was thought and what was
+// said stay in their order.
 func (d *Delta) takes(next *Delta) bool {
 	if d.Said != nil || next.Said != nil || d.Silent > 0 || next.Silent > 0 {
 		return false
 	}
-	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && d.CallID == next.CallID && (d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
+	return d.RoundID == next.RoundID && d.Exchange == next.Exchange && d.CallID == next.CallID &&
+		(d.Content+next.Content == "" || d.Thinking+next.Thinking == "") &&
 		len(d.Content)+len(d.Thinking)+len(d.Output)+len(next.Content)+len(next.Thinking)+len(next.Output) <= maxPiece
 }
 
@@ -230,8 +241,8 @@ func (r *reader) ring() {
 // grow has the log read on.
 func (r *reader) grow() { r.learn(nil) }
 
-// learn is told what comes next in the log; nil says that it has to be read. What is out of turn, as commits of several writers may tell it, or
-// too much for a reader that is slow, is read too.
+// learn is told what comes next in the log; nil says that it has to be read. What is out of turn,
+// as commits of several writers may tell it, or too much for a reader that is slow, is read too.
 func (r *reader) learn(events []regie.Event) {
 	r.mu.Lock()
 	for i := range events {
@@ -239,7 +250,8 @@ func (r *reader) learn(events []regie.Event) {
 	}
 	last := len(r.events) - 1
 	switch {
-	case len(events) == 0, last >= 0 && r.events[last].Seq+1 != events[0].Seq, len(r.events)+len(events) > eventPage, r.size > maxTold:
+	case len(events) == 0, last >= 0 && r.events[last].Seq+1 != events[0].Seq,
+		len(r.events)+len(events) > eventPage, r.size > maxTold:
 		r.events, r.size, r.grew = nil, 0, true
 	default:
 		r.events = append(r.events, events...)
@@ -273,7 +285,8 @@ var ErrGone = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
 
 // tellBefore gives sink those of the deltas whose reply an event ends, and returns the others.
 func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (others []Delta, err error) {
-	if len(deltas) == 0 || event.Type != regie.EventMessage && event.Type != regie.EventRound && event.Type != regie.EventToolResult {
+	if len(deltas) == 0 || event.Type != regie.EventMessage && event.Type != regie.EventRound &&
+		event.Type != regie.EventToolResult {
 		return deltas, nil
 	}
 	var ends struct {
@@ -302,9 +315,10 @@ func tellBefore(event *regie.Event, deltas []Delta, sink func(Item) error) (othe
 	return others, nil
 }
 
-// Stream gives a session's events after a sequence number, then each new one and each delta, to sink, until ctx ends or sink
-// returns an error, which Stream returns. Where the session's round stopped without an end, Stream returns why. Deltas of a reply come
-// before the event of its message, and behind all that came before it.
+// Stream gives a session's events after a sequence number, then each new one and each delta, to
+// sink, until ctx ends or sink returns an error, which Stream returns. Where the session's round
+// stopped without an end, Stream returns why. Deltas of a reply come before the event of its
+// message, and behind all that came before it.
 func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error {
 	r := d.hub.join(session)
 	defer d.hub.leave(session, r)
@@ -325,8 +339,11 @@ func (d *Dispatcher) Stream(ctx context.Context, session regie.ID, after int64, 
 	}
 }
 
-// catchUp gives sink what there is for a reader, and reports whether there may be more. Where the engine has ended it returns ErrGone.
-func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader, sink func(Item) error) (again bool, err error) {
+// catchUp gives sink what there is for a reader, and reports whether there may be more. Where the
+// engine has ended it returns ErrGone.
+func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader,
+	sink func(Item) error,
+) (again bool, err error) {
 	heard := r.take(r.after)
 	r.held = append(r.held, heard.deltas...)
 	events, failure := heard.events, error(nil)
@@ -352,9 +369,11 @@ func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader, s
 	return len(events) > 0, failure
 }
 
-// tell gives sink a part of the log, with what was heard before or while that was read: before the message that it belongs to. What belongs to
-// none of them is left.
-func (r *reader) tell(events []regie.Event, late []Delta, after int64, sink func(Item) error) (left []Delta, told int64, err error) {
+// tell gives sink a part of the log, with what was heard before or while that was read: before the
+// message that it belongs to. What belongs to none of them is left.
+func (r *reader) tell(events []regie.Event, late []Delta, after int64,
+	sink func(Item) error,
+) (left []Delta, told int64, err error) {
 	if len(events) == 0 {
 		return late, after, nil
 	}

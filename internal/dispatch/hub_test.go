@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestSlowReader keeps a whole reply of many pieces for a reader that comes late, in its order, in few deltas and within bounds.
+// TestSlowReader keeps a whole reply of many pieces for a reader that comes late, in its order, in
+// few deltas and within bounds.
 func TestSlowReader(t *testing.T) {
 	hub, session, round := NewHub(), regie.NewID(), regie.NewID()
 	r := hub.join(session)
@@ -53,8 +54,9 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestLateDeltas: what is heard while the log is read comes before the message that it is a part of, behind those of earlier replies, and
-// nothing of it is lost with the event that ends the stream.
+// TestLateDeltas: what is heard while the log is read comes before the message that it is a part
+// of, behind those of earlier replies, and nothing of it is lost with the event that ends the
+// stream.
 func TestLateDeltas(t *testing.T) {
 	round, other := regie.NewID(), regie.NewID()
 	r := NewHub().join(regie.NewID())
@@ -92,7 +94,8 @@ func TestLateDeltas(t *testing.T) {
 	}
 }
 
-// TestToldOfCommits: a reader that is told what comes next in its log does not read that; what is out of turn, told twice or too much it reads.
+// TestToldOfCommits: a reader that is told what comes next in its log does not read that; what is
+// out of turn, told twice or too much it reads.
 func TestToldOfCommits(t *testing.T) {
 	session := regie.NewID()
 	added := func(bytes int, seqs ...int64) *store.Appended {

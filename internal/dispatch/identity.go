@@ -13,14 +13,15 @@ type Identity interface {
 	// Users lists the users of this installation, Me says who asks and what for.
 	Users(ctx context.Context) ([]UserView, error)
 	Me(ctx context.Context) (Me, error)
-	// Tokens lists tokens, the oldest first. AddToken makes one, and shows its secret for the only time: the same id again is CodeConflict.
+	// Tokens lists tokens, the oldest first. AddToken makes one, and shows its secret for the only
+	// time: the same id again is CodeConflict.
 	Tokens(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error)
 	AddToken(ctx context.Context, in TokenRequest) (MadeToken, error)
-	// RevokeTokens ends tokens, all of them or none: when it returns they let nobody in any more, on any node; what they have open ends within
-	// seconds.
+	// RevokeTokens ends tokens, all of them or none: when it returns they let nobody in any more,
+	// on any node; what they have open ends within seconds.
 	RevokeTokens(ctx context.Context, in RevokeTokensRequest) error
-	// SetupLink makes a link that lets one browser in, once, within a quarter of an hour; the one before ends. It returns CodeConflict where nothing is
-	// served to browsers.
+	// SetupLink makes a link that lets one browser in, once, within a quarter of an hour; the one
+	// before ends. It returns CodeConflict where nothing is served to browsers.
 	SetupLink(ctx context.Context) (SetupLink, error)
 }
 
@@ -69,9 +70,11 @@ type TokenRequest struct {
 	TokenID regie.ID           `json:"token_id,omitzero"`
 	Name    string             `json:"name" required:"true"`
 	Scopes  []regie.TokenScope `json:"scopes" required:"true"`
-	// Workspaces are those that it sees; left out, all of them, those to come too. A list without any is refused.
+	// Workspaces are those that it sees; left out, all of them, those to come too. A list without
+	// any is refused.
 	Workspaces []regie.ID `json:"workspaces,omitzero"`
-	// OnApproval is deny or park, for OpenAI-compatible clients (decision 35); left out, it is as regie serve says.
+	// OnApproval is deny or park, for OpenAI-compatible clients (decision 35); left out, it is as
+	// regie serve says.
 	OnApproval string `json:"on_approval,omitempty"`
 	// ExpiresAt is when it ends; left out, after 90 days.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
@@ -100,7 +103,8 @@ type MadeToken struct {
 	Secret string      `json:"secret"`
 }
 
-// RevokeTokensRequest ends tokens, and the logins of browsers. Ending what has ended changes nothing.
+// RevokeTokensRequest ends tokens, and the logins of browsers. Ending what has ended changes
+// nothing.
 type RevokeTokensRequest struct {
 	TokenIDs []regie.ID `json:"token_ids" required:"true"`
 	By       string     `json:"by,omitempty"`

@@ -12,8 +12,8 @@ import (
 
 // Leases are what a store offers that several engines share (spec 11.1).
 type Leases interface {
-	// Lease says that holder lives, until ttl from now by the database's clock. It returns store.ErrNewerSchema where this program is too old
-	// for the database by now.
+	// Lease says that holder lives, until ttl from now by the database's clock. It returns
+	// store.ErrNewerSchema where this program is too old for the database by now.
 	Lease(ctx context.Context, holder string, ttl time.Duration) error
 	EndLease(ctx context.Context, holder string) error
 	// Succeed ends the leases of holders whose name begins so.
@@ -22,13 +22,15 @@ type Leases interface {
 	Abandoned(ctx context.Context, holder string) ([]store.Orphan, error)
 }
 
-// leaseTTL is how long a process that says nothing is taken to live; it says so three times as often, and looks as
-// often for what others have left (adoptEvery). What one leaves is resumed elsewhere within leaseTTL and a third.
+// leaseTTL is how long a process that says nothing is taken to live; it says so three times as
+// often, and looks as often for what others have left (adoptEvery). What one leaves is resumed
+// elsewhere within leaseTTL and a third.
 const leaseTTL = 6 * time.Second
 
-// Share has this dispatcher leave to other processes what they hold, and take over what they leave; queue is the one that they have in common.
-// It is called before Start. place begins the names of all holders of which only one lives at a time, this one: what a former one left need
-// not wait for the end of its lease.
+// Share has this dispatcher leave to other processes what they hold, and take over what they leave;
+// queue is the one that they have in common. It is called before Start. place begins the names of
+// all holders of which only one lives at a time, this one: what a former one left need not wait for
+// the end of its lease.
 func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
 	d.leases, d.queue, d.place = leases, queue, place
 	d.hub.mu.Lock()
@@ -36,10 +38,12 @@ func (d *Dispatcher) Share(leases Leases, queue Queue, place string) {
 	d.hub.foreign = d.heard
 }
 
-// errLeaseLost is why rounds end here whose lease could not be kept: another process may have taken them over.
+// errLeaseLost is why rounds end here whose lease could not be kept: another process may have taken
+// them over.
 var errLeaseLost = errors.Join(engine.ErrShutdown, errors.New("the lease could not be renewed in time"))
 
-// Hold takes the lease for a process that runs nothing, and stores what takes a while: Start does so for the others. Close ends it.
+// Hold takes the lease for a process that runs nothing, and stores what takes a while: Start does
+// so for the others. Close ends it.
 func (d *Dispatcher) Hold(ctx context.Context) error {
 	d.holding.Lock()
 	defer d.holding.Unlock()
@@ -67,18 +71,19 @@ func (d *Dispatcher) beginLease(ctx context.Context) error {
 	return nil
 }
 
-// since is how long ago something was, also where the machine slept meanwhile: the clock that only runs stands then, the other one may be
-// set.
+// since is how long ago something was, also where the machine slept meanwhile: the clock that only
+// runs stands then, the other one may be set.
 func since(moment time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(moment), now.Round(0).Sub(moment.Round(0)))
 }
 
-// Holds reports whether no other process can have taken over what this one has claimed: its lease is not over.
+// Holds reports whether no other process can have taken over what this one has claimed: its lease
+// is not over.
 func (d *Dispatcher) Holds() bool { return d.leases == nil || d.Left() > 0 }
 
-// Left is for how long from now no other process can take over what this one has claimed; zero or less where one may have. It means nothing where no
-// other process can.
+// Left is for how long from now no other process can take over what this one has claimed; zero or
+// less where one may have. It means nothing where no other process can.
 func (d *Dispatcher) Left() time.Duration {
 	renewed := d.renewed.Load()
 	if renewed == nil {
@@ -87,8 +92,8 @@ func (d *Dispatcher) Left() time.Duration {
 	return leaseTTL - leaseTTL/10 - since(*renewed)
 }
 
-// keepLease renews the lease, and does nothing else: what waits for anything must not keep it from that. It goes on while what runs here comes to
-// its end.
+// keepLease renews the lease, and does nothing else: what waits for anything must not keep it from
+// that. It goes on while what runs here comes to its end.
 func (d *Dispatcher) keepLease(renewed time.Time) {
 	defer close(d.leaseEnded)
 	tick := time.NewTicker(leaseTTL / 3)
@@ -99,8 +104,9 @@ func (d *Dispatcher) keepLease(renewed time.Time) {
 			return
 		case <-tick.C:
 		}
-		// A process that was stopped, or that the database did not hear, for so long has nothing left to rely on: its next write would be
-		// refused if another one has taken over, and what it would do before that write is not to be done.
+		// A process that was stopped, or that the database did not hear, for so long has nothing
+		// left to rely on: its next write would be refused if another one has taken over, and what
+		// it would do before that write is not to be done.
 		if since(renewed) > leaseTTL {
 			d.loseAll()
 		}
@@ -123,7 +129,8 @@ func (d *Dispatcher) keepLease(renewed time.Time) {
 	}
 }
 
-// loseAll ends what runs here at its next step. It is not lost: whoever holds a lease takes it up, this process too.
+// loseAll ends what runs here at its next step. It is not lost: whoever holds a lease takes it up,
+// this process too.
 func (d *Dispatcher) loseAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestWhoLeavesLosesNothing has the client leave in the instant in which what it said is stored: the round goes on all the same.
+// TestWhoLeavesLosesNothing has the client leave in the instant in which what it said is stored:
+// the round goes on all the same.
 func TestWhoLeavesLosesNothing(t *testing.T) {
 	type scene struct {
 		*house

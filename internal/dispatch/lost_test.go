@@ -13,8 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/session"
 )
 
-// TestLostResult has a query return more than the database has room for. Its shortened result says that the rest is lost, so do the log
-// and read_result, and the run goes on.
+// TestLostResult has a query return more than the database has room for. Its shortened result says
+// that the rest is lost, so do the log and read_result, and the run goes on.
 func TestLostResult(t *testing.T) {
 	const size = 4 << 20
 	large, err := tool.New(regie.ToolDefinition{Name: "test.large", Description: "reads much", Kind: regie.KindQuery, Risk: regie.RiskInternal},

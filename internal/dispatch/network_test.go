@@ -146,8 +146,9 @@ func (a *away) state(t *testing.T) regie.SessionState {
 	return session.State
 }
 
-// TestLongOutage has the network away for a night (decisions 25 and 42): ten tries every 30 s, then fewer, never more than 5 min apart;
-// one audit message, one notice after exactly an hour, over a restart; and the run goes on when the network is back.
+// TestLongOutage has the network away for a night (decisions 25 and 42): ten tries every 30 s, then
+// fewer, never more than 5 min apart; one audit message, one notice after exactly an hour, over a
+// restart; and the run goes on when the network is back.
 func TestLongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAway(t, 0)
@@ -187,8 +188,8 @@ func TestLongOutage(t *testing.T) {
 	})
 }
 
-// TestNetworkGiveUp pauses a session whose network is away for as long as the operator wants to wait, with a notice. A resume begins anew:
-// one more audit message, and as long to wait again.
+// TestNetworkGiveUp pauses a session whose network is away for as long as the operator wants to
+// wait, with a notice. A resume begins anew: one more audit message, and as long to wait again.
 func TestNetworkGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAway(t, 20*time.Minute)
@@ -225,7 +226,8 @@ func TestNetworkGiveUp(t *testing.T) {
 	})
 }
 
-// TestPausedWhileAway pauses a session that waits for the network: nothing is tried until it is resumed, and then at once.
+// TestPausedWhileAway pauses a session that waits for the network: nothing is tried until it is
+// resumed, and then at once.
 func TestPausedWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAway(t, 0)
@@ -246,7 +248,8 @@ func TestPausedWhileAway(t *testing.T) {
 	})
 }
 
-// TestResumeTriesNow resumes a run that waits for the network and is not paused: it is tried at once.
+// TestResumeTriesNow resumes a run that waits for the network and is not paused: it is tried at
+// once.
 func TestResumeTriesNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAway(t, 0)

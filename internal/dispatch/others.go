@@ -11,9 +11,10 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 )
 
-// What other processes on the database commit is told to the hub (spec 11.1). Their word is only a hint: streams read the log, and what a
-// round that runs here is to do stands in its row. So a word that comes twice, late or not at all does no harm; once in a lease everything
-// is looked at without one (keepAdopting).
+// What other processes on the database commit is told to the hub (spec 11.1). Their word is only a
+// hint: streams read the log, and what a round that runs here is to do stands in its row. So a word
+// that comes twice, late or not at all does no harm; once in a lease everything is looked at
+// without one (keepAdopting).
 
 // Foreign tells that another process made a session's log grow. It never blocks.
 func (h *Hub) Foreign(session regie.ID) {
@@ -42,7 +43,8 @@ func (h *Hub) Missed() {
 	}
 }
 
-// heard has the round of a session that runs here looked at, or, for the zero ID, every round that does. It never blocks.
+// heard has the round of a session that runs here looked at, or, for the zero ID, every round that
+// does. It never blocks.
 func (d *Dispatcher) heard(session regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,8 +64,9 @@ func (d *Dispatcher) heard(session regie.ID) {
 	}
 }
 
-// heed hands stopping words that other processes stored to the rounds that run here, until the dispatcher closes: what is stored now is
-// obeyed now, not at the round's next step (decision 6). Once in maxSleep it looks for deadlines that the queue did not tell of.
+// heed hands stopping words that other processes stored to the rounds that run here, until the
+// dispatcher closes: what is stored now is obeyed now, not at the round's next step (decision 6).
+// Once in maxSleep it looks for deadlines that the queue did not tell of.
 func (d *Dispatcher) heed() {
 	defer d.wg.Done()
 	sweep := time.NewTicker(maxSleep)
@@ -88,7 +91,8 @@ func (d *Dispatcher) heed() {
 				d.tell(id, round.Stop)
 			case regie.CodeOf(err) == regie.CodeNotFound: // reserved here, and not stored yet
 			case err != nil && !errors.Is(err, context.Canceled):
-				d.log.Warn("a run could not be looked at after another engine's word", "round", id.String(), "code", string(regie.CodeOf(err)), "error", err)
+				d.log.Warn("a run could not be looked at after another engine's word", "round", id.String(), "code",
+					string(regie.CodeOf(err)), "error", err)
 			}
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// TestOverdueFirst leaves an approval unanswered until its time is over, while no engine runs. The next one gives it up before it looks
-// for what goes on, so that nothing finds it undecided, and then goes on with its round too.
+// TestOverdueFirst leaves an approval unanswered until its time is over, while no engine runs. The
+// next one gives it up before it looks for what goes on, so that nothing finds it undecided, and
+// then goes on with its round too.
 func TestOverdueFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// maxPartial bounds what is kept of a reply for who joins in its middle, in bytes; of a longer one they get the rest, and the message at its end.
+// maxPartial bounds what is kept of a reply for who joins in its middle, in bytes; of a longer one
+// they get the rest, and the message at its end.
 const maxPartial = 1 << 20
 
 // partial is what a model has said so far in the reply that streams in.
@@ -32,8 +33,9 @@ func (h *Hub) keep(session, round regie.ID, exchange int, d provider.Delta) {
 	p.content.WriteString(d.Text)
 }
 
-// settle forgets what was said so far where the log has it by now, or never will. Where nobody knows what was committed, it is forgotten too: what
-// is told twice would be worse than what comes with the message. The lock is held.
+// settle forgets what was said so far where the log has it by now, or never will. Where nobody
+// knows what was committed, it is forgotten too: what is told twice would be worse than what comes
+// with the message. The lock is held.
 func (h *Hub) settle(session regie.ID, events []regie.Event) {
 	if h.partials[session] == nil {
 		return
@@ -50,7 +52,8 @@ func (h *Hub) settle(session regie.ID, events []regie.Event) {
 	}
 }
 
-// endsReply reports whether an event ends the reply that streams in: it is stored, cut, or its round is over.
+// endsReply reports whether an event ends the reply that streams in: it is stored, cut, or its
+// round is over.
 func endsReply(e *regie.Event) bool {
 	var body struct {
 		Sender regie.Sender     `json:"sender"`

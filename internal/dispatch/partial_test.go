@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestJoinInTheMiddle: who joins while a reply streams in first gets what was said so far (spec 5.4), once, and nothing of a reply that the log has,
-// that was cut or that is an older one's.
+// TestJoinInTheMiddle: who joins while a reply streams in first gets what was said so far (spec
+// 5.4), once, and nothing of a reply that the log has, that was cut or that is an older one's.
 func TestJoinInTheMiddle(t *testing.T) {
 	session, round := regie.NewID(), regie.NewID()
 	added := func(kind regie.EventType, body string) *store.Appended {
@@ -52,7 +52,8 @@ func TestJoinInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestNobodyListens: in BACKEND mode no delta is made for anybody (decision 28); who reads a session hears of no other one.
+// TestNobodyListens: in BACKEND mode no delta is made for anybody (decision 28); who reads a
+// session hears of no other one.
 func TestNobodyListens(t *testing.T) {
 	hub, session, other := NewHub(), regie.NewID(), regie.NewID()
 	r := hub.join(other)

@@ -7,21 +7,26 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Places is the part of Control that says what there is to work with: workspaces, agents, tools, providers.
+// Places is the part of Control that says what there is to work with: workspaces, agents, tools,
+// providers.
 type Places interface {
 	// Workspaces lists the workspaces that this store knows, by name.
 	Workspaces(ctx context.Context) ([]regie.Workspace, error)
-	// OpenWorkspace returns the workspace that a directory of the engine's machine belongs to, and makes it the first time (spec 8.1). It returns
-	// CodePathProtected for the home directory and / unless Here is set, and the codes of a directory that cannot be opened.
+	// OpenWorkspace returns the workspace that a directory of the engine's machine belongs to, and
+	// makes it the first time (spec 8.1). It returns CodePathProtected for the home directory and /
+	// unless Here is set, and the codes of a directory that cannot be opened.
 	OpenWorkspace(ctx context.Context, in WorkspaceRequest) (regie.Workspace, error)
-	// NewSession makes a session without a message. The session's id makes a repeated request change nothing.
+	// NewSession makes a session without a message. The session's id makes a repeated request
+	// change nothing.
 	NewSession(ctx context.Context, in SessionRequest) (regie.Session, error)
-	// Agents lists the agents, Tools what they can call: the wire of a tool's server that is away is left out. Providers lists what can answer.
+	// Agents lists the agents, Tools what they can call: the wire of a tool's server that is away
+	// is left out. Providers lists what can answer.
 	Agents(ctx context.Context) ([]AgentView, error)
 	Tools(ctx context.Context) ([]regie.ToolDefinition, error)
 	Providers(ctx context.Context) ([]ProviderView, error)
-	// Query calls a query of a workspace, without a model and without a session (spec 4.1): it is validated and judged as a model's call is. It
-	// returns CodeForbidden for an action, CodePathProtected for what a person would have to be asked about, and the tool's own codes.
+	// Query calls a query of a workspace, without a model and without a session (spec 4.1): it is
+	// validated and judged as a model's call is. It returns CodeForbidden for an action,
+	// CodePathProtected for what a person would have to be asked about, and the tool's own codes.
 	Query(ctx context.Context, in QueryRequest) (QueryResult, error)
 }
 
@@ -43,7 +48,8 @@ type WorkspaceRequest struct {
 	Path string `json:"path" required:"true"`
 	// Here takes the directory although it is the home directory or /.
 	Here bool `json:"here,omitempty"`
-	// Known opens a workspace that is there already, and makes none: CodeMissingScope says so where there is none, or no such directory.
+	// Known opens a workspace that is there already, and makes none: CodeMissingScope says so where
+	// there is none, or no such directory.
 	Known bool `json:"-"`
 }
 
@@ -67,7 +73,8 @@ type AgentView struct {
 	Model    string `json:"model,omitempty"`
 }
 
-// ProviderView is a configured provider. Keys are never shown; providers of files cannot be changed here (decision 52).
+// ProviderView is a configured provider. Keys are never shown; providers of files cannot be changed
+// here (decision 52).
 type ProviderView struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"`

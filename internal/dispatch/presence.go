@@ -12,14 +12,17 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Presence is what is known of a user being there. It is kept for 24 hours after the last heartbeat (decision 39).
+// Presence is what is known of a user being there. It is kept for 24 hours after the last heartbeat
+// (decision 39).
 type Presence struct {
 	UserID regie.ID   `json:"user_id"`
 	User   string     `json:"user"` // the name
 	Mode   store.Mode `json:"mode"`
-	// Since is the first heartbeat of those that followed on one another; zero where there was none.
+	// Since is the first heartbeat of those that followed on one another; zero where there was
+	// none.
 	Since time.Time `json:"since,omitzero"`
-	// LastSeen is the last heartbeat, which of other engines, or after a crash, is up to half of the time of presence old; zero where there was none.
+	// LastSeen is the last heartbeat, which of other engines, or after a crash, is up to half of
+	// the time of presence old; zero where there was none.
 	LastSeen time.Time `json:"last_seen,omitzero"`
 	// Streams are those that are open here: each of them is a heartbeat all the time.
 	Streams int `json:"streams,omitempty"`
@@ -27,8 +30,9 @@ type Presence struct {
 
 // Attendance is the part of Control that is about people being there.
 type Attendance interface {
-	// Beat is a heartbeat of the user who asks; Presence returns who is there, and who was within 24 hours. Streams need no heartbeats,
-	// but for those that API tokens open: these are programs'.
+	// Beat is a heartbeat of the user who asks; Presence returns who is there, and who was within
+	// 24 hours. Streams need no heartbeats, but for those that API tokens open: these are
+	// programs'.
 	Beat(ctx context.Context) (Presence, error)
 	Presence(ctx context.Context) ([]Presence, error)
 }
@@ -52,9 +56,10 @@ type presenceStore interface {
 	Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error)
 }
 
-// Present knows which users are there. Heartbeats are counted in memory; a row is written when a user comes, and at most twice in the time of presence
-// after that, so that other engines and the next process know. It has no goroutine: one timer, while there is something to write. Its methods may be
-// called from any goroutine.
+// Present knows which users are there. Heartbeats are counted in memory; a row is written when a
+// user comes, and at most twice in the time of presence after that, so that other engines and the
+// next process know. It has no goroutine: one timer, while there is something to write. Its methods
+// may be called from any goroutine.
 type Present struct {
 	store  presenceStore
 	place  string
@@ -72,7 +77,8 @@ type attendance struct {
 	since, seen, written time.Time
 }
 
-// NewPresent returns one that knows nobody. place names this engine; a user is there for window after a heartbeat.
+// NewPresent returns one that knows nobody. place names this engine; a user is there for window
+// after a heartbeat.
 func NewPresent(s presenceStore, place string, window time.Duration, log *slog.Logger) *Present {
 	return &Present{store: s, place: place, window: window, log: log, users: map[regie.ID]*attendance{}}
 }
@@ -145,7 +151,8 @@ func (p *Present) tick() {
 	p.write(context.Background(), marks)
 }
 
-// due is what is to be written, and whether somebody stays. Who is gone for 24 hours is forgotten. The lock is held.
+// due is what is to be written, and whether somebody stays. Who is gone for 24 hours is forgotten.
+// The lock is held.
 func (p *Present) due(now time.Time) (marks []store.PresenceMark, stay bool) {
 	for user, a := range p.users {
 		if a.streams > 0 {
@@ -191,7 +198,8 @@ func (p *Present) Close() {
 	p.write(context.Background(), marks)
 }
 
-// Connected is how many users are there by what this engine knows, and how many streams they have open here.
+// Connected is how many users are there by what this engine knows, and how many streams they have
+// open here.
 func (p *Present) Connected() (users, streams int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +213,8 @@ func (p *Present) Connected() (users, streams int) {
 	return users, streams
 }
 
-// All returns who is there and who was, the last seen first, by what any engine knows. Names are left to who asks.
+// All returns who is there and who was, the last seen first, by what any engine knows. Names are
+// left to who asks.
 func (p *Present) All(ctx context.Context) ([]Presence, error) {
 	now := time.Now()
 	stored, err := p.store.Presences(ctx, now.Add(-store.PresenceKept))

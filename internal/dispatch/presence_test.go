@@ -14,8 +14,9 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestPresence has a user come, stay with ten thousand streams, and go: the mode follows within the time of presence, a row is written now and then, and
-// who died without a word is there no longer than that.
+// TestPresence has a user come, stay with ten thousand streams, and go: the mode follows within the
+// time of presence, a row is written now and then, and who died without a word is there no longer
+// than that.
 func TestPresence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var commits atomic.Int64

@@ -9,14 +9,18 @@ import (
 	"github.com/regie-run/regie/internal/fault"
 )
 
-// Queue brings to this process what no holder has: rounds that are to go on, and the deadlines of waits. What it brings is a hint: the rows
-// say what there is to do, so the same may come twice, or to two processes. One that several processes share brings each hint to one of
-// them, and takes its jobs from the transactions of the store.
+// Queue brings to this process what no holder has: rounds that are to go on, and the deadlines of
+// waits. What it brings is a hint: the rows say what there is to do, so the same may come twice, or
+// to two processes. One that several processes share brings each hint to one of them, and takes its
+// jobs from the transactions of the store.
 type Queue interface {
-	// Start begins to bring, on goroutines of the queue, until Stop: to round, a round that may be without a holder; and to overdue, that a
-	// deadline may have passed. overdue returns the next one, zero where none is. Both return when there is nothing left to do.
-	Start(ctx context.Context, round func(ctx context.Context, id regie.ID), overdue func(ctx context.Context) (next time.Time)) error
-	// Parked tells that a round was parked here: there may be an earlier deadline now. It never blocks.
+	// Start begins to bring, on goroutines of the queue, until Stop: to round, a round that may be
+	// without a holder; and to overdue, that a deadline may have passed. overdue returns the next
+	// one, zero where none is. Both return when there is nothing left to do.
+	Start(ctx context.Context, round func(ctx context.Context, id regie.ID),
+		overdue func(ctx context.Context) (next time.Time)) error
+	// Parked tells that a round was parked here: there may be an earlier deadline now. It never
+	// blocks.
 	Parked()
 	// Stop ends what Start began, and waits for it. It may be called again, and without Start.
 	Stop()
@@ -25,8 +29,9 @@ type Queue interface {
 // maxSleep bounds how long the clock sleeps: what it missed, it finds then.
 const maxSleep = time.Minute
 
-// clock is the Queue of a process that shares its store with nobody: it watches the earliest deadline. Rounds without a holder are found
-// at the start of the process, and have one from then on.
+// clock is the Queue of a process that shares its store with nobody: it watches the earliest
+// deadline. Rounds without a holder are found at the start of the process, and have one from then
+// on.
 type clock struct {
 	kick  chan struct{} // holds one token at most
 	ends  chan struct{}
@@ -37,7 +42,9 @@ type clock struct {
 func newClock() *clock { return &clock{kick: make(chan struct{}, 1), ends: make(chan struct{})} }
 
 // Start implements Queue.
-func (c *clock) Start(ctx context.Context, _ func(context.Context, regie.ID), overdue func(context.Context) time.Time) error {
+func (c *clock) Start(ctx context.Context, _ func(context.Context, regie.ID),
+	overdue func(context.Context) time.Time,
+) error {
 	c.group.Go(func() {
 		for {
 			sleep := maxSleep

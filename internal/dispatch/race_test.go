@@ -36,8 +36,8 @@ func (s scripted) Send(context.Context, func(provider.Delta)) (*provider.Reply, 
 	return s.reply(), nil
 }
 
-// slow is a store that lets a test do something at the worst moment: after a transition is stored and before its caller knows, or before
-// it is stored.
+// slow is a store that lets a test do something at the worst moment: after a transition is stored
+// and before its caller knows, or before it is stored.
 type slow struct {
 	*sqlite.Store
 	submitted func(store.Accepted)
@@ -164,7 +164,8 @@ func always(registry *tool.Registry) func(context.Context) *tool.Registry {
 	return func(context.Context) *tool.Registry { return registry }
 }
 
-// ended waits until a round of a session has ended. A round with which nothing goes on fails the test when its time is over.
+// ended waits until a round of a session has ended. A round with which nothing goes on fails the
+// test when its time is over.
 func (h *house) ended(t *testing.T, session, round regie.ID) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -190,8 +191,9 @@ func answer(text string) *provider.Reply {
 	return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: text}}, StopReason: "stop"}
 }
 
-// TestPendingMeetsEnd submits a message during a round, which ends after the message is stored and before its submitter knows: the round
-// that the message starts bears the id that the submitter has reserved, and runs all the same.
+// TestPendingMeetsEnd submits a message during a round, which ends after the message is stored and
+// before its submitter knows: the round that the message starts bears the id that the submitter has
+// reserved, and runs all the same.
 func TestPendingMeetsEnd(t *testing.T) {
 	release := make(chan struct{})
 	var once sync.Once
@@ -202,7 +204,8 @@ func TestPendingMeetsEnd(t *testing.T) {
 				return
 			}
 			once.Do(func() { close(release) })
-			if err := h.dispatcher.Wait(t.Context(), out.RoundID); err != nil { // whoever follows it has the next round in hand, or waits for it
+			// whoever follows it has the next round in hand, or waits for it
+			if err := h.dispatcher.Wait(t.Context(), out.RoundID); err != nil {
 				t.Error(err)
 			}
 		},
@@ -220,7 +223,8 @@ func TestPendingMeetsEnd(t *testing.T) {
 	h.ended(t, first.SessionID, second.Round.ID)
 }
 
-// TestResumeMeetsDecision resumes a paused session that waits while the last answer comes in: whoever is last goes on with the round.
+// TestResumeMeetsDecision resumes a paused session that waits while the last answer comes in:
+// whoever is last goes on with the round.
 func TestResumeMeetsDecision(t *testing.T) {
 	act, err := tool.New(regie.ToolDefinition{Name: "test.act", Description: "acts", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal},
 		tool.Handler[struct{}]{Run: func(context.Context, *tool.Invocation, struct{}) (tool.Result, error) {
@@ -266,8 +270,8 @@ func TestResumeMeetsDecision(t *testing.T) {
 	h.ended(t, in.SessionID, in.Round.ID)
 }
 
-// TestWordMeetsAnswer stops a session when its answer is here and not stored yet: the answer is kept, the round ends STOPPED, and the
-// message that waited is given back (decision 6).
+// TestWordMeetsAnswer stops a session when its answer is here and not stored yet: the answer is
+// kept, the round ends STOPPED, and the message that waited is given back (decision 6).
 func TestWordMeetsAnswer(t *testing.T) {
 	var h *house
 	first := make(chan store.Submission, 1)
@@ -300,8 +304,8 @@ func TestWordMeetsAnswer(t *testing.T) {
 	}
 }
 
-// TestStopMeetsInterrupt says the stronger word when the weaker one is about to end the round in the middle of a batch: every call has
-// its result, and the round ends with the stronger one.
+// TestStopMeetsInterrupt says the stronger word when the weaker one is about to end the round in
+// the middle of a batch: every call has its result, and the round ends with the stronger one.
 func TestStopMeetsInterrupt(t *testing.T) {
 	type args struct {
 		Again int `json:"again,omitempty"`

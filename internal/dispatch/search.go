@@ -7,12 +7,15 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Searching is the part of Control that finds things: in what was said, in files, and among the models.
+// Searching is the part of Control that finds things: in what was said, in files, and among the
+// models.
 type Searching interface {
-	// Search looks through one workspace: what was said in its sessions, and its files (spec 8.3). It returns CodeBadRequest for nothing to look for,
-	// CodeNotFound for a workspace that is not there.
+	// Search looks through one workspace: what was said in its sessions, and its files (spec 8.3).
+	// It returns CodeBadRequest for nothing to look for, CodeNotFound for a workspace that is not
+	// there.
 	Search(ctx context.Context, in SearchRequest) (Found, error)
-	// Models asks each configured provider what it has; one that does not answer says so, in its place.
+	// Models asks each configured provider what it has; one that does not answer says so, in its
+	// place.
 	Models(ctx context.Context) ([]ProviderModels, error)
 }
 
@@ -29,9 +32,11 @@ const (
 type SearchRequest struct {
 	WorkspaceID regie.ID
 	Text        string
-	// In is SearchSessions, SearchFiles or empty for both. Mode is SearchExact, also where it is empty, SearchRegex or SearchSemantic.
+	// In is SearchSessions, SearchFiles or empty for both. Mode is SearchExact, also where it is
+	// empty, SearchRegex or SearchSemantic.
 	In, Mode string
-	// Case has capitals count in files; Under is a directory or a file of the workspace to look in, empty for all of it.
+	// Case has capitals count in files; Under is a directory or a file of the workspace to look in,
+	// empty for all of it.
 	Case  bool
 	Under string
 	// Limit bounds each list, 0 is 20; Before goes on with the sessions behind Found.Next.
@@ -44,11 +49,13 @@ type Found struct {
 	// Messages are what was said, the newest first. Next goes on behind them: there may be more.
 	Messages []FoundMessage `json:"messages"`
 	Next     string         `json:"next_cursor,omitempty"`
-	// Files are parts of files, by Mode: lines that hold the text in the order of the tree, or what answers it best first. More says that there are
-	// others, or that not everything was looked through.
+	// Files are parts of files, by Mode: lines that hold the text in the order of the tree, or what
+	// answers it best first. More says that there are others, or that not everything was looked
+	// through.
 	Files []FoundFile `json:"files"`
 	More  bool        `json:"more_files,omitempty"`
-	// Mode is how files were searched: exact, regex, lexical or hybrid; Reason says why not by meaning, where that was to be expected.
+	// Mode is how files were searched: exact, regex, lexical or hybrid; Reason says why not by
+	// meaning, where that was to be expected.
 	Mode   string         `json:"mode,omitempty"`
 	Reason regie.Sentence `json:"reason,omitzero"`
 }
@@ -80,7 +87,8 @@ type ProviderModels struct {
 	Name   string `json:"provider_id"`
 	Type   string `json:"type"`
 	Chosen bool   `json:"chosen,omitempty"` // answers where nothing else is said
-	// Reachable says that it has answered; Code and Error are why not, Said is that as it is translated.
+	// Reachable says that it has answered; Code and Error are why not, Said is that as it is
+	// translated.
 	Reachable bool           `json:"reachable"`
 	Code      regie.Code     `json:"code,omitempty"`
 	Error     string         `json:"error,omitempty"`
@@ -99,7 +107,8 @@ type ModelView struct {
 	Embeds        bool   `json:"embeds,omitempty"`
 	ContextTokens int    `json:"context_tokens,omitempty"` // left out where nobody knows
 	MaxOutput     int    `json:"max_output,omitempty"`     // tokens; left out where nobody knows
-	// Price is in millionths of a US dollar for a million tokens; left out where nobody knows it, which is not 0 (spec 6.3).
+	// Price is in millionths of a US dollar for a million tokens; left out where nobody knows it,
+	// which is not 0 (spec 6.3).
 	Price *ModelPrice `json:"price,omitempty"`
 }
 

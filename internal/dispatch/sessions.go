@@ -7,14 +7,17 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Sessions is the part of Control that is about stored sessions. Nothing of it calls a model or a tool (invariant 17).
+// Sessions is the part of Control that is about stored sessions. Nothing of it calls a model or a
+// tool (invariant 17).
 type Sessions interface {
-	// Sessions lists sessions, the one where something happened last first; Session returns one with its thread.
+	// Sessions lists sessions, the one where something happened last first; Session returns one
+	// with its thread.
 	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
 	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
 	// Messages returns a part of a session's thread, in its order.
 	Messages(ctx context.Context, in MessagesRequest) ([]store.MessageView, error)
-	// Fork copies a session's thread up to a point into a new session (decision 17). Files are not forked.
+	// Fork copies a session's thread up to a point into a new session (decision 17). Files are not
+	// forked.
 	Fork(ctx context.Context, in ForkRequest) (store.Forked, error)
 	// Remove erases what a session held, Rename gives it another name.
 	Remove(ctx context.Context, in RemoveRequest) (store.Removed, error)
@@ -25,12 +28,14 @@ type Sessions interface {
 	Export(ctx context.Context, session regie.ID) (store.SessionExport, error)
 	// Verify checks the logs that a filter selects, each by itself (spec 11.4).
 	Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error)
-	// Replay runs a stored round once more from the store alone and compares what it would ask of the model.
+	// Replay runs a stored round once more from the store alone and compares what it would ask of
+	// the model.
 	Replay(ctx context.Context, round regie.ID) (Replay, error)
 }
 
-// MessagesRequest names a part of a session's thread: what stands behind a sequence number, or with Before the last of what stands in front of one,
-// and how many messages at most; zero means 1,000. They come in the order of the thread either way.
+// MessagesRequest names a part of a session's thread: what stands behind a sequence number, or with
+// Before the last of what stands in front of one, and how many messages at most; zero means 1,000.
+// They come in the order of the thread either way.
 type MessagesRequest struct {
 	SessionID     regie.ID
 	After, Before int64
@@ -67,18 +72,20 @@ type ReadRequest struct {
 	Seq       int64    `json:"read_seq"`
 }
 
-// Replay is what running a stored round once more gave (invariant 17): the replies came from its log, the results from the rows of its
-// calls, and each request was made anew and compared with the hash of what was sent then.
+// Replay is what running a stored round once more gave (invariant 17): the replies came from its
+// log, the results from the rows of its calls, and each request was made anew and compared with the
+// hash of what was sent then.
 type Replay struct {
 	RoundID   regie.ID     `json:"round_id"`
 	Steps     []ReplayStep `json:"steps"`
 	Identical int          `json:"identical"` // how many requests are what was sent
 	// Difference is the number of the first exchange whose request is another one; 0 where none is.
 	Difference int `json:"difference,omitempty"`
-	// Skipped are the model calls that are not compared: a process that died or never sent it stored nothing, and a summary that did not come
-	// is not rebuilt.
+	// Skipped are the model calls that are not compared: a process that died or never sent it
+	// stored nothing, and a summary that did not come is not rebuilt.
 	Skipped []ReplaySkip `json:"skipped,omitempty"`
-	// Unknown are the tools that the round called and that are not declared here: their declarations were part of what was sent.
+	// Unknown are the tools that the round called and that are not declared here: their
+	// declarations were part of what was sent.
 	Unknown []string `json:"unknown_tools,omitempty"`
 }
 

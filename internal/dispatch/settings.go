@@ -4,10 +4,12 @@ import "context"
 
 // Settings is the part of Control that settles what files leave open (decision 52).
 type Settings interface {
-	// Limits returns the limits of a round by the type of its session (spec 3.2) as the next round gets them, each with where it comes from.
+	// Limits returns the limits of a round by the type of its session (spec 3.2) as the next round
+	// gets them, each with where it comes from.
 	Limits(ctx context.Context) (LimitSettings, error)
-	// SetLimits stores limits, all that a request names or none of them; the next round of every session has them, whichever process starts it. It
-	// returns CodeConflict for a limit that a file or the command line fixes, CodeBadRequest for a number that is none of a limit.
+	// SetLimits stores limits, all that a request names or none of them; the next round of every
+	// session has them, whichever process starts it. It returns CodeConflict for a limit that a
+	// file or the command line fixes, CodeBadRequest for a number that is none of a limit.
 	SetLimits(ctx context.Context, in LimitChanges) (LimitSettings, error)
 }
 
@@ -29,10 +31,12 @@ type LimitValues struct {
 type LimitValue struct {
 	// Value is what the next round gets. A workspace's own file and a request may lower it further.
 	Value int `json:"value"`
-	// Origin is default, api where it was stored here, or the place in a file or on the command line that fixes it: then it cannot be set here.
+	// Origin is default, api where it was stored here, or the place in a file or on the command
+	// line that fixes it: then it cannot be set here.
 	Origin string `json:"origin"`
 	Fixed  bool   `json:"fixed,omitempty"`
-	// Stored is what was stored here, also where something else is in force; 0: nothing was. Default is what holds where nobody says anything.
+	// Stored is what was stored here, also where something else is in force; 0: nothing was.
+	// Default is what holds where nobody says anything.
 	Stored  int `json:"stored,omitempty"`
 	Default int `json:"default"`
 }

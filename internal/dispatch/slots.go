@@ -11,18 +11,22 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Slots are held by running rounds (spec 5.1, decision 21). The store decides who has one and who is queued; here is what has a queued round
-// start: whoever gives a slot back, and whoever is queued, looks at the queue after the commit, so the later of the two sees both. What another
-// process could not look at before it died is found at the start of the next one, and where several share the database by adopt.
+// Slots are held by running rounds (spec 5.1, decision 21). The store decides who has one and who
+// is queued; here is what has a queued round start: whoever gives a slot back, and whoever is
+// queued, looks at the queue after the commit, so the later of the two sees both. What another
+// process could not look at before it died is found at the start of the next one, and where several
+// share the database by adopt.
 
 // reserveFor is how long a free slot is reserved for who has asked for control (decision 43).
 const reserveFor = 30 * time.Second
 
-// maxLooks bounds how often one look at the queues is made anew, where what could start does not go on here.
+// maxLooks bounds how often one look at the queues is made anew, where what could start does not go
+// on here.
 const maxLooks = 100
 
-// lookAtQueues starts what a free slot lets start, and has those let go at their next exchange whose place a chat takes: of the owner of a
-// session, or of all for the zero ID. It returns the rounds that run here now by it.
+// lookAtQueues starts what a free slot lets start, and has those let go at their next exchange
+// whose place a chat takes: of the owner of a session, or of all for the zero ID. It returns the
+// rounds that run here now by it.
 func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (started []regie.ID) {
 	for range maxLooks {
 		d.mu.Lock()
@@ -67,8 +71,8 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 	return started
 }
 
-// startQueued claims a queued round and runs it. It reports whether it left the queue without running, because this engine cannot go on with
-// it: then the next one can start.
+// startQueued claims a queued round and runs it. It reports whether it left the queue without
+// running, because this engine cannot go on with it: then the next one can start.
 func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, err error) {
 	round, err := d.store.Round(ctx, id)
 	if err != nil {
@@ -95,8 +99,9 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 	return false, nil
 }
 
-// freeSlot gives back the slot of a round that this engine cannot go on with: it keeps nobody else from running. Where several share the database
-// another one may go on with it, so they have the watchdog's time.
+// freeSlot gives back the slot of a round that this engine cannot go on with: it keeps nobody else
+// from running. Where several share the database another one may go on with it, so they have the
+// watchdog's time.
 func (d *Dispatcher) freeSlot(ctx context.Context, round regie.ID) {
 	if d.leases != nil && !d.leftLong(round) {
 		return
@@ -106,7 +111,8 @@ func (d *Dispatcher) freeSlot(ctx context.Context, round regie.ID) {
 	}
 }
 
-// leftLong reports whether a round was left alone here for longer than the watchdog has rounds stand still.
+// leftLong reports whether a round was left alone here for longer than the watchdog has rounds
+// stand still.
 func (d *Dispatcher) leftLong(round regie.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,7 +123,8 @@ func (d *Dispatcher) leftLong(round regie.ID) bool {
 // maxRefused bounds how many queued rounds are known that this engine cannot go on with.
 const maxRefused = 1024
 
-// refusedLong reports whether a queued round could have started for that long, and this engine could not go on with it.
+// refusedLong reports whether a queued round could have started for that long, and this engine
+// could not go on with it.
 func (d *Dispatcher) refusedLong(round regie.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,8 +148,8 @@ func (d *Dispatcher) haveYield(round regie.ID) {
 	}
 }
 
-// Yields reports whether a round that runs here is to let another one go first: engine.Config has it. What was asked for is looked at again,
-// because whoever was to go first may have gone by now.
+// Yields reports whether a round that runs here is to let another one go first: engine.Config has
+// it. What was asked for is looked at again, because whoever was to go first may have gone by now.
 func (d *Dispatcher) Yields(round regie.ID) bool {
 	d.mu.Lock()
 	h := d.running[round]
@@ -193,8 +200,11 @@ func (d *Dispatcher) lookWhen(at time.Time) {
 	})
 }
 
-// RequestControl answers what a round that the session started now would get, and reserves a free slot for it (spec 5.1, decision 43).
-func (d *Dispatcher) RequestControl(ctx context.Context, session regie.ID, kind regie.SessionType) (store.Controlled, error) {
+// RequestControl answers what a round that the session started now would get, and reserves a free
+// slot for it (spec 5.1, decision 43).
+func (d *Dispatcher) RequestControl(ctx context.Context, session regie.ID,
+	kind regie.SessionType,
+) (store.Controlled, error) {
 	ask := slot.AskChat
 	if kind == regie.SessionAutomation {
 		ask = slot.AskManual

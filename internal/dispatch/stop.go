@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Interrupt ends a round at its current exchange (decision 6). When it returns the word is durable; the round ends soon after.
+// Interrupt ends a round at its current exchange (decision 6). When it returns the word is durable;
+// the round ends soon after.
 func (d *Dispatcher) Interrupt(ctx context.Context, round regie.ID) error {
 	return d.stop(ctx, round, regie.StopInterrupt)
 }
@@ -54,7 +55,8 @@ func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRe
 	}
 }
 
-// end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it any more, so nobody would obey.
+// end ends a round that a stopping word reached when it had already obeyed a pause: nobody holds it
+// any more, so nobody would obey.
 func (d *Dispatcher) end(round regie.ID, word regie.StopRequest) {
 	ctx := context.WithoutCancel(d.base)
 	now, err := d.store.Round(ctx, round)

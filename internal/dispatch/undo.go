@@ -6,12 +6,13 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Undoing is the part of Control that takes back what rounds did to files (decision 16). Nothing of it calls a model.
+// Undoing is the part of Control that takes back what rounds did to files (decision 16). Nothing of
+// it calls a model.
 type Undoing interface {
 	// PlanUndo says what an undo would do now, with its conflicts; it changes nothing.
 	PlanUndo(ctx context.Context, in UndoRequest) (regie.UndoPlan, error)
-	// Undo undoes. With a conflict nothing happens. What it returns says which files went back, and which did not because they were changed
-	// meanwhile.
+	// Undo undoes. With a conflict nothing happens. What it returns says which files went back, and
+	// which did not because they were changed meanwhile.
 	Undo(ctx context.Context, in UndoRequest) (regie.Undo, error)
 }
 
@@ -19,23 +20,27 @@ type Undoing interface {
 type UndoRequest struct {
 	// UndoID is the undo's own id: asking again under it adds nothing.
 	UndoID regie.ID `json:"undo_id,omitzero"`
-	// Target is a run, or an undo, which is taken back then; Short is a part of such an id. Without either it is the newest run of SessionID,
-	// or of the workspace at Root, that changed files and is not undone.
+	// Target is a run, or an undo, which is taken back then; Short is a part of such an id. Without
+	// either it is the newest run of SessionID, or of the workspace at Root, that changed files and
+	// is not undone.
 	Target    regie.ID `json:"target,omitzero"`
 	Short     string   `json:"short,omitempty"`
 	Root      string   `json:"root,omitempty"`
 	SessionID regie.ID `json:"session_id,omitzero"`
-	// Back is a message or a run, or a part of a run's id: without Target and Short the newest run is then sought among those of its session that
-	// came with it or since.
+	// Back is a message or a run, or a part of a run's id: without Target and Short the newest run
+	// is then sought among those of its session that came with it or since.
 	Back string `json:"back,omitempty"`
-	// Over are runs and undos that are assumed to be undone already, in this order: of several undos each is planned on those before it. Only for
-	// PlanUndo.
+	// Over are runs and undos that are assumed to be undone already, in this order: of several
+	// undos each is planned on those before it. Only for PlanUndo.
 	Over []regie.ID `json:"over,omitempty"`
-	// Chat takes the run's messages out of the conversation too; the newest run then is one that only talked, if it is that.
+	// Chat takes the run's messages out of the conversation too; the newest run then is one that
+	// only talked, if it is that.
 	Chat bool `json:"chat,omitempty"`
-	// Force puts files back that others have changed since. What they hold now is kept, and an undo of the undo brings it again.
+	// Force puts files back that others have changed since. What they hold now is kept, and an undo
+	// of the undo brings it again.
 	Force bool `json:"force,omitempty"`
-	// Plan is that of the plan which was shown: where it is no longer what would be done, nothing is.
+	// Plan is that of the plan which was shown: where it is no longer what would be done, nothing
+	// is.
 	Plan regie.Hash `json:"plan,omitzero"`
 	By   string     `json:"by,omitempty"`
 }

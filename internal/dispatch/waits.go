@@ -29,8 +29,8 @@ func (d *Dispatcher) Answer(ctx context.Context, in store.AnswerQuestion, storeO
 	return out, err
 }
 
-// resolved goes on with a round whose last answer is stored, also where whoever gave it does not wait for that any more: else it would
-// run again only with the next engine.
+// resolved goes on with a round whose last answer is stored, also where whoever gave it does not
+// wait for that any more: else it would run again only with the next engine.
 func (d *Dispatcher) resolved(ctx context.Context, out store.Resolved, storeOnly bool) {
 	if out.Ready && !storeOnly {
 		d.tryWakeUp(context.WithoutCancel(ctx), out.RoundID)

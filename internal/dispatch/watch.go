@@ -20,11 +20,13 @@ type watcher struct {
 
 // watched are the events that a watcher is told of.
 var watched = map[regie.EventType]bool{
-	regie.EventSession: true, regie.EventSessionState: true, regie.EventRound: true, regie.EventApproval: true, regie.EventQuestion: true,
+	regie.EventSession: true, regie.EventSessionState: true, regie.EventRound: true,
+	regie.EventApproval: true, regie.EventQuestion: true,
 	regie.EventNotice: true, regie.EventErased: true, regie.EventUndo: true,
 }
 
-// tellWatchers tells what a commit has added. Where that is not known they are told that something was: the lock is held.
+// tellWatchers tells what a commit has added. Where that is not known they are told that something
+// was: the lock is held.
 func (h *Hub) tellWatchers(session regie.ID, events []regie.Event) {
 	if len(h.watchers) == 0 {
 		return
@@ -60,9 +62,10 @@ func (w *watcher) hear(news []regie.Event) {
 	}
 }
 
-// Watch gives sink what happens in all sessions from now on: those events of their logs that change what a list of them shows. An event without
-// a sequence number says that something happened in its session; one without a session that a watcher who was slow should look at all of them
-// anew. It returns when ctx ends or sink returns an error.
+// Watch gives sink what happens in all sessions from now on: those events of their logs that change
+// what a list of them shows. An event without a sequence number says that something happened in its
+// session; one without a session that a watcher who was slow should look at all of them anew. It
+// returns when ctx ends or sink returns an error.
 func (d *Dispatcher) Watch(ctx context.Context, sink func(regie.Event) error) error {
 	w := &watcher{wake: make(chan struct{}, 1)}
 	d.hub.mu.Lock()

@@ -12,15 +12,19 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// The watchdog (spec 5.1, decisions 43 and 44) stops rounds in which nothing happens any more. Each process looks at what runs there, because it alone
-// knows what is under way: a round tells at each step that it lives, and for how long a model or a tool may take by its own timeout. What waits has no
-// holder, so nobody looks at it; what a dead process left is taken up by others, and begins anew. One timer is armed for the earliest moment at which
-// any round here could be due. Moments are measured by a clock that nobody sets.
+// The watchdog (spec 5.1, decisions 43 and 44) stops rounds in which nothing happens any more. Each
+// process looks at what runs there, because it alone knows what is under way: a round tells at each
+// step that it lives, and for how long a model or a tool may take by its own timeout. What waits
+// has no holder, so nobody looks at it; what a dead process left is taken up by others, and begins
+// anew. One timer is armed for the earliest moment at which any round here could be due. Moments
+// are measured by a clock that nobody sets.
 
 const (
-	// lostAfter is how long a round has to obey the watchdog, its tools' last words included, before it is taken from who does not.
+	// lostAfter is how long a round has to obey the watchdog, its tools' last words included,
+	// before it is taken from who does not.
 	lostAfter = 15 * time.Second
-	// stalled is how much later than it was set for a timer comes where the process itself stood: then nobody here could do anything.
+	// stalled is how much later than it was set for a timer comes where the process itself stood:
+	// then nobody here could do anything.
 	stalled = 5 * time.Second
 	never   = time.Duration(math.MaxInt64)
 )
@@ -30,11 +34,13 @@ type watchdog struct {
 	after time.Duration // 0: there is none
 	began time.Time
 	timer *time.Timer
-	// lost are the rounds that nobody works on since they stopped here without an end, with the moment at which they have stood still for too long.
+	// lost are the rounds that nobody works on since they stopped here without an end, with the
+	// moment at which they have stood still for too long.
 	lost map[regie.ID]time.Duration
 }
 
-// Watchdog has rounds stopped in which nothing has happened for so long; zero stops none. It is called before Start.
+// Watchdog has rounds stopped in which nothing has happened for so long; zero stops none. It is
+// called before Start.
 func (d *Dispatcher) Watchdog(after time.Duration) {
 	d.watchdog = watchdog{after: after, began: time.Now(), lost: map[regie.ID]time.Duration{}}
 	d.watches.Store(int64(never))
@@ -76,7 +82,8 @@ func (d *Dispatcher) arm(due time.Duration) {
 	d.watchdog.timer = time.AfterFunc(due-time.Since(d.watchdog.began), d.lookAround)
 }
 
-// stoodStill notes a round that stopped here without an end: nobody works on it, and it is not over.
+// stoodStill notes a round that stopped here without an end: nobody works on it, and it is not
+// over.
 func (d *Dispatcher) stoodStill(round regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +102,8 @@ func (d *Dispatcher) wentOn(round regie.ID) {
 	delete(d.watchdog.lost, round)
 }
 
-// lookAround is the timer's: it finds the rounds in which nothing has happened for too long, and arms itself for the next one.
+// lookAround is the timer's: it finds the rounds in which nothing has happened for too long, and
+// arms itself for the next one.
 func (d *Dispatcher) lookAround() {
 	d.mu.Lock()
 	if d.ended != nil {
@@ -140,14 +148,16 @@ func (d *Dispatcher) lookAround() {
 	}
 	d.mu.Unlock()
 	for _, round := range quiet {
-		d.log.Warn("nothing happens in a run: it is stopped", "round", round.String(), "after", d.watchdog.after.String())
+		d.log.Warn("nothing happens in a run: it is stopped", "round", round.String(),
+			"after", d.watchdog.after.String())
 	}
 	for _, round := range gone {
 		d.endQuiet(context.WithoutCancel(d.base), round)
 	}
 }
 
-// endQuiet takes a round from whoever does not obey, or up from where it was left, to end it. Who had it cannot write any more (invariant 8).
+// endQuiet takes a round from whoever does not obey, or up from where it was left, to end it. Who
+// had it cannot write any more (invariant 8).
 func (d *Dispatcher) endQuiet(ctx context.Context, round regie.ID) {
 	d.mu.Lock()
 	h := d.running[round]
@@ -178,8 +188,10 @@ func (d *Dispatcher) endQuiet(ctx context.Context, round regie.ID) {
 	claimed, err := d.store.Claim(ctx, round, d.holder)
 	if err != nil {
 		d.letGo(ctx, round, h)
-		if !errors.Is(err, store.ErrElsewhere) && !errors.Is(err, store.ErrQueued) && regie.CodeOf(err) != regie.CodeConflict {
-			d.log.Warn("a run in which nothing happens could not be ended yet", "round", round.String(), "code", string(regie.CodeOf(err)), "error", err)
+		if !errors.Is(err, store.ErrElsewhere) && !errors.Is(err, store.ErrQueued) &&
+			regie.CodeOf(err) != regie.CodeConflict {
+			d.log.Warn("a run in which nothing happens could not be ended yet", "round", round.String(), "code",
+				string(regie.CodeOf(err)), "error", err)
 			d.stoodStill(round)
 		}
 		return

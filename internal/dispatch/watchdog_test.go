@@ -92,7 +92,8 @@ func (w *watched) after(d time.Duration, round regie.ID) store.RoundView {
 	return view
 }
 
-// stopped asserts that the watchdog ended a round: the reason, one audit message that no model reads, and a free slot.
+// stopped asserts that the watchdog ended a round: the reason, one audit message that no model
+// reads, and a free slot.
 func (w *watched) stopped(view store.RoundView, state regie.SessionState, end regie.SessionEnd) {
 	w.t.Helper()
 	if view.Round.State != regie.RoundEnded || view.Round.End != regie.EndWatchdog || !strings.Contains(view.Round.EndNote.String(), "10m0s") {
@@ -152,8 +153,8 @@ func silent(ctx context.Context, _ func(provider.Delta)) (*provider.Reply, error
 	return nil, context.Cause(ctx)
 }
 
-// TestWatchdog has a model say nothing, without an end: it has its own time, then the watchdog's, and then its round is over and the slot is
-// the next one's.
+// TestWatchdog has a model say nothing, without an end: it has its own time, then the watchdog's,
+// and then its round is over and the slot is the next one's.
 func TestWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, silent)
@@ -176,7 +177,8 @@ func TestWatchdog(t *testing.T) {
 	})
 }
 
-// TestWatchdogTakes has a model that does not hear that it is to end: its round is taken from it, and what it says later changes nothing.
+// TestWatchdogTakes has a model that does not hear that it is to end: its round is taken from it,
+// and what it says later changes nothing.
 func TestWatchdogTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -197,7 +199,8 @@ func TestWatchdogTakes(t *testing.T) {
 	})
 }
 
-// TestWatchdogCloses ends a process in which a round does not hear anything: it is not waited for once it was taken.
+// TestWatchdogCloses ends a process in which a round does not hear anything: it is not waited for
+// once it was taken.
 func TestWatchdogCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -213,7 +216,8 @@ func TestWatchdogCloses(t *testing.T) {
 	})
 }
 
-// TestWatchdogLets a run be that is slow and lives, waits for a person for days, or has a tool that takes its own time.
+// TestWatchdogLets a run be that is slow and lives, waits for a person for days, or has a tool that
+// takes its own time.
 func TestWatchdogLets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exchange := 0
@@ -272,7 +276,8 @@ func hourly(t *testing.T, takes time.Duration) tool.Tool {
 	return out
 }
 
-// TestWatchdogLost has a run stop without an end, as an error of the store would have it: nobody works on it, so it is ended when its time is over.
+// TestWatchdogLost has a run stop without an end, as an error of the store would have it: nobody
+// works on it, so it is ended when its time is over.
 func TestWatchdogLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, func(context.Context, func(provider.Delta)) (*provider.Reply, error) {

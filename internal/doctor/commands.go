@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/sandbox"
 )
 
-// sandbox says what commands are confined by: which tier holds against probes from inside, and what the stronger ones lack (spec 8.2).
+// sandbox says what commands are confined by: which tier holds against probes from inside, and what
+// the stronger ones lack (spec 8.2).
 func (x *exam) sandbox(ctx context.Context) {
 	if x.Commands == nil {
 		return
@@ -53,7 +54,8 @@ func (x *exam) sandbox(ctx context.Context) {
 		}
 	}
 	if x.Config.File.Shell.Network && found.Tier != sandbox.None {
-		x.warn("network", "commands may reach the network, and send out what they can read").fix("leave shell.network out of the settings, unless they need it")
+		x.warn("network", "commands may reach the network, and send out what they can read").
+			fix("leave shell.network out of the settings, unless they need it")
 	}
 }
 
@@ -62,11 +64,14 @@ func (x *exam) lacks(check *sandbox.Check) {
 	tier := string(check.Tier)
 	switch check.Missing {
 	case sandbox.MissingSystem:
-		x.warn("system", "there is no sandbox for %s on %s yet", runtime.GOOS, runtime.GOARCH).about(tier).fix("on Linux, use amd64 or arm64")
+		x.warn("system", "there is no sandbox for %s on %s yet", runtime.GOOS,
+			runtime.GOARCH).about(tier).fix("on Linux, use amd64 or arm64")
 	case sandbox.MissingBwrap:
-		x.warn("bubblewrap", "bubblewrap is not installed").about(tier).fix("sudo apt install bubblewrap, or your system's package of that name")
+		x.warn("bubblewrap", "bubblewrap is not installed").about(tier).
+			fix("sudo apt install bubblewrap, or your system's package of that name")
 	case sandbox.MissingLandlock:
-		x.warn("landlock", "the kernel has no Landlock, or one that is too old to confine by itself").about(tier).fix("a kernel from 6.12 on, with landlock in lsm=; or bubblewrap")
+		x.warn("landlock", "the kernel has no Landlock, or one that is too old to confine by itself").about(tier).
+			fix("a kernel from 6.12 on, with landlock in lsm=; or bubblewrap")
 	case sandbox.MissingSeccomp:
 		x.warn("seccomp", "the kernel has no seccomp filters").about(tier).fix("a kernel with CONFIG_SECCOMP_FILTER")
 	case sandbox.MissingNamespaces:
@@ -83,11 +88,13 @@ func (x *exam) lacks(check *sandbox.Check) {
 	switch {
 	case check.Missing != "":
 	case check.Err != nil:
-		x.warn("setup", "the sandbox %s does not start: %s", tier, check.Err.Error()).about(tier).fix("see that it may be used here; in a container its owner decides")
+		x.warn("setup", "the sandbox %s does not start: %s", tier,
+			check.Err.Error()).about(tier).fix("see that it may be used here; in a container its owner decides")
 	default:
 		for _, p := range check.Probes {
 			if !p.Held {
-				x.warn("escape", "the sandbox %s is not used: the attack %s from inside got through (%s)", tier, p.Name, p.Detail).about(p.Name).
+				x.warn("escape", "the sandbox %s is not used: the attack %s from inside got through (%s)", tier,
+					p.Name, p.Detail).about(p.Name).
 					fix("update the kernel and bubblewrap, and report this")
 			}
 		}

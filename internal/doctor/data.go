@@ -22,7 +22,8 @@ import (
 func (x *exam) data(context.Context) {
 	dir := x.Config.DataDir
 	if dir == "" {
-		x.fail("directory", "it cannot be told where the data directory is").fix("set HOME, or name a directory of yours: export REGIE_DATA_DIR=/path/to/it")
+		x.fail("directory", "it cannot be told where the data directory is").
+			fix("set HOME, or name a directory of yours: export REGIE_DATA_DIR=/path/to/it")
 		return
 	}
 	info, err := os.Stat(dir)
@@ -75,7 +76,8 @@ func (x *exam) data(context.Context) {
 func (x *exam) snapshots(dir string) {
 	dir = filepath.Join(dir, "snapshots")
 	if bytes, workspaces := snapshot.Usage(dir); workspaces > 0 {
-		x.fine("snapshots", "%s of %s workspaces are kept, so that what commands change can be undone", size(uint64(bytes)), count(workspaces)).about(dir)
+		x.fine("snapshots", "%s of %s workspaces are kept, so that what commands change can be undone",
+			size(uint64(bytes)), count(workspaces)).about(dir)
 	}
 }
 
@@ -124,7 +126,8 @@ func (x *exam) owner(dir string, info fs.FileInfo) (mine bool) {
 	if !ok || int(stat.Uid) == os.Geteuid() {
 		return true
 	}
-	f := x.fail("owner", "%s belongs to the user %s, and you are %s", dir, strconv.FormatUint(uint64(stat.Uid), 10), strconv.Itoa(os.Geteuid())).about(dir)
+	f := x.fail("owner", "%s belongs to the user %s, and you are %s", dir, strconv.FormatUint(uint64(stat.Uid), 10),
+		strconv.Itoa(os.Geteuid())).about(dir)
 	f.Code = regie.CodeNoPermission
 	f.run("sudo chown -R " + strconv.Itoa(os.Geteuid()) + " " + quote(dir))
 	elsewhere(f)
@@ -135,9 +138,11 @@ func (x *exam) owner(dir string, info fs.FileInfo) (mine bool) {
 func (x *exam) private(dir string, info fs.FileInfo) {
 	switch mode := info.Mode().Perm(); {
 	case mode&0o022 != 0:
-		x.fail("private", "%s can be written by others (mode %s)", dir, octal(mode)).about(dir).run("chmod 700 " + quote(dir))
+		x.fail("private", "%s can be written by others (mode %s)", dir,
+			octal(mode)).about(dir).run("chmod 700 " + quote(dir))
 	case mode&0o077 != 0:
-		x.warn("private", "others can look into %s (mode %s)", dir, octal(mode)).about(dir).run("chmod 700 " + quote(dir))
+		x.warn("private", "others can look into %s (mode %s)", dir,
+			octal(mode)).about(dir).run("chmod 700 " + quote(dir))
 	default:
 		x.fine("private", "you alone can enter it (mode %s)", octal(mode))
 	}
@@ -155,12 +160,15 @@ func (x *exam) within(path string) {
 	foreign := ok && int(stat.Uid) != os.Geteuid()
 	switch {
 	case info.Mode().Perm()&0o077 != 0 && !foreign:
-		x.fail("file", "%s can be read by others (mode %s)", path, octal(info.Mode().Perm())).about(path).run("chmod 600 " + quote(path))
+		x.fail("file", "%s can be read by others (mode %s)", path,
+			octal(info.Mode().Perm())).about(path).run("chmod 600 " + quote(path))
 	case foreign && unix.Access(path, unix.R_OK|unix.W_OK) != nil:
-		f := x.fail("file", "%s belongs to another user, and you may not use it", path).about(path).run("sudo chown " + strconv.Itoa(os.Geteuid()) + " " + quote(path))
+		f := x.fail("file", "%s belongs to another user, and you may not use it",
+			path).about(path).run("sudo chown " + strconv.Itoa(os.Geteuid()) + " " + quote(path))
 		f.Code = regie.CodeNoPermission
 	case unix.Access(path, unix.R_OK|unix.W_OK) != nil:
-		f := x.fail("file", "%s cannot be read and written by you (mode %s)", path, octal(info.Mode().Perm())).about(path).run("chmod 600 " + quote(path))
+		f := x.fail("file", "%s cannot be read and written by you (mode %s)", path,
+			octal(info.Mode().Perm())).about(path).run("chmod 600 " + quote(path))
 		f.Code = regie.CodeNoPermission
 	}
 }
@@ -179,7 +187,8 @@ func (x *exam) disk(context.Context) {
 	}
 	var stat unix.Statfs_t
 	if err := unix.Statfs(x.usable, &stat); err == nil {
-		x.space(x.usable, saturated(stat.Bavail, uint64(stat.Bsize)), uint64(stat.Files), uint64(stat.Ffree)) //nolint:unconvert // other systems have other types
+		files, free := uint64(stat.Files), uint64(stat.Ffree) //nolint:unconvert // other systems have other types
+		x.space(x.usable, saturated(stat.Bavail, uint64(stat.Bsize)), files, free)
 	}
 	if m, ok := mountOf(x.usable); ok {
 		x.fileSystem(x.usable, m)
@@ -204,7 +213,8 @@ func (x *exam) disk(context.Context) {
 		f.Code = regie.CodeReadOnly
 		f.fix("name a directory on a local disk: export REGIE_DATA_DIR=/path/to/it")
 	case took > slowSync:
-		x.warn("sync", "the disk keeps what is written, but takes %s: each step of a run waits so long", short(took)).fix("a data directory on a faster disk: export REGIE_DATA_DIR=/path/to/it")
+		x.warn("sync", "the disk keeps what is written, but takes %s: each step of a run waits so long",
+			short(took)).fix("a data directory on a faster disk: export REGIE_DATA_DIR=/path/to/it")
 	default:
 		x.fine("sync", "the disk keeps what is written (fsync in %s)", short(took))
 	}
@@ -233,7 +243,8 @@ func (x *exam) space(dir string, free, files, freeFiles uint64) {
 		f.Code = regie.CodeDiskFull
 		f.fix("remove files there that nobody needs; what is used: df -i %s", quote(dir))
 	case free < spaceWanted:
-		x.warn("space", "%s are free on the disk of %s", size(free), dir).fix("free some space before it is full; what takes most: du -xh %s | sort -h | tail", quote(dir))
+		x.warn("space", "%s are free on the disk of %s", size(free),
+			dir).fix("free some space before it is full; what takes most: du -xh %s | sort -h | tail", quote(dir))
 	default:
 		x.fine("space", "%s are free", size(free))
 	}
@@ -246,7 +257,8 @@ func size(n uint64) string {
 		name  string
 	}{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
 		if n >= unit.bytes {
-			return strings.TrimSuffix(strconv.FormatFloat(float64(n)/float64(unit.bytes), 'f', 1, 64), ".0") + " " + unit.name
+			return strings.TrimSuffix(strconv.FormatFloat(float64(n)/float64(unit.bytes), 'f', 1, 64), ".0") + " " +
+				unit.name
 		}
 	}
 	return strconv.FormatUint(n, 10) + " B"
@@ -258,13 +270,17 @@ func count(n int) string { return strconv.Itoa(n) }
 func (x *exam) fileSystem(dir string, m mount) {
 	switch {
 	case network(m.kind):
-		f := x.fail("filesystem", "%s lies on a network file system (%s, %s): its locks cannot be relied on, two engines could write at once", dir, m.kind, m.source)
+		f := x.fail("filesystem",
+			"%s lies on a network file system (%s, %s): its locks cannot be relied on, two engines could write at once",
+			dir, m.kind, m.source)
 		f.Code = regie.CodeReadOnly
 		f.fix("name a directory on a local disk: export REGIE_DATA_DIR=/path/to/it")
 	case m.kind == "tmpfs" || m.kind == "ramfs":
-		x.warn("filesystem", "%s lies in memory (%s): at a restart of the machine all of it is gone", dir, m.kind).fix("name a directory on a disk: export REGIE_DATA_DIR=/path/to/it")
+		x.warn("filesystem", "%s lies in memory (%s): at a restart of the machine all of it is gone", dir,
+			m.kind).fix("name a directory on a disk: export REGIE_DATA_DIR=/path/to/it")
 	case m.kind == "overlay":
-		x.warn("filesystem", "%s lies in a container's own layer: what is there goes with the container", dir).fix("mount a volume there")
+		x.warn("filesystem", "%s lies in a container's own layer: what is there goes with the container",
+			dir).fix("mount a volume there")
 	default:
 		x.fine("filesystem", "a local file system (%s)", m.kind)
 	}

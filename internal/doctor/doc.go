@@ -1,4 +1,5 @@
-// Package doctor says what is right and wrong on a machine (spec 10.1), each with what to do about it.
+// Package doctor says what is right and wrong on a machine (spec 10.1), each with what to do about
+// it.
 //
 //	doctor.go     what is looked at, and what is said of it
 //	settings.go   configuration, secrets, MCP servers
@@ -10,6 +11,7 @@
 //	commands.go   what commands are confined by
 //	machine.go    the terminal
 //
-// It changes nothing: it makes no directory, no database and no key, and takes no lock for longer than a look. What it writes to try a disk
-// is a file without a name. It starts no goroutine and asks nobody by itself: what other packages found out is given to it.
+// It changes nothing: it makes no directory, no database and no key, and takes no lock for longer
+// than a look. What it writes to try a disk is a file without a name. It starts no goroutine and
+// asks nobody by itself: what other packages found out is given to it.
 package doctor

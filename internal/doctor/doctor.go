@@ -39,7 +39,8 @@ const (
 
 // Finding is one thing that was looked at.
 type Finding struct {
-	// ID names what was looked at. It never changes; several findings may have it, About tells them apart.
+	// ID names what was looked at. It never changes; several findings may have it, About tells them
+	// apart.
 	ID     string
 	Group  string
 	Status Status
@@ -100,7 +101,8 @@ type Embedder struct {
 	Local             bool // on this machine
 	Dimensions        int  // of its vectors
 	Took              time.Duration
-	// Unpriced says that nobody knows what it costs, Capped that a budget is in force, under which such a one is not asked (decision 29).
+	// Unpriced says that nobody knows what it costs, Capped that a budget is in force, under which
+	// such a one is not asked (decision 29).
 	Unpriced, Capped bool
 	Code             regie.Code
 	Error            string         // its own words, English
@@ -120,7 +122,8 @@ type EngineState struct {
 	OtherRules bool
 }
 
-// Subject is what is examined. Its functions do what only the wiring can; each must return within a few seconds.
+// Subject is what is examined. Its functions do what only the wiring can; each must return within a
+// few seconds.
 type Subject struct {
 	Config      config.Config
 	ConfigError error  // what config.Load said
@@ -131,7 +134,8 @@ type Subject struct {
 	Now         func() time.Time
 	// Servers asks those of the configured servers that may be asked.
 	Servers func(context.Context) []Server
-	// Embedder asks the embedder of the search for one vector; it returns nil where none is configured, and may be nil, which leaves it out.
+	// Embedder asks the embedder of the search for one vector; it returns nil where none is
+	// configured, and may be nil, which leaves it out.
 	Embedder func(context.Context) *Embedder
 	// Engine looks for the engine of the data directory.
 	Engine func(context.Context) EngineState
@@ -141,7 +145,8 @@ type Subject struct {
 	Commands func(context.Context) sandbox.Found
 	// Project looks at what the workspace of a directory holds for agents; nil leaves it out.
 	Project func(root string) Project
-	// Stuck are the ids of runs that wait for settings of a provider which are not here any more; nil leaves them out.
+	// Stuck are the ids of runs that wait for settings of a provider which are not here any more;
+	// nil leaves them out.
 	Stuck func(context.Context) []string
 	// Terminals says of the three standard streams whether they are terminals.
 	Terminals [3]bool
@@ -149,7 +154,8 @@ type Subject struct {
 	CheckTime time.Duration
 }
 
-// Examine looks at everything and says what it found. It goes on whatever is broken, and ends early only with the context.
+// Examine looks at everything and says what it found. It goes on whatever is broken, and ends early
+// only with the context.
 func Examine(ctx context.Context, s Subject) Report {
 	if s.CheckTime == 0 {
 		s.CheckTime = 20 * time.Second
@@ -224,7 +230,8 @@ func (x *exam) cause(id string, err error) *Finding {
 	return f
 }
 
-// quotes has the sentence end with another one in place of its last argument, which is the English of that.
+// quotes has the sentence end with another one in place of its last argument, which is the English
+// of that.
 func (f *Finding) quotes(said regie.Sentence) *Finding {
 	if !said.IsZero() {
 		f.Text.Args, f.Text.About = f.Text.Args[:len(f.Text.Args)-1], []regie.Sentence{said}
@@ -250,7 +257,8 @@ func (f *Finding) about(what string) *Finding {
 
 // quote writes an argument of a command for a shell.
 func quote(arg string) string {
-	if arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=") == "" {
+	if arg != "" &&
+		strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=") == "" {
 		return arg
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"

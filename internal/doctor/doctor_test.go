@@ -319,7 +319,8 @@ func killed(data string) error {
 	return errors.Join(err, mainErr, walErr, db.Close(), write(path, string(main), 0o600), write(path+"-wal", string(wal), 0o600))
 }
 
-// TestWell: a healthy data directory, one that is not there yet, and one that a death has left are nothing to mend, and stay as they are.
+// TestWell: a healthy data directory, one that is not there yet, and one that a death has left are
+// nothing to mend, and stay as they are.
 func TestWell(t *testing.T) {
 	for name, prepare := range map[string]func(data string) error{
 		"closed": func(string) error { return nil },
@@ -399,7 +400,8 @@ func TestLockedByAnother(t *testing.T) {
 	}
 }
 
-// TestOfAnotherUser: somebody else's data directory is of no use, and the doctor says so without reading it.
+// TestOfAnotherUser: somebody else's data directory is of no use, and the doctor says so without
+// reading it.
 func TestOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be somebody else")
@@ -430,7 +432,8 @@ func TestOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestReadableSetup: a file with keys that others can read is not read, and that is said once, with how to mend it.
+// TestReadableSetup: a file with keys that others can read is not read, and that is said once, with
+// how to mend it.
 func TestReadableSetup(t *testing.T) {
 	data, dir := fresh(t)
 	s := subject(data, dir)

@@ -22,23 +22,28 @@ func (x *exam) engine(ctx context.Context) {
 	}
 	if x.Stuck != nil {
 		for _, id := range x.Stuck(ctx) {
-			x.warn("stuck", "the run %s waits: it was started with another address or key of its provider", id).about(id).
+			x.warn("stuck", "the run %s waits: it was started with another address or key of its provider",
+				id).about(id).
 				fix("bring these settings back and run: regie run --resume %s", id)
 		}
 	}
 	state := x.state(ctx)
 	switch {
 	case state.Unknown != nil:
-		x.warn("running", "it cannot be told whether an engine runs: %s", reason(state.Unknown)).fix("see that you may read %s", filepath.Join(x.Config.DataDir, "engine.lock"))
+		x.warn("running", "it cannot be told whether an engine runs: %s",
+			reason(state.Unknown)).fix("see that you may read %s", filepath.Join(x.Config.DataDir, "engine.lock"))
 	case !state.Running && state.Stale:
 		x.fine("running", "no engine runs; one that died has left its socket, which the next one replaces")
 	case !state.Running:
 		x.fine("running", "no engine runs; a command that needs one starts it")
 	case state.Err == nil:
-		x.fine("running", "process %s is the engine and answers after %s (%s)", orUnknown(state.PID), short(state.Took), state.Socket)
+		x.fine("running", "process %s is the engine and answers after %s (%s)", orUnknown(state.PID),
+			short(state.Took), state.Socket)
 		if state.OtherRules {
-			x.warn("settings", "the engine decides by other settings (rules, sandbox, limits) than the file you named: runs with it are refused").about(state.PID).
-				fix("end process %s, which loses nothing, or name another data directory: export REGIE_DATA_DIR=/path/to/it", orUnknown(state.PID))
+			x.warn("settings",
+				"the engine decides by other settings (rules, sandbox, limits) than the file you named: runs with it are refused").about(state.PID).
+				fix(
+					"end process %s, which loses nothing, or name another data directory: export REGIE_DATA_DIR=/path/to/it", orUnknown(state.PID))
 		}
 	default:
 		f := x.fail("running", "process %s is the engine and does not answer", orUnknown(state.PID)).about(state.PID)
@@ -84,12 +89,15 @@ func (x *exam) clock(context.Context) {
 	const format = "2006-01-02 15:04:05"
 	switch {
 	case now.Before(built()):
-		x.fail("time", "the clock says %s, and this program was made later", now.Format(format)).run("sudo timedatectl set-ntp true").fix("or set it by hand: sudo date -s …")
+		x.fail("time", "the clock says %s, and this program was made later",
+			now.Format(format)).run("sudo timedatectl set-ntp true").fix("or set it by hand: sudo date -s …")
 	case !x.newest.IsZero() && now.Add(clockSlack).Before(x.newest):
-		x.fail("time", "the clock is %s behind the newest row of the log, of %s", short(x.newest.Sub(now)), x.newest.In(now.Location()).Format(format)).
+		x.fail("time", "the clock is %s behind the newest row of the log, of %s", short(x.newest.Sub(now)),
+			x.newest.In(now.Location()).Format(format)).
 			run("sudo timedatectl set-ntp true").fix("or set it by hand; until then approvals and rules expire late")
 	case now.Year() > born.Year()+30:
-		x.fail("time", "the clock says %s", now.Format(format)).run("sudo timedatectl set-ntp true").fix("or set it by hand: sudo date -s …")
+		x.fail("time", "the clock says %s", now.Format(format)).run("sudo timedatectl set-ntp true").
+			fix("or set it by hand: sudo date -s …")
 	default:
 		x.fine("time", "it is %s", now.Format(format))
 	}
@@ -98,7 +106,8 @@ func (x *exam) clock(context.Context) {
 		name = path
 	}
 	if _, err := time.LoadLocation(name); name != "" && err != nil && !strings.HasPrefix(name, "/") {
-		x.warn("zone", "TZ is %s, which is no time zone: times are shown in UTC", name).fix("name one, such as TZ=Europe/Paris, or: unset TZ")
+		x.warn("zone", "TZ is %s, which is no time zone: times are shown in UTC",
+			name).fix("name one, such as TZ=Europe/Paris, or: unset TZ")
 		return
 	}
 	x.fine("zone", "time zone %s", now.Format("MST, -07:00"))
@@ -111,7 +120,8 @@ func built() time.Time {
 		return born
 	}
 	for _, setting := range info.Settings {
-		if at, err := time.Parse(time.RFC3339, setting.Value); setting.Key == "vcs.time" && err == nil && at.After(born) {
+		if at, err := time.Parse(time.RFC3339, setting.Value); setting.Key == "vcs.time" &&
+			err == nil && at.After(born) {
 			return at.Add(-24 * time.Hour)
 		}
 	}
@@ -127,7 +137,8 @@ func (x *exam) workspace(context.Context) {
 	own := x.Config.OwnDir()
 	root, foundBy, err := workspace.Detect(x.Dir, x.Env("HOME"), false)
 	if err == nil && own != "" && below(own, root) {
-		x.fail("root", "%s lies in Regie's own data directory: agents do not work there", root).about(own).fix("go into a project's directory")
+		x.fail("root", "%s lies in Regie's own data directory: agents do not work there",
+			root).about(own).fix("go into a project's directory")
 		return
 	}
 	switch regie.CodeOf(err) {
@@ -152,10 +163,12 @@ func (x *exam) workspace(context.Context) {
 		x.project(root, x.Project(root))
 	}
 	if unix.Access(root, unix.W_OK|unix.X_OK) != nil {
-		x.warn("writable", "%s cannot be written: an agent can only read there", root).about(root).run("chmod u+w " + quote(root))
+		x.warn("writable", "%s cannot be written: an agent can only read there",
+			root).about(root).run("chmod u+w " + quote(root))
 	}
 	if own != "" && below(root, own) {
-		x.warn("data", "the data directory %s lies in the workspace: agents do not come to it, but what copies, shares or deletes the workspace takes sessions and keys with it", own).
+		x.warn("data",
+			"the data directory %s lies in the workspace: agents do not come to it, but what copies, shares or deletes the workspace takes sessions and keys with it", own).
 			about(own).fix("name one outside: export REGIE_DATA_DIR=/path/to/it")
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Where SQLite locks a database: one byte that a writer takes first, and a range that readers share (its file format, "Pending byte").
+// Where SQLite locks a database: one byte that a writer takes first, and a range that readers share
+// (its file format, "Pending byte").
 const (
 	pendingByte = 0x40000000
 	sharedFirst = pendingByte + 2
@@ -42,8 +43,9 @@ func holders(path string) []lockHolder {
 	return found
 }
 
-// lockedBy reads a table of locks as proc(5) describes it. Files are told apart by their inode alone, because the device that stands there
-// is not always the one that stat(2) says; the ranges are SQLite's own, so another file's lock is hardly taken for one.
+// lockedBy reads a table of locks as proc(5) describes it. Files are told apart by their inode
+// alone, because the device that stands there is not always the one that stat(2) says; the ranges
+// are SQLite's own, so another file's lock is hardly taken for one.
 func lockedBy(table string, inode uint64) (out []lockHolder) {
 	seen := map[int]int{} // process → its place in out
 	for line := range strings.SplitSeq(table, "\n") {

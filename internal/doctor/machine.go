@@ -14,7 +14,8 @@ func (x *exam) terminal(context.Context) {
 		x.fine("language", "English, because no variable names a language")
 	}
 	if locale := locale(x.Env); !utf8Locale(locale) {
-		x.warn("encoding", "the locale %s has no UTF-8: ✓ and accents may look wrong", locale).run("export LC_ALL=C.UTF-8")
+		x.warn("encoding", "the locale %s has no UTF-8: ✓ and accents may look wrong",
+			locale).run("export LC_ALL=C.UTF-8")
 	}
 	names := []string{"stdin", "stdout", "stderr"}
 	var there []string

@@ -14,13 +14,15 @@ import (
 // model looks at the model that answers, and at the other servers that the files name.
 func (x *exam) model(ctx context.Context) {
 	if x.ConfigError != nil {
-		x.warn("chosen", "not looked at: the configuration has to be right first").fix("correct the configuration first")
+		x.warn("chosen", "not looked at: the configuration has to be right first").
+			fix("correct the configuration first")
 		return
 	}
 	c := &x.Config
 	switch {
 	case c.Provider == config.ProviderDemo:
-		x.warn("chosen", "the demo answers (from %s): a few rules, not a model", c.Origin["provider"]).run("regie setup")
+		x.warn("chosen", "the demo answers (from %s): a few rules, not a model",
+			c.Origin["provider"]).run("regie setup")
 	case c.Provider == config.ProviderReplay:
 		x.warn("chosen", "a recording answers (from %s), not a model", c.Origin["provider"]).run("regie setup")
 	case c.Provider == "":
@@ -56,7 +58,9 @@ func (x *exam) unchosen() {
 	if len(names) > 0 {
 		f = x.fail("chosen", "no model is chosen; what is configured: %s", strings.Join(names, ", "))
 	} else {
-		f = x.fail("chosen", "no model is chosen, and none was found: no key in %s, no Ollama with a model that can call tools", strings.Join(config.KeyVariables(), ", "))
+		f = x.fail("chosen",
+			"no model is chosen, and none was found: no key in %s, no Ollama with a model that can call tools",
+			strings.Join(config.KeyVariables(), ", "))
 	}
 	f.Code = regie.CodeNoModel
 	f.run("regie setup")
@@ -88,7 +92,8 @@ func (x *exam) answers(s *Server) {
 		}
 		f.fix("choose one that it has (%s): regie setup, or --model", some(s.Models))
 	case !slices.Contains(s.ToolModels, model) && !slices.Contains(s.ToolModels, model+":latest"):
-		x.warn("tools", "%s calls no tools by itself: it is asked to write JSON, which small models do less well", model).
+		x.warn("tools", "%s calls no tools by itself: it is asked to write JSON, which small models do less well",
+			model).
 			fix("choose a model that can call tools: regie models")
 	default:
 		x.fine("tools", "%s can call tools", model)
@@ -119,11 +124,13 @@ func (x *exam) keyFix(f *Finding) {
 // silent says why the chosen server is of no use, and what to do.
 func (x *exam) silent(s *Server) {
 	if s.Code == regie.CodeProviderRejected {
-		x.warn("answers", "%s answers, but has no list of models, so nothing more can be said for no money", s.BaseURL).fix("try it: regie run hello")
+		x.warn("answers", "%s answers, but has no list of models, so nothing more can be said for no money",
+			s.BaseURL).fix("try it: regie run hello")
 		return
 	}
 	if s.Code == regie.CodeProviderBusy {
-		x.warn("answers", "%s is busy: %s", s.BaseURL, s.Error).quotes(s.Said).fix("wait a little; a run that meets this waits by itself")
+		x.warn("answers", "%s is busy: %s", s.BaseURL, s.Error).quotes(s.Said).
+			fix("wait a little; a run that meets this waits by itself")
 		return
 	}
 	f := x.fail("answers", "%s does not answer: %s", s.BaseURL, s.Error).quotes(s.Said)
@@ -150,7 +157,8 @@ func (x *exam) other(s *Server) {
 	case s.Code == "":
 		x.fine("other", "%s answers too; models: %s", s.Name, count(len(s.Models))).about(s.Name)
 	default:
-		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name, s.Error).quotes(s.Said).about(s.Name).fix("nothing, unless you want to choose it")
+		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name,
+			s.Error).quotes(s.Said).about(s.Name).fix("nothing, unless you want to choose it")
 	}
 }
 

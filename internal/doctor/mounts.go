@@ -28,8 +28,8 @@ func mountOf(dir string) (mount, bool) {
 	return mountAt(string(table), dir)
 }
 
-// mountAt looks up a clean, absolute path in a table of mounts as proc(5) describes it: the deepest point that the path lies below, and of
-// several at one point the last, which hides the others.
+// mountAt looks up a clean, absolute path in a table of mounts as proc(5) describes it: the deepest
+// point that the path lies below, and of several at one point the last, which hides the others.
 func mountAt(table, dir string) (best mount, found bool) {
 	for line := range strings.SplitSeq(table, "\n") {
 		before, after, ok := strings.Cut(line, " - ")
@@ -61,15 +61,19 @@ func unescape(field string) string {
 	return out.String()
 }
 
-// network reports whether a kind of file system is another machine's: SQLite's journal needs locks and memory that both sides share.
+// network reports whether a kind of file system is another machine's: SQLite's journal needs locks
+// and memory that both sides share.
 func network(kind string) bool {
 	switch kind {
-	case "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p", "lustre", "glusterfs", "gpfs", "beegfs", "ncpfs", "coda", "ocfs2", "orangefs", "vboxsf", "prl_fs", "drvfs":
+	case "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph",
+		"9p", "lustre", "glusterfs", "gpfs", "beegfs", "ncpfs", "coda", "ocfs2",
+		"orangefs", "vboxsf", "prl_fs", "drvfs":
 		return true
 	}
 	sub, isFuse := strings.CutPrefix(kind, "fuse.")
 	switch sub {
-	case "sshfs", "s3fs", "rclone", "glusterfs", "davfs2", "gcsfuse", "goofys", "curlftpfs", "ceph", "gvfsd-fuse", "juicefs":
+	case "sshfs", "s3fs", "rclone", "glusterfs", "davfs2", "gcsfuse", "goofys", "curlftpfs",
+		"ceph", "gvfsd-fuse", "juicefs":
 		return isFuse
 	}
 	return false

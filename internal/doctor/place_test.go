@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDataAndWorkspace: where the data directory lies in the workspace, or the workspace in it, by whatever name, the doctor says which, and what to do.
+// TestDataAndWorkspace: where the data directory lies in the workspace, or the workspace in it, by
+// whatever name, the doctor says which, and what to do.
 func TestDataAndWorkspace(t *testing.T) {
 	base := t.TempDir()
 	work, data := filepath.Join(base, "work"), filepath.Join(base, "work", "data")

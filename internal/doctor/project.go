@@ -10,7 +10,8 @@ type Project struct {
 	// Broken is why its file of settings does not fit; Unread is why nothing can be trusted.
 	Broken, Unread error
 	File           string // of settings
-	// Trusted says that a person has decided so about exactly this; Stale that they have about something else.
+	// Trusted says that a person has decided so about exactly this; Stale that they have about
+	// something else.
 	Trusted, Stale bool
 	// Skills and Settings are how many would count once it is trusted, or do count.
 	Skills, Settings int
@@ -26,7 +27,8 @@ func (x *exam) project(root string, p Project) {
 		x.cause("project", p.Broken).about(p.File).fix("correct %s; no run begins here before that", p.File)
 	}
 	if len(p.Refused) > 0 {
-		x.warn("project", "%s has settings that are not taken from a workspace's file: %s", p.File, strings.Join(p.Refused, ", ")).about(p.File).run("regie trust --show")
+		x.warn("project", "%s has settings that are not taken from a workspace's file: %s", p.File,
+			strings.Join(p.Refused, ", ")).about(p.File).run("regie trust --show")
 	}
 	skills, settings := strconv.Itoa(p.Skills), strconv.Itoa(p.Settings)
 	switch {
@@ -34,11 +36,14 @@ func (x *exam) project(root string, p Project) {
 		x.cause("trust", p.Unread).about(root).fix("take out of .regie and .agents/skills what is not for agents")
 	case p.Skills+p.Settings == 0:
 	case p.Trusted:
-		x.fine("trust", "what the workspace says to agents counts, because you trust it: skills %s, settings %s", skills, settings).about(root)
+		x.fine("trust", "what the workspace says to agents counts, because you trust it: skills %s, settings %s",
+			skills, settings).about(root)
 	case p.Stale:
-		x.warn("trust", "what the workspace says to agents has changed since you trusted it, and does not count: skills %s, settings %s", skills, settings).about(root).run("regie trust")
+		x.warn("trust",
+			"what the workspace says to agents has changed since you trusted it, and does not count: skills %s, settings %s", skills, settings).about(root).run("regie trust")
 	default:
-		x.warn("trust", "what the workspace says to agents does not count until you trust it: skills %s, settings %s", skills, settings).about(root).run("regie trust")
+		x.warn("trust", "what the workspace says to agents does not count until you trust it: skills %s, settings %s",
+			skills, settings).about(root).run("regie trust")
 	}
 	if len(p.Bad) > 0 {
 		x.warn("skills", "skills that are not used: %s", strings.Join(p.Bad, ", ")).run("regie skills")

@@ -48,13 +48,17 @@ func (x *exam) settings(context.Context) {
 		switch err := p.Keyless(); {
 		case err == nil:
 		case p.KeptInKeyring() != "":
-			f := x.warn("key-keyring", "the key of the provider %s cannot be read: it is kept in the keyring as %s, and %s", name, p.KeptInKeyring(), p.Away().Error()).about(name)
+			f := x.warn("key-keyring",
+				"the key of the provider %s cannot be read: it is kept in the keyring as %s, and %s", name,
+				p.KeptInKeyring(), p.Away().Error()).about(name)
 			f.fix("unlock the keyring, or start regie in the session that has it; or store the key anew")
 			f.run("regie setup")
 		case p.ForeignKey() != "":
-			x.warn("key-foreign", "the key of the provider %s is one of %s and is not sent to %s", name, p.ForeignKey(), p.BaseURL).about(name).run("regie setup")
+			x.warn("key-foreign", "the key of the provider %s is one of %s and is not sent to %s", name, p.ForeignKey(),
+				p.BaseURL).about(name).run("regie setup")
 		default:
-			x.warn("key-variable", "the provider %s takes its key from %s, which is not set", name, p.APIKeyEnv).about(name).
+			x.warn("key-variable", "the provider %s takes its key from %s, which is not set",
+				name, p.APIKeyEnv).about(name).
 				fix("put the key into %s, or take api_key_env out", p.APIKeyEnv)
 		}
 	}
@@ -79,7 +83,8 @@ func open(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0
 }
 
-// special reports whether a name is that of a device, a pipe, a directory: nothing that is mended by changing it.
+// special reports whether a name is that of a device, a pipe, a directory: nothing that is mended
+// by changing it.
 func special(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()
@@ -94,11 +99,14 @@ func (x *exam) guarded(file, setup string) {
 		}
 		mode := info.Mode().Perm()
 		switch {
-		case path == setup && open(path) && x.ConfigError != nil && x.culprit(file, setup) == setup: // that it is not read says so, and how to mend it
+		case path == setup && open(path) && x.ConfigError != nil && x.culprit(file, setup) == setup:
+			// that it is not read says so, and how to mend it
 		case path == setup && open(path):
-			x.fail("secrets", "%s may hold keys and can be read by others", path).about(path).run("chmod 600 " + quote(path))
+			x.fail("secrets", "%s may hold keys and can be read by others",
+				path).about(path).run("chmod 600 " + quote(path))
 		case mode&0o022 != 0:
-			x.fail("secrets", "%s can be written by others, who could have any command run", path).about(path).run("chmod go-w " + quote(path))
+			x.fail("secrets", "%s can be written by others, who could have any command run",
+				path).about(path).run("chmod go-w " + quote(path))
 		case path == setup:
 			x.fine("secrets", "%s is readable by you alone", path).about(path)
 		}
@@ -112,7 +120,8 @@ func (x *exam) machine() {
 			continue
 		}
 		if info, err := os.Stat(layer.Path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o022 != 0 {
-			x.fail("layers", "%s can be written by others, who could have any command run", layer.Path).about(layer.Path).run("chmod go-w " + quote(layer.Path))
+			x.fail("layers", "%s can be written by others, who could have any command run",
+				layer.Path).about(layer.Path).run("chmod go-w " + quote(layer.Path))
 			continue
 		}
 		x.fine("layers", "%s is read too; your own file goes before it", layer.Path).about(layer.Path)
@@ -120,14 +129,18 @@ func (x *exam) machine() {
 }
 
 // ours are variables of our own tests.
-var ours = []string{"REGIE_CRASH_", "REGIE_TEST_", "REGIE_FAULT", "REGIE_BUG", "REGIE_CI", "REGIE_NPM_", "REGIE_WORKSPACE_"}
+var ours = []string{
+	"REGIE_CRASH_", "REGIE_TEST_", "REGIE_FAULT", "REGIE_BUG", "REGIE_CI",
+	"REGIE_NPM_", "REGIE_WORKSPACE_",
+}
 
 // variables names what is misspelt: nobody else would say so.
 func (x *exam) variables() {
 	known := config.Variables()
 	for _, entry := range x.Environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "REGIE_") || slices.Contains(known, name) || slices.ContainsFunc(ours, func(head string) bool { return strings.HasPrefix(name, head) }) {
+		if !strings.HasPrefix(name, "REGIE_") || slices.Contains(known, name) ||
+			slices.ContainsFunc(ours, func(head string) bool { return strings.HasPrefix(name, head) }) {
 			continue
 		}
 		f := x.warn("variables", "the variable %s means nothing to Regie", name).about(name)
@@ -154,7 +167,8 @@ func (x *exam) server(name string, s config.MCPServer) {
 	case err == nil:
 		x.fine("mcp", "MCP server %s: %s, started when a run begins", name, path).about(name)
 	case errors.Is(err, fs.ErrPermission):
-		x.fail("mcp", "MCP server %s: %s is not executable", name, command).about(name).run("chmod +x " + quote(command))
+		x.fail("mcp", "MCP server %s: %s is not executable", name,
+			command).about(name).run("chmod +x " + quote(command))
 	default:
 		x.fail("mcp", "MCP server %s: there is no command %s", name, command).about(name).
 			fix("install %s, or write its full path into mcp_servers.%s.command", command, name)

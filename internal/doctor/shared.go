@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// skewed is how much the clocks of an engine and of its database may differ before approvals expire for one and not for the other.
+	// skewed is how much the clocks of an engine and of its database may differ before approvals
+	// expire for one and not for the other.
 	skewed = 5 * time.Second
 	// far is where every answer of the database costs more than all the rest of an exchange.
 	far = 200 * time.Millisecond
@@ -29,7 +30,8 @@ func (x *exam) shared(ctx context.Context) {
 	}
 	x.fine("server", "PostgreSQL %s at %s answers after %s", in.Version, in.Place, short(in.Took)).about(in.Place)
 	if in.Took > far {
-		x.warn("distance", "%s is far away: each step of a run waits for it several times", in.Place).fix("run the engine on a machine near the database")
+		x.warn("distance", "%s is far away: each step of a run waits for it several times",
+			in.Place).fix("run the engine on a machine near the database")
 	}
 	switch {
 	case in.Number < in.Oldest:
@@ -50,7 +52,9 @@ func (x *exam) shared(ctx context.Context) {
 	x.apart(&in)
 	x.tables(&in)
 	if in.Key != nil {
-		x.cause("key", in.Key).fix("copy audit.key from the machine where the database was begun, or from a backup, to %s", x.Config.DataDir)
+		x.cause("key",
+			in.Key).fix("copy audit.key from the machine where the database was begun, or from a backup, to %s",
+			x.Config.DataDir)
 	}
 	if in.Engines > 0 {
 		x.fine("engines", "%s engines have a lease on it", strconv.Itoa(in.Engines))
@@ -75,7 +79,8 @@ func (x *exam) unreachable(in *postgres.Inspection) {
 // keeping looks whether what the server acknowledges is on its disk (spec 11.1).
 func (x *exam) keeping(in *postgres.Inspection) {
 	if !in.Fsync {
-		x.fail("fsync", "the server does not wait for its disk (fsync = off): a power cut loses what was acknowledged, or all of it").
+		x.fail("fsync",
+			"the server does not wait for its disk (fsync = off): a power cut loses what was acknowledged, or all of it").
 			fix("as an administrator of the database: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()")
 	}
 	if !in.Pages {
@@ -83,7 +88,8 @@ func (x *exam) keeping(in *postgres.Inspection) {
 			fix("as an administrator of the database: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()")
 	}
 	if in.SyncCommit == "off" { // which the store's own connections switch on
-		x.warn("commit", "the server acknowledges commits before they are on its disk (synchronous_commit = off); Regie's own wait for it all the same").
+		x.warn("commit",
+			"the server acknowledges commits before they are on its disk (synchronous_commit = off); Regie's own wait for it all the same").
 			fix("leave it to the programs that want it: ALTER SYSTEM RESET synchronous_commit; SELECT pg_reload_conf()")
 	} else if in.Fsync {
 		x.fine("commit", "what is acknowledged is on its disk (synchronous_commit = %s)", in.SyncCommit)
@@ -95,7 +101,8 @@ func (x *exam) connections(in *postgres.Inspection) {
 	limit, used, pool := strconv.Itoa(in.Limit), strconv.Itoa(in.Used), strconv.Itoa(in.Pool)
 	switch {
 	case in.Limit < in.Pool:
-		x.fail("connections", "the server lets %s have %s connections, and one engine may take %s", in.User, limit, pool).
+		x.fail("connections", "the server lets %s have %s connections, and one engine may take %s", in.User, limit,
+			pool).
 			fix("raise max_connections, or let the engine take fewer writers: pool_max_conns=4 in the URL")
 	case in.Limit-in.Used < in.Pool && in.Engines == 0:
 		x.warn("connections", "%s of %s connections are taken, and one engine may take %s", used, limit, pool).
@@ -110,7 +117,8 @@ func (x *exam) apart(in *postgres.Inspection) {
 	skew := in.Skew.Abs()
 	switch {
 	case skew-in.SkewMay > skewed:
-		x.fail("clock", "the clock of the database and this machine's are %s apart: what expires for one engine does not for another", short(skew)).
+		x.fail("clock",
+			"the clock of the database and this machine's are %s apart: what expires for one engine does not for another", short(skew)).
 			run("sudo timedatectl set-ntp true").fix("and the same on the machine of the database")
 	default:
 		x.fine("clock", "its clock is this machine's, within %s", short(max(skew, in.SkewMay)))
@@ -137,13 +145,15 @@ func (x *exam) tables(in *postgres.Inspection) {
 		f.Code = regie.CodeNewerSchema
 		f.fix("install the newer regie that wrote it")
 	case len(in.Missing) > 0:
-		f := x.fail("rights", "%s may not read and write all tables of %s: %s", in.User, in.Schema, strings.Join(in.Missing, ", "))
+		f := x.fail("rights", "%s may not read and write all tables of %s: %s", in.User, in.Schema,
+			strings.Join(in.Missing, ", "))
 		f.Code = regie.CodeNoPermission
 		f.fix("as an administrator of the database: GRANT ALL ON ALL TABLES IN SCHEMA %s TO %s", in.Schema, in.User)
 	case in.Current == 0:
 		x.fine("schema", "the schema %s is empty: the first run fills it", in.Schema)
 	case in.Current < in.Newest:
-		x.warn("schema", "schema %s; this program writes %s, and the next run brings it there: make a backup before", have, want).run("pg_dump --schema=" + quote(in.Schema) + " …")
+		x.warn("schema", "schema %s; this program writes %s, and the next run brings it there: make a backup before",
+			have, want).run("pg_dump --schema=" + quote(in.Schema) + " …")
 	default:
 		x.fine("schema", "schema %s, this program's, %s in %s", have, size(uint64(in.Size)), in.Schema)
 	}

@@ -39,7 +39,8 @@ func about(r Report, all bool) (out []Finding) {
 	return out
 }
 
-// TestShared examines a real PostgreSQL before, during and after its first use, and each way in which it is wrong; each ✗ has a fix.
+// TestShared examines a real PostgreSQL before, during and after its first use, and each way in
+// which it is wrong; each ✗ has a fix.
 func TestShared(t *testing.T) {
 	address, data := storetest.Postgres(t), t.TempDir()
 	u, err := url.Parse(address)

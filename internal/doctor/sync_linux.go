@@ -8,10 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trySync writes a page and has it brought to the disk, in a file that has no name and is gone when it is closed.
+// trySync writes a page and has it brought to the disk, in a file that has no name and is gone when
+// it is closed.
 func trySync(dir string) (time.Duration, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) ||
+		errors.Is(err, unix.ENOENT) {
 		return 0, errCannotTry
 	}
 	if err != nil {

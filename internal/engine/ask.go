@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// asked returns what is to be put to people for the calls that wait for them and were not put to them yet: an approval of the batch,
-// and the questions that are next in order. A call whose preview says that it would fail is settled with that and nobody is asked.
+// asked returns what is to be put to people for the calls that wait for them and were not put to
+// them yet: an approval of the batch, and the questions that are next in order. A call whose
+// preview says that it would fail is settled with that and nobody is asked.
 func (r *run) asked(ctx context.Context, calls []regie.Call) (*store.Asked, error) {
 	now := time.Now().UTC()
 	last := -1
@@ -22,7 +23,10 @@ func (r *run) asked(ctx context.Context, calls []regie.Call) (*store.Asked, erro
 		}
 	}
 	var assumed []tool.State // what the calls before are going to leave
-	a := &regie.Approval{ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number, ExpiresAt: now.Add(r.cfg.ApprovalTTL)}
+	a := &regie.Approval{
+		ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number,
+		ExpiresAt: now.Add(r.cfg.ApprovalTTL),
+	}
 	for i := range calls[:last+1] {
 		call := &calls[i]
 		if call.State == regie.CallAwaitingApproval && !r.waitsFor(call) {
@@ -54,8 +58,8 @@ func (r *run) waitsFor(call *regie.Call) bool {
 	return ok && review.Decision == nil
 }
 
-// review makes what a person sees of a call and what the answer binds (spec 4.4, decision 20): the call on top of what those before it in
-// its reply are going to leave.
+// review makes what a person sees of a call and what the answer binds (spec 4.4, decision 20): the
+// call on top of what those before it in its reply are going to leave.
 func (r *run) review(ctx context.Context, call *regie.Call, assumed []tool.State) (regie.Review, bool) {
 	target, inv := r.invocation(call)
 	if target == nil {
@@ -69,10 +73,13 @@ func (r *run) review(ctx context.Context, call *regie.Call, assumed []tool.State
 		return regie.Review{}, false
 	}
 	if r.again[call.ID] {
-		preview.Warnings = append(preview.Warnings, regie.Say("you are asked again, because a call before it in this reply did not go as it was shown"))
+		preview.Warnings = append(preview.Warnings,
+			regie.Say("you are asked again, because a call before it in this reply did not go as it was shown"))
 	}
-	if g := r.thread.guard; g != nil && call.Kind == regie.KindAction && g.justDone(g.signature(call)) { // else nobody would know that this is no second look
-		preview.Warnings = append(preview.Warnings, regie.Say("exactly this was done already, in an earlier reply, and nobody has said anything since: approved, it is done once more"))
+	// else nobody would know that this is no second look
+	if g := r.thread.guard; g != nil && call.Kind == regie.KindAction && g.justDone(g.signature(call)) {
+		preview.Warnings = append(preview.Warnings,
+			regie.Say("exactly this was done already, in an earlier reply, and nobody has said anything since: approved, it is done once more"))
 	}
 	judged, ok := r.judged[call.ID]
 	if !ok { // it was judged by a process that is gone
@@ -82,11 +89,13 @@ func (r *run) review(ctx context.Context, call *regie.Call, assumed []tool.State
 		}
 	}
 	return regie.Review{
-		CallID: call.ID, Tool: call.Tool, Definition: call.Definition, Arguments: inv.Arguments, Preview: preview, Verdict: judged.Verdict, Grounds: judged.Grounds,
+		CallID: call.ID, Tool: call.Tool, Definition: call.Definition, Arguments: inv.Arguments, Preview: preview,
+		Verdict: judged.Verdict, Grounds: judged.Grounds,
 	}, true
 }
 
-// questions are those calls of the batch that ask the person something and are next in order: all before them is settled.
+// questions are those calls of the batch that ask the person something and are next in order: all
+// before them is settled.
 func (r *run) questions(calls []regie.Call, now time.Time) []regie.Question {
 	var out []regie.Question
 	for i := range calls {
@@ -106,7 +115,8 @@ func (r *run) questions(calls []regie.Call, now time.Time) []regie.Question {
 			continue
 		}
 		out = append(out, regie.Question{
-			ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, CallID: call.ID, Module: module, ExpiresAt: now.Add(r.cfg.QuestionTTL),
+			ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, CallID: call.ID, Module: module,
+			ExpiresAt: now.Add(r.cfg.QuestionTTL),
 		})
 	}
 	return out
@@ -128,8 +138,8 @@ func (r *run) role(call *regie.Call) regie.ToolRole {
 	return ""
 }
 
-// mustWait reports whether the call that is next cannot go on without a person: it waits itself, or it is an action of a batch that
-// is not decided yet (decision 20).
+// mustWait reports whether the call that is next cannot go on without a person: it waits itself, or
+// it is an action of a batch that is not decided yet (decision 20).
 func (r *run) mustWait(calls []regie.Call, next int) bool {
 	call := &calls[next]
 	if call.State == regie.CallAwaitingApproval || r.role(call) == regie.RoleQuestion {
@@ -146,8 +156,8 @@ func (r *run) mustWait(calls []regie.Call, next int) bool {
 	return false
 }
 
-// wait puts to people what they were not asked yet and lets go of the round (spec 3.5). Where all was answered meanwhile the round goes
-// on with the calls as they now stand.
+// wait puts to people what they were not asked yet and lets go of the round (spec 3.5). Where all
+// was answered meanwhile the round goes on with the calls as they now stand.
 func (r *run) wait(ctx context.Context) error {
 	before := openCalls(r.calls)
 	ask, err := r.asked(ctx, r.calls)
@@ -178,7 +188,8 @@ func (r *run) wait(ctx context.Context) error {
 	if err := r.reload(); err != nil {
 		return err
 	}
-	if next := r.nextOpen(); ask == nil && next >= 0 && r.mustWait(r.calls, next) && slices.Equal(stood, openCalls(r.calls)) && !r.anyUnasked() {
+	if next := r.nextOpen(); ask == nil && next >= 0 && r.mustWait(r.calls, next) &&
+		slices.Equal(stood, openCalls(r.calls)) && !r.anyUnasked() {
 		return regie.Errorf(regie.CodeInternal, "the round waits for a call that nobody is asked about")
 	}
 	return nil
@@ -198,7 +209,8 @@ func (r *run) anyUnasked() bool {
 func (r *run) reload() error {
 	stored, err := r.cfg.Store.Batch(r.commit, r.fence, r.exchange.Number, r.reply.ID)
 	if err == nil {
-		r.calls, r.reviews, r.questioned, r.unsaved, r.chained = stored.Calls, stored.Reviews, stored.Asked, r.unsaved[:0], false
+		r.calls, r.reviews, r.questioned, r.unsaved, r.chained = stored.Calls, stored.Reviews,
+			stored.Asked, r.unsaved[:0], false
 	}
 	return err
 }

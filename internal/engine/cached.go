@@ -11,10 +11,12 @@ import (
 
 // Cache is the response cache (spec 6.4): it gives answers again to who asks the same once more.
 type Cache interface {
-	// Ask returns the answer to a question that is kept, or has send ask the model, once for all who ask the same at a time. answers says of a
-	// reply whether others may have it.
-	Ask(ctx context.Context, q provider.Question, send func() (*provider.Reply, error), answers func(*provider.Reply) bool) (*provider.Reply, error)
-	// Entry is what the store keeps of an answer, nil where it is not worth it; Stored tells what became of that.
+	// Ask returns the answer to a question that is kept, or has send ask the model, once for all
+	// who ask the same at a time. answers says of a reply whether others may have it.
+	Ask(ctx context.Context, q provider.Question, send func() (*provider.Reply, error),
+		answers func(*provider.Reply) bool) (*provider.Reply, error)
+	// Entry is what the store keeps of an answer, nil where it is not worth it; Stored tells what
+	// became of that.
 	Entry(q provider.Question, reply *provider.Reply) *store.CachedReply
 	Stored(ctx context.Context, kept *store.CachedReply, err error)
 	// Forget drops the answers that came from a session.
@@ -26,7 +28,8 @@ func (r *run) caches() bool { return r.cfg.Cache != nil && r.policy.Cache }
 
 // keyed begins the key of a conversation that was opened with a head.
 func (r *run) keyed(head provider.Head) *provider.Key {
-	if !r.caches() || r.policy.CacheIfTold && !r.thread.model.Capabilities(head.Model).Temperature.Carried(head.ReasoningEffort) {
+	if !r.caches() || r.policy.CacheIfTold &&
+		!r.thread.model.Capabilities(head.Model).Temperature.Carried(head.ReasoningEffort) {
 		return nil
 	}
 	return provider.NewKey(head, provider.KeyTerms{
@@ -35,8 +38,11 @@ func (r *run) keyed(head provider.Head) *provider.Key {
 	})
 }
 
-// send sends what was made ready, or has the answer from the response cache. A summary is nobody's answer and is never cached.
-func (r *run) send(ctx context.Context, conversation provider.Conversation, sink func(provider.Delta)) (*provider.Reply, error) {
+// send sends what was made ready, or has the answer from the response cache. A summary is nobody's
+// answer and is never cached.
+func (r *run) send(ctx context.Context, conversation provider.Conversation,
+	sink func(provider.Delta),
+) (*provider.Reply, error) {
 	send := func() (*provider.Reply, error) {
 		return r.cfg.Breakers.Call(ctx, r.round.Provider, r.session.ID, r.due, func() (*provider.Reply, error) {
 			r.sent = true
@@ -64,7 +70,8 @@ func (r *run) answers(reply *provider.Reply) bool {
 		}
 		parts = turn.Parts
 	}
-	return !reply.Cut && len(parts) > 0 && !slices.ContainsFunc(parts, func(p provider.Part) bool { return p.Type == regie.PartCall })
+	return !reply.Cut && len(parts) > 0 && !slices.ContainsFunc(parts,
+		func(p provider.Part) bool { return p.Type == regie.PartCall })
 }
 
 // cached has an answer stored in the response cache with it, or its use counted.

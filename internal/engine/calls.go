@@ -16,8 +16,9 @@ import (
 // maxParallel bounds the queries of one batch that run side by side (spec 4.3).
 const maxParallel = 8
 
-// runCalls is phase CALLS: it settles the batch in its order. Queries run side by side; an action runs alone, after the commit of
-// its intent; each commit carries the result before and the intent after it (decision 4).
+// runCalls is phase CALLS: it settles the batch in its order. Queries run side by side; an action
+// runs alone, after the commit of its intent; each commit carries the result before and the intent
+// after it (decision 4).
 func (r *run) runCalls(ctx context.Context) error {
 	if err := errors.Join(r.tellResults(), r.consult(ctx)); err != nil {
 		return err
@@ -72,7 +73,8 @@ func (r *run) runCalls(ctx context.Context) error {
 	}
 }
 
-// nextOpen returns the next call that has no result yet, or -1. A call that ends the round comes last (decision 13).
+// nextOpen returns the next call that has no result yet, or -1. A call that ends the round comes
+// last (decision 13).
 func (r *run) nextOpen() int {
 	last := -1
 	for i := range r.calls {
@@ -87,11 +89,15 @@ func (r *run) nextOpen() int {
 	return last
 }
 
-// refuseRest settles what is left of the batch without running it. What has started has its own result.
+// refuseRest settles what is left of the batch without running it. What has started has its own
+// result.
 func (r *run) refuseRest(why string) {
 	for i := range r.calls {
 		if call := &r.calls[i]; !call.State.Settled() && call.State != regie.CallStarted {
-			notRun(call, regie.NotRunDenied, regie.CallError{Code: regie.Code(regie.NotRunDenied), Message: "not run: " + why})
+			notRun(call, regie.NotRunDenied, regie.CallError{
+				Code:    regie.Code(regie.NotRunDenied),
+				Message: "not run: " + why,
+			})
 			r.unsaved = append(r.unsaved, i)
 		}
 	}
@@ -106,7 +112,8 @@ func (r *run) startAction(ctx context.Context) error {
 	if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil {
 		return err
 	}
-	if err := r.rejudge(ctx); err != nil { // where the rules are others now: all that is left of the batch is asked about together
+	// where the rules are others now: all that is left of the batch is asked about together
+	if err := r.rejudge(ctx); err != nil {
 		return err
 	}
 	if !r.chained {
@@ -135,7 +142,8 @@ func (r *run) startAction(ctx context.Context) error {
 	fault.Point(fault.IntentBefore)
 	if err := r.commitCalls(started); err != nil {
 		// The store refused the intent: nothing has started.
-		started.State, started.Intent, started.StartedAt, started.Attempts = before[started.Ordinal].State, nil, time.Time{}, started.Attempts-1
+		started.State, started.Intent, started.StartedAt, started.Attempts = before[started.Ordinal].State, nil,
+			time.Time{}, started.Attempts-1
 		return err
 	}
 	fault.Point(fault.IntentAfter)
@@ -165,13 +173,15 @@ func (r *run) commitCalls(start *regie.Call) error {
 	})
 	if err == nil {
 		r.unsaved = r.unsaved[:0]
-		// What a dead process had started stays that while results after it are stored; none is left before a call starts here.
+		// What a dead process had started stays that while results after it are stored; none is
+		// left before a call starts here.
 		r.resumed = r.resumed && start == nil && anyStarted(r.calls)
 	}
 	return err
 }
 
-// skipAfterUnknown settles the actions after one whose outcome is not known: they were planned on its success (decision 5).
+// skipAfterUnknown settles the actions after one whose outcome is not known: they were planned on
+// its success (decision 5).
 func (r *run) skipAfterUnknown() {
 	for i := range r.calls {
 		call := &r.calls[i]
@@ -196,7 +206,9 @@ func (r *run) outcomeUnknown() bool {
 // runAction performs an action whose intent is stored. A pause lets it finish (decision 6).
 func (r *run) runAction(call *regie.Call) {
 	target, inv := r.invocation(call)
-	if target == nil { // it was there when its intent was made, by another process that gave the round back before it ran anything
+	// it was there when its intent was made, by another process that gave the round back before it
+	// ran anything
+	if target == nil {
 		r.gone(call)
 		return
 	}
@@ -213,7 +225,8 @@ func (r *run) take(call *regie.Call, outcome tool.Outcome) {
 	if outcome.Whole == "" {
 		return
 	}
-	// The whole of a shortened result is kept (spec 3.2). If it cannot be, the shortened one is still the result, and says so.
+	// The whole of a shortened result is kept (spec 3.2). If it cannot be, the shortened one is
+	// still the result, and says so.
 	hash, err := r.cfg.Store.PutBlob(r.commit, []byte(outcome.Whole))
 	call.ResultBlob = hash
 	if err != nil {
@@ -221,7 +234,8 @@ func (r *run) take(call *regie.Call, outcome tool.Outcome) {
 	}
 }
 
-// startQueries runs the next query with its neighbours, unless one that another process judged may not run any more as it was judged.
+// startQueries runs the next query with its neighbours, unless one that another process judged may
+// not run any more as it was judged.
 func (r *run) startQueries(ctx context.Context, first int) error {
 	if err := r.readRules(); err != nil {
 		return err
@@ -247,7 +261,8 @@ func (r *run) startQueries(ctx context.Context, first int) error {
 	return nil
 }
 
-// runQueries runs the query at first and, if it is parallel-safe, its parallel-safe neighbours beside it (decision 23).
+// runQueries runs the query at first and, if it is parallel-safe, its parallel-safe neighbours
+// beside it (decision 23).
 func (r *run) runQueries(ctx context.Context, first int) {
 	last := first
 	for parallelSafe(r, first) && last+1 < len(r.calls) && ready(&r.calls[last+1]) &&
@@ -286,7 +301,8 @@ func parallelSafe(r *run, i int) bool {
 	return ok && target.Definition().ParallelSafe
 }
 
-// runQuery performs one query. A query that was cut by a stop or a shutdown stays open: it is repeated at will.
+// runQuery performs one query. A query that was cut by a stop or a shutdown stays open: it is
+// repeated at will.
 func (r *run) runQuery(ctx context.Context, call *regie.Call) {
 	target, inv := r.invocation(call)
 	if target == nil {
@@ -326,8 +342,9 @@ func (r *run) save() error {
 	return err
 }
 
-// suspend stops working on a batch because the context ended. What was done is stored; where a person's word keeps it from being
-// stored here, it is stored with the end of the round (decision 6).
+// suspend stops working on a batch because the context ended. What was done is stored; where a
+// person's word keeps it from being stored here, it is stored with the end of the round (decision
+// 6).
 func (r *run) suspend(ctx context.Context) error {
 	word, _ := r.stopWord(ctx)
 	if word.Ends() {
@@ -336,12 +353,14 @@ func (r *run) suspend(ctx context.Context) error {
 	return r.save()
 }
 
-// finishBatch commits the last results with the message that brings them to the model, and what follows (decision 4).
+// finishBatch commits the last results with the message that brings them to the model, and what
+// follows (decision 4).
 func (r *run) finishBatch() error {
 	c := r.closing(r.reply, r.calls, r.round.Counters)
 	fault.Point(fault.SettledBefore)
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
-		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: c.message, Post: c.post, Advance: &c.advance, Plan: r.newPlan(r.unsaved),
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: c.message, Post: c.post,
+		Advance: &c.advance, Plan: r.newPlan(r.unsaved),
 	})
 	if err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// foresee returns what a call that is not settled is going to leave behind, on top of what those before it leave.
+// foresee returns what a call that is not settled is going to leave behind, on top of what those
+// before it leave.
 func (r *run) foresee(ctx context.Context, call *regie.Call, assumed []tool.State) []tool.State {
 	target, inv := r.invocation(call)
 	if target == nil || call.State.Settled() {
@@ -18,9 +19,10 @@ func (r *run) foresee(ctx context.Context, call *regie.Call, assumed []tool.Stat
 	return tool.Foresee(ctx, target, inv)
 }
 
-// reconsider sends those approved calls back to the person that were shown on top of calls before them which go otherwise by now: they
-// were denied or edited, or they failed (decision 20: what was shown is what binds). Nothing else of the batch starts until they are
-// decided anew. It looks at each call as it would be shown now, and changes nothing where that is what was approved.
+// reconsider sends those approved calls back to the person that were shown on top of calls before
+// them which go otherwise by now: they were denied or edited, or they failed (decision 20: what was
+// shown is what binds). Nothing else of the batch starts until they are decided anew. It looks at
+// each call as it would be shown now, and changes nothing where that is what was approved.
 func (r *run) reconsider(ctx context.Context) {
 	if r.chained = !anyApproved(r.calls); r.chained {
 		return
@@ -49,8 +51,8 @@ func (r *run) reconsider(ctx context.Context) {
 	r.chained = true
 }
 
-// overtaken reports whether a call would be shown otherwise now than it was approved, because of the calls before it. What changed for
-// any other reason is for its start to find: then it fails.
+// overtaken reports whether a call would be shown otherwise now than it was approved, because of
+// the calls before it. What changed for any other reason is for its start to find: then it fails.
 func (r *run) overtaken(ctx context.Context, call *regie.Call, assumed []tool.State) bool {
 	target, inv := r.invocation(call)
 	if target == nil {
@@ -65,14 +67,19 @@ func (r *run) overtaken(ctx context.Context, call *regie.Call, assumed []tool.St
 		return false
 	}
 	now, problem := tool.DescribeCall(ctx, target, inv)
-	return problem == nil && len(now.Preconditions) > 0 && !slices.EqualFunc(now.Preconditions, shown, func(a, b regie.Precondition) bool {
-		return a.Kind == b.Kind && a.Name == b.Name && a.Hash == b.Hash
-	})
+	return problem == nil && len(now.Preconditions) > 0 && !slices.EqualFunc(now.Preconditions, shown,
+		func(a, b regie.Precondition) bool {
+			return a.Kind == b.Kind && a.Name == b.Name && a.Hash == b.Hash
+		})
 }
 
-// wentOtherwise reports whether a call of the batch did not succeed, on which the preview of another one counts.
+// wentOtherwise reports whether a call of the batch did not succeed, on which the preview of
+// another one counts.
 func (r *run) wentOtherwise(id regie.ID) bool {
-	return slices.ContainsFunc(r.calls, func(c regie.Call) bool { return c.ID == id && c.State.Settled() && c.State != regie.CallSucceeded })
+	return slices.ContainsFunc(r.calls, func(c regie.Call) bool {
+		return c.ID == id && c.State.Settled() &&
+			c.State != regie.CallSucceeded
+	})
 }
 
 func anyApproved(calls []regie.Call) bool {

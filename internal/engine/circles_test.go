@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestGuardProgress is "no new information" as a table (decision 30): each row is a round's batches, and after which of them the round
-// ends, from 1; 0 is never.
+// TestGuardProgress is "no new information" as a table (decision 30): each row is a round's
+// batches, and after which of them the round ends, from 1; 0 is never.
 func TestGuardProgress(t *testing.T) {
 	batch := func(s *story, calls ...regie.Call) []regie.Call {
 		s.exchange++
@@ -104,7 +104,8 @@ func TestGuardProgress(t *testing.T) {
 	}
 }
 
-// What ends a stall: a person's word, another round. What does not count: a reply without calls, a person's own enrichments.
+// What ends a stall: a person's word, another round. What does not count: a reply without calls, a
+// person's own enrichments.
 func TestGuardStalls(t *testing.T) {
 	same := func(s *story) []regie.Call { return []regie.Call{s.done(read, "x", "text")} }
 	for _, row := range []struct {
@@ -156,7 +157,8 @@ func TestGuardStalls(t *testing.T) {
 	}
 }
 
-// A shortened result is known again by its whole: the marker in it names the call and is never twice the same.
+// A shortened result is known again by its whole: the marker in it names the call and is never
+// twice the same.
 func TestGuardKnowsShortenedResults(t *testing.T) {
 	s := newStory(t)
 	shortened := func(whole string) regie.Call {

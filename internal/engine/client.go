@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// maxClientTools is how many registries with tools of clients are kept: a client's next request mostly brings the same.
+// maxClientTools is how many registries with tools of clients are kept: a client's next request
+// mostly brings the same.
 const maxClientTools = 16
 
 // clientTools keeps registries that have tools of clients beside an agent's own.
@@ -24,8 +25,8 @@ type clientKey struct {
 	tools regie.Hash
 }
 
-// withClient adds the tools that a client brought with the request of a round (decision 35). They are those of its beginning, also in a process
-// that takes it up.
+// withClient adds the tools that a client brought with the request of a round (decision 35). They
+// are those of its beginning, also in a process that takes it up.
 func (e *Engine) withClient(own *tool.Registry, tools []regie.ClientTool) (*tool.Registry, error) {
 	if len(tools) == 0 {
 		return own, nil
@@ -70,8 +71,9 @@ func awaitsClient(calls []regie.Call) bool {
 	return open
 }
 
-// handOut ends the round with the calls of a client's tools, once all else of its batch is settled: the client's next request has their results,
-// and starts the next round (decision 35). Their reply has no results until then, so nothing is rendered of it.
+// handOut ends the round with the calls of a client's tools, once all else of its batch is settled:
+// the client's next request has their results, and starts the next round (decision 35). Their reply
+// has no results until then, so nothing is rendered of it.
 func (r *run) handOut() error {
 	end := r.ended(r.round.Counters, regie.EndClientTools, quietly)
 	fault.Point(fault.SettledBefore)

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// closed is what a settled batch is stored with: the message that brings its results, perhaps one for the person, and what follows.
+// closed is what a settled batch is stored with: the message that brings its results, perhaps one
+// for the person, and what follows.
 type closed struct {
 	message *regie.Message
 	post    *regie.Message
@@ -37,7 +38,10 @@ func (r *run) closing(reply *regie.Message, calls []regie.Call, counters regie.C
 	case v.completed:
 		return closed{message: r.results(calls, ""), advance: r.ended(counters, r.completed(), quietly)}
 	case v.ends:
-		return closed{message: r.noted(r.told(v.refused, v.why), calls), advance: r.ended(counters, regie.EndDenied, v.why)}
+		return closed{
+			message: r.noted(r.told(v.refused, v.why), calls),
+			advance: r.ended(counters, regie.EndDenied, v.why),
+		}
 	case r.json != nil && b.final: // the answer, with the plan as it stands at the end
 		message, advance := r.said(calls, counters)
 		if message == nil {
@@ -45,7 +49,10 @@ func (r *run) closing(reply *regie.Message, calls []regie.Call, counters regie.C
 		}
 		return closed{message: message, advance: advance}
 	case r.actsLast(reply, b):
-		return closed{message: r.results(calls, ""), post: r.post(reply), advance: r.ended(counters, regie.EndAnswered, quietly)}
+		return closed{
+			message: r.results(calls, ""), post: r.post(reply),
+			advance: r.ended(counters, regie.EndAnswered, quietly),
+		}
 	}
 	if limit.IsZero() {
 		limit = spent(counters, r.used, r.round.Limits)
@@ -54,29 +61,38 @@ func (r *run) closing(reply *regie.Message, calls []regie.Call, counters regie.C
 		return closed{message: r.limitMessage(limit, calls), advance: r.ended(counters, regie.EndLimit, limit)}
 	}
 	if v.refused != "" {
-		return closed{message: r.noted(r.told(v.refused, v.why), calls), advance: r.nextModel(counters, r.relaunch(calls), r.wants(reply, calls))}
+		return closed{
+			message: r.noted(r.told(v.refused, v.why), calls),
+			advance: r.nextModel(counters, r.relaunch(calls), r.wants(reply, calls)),
+		}
 	}
 	if g := r.thread.guard; g != nil && len(calls) > 0 {
 		if circles := g.goesInCircles(calls); !circles.IsZero() {
-			return closed{message: r.circlesMessage(circles, calls), advance: r.ended(counters, regie.EndEarlyStop, circles)}
+			return closed{
+				message: r.circlesMessage(circles, calls),
+				advance: r.ended(counters, regie.EndEarlyStop, circles),
+			}
 		}
 	}
-	return closed{message: r.results(calls, ""), advance: r.nextModel(counters, r.relaunch(calls), r.wants(reply, calls))}
+	return closed{message: r.results(calls, ""), advance: r.nextModel(counters,
+		r.relaunch(calls), r.wants(reply, calls))}
 }
 
-// actsLast reports whether actions that all succeeded end the round: in the JSON dialect, unless the model keeps control or nobody is
-// there (spec 3.1, decision 40).
+// actsLast reports whether actions that all succeeded end the round: in the JSON dialect, unless
+// the model keeps control or nobody is there (spec 3.1, decision 40).
 func (r *run) actsLast(reply *regie.Message, b batch) bool {
 	return r.json != nil && !r.automation() && b.acts && !b.failed && !reply.AI.KeepControl
 }
 
-// post is what the model had to say once its actions had succeeded, as a message of its own that no model reads (spec 2.2).
+// post is what the model had to say once its actions had succeeded, as a message of its own that no
+// model reads (spec 2.2).
 func (r *run) post(reply *regie.Message) *regie.Message {
 	if strings.TrimSpace(reply.AI.PostText) == "" {
 		return nil
 	}
 	return &regie.Message{
-		ID: regie.NewID(), SessionID: r.session.ID, Sender: regie.SenderAI, Author: reply.Author, RoundID: r.round.ID, Exchange: r.exchange.Number,
+		ID: regie.NewID(), SessionID: r.session.ID, Sender: regie.SenderAI, Author: reply.Author,
+		RoundID: r.round.ID, Exchange: r.exchange.Number,
 		TraceID: r.round.TraceID, Text: reply.AI.PostText, ExcludeFromPrompt: true,
 	}
 }
@@ -96,8 +112,8 @@ func (r *run) noted(message *regie.Message, calls []regie.Call) *regie.Message {
 	return message
 }
 
-// relaunch says what the model is asked for next: an answer alone, where the round's policy says so and all calls succeeded, or whatever
-// it thinks fit (spec 3.3). An automation always goes on.
+// relaunch says what the model is asked for next: an answer alone, where the round's policy says so
+// and all calls succeeded, or whatever it thinks fit (spec 3.3). An automation always goes on.
 func (r *run) relaunch(calls []regie.Call) regie.ExchangeReason {
 	switch {
 	case r.policy.Relaunch != approval.RelaunchAnswer || r.automation():
@@ -109,7 +125,8 @@ func (r *run) relaunch(calls []regie.Call) regie.ExchangeReason {
 	for i := range calls {
 		c := &calls[i]
 		switch {
-		case c.State != regie.CallSucceeded && c.NotRun != regie.NotRunDuplicateInBatch && c.NotRun != regie.NotRunCached:
+		case c.State != regie.CallSucceeded && c.NotRun != regie.NotRunDuplicateInBatch &&
+			c.NotRun != regie.NotRunCached:
 			return regie.ExchangeData
 		case r.role(c) == "": // after a plan or a person's answer the work begins
 			did = true
@@ -121,24 +138,31 @@ func (r *run) relaunch(calls []regie.Call) regie.ExchangeReason {
 	return regie.ExchangeAnswer
 }
 
-// withheld reports whether the model may only answer now. What a person has said since is a new reason to act.
+// withheld reports whether the model may only answer now. What a person has said since is a new
+// reason to act.
 func (r *run) withheld() bool { return r.exchange.Reason == regie.ExchangeAnswer && !r.thread.spoken }
 
 // tail is what the next request says behind the thread (spec 6.2).
 func (r *run) tail() provider.Tail {
 	out := provider.Tail{Withheld: r.withheld()}
 	if r.restitutes() {
-		out.Guidance = prompt.Restitution{Dialect: r.round.Dialect, Withheld: out.Withheld, French: r.policy.French}.Text()
+		out.Guidance = prompt.Restitution{
+			Dialect: r.round.Dialect, Withheld: out.Withheld,
+			French: r.policy.French,
+		}.Text()
 	}
 	return out
 }
 
-// restitutes reports whether the present model call follows results that a person is waiting for (spec 6.2).
+// restitutes reports whether the present model call follows results that a person is waiting for
+// (spec 6.2).
 func (r *run) restitutes() bool {
-	return !r.automation() && !r.thread.spoken && (r.exchange.Reason == regie.ExchangeAnswer || r.exchange.Reason == regie.ExchangeData)
+	return !r.automation() && !r.thread.spoken && (r.exchange.Reason == regie.ExchangeAnswer ||
+		r.exchange.Reason == regie.ExchangeData)
 }
 
-// limitMessage says in plain words which limit stopped the round, what was done in it and what was not (spec 3.2).
+// limitMessage says in plain words which limit stopped the round, what was done in it and what was
+// not (spec 3.2).
 func (r *run) limitMessage(limit regie.Sentence, calls []regie.Call) *regie.Message {
 	return r.stopped(regie.SayOf("The run stopped because %s was reached.", scoped(limit, r.session.Type)), calls)
 }
@@ -161,14 +185,16 @@ const (
 	maxSnippet = 80 // bytes of a call's arguments
 )
 
-// account says what a round has done and what it has not. calls are those of the present exchange; those before it are read from the
-// store, once in a round's life. Where they cannot be read it is silent about them.
+// account says what a round has done and what it has not. calls are those of the present exchange;
+// those before it are read from the store, once in a round's life. Where they cannot be read it is
+// silent about them.
 func (r *run) account(calls []regie.Call) []regie.Sentence {
 	var all []regie.Call
 	if stored, err := r.cfg.Store.Thread(r.commit, r.session.ID, 0); err == nil {
 		for i := range stored.Messages {
 			m := &stored.Messages[i]
-			if m.RoundID == r.round.ID && m.Exchange != r.exchange.Number && m.AI != nil { // not what the person had read
+			// not what the person had read
+			if m.RoundID == r.round.ID && m.Exchange != r.exchange.Number && m.AI != nil {
 				all = append(all, stored.Calls[m.ID]...)
 			}
 		}
@@ -235,8 +261,8 @@ func brief(c *regie.Call) string {
 	return strings.ToValidUTF8(regie.ToolNameOf(c.Tool), "\uFFFD") + " " + arguments
 }
 
-// completed is how a round ends by the model's own word. To say that the work is done is a matter of automations (spec 2.2); in a chat it
-// is the answer (decision 51).
+// completed is how a round ends by the model's own word. To say that the work is done is a matter
+// of automations (spec 2.2); in a chat it is the answer (decision 51).
 func (r *run) completed() regie.RoundEnd {
 	if r.automation() {
 		return regie.EndCompleted
@@ -244,16 +270,22 @@ func (r *run) completed() regie.RoundEnd {
 	return regie.EndAnswered
 }
 
-// dialect is the JSON dialect over the round's tools (spec 3.3). Whether a model may say that the run is completed is a matter of
-// automations (spec 2.2).
+// dialect is the JSON dialect over the round's tools (spec 3.3). Whether a model may say that the
+// run is completed is a matter of automations (spec 2.2).
 func (r *run) dialect() *dialect.JSON { return r.dialectOf(r.tools.Definitions()) }
 
-// dialectOf is that dialect over the tools of these definitions, which may be those of another time.
+// dialectOf is that dialect over the tools of these definitions, which may be those of another
+// time.
 func (r *run) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON {
 	if !r.automation() {
-		definitions = slices.DeleteFunc(definitions, func(d regie.ToolDefinition) bool { return d.Role == regie.RoleComplete })
+		definitions = slices.DeleteFunc(definitions, func(d regie.ToolDefinition) bool {
+			return d.Role == regie.RoleComplete
+		})
 	}
-	options := dialect.Options{Questions: r.policy.Questions, Automation: r.automation(), CallsInReply: r.round.Limits.CallsInReply, French: r.policy.French}
+	options := dialect.Options{
+		Questions: r.policy.Questions, Automation: r.automation(),
+		CallsInReply: r.round.Limits.CallsInReply, French: r.policy.French,
+	}
 	for i := range definitions {
 		if definitions[i].Role != regie.RoleQuestion {
 			continue

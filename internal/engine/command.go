@@ -9,14 +9,17 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// commandTool is what runs a person's own command: the very tool that a model proposes, so that rules, sandbox, snapshots and undo are the same.
+// commandTool is what runs a person's own command: the very tool that a model proposes, so that
+// rules, sandbox, snapshots and undo are the same.
 const commandTool = "shell.shell_exec"
 
-// commanded reports whether the present exchange is a person's own command, for which no model is asked (spec 10.1).
+// commanded reports whether the present exchange is a person's own command, for which no model is
+// asked (spec 10.1).
 func (r *run) commanded() bool { return r.exchange.Reason == regie.ExchangeCommand }
 
-// command is phase MODEL where the person has said what to do: their command becomes the one call of the exchange, and goes the way of any other
-// call from there on. Nothing is sent to anybody, so a holder that died before this was stored leaves nothing behind.
+// command is phase MODEL where the person has said what to do: their command becomes the one call
+// of the exchange, and goes the way of any other call from there on. Nothing is sent to anybody, so
+// a holder that died before this was stored leaves nothing behind.
 func (r *run) command(ctx context.Context) error {
 	if err := r.read(ctx); err != nil {
 		return cutIn(ctx, err)
@@ -36,8 +39,9 @@ func (r *run) command(ctx context.Context) error {
 	return err
 }
 
-// ownCall makes the call of the person's command, with the message that owns it: a turn in the canonical form, by the person, that no prompt shows.
-// What the model reads is their message, and the one that brings the result.
+// ownCall makes the call of the person's command, with the message that owns it: a turn in the
+// canonical form, by the person, that no prompt shows. What the model reads is their message, and
+// the one that brings the result.
 func (r *run) ownCall() (regie.Message, []regie.Call, error) {
 	var said *regie.Message
 	for i := range r.known.Messages {
@@ -60,9 +64,11 @@ func (r *run) ownCall() (regie.Message, []regie.Call, error) {
 		return regie.Message{}, nil, err
 	}
 	message := regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderAI, Author: said.Author, Exchange: r.exchange.Number, TraceID: r.round.TraceID, ExcludeFromPrompt: true,
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: said.Author, Exchange: r.exchange.Number,
+		TraceID: r.round.TraceID, ExcludeFromPrompt: true,
 	}
-	call := r.propose(&provider.Call{Name: commandTool, Arguments: string(arguments)}, proposal{message: message.ID, used: map[string]struct{}{}})
+	call := r.propose(&provider.Call{Name: commandTool, Arguments: string(arguments)},
+		proposal{message: message.ID, used: map[string]struct{}{}})
 	call.Origin, call.ProviderCallID = regie.OriginAPI, ""
 	message.AI = &regie.AIReply{Parts: []regie.Part{{
 		Type: regie.PartCall, CallID: call.ID, Tool: call.Tool, Arguments: regie.HashOf([]byte(call.Arguments)),
@@ -70,8 +76,8 @@ func (r *run) ownCall() (regie.Message, []regie.Call, error) {
 	return message, []regie.Call{call}, nil
 }
 
-// longest is the most time in seconds that the tool gives a command, by its own schema: the person sits before theirs and can end it, so nothing else
-// should. Zero leaves it to the tool.
+// longest is the most time in seconds that the tool gives a command, by its own schema: the person
+// sits before theirs and can end it, so nothing else should. Zero leaves it to the tool.
 func (r *run) longest() int {
 	checked := r.tools.Check(commandTool, "{}")
 	if checked.Tool == nil {
@@ -90,7 +96,8 @@ func (r *run) longest() int {
 	return int(schema.Properties.Timeout.Maximum)
 }
 
-// commandDone is what follows a person's command: the end. Whatever came of it, the model reads it when the person next says something.
+// commandDone is what follows a person's command: the end. Whatever came of it, the model reads it
+// when the person next says something.
 func (r *run) commandDone(calls []regie.Call, v conclusion) closed {
 	message, end := r.results(calls, ownCommandNote(r.policy.French)), regie.EndCompleted
 	for i := range calls {

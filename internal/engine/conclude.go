@@ -41,7 +41,8 @@ func (r *run) conclude(calls []regie.Call) conclusion {
 	if refused == 0 || acted > 0 {
 		return conclusion{}
 	}
-	out := conclusion{refused: regie.SystemValidationCancelled, ends: silent == refused && r.session.Type == regie.SessionChat}
+	out := conclusion{refused: regie.SystemValidationCancelled, ends: silent == refused &&
+		r.session.Type == regie.SessionChat}
 	if questions == refused {
 		out.refused = regie.SystemCommunicationCancelled
 	}
@@ -66,8 +67,8 @@ func cancelled(c *regie.Call) bool {
 	}
 }
 
-// quiet reports whether a refusal came without a word that the model could go on with (decision 20): a denial with a reason and another
-// message are such words.
+// quiet reports whether a refusal came without a word that the model could go on with (decision
+// 20): a denial with a reason and another message are such words.
 func quiet(c *regie.Call) bool {
 	return c.NotRun == regie.NotRunExpired || c.NotRun == regie.NotRunDenied && c.Error.Hint != ""
 }
@@ -77,7 +78,8 @@ func (r *run) complete(call *regie.Call) {
 	var open []string
 	for i := range r.calls {
 		other := &r.calls[i]
-		if r.role(other) != regie.RoleComplete && other.State != regie.CallSucceeded && other.NotRun != regie.NotRunDuplicateInBatch {
+		if r.role(other) != regie.RoleComplete && other.State != regie.CallSucceeded &&
+			other.NotRun != regie.NotRunDuplicateInBatch {
 			open = append(open, other.Tool+": "+string(other.State))
 		}
 	}

@@ -11,11 +11,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// maxCompactions is how many summaries may follow each other before a step is asked without another one. Each hides more than the one
-// before, so a thread that is far above its budget, because its model has changed, needs several.
+// maxCompactions is how many summaries may follow each other before a step is asked without another
+// one. Each hides more than the one before, so a thread that is far above its budget, because its
+// model has changed, needs several.
 const maxCompactions = 4
 
-// contextSize is what a round knows of its prompt's size. All of it follows from the store, but for what refusals have taught.
+// contextSize is what a round knows of its prompt's size. All of it follows from the store, but for
+// what refusals have taught.
 type contextSize struct {
 	gauge   prompt.Gauge
 	window  prompt.Window
@@ -24,7 +26,8 @@ type contextSize struct {
 	request regie.Hash
 	size    int // bytes of the prompt that is about to be sent
 	good    int // bytes of the last one that was answered
-	// takes is the model's window in tokens, 0 where nobody knows; most is what a refusal has taught, 0 for nothing.
+	// takes is the model's window in tokens, 0 where nobody knows; most is what a refusal has
+	// taught, 0 for nothing.
 	takes, most int
 	refusals    int    // of prompts that were too large, since the last reply
 	refused     int    // about how many tokens that was, by our own estimate
@@ -45,13 +48,15 @@ type summary struct {
 	before       int // tokens
 	room         prompt.Room
 	why          *provider.Error // why no model is asked for it
-	// drops is what is left out in place of a summary where the newest batch is most of the thread, left what that leaves.
+	// drops is what is left out in place of a summary where the newest batch is most of the thread,
+	// left what that leaves.
 	drops *regie.Compaction
 	left  int
 }
 
-// fit looks whether the next prompt is within its budget, before it is sent (spec 3.4). Where it is not, the open exchange becomes the
-// summary that has to come first, and the step follows it. It costs nothing while the prompt fits but the hash that is stored anyway.
+// fit looks whether the next prompt is within its budget, before it is sent (spec 3.4). Where it is
+// not, the open exchange becomes the summary that has to come first, and the step follows it. It
+// costs nothing while the prompt fits but the hash that is stored anyway.
 func (r *run) fit(ctx context.Context) error {
 	if r.exchange.Purpose == regie.PurposeSummary {
 		if r.summary == nil { // another process began it
@@ -67,7 +72,8 @@ func (r *run) fit(ctx context.Context) error {
 		return nil
 	}
 	if room.Beyond(room.Fixed) {
-		return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge, "what every prompt of this agent begins with (instructions and tools) has about %d tokens, and the model %s takes %d: use a model with a larger window, or fewer tools", room.Fixed, r.round.Model, room.Most), room.Fixed)
+		return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge,
+			"what every prompt of this agent begins with (instructions and tools) has about %d tokens, and the model %s takes %d: use a model with a larger window, or fewer tools", room.Fixed, r.round.Model, room.Most), room.Fixed)
 	}
 	s, err := r.planSummary(ctx, tokens, room)
 	if err != nil {
@@ -98,7 +104,8 @@ const (
 	giveIn                     // nor can it be made smaller
 )
 
-// smaller says it, so that one step never waits for more than a few summaries, and not for a second one that failed (spec 3.4).
+// smaller says it, so that one step never waits for more than a few summaries, and not for a second
+// one that failed (spec 3.4).
 func (t *contextSize) smaller(drops, cuts, beyond bool) smallerBy {
 	switch {
 	case drops && t.compactions < 2*maxCompactions:
@@ -128,23 +135,28 @@ func (r *run) room() prompt.Room {
 	return room
 }
 
-// newestTooLarge ends the round because of a message that cannot be left out. A person can say theirs in less; what the model did, they
-// cannot.
+// newestTooLarge ends the round because of a message that cannot be left out. A person can say
+// theirs in less; what the model did, they cannot.
 func (r *run) newestTooLarge(m *regie.Message, tokens int, room prompt.Room) error {
 	if m.Sender == regie.SenderUser {
-		return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge, "the newest message alone is more than the model %s takes: about %d tokens of %d; say it in less, or put it into a file", r.round.Model, tokens, room.Most), tokens)
+		return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge,
+			"the newest message alone is more than the model %s takes: about %d tokens of %d; say it in less, or put it into a file", r.round.Model, tokens, room.Most), tokens)
 	}
 	if m.Enriching() {
-		return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge, "what your message names with @ is more than the model %s takes: about %d tokens of %d; name less, or let the agent read the parts that it needs", r.round.Model, tokens, room.Most), tokens)
+		return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge,
+			"what your message names with @ is more than the model %s takes: about %d tokens of %d; name less, or let the agent read the parts that it needs", r.round.Model, tokens, room.Most), tokens)
 	}
-	return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge, "what the model %s did last is more than its next prompt can hold: about %d tokens of %d; write again and ask for smaller steps, or use a model with a larger window", r.round.Model, tokens, room.Most), tokens)
+	return r.tooLarge(regie.Errorf(regie.CodeContextTooLarge,
+		"what the model %s did last is more than its next prompt can hold: about %d tokens of %d; write again and ask for smaller steps, or use a model with a larger window", r.round.Model, tokens, room.Most), tokens)
 }
 
-// tooLarge ends the round: what is left of the prompt, about so many tokens, cannot be sent, and nothing more can be left out. What a
-// refusal has taught is an estimate, and is not told as a fact: the server's own words are.
+// tooLarge ends the round: what is left of the prompt, about so many tokens, cannot be sent, and
+// nothing more can be left out. What a refusal has taught is an estimate, and is not told as a
+// fact: the server's own words are.
 func (r *run) tooLarge(err error, tokens int) error {
 	if t := &r.thread; t.most > 0 {
-		err = regie.Errorf(regie.CodeContextTooLarge, "the model %s refused a prompt of about %d tokens, by our estimate, and about %d of it cannot be left out: use a model with a larger window, or say it in less; its server said: %s", r.round.Model, t.refused, tokens, t.refusal)
+		err = regie.Errorf(regie.CodeContextTooLarge,
+			"the model %s refused a prompt of about %d tokens, by our estimate, and about %d of it cannot be left out: use a model with a larger window, or say it in less; its server said: %s", r.round.Model, t.refused, tokens, t.refusal)
 	}
 	failed := &provider.Error{Code: regie.CodeContextTooLarge, Message: err.Error(), Err: err}
 	if r.at > 0 { // the next one may take more
@@ -159,11 +171,15 @@ func (r *run) planSummary(ctx context.Context, tokens int, room prompt.Room) (*s
 	if err != nil {
 		return nil, err
 	}
-	s := &summary{entries: prompt.Entries(stored.Messages, stored.Calls), from: r.thread.window.Hidden, before: tokens, room: room}
+	s := &summary{
+		entries: prompt.Entries(stored.Messages, stored.Calls),
+		from:    r.thread.window.Hidden, before: tokens, room: room,
+	}
 	s.pieces = r.view().Pieces(r.thread.window, s.entries, s.from, max(0, tokens-room.Fixed))
 	bound := 0
 	if room.Most > 0 { // what is summarised must be read
-		if bound = room.Most - room.Fixed - r.thread.gauge.Part(prompt.Size([]provider.Turn{r.view().Instruction()})); bound <= 0 {
+		if bound = room.Most - room.Fixed - r.thread.gauge.Part(
+			prompt.Size([]provider.Turn{r.view().Instruction()})); bound <= 0 {
 			bound = 1
 		}
 	}
@@ -184,7 +200,8 @@ func (r *run) beginSummary(s *summary) error {
 	return r.openSummary(s)
 }
 
-// resumeSummary goes on with a summary that another process began: it is planned anew from the same thread.
+// resumeSummary goes on with a summary that another process began: it is planned anew from the same
+// thread.
 func (r *run) resumeSummary(ctx context.Context) error {
 	_, size := r.thread.conversation.Request()
 	s, err := r.planSummary(ctx, r.thread.gauge.Tokens(size), r.room())
@@ -194,16 +211,23 @@ func (r *run) resumeSummary(ctx context.Context) error {
 	return r.openSummary(s)
 }
 
-// openSummary makes the request: the prompt as it was, up to the cut, and the instruction behind it, so that a vendor's cache has most of
-// it. Where nothing can be asked, the summary is made without a model.
+// openSummary makes the request: the prompt as it was, up to the cut, and the instruction behind
+// it, so that a vendor's cache has most of it. Where nothing can be asked, the summary is made
+// without a model.
 func (r *run) openSummary(s *summary) error {
 	r.summary = s
 	if s.drops != nil {
-		s.why = &provider.Error{Code: regie.CodeContextTooLarge, Message: "the newest results are most of what there is room for; older ones are left out, and can be read again"}
+		s.why = &provider.Error{
+			Code:    regie.CodeContextTooLarge,
+			Message: "the newest results are most of what there is room for; older ones are left out, and can be read again",
+		}
 		return nil
 	}
 	if s.cut == 0 {
-		s.why = &provider.Error{Code: regie.CodeContextTooLarge, Message: "what would have to be summarised is too new, or more than the model can read"}
+		s.why = &provider.Error{
+			Code:    regie.CodeContextTooLarge,
+			Message: "what would have to be summarised is too new, or more than the model can read",
+		}
 		return nil
 	}
 	head, frozen, err := r.head(r.commit, summaryOutput(r.cfg.MaxOutput, s.room))
@@ -241,8 +265,8 @@ func (s *summary) span() (first, last int64) {
 	return first, last
 }
 
-// acceptSummary stores the model's summary as the end of its exchange and the beginning of the step, or does without it where it is of no
-// use.
+// acceptSummary stores the model's summary as the end of its exchange and the beginning of the
+// step, or does without it where it is of no use.
 func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange regie.Exchange) error {
 	s := r.summary
 	text, useless := r.view().SummaryText(reply)
@@ -258,7 +282,10 @@ func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange
 		useless = "the model's summary is longer than what it is to stand for"
 	}
 	if useless != "" {
-		return r.withoutModel(&provider.Error{Code: regie.CodeBadReply, Message: useless, Partial: text, Usage: reply.Usage}, exchange.ModelUS)
+		return r.withoutModel(&provider.Error{
+			Code: regie.CodeBadReply, Message: useless, Partial: text,
+			Usage: reply.Usage,
+		}, exchange.ModelUS)
 	}
 	message := r.system(regie.SystemContextSummary, text)
 	message.Author = r.author()
@@ -275,8 +302,12 @@ func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange
 		next = r.ended(r.round.Counters, endOf(word), byPerson)
 	}
 	fault.Point(fault.CompactBefore)
-	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, store.Reply{Message: *message, Exchange: exchange, Advance: next})
-	if regie.CodeOf(err) == regie.CodeStopRequested && next.End == nil { // the word came first: the summary is stored all the same
+	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, store.Reply{
+		Message:  *message,
+		Exchange: exchange, Advance: next,
+	})
+	// the word came first: the summary is stored all the same
+	if regie.CodeOf(err) == regie.CodeStopRequested && next.End == nil {
 		if err := r.readStop(); err != nil {
 			return err
 		}
@@ -292,8 +323,8 @@ func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange
 	return r.compacted(message, out, next)
 }
 
-// withoutModel leaves out what it can where no summary could be made: the oldest results first. What is left out is stored, so that a
-// resumed round has the same prompt.
+// withoutModel leaves out what it can where no summary could be made: the oldest results first.
+// What is left out is stored, so that a resumed round has the same prompt.
 func (r *run) withoutModel(failed *provider.Error, modelUS int64) error {
 	s := r.summary
 	c, cut, left := s.drops, 0, s.left
@@ -324,12 +355,14 @@ func (r *run) withoutModel(failed *provider.Error, modelUS int64) error {
 	return r.compacted(in.Message, out, next)
 }
 
-// afterSummary opens the step that waited for the summary. A summary is no step of the loop: the counters stay, but that it is progress.
+// afterSummary opens the step that waited for the summary. A summary is no step of the loop: the
+// counters stay, but that it is progress.
 func (r *run) afterSummary() store.Advance {
 	return r.nextModel(r.round.Counters, r.exchange.Reason, nil)
 }
 
-// compacted brings the prompt in line with a stored CONTEXT_SUMMARY: the guard and the ids still know what it hides.
+// compacted brings the prompt in line with a stored CONTEXT_SUMMARY: the guard and the ids still
+// know what it hides.
 func (r *run) compacted(message *regie.Message, out store.Outcome, next store.Advance) error {
 	s := r.summary
 	if message != nil {
@@ -383,7 +416,8 @@ func (r *run) showEntry(e prompt.Entry, place int) {
 	t.lastSeq = max(t.lastSeq, e.Message.Seq)
 }
 
-// shrink has the next try of a refused prompt be a smaller one: the server knows its model's window better than anybody.
+// shrink has the next try of a refused prompt be a smaller one: the server knows its model's window
+// better than anybody.
 func (r *run) shrink(failed *provider.Error) bool {
 	t := &r.thread
 	if failed.Code != regie.CodeContextTooLarge || r.exchange.Purpose == regie.PurposeSummary || t.refusals > 0 {
@@ -412,7 +446,8 @@ func (r *run) learned(e *regie.Exchange) {
 	}
 }
 
-// countedReply is the newest reply in a prompt whose request was the present one's beginning, and was counted by the model.
+// countedReply is the newest reply in a prompt whose request was the present one's beginning, and
+// was counted by the model.
 func countedReply(entries []prompt.Entry, model string, open func(*regie.Message) bool) *regie.Message {
 	for _, e := range slices.Backward(entries) {
 		m := e.Message
@@ -426,12 +461,14 @@ func countedReply(entries []prompt.Entry, model string, open func(*regie.Message
 	return nil
 }
 
-// open reports whether a message is the reply whose batch is still open: no prompt has it (decision 4).
+// open reports whether a message is the reply whose batch is still open: no prompt has it (decision
+// 4).
 func (r *run) open(m *regie.Message) bool {
 	return r.round.Phase == regie.PhaseCalls && r.reply != nil && m.ID == r.reply.ID
 }
 
 // answersNobody reports whether a failure is not about the summary: the step would meet it too.
 func answersNobody(code regie.Code) bool {
-	return code == regie.CodeProviderOffline || code == regie.CodeProviderAuth || code == regie.CodeProviderQuota || code == regie.CodeNoModel
+	return code == regie.CodeProviderOffline || code == regie.CodeProviderAuth ||
+		code == regie.CodeProviderQuota || code == regie.CodeNoModel
 }

@@ -1,5 +1,6 @@
-// Package engine runs one round: a persisted state machine (spec 3.1). Each phase is a method that ends in one store transition,
-// so that any process can go on with the round from where it stands, and nothing is relied on that is not stored.
+// Package engine runs one round: a persisted state machine (spec 3.1). Each phase is a method that
+// ends in one store transition, so that any process can go on with the round from where it stands,
+// and nothing is relied on that is not stored.
 //
 //	engine.go   what the engine needs, and Run
 //	round.go    the loop
@@ -16,7 +17,8 @@
 //	show.go     prompts as they would be sent, or were
 //	stop.go     interrupt, pause, stop
 //	limits.go   the counters, pure
-//	thread.go   the thread for the model, rebuilt from the store, its bytes kept while the round runs
+//	thread.go   the thread for the model, rebuilt from the store, kept while the round runs
 //
-// Run works on its caller's goroutine. It starts goroutines only for neighbouring queries of one batch and waits for all of them.
+// Run works on its caller's goroutine. It starts goroutines only for neighbouring queries of one
+// batch and waits for all of them.
 package engine

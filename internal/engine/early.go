@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// headStart is how long a reply waits for its local queries before it is stored without their results. Most have theirs sooner, and
-// then reply, results and next exchange are one commit in place of two. What a crash can lose by it is a reply that is this much older.
+// headStart is how long a reply waits for its local queries before it is stored without their
+// results. Most have theirs sooner, and then reply, results and next exchange are one commit in
+// place of two. What a crash can lose by it is a reply that is this much older.
 const headStart = 2 * time.Millisecond
 
 // early are the queries of a batch that run while their reply is not stored yet.
@@ -28,8 +29,9 @@ type running struct {
 	tries   int
 }
 
-// startEarly starts the batch's queries if it consists of nothing but local ones that may run, gives them a head start, and settles those
-// that are done. The others go on; runQuery waits for them.
+// startEarly starts the batch's queries if it consists of nothing but local ones that may run,
+// gives them a head start, and settles those that are done. The others go on; runQuery waits for
+// them.
 func (r *run) startEarly(ctx context.Context, calls []regie.Call) {
 	if r.cfg.HeadStart < 0 || !r.allLocal(calls) {
 		return
@@ -74,7 +76,8 @@ func (r *run) startEarly(ctx context.Context, calls []regie.Call) {
 	fault.Point(fault.QueriesAfter)
 }
 
-// allLocal reports whether a batch has something to run, all of it local queries for which nobody is asked.
+// allLocal reports whether a batch has something to run, all of it local queries for which nobody
+// is asked.
 func (r *run) allLocal(calls []regie.Call) bool {
 	open := 0
 	for i := range calls {

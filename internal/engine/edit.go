@@ -16,14 +16,17 @@ type Edit struct {
 	Approval  *regie.Approval
 	CallID    regie.ID
 	Arguments json.RawMessage // as the person wrote them
-	// Decisions are all that the answer decides: what is shown of one call counts on those before it.
+	// Decisions are all that the answer decides: what is shown of one call counts on those before
+	// it.
 	Decisions []regie.Decision
 }
 
-// Edited is the review of a call with the arguments that a person wrote in place of its own (decision 20): they are validated like a
-// model's, judged as the call is judged before it starts, and what they do is shown. The review's arguments are the canonical form. It
-// returns CodeServerDown for a tool that is away, CodeConflict for one that is another one by now, CodeBadArguments for arguments that do not fit, CodeForbidden where a rule
-// forbids the call, and the tool's own code where it would fail.
+// Edited is the review of a call with the arguments that a person wrote in place of its own
+// (decision 20): they are validated like a model's, judged as the call is judged before it starts,
+// and what they do is shown. The review's arguments are the canonical form. It returns
+// CodeServerDown for a tool that is away, CodeConflict for one that is another one by now,
+// CodeBadArguments for arguments that do not fit, CodeForbidden where a rule forbids the call, and
+// the tool's own code where it would fail.
 func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 	r, err := e.waiting(ctx, in)
 	if err != nil {
@@ -36,16 +39,20 @@ func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 		}
 	}
 	if call == nil {
-		return regie.Review{}, regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", in.Approval.ID, in.CallID)
+		return regie.Review{}, regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s",
+			in.Approval.ID, in.CallID)
 	}
 	checked, away := r.tools.Check(call.Tool, string(in.Arguments)), r.tools.Away(call.Tool)
 	switch {
 	case away != nil:
-		return regie.Review{}, regie.Errorf(regie.CodeServerDown, "edited arguments cannot be checked without the tool: %v", away)
+		return regie.Review{}, regie.Errorf(regie.CodeServerDown,
+			"edited arguments cannot be checked without the tool: %v", away)
 	case checked.Tool == nil || checked.Definition != call.Definition:
-		return regie.Review{}, regie.Errorf(regie.CodeConflict, "the tool %s is not what it was when the call was proposed: deny the call", call.Tool)
+		return regie.Review{}, regie.Errorf(regie.CodeConflict,
+			"the tool %s is not what it was when the call was proposed: deny the call", call.Tool)
 	case checked.Error != nil:
-		return regie.Review{}, regie.Errorf(regie.CodeBadArguments, "the edited arguments do not fit: %s", checked.Error.Message)
+		return regie.Review{}, regie.Errorf(regie.CodeBadArguments,
+			"the edited arguments do not fit: %s", checked.Error.Message)
 	}
 	r.decided(in.Decisions)
 	call.State, call.Executed = regie.CallAwaitingApproval, checked.Arguments
@@ -69,7 +76,8 @@ func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 	return review, nil
 }
 
-// waiting is the round of an approval as whoever goes on with it will find it. It holds nothing, and is only asked.
+// waiting is the round of an approval as whoever goes on with it will find it. It holds nothing,
+// and is only asked.
 func (e *Engine) waiting(ctx context.Context, in Edit) (*run, error) {
 	round, err := e.cfg.Store.Round(ctx, in.Approval.RoundID)
 	if err != nil {
@@ -80,7 +88,8 @@ func (e *Engine) waiting(ctx context.Context, in Edit) (*run, error) {
 		return nil, err
 	}
 	claimed := store.Claimed{
-		Fence: store.Fence{SessionID: in.Session.ID, RoundID: round.ID}, Session: in.Session, Workspace: in.Workspace, Round: round,
+		Fence: store.Fence{SessionID: in.Session.ID, RoundID: round.ID}, Session: in.Session,
+		Workspace: in.Workspace, Round: round,
 		Exchange: regie.Exchange{RoundID: round.ID, Number: in.Approval.Exchange},
 	}
 	for i := range thread.Messages {
@@ -89,7 +98,8 @@ func (e *Engine) waiting(ctx context.Context, in Edit) (*run, error) {
 		}
 	}
 	if claimed.Reply == nil {
-		return nil, regie.Errorf(regie.CodeNotFound, "the reply that the approval %s is about is not there", in.Approval.ID)
+		return nil, regie.Errorf(regie.CodeNotFound, "the reply that the approval %s is about is not there",
+			in.Approval.ID)
 	}
 	batch, err := e.cfg.Store.Batch(ctx, claimed.Fence, in.Approval.Exchange, claimed.Reply.ID)
 	if err != nil {
@@ -115,7 +125,8 @@ func (r *run) decided(decisions []regie.Decision) {
 			case d.Answer == regie.AnswerDeny:
 				notRun(call, regie.NotRunDenied, regie.CallError{Code: regie.CodeUserRejected})
 			default:
-				if checked := r.tools.Check(call.Tool, string(d.Arguments)); len(d.Arguments) > 0 && checked.Error == nil {
+				if checked := r.tools.Check(call.Tool, string(d.Arguments)); len(d.Arguments) > 0 &&
+					checked.Error == nil {
 					call.Executed = checked.Arguments
 				}
 			}

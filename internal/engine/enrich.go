@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// named are the messages of a thread whose enrichments nobody has read yet, in their order. It follows from the messages alone, so whoever
-// takes a round up finds what is missing (decision 46).
+// named are the messages of a thread whose enrichments nobody has read yet, in their order. It
+// follows from the messages alone, so whoever takes a round up finds what is missing (decision 46).
 type named []*regie.Message
 
 // see takes the next stored message of the thread.
@@ -32,13 +32,15 @@ func (n *named) see(m *regie.Message) {
 	}
 }
 
-// speaks reports whether a thread ends with what a person said, once a message has come: what theirs names belongs to it.
+// speaks reports whether a thread ends with what a person said, once a message has come: what
+// theirs names belongs to it.
 func speaks(before bool, m *regie.Message) bool {
 	return m.Sender == regie.SenderUser || before && m.Enriching()
 }
 
-// enrich reads what the round's messages name and nobody has read yet, before the model is asked (spec 3, decision 46). What an earlier round
-// left unread, because it was stopped before, stays so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
+// enrich reads what the round's messages name and nobody has read yet, before the model is asked
+// (spec 3, decision 46). What an earlier round left unread, because it was stopped before, stays
+// so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
 func (r *run) enrich(ctx context.Context) error {
 	for _, m := range r.thread.named {
 		if m.RoundID != r.round.ID {
@@ -64,8 +66,8 @@ func (r *run) enrich(ctx context.Context) error {
 	return nil
 }
 
-// queries are the calls of a message's enrichments, with the message that is to bring their results. They belong to no exchange, so they count
-// for no limit.
+// queries are the calls of a message's enrichments, with the message that is to bring their
+// results. They belong to no exchange, so they count for no limit.
 func (r *run) queries(m *regie.Message) store.Enrichment {
 	blocks := m.Enrichments()
 	message := r.system(regie.SystemDataAdded, "")
@@ -76,15 +78,18 @@ func (r *run) queries(m *regie.Message) store.Enrichment {
 		command := block.Command()
 		checked := r.tools.Check(command.Type, string(command.Params))
 		call := regie.Call{
-			ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Ordinal: i, MessageID: message.ID, Origin: regie.OriginUser, Tool: checked.Name,
-			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: checked.Signature, Definition: checked.Definition, Arguments: string(command.Params),
-			State: regie.CallProposed,
+			ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Ordinal: i, MessageID: message.ID,
+			Origin: regie.OriginUser, Tool: checked.Name,
+			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: checked.Signature, Definition: checked.Definition,
+			Arguments: string(command.Params),
+			State:     regie.CallProposed,
 		}
 		r.mayRead(&call, &checked)
 		out.Calls[i] = call
 		labels[i] = fmt.Sprintf("%d. %s", i+1, block.Label())
 		message.System.Queries = append(message.System.Queries, regie.Part{
-			Type: regie.PartCall, Text: block.Label(), CallID: call.ID, Tool: call.Tool, Arguments: regie.HashOf([]byte(call.Arguments)),
+			Type: regie.PartCall, Text: block.Label(), CallID: call.ID, Tool: call.Tool,
+			Arguments: regie.HashOf([]byte(call.Arguments)),
 		})
 	}
 	message.System.CallIDs = ids(out.Calls)
@@ -93,8 +98,9 @@ func (r *run) queries(m *regie.Message) store.Enrichment {
 	return out
 }
 
-// mayRead settles a query that is not to run. That a person names a file is their word on what only they are asked about, but for secrets: who
-// names one may not think of it that the model's provider gets it, so they are refused and can be asked about in the way that shows that.
+// mayRead settles a query that is not to run. That a person names a file is their word on what only
+// they are asked about, but for secrets: who names one may not think of it that the model's
+// provider gets it, so they are refused and can be asked about in the way that shows that.
 func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
 	switch {
 	case checked.Error != nil && checked.NotRun == "":
@@ -104,7 +110,10 @@ func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
 		notRun(call, checked.NotRun, *checked.Error)
 		return
 	case checked.Tool.Definition().Kind != regie.KindQuery:
-		notRun(call, regie.NotRunInvalid, regie.CallError{Code: regie.CodeBadArguments, Message: "only what reads can be named in a message"})
+		notRun(call, regie.NotRunInvalid, regie.CallError{
+			Code:    regie.CodeBadArguments,
+			Message: "only what reads can be named in a message",
+		})
 		return
 	}
 	if judged := r.judge(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
@@ -118,7 +127,8 @@ func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
 			whys[i] = sentences[i].String()
 		}
 		settle(call, regie.CallFailed, "", &regie.CallError{
-			Code: regie.CodePathProtected, Message: strings.Join(whys, "; ") + ". A mention does not read it, because the model's provider would get it",
+			Code: regie.CodePathProtected, Message: strings.Join(whys, "; ") +
+				". A mention does not read it, because the model's provider would get it",
 			Hint: "if it is needed, read it with a call: the person is asked then",
 		})
 	}

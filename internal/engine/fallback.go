@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// target is who a round may ask: its own provider, which comes first, or a fallback (spec 3.6). All of it was settled when the round began.
+// target is who a round may ask: its own provider, which comes first, or a fallback (spec 3.6). All
+// of it was settled when the round began.
 type target struct {
 	provider, model string
 	pin, level1     regie.Hash
@@ -21,8 +22,9 @@ type unanswered struct {
 	err *provider.Error
 }
 
-// aim finds who the round may ask, and goes on with who its exchange was last meant for: a process that takes the round up does not begin
-// again with a provider that another one has just given up (docs/design.md).
+// aim finds who the round may ask, and goes on with who its exchange was last meant for: a process
+// that takes the round up does not begin again with a provider that another one has just given up
+// (docs/design.md).
 func (r *run) aim() {
 	own := target{r.round.Provider, r.round.Model, r.round.Pin, r.round.Level1, r.round.Dialect}
 	r.targets = append(r.targets[:0], own)
@@ -50,14 +52,16 @@ func (r *run) targetOf(name, model string) int {
 func (r *run) use(i int) {
 	t := &r.targets[i]
 	r.at, r.json = i, nil
-	r.round.Provider, r.round.Model, r.round.Pin, r.round.Level1, r.round.Dialect = t.provider, t.model, t.pin, t.level1, t.dialect
+	r.round.Provider, r.round.Model, r.round.Pin, r.round.Level1, r.round.Dialect = t.provider,
+		t.model, t.pin, t.level1, t.dialect
 	r.money, r.afford = r.termsOf(r.round, r.session.Type, r.files.Caps), 0 // each has prices of its own
 	if t.dialect == regie.DialectJSON {
 		r.json = r.dialect()
 	}
 }
 
-// turnTo is use where another target was asked before: the thread is rendered anew, for its codec, its dialect and its window.
+// turnTo is use where another target was asked before: the thread is rendered anew, for its codec,
+// its dialect and its window.
 func (r *run) turnTo(i int) {
 	if i == r.at {
 		return
@@ -66,8 +70,9 @@ func (r *run) turnTo(i int) {
 	r.thread, r.known, r.summary = thread{}, nil, nil
 }
 
-// usable reports whether a fallback can be asked here: it is configured, its price is known where one has to be, and it is as it was when
-// the round began, so that no thread reaches a server that its owner did not choose for it.
+// usable reports whether a fallback can be asked here: it is configured, its price is known where
+// one has to be, and it is as it was when the round began, so that no thread reaches a server that
+// its owner did not choose for it.
 func (r *run) usable(i int) bool {
 	t := &r.targets[i]
 	model, err := r.cfg.Providers(t.provider)
@@ -77,7 +82,8 @@ func (r *run) usable(i int) bool {
 	return r.cfg.Settings == nil || t.pin.IsZero() || r.cfg.Settings(t.provider) == t.pin
 }
 
-// priced reports whether a fallback may be asked under the caps that hold: somebody knows what it costs (decision 29).
+// priced reports whether a fallback may be asked under the caps that hold: somebody knows what it
+// costs (decision 29).
 func (r *run) priced(t *target, model provider.Provider) bool {
 	round := r.round
 	round.Provider, round.Model = t.provider, t.model
@@ -85,9 +91,10 @@ func (r *run) priced(t *target, model provider.Provider) bool {
 	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Free
 }
 
-// yields reports whether a failure that is final for its provider is one for which another is asked: it has no tries left, its key or its
-// credit is at an end, it is not what it was taken for or sends more than can be taken, or it was only a fallback. A request that the round's
-// own provider refuses for what it says is shown, not hidden.
+// yields reports whether a failure that is final for its provider is one for which another is
+// asked: it has no tries left, its key or its credit is at an end, it is not what it was taken for
+// or sends more than can be taken, or it was only a fallback. A request that the round's own
+// provider refuses for what it says is shown, not hidden.
 func (r *run) yields(failed *provider.Error) bool {
 	switch failed.Code {
 	case regie.CodeProviderAuth, regie.CodeProviderQuota, regie.CodeReplyTooLarge:
@@ -97,7 +104,8 @@ func (r *run) yields(failed *provider.Error) bool {
 	}
 }
 
-// another returns who goes on with the exchange: the next in order, from the one that was asked on, that has not failed in it.
+// another returns who goes on with the exchange: the next in order, from the one that was asked on,
+// that has not failed in it.
 func (r *run) another(failed *provider.Error) (int, bool) {
 	r.failures = append(r.failures, unanswered{r.at, failed})
 	if !r.yields(failed) {
@@ -121,7 +129,8 @@ func (r *run) hasFailed(i int) bool {
 	return false
 }
 
-// why is what people are told where nobody answers: the provider's own words, or those of each that was asked.
+// why is what people are told where nobody answers: the provider's own words, or those of each that
+// was asked.
 func (r *run) why(failed *provider.Error) regie.Sentence {
 	switch len(r.failures) {
 	case 0:
@@ -155,7 +164,8 @@ func (r *run) fallBack(to int, failed *provider.Error, took time.Duration) error
 	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
 		Attempt: r.failedAttempt(failed, took), Retry: r.once(to),
 		Fallback: &regie.Fallback{
-			RoundID: r.round.ID, Exchange: r.exchange.Number, Attempt: r.exchange.Attempt, Provider: t.provider, Model: t.model,
+			RoundID: r.round.ID, Exchange: r.exchange.Number, Attempt: r.exchange.Attempt,
+			Provider: t.provider, Model: t.model,
 			Instead: r.round.Provider, Code: told.Code, Text: told.Message, Why: told.Sentence(),
 		},
 	})

@@ -18,12 +18,14 @@ const (
 	maxQuoted     = 1000    // bytes of an earlier result or error inside a sentence
 )
 
-// guard tells honest repetition from going round in circles (spec 4.3, decisions 9 and 30). It is fed the session's thread in order and
-// judges what is proposed next. It does no I/O and knows no clock: its windows are exchanges, and one that is fed the stored thread
-// again judges as before. It is used by one goroutine.
+// guard tells honest repetition from going round in circles (spec 4.3, decisions 9 and 30). It is
+// fed the session's thread in order and judges what is proposed next. It does no I/O and knows no
+// clock: its windows are exchanges, and one that is fed the stored thread again judges as before.
+// It is used by one goroutine.
 //
-// It remembers the last 1,000 executed calls by their hashes and ids, with the results of the newest up to 1 MiB. An older call is new
-// to it, except that an UNKNOWN and the id of an action are never forgotten. Whatever it forgets makes it let a call run.
+// It remembers the last 1,000 executed calls by their hashes and ids, with the results of the
+// newest up to 1 MiB. An older call is new to it, except that an UNKNOWN and the id of an action
+// are never forgotten. Whatever it forgets makes it let a call run.
 type guard struct {
 	tools *tool.Registry
 
@@ -31,7 +33,8 @@ type guard struct {
 	lean   int           // in window: how many of the oldest have lost their result
 	kept   int           // bytes of results in window
 	byID   map[callKey]*remembered
-	// reused says that ids of this session's provider do not tell calls apart. A query then runs again; an action does not (decision 9).
+	// reused says that ids of this session's provider do not tell calls apart. A query then runs
+	// again; an action does not (decision 9).
 	reused  bool
 	unknown map[regie.ID]regie.Hash // by call: what ran and has no known outcome
 
@@ -46,7 +49,8 @@ type guard struct {
 	stalled  int // exchanges in a row without progress
 }
 
-// callKey is a provider's id with the signature that came with it: two calls may share an id by accident, but not both.
+// callKey is a provider's id with the signature that came with it: two calls may share an id by
+// accident, but not both.
 type callKey struct {
 	id        string
 	signature regie.Hash
@@ -68,25 +72,28 @@ type failure struct {
 
 // proposed is what the guard has to know of a call beside its row.
 type proposed struct {
-	// providerID is the id as the model wrote it: that of the row is another one where it repeats (decision 8).
+	// providerID is the id as the model wrote it: that of the row is another one where it repeats
+	// (decision 8).
 	providerID string
-	// before are the calls of the same reply that stand before it, as they are now. One that is still open is taken to run.
+	// before are the calls of the same reply that stand before it, as they are now. One that is
+	// still open is taken to run.
 	before []regie.Call
 }
 
-// guardVerdict is what becomes of a proposed call. Where notRun is set the call is settled with it and with either result or problem;
-// else the guard has nothing against it.
+// guardVerdict is what becomes of a proposed call. Where notRun is set the call is settled with it
+// and with either result or problem; else the guard has nothing against it.
 type guardVerdict struct {
 	notRun  regie.NotRunCode
 	result  string
 	problem *regie.CallError
 	// overridable says that a person's approval of this very call lets it run all the same.
 	overridable bool
-	// endRound says that the round ends EARLY_STOP once the batch is stored; note is the sentence that names the rule.
+	// endRound says that the round ends EARLY_STOP once the batch is stored; note is the sentence
+	// that names the rule.
 	endRound bool
 	note     regie.Sentence
-	// unresolvedUnknown says that nobody knows what became of an earlier call with this signature: it must be asked about (decision
-	// 5). It is set whatever else the verdict is.
+	// unresolvedUnknown says that nobody knows what became of an earlier call with this signature:
+	// it must be asked about (decision 5). It is set whatever else the verdict is.
 	unresolvedUnknown bool
 }
 
@@ -100,13 +107,14 @@ const (
 // newGuard returns a guard that has seen nothing.
 func newGuard(tools *tool.Registry) *guard {
 	return &guard{
-		tools: tools, byID: map[callKey]*remembered{}, unknown: map[regie.ID]regie.Hash{}, answered: map[regie.Hash]*remembered{},
-		failed: map[regie.Hash]*failure{}, seen: map[regie.Hash]struct{}{},
+		tools: tools, byID: map[callKey]*remembered{}, unknown: map[regie.ID]regie.Hash{},
+		answered: map[regie.Hash]*remembered{},
+		failed:   map[regie.Hash]*failure{}, seen: map[regie.Hash]struct{}{},
 	}
 }
 
-// observe takes the next stored message of the thread, with the calls that it owns, all settled. A system message owns none: those whose
-// results it brings came with their reply.
+// observe takes the next stored message of the thread, with the calls that it owns, all settled. A
+// system message owns none: those whose results it brings came with their reply.
 func (g *guard) observe(message *regie.Message, calls []regie.Call) {
 	if news(message) {
 		g.hear()
@@ -129,8 +137,8 @@ func (g *guard) observe(message *regie.Message, calls []regie.Call) {
 	}
 }
 
-// news reports whether a message gives a reason to do once more what was just done: a person spoke, a task came back, or what was done
-// was undone.
+// news reports whether a message gives a reason to do once more what was just done: a person spoke,
+// a task came back, or what was done was undone.
 func news(message *regie.Message) bool {
 	if message.System != nil {
 		return message.System.Type == regie.SystemTaskResult || message.System.Type == regie.SystemUndone
@@ -248,9 +256,9 @@ func (g *guard) keep(entry *remembered) {
 	}
 }
 
-// judge says whether a proposed call may run, and returns the earlier call that speaks against it, without its arguments. It is asked
-// before the row's provider id is made anew, and may be asked again before the call starts: then the calls before it are settled, and
-// its verdict is exact.
+// judge says whether a proposed call may run, and returns the earlier call that speaks against it,
+// without its arguments. It is asked before the row's provider id is made anew, and may be asked
+// again before the call starts: then the calls before it are settled, and its verdict is exact.
 func (g *guard) judge(call *regie.Call, definition regie.ToolDefinition, in proposed) (guardVerdict, *regie.Call) {
 	signature := g.signature(call)
 	verdict := guardVerdict{unresolvedUnknown: g.isUnknown(signature)}
@@ -266,7 +274,8 @@ func (g *guard) judge(call *regie.Call, definition regie.ToolDefinition, in prop
 	case call.Kind == regie.KindAction && !acted && g.justDone(signature):
 		earlier = g.last
 		verdict.sameAction(earlier, call)
-	case definition.Cacheable && call.Kind == regie.KindQuery && call.RoundID == g.round && !acted && g.answered[signature] != nil && !g.answered[signature].cut:
+	case definition.Cacheable && call.Kind == regie.KindQuery && call.RoundID == g.round && !acted &&
+		g.answered[signature] != nil && !g.answered[signature].cut:
 		earlier = g.answered[signature]
 		verdict.notRun, verdict.result = regie.NotRunCached, earlier.call.Result
 	}
@@ -299,9 +308,10 @@ func (g *guard) isUnknown(signature regie.Hash) bool {
 	return false
 }
 
-// progress reports whether a settled batch brought anything that its round did not have (decision 30): an action changed something, or
-// may have; a query gave another answer than before; a call failed in a way that is new, or that a retry may get over, which the retry
-// counter bounds; a query that polls was asked, which the query limit bounds.
+// progress reports whether a settled batch brought anything that its round did not have (decision
+// 30): an action changed something, or may have; a query gave another answer than before; a call
+// failed in a way that is new, or that a retry may get over, which the retry counter bounds; a
+// query that polls was asked, which the query limit bounds.
 func (g *guard) progress(calls []regie.Call) bool {
 	for i := range calls {
 		if g.tells(&calls[i]) {
@@ -328,8 +338,8 @@ func (g *guard) tells(call *regie.Call) bool {
 	return !known || call.RoundID != g.round
 }
 
-// goesInCircles returns the sentence that names the rule where a settled batch, not yet observed, is the second in a row without
-// progress: the round ends EARLY_STOP. Else it returns nothing.
+// goesInCircles returns the sentence that names the rule where a settled batch, not yet observed,
+// is the second in a row without progress: the round ends EARLY_STOP. Else it returns nothing.
 func (g *guard) goesInCircles(calls []regie.Call) regie.Sentence {
 	if g.progress(calls) || calls[0].RoundID != g.round || g.stalled+1 < maxStalled {
 		return regie.Sentence{}
@@ -357,10 +367,12 @@ func (v *guardVerdict) sameID(earlier *remembered, call *regie.Call) {
 	v.notRun = regie.NotRunAntiLoop
 	of := &earlier.call
 	if of.State == regie.CallSucceeded && !earlier.cut {
-		v.result = "[" + string(codeAntiLoopID) + ": this very call was made before and was not run again; this is its result]\n" + of.Result
+		v.result = "[" + string(codeAntiLoopID) +
+			": this very call was made before and was not run again; this is its result]\n" + of.Result
 		return
 	}
-	v.problem = &regie.CallError{Code: codeAntiLoopID, Message: "not run again: this very call was made " + where(of, call)}
+	v.problem = &regie.CallError{Code: codeAntiLoopID, Message: "not run again: this very call was made " +
+		where(of, call)}
 	switch of.State {
 	case regie.CallSucceeded:
 		v.problem.Message += " and succeeded"
@@ -379,7 +391,8 @@ func (v *guardVerdict) sameFailure(f *failure, call *regie.Call) {
 	of := &f.first.call
 	v.notRun = regie.NotRunRepeatedFailure
 	v.problem = &regie.CallError{
-		Code: codeRepeatedFailure, Message: "not run again: this call failed " + where(of, call) + " and would fail in the same way: " + failureOf(of),
+		Code: codeRepeatedFailure, Message: "not run again: this call failed " + where(of, call) +
+			" and would fail in the same way: " + failureOf(of),
 		Param: of.Error.Param, Hint: of.Error.Hint,
 	}
 	if v.problem.Hint == "" {
@@ -387,7 +400,8 @@ func (v *guardVerdict) sameFailure(f *failure, call *regie.Call) {
 	}
 	if f.repeats > 0 {
 		v.endRound = true
-		v.note = regie.Say("a call of %s that cannot succeed was proposed for the third time", regie.ToolNameOf(call.Tool))
+		v.note = regie.Say("a call of %s that cannot succeed was proposed for the third time",
+			regie.ToolNameOf(call.Tool))
 	}
 }
 
@@ -396,9 +410,10 @@ func (v *guardVerdict) sameAction(earlier *remembered, call *regie.Call) {
 	of := &earlier.call
 	v.notRun, v.overridable = regie.NotRunAntiLoop, true
 	v.problem = &regie.CallError{
-		Code:    codeAntiLoopSignature,
-		Message: "not run again: the same action succeeded " + where(of, call) + ", and since then no other action ran and nobody said anything",
-		Hint:    "it is done: go on, or answer; if it is to be done once more, ask the person",
+		Code: codeAntiLoopSignature,
+		Message: "not run again: the same action succeeded " + where(of, call) +
+			", and since then no other action ran and nobody said anything",
+		Hint: "it is done: go on, or answer; if it is to be done once more, ask the person",
 	}
 	if of.Result != "" {
 		v.problem.Message += "; its result: " + quote(of.Result)
@@ -437,15 +452,18 @@ func executed(call *regie.Call) bool {
 	}
 }
 
-// failedForGood reports whether the same call would fail again (decision 30: only errors that no retry gets over count).
+// failedForGood reports whether the same call would fail again (decision 30: only errors that no
+// retry gets over count).
 func failedForGood(call *regie.Call) bool {
-	if call.Error == nil || call.Error.Retryable || call.Resolution != nil { // a person found out: it may be tried again
+	// a person found out: it may be tried again
+	if call.Error == nil || call.Error.Retryable || call.Resolution != nil {
 		return false
 	}
 	return call.State == regie.CallFailed || call.NotRun == regie.NotRunInvalid || call.NotRun == regie.NotRunOutOfScope
 }
 
-// actedOtherwise reports whether one of the calls before is an action that ran, or is going to, with another signature.
+// actedOtherwise reports whether one of the calls before is an action that ran, or is going to,
+// with another signature.
 func actedOtherwise(before []regie.Call, signature regie.Hash, of func(*regie.Call) regie.Hash) bool {
 	for i := range before {
 		call := &before[i]
@@ -456,8 +474,9 @@ func actedOtherwise(before []regie.Call, signature regie.Hash, of func(*regie.Ca
 	return false
 }
 
-// brought is the hash of what a call gave for what it asked. Two questions with one answer ("no matches") are two pieces of
-// information. Of a shortened result the whole counts: its marker is never twice the same.
+// brought is the hash of what a call gave for what it asked. Two questions with one answer ("no
+// matches") are two pieces of information. Of a shortened result the whole counts: its marker is
+// never twice the same.
 func brought(call *regie.Call) regie.Hash {
 	result := []byte(call.Result)
 	if !call.ResultBlob.IsZero() {
@@ -469,7 +488,8 @@ func brought(call *regie.Call) regie.Hash {
 	}
 	asked := call.Signature[:]
 	switch call.NotRun {
-	case regie.NotRunOutOfScope, regie.NotRunInvalid, regie.NotRunOverLimit: // nothing was asked: the same refusal is nothing new
+	case regie.NotRunOutOfScope, regie.NotRunInvalid, regie.NotRunOverLimit:
+		// nothing was asked: the same refusal is nothing new
 		asked = []byte(call.Tool)
 	default:
 	}

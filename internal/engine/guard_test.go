@@ -53,7 +53,8 @@ func guardTools(tb testing.TB) *tool.Registry {
 	return tools
 }
 
-// story is a thread as it grows, told to a guard. What was told is kept, so that another guard can be told it again.
+// story is a thread as it grows, told to a guard. What was told is kept, so that another guard can
+// be told it again.
 type story struct {
 	tools    *tool.Registry
 	guard    *guard
@@ -182,7 +183,8 @@ func (s *story) judge(g *guard, name, argument, providerID string, before ...reg
 	return g.judge(&call, definition, proposed{providerID: providerID, before: before})
 }
 
-// guardCase is one story and what the guard says to the call that comes next. No want means that the call runs.
+// guardCase is one story and what the guard says to the call that comes next. No want means that
+// the call runs.
 type guardCase struct {
 	name   string
 	tell   func(s *story)
@@ -418,7 +420,8 @@ func TestGuardRepeatedFailure(t *testing.T) {
 	}
 }
 
-// TestGuardUnknown: a call whose like has no known outcome must be asked about, for the whole session (decision 5).
+// TestGuardUnknown: a call whose like has no known outcome must be asked about, for the whole
+// session (decision 5).
 func TestGuardUnknown(t *testing.T) {
 	for _, c := range []guardCase{
 		{name: "the same", tell: func(s *story) { s.batch(s.unknown(send, "x")) }, tool: send, want: "ask"},

@@ -10,13 +10,15 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// frozenHead is all of a request that is not its thread, as it is stored beside the model call (decision 14).
+// frozenHead is all of a request that is not its thread, as it is stored beside the model call
+// (decision 14).
 type frozenHead struct {
 	Level1    regie.Hash      `json:"level1,omitzero"`
 	Level2    regie.Hash      `json:"level2,omitzero"`
 	MaxOutput int             `json:"max_output"`
 	Tools     []provider.Tool `json:"tools,omitempty"` // as they are declared
-	// How the model is asked; each is empty where that is left to the vendor, as it always was before there were settings for it.
+	// How the model is asked; each is empty where that is left to the vendor, as it always was
+	// before there were settings for it.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
 	ServiceTier     string `json:"service_tier,omitempty"`
 	OneCall         bool   `json:"one_call,omitempty"`
@@ -47,12 +49,14 @@ func (r *run) headKey(maxOutput int) headKey {
 		temperature = *r.policy.Temperature
 	}
 	return headKey{
-		r.tools, r.policy.Questions, r.round.Level1, r.round.Level2, maxOutput, r.policy.ReasoningEffort, r.policy.ServiceTier, r.policy.OneCall,
+		r.tools, r.policy.Questions, r.round.Level1, r.round.Level2, maxOutput, r.policy.ReasoningEffort,
+		r.policy.ServiceTier, r.policy.OneCall,
 		r.json != nil, r.automation(), r.policy.French, r.round.Limits.CallsInReply, temperature,
 	}
 }
 
-// head is the round's, and the blob that names it. The blob is made once for all rounds that have the same.
+// head is the round's, and the blob that names it. The blob is made once for all rounds that have
+// the same.
 func (r *run) head(ctx context.Context, maxOutput int) (provider.Head, regie.Hash, error) {
 	head, err := r.freshHead(ctx, maxOutput)
 	if err != nil {
@@ -101,14 +105,15 @@ func (r *run) freshHead(ctx context.Context, maxOutput int) (provider.Head, erro
 	level2, err := r.level(ctx, r.round.Level2)
 	tools := r.declared()
 	return provider.Head{
-		Model: r.round.Model, Dialect: r.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools, Encoded: tools.encoded, MaxOutput: maxOutput,
+		Model: r.round.Model, Dialect: r.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools,
+		Encoded: tools.encoded, MaxOutput: maxOutput,
 		ParallelCalls: !r.policy.OneCall, ReasoningEffort: r.policy.ReasoningEffort, ServiceTier: r.policy.ServiceTier,
 		Temperature: r.policy.Temperature,
 	}, err
 }
 
-// relevel has a round that waited go on with what its workspace says now (decision 53). What is kept from the round's beginning, level 1 among
-// it, stays so (decision 36).
+// relevel has a round that waited go on with what its workspace says now (decision 53). What is
+// kept from the round's beginning, level 1 among it, stays so (decision 36).
 func (r *run) relevel(woken bool) error {
 	if !woken || r.cfg.UserData == nil || r.round.Stop != "" {
 		return nil
@@ -152,7 +157,8 @@ func (r *run) describe(e *regie.Exchange) {
 	}
 }
 
-// describeAttempt says what was sent in a call that failed, with its head: the next one may have another.
+// describeAttempt says what was sent in a call that failed, with its head: the next one may have
+// another.
 func (r *run) describeAttempt(a *regie.Attempt) {
 	a.FirstSeq, a.LastSeq, a.Request, a.Head = r.sending()
 }

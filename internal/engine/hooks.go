@@ -11,11 +11,14 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Hooks are the commands that a person has set up around calls and rounds (spec 13). Their methods may be called from any goroutine.
+// Hooks are the commands that a person has set up around calls and rounds (spec 13). Their methods
+// may be called from any goroutine.
 type Hooks interface {
-	// Matches reports whether any of them runs at a point for a tool; for a round the tool is empty.
+	// Matches reports whether any of them runs at a point for a tool; for a round the tool is
+	// empty.
 	Matches(on regie.HookPoint, tool string) bool
-	// Run runs them and says what came of each. Each is bounded by its own timeout; where ctx ends, what was cut is left out.
+	// Run runs them and says what came of each. Each is bounded by its own timeout; where ctx ends,
+	// what was cut is left out.
 	Run(ctx context.Context, in regie.HookInput) []regie.HookRun
 	// Bound is how long they may take there together, by their own timeouts.
 	Bound(on regie.HookPoint, tool string) time.Duration
@@ -24,13 +27,15 @@ type Hooks interface {
 // maxHooked bounds the result that a hook is told of a call, in bytes.
 const maxHooked = 64 << 10
 
-// consulted names a call with the arguments that it would run with: an edit makes another one of it.
+// consulted names a call with the arguments that it would run with: an edit makes another one of
+// it.
 type consulted struct {
 	call      regie.ID
 	arguments regie.Hash
 }
 
-// hooked reports whether hooks of a point run for a call: those of the loop's own tools and of a client's have no effect here.
+// hooked reports whether hooks of a point run for a call: those of the loop's own tools and of a
+// client's have no effect here.
 func (r *run) hooked(on regie.HookPoint, call *regie.Call) bool {
 	return r.cfg.Hooks != nil && !r.clients(call) && r.role(call) == "" && r.cfg.Hooks.Matches(on, call.Tool)
 }
@@ -46,15 +51,17 @@ func (r *run) runHooks(ctx context.Context, in regie.HookInput) []regie.HookRun 
 	return r.cfg.Hooks.Run(ctx, in)
 }
 
-// anyHooked reports whether a batch waits for hooks: then nothing of it starts together with its reply.
+// anyHooked reports whether a batch waits for hooks: then nothing of it starts together with its
+// reply.
 func (r *run) anyHooked(calls []regie.Call) bool {
 	return slices.ContainsFunc(calls, func(c regie.Call) bool {
 		return !c.State.Settled() && (r.hooked(regie.HookBeforeTool, &c) || r.hooked(regie.HookAfterTool, &c))
 	})
 }
 
-// consult runs the hooks of calls that may start next, outside of every transition and before any intent. What they object to counts when
-// the call is judged; that they ran is stored before. A process that takes the round up runs them again.
+// consult runs the hooks of calls that may start next, outside of every transition and before any
+// intent. What they object to counts when the call is judged; that they ran is stored before. A
+// process that takes the round up runs them again.
 func (r *run) consult(ctx context.Context) error {
 	if r.cfg.Hooks == nil {
 		return nil
@@ -82,7 +89,8 @@ func (r *run) consult(ctx context.Context) error {
 	return err
 }
 
-// mayStart reports whether a call could be started next by this process. One that people were asked about is looked at when they have answered.
+// mayStart reports whether a call could be started next by this process. One that people were asked
+// about is looked at when they have answered.
 func (r *run) mayStart(call *regie.Call) bool {
 	switch call.State {
 	case regie.CallProposed, regie.CallApproved:
@@ -109,7 +117,10 @@ func (r *run) objections(call *regie.Call) (out []regie.Ground) {
 	runs := r.heard[r.consultedAs(call)]
 	for i := range runs {
 		if runs[i].Verdict != "" {
-			out = append(out, regie.Ground{Source: regie.SourceHook, Verdict: runs[i].Verdict, Sentence: runs[i].Objection()})
+			out = append(out, regie.Ground{
+				Source: regie.SourceHook, Verdict: runs[i].Verdict,
+				Sentence: runs[i].Objection(),
+			})
 		}
 	}
 	return out
@@ -121,8 +132,9 @@ func (r *run) unheard(call *regie.Call) bool {
 	return !done && r.hooked(regie.HookBeforeTool, call)
 }
 
-// tellResults runs the hooks of calls that have run, once their results are stored. Whoever takes up an open batch tells of all of its
-// results again, so each is told at least once; the call's id says which it is.
+// tellResults runs the hooks of calls that have run, once their results are stored. Whoever takes
+// up an open batch tells of all of its results again, so each is told at least once; the call's id
+// says which it is.
 func (r *run) tellResults() error {
 	if r.cfg.Hooks == nil {
 		return nil
@@ -142,7 +154,8 @@ func (r *run) tellResults() error {
 	return r.noteHooks(r.tellCalls(due))
 }
 
-// tellCalls runs the hooks of calls whose results are stored. A stop does not cut them: they have their own bound.
+// tellCalls runs the hooks of calls whose results are stored. A stop does not cut them: they have
+// their own bound.
 func (r *run) tellCalls(due []*regie.Call) (ran []regie.HookRun) {
 	for _, call := range due {
 		ran = append(ran, r.runHooks(r.commit, r.hookInput(regie.HookAfterTool, call))...)
@@ -175,8 +188,8 @@ func (r *run) openRound(ctx context.Context) error {
 	return nil
 }
 
-// tellEnd runs the hooks of a round that has ended, and those of results that were stored with its end. Nobody stores what comes of them:
-// the round is over.
+// tellEnd runs the hooks of a round that has ended, and those of results that were stored with its
+// end. Nobody stores what comes of them: the round is over.
 func (r *run) tellEnd() {
 	if r.cfg.Hooks == nil || r.round.State != regie.RoundEnded {
 		return
@@ -203,7 +216,8 @@ func (r *run) noteHooks(ran []regie.HookRun) error {
 // hookInput is what hooks are told.
 func (r *run) hookInput(on regie.HookPoint, call *regie.Call) regie.HookInput {
 	in := regie.HookInput{
-		On: on, SessionID: r.session.ID, SessionType: r.session.Type, RoundID: r.round.ID, WorkspaceID: r.workspace.ID, Workspace: r.workspace.Root,
+		On: on, SessionID: r.session.ID, SessionType: r.session.Type, RoundID: r.round.ID,
+		WorkspaceID: r.workspace.ID, Workspace: r.workspace.Root,
 		Agent: r.round.Agent, Provider: r.round.Provider, Model: r.round.Model,
 	}
 	if on == regie.HookAfterRound {
@@ -212,7 +226,10 @@ func (r *run) hookInput(on regie.HookPoint, call *regie.Call) regie.HookInput {
 	if call == nil {
 		return in
 	}
-	in.Call = &regie.HookCall{ID: call.ID, Tool: call.Tool, Kind: call.Kind, Class: call.Class, Arguments: r.executable(call)}
+	in.Call = &regie.HookCall{
+		ID: call.ID, Tool: call.Tool, Kind: call.Kind, Class: call.Class,
+		Arguments: r.executable(call),
+	}
 	if !json.Valid(in.Call.Arguments) { // it is refused without them
 		in.Call.Arguments = json.RawMessage("null")
 	}

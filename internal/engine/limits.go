@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/fault"
 )
 
-// DefaultLimits are the limits of spec 3.2: in the JSON dialect, where one reply carries a whole batch, those of the seeds. Nothing
-// bounds the tokens and the time of a round by default.
+// DefaultLimits are the limits of spec 3.2: in the JSON dialect, where one reply carries a whole
+// batch, those of the seeds. Nothing bounds the tokens and the time of a round by default.
 func DefaultLimits(kind regie.SessionType, dialect regie.Dialect) regie.Limits {
 	automation, json := kind == regie.SessionAutomation, dialect == regie.DialectJSON
 	out := regie.Limits{Total: 20, Queries: 10, Retries: 3, FormatErrors: 3, CallsInReply: 10}
@@ -29,16 +29,18 @@ func DefaultLimits(kind regie.SessionType, dialect regie.Dialect) regie.Limits {
 // batch is what the counters have to know of a reply's calls.
 type batch struct {
 	calls int
-	// acts says that an action is among them, failed that one of those did not succeed, as after a refusal.
+	// acts says that an action is among them, failed that one of those did not succeed, as after a
+	// refusal.
 	acts, failed bool
 	// asks says that a question is among them, answered that a person has answered it.
 	asks, answered bool
-	// final says that nobody need read the results: nothing is there but the end of the run, or in the JSON dialect of an answer, and
-	// perhaps the plan.
+	// final says that nobody need read the results: nothing is there but the end of the run, or in
+	// the JSON dialect of an answer, and perhaps the plan.
 	final bool
 }
 
-// batchOf reads a batch of a dialect. refused says that it came to nothing because somebody said no (decision 41).
+// batchOf reads a batch of a dialect. refused says that it came to nothing because somebody said no
+// (decision 41).
 func batchOf(calls []regie.Call, dialect regie.Dialect, role func(*regie.Call) regie.ToolRole, refused bool) batch {
 	b := batch{calls: len(calls), failed: refused}
 	plans, ends := 0, 0
@@ -46,7 +48,8 @@ func batchOf(calls []regie.Call, dialect regie.Dialect, role func(*regie.Call) r
 		c := &calls[i]
 		switch role(c) {
 		case regie.RoleQuestion:
-			b.asks = b.asks || !c.State.Settled() || c.State == regie.CallSucceeded // one that was settled unasked is no question
+			// one that was settled unasked is no question
+			b.asks = b.asks || !c.State.Settled() || c.State == regie.CallSucceeded
 			b.answered = b.answered || c.State == regie.CallSucceeded
 		case regie.RoleComplete:
 			ends++
@@ -65,13 +68,16 @@ func batchOf(calls []regie.Call, dialect regie.Dialect, role func(*regie.Call) r
 // noLimit says that none is met.
 var noLimit regie.Sentence
 
-// spent names the limit of the whole round that is used up, or noLimit: then no reply would be read any more.
+// spent names the limit of the whole round that is used up, or noLimit: then no reply would be read
+// any more.
 func spent(c regie.Counters, tokens int64, l regie.Limits) regie.Sentence {
 	switch {
 	case c.Total >= l.Total:
-		return counted(l.Total, regie.Say("the limit of 1 reply in one run"), regie.Say("the limit of %s replies in one run", amount(l.Total)))
+		return counted(l.Total, regie.Say("the limit of 1 reply in one run"),
+			regie.Say("the limit of %s replies in one run", amount(l.Total)))
 	case l.Tokens > 0 && tokens >= l.Tokens:
-		return counted(l.Tokens, regie.Say("the limit of 1 token in one run"), regie.Say("the limit of %s tokens in one run", amount(l.Tokens)))
+		return counted(l.Tokens, regie.Say("the limit of 1 token in one run"),
+			regie.Say("the limit of %s tokens in one run", amount(l.Tokens)))
 	default:
 		return noLimit
 	}
@@ -112,10 +118,12 @@ func amount[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) 
 
 // timeLimit names the limit of a round's time.
 func timeLimit(l regie.Limits) regie.Sentence {
-	return counted(l.Seconds, regie.Say("the limit of 1 second in one run"), regie.Say("the limit of %s seconds in one run", amount(l.Seconds)))
+	return counted(l.Seconds, regie.Say("the limit of 1 second in one run"),
+		regie.Say("the limit of %s seconds in one run", amount(l.Seconds)))
 }
 
-// afterReply counts a reply that could be read (decision 41) and names the limit that keeps its calls from running, or noLimit.
+// afterReply counts a reply that could be read (decision 41) and names the limit that keeps its
+// calls from running, or noLimit.
 func afterReply(c regie.Counters, tokens int64, l regie.Limits, b batch) (regie.Counters, regie.Sentence) {
 	if !fault.Bug(fault.BugCounter) {
 		c.Total++
@@ -133,8 +141,8 @@ func afterReply(c regie.Counters, tokens int64, l regie.Limits, b batch) (regie.
 	}
 }
 
-// afterBatch counts a settled batch (decision 41) and names the limit that it meets, or noLimit. A counter never passes its limit: what meets
-// it is not counted, it ends the round.
+// afterBatch counts a settled batch (decision 41) and names the limit that it meets, or noLimit. A
+// counter never passes its limit: what meets it is not counted, it ends the round.
 func afterBatch(c regie.Counters, l regie.Limits, b batch) (regie.Counters, regie.Sentence) {
 	switch {
 	case b.failed:
@@ -151,14 +159,17 @@ func afterBatch(c regie.Counters, l regie.Limits, b batch) (regie.Counters, regi
 }
 
 func queryLimit(l regie.Limits) regie.Sentence {
-	return counted(l.Queries, regie.Say("the limit of 1 reply in a row without an action"), regie.Say("the limit of %s replies in a row without an action", amount(l.Queries)))
+	return counted(l.Queries, regie.Say("the limit of 1 reply in a row without an action"),
+		regie.Say("the limit of %s replies in a row without an action", amount(l.Queries)))
 }
 
-// afterFailure counts a step that is to be tried again: a failed action, a refusal, an end that is none.
+// afterFailure counts a step that is to be tried again: a failed action, a refusal, an end that is
+// none.
 func afterFailure(c regie.Counters, l regie.Limits) (regie.Counters, regie.Sentence) {
 	c.Queries = 0
 	if c.Retries >= l.Retries {
-		return c, counted(l.Retries, regie.Say("the limit of 1 retry of failed actions"), regie.Say("the limit of %s retries of failed actions", amount(l.Retries)))
+		return c, counted(l.Retries, regie.Say("the limit of 1 retry of failed actions"),
+			regie.Say("the limit of %s retries of failed actions", amount(l.Retries)))
 	}
 	c.Retries++
 	return c, noLimit
@@ -184,8 +195,8 @@ func hasAction(calls []regie.Call) bool {
 	return false
 }
 
-// sessionEnd is the reason with which the end of an automation's round closes its session (decision 44), or "" where the session stays
-// open: COMPLETED is only ever the model's own word.
+// sessionEnd is the reason with which the end of an automation's round closes its session (decision
+// 44), or "" where the session stays open: COMPLETED is only ever the model's own word.
 func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
 	if kind != regie.SessionAutomation {
 		return ""
@@ -193,7 +204,8 @@ func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
 	switch end {
 	case regie.EndCompleted:
 		return regie.SessionCompleted
-	case regie.EndAnswered, regie.EndLimit, regie.EndEarlyStop, regie.EndWatchdog: // ANSWERED is silence after the nudge
+	case regie.EndAnswered, regie.EndLimit, regie.EndEarlyStop, regie.EndWatchdog:
+		// ANSWERED is silence after the nudge
 		return regie.SessionTimeout
 	case regie.EndProviderError, regie.EndNoProgress, regie.EndDenied:
 		return regie.SessionError

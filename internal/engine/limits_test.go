@@ -78,8 +78,8 @@ func whole(c regie.Counters, l regie.Limits, b batch) (regie.Counters, regie.Sen
 	return afterBatch(c, l, b)
 }
 
-// TestLimitsAreMet counts up to each limit, in each cell of spec 3.2: so many steps are taken, the next one ends the round, and no counter
-// is ever above its limit (invariant 10).
+// TestLimitsAreMet counts up to each limit, in each cell of spec 3.2: so many steps are taken, the
+// next one ends the round, and no counter is ever above its limit (invariant 10).
 func TestLimitsAreMet(t *testing.T) {
 	below := func(t *testing.T, c regie.Counters, l regie.Limits) {
 		t.Helper()
@@ -130,7 +130,8 @@ func TestLimitsAreMet(t *testing.T) {
 	}
 }
 
-// TestCounters is decision 41 as a table: what a settled batch does to the counters, and which limit it meets.
+// TestCounters is decision 41 as a table: what a settled batch does to the counters, and which
+// limit it meets.
 func TestCounters(t *testing.T) {
 	limits := regie.Limits{Total: 5, Queries: 2, Retries: 1, CallsInReply: 10}
 	type row struct {
@@ -166,7 +167,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestReplies is what a reply that could be read does to the counters, and which limit keeps its calls from running.
+// TestReplies is what a reply that could be read does to the counters, and which limit keeps its
+// calls from running.
 func TestReplies(t *testing.T) {
 	limits := regie.Limits{Total: 5, Queries: 2, Retries: 1, CallsInReply: 10, Tokens: 100}
 	plan, complete := calls(query, regie.RolePlan), calls(query, regie.RoleComplete)
@@ -176,17 +178,18 @@ func TestReplies(t *testing.T) {
 		calls        []regie.Call
 		native, json string
 	}{
-		"an answer meets no limit":           {before: regie.Counters{Total: 99, Queries: 99}, tokens: 999},
-		"calls in the last reply":            {regie.Counters{Total: 4}, 0, calls(act), "5 replies in one run", "5 replies in one run"},
-		"one before the last":                {before: regie.Counters{Total: 3}, calls: calls(act)},
-		"queries after too many queries":     {regie.Counters{Queries: 2}, 0, calls(query), "2 replies in a row", "2 replies in a row"},
-		"an action after too many queries":   {before: regie.Counters{Queries: 2}, calls: calls(query, act)},
-		"a question after too many queries":  {before: regie.Counters{Queries: 2}, calls: calls(query, regie.RoleQuestion)},
-		"calls when the tokens are used up":  {regie.Counters{}, 100, calls(act), "100 tokens", "100 tokens"},
-		"calls with a token left":            {before: regie.Counters{}, tokens: 99, calls: calls(act)},
-		"the end in the last reply":          {before: regie.Counters{Total: 4, Queries: 2}, tokens: 999, calls: complete},
-		"the end beside work, in the last":   {regie.Counters{Total: 4}, 0, append(calls(act), complete...), "5 replies", "5 replies"},
-		"a plan in the last reply":           {regie.Counters{Total: 4}, 0, plan, "5 replies", ""}, // in JSON it comes with the answer
+		"an answer meets no limit":          {before: regie.Counters{Total: 99, Queries: 99}, tokens: 999},
+		"calls in the last reply":           {regie.Counters{Total: 4}, 0, calls(act), "5 replies in one run", "5 replies in one run"},
+		"one before the last":               {before: regie.Counters{Total: 3}, calls: calls(act)},
+		"queries after too many queries":    {regie.Counters{Queries: 2}, 0, calls(query), "2 replies in a row", "2 replies in a row"},
+		"an action after too many queries":  {before: regie.Counters{Queries: 2}, calls: calls(query, act)},
+		"a question after too many queries": {before: regie.Counters{Queries: 2}, calls: calls(query, regie.RoleQuestion)},
+		"calls when the tokens are used up": {regie.Counters{}, 100, calls(act), "100 tokens", "100 tokens"},
+		"calls with a token left":           {before: regie.Counters{}, tokens: 99, calls: calls(act)},
+		"the end in the last reply":         {before: regie.Counters{Total: 4, Queries: 2}, tokens: 999, calls: complete},
+		"the end beside work, in the last":  {regie.Counters{Total: 4}, 0, append(calls(act), complete...), "5 replies", "5 replies"},
+		// in JSON it comes with the answer
+		"a plan in the last reply":           {regie.Counters{Total: 4}, 0, plan, "5 replies", ""},
 		"a plan and the end in the last one": {before: regie.Counters{Total: 4}, calls: append(plan, complete...)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,9 +15,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// callModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores either (spec 3.1, 3.6).
+// callModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores
+// either (spec 3.1, 3.6).
 func (r *run) callModel(ctx context.Context) error {
-	if limit := spent(r.round.Counters, r.used, r.round.Limits); !limit.IsZero() { // a round that counts on, see store.Submit
+	// a round that counts on, see store.Submit
+	if limit := spent(r.round.Counters, r.used, r.round.Limits); !limit.IsZero() {
 		return r.endAtLimit(limit)
 	}
 	if err := r.warm(ctx); err != nil {
@@ -79,7 +81,8 @@ func (r *run) tryModel(ctx context.Context) error {
 		switch offline := failed.Code == regie.CodeProviderOffline; {
 		case r.shrink(failed):
 			return r.tryAgain(failed, took, 0)
-		// Who is there is told at once that the network is not (decision 42), or that the server will not answer for long.
+		// Who is there is told at once that the network is not (decision 42), or that the server
+		// will not answer for long.
 		case !failed.Retryable || offline || open || try >= r.tries(failed) || failed.RetryAfter > longWish:
 			return r.outOfTries(failed, told, took)
 		}
@@ -94,8 +97,9 @@ func (r *run) tryModel(ctx context.Context) error {
 	}
 }
 
-// outOfTries is what becomes of a model call whose provider has no more tries: another provider goes on with it, or the round waits, goes on
-// without a summary, or ends. failed is what came of the last attempt, told what people read of it.
+// outOfTries is what becomes of a model call whose provider has no more tries: another provider
+// goes on with it, or the round waits, goes on without a summary, or ends. failed is what came of
+// the last attempt, told what people read of it.
 func (r *run) outOfTries(failed, told *provider.Error, took time.Duration) error {
 	if r.summary == nil || answersNobody(failed.Code) { // a summary can be done without
 		if next, ok := r.another(told); ok {
@@ -187,7 +191,8 @@ func (r *run) estimate(err error, size, seen int) {
 // watchSilence returns a timer that tells a chat when its model has sent nothing for a while
 // (decision 74). It runs beside the round, so it knows what it needs.
 func (r *run) watchSilence() *time.Timer {
-	session, round, exchange, tells := r.session.ID, r.round.ID, r.exchange.Number, r.cfg.Silent != nil && !r.automation()
+	session, round, exchange, tells := r.session.ID, r.round.ID, r.exchange.Number,
+		r.cfg.Silent != nil && !r.automation()
 	return time.AfterFunc(r.cfg.SilentAfter, func() {
 		if tells {
 			r.cfg.Silent(session, round, exchange, r.cfg.SilentAfter)
@@ -232,13 +237,18 @@ type cut struct {
 var (
 	byPause    = cut{regie.CodeStopRequested, "the run was paused while the model was being asked"}
 	byShutdown = cut{regie.CodeEngineGone, "Regie was stopped while it was asking the model"}
-	byDeath    = cut{regie.CodeEngineGone, "the process that was asking the model ended without a word: it was killed, or it crashed"}
+	byDeath    = cut{
+		regie.CodeEngineGone,
+		"the process that was asking the model ended without a word: it was killed, or it crashed",
+	}
 )
 
-// lostAttempt books a model call that was cut, or that a dead process may have sent: its outcome will never be known, its price may be due
-// (decisions 25 and 28).
+// lostAttempt books a model call that was cut, or that a dead process may have sent: its outcome
+// will never be known, its price may be due (decisions 25 and 28).
 func (r *run) lostAttempt(by cut) error {
-	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.attempt(by.code, by.why), Retry: r.once(r.at)})
+	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+		Attempt: r.attempt(by.code, by.why), Retry: r.once(r.at),
+	})
 	if err == nil {
 		r.exchange.Attempt++
 		r.exchange.Money, r.resumed, r.sent = regie.Money{}, false, false
@@ -246,11 +256,12 @@ func (r *run) lostAttempt(by cut) error {
 	return err
 }
 
-// underWay reports whether a model call that is open may have been sent: by this process, or by a dead one.
+// underWay reports whether a model call that is open may have been sent: by this process, or by a
+// dead one.
 func (r *run) underWay() bool { return r.sent || r.resumed && !r.commanded() }
 
-// letGo books a model call that was cut, before the round is given back: by what has it given back, or by the death of who sent it.
-// Its price may be due.
+// letGo books a model call that was cut, before the round is given back: by what has it given back,
+// or by the death of who sent it. Its price may be due.
 func (r *run) letGo(by cut) error {
 	if r.round.Phase != regie.PhaseModel || !r.underWay() {
 		return nil
@@ -263,7 +274,8 @@ func (r *run) letGo(by cut) error {
 
 func (r *run) attempt(code regie.Code, message string) regie.Attempt {
 	a := regie.Attempt{
-		RoundID: r.round.ID, Exchange: r.exchange.Number, Number: r.exchange.Attempt, Purpose: r.exchange.Purpose, Code: code, Error: message,
+		RoundID: r.round.ID, Exchange: r.exchange.Number, Number: r.exchange.Attempt,
+		Purpose: r.exchange.Purpose, Code: code, Error: message,
 		Money: r.unpaid(),
 	}
 	if r.sent { // what a dead process may have sent nobody knows
@@ -296,16 +308,26 @@ func (r *run) giveUp(failed *provider.Error, took time.Duration) error {
 	message.ExcludeFromPrompt = true
 	end := r.ended(r.round.Counters, regie.EndProviderError, r.advised(failed, why))
 	if r.automation() { // nobody watches (decision 42)
-		end.End.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: why.String(), Said: []regie.Sentence{why}}
+		end.End.Notice = &regie.Notice{
+			RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(),
+			Text: why.String(), Said: []regie.Sentence{why},
+		}
 	}
-	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{Attempt: r.failedAttempt(failed, took), Message: message, Advance: &end})
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+		Attempt: r.failedAttempt(failed, took),
+		Message: message, Advance: &end,
+	})
 	return r.moved(out, err, end)
 }
 
-// nextModel advances to the next exchange. Where a cap holds, its call is reserved with it (decision 4).
+// nextModel advances to the next exchange. Where a cap holds, its call is reserved with it
+// (decision 4).
 func (r *run) nextModel(counters regie.Counters, reason regie.ExchangeReason, wants *store.Reservation) store.Advance {
 	counters.Resumes = 0
-	next := store.Advance{Phase: regie.PhaseModel, Counters: counters, Open: &store.Open{Number: r.exchange.Number + 1, Reason: reason, Wants: wants}}
+	next := store.Advance{
+		Phase: regie.PhaseModel, Counters: counters,
+		Open: &store.Open{Number: r.exchange.Number + 1, Reason: reason, Wants: wants},
+	}
 	if r.at > 0 { // who has answered in place of another goes on to the end of the round
 		next.Open.Provider, next.Open.Model = r.round.Provider, r.round.Model
 	}
@@ -319,8 +341,12 @@ var quietly regie.Sentence
 func (r *run) ended(counters regie.Counters, reason regie.RoundEnd, note regie.Sentence) store.Advance {
 	note = scoped(note, r.session.Type)
 	end := &store.End{Reason: reason, Note: note, Close: sessionEnd(r.session.Type, reason)}
-	if (reason == regie.EndWatchdog || reason == regie.EndNoProgress) && r.automation() { // nobody watches (spec 5.1, 5.3)
-		end.Notice = &regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(), Text: note.String(), Said: []regie.Sentence{note}}
+	// nobody watches (spec 5.1, 5.3)
+	if (reason == regie.EndWatchdog || reason == regie.EndNoProgress) && r.automation() {
+		end.Notice = &regie.Notice{
+			RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(),
+			Text: note.String(), Said: []regie.Sentence{note},
+		}
 	}
 	return store.Advance{Phase: regie.PhaseEnd, Counters: counters, End: end}
 }
@@ -352,8 +378,10 @@ func (r *run) moved(out store.Outcome, err error, to store.Advance) error {
 // system makes a system message of this round.
 func (r *run) system(kind regie.SystemType, summary string) *regie.Message {
 	return &regie.Message{
-		ID: regie.NewID(), SessionID: r.session.ID, Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
-		RoundID: r.round.ID, Exchange: r.exchange.Number, TraceID: r.round.TraceID, System: &regie.SystemContent{Type: kind, Summary: summary},
+		ID: regie.NewID(), SessionID: r.session.ID, Sender: regie.SenderSystem,
+		Author:  regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
+		RoundID: r.round.ID, Exchange: r.exchange.Number, TraceID: r.round.TraceID,
+		System: &regie.SystemContent{Type: kind, Summary: summary},
 	}
 }
 
@@ -369,7 +397,8 @@ func (r *run) told(kind regie.SystemType, said ...regie.Sentence) *regie.Message
 	return message
 }
 
-// backoff doubles from 500 ms, with jitter, and honours the vendor's own wish (spec 3.6): one over longWish ends the step's tries.
+// backoff doubles from 500 ms, with jitter, and honours the vendor's own wish (spec 3.6): one over
+// longWish ends the step's tries.
 func backoff(try int, wish time.Duration) time.Duration {
 	base := 500 * time.Millisecond << min(try-2, 6)
 	return max(base/2+rand.N(base), wish)

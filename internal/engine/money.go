@@ -12,11 +12,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// leastReply is the shortest reply that is worth asking for where a cap leaves little, in tokens (decision 29).
+// leastReply is the shortest reply that is worth asking for where a cap leaves little, in tokens
+// (decision 29).
 const leastReply = 1000
 
-// terms are what a round's model calls cost, and what they may cost: those of the configuration of now, so that a round goes on once a cap
-// was raised.
+// terms are what a round's model calls cost, and what they may cost: those of the configuration of
+// now, so that a round goes on once a cap was raised.
 type terms struct {
 	price         price.Price
 	stated, known bool
@@ -43,7 +44,8 @@ func (e *Engine) termsOf(round regie.Round, kind regie.SessionType, lower regie.
 	return out
 }
 
-// price is what the round's model costs. One that is free costs nothing, unless the configuration says so.
+// price is what the round's model costs. One that is free costs nothing, unless the configuration
+// says so.
 func (r *run) price() (price.Price, bool) {
 	if r.thread.free && !r.money.stated {
 		return price.Price{}, true
@@ -103,8 +105,8 @@ func (r *run) replyBound() int {
 	return r.output()
 }
 
-// reservation is what a call with a prompt of a size in bytes may cost: the estimate and a fifth of it, and the longest reply. ok is false
-// where nobody knows the price of such a prompt.
+// reservation is what a call with a prompt of a size in bytes may cost: the estimate and a fifth of
+// it, and the longest reply. ok is false where nobody knows the price of such a prompt.
 func (r *run) reservation(size, reply int) (out store.Reservation, tokens int64, ok bool) {
 	p, known := r.price()
 	if !known {
@@ -134,8 +136,9 @@ func (r *run) capped() bool {
 	return !known || !p.Free()
 }
 
-// wants is what is to be reserved for the step after this one, whose prompt grows by a reply and by the results of its calls: nil where
-// nothing has to be, or where it is left to the step itself, which knows its prompt.
+// wants is what is to be reserved for the step after this one, whose prompt grows by a reply and by
+// the results of its calls: nil where nothing has to be, or where it is left to the step itself,
+// which knows its prompt.
 func (r *run) wants(reply *regie.Message, calls []regie.Call) *store.Reservation {
 	const around = 200 // the keys around a turn or a result
 	if !r.capped() || r.thread.conversation == nil || r.summary != nil {
@@ -158,9 +161,10 @@ func (r *run) wants(reply *regie.Message, calls []regie.Call) *store.Reservation
 	return &out
 }
 
-// reserve sees to it that what the next call may cost is reserved, before it is made (decision 29). Mostly that has happened with the end
-// of the step before; the first call of a round, one that is tried again, and one whose prompt has grown otherwise are reserved here. It
-// reports whether the call may be made; else the round has ended, or is paused.
+// reserve sees to it that what the next call may cost is reserved, before it is made (decision 29).
+// Mostly that has happened with the end of the step before; the first call of a round, one that is
+// tried again, and one whose prompt has grown otherwise are reserved here. It reports whether the
+// call may be made; else the round has ended, or is paused.
 func (r *run) reserve(ctx context.Context) (bool, error) {
 	if !r.capped() {
 		return true, nil
@@ -197,7 +201,8 @@ func (r *run) reserve(ctx context.Context) (bool, error) {
 	return true, r.shorten(ctx, afford)
 }
 
-// shorten has the next request ask for a reply of so many tokens at most, or, for 0, as long as ever: its conversation is begun anew.
+// shorten has the next request ask for a reply of so many tokens at most, or, for 0, as long as
+// ever: its conversation is begun anew.
 func (r *run) shorten(ctx context.Context, afford int) error {
 	before := r.thread.contextSize
 	r.afford, r.known, r.thread.conversation = afford, nil, nil
@@ -212,18 +217,22 @@ func (r *run) shorten(ctx context.Context, afford int) error {
 	return nil
 }
 
-// PriceUnknown is why a model is not asked of which nobody knows what it costs, where a budget holds (decision 29).
+// PriceUnknown is why a model is not asked of which nobody knows what it costs, where a budget
+// holds (decision 29).
 func PriceUnknown(provider, model string) error {
-	return regie.Errorf(regie.CodePriceUnknown, "a budget holds here, and nobody knows what the model %s of %s costs: say it in regie.yaml with providers.%s.prices, or take the budget out", model, provider, provider)
+	return regie.Errorf(regie.CodePriceUnknown,
+		"a budget holds here, and nobody knows what the model %s of %s costs: say it in regie.yaml with providers.%s.prices, or take the budget out", model, provider, provider)
 }
 
-// overCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a chat whoever writes again goes on, and a run
-// that nobody watches is paused, and goes on when it is resumed (decision 44).
+// overCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a
+// chat whoever writes again goes on, and a run that nobody watches is paused, and goes on when it
+// is resumed (decision 44).
 func (r *run) overCap(over store.OverCap, wants store.Reservation) error {
 	limit := capSentence(over)
 	why := []regie.Sentence{
 		regie.SayOf("The run stopped because %s does not allow its next step.", limit),
-		regie.Say("Of it $%s is spent or reserved, and the step could cost up to $%s.", regie.Dollars(over.Used), regie.Dollars(wants.Prompt+wants.Least)),
+		regie.Say("Of it $%s is spent or reserved, and the step could cost up to $%s.", regie.Dollars(over.Used),
+			regie.Dollars(wants.Prompt+wants.Least)),
 	}
 	if r.automation() {
 		return r.halt(append(why, r.wayOut(over.Scope)))
@@ -231,7 +240,8 @@ func (r *run) overCap(over store.OverCap, wants store.Reservation) error {
 	said := append(append(why, r.account(nil)...), r.wayOut(over.Scope))
 	end := r.ended(r.round.Counters, regie.EndLimit, regie.SayOf("%s does not allow the next step", limit))
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.attempt(regie.CodeOverBudget, "not sent: "+limit.String()+" does not allow it"), Message: r.told(regie.SystemLimitReached, said...), Advance: &end,
+		Attempt: r.attempt(regie.CodeOverBudget, "not sent: "+limit.String()+" does not allow it"),
+		Message: r.told(regie.SystemLimitReached, said...), Advance: &end,
 	})
 	return r.moved(out, err, end)
 }
@@ -273,7 +283,10 @@ func capSentence(over store.OverCap) regie.Sentence {
 
 // halt pauses the round: its session waits for whoever resumes it.
 func (r *run) halt(why []regie.Sentence) error {
-	notice := regie.Notice{RoundID: r.round.ID, Kind: regie.NoticeBudget, Since: time.Now().UTC(), Text: why[0].String(), Said: why}
+	notice := regie.Notice{
+		RoundID: r.round.ID, Kind: regie.NoticeBudget, Since: time.Now().UTC(),
+		Text: why[0].String(), Said: why,
+	}
 	if err := r.cfg.Store.Halt(r.commit, r.fence, store.Halt{Notice: notice}); err != nil {
 		return err
 	}

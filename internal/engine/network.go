@@ -12,15 +12,18 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// noticeAfter is how long a round waits for the network before people are told that it still does (decisions 25 and 42).
+// noticeAfter is how long a round waits for the network before people are told that it still does
+// (decisions 25 and 42).
 const noticeAfter = time.Hour
 
-// longWish is the longest time for which a step waits by itself until its provider wants to be asked again (spec 3.6): beyond it another
-// provider goes on, or a person is told, or an unattended round lets go and waits.
+// longWish is the longest time for which a step waits by itself until its provider wants to be
+// asked again (spec 3.6): beyond it another provider goes on, or a person is told, or an unattended
+// round lets go and waits.
 const longWish = time.Minute
 
-// until is who of those that were asked in the open exchange may be asked again first, and how long that takes, 0 where one of them has said
-// no time over longWish. What will not come back is not waited for; the round's own provider comes first where it may be asked then.
+// until is who of those that were asked in the open exchange may be asked again first, and how long
+// that takes, 0 where one of them has said no time over longWish. What will not come back is not
+// waited for; the round's own provider comes first where it may be asked then.
 func (r *run) until(failed *provider.Error) (at int, wish time.Duration) {
 	asked := r.failures
 	if len(asked) == 0 {
@@ -42,7 +45,8 @@ func (r *run) until(failed *provider.Error) (at int, wish time.Duration) {
 	return at, wish
 }
 
-// longWishOf is the time over longWish that a server wants, 0 for none. The moment at which a breaker closes is not its server's wish.
+// longWishOf is the time over longWish that a server wants, 0 for none. The moment at which a
+// breaker closes is not its server's wish.
 func longWishOf(failed *provider.Error) time.Duration {
 	if failed.RetryAfter <= longWish || errors.Is(failed, provider.ErrOpen) {
 		return 0
@@ -50,7 +54,8 @@ func longWishOf(failed *provider.Error) time.Duration {
 	return failed.RetryAfter
 }
 
-// moment is when a wait ends that begins now, as people write it: with the day where that is not soon.
+// moment is when a wait ends that begins now, as people write it: with the day where that is not
+// soon.
 func moment(wait time.Duration) string {
 	at := time.Now().Add(wait).Round(time.Second)
 	if wait < 12*time.Hour {
@@ -59,10 +64,12 @@ func moment(wait time.Duration) string {
 	return at.Format("2006-01-02 15:04 MST")
 }
 
-// advised is why nobody answers, in their own words, and what a person can do: not before the moment that the server wishes, if it does.
+// advised is why nobody answers, in their own words, and what a person can do: not before the
+// moment that the server wishes, if it does.
 func (r *run) advised(failed *provider.Error, why regie.Sentence) regie.Sentence {
 	if _, wish := r.until(failed); wish > 0 {
-		return regie.SayOf("%s. Its server asks to wait until %s: try again then, or use another model.", unstopped(why), regie.Verbatim(moment(wish)))
+		return regie.SayOf("%s. Its server asks to wait until %s: try again then, or use another model.",
+			unstopped(why), regie.Verbatim(moment(wish)))
 	}
 	if failed.Code != regie.CodeProviderBusy || !failed.Retryable {
 		return why
@@ -72,9 +79,12 @@ func (r *run) advised(failed *provider.Error, why regie.Sentence) regie.Sentence
 	case len(r.failures) > 1: // all of them were asked
 		return regie.SayOf("%s. Try again in a while.", why)
 	case failed.Status == http.StatusTooManyRequests:
-		return regie.SayOf("%s. Its server takes no more requests for now: try again in a minute, or use another model.", why)
-	case failed.Status >= http.StatusInternalServerError && failed.Status != http.StatusServiceUnavailable && failed.Status != 529:
-		return regie.SayOf("%s. The fault is the server's own: look at what it logs if it is yours, else try again later or use another model.", why)
+		return regie.SayOf(
+			"%s. Its server takes no more requests for now: try again in a minute, or use another model.", why)
+	case failed.Status >= http.StatusInternalServerError && failed.Status != http.StatusServiceUnavailable &&
+		failed.Status != 529:
+		return regie.SayOf(
+			"%s. The fault is the server's own: look at what it logs if it is yours, else try again later or use another model.", why)
 	default:
 		return regie.SayOf("%s. Try again in a while, or use another model.", why)
 	}
@@ -95,10 +105,11 @@ func unstopped(s regie.Sentence) regie.Sentence {
 	return s
 }
 
-// waitNetwork has the round wait until the model may answer again, without a holder (decisions 25 and 42): every 30 s at first, later
-// every 5 min. It does not count as a retry. The audit message comes when the outage begins, the notice after an hour of it; where the
-// operator has set an end to waiting, the session is paused then. At either moment one more try is made. Who asks for more time than that gets
-// it (spec 3.6); people are told so at once where it is over an hour.
+// waitNetwork has the round wait until the model may answer again, without a holder (decisions 25
+// and 42): every 30 s at first, later every 5 min. It does not count as a retry. The audit message
+// comes when the outage begins, the notice after an hour of it; where the operator has set an end
+// to waiting, the session is paused then. At either moment one more try is made. Who asks for more
+// time than that gets it (spec 3.6); people are told so at once where it is over an hour.
 func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	now, why := time.Now().UTC(), r.why(failed)
 	next, wish := r.until(failed)
@@ -141,11 +152,13 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 
 // waits says until when a round waits because a server wants it.
 func (r *run) waits(why regie.Sentence, wish time.Duration) regie.Sentence {
-	return regie.SayOf("%s; its server asks to wait until %s, and the run does", unstopped(why), regie.Verbatim(moment(wish)))
+	return regie.SayOf("%s; its server asks to wait until %s, and the run does", unstopped(why),
+		regie.Verbatim(moment(wish)))
 }
 
-// nextTry is when a model is asked again that could not be reached: after the usual time, or as long as its server wishes, but not later than
-// something is due. A notice is not due while a wish lasts: it was given when the wish was heard, or comes with the try after it.
+// nextTry is when a model is asked again that could not be reached: after the usual time, or as
+// long as its server wishes, but not later than something is due. A notice is not due while a wish
+// lasts: it was given when the wish was heard, or comes with the try after it.
 func nextTry(now time.Time, outage regie.Outage, first, wish, giveUp time.Duration) time.Time {
 	at := now.Add(max(networkBackoff(first, outage.Tries), wish))
 	for _, due := range []struct {

@@ -8,7 +8,8 @@ import (
 // maxStreamed bounds what is kept of a reply that is cut off, in bytes.
 const maxStreamed = 64 << 10
 
-// partial is the beginning of a reply as people saw it: whole up to where it ends, and a text that every store takes.
+// partial is the beginning of a reply as people saw it: whole up to where it ends, and a text that
+// every store takes.
 type partial struct {
 	text strings.Builder // as it came: a character may come in two pieces
 	full bool            // the rest is not kept, also what would fit

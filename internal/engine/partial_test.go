@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPartial: what is kept of a reply that is cut off has no hole, is bounded, and is a text that PostgreSQL takes.
+// TestPartial: what is kept of a reply that is cut off has no hole, is bounded, and is a text that
+// PostgreSQL takes.
 func TestPartial(t *testing.T) {
 	most, large := strings.Repeat("a", maxStreamed-1), strings.Repeat("b", maxStreamed)
 	for name, c := range map[string]struct {

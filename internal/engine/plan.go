@@ -14,8 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// plan turns a reply into its message and its calls. A call that cannot run is settled at once, so that each has exactly one
-// result whatever the model wrote (invariant 4).
+// plan turns a reply into its message and its calls. A call that cannot run is settled at once, so
+// that each has exactly one result whatever the model wrote (invariant 4).
 func (r *run) plan(h *heard) (regie.Message, []regie.Call) {
 	r.circles = regie.Sentence{}
 	message := regie.Message{
@@ -25,12 +25,14 @@ func (r *run) plan(h *heard) (regie.Message, []regie.Call) {
 	}
 	check := false
 	if h.said != nil {
-		message.AI.PostText, message.AI.KeepControl, check = h.said.PostText, h.said.KeepControl, h.said.ValidationRequest
+		message.AI.PostText, message.AI.KeepControl, check = h.said.PostText,
+			h.said.KeepControl, h.said.ValidationRequest
 	}
 	var calls []regie.Call
 	first := map[regie.Hash]regie.ID{} // by signature, in this batch
-	reads := map[regie.Hash]regie.ID{} // the same of queries since the last action: after one they may bring something else
-	used := map[string]struct{}{}      // provider ids of this batch
+	// the same of queries since the last action: after one they may bring something else
+	reads := map[regie.Hash]regie.ID{}
+	used := map[string]struct{}{} // provider ids of this batch
 	for _, part := range h.parts {
 		stored := regie.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque}
 		if part.Type == regie.PartCall {
@@ -42,7 +44,10 @@ func (r *run) plan(h *heard) (regie.Message, []regie.Call) {
 				}
 				if earlier, ok := same[call.Signature]; ok {
 					call.DuplicateOf = earlier
-					notRun(&call, regie.NotRunDuplicateInBatch, regie.CallError{Code: "DUPLICATE_IN_BATCH", Message: "the same call stands earlier in this reply: see its result"})
+					notRun(&call, regie.NotRunDuplicateInBatch, regie.CallError{
+						Code:    "DUPLICATE_IN_BATCH",
+						Message: "the same call stands earlier in this reply: see its result",
+					})
 				} else {
 					same[call.Signature] = call.ID
 					if call.Kind == regie.KindAction && role == "" {
@@ -74,8 +79,10 @@ func (r *run) propose(wire *provider.Call, in proposal) regie.Call {
 	ordinal, before, used := len(in.before), in.before, in.used
 	checked := r.tools.Check(wire.Name, wire.Arguments)
 	call := regie.Call{
-		ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number, Ordinal: ordinal, MessageID: in.message,
-		Origin: regie.OriginModel, Tool: checked.Name, ProviderCallID: wire.ID, Kind: regie.KindAction, Class: regie.ClassOnce,
+		ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Exchange: r.exchange.Number,
+		Ordinal: ordinal, MessageID: in.message,
+		Origin: regie.OriginModel, Tool: checked.Name, ProviderCallID: wire.ID,
+		Kind: regie.KindAction, Class: regie.ClassOnce,
 		Signature: checked.Signature, Arguments: wire.Arguments, State: regie.CallProposed,
 	}
 	if _, repeats := r.thread.callIDs[wire.ID]; repeats || wire.ID == "" {
@@ -94,14 +101,16 @@ func (r *run) propose(wire *provider.Call, in proposal) regie.Call {
 	}
 	switch {
 	case ordinal >= r.round.Limits.CallsInReply:
-		problem := regie.CallError{Code: "OVER_LIMIT", Message: fmt.Sprintf("not executed: over the limit of %d calls", r.round.Limits.CallsInReply), Retryable: true}
+		problem := regie.CallError{Code: "OVER_LIMIT", Message: fmt.Sprintf("not executed: over the limit of %d calls",
+			r.round.Limits.CallsInReply), Retryable: true}
 		if ordinal == r.round.Limits.CallsInReply { // said in full once: there may be thousands
 			problem.Message += " in one reply, as all that follow; propose them again in the next one"
 		}
 		notRun(&call, regie.NotRunOverLimit, problem)
 	case r.withheld() && !r.plans(&checked):
 		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
-			Code: codeToolsWithheld, Message: "not run: after what has succeeded only an answer is wanted here", Hint: "answer the person from what you have",
+			Code: codeToolsWithheld, Message: "not run: after what has succeeded only an answer is wanted here",
+			Hint: "answer the person from what you have",
 		})
 	case checked.Error != nil:
 		if !r.guarded(&call, regie.ToolDefinition{}, wire.ID, before, approval.Judgement{}) {
@@ -109,7 +118,8 @@ func (r *run) propose(wire *provider.Call, in proposal) regie.Call {
 		}
 	case checked.Tool.Definition().Role == regie.RoleQuestion && !r.policy.Questions:
 		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
-			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run", Hint: "decide by yourself, and say in your answer what you assumed",
+			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run",
+			Hint: "decide by yourself, and say in your answer what you assumed",
 		})
 	case call.Origin == regie.OriginClient: // its client decides what becomes of it
 		r.guarded(&call, checked.Tool.Definition(), wire.ID, before, approval.Judgement{})
@@ -131,12 +141,14 @@ func (r *run) plans(c *tool.Checked) bool {
 	return c.Tool != nil && c.Tool.Definition().Role == regie.RolePlan
 }
 
-// startNext prepares the next call of the batch if it is an action: with its intent it becomes STARTED, a failure to prepare
-// settles it and the next one is looked at. It returns the started call, or nil where a query comes next or nothing is left.
+// startNext prepares the next call of the batch if it is an action: with its intent it becomes
+// STARTED, a failure to prepare settles it and the next one is looked at. It returns the started
+// call, or nil where a query comes next or nothing is left.
 func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, error) {
 	for i := range calls {
 		call := &calls[i]
-		if call.State.Settled() || r.clients(call) || r.role(call) == regie.RoleComplete { // what ends the round comes last
+		// what ends the round comes last
+		if call.State.Settled() || r.clients(call) || r.role(call) == regie.RoleComplete {
 			continue
 		}
 		if call.Kind == regie.KindQuery || r.mustWait(calls, i) {
@@ -168,16 +180,21 @@ func (r *run) startNext(ctx context.Context, calls []regie.Call) (*regie.Call, e
 			}
 			continue
 		}
-		call.State, call.Intent, call.StartedAt, call.Attempts = regie.CallStarted, intent, time.Now().UTC(), call.Attempts+1
+		call.State, call.Intent, call.StartedAt, call.Attempts = regie.CallStarted, intent,
+			time.Now().UTC(), call.Attempts+1
 		return call, nil
 	}
 	return nil, nil
 }
 
-// prepare compares the world with what an approval showed and has the tool record its evidence (decision 20).
+// prepare compares the world with what an approval showed and has the tool record its evidence
+// (decision 20).
 func (r *run) prepare(ctx context.Context, target tool.Tool, inv *tool.Invocation) (json.RawMessage, *regie.CallError) {
 	if err := tool.CheckPreconditions(ctx, target, inv, inv.Preconditions); err != nil {
-		return nil, &regie.CallError{Code: regie.CodeOf(err), Message: err.Error(), Retryable: true, Hint: "look at what is there now and propose the call again"}
+		return nil, &regie.CallError{
+			Code: regie.CodeOf(err), Message: err.Error(), Retryable: true,
+			Hint: "look at what is there now and propose the call again",
+		}
 	}
 	return tool.Prepare(ctx, target, inv)
 }
@@ -198,8 +215,8 @@ func (r *run) executable(call *regie.Call) json.RawMessage {
 	return r.arguments(call)
 }
 
-// invocation finds the tool of a call and what it is called with; nil where the tool is gone, or is not the one that was judged
-// (decision 20).
+// invocation finds the tool of a call and what it is called with; nil where the tool is gone, or is
+// not the one that was judged (decision 20).
 func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	target, definition, ok := r.tools.Lookup(call.Tool)
 	if !ok || definition != call.Definition {
@@ -207,9 +224,11 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	}
 	r.lastsTool(target)
 	inv := &tool.Invocation{
-		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace, Arguments: r.executable(call), Intent: call.Intent,
-		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call), Beside: r.beside(call), Unattended: r.automation() || !r.asksPeople(),
-		Left: r.cfg.Left, Mask: r.cfg.Mask,
+		CallID: call.ID, RoundID: r.round.ID, SessionID: r.session.ID, Workspace: r.workspace,
+		Arguments: r.executable(call), Intent: call.Intent,
+		Keep: r.cfg.Store.PutBlob, Earlier: r.earlier(call), Beside: r.beside(call),
+		Unattended: r.automation() || !r.asksPeople(),
+		Left:       r.cfg.Left, Mask: r.cfg.Mask,
 	}
 	session, round, exchange, id := r.session.ID, r.round.ID, r.exchange.Number, call.ID
 	if r.cfg.Output != nil {
@@ -224,11 +243,12 @@ func (r *run) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	return target, inv
 }
 
-// aside is how long before a call was started others may have changed what had been secured for it by then.
+// aside is how long before a call was started others may have changed what had been secured for it
+// by then.
 const aside = time.Minute
 
-// beside gives what other calls and undos made of files in the workspace while a call ran. What commands that have not ended by then do is
-// not known.
+// beside gives what other calls and undos made of files in the workspace while a call ran. What
+// commands that have not ended by then do is not known.
 func (r *run) beside(call *regie.Call) func(ctx context.Context) ([]regie.FileChange, error) {
 	return func(ctx context.Context) ([]regie.FileChange, error) {
 		later, err := r.cfg.Store.Later(ctx, r.workspace.ID, call.StartedAt.Add(-aside))
@@ -242,7 +262,11 @@ func (r *run) beside(call *regie.Call) func(ctx context.Context) ([]regie.FileCh
 			if !ok || c.ID == call.ID || tool.SidesOf(target).Undoer == nil {
 				continue
 			}
-			made, _ := tool.SidesOf(target).Undoer.Changes(ctx, &tool.Invocation{CallID: c.ID, Workspace: r.workspace, Intent: c.Intent, Changed: c.Changed}) // what it says counts
+			// what it says counts
+			made, _ := tool.SidesOf(target).Undoer.Changes(ctx, &tool.Invocation{
+				CallID: c.ID, Workspace: r.workspace,
+				Intent: c.Intent, Changed: c.Changed,
+			})
 			out = append(out, made...)
 		}
 		for i := range later.Undos {
@@ -252,8 +276,8 @@ func (r *run) beside(call *regie.Call) func(ctx context.Context) ([]regie.FileCh
 	}
 }
 
-// earlier gives the calls of a call's toolkit in its session, the newest first, as the model knew them when it proposed the call: what it
-// reads in the same reply it has not seen yet.
+// earlier gives the calls of a call's toolkit in its session, the newest first, as the model knew
+// them when it proposed the call: what it reads in the same reply it has not seen yet.
 func (r *run) earlier(call *regie.Call) func(ctx context.Context, visit func(regie.Call) bool) error {
 	toolkit, _, _ := strings.Cut(call.Tool, ".")
 	id, message := call.ID, call.MessageID

@@ -6,7 +6,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// wireID returns the id that the model gave a call, empty without one: the row has another where it repeats (decision 8).
+// wireID returns the id that the model gave a call, empty without one: the row has another where it
+// repeats (decision 8).
 func wireID(message *regie.Message, call *regie.Call) string {
 	if message.AI != nil {
 		for i := range message.AI.Parts {
@@ -28,8 +29,9 @@ func (g *guard) forgetUndone(undone *regie.Undone) {
 	})
 }
 
-// reissued reports whether a call's provider id was made here because the model's own repeated, or was none (decision 8).
-// A copy in a fork has the provider id of the call that was made.
+// reissued reports whether a call's provider id was made here because the model's own repeated, or
+// was none (decision 8). A copy in a fork has the provider id of the call that was made.
 func reissued(call *regie.Call) bool {
-	return call.ProviderCallID == "call_"+call.ID.String() || !call.CopyOf.IsZero() && call.ProviderCallID == "call_"+call.CopyOf.String()
+	return call.ProviderCallID == "call_"+call.ID.String() || !call.CopyOf.IsZero() &&
+		call.ProviderCallID == "call_"+call.CopyOf.String()
 }

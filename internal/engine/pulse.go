@@ -8,8 +8,10 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// Pulse is told that a round lives (spec 5.1, the watchdog). Zero says that something has happened, and that nothing is under way any more which takes
-// time of its own; more says that what is under way now may take so long by its own timeout. It is called from several goroutines, and must not block.
+// Pulse is told that a round lives (spec 5.1, the watchdog). Zero says that something has happened,
+// and that nothing is under way any more which takes time of its own; more says that what is under
+// way now may take so long by its own timeout. It is called from several goroutines, and must not
+// block.
 type Pulse func(within time.Duration)
 
 // beat tells that the round has come to its next step.
@@ -33,8 +35,8 @@ func (r *run) lastsTool(t tool.Tool) {
 	}
 }
 
-// lastsModel tells that a model is at work: after each piece of its reply it has its time anew. A server that keeps the connection open without
-// a piece of a reply is not at work.
+// lastsModel tells that a model is at work: after each piece of its reply it has its time anew. A
+// server that keeps the connection open without a piece of a reply is not at work.
 func (r *run) lastsModel() { r.lasts(provider.MaxSilence) }
 
 // Replied is a stored reply, for who counts.

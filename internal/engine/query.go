@@ -10,17 +10,19 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// Query is a call that a client makes of a workspace's queries, without a model and without a session (spec 4.1, 10.2).
+// Query is a call that a client makes of a workspace's queries, without a model and without a
+// session (spec 4.1, 10.2).
 type Query struct {
 	Workspace regie.Workspace
 	Tool      string // its canonical name
 	Arguments json.RawMessage
 }
 
-// Query runs a query as a model's is run: looked up, validated, judged under the rules of now, run within the tool's time and bounds (spec 4.2).
-// Nobody is asked: what anybody would have to be asked about is refused, secrets among it (spec 8.2). It returns CodeUnknownTool for what is
-// not there, CodeBadArguments, CodeForbidden for what is no query of a workspace or what a rule forbids, CodePathProtected for what a person
-// would be asked about, and the tool's own codes.
+// Query runs a query as a model's is run: looked up, validated, judged under the rules of now, run
+// within the tool's time and bounds (spec 4.2). Nobody is asked: what anybody would have to be
+// asked about is refused, secrets among it (spec 8.2). It returns CodeUnknownTool for what is not
+// there, CodeBadArguments, CodeForbidden for what is no query of a workspace or what a rule
+// forbids, CodePathProtected for what a person would be asked about, and the tool's own codes.
 func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	at, cancel := context.WithCancel(ctx)
 	cancel() // what other servers have is not asked for here, so none of them is waited for
@@ -39,10 +41,12 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	}
 	definition := checked.Tool.Definition()
 	if definition.Kind != regie.KindQuery || definition.Role != "" || definition.Name == readResult {
-		return "", regie.Errorf(regie.CodeForbidden, "%s is no query of a workspace: only what reads its files can be called without a session", definition.Name)
+		return "", regie.Errorf(regie.CodeForbidden,
+			"%s is no query of a workspace: only what reads its files can be called without a session", definition.Name)
 	}
 	call := regie.Call{
-		ID: regie.NewID(), Origin: regie.OriginUser, Tool: checked.Name, Kind: definition.Kind, Class: definition.Class, Signature: checked.Signature,
+		ID: regie.NewID(), Origin: regie.OriginUser, Tool: checked.Name, Kind: definition.Kind, Class: definition.Class,
+		Signature:  checked.Signature,
 		Definition: checked.Definition, Arguments: string(in.Arguments), State: regie.CallProposed, Ask: checked.Asks,
 	}
 	if err := r.unasked(&call, definition); err != nil {
@@ -75,7 +79,9 @@ func (r *run) unasked(call *regie.Call, definition regie.ToolDefinition) error {
 	if judged.Verdict == regie.VerdictForbid {
 		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", strings.Join(whys, "; "))
 	}
-	return regie.Errorf(regie.CodePathProtected, "a person would have to be asked about this, and a query outside a session asks nobody: %s", strings.Join(whys, "; "))
+	return regie.Errorf(regie.CodePathProtected,
+		"a person would have to be asked about this, and a query outside a session asks nobody: %s",
+		strings.Join(whys, "; "))
 }
 
 // advised is what a call's error says, with what would help.

@@ -14,9 +14,10 @@ type Rebuilt struct {
 	Bytes             int
 }
 
-// Replay makes the requests of a stored round anew, exchange by exchange, from its thread alone: the replies and the results are the stored
-// ones. Nothing is sent and no tool runs (invariant 17). It returns a request for each model call that has a recorded one, in their order,
-// but for summaries that did not come. A provider whose conversations cannot be opened is an error.
+// Replay makes the requests of a stored round anew, exchange by exchange, from its thread alone:
+// the replies and the results are the stored ones. Nothing is sent and no tool runs (invariant 17).
+// It returns a request for each model call that has a recorded one, in their order, but for
+// summaries that did not come. A provider whose conversations cannot be opened is an error.
 func (e *Engine) Replay(ctx context.Context, view store.RoundView, thread store.Thread) ([]Rebuilt, error) {
 	var out []Rebuilt
 	add := func(exchange, attempt int) error {

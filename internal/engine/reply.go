@@ -18,7 +18,8 @@ type heard struct {
 	parts    []provider.Part
 	reply    *provider.Reply // as it came
 	verbatim string
-	// said is what a reply in the JSON dialect says beside its parts, unreadable why it cannot be read; nil in the native one.
+	// said is what a reply in the JSON dialect says beside its parts, unreadable why it cannot be
+	// read; nil in the native one.
 	said       *dialect.Reply
 	unreadable *dialect.FormatErrors
 }
@@ -58,7 +59,8 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	message, calls := r.plan(&h)
 	switch {
 	case h.unreadable != nil:
-		return r.correct(ctx, message, exchange, r.system(regie.SystemFormatError, h.unreadable.Correction(r.policy.French)))
+		return r.correct(ctx, message, exchange, r.system(regie.SystemFormatError,
+			h.unreadable.Correction(r.policy.French)))
 	case len(calls) == 0:
 		return r.answer(ctx, message, exchange, reply)
 	}
@@ -66,15 +68,16 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	if regie.CodeOf(err) != regie.CodeStopRequested {
 		return err
 	}
-	// A stopping word came before the reply: it is stored all the same, but not acted on (decision 6).
+	// A stopping word came before the reply: it is stored all the same, but not acted on (decision
+	// 6).
 	if err := r.readStop(); err != nil {
 		return err
 	}
 	return r.accept(ctx, reply, took)
 }
 
-// proposed stores calls with the message that owns them, and what becomes of them at once. It returns CodeStopRequested where a stopping word came
-// first: nothing is stored then.
+// proposed stores calls with the message that owns them, and what becomes of them at once. It
+// returns CodeStopRequested where a stopping word came first: nothing is stored then.
 func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie.Call, exchange regie.Exchange) error {
 	in, err := r.reaction(ctx, message, calls)
 	if err != nil {
@@ -82,7 +85,8 @@ func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie
 	}
 	in.Exchange = exchange
 	for i := range calls {
-		// What nobody was asked about yet is stored as proposed: whoever goes on with the round judges it again.
+		// What nobody was asked about yet is stored as proposed: whoever goes on with the round
+		// judges it again.
 		if calls[i].State == regie.CallAwaitingApproval && !puts(in.Ask, calls[i].ID) {
 			calls[i].State = regie.CallProposed
 			delete(r.fresh, calls[i].ID)
@@ -115,9 +119,11 @@ func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie
 	return r.moved(out, nil, in.Advance)
 }
 
-// reaction decides what becomes of a reply's calls: refused as a whole, or the first of them started.
+// reaction decides what becomes of a reply's calls: refused as a whole, or the first of them
+// started.
 func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie.Call) (store.Reply, error) {
-	counters, limit := afterReply(r.round.Counters, r.used, r.round.Limits, batchOf(calls, r.round.Dialect, r.role, false))
+	counters, limit := afterReply(r.round.Counters, r.used, r.round.Limits,
+		batchOf(calls, r.round.Dialect, r.role, false))
 	if r.commanded() { // the limits bound a model
 		counters, limit = r.round.Counters, noLimit
 	}
@@ -161,7 +167,8 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 	return in, nil
 }
 
-// begin takes the first step of a batch together with its reply: the first action starts, or people are asked and the round lets go.
+// begin takes the first step of a batch together with its reply: the first action starts, or people
+// are asked and the round lets go.
 func (r *run) begin(ctx context.Context, in *store.Reply) error {
 	ask, err := r.asked(ctx, in.Calls)
 	if err != nil {
@@ -215,11 +222,13 @@ func cutNote(reply *provider.Reply) regie.Sentence {
 	case reply.HeldBack:
 		return regie.Say("the model's server held back a part of the reply above (%s)", reply.StopReason)
 	default:
-		return regie.Say("the reply above reached the limit of its length and is cut off (%s); ask the model to go on", reply.StopReason)
+		return regie.Say("the reply above reached the limit of its length and is cut off (%s); ask the model to go on",
+			reply.StopReason)
 	}
 }
 
-// answer stores a reply without calls: it ends the round. Where nobody reads it, it is no end, once (spec 3.1). reply is as it came.
+// answer stores a reply without calls: it ends the round. Where nobody reads it, it is no end, once
+// (spec 3.1). reply is as it came.
 func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.Exchange, reply *provider.Reply) error {
 	if again, err := r.checkAnswer(&message); again != nil || err != nil {
 		if err != nil {
@@ -232,7 +241,8 @@ func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.
 	cut := cutNote(reply)
 	r.cached(&in, reply)
 	in.Results, in.Advance = r.said(nil, counters)
-	if in.Advance.End != nil && in.Advance.End.Reason == regie.EndAnswered && !cut.IsZero() { // half an answer is not taken for one
+	// half an answer is not taken for one
+	if in.Advance.End != nil && in.Advance.End.Reason == regie.EndAnswered && !cut.IsZero() {
 		in.Advance.End.Note = cut
 	}
 	nudged := in.Results != nil
@@ -252,13 +262,15 @@ func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.
 	return nil
 }
 
-// said is what follows an answer: the end, or, where nobody reads it, once a nudge. calls are those that came with it.
+// said is what follows an answer: the end, or, where nobody reads it, once a nudge. calls are those
+// that came with it.
 func (r *run) said(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
 	switch {
 	case !r.automation():
 		return nil, r.ended(counters, regie.EndAnswered, quietly)
 	case r.exchange.Reason == regie.ExchangeNudge:
-		return nil, r.ended(counters, regie.EndAnswered, regie.Say("the agent stopped without saying that its work is done"))
+		return nil, r.ended(counters, regie.EndAnswered,
+			regie.Say("the agent stopped without saying that its work is done"))
 	}
 	counters, limit := afterFailure(counters, r.round.Limits) // an end that is none (decision 41)
 	if used := spent(counters, r.used, r.round.Limits); !used.IsZero() {
@@ -287,8 +299,9 @@ func nudgeNote(json, french bool) string {
 	return "Nobody reads along in this run, so a text alone neither goes on with the work nor ends it. If work is left, take the next step now. If all of it is done, " + how + "."
 }
 
-// checkAnswer is the answer check (spec 6.2): an answer after results that a person should not get is asked for again, once, as long as
-// corrections are left. It returns what the model is told, or nil.
+// checkAnswer is the answer check (spec 6.2): an answer after results that a person should not get
+// is asked for again, once, as long as corrections are left. It returns what the model is told, or
+// nil.
 func (r *run) checkAnswer(message *regie.Message) (*regie.Message, error) {
 	if !r.policy.AnswerCheck || !r.restitutes() {
 		return nil, nil
@@ -310,7 +323,8 @@ func (r *run) checkAnswer(message *regie.Message) (*regie.Message, error) {
 	return again, nil
 }
 
-// correct stores a reply that is not taken, with what the model is told about it, for it to write it again (spec 2.2).
+// correct stores a reply that is not taken, with what the model is told about it, for it to write
+// it again (spec 2.2).
 func (r *run) correct(ctx context.Context, message regie.Message, exchange regie.Exchange, again *regie.Message) error {
 	counters, limit := afterFormatError(r.round.Counters, r.used, r.round.Limits)
 	in := store.Reply{Message: message, Exchange: exchange}
@@ -327,8 +341,8 @@ func (r *run) correct(ctx context.Context, message regie.Message, exchange regie
 	return nil
 }
 
-// keep stores a reply that proposes nothing, with what follows it. Where a stopping word came before, it is stored all the same, and the
-// round ends with the word (decision 6).
+// keep stores a reply that proposes nothing, with what follows it. Where a stopping word came
+// before, it is stored all the same, and the round ends with the word (decision 6).
 func (r *run) keep(ctx context.Context, in store.Reply) error {
 	if word, _ := r.stopWord(ctx); word == regie.StopInterrupt || word == regie.StopStop {
 		in.Advance = r.ended(in.Advance.Counters, endOf(word), quietly)

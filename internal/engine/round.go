@@ -13,14 +13,16 @@ import (
 // loop is the round (spec 3.1): one step after another, each ending in a stored state.
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
-		if err := r.endEarly(regie.EndNoProgress, regie.Say("the run was taken up several times without getting anywhere")); regie.CodeOf(err) != regie.CodeStopRequested {
+		nowhere := regie.Say("the run was taken up several times without getting anywhere")
+		if err := r.endEarly(regie.EndNoProgress, nowhere); regie.CodeOf(err) != regie.CodeStopRequested {
 			return err
 		}
 		if err := r.readStop(); err != nil { // the word wins here too
 			return err
 		}
 	}
-	if err := r.tellMissing(); err != nil && regie.CodeOf(err) != regie.CodeStopRequested { // a stopping word is obeyed below
+	// a stopping word is obeyed below
+	if err := r.tellMissing(); err != nil && regie.CodeOf(err) != regie.CodeStopRequested {
 		return err
 	}
 	if err := r.openRound(ctx); err != nil && regie.CodeOf(err) != regie.CodeStopRequested {
@@ -31,7 +33,8 @@ func (r *run) loop(ctx context.Context) error {
 			if regie.CodeOf(err) != regie.CodeStopRequested {
 				return err
 			}
-			// The store refused a step because a stopping word came first: the word wins (decision 6).
+			// The store refused a step because a stopping word came first: the word wins (decision
+			// 6).
 			if err := r.readStop(); err != nil {
 				return err
 			}
@@ -40,20 +43,24 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
-// giveBack stores what is done and gives the round back in good order: whoever takes it up knows that nothing of it is under way, so a
-// call that has started and has no result did not run. What a dead process started, and nobody has looked into yet, is left as that
-// process left it; the store knows it of a call that waits for its tool.
+// giveBack stores what is done and gives the round back in good order: whoever takes it up knows
+// that nothing of it is under way, so a call that has started and has no result did not run. What a
+// dead process started, and nobody has looked into yet, is left as that process left it; the store
+// knows it of a call that waits for its tool.
 func (r *run) giveBack(by cut) error {
 	if err := errors.Join(r.save(), r.letGo(by)); err != nil {
 		return err
 	}
-	if r.resumed && slices.ContainsFunc(r.calls, func(c regie.Call) bool { return c.State == regie.CallStarted && !c.Recovered }) {
+	if r.resumed && slices.ContainsFunc(r.calls, func(c regie.Call) bool {
+		return c.State == regie.CallStarted && !c.Recovered
+	}) {
 		return nil
 	}
 	return r.cfg.Store.Release(r.commit, r.fence)
 }
 
-// givesWay reports whether the round lets another one go first. It does so between two exchanges, where nothing of it is under way.
+// givesWay reports whether the round lets another one go first. It does so between two exchanges,
+// where nothing of it is under way.
 func (r *run) givesWay() bool {
 	return r.round.Phase == regie.PhaseModel && len(r.unsaved) == 0 && r.cfg.Yields != nil && r.cfg.Yields(r.round.ID)
 }
@@ -98,7 +105,8 @@ func (r *run) step(ctx context.Context) error {
 	}
 }
 
-// stopWord returns the strongest stopping word that is known here, or, where there is none, the cause of a cancelled context.
+// stopWord returns the strongest stopping word that is known here, or, where there is none, the
+// cause of a cancelled context.
 func (r *run) stopWord(ctx context.Context) (regie.StopRequest, error) {
 	word, cause := r.round.Stop, error(nil)
 	for _, signal := range []context.Context{ctx, r.work} {
@@ -116,7 +124,8 @@ func (r *run) stopWord(ctx context.Context) (regie.StopRequest, error) {
 	return "", cause
 }
 
-// readStop takes the word that the store knows already: it may be a stronger one than that which cancelled the context.
+// readStop takes the word that the store knows already: it may be a stronger one than that which
+// cancelled the context.
 func (r *run) readStop() error {
 	stored, err := r.cfg.Store.Round(r.commit, r.fence.RoundID)
 	if err == nil {

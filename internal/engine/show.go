@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// PromptRequest names a prompt: what would be sent now for a session, or what was sent in an exchange of a round.
+// PromptRequest names a prompt: what would be sent now for a session, or what was sent in an
+// exchange of a round.
 type PromptRequest struct {
 	SessionID regie.ID
 	RoundID   regie.ID
@@ -36,15 +37,18 @@ type Prompt struct {
 	// Body is the request, byte for byte; Request is its SHA-256.
 	Body    []byte     `json:"body"`
 	Request regie.Hash `json:"request"`
-	// Stored is the SHA-256 that was stored when it was sent. Where it is another one than Request, Body is not what was sent.
+	// Stored is the SHA-256 that was stored when it was sent. Where it is another one than Request,
+	// Body is not what was sent.
 	Stored regie.Hash `json:"stored,omitzero"`
-	// Tokens are as the provider counted them for a stored call, else estimated; Budget is what they should not pass.
+	// Tokens are as the provider counted them for a stored call, else estimated; Budget is what
+	// they should not pass.
 	Tokens  int  `json:"tokens"`
 	Counted bool `json:"counted,omitempty"`
 	Budget  int  `json:"budget"`
 	Over    bool `json:"over_budget,omitempty"` // what would be sent now is summarised first, where that is worth it
 	Window  int  `json:"window,omitempty"`      // of the model, in tokens; 0 where nobody knows
-	// Cached is when the model gave the answer, where it came from the response cache: then Body was not sent.
+	// Cached is when the model gave the answer, where it came from the response cache: then Body
+	// was not sent.
 	Cached time.Time    `json:"cached,omitzero"`
 	Parts  []PromptPart `json:"parts"`
 }
@@ -57,7 +61,8 @@ type PromptPart struct {
 	Kind string `json:"kind"` // fixed, level1, level2, tools, message, instruction, guidance
 	// Chunk is the part of a level by its heading, where it has one (spec 6.1).
 	Chunk string `json:"chunk,omitempty"`
-	// Breakpoint says that the request marks the end of the part: what lies before may be cached by the vendor.
+	// Breakpoint says that the request marks the end of the part: what lies before may be cached by
+	// the vendor.
 	Breakpoint bool     `json:"breakpoint,omitempty"`
 	Seq        int64    `json:"seq,omitempty"`
 	Message    regie.ID `json:"message_id,omitzero"`
@@ -86,8 +91,9 @@ type showing struct {
 	turns        []int // by part: how many turns the conversation has with it
 }
 
-// Prompt returns what would be sent now for a session, with the levels and tools of its newest round, or, rebuilt from the store, what was
-// sent in an exchange (decision 14). It returns CodeNotFound, and CodeConflict for a call of which nothing is stored to rebuild it from.
+// Prompt returns what would be sent now for a session, with the levels and tools of its newest
+// round, or, rebuilt from the store, what was sent in an exchange (decision 14). It returns
+// CodeNotFound, and CodeConflict for a call of which nothing is stored to rebuild it from.
 func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 	if in.RoundID.IsZero() {
 		round, err := e.cfg.Store.LastRound(ctx, in.SessionID)
@@ -129,10 +135,16 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 	return s.out, nil
 }
 
-// rebuild makes a prompt of what is stored: that of an exchange, or, for number 0, the next one. A person may have resolved an UNKNOWN call
-// since it was sent (decision 5), and a thread in memory has that from its next reading on only: which it was the hash says.
-func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store.Thread, number, attempt int) (*showing, error) {
-	s := &showing{view: view, run: &run{Engine: e, round: view.Round, session: view.Session, tools: e.scoped(ctx, view.Workspace, e.cfg.Tools(ctx))}}
+// rebuild makes a prompt of what is stored: that of an exchange, or, for number 0, the next one. A
+// person may have resolved an UNKNOWN call since it was sent (decision 5), and a thread in memory
+// has that from its next reading on only: which it was the hash says.
+func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store.Thread, number,
+	attempt int,
+) (*showing, error) {
+	s := &showing{view: view, run: &run{
+		Engine: e, round: view.Round, session: view.Session,
+		tools: e.scoped(ctx, view.Workspace, e.cfg.Tools(ctx)),
+	}}
 	s.out = Prompt{SessionID: view.Session.ID, RoundID: view.Round.ID, Exchange: number}
 	stored, err := s.stored(number, attempt)
 	if err == nil {
@@ -183,17 +195,20 @@ func (s *showing) stored(number, attempt int) (*store.ExchangeView, error) {
 		switch {
 		case x.Number != number:
 		case x.Reason == regie.ExchangeCommand:
-			return nil, regie.Errorf(regie.CodeConflict, "exchange %d of the run is a command of the person's own: no model was asked", number)
+			return nil, regie.Errorf(regie.CodeConflict,
+				"exchange %d of the run is a command of the person's own: no model was asked", number)
 		case attempt != 0 && attempt < x.Attempt || x.State == regie.ExchangeFailed:
 			return s.failed(x, cmp.Or(attempt, x.Attempt))
 		case attempt > x.Attempt:
 			return nil, noAttempt(attempt, x)
 		case x.Request.IsZero():
-			return nil, regie.Errorf(regie.CodeConflict, "exchange %d of the run is open: what was sent is stored when its model call ends", number)
+			return nil, regie.Errorf(regie.CodeConflict,
+				"exchange %d of the run is open: what was sent is stored when its model call ends", number)
 		default:
 			s.out.Stored, s.out.Purpose, s.out.Counted = x.Request, x.Purpose, !x.Usage.Estimated
 			s.out.Tokens, s.run.exchange = int(x.Usage.Input), x.Exchange
-			if x.Reply != nil && x.Reply.AI != nil && !x.Reply.AI.Cached.IsZero() { // nothing was sent, so nobody has counted it
+			// nothing was sent, so nobody has counted it
+			if x.Reply != nil && x.Reply.AI != nil && !x.Reply.AI.Cached.IsZero() {
 				s.out.Cached, s.out.Counted = x.Reply.AI.Cached, false
 			}
 			if x.Purpose == regie.PurposeSummary {
@@ -212,12 +227,15 @@ func (s *showing) failed(x *store.ExchangeView, attempt int) (*store.ExchangeVie
 		switch {
 		case a.Number != attempt:
 		case a.Request.IsZero():
-			return nil, regie.Errorf(regie.CodeConflict, "what attempt %d of exchange %d was sent is not stored: nothing was sent, or whoever sent it died before it could say so", attempt, x.Number)
+			return nil, regie.Errorf(regie.CodeConflict,
+				"what attempt %d of exchange %d was sent is not stored: nothing was sent, or whoever sent it died before it could say so", attempt, x.Number)
 		case a.Purpose == regie.PurposeSummary:
-			return nil, regie.Errorf(regie.CodeConflict, "attempt %d of exchange %d asked for a summary that did not come, and is not rebuilt; the SHA-256 of what it was sent is %s", attempt, x.Number, a.Request)
+			return nil, regie.Errorf(regie.CodeConflict,
+				"attempt %d of exchange %d asked for a summary that did not come, and is not rebuilt; the SHA-256 of what it was sent is %s", attempt, x.Number, a.Request)
 		default:
 			out := store.ExchangeView{Exchange: x.Exchange}
-			out.Purpose, out.OpenedAt, out.FirstSeq, out.LastSeq, out.Request = a.Purpose, a.OpenedAt, a.FirstSeq, a.LastSeq, a.Request
+			out.Purpose, out.OpenedAt, out.FirstSeq, out.LastSeq, out.Request = a.Purpose, a.OpenedAt,
+				a.FirstSeq, a.LastSeq, a.Request
 			out.Provider, out.Model = a.Provider, a.Model
 			s.frozen, s.out.Attempt, s.out.Stored, s.run.exchange = a.Head, attempt, a.Request, out.Exchange
 			return &out, nil
@@ -258,11 +276,13 @@ func (s *showing) thaw(ctx context.Context, number int) error {
 	}
 	var head frozenHead
 	if err := json.Unmarshal(data, &head); err != nil {
-		return regie.Errorf(regie.CodeCorrupt, "what the requests of run %s begin with cannot be read: %v", s.view.Round.ID, err)
+		return regie.Errorf(regie.CodeCorrupt, "what the requests of run %s begin with cannot be read: %v",
+			s.view.Round.ID, err)
 	}
 	s.head = provider.Head{
 		Model: r.round.Model, Dialect: r.round.Dialect, Tools: head.Tools, MaxOutput: head.MaxOutput,
-		ParallelCalls: !head.OneCall, ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier, Temperature: head.Temperature,
+		ParallelCalls: !head.OneCall, ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier,
+		Temperature: head.Temperature,
 	}
 	if s.head.Level1, err = r.level(ctx, head.Level1); err == nil {
 		s.head.Level2, err = r.level(ctx, head.Level2)
@@ -274,7 +294,8 @@ func (s *showing) thaw(ctx context.Context, number int) error {
 	return err
 }
 
-// cut takes of the thread what the prompt is made of, as it was known at a moment, and reports whether that is not what it was before.
+// cut takes of the thread what the prompt is made of, as it was known at a moment, and reports
+// whether that is not what it was before.
 func (s *showing) cut(thread store.Thread, stored *store.ExchangeView, when time.Time) bool {
 	var messages []regie.Message
 	for i := range thread.Messages {
@@ -282,13 +303,15 @@ func (s *showing) cut(thread store.Thread, stored *store.ExchangeView, when time
 		switch r := s.view.Round; {
 		case s.summary != nil && m.Seq >= s.summary.Seq, s.summary == nil && stored != nil && m.Seq > stored.LastSeq:
 			continue
-		case stored == nil && r.Phase == regie.PhaseCalls && m.RoundID == r.ID && m.Exchange == r.Exchange && m.AI != nil:
+		case stored == nil && r.Phase == regie.PhaseCalls && m.RoundID == r.ID &&
+			m.Exchange == r.Exchange && m.AI != nil:
 			continue // its batch is open (decision 4)
 		}
 		messages = append(messages, *m)
 	}
 	s.entries = prompt.Entries(messages, thread.Calls)
-	if last := len(s.entries) - 1; last >= 0 && awaitsClient(s.entries[last].Calls) { // no prompt shows half a batch (decision 35)
+	// no prompt shows half a batch (decision 35)
+	if last := len(s.entries) - 1; last >= 0 && awaitsClient(s.entries[last].Calls) {
 		s.entries = s.entries[:last]
 	}
 	changed := when.IsZero()
@@ -415,7 +438,10 @@ func (s *showing) fixed(size int) []PromptPart {
 			if section.Name != "" { // the heading is said beside it
 				_, text, _ = strings.Cut(text, "\n")
 			}
-			parts = append(parts, PromptPart{Kind: level.kind, Chunk: section.Name, Bytes: len(section.Text), Text: firstLine(text)})
+			parts = append(parts, PromptPart{
+				Kind: level.kind, Chunk: section.Name,
+				Bytes: len(section.Text), Text: firstLine(text),
+			})
 			size -= len(section.Text)
 		}
 	}
@@ -433,7 +459,10 @@ func (s *showing) fixed(size int) []PromptPart {
 
 func describePart(e *prompt.Entry) PromptPart {
 	m := e.Message
-	part := PromptPart{Kind: "message", Seq: m.Seq, Message: m.ID, Sender: string(m.Sender), Calls: len(e.Calls), Dropped: e.Dropped, Text: firstLine(m.Text)}
+	part := PromptPart{
+		Kind: "message", Seq: m.Seq, Message: m.ID, Sender: string(m.Sender), Calls: len(e.Calls),
+		Dropped: e.Dropped, Text: firstLine(m.Text),
+	}
 	switch {
 	case m.System != nil:
 		part.Sender, part.Text = string(m.System.Type), firstLine(m.System.Summary)

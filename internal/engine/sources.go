@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// sourceList is what stands behind an answer that was searched for: the pages under the numbers that the text has for them, in no words, so
-// that it is the same in every language. It is empty where there are none.
+// sourceList is what stands behind an answer that was searched for: the pages under the numbers
+// that the text has for them, in no words, so that it is the same in every language. It is empty
+// where there are none.
 func sourceList(sources []provider.Source) string {
 	var b strings.Builder
 	for i, source := range sources {
@@ -34,12 +35,13 @@ func sourceList(sources []provider.Source) string {
 // cites finds a number that stands for a source.
 var cites = regexp.MustCompile(`\[\d{1,2}\]`)
 
-// withSources puts the list behind the turn's last text, which has already streamed as it is: it is stored with the turn, and whoever reads the
-// text later sees it, the model too.
+// withSources puts the list behind the turn's last text, which has already streamed as it is: it is
+// stored with the turn, and whoever reads the text later sees it, the model too.
 func withSources(parts []provider.Part, sources []provider.Source) []provider.Part {
 	list := sourceList(sources)
 	calls := slices.ContainsFunc(parts, func(p provider.Part) bool { return p.Type == regie.PartCall })
-	if list == "" || calls && !cites.MatchString(provider.JoinText(parts)) { // it searches at each step: of one on the way only what it names
+	// it searches at each step: of one on the way only what it names
+	if list == "" || calls && !cites.MatchString(provider.JoinText(parts)) {
 		return parts
 	}
 	parts = slices.Clone(parts)

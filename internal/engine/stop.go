@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// maxResumes bounds how often a round is taken up again without getting anywhere (spec 5.3): something in it kills its process.
+// maxResumes bounds how often a round is taken up again without getting anywhere (spec 5.3):
+// something in it kills its process.
 const maxResumes = 3
 
 // obey carries a stopping word out, at the border between two steps (decision 6).
@@ -46,7 +47,8 @@ func endOf(word regie.StopRequest) regie.RoundEnd {
 	}
 }
 
-// timedOut is the audit message of a round that the watchdog ends, which no model reads (spec 5.1); nil for any other end.
+// timedOut is the audit message of a round that the watchdog ends, which no model reads (spec 5.1);
+// nil for any other end.
 func (r *run) timedOut(reason regie.RoundEnd, note regie.Sentence) *regie.Message {
 	if reason != regie.EndWatchdog {
 		return nil
@@ -56,7 +58,8 @@ func (r *run) timedOut(reason regie.RoundEnd, note regie.Sentence) *regie.Messag
 	return message
 }
 
-// endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread legal.
+// endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread
+// legal.
 func (r *run) endEarly(reason regie.RoundEnd, note regie.Sentence) error {
 	if r.round.Phase == regie.PhaseModel {
 		return r.endInModel(reason, note)
@@ -69,15 +72,18 @@ func (r *run) endAtLimit(limit regie.Sentence) error {
 	if r.round.Phase != regie.PhaseModel {
 		return r.endInCalls(regie.EndLimit, limit)
 	}
-	return r.endAsking(cut{regie.CodeTimeout, "ended: " + limit.String() + " was reached"}, r.limitMessage(limit, nil), r.ended(r.round.Counters, regie.EndLimit, limit))
+	return r.endAsking(cut{regie.CodeTimeout, "ended: " + limit.String() + " was reached"}, r.limitMessage(limit, nil),
+		r.ended(r.round.Counters, regie.EndLimit, limit))
 }
 
 // endInModel ends a round whose model call is open.
 func (r *run) endInModel(reason regie.RoundEnd, note regie.Sentence) error {
-	return r.endAsking(cut{regie.CodeStopRequested, note.String()}, r.timedOut(reason, note), r.ended(r.round.Counters, reason, note))
+	return r.endAsking(cut{regie.CodeStopRequested, note.String()}, r.timedOut(reason, note),
+		r.ended(r.round.Counters, reason, note))
 }
 
-// endAsking ends a round whose model call is open. One that may have been sent is booked, with what cut it; of one that was not there is no attempt.
+// endAsking ends a round whose model call is open. One that may have been sent is booked, with what
+// cut it; of one that was not there is no attempt.
 func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error {
 	if r.underWay() && !r.sent {
 		by = byDeath
@@ -93,8 +99,9 @@ func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error
 	return r.moved(out, err, end)
 }
 
-// endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what has not is not run. A person's answer may
-// come between looking and storing; then it is looked at again.
+// endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what
+// has not is not run. A person's answer may come between looking and storing; then it is looked at
+// again.
 func (r *run) endInCalls(reason regie.RoundEnd, note regie.Sentence) error {
 	for try := 1; ; try++ {
 		if err := r.current(); err != nil {
@@ -133,7 +140,8 @@ func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 	}
 	end := r.ended(r.round.Counters, reason, note)
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
-		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message, Post: r.timedOut(reason, note), Advance: &end,
+		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Message: message,
+		Post: r.timedOut(reason, note), Advance: &end,
 	})
 	if err == nil {
 		r.unsaved = r.unsaved[:0]
@@ -141,15 +149,16 @@ func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 	return r.moved(out, err, end)
 }
 
-// askedInVain reports whether a question was put to a person, and the end of the round came before their answer.
+// askedInVain reports whether a question was put to a person, and the end of the round came before
+// their answer.
 func (r *run) askedInVain() bool {
 	return slices.ContainsFunc(r.calls, func(c regie.Call) bool {
 		return r.questioned[c.ID] && c.NotRun == regie.NotRunInterrupted
 	})
 }
 
-// current brings the calls in line with what people did meanwhile: answers, and what a stopping word withdrew. Results that are here
-// and not stored yet stay.
+// current brings the calls in line with what people did meanwhile: answers, and what a stopping
+// word withdrew. Results that are here and not stored yet stay.
 func (r *run) current() error {
 	if len(r.reviews) == 0 && len(r.questioned) == 0 {
 		return nil
@@ -170,8 +179,8 @@ func (r *run) current() error {
 	return nil
 }
 
-// settleStarted finds out about a call that another process started, without performing it: a probe, or UNKNOWN (decision 5). A
-// call that certainly did not happen stays open.
+// settleStarted finds out about a call that another process started, without performing it: a
+// probe, or UNKNOWN (decision 5). A call that certainly did not happen stays open.
 func (r *run) settleStarted(call *regie.Call) {
 	call.Recovered = true
 	target, inv := r.invocation(call)

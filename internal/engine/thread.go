@@ -11,19 +11,22 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// thread is the round's conversation with its model: rebuilt from the store when the round is claimed, and from then on given
-// each message that was stored. It is a cache; a new one from the store has the same bytes (spec 2.3, decision 31).
+// thread is the round's conversation with its model: rebuilt from the store when the round is
+// claimed, and from then on given each message that was stored. It is a cache; a new one from the
+// store has the same bytes (spec 2.3, decision 31).
 type thread struct {
-	conversation      provider.Conversation
-	key               *provider.Key // what the conversation asks; nil where the round is not answered from the response cache
-	free              bool          // the provider costs nothing by declaration
-	leastOutput       int           // the least bound of a reply that it takes, in tokens
+	conversation provider.Conversation
+	// what the conversation asks; nil where the round is not answered from the response cache
+	key               *provider.Key
+	free              bool // the provider costs nothing by declaration
+	leastOutput       int  // the least bound of a reply that it takes, in tokens
 	model             provider.Provider
 	head              regie.Hash // names what of the prompt is not the thread; told is the one that is stored already
 	told              regie.Hash
 	firstSeq, lastSeq int64
 	contextSize
-	// callIDs are the provider's call ids of the thread: one that repeats is issued anew (decision 8).
+	// callIDs are the provider's call ids of the thread: one that repeats is issued anew (decision
+	// 8).
 	callIDs map[string]struct{}
 	// spoken says that the last message of the thread is a person's, with what it names.
 	spoken bool
@@ -35,7 +38,8 @@ type thread struct {
 	tipSeq int64
 }
 
-// unusableModel says that the round's provider is not configured here, or cannot serve what is asked of it.
+// unusableModel says that the round's provider is not configured here, or cannot serve what is
+// asked of it.
 type unusableModel struct{ err error }
 
 // Error implements error.
@@ -64,7 +68,8 @@ func (r *run) warm(ctx context.Context) error {
 	}
 	before := r.thread
 	r.thread = thread{
-		model: model, free: can.Free, leastOutput: can.LeastOutput, callIDs: map[string]struct{}{}, guard: newGuard(r.tools),
+		model: model, free: can.Free, leastOutput: can.LeastOutput,
+		callIDs: map[string]struct{}{}, guard: newGuard(r.tools),
 		contextSize: contextSize{takes: can.ContextTokens},
 	}
 	if err := r.reopen(ctx); err != nil {
@@ -121,7 +126,8 @@ func (r *run) level(ctx context.Context, hash regie.Hash) (string, error) {
 	return string(data), nil
 }
 
-// replay appends stored messages: the guard and the ids know all of them, the conversation what its window shows.
+// replay appends stored messages: the guard and the ids know all of them, the conversation what its
+// window shows.
 func (r *run) replay(stored store.Thread) {
 	entries := prompt.Entries(stored.Messages, stored.Calls)
 	whole := true // up to here
@@ -187,7 +193,8 @@ func (r *run) rememberIDs(calls []regie.Call) {
 	}
 }
 
-// closeBatch adds a settled batch: the reply with its calls, the message with their results, and what steered the round meanwhile.
+// closeBatch adds a settled batch: the reply with its calls, the message with their results, and
+// what steered the round meanwhile.
 func (r *run) closeBatch(results *regie.Message, out store.Outcome) {
 	if r.thread.conversation == nil {
 		return // nothing was asked yet in this process; warm will read the batch from the store
@@ -206,7 +213,8 @@ func (r *run) closeBatch(results *regie.Message, out store.Outcome) {
 	}
 }
 
-// declarations are what a model is told of one registry: worked out once for all rounds that begin with it.
+// declarations are what a model is told of one registry: worked out once for all rounds that begin
+// with it.
 type declarations struct {
 	registry                   *tool.Registry
 	asking, silent, unattended told // a chat, one in which nobody can be asked, an automation
@@ -218,15 +226,18 @@ type told struct {
 	encoded *provider.Encoded
 }
 
-// declared returns what the model is told of the round's tools, always in the same order. Without anybody to answer no question is
-// offered (decision 37).
+// declared returns what the model is told of the round's tools, always in the same order. Without
+// anybody to answer no question is offered (decision 37).
 func (r *run) declared() told {
 	if r.json != nil { // level 1 says what there is
 		return told{}
 	}
 	d := r.declarations.Load()
 	if d == nil || d.registry != r.tools {
-		d = &declarations{registry: r.tools, asking: tell(r.tools, regie.RoleQuestion), silent: tell(r.tools, ""), unattended: tell(r.tools, regie.RoleComplete)}
+		d = &declarations{
+			registry: r.tools, asking: tell(r.tools, regie.RoleQuestion), silent: tell(r.tools, ""),
+			unattended: tell(r.tools, regie.RoleComplete),
+		}
 		r.declarations.Store(d)
 	}
 	switch {
@@ -239,13 +250,16 @@ func (r *run) declared() told {
 	}
 }
 
-// tell declares a registry's tools. Of those that ask a person, and of those that end a run that nobody watches, only the role that is
-// named is there (spec 2.2, decision 37).
+// tell declares a registry's tools. Of those that ask a person, and of those that end a run that
+// nobody watches, only the role that is named is there (spec 2.2, decision 37).
 func tell(registry *tool.Registry, role regie.ToolRole) told {
 	out := told{encoded: &provider.Encoded{}}
 	for _, d := range registry.Declared() {
 		if d.Role == role || d.Role != regie.RoleQuestion && d.Role != regie.RoleComplete {
-			out.tools = append(out.tools, provider.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters})
+			out.tools = append(out.tools, provider.Tool{
+				Name:        d.Name,
+				Description: d.Description, Parameters: d.Parameters,
+			})
 		}
 	}
 	return out

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Threads that no round holds are kept warm for the next one (spec 2.1, decision 48), within these bounds.
+// Threads that no round holds are kept warm for the next one (spec 2.1, decision 48), within these
+// bounds.
 const (
 	maxWarm      = 256              // sessions
 	maxWarmBytes = 8 << 20          // about what they take together
@@ -36,8 +37,9 @@ type warmThread struct {
 	since   time.Time
 }
 
-// warmth keeps the threads of the sessions that ran last. A round takes its session's out, so that it has one holder, and gives it back
-// at its end; what is lost of it is read from the store. It may be used from many goroutines.
+// warmth keeps the threads of the sessions that ran last. A round takes its session's out, so that
+// it has one holder, and gives it back at its end; what is lost of it is read from the store. It
+// may be used from many goroutines.
 type warmth struct {
 	mu    sync.Mutex
 	at    map[regie.ID]*list.Element // of *warmThread
@@ -84,7 +86,8 @@ func (w *warmth) put(k *warmThread) {
 	}
 }
 
-// Forget drops what is kept in memory of a session's thread, and the answers in the response cache that came from it: it was removed.
+// Forget drops what is kept in memory of a session's thread, and the answers in the response cache
+// that came from it: it was removed.
 func (e *Engine) Forget(session regie.ID) {
 	e.warmth.take(session)
 	if e.cfg.Cache != nil {
@@ -94,13 +97,15 @@ func (e *Engine) Forget(session regie.ID) {
 
 func (r *run) warmKey(can provider.Capabilities) warmKey {
 	return warmKey{
-		provider: r.round.Provider, model: r.round.Model, pin: r.round.Pin, head: r.headKey(prompt.Reply(r.cfg.MaxOutput, can.ContextTokens)), takes: can.ContextTokens,
+		provider: r.round.Provider, model: r.round.Model, pin: r.round.Pin,
+		head: r.headKey(prompt.Reply(r.cfg.MaxOutput, can.ContextTokens)), takes: can.ContextTokens,
 		caches: r.caches(),
 	}
 }
 
-// keepWarm gives the thread back for the session's next round. One with a call of which nobody knows the outcome is not kept: a person may
-// find out (decision 5), which changes what is stored behind it.
+// keepWarm gives the thread back for the session's next round. One with a call of which nobody
+// knows the outcome is not kept: a person may find out (decision 5), which changes what is stored
+// behind it.
 func (r *run) keepWarm() {
 	t := &r.thread
 	ended := r.round.Phase == regie.PhaseEnd
@@ -119,11 +124,13 @@ func (r *run) keepWarm() {
 func (t *thread) bytes() int {
 	const id, call, entry = 96, 800, 2048
 	_, size := t.conversation.Request()
-	return entry + size + t.guard.kept + call*(len(t.guard.window)+len(t.guard.byID)) + id*(len(t.callIDs)+len(t.guard.seen))
+	return entry + size + t.guard.kept + call*(len(t.guard.window)+len(t.guard.byID)) +
+		id*(len(t.callIDs)+len(t.guard.seen))
 }
 
-// rewarm takes up the thread that the session's last round left, if it is still what a new one from the store would be: the same provider,
-// settings, levels, tools and dialect, and a log that goes on where this thread ends. It costs what is new since then. Any other one is dropped.
+// rewarm takes up the thread that the session's last round left, if it is still what a new one from
+// the store would be: the same provider, settings, levels, tools and dialect, and a log that goes
+// on where this thread ends. It costs what is new since then. Any other one is dropped.
 func (r *run) rewarm(ctx context.Context, can provider.Capabilities) (bool, error) {
 	k := r.warmth.take(r.session.ID)
 	if k == nil || k.key != r.warmKey(can) {
@@ -138,7 +145,8 @@ func (r *run) rewarm(ctx context.Context, can provider.Capabilities) (bool, erro
 		return false, nil
 	}
 	for i := range entries[1:] {
-		if m := entries[i+1].Message; m.System != nil && (m.System.Compaction != nil || m.System.Type == regie.SystemUndone) {
+		if m := entries[i+1].Message; m.System != nil && (m.System.Compaction != nil ||
+			m.System.Type == regie.SystemUndone) {
 			return false, nil // another holder's: it changes what stands before it
 		}
 	}

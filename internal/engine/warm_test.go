@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestWarmth keeps threads within the bounds of their number, their bytes and their age: what was used least lately goes.
+// TestWarmth keeps threads within the bounds of their number, their bytes and their age: what was
+// used least lately goes.
 func TestWarmth(t *testing.T) {
 	now := time.Now()
 	id := func(n int) regie.ID { return regie.ID{14: byte(n >> 8), 15: byte(n)} }
@@ -58,7 +59,8 @@ func TestWarmth(t *testing.T) {
 	}
 }
 
-// TestSmaller: what becomes of a prompt that is over its budget never goes on for ever, and a summary that failed is not asked for again.
+// TestSmaller: what becomes of a prompt that is over its budget never goes on for ever, and a
+// summary that failed is not asked for again.
 func TestSmaller(t *testing.T) {
 	const few, some, many = 0, maxCompactions, 2 * maxCompactions
 	for _, c := range []struct {

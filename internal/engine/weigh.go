@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Weighing is a round that is not begun: what it would run under, and the thread that its model would be shown.
+// Weighing is a round that is not begun: what it would run under, and the thread that its model
+// would be shown.
 type Weighing struct {
 	Session   regie.Session
 	Workspace regie.Workspace
@@ -16,10 +17,11 @@ type Weighing struct {
 	Thread    store.Thread
 }
 
-// Weigh estimates the tokens of the first request of a round, with its levels, its tools and its thread, as its provider would be sent it now. Nothing is
-// sent.
+// Weigh estimates the tokens of the first request of a round, with its levels, its tools and its
+// thread, as its provider would be sent it now. Nothing is sent.
 func (e *Engine) Weigh(ctx context.Context, in Weighing) (int, error) {
-	r, err := e.newRun(ctx, store.Claimed{Session: in.Session, Workspace: in.Workspace, Round: in.Round}, e.scoped(ctx, in.Workspace, e.cfg.Tools(ctx)))
+	r, err := e.newRun(ctx, store.Claimed{Session: in.Session, Workspace: in.Workspace, Round: in.Round},
+		e.scoped(ctx, in.Workspace, e.cfg.Tools(ctx)))
 	if err != nil {
 		return 0, err
 	}
@@ -29,7 +31,8 @@ func (e *Engine) Weigh(ctx context.Context, in Weighing) (int, error) {
 		return 0, err
 	}
 	s := &showing{run: r, prompt: r.view()}
-	s.out.Provider, s.out.Model, s.out.Window = r.round.Provider, r.round.Model, model.Capabilities(r.round.Model).ContextTokens
+	s.out.Provider, s.out.Model, s.out.Window = r.round.Provider, r.round.Model,
+		model.Capabilities(r.round.Model).ContextTokens
 	if s.head, err = r.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window)); err != nil {
 		return 0, err
 	}

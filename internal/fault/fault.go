@@ -1,17 +1,19 @@
-// Package fault names the places where a crash would hurt most (spec 12.3). In a release build a point is an empty function that
-// the compiler removes; with the build tag "faults" the process kills itself at the point that REGIE_FAULT names.
+// Package fault names the places where a crash would hurt most (spec 12.3). In a release build a
+// point is an empty function that the compiler removes; with the build tag "faults" the process
+// kills itself at the point that REGIE_FAULT names.
 package fault
 
 // The fault points. Each is the moment just before or after what its name says.
 const (
-	SubmitBefore  = "submit-before"  // a user message, before its commit
-	SubmitAfter   = "submit-after"   // after its commit
-	ClaimAfter    = "claim-after"    // a round was claimed anew
-	ModelBefore   = "model-before"   // before the request is sent
-	ModelMid      = "model-mid"      // after the first delta
-	ModelAfter    = "model-after"    // the whole reply is here, nothing of it is stored
-	ReplyAfter    = "reply-after"    // reply, calls and the first intent are committed
-	HookAfter     = "hook-after"     // the hooks of calls that come next have run and that is stored; their intent is not
+	SubmitBefore = "submit-before" // a user message, before its commit
+	SubmitAfter  = "submit-after"  // after its commit
+	ClaimAfter   = "claim-after"   // a round was claimed anew
+	ModelBefore  = "model-before"  // before the request is sent
+	ModelMid     = "model-mid"     // after the first delta
+	ModelAfter   = "model-after"   // the whole reply is here, nothing of it is stored
+	ReplyAfter   = "reply-after"   // reply, calls and the first intent are committed
+	// the hooks of calls that come next have run and that is stored; their intent is not
+	HookAfter     = "hook-after"
 	IntentBefore  = "intent-before"  // before the commit of a later intent of a batch
 	IntentAfter   = "intent-after"   // after it, before the effect
 	EffectAfter   = "effect-after"   // the tool has returned, its result is not stored
@@ -38,8 +40,9 @@ const (
 	NudgeBefore   = "nudge-before"   // an automation's reply without calls, before the commit that nudges it
 	NudgeAfter    = "nudge-after"    // after it, before the model is asked again
 	CloseBefore   = "close-before"   // the end of a round is to close its session, before that commit
-	ReserveBefore = "reserve-before" // what a model call may cost is not reserved yet, and the step before did not do it
-	ReserveAfter  = "reserve-after"  // it is, before the call is made
+	// what a model call may cost is not reserved yet, and the step before did not do it
+	ReserveBefore = "reserve-before"
+	ReserveAfter  = "reserve-after" // it is, before the call is made
 
 	QueueBefore      = "queue-before"       // no slot is free: a round is to be queued, before that commit
 	QueueAfter       = "queue-after"        // after it
@@ -76,15 +79,18 @@ const (
 	MigrateAfter  = "migrate-after"  // the schema is the new one, nothing was read under it
 )
 
-// MigrationPoints lists the fault points of a migration: a process passes them once in the life of a database.
+// MigrationPoints lists the fault points of a migration: a process passes them once in the life of
+// a database.
 func MigrationPoints() []string { return []string{BackupBefore, MigrateBefore, MigrateAfter} }
 
 // Points lists the fault points that a run can pass, for the harness.
 func Points() []string {
 	return []string{
-		SubmitBefore, SubmitAfter, ClaimAfter, ModelBefore, ModelMid, ModelAfter, ReplyAfter, IntentBefore, IntentAfter, EffectAfter,
+		SubmitBefore, SubmitAfter, ClaimAfter, ModelBefore, ModelMid, ModelAfter, ReplyAfter,
+		IntentBefore, IntentAfter, EffectAfter,
 		ResultAfter, QueriesAfter, SettledBefore, SettledAfter, RecoverBefore, RecoverAfter, DecideBefore, DecideAfter,
-		HookAfter, AskBefore, AskAfter, SummaryBefore, SummaryBegun, CompactBefore, CompactAfter, EndBefore, EndAfter, FormatBefore, FormatAfter, EnrichBefore, EnrichAfter,
+		HookAfter, AskBefore, AskAfter, SummaryBefore, SummaryBegun, CompactBefore, CompactAfter, EndBefore, EndAfter,
+		FormatBefore, FormatAfter, EnrichBefore, EnrichAfter,
 		NudgeBefore, NudgeAfter, CloseBefore, ReserveBefore, ReserveAfter,
 		QueueBefore, QueueAfter, QueueStartBefore, QueueStartAfter, YieldBefore, YieldAfter,
 		PendingBefore, PendingAfter, AdmitBefore, StopBefore, StopAfter, ResumeAfter, WithdrawBefore,
@@ -93,17 +99,19 @@ func Points() []string {
 	}
 }
 
-// The seeded bugs that the crash harness must catch (spec 12.3). They exist only under the build tag "faults".
+// The seeded bugs that the crash harness must catch (spec 12.3). They exist only under the build
+// tag "faults".
 const (
 	BugEffectBeforeIntent = "effect-before-intent" // an action runs before its intent is committed
 	BugRetryOnce          = "retry-once"           // a call of class once is run again after a crash
 	BugNewKey             = "new-key"              // a keyed call is repeated under another key
 	BugResultFirst        = "result-before-effect" // a result is committed before the effect happens
-	BugUnedited           = "unedited-arguments"   // an approved call runs with the arguments from before the person's edit
-	BugDecidedTwice       = "decided-twice"        // a second decision on a call is accepted, and wins
-	BugUndoFirst          = "undo-before-intent"   // files are put back before the undo is committed as intended
-	BugUndoBlind          = "undo-blind"           // after a crash an undo is called done without a look at its files
-	BugUnsynced           = "commit-before-sync"   // a commit is acknowledged before it is on the disk
+	// an approved call runs with the arguments from before the person's edit
+	BugUnedited     = "unedited-arguments"
+	BugDecidedTwice = "decided-twice"      // a second decision on a call is accepted, and wins
+	BugUndoFirst    = "undo-before-intent" // files are put back before the undo is committed as intended
+	BugUndoBlind    = "undo-blind"         // after a crash an undo is called done without a look at its files
+	BugUnsynced     = "commit-before-sync" // a commit is acknowledged before it is on the disk
 )
 
 // The seeded bugs of the loop, which the simulation must catch (spec 12.4).
@@ -114,13 +122,14 @@ const (
 	BugBudget  = "budget-blind"  // a model call is reserved without a look at what is spent
 )
 
-// Bugs lists the seeded bugs that show when processes are killed in the midst of calls, for the harness and the simulation. BugUnsynced
-// shows only when power is lost.
+// Bugs lists the seeded bugs that show when processes are killed in the midst of calls, for the
+// harness and the simulation. BugUnsynced shows only when power is lost.
 func Bugs() []string {
 	return []string{BugEffectBeforeIntent, BugRetryOnce, BugNewKey, BugResultFirst, BugUnedited, BugDecidedTwice}
 }
 
-// UndoBugs lists the seeded bugs that show when processes are killed while they put files back, for the harness: the simulation has no files.
+// UndoBugs lists the seeded bugs that show when processes are killed while they put files back, for
+// the harness: the simulation has no files.
 func UndoBugs() []string { return []string{BugUndoFirst, BugUndoBlind} }
 
 // The seeded bugs that show only where several engines share a database.
@@ -129,8 +138,10 @@ const (
 	BugNoEpoch = "epoch-unchecked" // who was taken over from may write all the same
 )
 
-// SharedBugs lists the seeded bugs that show only where several engines share a database, for the harness of nodes.
+// SharedBugs lists the seeded bugs that show only where several engines share a database, for the
+// harness of nodes.
 func SharedBugs() []string { return []string{BugNoLease, BugNoEpoch} }
 
-// LoopBugs lists the seeded bugs that show in a whole session, also where nothing dies, for the simulation.
+// LoopBugs lists the seeded bugs that show in a whole session, also where nothing dies, for the
+// simulation.
 func LoopBugs() []string { return []string{BugCounter, BugTwice, BugHalf, BugBudget} }

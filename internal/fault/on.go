@@ -17,7 +17,8 @@ var armed struct {
 	left int
 }
 
-// Point kills the process with SIGKILL at the n-th time that it passes the point, where REGIE_FAULT is "name:n".
+// Point kills the process with SIGKILL at the n-th time that it passes the point, where REGIE_FAULT
+// is "name:n".
 func Point(name string) {
 	armed.once.Do(func() {
 		point, count, _ := strings.Cut(os.Getenv("REGIE_FAULT"), ":")

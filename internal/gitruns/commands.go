@@ -12,24 +12,31 @@ const unknown = '\x00'
 // maxNested bounds commands in commands.
 const maxNested = 10
 
-// before are words that come before a command, and programs that run the command behind them, with the options of theirs that take a value.
+// before are words that come before a command, and programs that run the command behind them, with
+// the options of theirs that take a value.
 var before = map[string][]string{
-	"if": nil, "then": nil, "else": nil, "elif": nil, "do": nil, "while": nil, "until": nil, "!": nil, "{": nil, "}": nil, "time": nil, "exec": {"-a"}, "command": nil,
-	"builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil, "chronic": nil, "winpty": nil, "nice": {"-n"}, "ionice": {"-c", "-n"}, "env": {"-u", "-C"},
+	"if": nil, "then": nil, "else": nil, "elif": nil, "do": nil, "while": nil, "until": nil, "!": nil, "{": nil,
+	"}": nil, "time": nil, "exec": {"-a"}, "command": nil,
+	"builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil, "chronic": nil, "winpty": nil, "nice": {"-n"},
+	"ionice": {"-c", "-n"}, "env": {"-u", "-C"},
 	"sudo": {"-u", "-g"}, "doas": {"-u"}, "timeout": {"-s", "-k"}, "xargs": {"-I", "-P", "-n", "-L", "-d", "-a"},
 }
 
-// interpreters are programs that run a file which is named to them, with the letters of the option behind which code stands.
+// interpreters are programs that run a file which is named to them, with the letters of the option
+// behind which code stands.
 var interpreters = map[string]string{
-	"sh": "c", "bash": "c", "dash": "c", "zsh": "c", "ksh": "c", "ash": "c", "fish": "c", ".": "", "source": "", "python": "c", "pypy": "c", "node": "ep", "nodejs": "ep",
-	"bun": "ep", "deno": "", "tsx": "ep", "ts-node": "ep", "perl": "eE", "ruby": "e", "php": "r", "lua": "e", "tclsh": "", "Rscript": "e", "pwsh": "", "uv": "",
+	"sh": "c", "bash": "c", "dash": "c", "zsh": "c", "ksh": "c", "ash": "c", "fish": "c", ".": "", "source": "",
+	"python": "c", "pypy": "c", "node": "ep", "nodejs": "ep",
+	"bun": "ep", "deno": "", "tsx": "ep", "ts-node": "ep", "perl": "eE", "ruby": "e", "php": "r", "lua": "e",
+	"tclsh": "", "Rscript": "e", "pwsh": "", "uv": "",
 }
 
 // shells are those of them whose code is read as a command.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}
 
-// programs are the files that a command runs, as far as it names them by a path: not what it hands to them, which are files like any other, nor what a shell
-// looks for along PATH. there reports whether a word names a file.
+// programs are the files that a command runs, as far as it names them by a path: not what it hands
+// to them, which are files like any other, nor what a shell looks for along PATH. there reports
+// whether a word names a file.
 func programs(command string, there func(word string) bool) []string {
 	r := &reader{there: there}
 	if strings.Contains(command, "/") && there(command) { // some are run without a shell, and may have spaces in them
@@ -46,7 +53,8 @@ type reader struct {
 	deep  int
 }
 
-// take takes in a program. Of one whose beginning a shell puts there, most often the top of the work tree, it takes the rest as one below that.
+// take takes in a program. Of one whose beginning a shell puts there, most often the top of the
+// work tree, it takes the rest as one below that.
 func (r *reader) take(word string) {
 	if i := strings.LastIndexByte(word, unknown); i >= 0 {
 		if word = "." + word[i+1:]; !strings.HasPrefix(word, "./") {
@@ -131,7 +139,8 @@ func (r *reader) operand(name, code string, words []string) {
 		case isCode(word, code):
 			r.code(name, next)
 			return
-		case option == "-r" || option == "--require" || option == "--import" || option == "--loader" || option == "--rcfile" || option == "--init-file":
+		case option == "-r" || option == "--require" || option == "--import" || option == "--loader" ||
+			option == "--rcfile" || option == "--init-file":
 			if value == "" {
 				value = next
 			}
@@ -173,8 +182,11 @@ func (r *reader) code(name, code string) {
 		r.command(code)
 		return
 	}
-	for _, word := range strings.FieldsFunc(code, func(c rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>$={}!", c) }) {
-		if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") || strings.Contains(word, "/") && r.there(word) {
+	for _, word := range strings.FieldsFunc(code, func(c rune) bool {
+		return strings.ContainsRune(" \t\n'\"`;|&()<>$={}!", c)
+	}) {
+		if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") ||
+			strings.Contains(word, "/") && r.there(word) {
 			r.take(word)
 		}
 	}
@@ -183,7 +195,8 @@ func (r *reader) code(name, code string) {
 // assigns reports whether a word sets a variable for the command behind it.
 func assigns(word string) bool {
 	name, _, is := strings.Cut(word, "=")
-	return is && name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+	return is && name != "" && strings.Trim(name,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
 // shellWords divides a command as a shell does. What that would refuse is divided somehow.

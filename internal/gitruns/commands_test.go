@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestPrograms is which words of a command are programs, and which are not, where the files main, x.sh, x.py, lib/m.py, package.json and src/a are there.
+// TestPrograms is which words of a command are programs, and which are not, where the files main,
+// x.sh, x.py, lib/m.py, package.json and src/a are there.
 func TestPrograms(t *testing.T) {
 	there := func(word string) bool {
 		return slices.Contains([]string{"main", "x.sh", "x.py", "lib/m.py", "package.json", "src/a", "my tools/run it"}, word)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// maxAge is for how long what was read of the user's ignore file is taken for what is there: it is asked for with each path.
+// maxAge is for how long what was read of the user's ignore file is taken for what is there: it is
+// asked for with each path.
 const maxAge = 2 * time.Second
 
 var ignored struct {
@@ -18,9 +19,10 @@ var ignored struct {
 	rules []byte
 }
 
-// Ignored is what the user has git ignore everywhere: the rules of the file that core.excludesFile names in their own settings or in the system's, else of
-// git/ignore beside these; nothing where there is none. The settings of a repository, which anybody may have written, do not count: they could name
-// any file of the machine. Nor does what is included under a condition.
+// Ignored is what the user has git ignore everywhere: the rules of the file that core.excludesFile
+// names in their own settings or in the system's, else of git/ignore beside these; nothing where
+// there is none. The settings of a repository, which anybody may have written, do not count: they
+// could name any file of the machine. Nor does what is included under a condition.
 func Ignored() []byte {
 	f := &finder{read: map[string]bool{}, sure: true}
 	f.home, _ = os.UserHomeDir() // without one nothing begins with a tilde

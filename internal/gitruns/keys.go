@@ -20,16 +20,21 @@ const include = "include.path"
 
 // single are the variables without a subsection that hold a command.
 var single = []string{
-	"core.fsmonitor", "core.pager", "core.editor", "core.sshcommand", "core.askpass", "core.gitproxy", "core.alternaterefscommand", "sequence.editor", "diff.external",
-	"interactive.difffilter", "uploadpack.packobjectshook", "credential.helper", "gpg.program", "gpg.defaultkeycommand", "sendemail.sendmailcmd", "sendemail.tocmd",
+	"core.fsmonitor", "core.pager", "core.editor", "core.sshcommand", "core.askpass", "core.gitproxy",
+	"core.alternaterefscommand", "sequence.editor", "diff.external",
+	"interactive.difffilter", "uploadpack.packobjectshook", "credential.helper", "gpg.program", "gpg.defaultkeycommand",
+	"sendemail.sendmailcmd", "sendemail.tocmd",
 	"sendemail.cccmd", "sendemail.headercmd", "sendemail.smtpserver",
 }
 
 // below are those with one, by the section and the key.
 var below = map[string][]string{
-	"diff": {"command", "textconv"}, "filter": {"clean", "smudge", "process"}, "merge": {"driver"}, "difftool": {"cmd", "path"}, "mergetool": {"cmd", "path"},
-	"guitool": {"cmd"}, "trailer": {"cmd", "command"}, "remote": {"uploadpack", "receivepack", "vcs"}, "man": {"cmd", "path"}, "browser": {"cmd", "path"},
-	"tar": {"command"}, "hook": {"command"}, "credential": {"helper"}, "gpg": {"program", "defaultkeycommand"}, "submodule": {"update"},
+	"diff": {"command", "textconv"}, "filter": {"clean", "smudge", "process"}, "merge": {"driver"},
+	"difftool": {"cmd", "path"}, "mergetool": {"cmd", "path"},
+	"guitool": {"cmd"}, "trailer": {"cmd", "command"}, "remote": {"uploadpack", "receivepack", "vcs"},
+	"man": {"cmd", "path"}, "browser": {"cmd", "path"},
+	"tar": {"command"}, "hook": {"command"}, "credential": {"helper"},
+	"gpg": {"program", "defaultkeycommand"}, "submodule": {"update"},
 	"sendemail": {"sendmailcmd", "tocmd", "cccmd", "headercmd", "smtpserver"},
 }
 
@@ -44,9 +49,11 @@ func meaningOf(key, value string) meaning {
 		return hooks
 	case key == "core.worktree":
 		return tree
-	case section == "alias" && !strings.HasPrefix(value, "!"), section == "submodule" && !strings.HasPrefix(value, "!"): // names a command of git's own
+	case section == "alias" && !strings.HasPrefix(value, "!"), section == "submodule" && !strings.HasPrefix(value, "!"):
+		// names a command of git's own
 		return harmless
-	case slices.Contains(single, key), section == "pager", section == "alias", strings.Contains(rest, ".") && slices.Contains(below[section], name):
+	case slices.Contains(single, key), section == "pager", section == "alias", strings.Contains(rest, ".") &&
+		slices.Contains(below[section], name):
 		return runs
 	default:
 		return harmless

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// parse reads a file of git's configuration, and hands on each variable with a value: section.key, or section.subsection.key, of which section and
-// key are in small letters. Of what git would refuse it takes what can be read.
+// parse reads a file of git's configuration, and hands on each variable with a value: section.key,
+// or section.subsection.key, of which section and key are in small letters. Of what git would
+// refuse it takes what can be read.
 func parse(data []byte, each func(key, value string)) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	p := parser{rest: string(data)}

@@ -19,17 +19,23 @@ const (
 	maxHooks  = 200
 )
 
-// hookNames are the hooks that git knows, where the directory that holds them is the workspace itself.
+// hookNames are the hooks that git knows, where the directory that holds them is the workspace
+// itself.
 var hookNames = []string{
-	"applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "p4-post-changelist", "p4-pre-submit", "p4-prepare-changelist", "post-applypatch", "post-checkout",
-	"post-commit", "post-index-change", "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit", "pre-merge-commit",
-	"pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate", "update",
+	"applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "p4-post-changelist", "p4-pre-submit",
+	"p4-prepare-changelist", "post-applypatch", "post-checkout",
+	"post-commit", "post-index-change", "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch",
+	"pre-auto-gc", "pre-commit", "pre-merge-commit",
+	"pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout",
+	"reference-transaction", "sendemail-validate", "update",
 }
 
-// Places are the places below root, an absolute path without links, that git runs or believes because its configuration or a link names them: as paths
-// in root, of files and of directories with all that is in them, whether they are there or not. trees are directories, absolute, in which work is done: each
-// has a .git, or is a repository itself. Those around root count without being named, and so do the settings of the user and of the system. What
-// always runs something, such as .git/hooks, is not among them.
+// Places are the places below root, an absolute path without links, that git runs or believes
+// because its configuration or a link names them: as paths in root, of files and of directories
+// with all that is in them, whether they are there or not. trees are directories, absolute, in
+// which work is done: each has a .git, or is a repository itself. Those around root count without
+// being named, and so do the settings of the user and of the system. What always runs something,
+// such as .git/hooks, is not among them.
 func Places(root string, trees ...string) []string {
 	f := &finder{root: root, read: map[string]bool{}}
 	f.home, _ = os.UserHomeDir() // without one nothing begins with a tilde
@@ -45,7 +51,10 @@ func Places(root string, trees ...string) []string {
 	for _, dir := range all {
 		f.repository(dir)
 	}
-	f.bases = slices.DeleteFunc(all, func(dir string) bool { return dir != root && len(Directories(filepath.Join(dir, ".git"))) == 0 })
+	f.bases = slices.DeleteFunc(all, func(dir string) bool {
+		return dir != root &&
+			len(Directories(filepath.Join(dir, ".git"))) == 0
+	})
 	for _, path := range f.ofUser() {
 		f.files = 0
 		clear(f.read) // a file of the repository may be one of these too, and says more here
@@ -55,13 +64,15 @@ func Places(root string, trees ...string) []string {
 	return slices.Compact(f.found)
 }
 
-// ofUser are the files with the settings of the user and of the system, wherever git may look for them.
+// ofUser are the files with the settings of the user and of the system, wherever git may look for
+// them.
 func (f *finder) ofUser() []string {
 	named := []string{os.Getenv("GIT_CONFIG_SYSTEM"), os.Getenv("GIT_CONFIG_GLOBAL")}
 	return absolutes(slices.Concat(named, systemFiles, f.global()))
 }
 
-// settings are those of them that git reads in this environment: of two that say something the last one holds.
+// settings are those of them that git reads in this environment: of two that say something the last
+// one holds.
 func (f *finder) settings() []string {
 	system, user := systemFiles, f.global()
 	if file := os.Getenv("GIT_CONFIG_SYSTEM"); file != "" {
@@ -124,7 +135,8 @@ func (f *finder) repository(dir string) {
 	}
 	f.bases, f.own, f.files = []string{dir}, nil, 0
 	for _, git := range dirs {
-		f.own = append(f.own, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"), filepath.Join(git, "hooks"))
+		f.own = append(f.own, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"),
+			filepath.Join(git, "hooks"))
 	}
 	for _, git := range dirs {
 		for _, name := range []string{"config", "config.worktree"} {
@@ -169,7 +181,8 @@ func (f *finder) config(path string) {
 	})
 }
 
-// walk hands on what stands in a file of configuration and in those that it includes, in git's order.
+// walk hands on what stands in a file of configuration and in those that it includes, in git's
+// order.
 func (f *finder) walk(path string, depth int, each func(path, key, value string)) {
 	if depth > maxDeep || f.files >= maxFiles || f.read[path] {
 		return
@@ -184,7 +197,8 @@ func (f *finder) walk(path string, depth int, each func(path, key, value string)
 	})
 }
 
-// hooks notes a directory of hooks, and what links in it lead to. The one that husky makes, called _, runs what lies beside it.
+// hooks notes a directory of hooks, and what links in it lead to. The one that husky makes, called
+// _, runs what lies beside it.
 func (f *finder) hooks(dir string) {
 	if filepath.Base(dir) == "_" {
 		f.hooks(filepath.Dir(dir))
@@ -222,11 +236,13 @@ func (f *finder) command(command string) {
 	}
 }
 
-// note takes in a place with the links that lead to it, as far as they lie in the workspace, and returns where it is.
+// note takes in a place with the links that lead to it, as far as they lie in the workspace, and
+// returns where it is.
 func (f *finder) note(name string) (at string) {
 	add := func(path string) {
 		relative, err := filepath.Rel(f.root, path)
-		if err == nil && filepath.IsLocal(relative) && relative != "." && !slices.Contains(f.own, path) && len(f.found) < maxPlaces {
+		if err == nil && filepath.IsLocal(relative) && relative != "." &&
+			!slices.Contains(f.own, path) && len(f.found) < maxPlaces {
 			f.found = append(f.found, filepath.ToSlash(relative))
 		}
 	}
@@ -256,7 +272,8 @@ func (f *finder) note(name string) (at string) {
 
 // elements are the names of a path.
 func elements(name string) []string {
-	return slices.DeleteFunc(strings.Split(filepath.ToSlash(name), "/"), func(part string) bool { return part == "" || part == "." })
+	return slices.DeleteFunc(strings.Split(filepath.ToSlash(name), "/"),
+		func(part string) bool { return part == "" || part == "." })
 }
 
 // expanded is the absolute path that a value stands for.
@@ -289,7 +306,8 @@ func contents(path string) []byte {
 	return data
 }
 
-// Directories are those that a .git stands for, without links: where git keeps what belongs to this work tree, and what it shares with others.
+// Directories are those that a .git stands for, without links: where git keeps what belongs to this
+// work tree, and what it shares with others.
 func Directories(git string) []string {
 	info, err := os.Lstat(git)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// refuses is the exit code with which a hook forbids what it was told of, its reason being what it wrote on standard error.
+// refuses is the exit code with which a hook forbids what it was told of, its reason being what it
+// wrote on standard error.
 const refuses = 2
 
 // maxReason bounds a reason in bytes: it stands in results and dialogues.
@@ -55,7 +56,8 @@ func (h *Hook) read(code int, stdout, stderr []byte) regie.HookRun {
 	case "forbid":
 		return regie.HookRun{Verdict: regie.VerdictForbid, Reason: clip([]byte(said.Reason))}
 	default:
-		return h.failed(regie.Say("its decision is %q, which is none of allow, ask and forbid", clip([]byte(said.Decision))))
+		return h.failed(regie.Say("its decision is %q, which is none of allow, ask and forbid",
+			clip([]byte(said.Decision))))
 	}
 }
 

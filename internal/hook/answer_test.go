@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// FuzzAnswer holds that whatever a hook writes is an objection or none, never milder than it fails, and bounded.
+// FuzzAnswer holds that whatever a hook writes is an objection or none, never milder than it fails,
+// and bounded.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{`{"decision":"allow"}`, `{"decision":"ask","reason":"x"}`, "", "{", `{"decision":"forbid","reason":"\u0000"}`, "\xff\xfe"} {
 		f.Add(0, []byte(seed), []byte("why"))

@@ -17,18 +17,21 @@ const DefaultTimeout = 30 * time.Second
 // Hook is a command and when it runs. Its settings are taken as checked.
 type Hook struct {
 	On regie.HookPoint
-	// Tools are patterns of canonical names, "*" for any part; none is every tool. Only hooks of calls have them.
+	// Tools are patterns of canonical names, "*" for any part; none is every tool. Only hooks of
+	// calls have them.
 	Tools []string
-	// Command is the program and its arguments, started without a shell. A relative program with a slash in it is one below Dir.
+	// Command is the program and its arguments, started without a shell. A relative program with a
+	// slash in it is one below Dir.
 	Command []string
 	// Timeout bounds it; zero means DefaultTimeout.
 	Timeout time.Duration
-	// OnFailure is what holds where it could not be heard: FORBID (also where it is empty), MUST_ASK or ALLOW. Hooks that run after something
-	// have nothing to object to.
+	// OnFailure is what holds where it could not be heard: FORBID (also where it is empty),
+	// MUST_ASK or ALLOW. Hooks that run after something have nothing to object to.
 	OnFailure regie.Verdict
 	// Env are variables that it gets beside those that every program needs.
 	Env []string
-	// Dir is the directory it runs in: never a workspace, because whatever it loads from there a model may have written.
+	// Dir is the directory it runs in: never a workspace, because whatever it loads from there a
+	// model may have written.
 	Dir string
 	// Where is how people find it.
 	Where string
@@ -52,8 +55,8 @@ type Set struct {
 	log     *slog.Logger
 }
 
-// NewSet returns hooks in the order in which they run. environ gives the environment of a command: variables that a hook names are in it, and
-// programs of the workspace are not found by it.
+// NewSet returns hooks in the order in which they run. environ gives the environment of a command:
+// variables that a hook names are in it, and programs of the workspace are not found by it.
 func NewSet(hooks []Hook, environ func(named []string, root string) []string, log *slog.Logger) *Set {
 	return &Set{hooks: hooks, environ: environ, log: log}
 }
@@ -73,8 +76,9 @@ func (s *Set) Bound(on regie.HookPoint, tool string) (sum time.Duration) {
 	return sum
 }
 
-// Run runs the hooks that are about the input, in their order. One that forbids is the last: the others have nothing left to say. Where ctx
-// ends the rest is not run, and what was cut is not among the results.
+// Run runs the hooks that are about the input, in their order. One that forbids is the last: the
+// others have nothing left to say. Where ctx ends the rest is not run, and what was cut is not
+// among the results.
 func (s *Set) Run(ctx context.Context, in regie.HookInput) []regie.HookRun {
 	tool := ""
 	if in.Call != nil {
@@ -102,7 +106,8 @@ func (s *Set) Run(ctx context.Context, in regie.HookInput) []regie.HookRun {
 			ran.CallID = in.Call.ID
 		}
 		if !ran.Failure.IsZero() && in.On == regie.HookAfterRound { // which nobody stores: the round is over
-			s.log.Warn("a hook could not be heard", "hook", h.Where, "event", string(in.On), "why", ran.Failure.String())
+			s.log.Warn("a hook could not be heard", "hook", h.Where, "event",
+				string(in.On), "why", ran.Failure.String())
 		}
 		out = append(out, ran)
 		if ran.Verdict == regie.VerdictForbid {

@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// maxOutput bounds what is kept of each of a hook's two streams, in bytes; the rest is read and thrown away.
+	// maxOutput bounds what is kept of each of a hook's two streams, in bytes; the rest is read and
+	// thrown away.
 	maxOutput = 64 << 10
-	// drainTime is how long the streams of a command that has ended are waited for, where something that left its group keeps them open.
+	// drainTime is how long the streams of a command that has ended are waited for, where something
+	// that left its group keeps them open.
 	drainTime = 500 * time.Millisecond
 )
 
@@ -58,8 +60,9 @@ func (h *Hook) run(ctx context.Context, told []byte, root string, environ []stri
 	}
 }
 
-// program finds the program of a hook. One that lies in the workspace is none, and neither is a script there that it is given: a model can
-// write them, and would run outside of every confinement.
+// program finds the program of a hook. One that lies in the workspace is none, and neither is a
+// script there that it is given: a model can write them, and would run outside of every
+// confinement.
 func (h *Hook) program(root string, environ []string) (string, regie.Sentence) {
 	name := h.Command[0]
 	switch {
@@ -109,7 +112,8 @@ func inside(name, root string) bool {
 		if err != nil {
 			return true // it was there a moment ago
 		}
-		if rel, err := filepath.Rel(root, at); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		if rel, err := filepath.Rel(root, at); err == nil && rel != ".." &&
+			!strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 			return true
 		}
 	}

@@ -17,7 +17,8 @@ import (
 //go:embed openapi.json
 var document []byte
 
-// docsPage shows the document without a line of script: it is read by people, and by whatever they use. What is mounted beside it stands where the mark is.
+// docsPage shows the document without a line of script: it is read by people, and by whatever they
+// use. What is mounted beside it stands where the mark is.
 //
 //go:embed docs.html
 var docsPage []byte
@@ -43,15 +44,23 @@ func (s *server) besides() []beside {
 		return beside{Route{http.MethodGet, path, summary}, scope, status, kind, serve}
 	}
 	out := []beside{
-		get("/healthz", "Whether the process answers", "", http.StatusNoContent, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
-		get("/readyz", "Whether the server can do its work, by named checks; 503 where it cannot", "", http.StatusOK, "application/json", s.ready),
-		get("/version", "The version of the program", "", http.StatusOK, "application/json", func(w http.ResponseWriter, r *http.Request) {
-			s.answer(w, r, http.StatusOK, map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}, nil)
-		}),
-		get("/openapi.json", "This interface as an OpenAPI document", anybody, http.StatusOK, "application/json", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(document) // the client has gone if this fails
-		}),
+		get("/healthz", "Whether the process answers", "", http.StatusNoContent, "",
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		get("/readyz", "Whether the server can do its work, by named checks; 503 where it cannot", "", http.StatusOK,
+			"application/json", s.ready),
+		get("/version", "The version of the program", "", http.StatusOK, "application/json",
+			func(w http.ResponseWriter, r *http.Request) {
+				s.answer(w, r, http.StatusOK, map[string]string{
+					"version": s.Version,
+					"go":      runtime.Version(), "api": "v1",
+				},
+					nil)
+			}),
+		get("/openapi.json", "This interface as an OpenAPI document", anybody, http.StatusOK, "application/json",
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(document) // the client has gone if this fails
+			}),
 		get("/docs", "This interface as a page", anybody, http.StatusOK, "text/html", s.docs()),
 		get("/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, http.StatusOK, "text/plain", nil),
 	}
@@ -89,7 +98,8 @@ func (s *server) docs() http.HandlerFunc {
 	page := bytes.Replace(docsPage, []byte(mountsMark), mounted.Bytes(), 1)
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 		_, _ = w.Write(page) // the client has gone if this fails
 	}
 }

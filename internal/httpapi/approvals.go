@@ -22,7 +22,8 @@ type inboxQuery struct {
 	Cursor  string   `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// InboxPage is a part of what waits for people: of approvals and questions together, the oldest first.
+// InboxPage is a part of what waits for people: of approvals and questions together, the oldest
+// first.
 type InboxPage struct {
 	store.Inbox
 	// Next is the cursor of the part behind it, empty at the end.
@@ -36,12 +37,14 @@ func (s *server) inbox(ctx context.Context, in *request[inboxQuery, none]) (Inbo
 		return InboxPage{}, err
 	}
 	found, err := s.Control.Inbox(ctx, store.InboxFilter{
-		Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief, Closed: q.State == "all", After: after, Limit: limit + 1,
+		Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief, Closed: q.State == "all",
+		After: after, Limit: limit + 1,
 	})
 	return inboxPage(found, limit), err
 }
 
-// inboxPage cuts a page off two lists, of each of which one more than wanted was asked for: as if they were one.
+// inboxPage cuts a page off two lists, of each of which one more than wanted was asked for: as if
+// they were one.
 func inboxPage(found store.Inbox, limit int) InboxPage {
 	out := InboxPage{Inbox: store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}}
 	var last store.Mark
@@ -50,7 +53,8 @@ func inboxPage(found store.Inbox, limit int) InboxPage {
 		switch {
 		case len(a) == 0 && len(q) == 0:
 			return out
-		case len(q) == 0 || len(a) > 0 && cmp.Or(a[0].CreatedAt.Compare(q[0].CreatedAt), slices.Compare(a[0].ID[:], q[0].ID[:])) < 0:
+		case len(q) == 0 || len(a) > 0 && cmp.Or(a[0].CreatedAt.Compare(q[0].CreatedAt),
+			slices.Compare(a[0].ID[:], q[0].ID[:])) < 0:
 			last = store.Mark{At: a[0].CreatedAt, ID: a[0].ID}
 			out.Approvals, found.Approvals = append(out.Approvals, a[0]), a[1:]
 		default:
@@ -73,27 +77,36 @@ type approvalsQuery struct {
 	Cursor  string   `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// listed is a page of what an approvalsQuery selects, the oldest first, and how many it asked for: there is one more where there is a next page.
+// listed is a page of what an approvalsQuery selects, the oldest first, and how many it asked for:
+// there is one more where there is a next page.
 func (s *server) listed(ctx context.Context, list string, q *approvalsQuery) (inbox store.Inbox, limit int, err error) {
 	limit = cmp.Or(q.Limit, defaultPage)
 	after, err := store.ParseCursor(list, q.Cursor)
 	if err != nil {
 		return inbox, limit, err
 	}
-	inbox, err = s.Control.Inbox(ctx, store.InboxFilter{Root: q.Root, SessionID: q.Session, Brief: q.Brief, Closed: q.State == "all", After: after, Limit: limit + 1})
+	inbox, err = s.Control.Inbox(ctx, store.InboxFilter{
+		Root: q.Root, SessionID: q.Session, Brief: q.Brief,
+		Closed: q.State == "all", After: after, Limit: limit + 1,
+	})
 	return inbox, limit, err
 }
 
 func (s *server) approvalOperations() []operation {
 	return []operation{
-		op(s, http.MethodGet, "/inbox", "show_inbox", "What waits for people: approvals and questions, the oldest first", http.StatusOK, s.inbox),
-		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first", http.StatusOK,
+		op(s, http.MethodGet, "/inbox", "show_inbox",
+			"What waits for people: approvals and questions, the oldest first", http.StatusOK, s.inbox),
+		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first",
+			http.StatusOK,
 			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
 				inbox, limit, err := s.listed(ctx, "approvals", &in.Query)
-				return paged("approvals", some(inbox.Approvals), limit, func(a *regie.Approval) store.Mark { return store.Mark{At: a.CreatedAt, ID: a.ID} }), err
+				return paged("approvals", some(inbox.Approvals), limit,
+					func(a *regie.Approval) store.Mark { return store.Mark{At: a.CreatedAt, ID: a.ID} }), err
 			}),
-		about(s, http.MethodGet, "/approvals/{id}", "show_approval", "An approval with what its calls would do", s.approval),
-		op(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once", http.StatusOK,
+		about(s, http.MethodGet, "/approvals/{id}", "show_approval",
+			"An approval with what its calls would do", s.approval),
+		op(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once",
+			http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.DecideRequest]) (store.Resolved, error) {
 				in.Body.Request = cmp.Or(in.Body.Request, in.Key)
 				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
@@ -101,17 +114,20 @@ func (s *server) approvalOperations() []operation {
 				}
 				return s.Control.Decide(ctx, in.Body)
 			}),
-		op(s, http.MethodPost, "/approvals/{id}/review", "review_edit", "What calls of an approval would do with edited arguments; nothing is stored", http.StatusOK,
+		op(s, http.MethodPost, "/approvals/{id}/review", "review_edit",
+			"What calls of an approval would do with edited arguments; nothing is stored", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.DecideRequest]) (dispatch.Reviewed, error) {
 				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
 					return dispatch.Reviewed{}, err
 				}
 				return s.Control.Review(ctx, in.Body)
 			}),
-		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody, the oldest first", http.StatusOK,
+		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody, the oldest first",
+			http.StatusOK,
 			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Question], error) {
 				inbox, limit, err := s.listed(ctx, "questions", &in.Query)
-				return paged("questions", some(inbox.Questions), limit, func(q *regie.Question) store.Mark { return store.Mark{At: q.CreatedAt, ID: q.ID} }), err
+				return paged("questions", some(inbox.Questions), limit,
+					func(q *regie.Question) store.Mark { return store.Mark{At: q.CreatedAt, ID: q.ID} }), err
 			}),
 		op(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.AnswerRequest]) (store.Resolved, error) {
@@ -121,8 +137,10 @@ func (s *server) approvalOperations() []operation {
 				}
 				return s.Control.Answer(ctx, in.Body)
 			}),
-		op(s, http.MethodPost, "/sessions/{id}/responses", "respond", "Answer the question that a session waits with", http.StatusOK, s.respond),
-		op(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call", "Say what became of a call whose outcome nobody knew", http.StatusOK,
+		op(s, http.MethodPost, "/sessions/{id}/responses", "respond",
+			"Answer the question that a session waits with", http.StatusOK, s.respond),
+		op(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call",
+			"Say what became of a call whose outcome nobody knew", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.ResolveRequest]) (none, error) {
 				err := addressed(in.ID, &in.Body.CallID)
 				if err == nil {
@@ -156,7 +174,8 @@ func (s *server) approval(ctx context.Context, id regie.ID) (regie.Approval, err
 type Response struct {
 	// QuestionID names the question; left out, it is the one that the session waits with.
 	QuestionID regie.ID `json:"question_id,omitzero"`
-	// Choices are those of the question; Text is free text where that allows it; Yes answers a validation.
+	// Choices are those of the question; Text is free text where that allows it; Yes answers a
+	// validation.
 	Choices []string `json:"choices,omitempty"`
 	Text    string   `json:"text,omitempty"`
 	Yes     *bool    `json:"yes,omitempty"`
@@ -168,13 +187,17 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 	if err := s.known(ctx, in.ID); err != nil {
 		return store.Resolved{}, err
 	}
-	// A question that is named is looked for in whatever state: what was answered may be said again. So may an answer that names none, by its own id: it
-	// is looked for last, so that what was answered meanwhile is found, and never given to the question after it.
+	// A question that is named is looked for in whatever state: what was answered may be said
+	// again. So may an answer that names none, by its own id: it is looked for last, so that what
+	// was answered meanwhile is found, and never given to the question after it.
 	said := cmp.Or(in.Body.Request, in.Key)
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
 	if err == nil && in.Body.QuestionID.IsZero() && said != "" {
 		var before store.Inbox
-		if before, err = s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.ID, Closed: true, Answered: said, Limit: 1}); len(before.Questions) > 0 {
+		if before, err = s.Control.Inbox(ctx, store.InboxFilter{
+			SessionID: in.ID, Closed: true, Answered: said,
+			Limit: 1,
+		}); len(before.Questions) > 0 {
 			inbox = before
 		}
 	}
@@ -184,7 +207,8 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 	case len(inbox.Questions) == 0 && in.Body.QuestionID.IsZero():
 		return store.Resolved{}, regie.Errorf(regie.CodeConflict, "the session %s waits for no answer", in.ID)
 	case len(inbox.Questions) == 0 || inbox.Questions[0].SessionID != in.ID:
-		return store.Resolved{}, regie.Errorf(regie.CodeNotFound, "there is no question %s in this session", in.Body.QuestionID)
+		return store.Resolved{}, regie.Errorf(regie.CodeNotFound,
+			"there is no question %s in this session", in.Body.QuestionID)
 	}
 	return s.Control.Answer(ctx, dispatch.AnswerRequest{
 		QuestionID: inbox.Questions[0].ID, Request: said,

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// arrivals are the connections on which no request has begun: browsers open some in advance, and who sends half a header has one. net/http waits seconds for
-// them when it stops.
+// arrivals are the connections on which no request has begun: browsers open some in advance, and
+// who sends half a header has one. net/http waits seconds for them when it stops.
 type arrivals struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]struct{}

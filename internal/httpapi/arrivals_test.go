@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// TestArrivals: a server that stops closes the connections on which no request has begun, and no others.
+// TestArrivals: a server that stops closes the connections on which no request has begun, and no
+// others.
 func TestArrivals(t *testing.T) {
 	guard := &httpapi.Guard{}
 	arrives := func(states ...http.ConnState) (client net.Conn) {

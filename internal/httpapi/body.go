@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/httpread"
 )
 
-// lingering is how long the connection of a body that nobody read stays after its answer, so that whoever still sends it can read that.
+// lingering is how long the connection of a body that nobody read stays after its answer, so that
+// whoever still sends it can read that.
 const lingering = 500 * time.Millisecond
 
 // bodies are those that are being read, so that a server which stops waits for none of them.
@@ -20,9 +21,10 @@ type bodies struct {
 	stopping bool
 }
 
-// Stop has requests whose heads or bodies are not there yet end: what has not come is no step of anything, and is asked of the next server. It leaves those
-// that are whole alone: what a provider answers is told to its end, within the server's time for that, and what waits for a run of the engine is told that the
-// engine has gone (ENGINE_GONE) as soon as that stops.
+// Stop has requests whose heads or bodies are not there yet end: what has not come is no step of
+// anything, and is asked of the next server. It leaves those that are whole alone: what a provider
+// answers is told to its end, within the server's time for that, and what waits for a run of the
+// engine is told that the engine has gone (ENGINE_GONE) as soon as that stops.
 func (g *Guard) Stop() {
 	g.arrivals.stop()
 	g.bodies.mu.Lock()
@@ -33,8 +35,9 @@ func (g *Guard) Stop() {
 	}
 }
 
-// boundedBody is a body that has to come in time. Once all of it is there the connection is read without a bound, so that a client who leaves is
-// noticed; of one that never comes the connection ends with its answer.
+// boundedBody is a body that has to come in time. Once all of it is there the connection is read
+// without a bound, so that a client who leaves is noticed; of one that never comes the connection
+// ends with its answer.
 type boundedBody struct {
 	io.ReadCloser
 	all     *bodies
@@ -42,9 +45,12 @@ type boundedBody struct {
 	whole   bool // all of it was read; under all.mu
 }
 
-// bounded gives a request a body that has to come within a time. The request is a copy: net/http looks at its own one's body by its type, and reads one that it
-// does not know before it writes an answer.
-func (all *bodies) bounded(w http.ResponseWriter, r *http.Request, control *http.ResponseController, within time.Duration) (*http.Request, *boundedBody) {
+// bounded gives a request a body that has to come within a time. The request is a copy: net/http
+// looks at its own one's body by its type, and reads one that it does not know before it writes an
+// answer.
+func (all *bodies) bounded(w http.ResponseWriter, r *http.Request, control *http.ResponseController,
+	within time.Duration,
+) (*http.Request, *boundedBody) {
 	if r.ContentLength == 0 {
 		return r, nil
 	}
@@ -68,7 +74,8 @@ func (b *boundedBody) until(at time.Time) {
 	_ = b.control.SetReadDeadline(at) // what has no deadlines does without
 }
 
-// Read implements io.Reader. What has not come when the server stops is ErrStopping, and has not come in time either.
+// Read implements io.Reader. What has not come when the server stops is ErrStopping, and has not
+// come in time either.
 func (b *boundedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	if err == nil {
@@ -94,7 +101,8 @@ func (b *boundedBody) unread() bool {
 	return !b.whole
 }
 
-// answered is the end of a body's request. net/http writes the answer and then reads what is left: a moment, for who reads nothing before all is sent.
+// answered is the end of a body's request. net/http writes the answer and then reads what is left:
+// a moment, for who reads nothing before all is sent.
 func (b *boundedBody) answered() {
 	b.all.mu.Lock()
 	defer b.all.mu.Unlock()
@@ -104,8 +112,9 @@ func (b *boundedBody) answered() {
 	}
 }
 
-// boundedWriter gives each piece of an answer its own time: an answer may be long in coming, and is read at once. An answer to a body that nobody has
-// read does not wait for it: it ends the connection, on which nobody knows where the next request begins.
+// boundedWriter gives each piece of an answer its own time: an answer may be long in coming, and is
+// read at once. An answer to a body that nobody has read does not wait for it: it ends the
+// connection, on which nobody knows where the next request begins.
 type boundedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

@@ -8,17 +8,20 @@ import (
 )
 
 const (
-	// burst is how many frames a client may send at once on a WebSocket: all of its subscriptions, and their ends. framesPerSecond is what it may send
-	// in the long run; whoever sends more is read no faster.
+	// burst is how many frames a client may send at once on a WebSocket: all of its subscriptions,
+	// and their ends. framesPerSecond is what it may send in the long run; whoever sends more is
+	// read no faster.
 	burst           = 2*maxSubscriptions + 64
 	framesPerSecond = 100
 )
 
-// errLargeFrame is read from a connection on which a frame is announced that holds more than any word.
+// errLargeFrame is read from a connection on which a frame is announced that holds more than any
+// word.
 var errLargeFrame = errors.New("a frame is larger than any word")
 
-// framed is the connection of a WebSocket, whose frames it looks at as they come in: one that announces more than may come ends it at once, where the
-// library would wait for all that it may hold, and a flood of them, pings and empty ones too, is read slowly.
+// framed is the connection of a WebSocket, whose frames it looks at as they come in: one that
+// announces more than may come ends it at once, where the library would wait for all that it may
+// hold, and a flood of them, pings and empty ones too, is read slowly.
 type framed struct {
 	net.Conn
 
@@ -45,7 +48,8 @@ func (f *framed) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// look follows the frames in what was read, and returns how much of it may be read on: less than all where f.err is set.
+// look follows the frames in what was read, and returns how much of it may be read on: less than
+// all where f.err is set.
 func (f *framed) look(data []byte) (good int) {
 	for at := 0; at < len(data); {
 		if skip := min(f.left, int64(len(data)-at)); skip > 0 {
@@ -95,6 +99,8 @@ func (f *framed) pay() {
 		f.credit, f.since = min(burst, f.credit+earned), now
 	}
 	if f.credit--; f.credit < 0 {
-		time.Sleep(time.Second / framesPerSecond) // at most that for each frame of a small buffer: whoever closes the connection is not held up
+		// at most that for each frame of a small buffer: whoever closes the connection is not held
+		// up
+		time.Sleep(time.Second / framesPerSecond)
 	}
 }

@@ -27,7 +27,8 @@ func wsFrame(opcode byte, announced uint64, holds int) []byte {
 	return append(out, make([]byte, 4+holds)...)
 }
 
-// TestFrames: whatever pieces they come in, frames are read as they are, up to the head of one that announces too much.
+// TestFrames: whatever pieces they come in, frames are read as they are, up to the head of one that
+// announces too much.
 func TestFrames(t *testing.T) {
 	good := bytes.Join([][]byte{wsFrame(1, 3, 3), wsFrame(9, 0, 0), wsFrame(1, 300, 300), wsFrame(2, maxWord, maxWord)}, nil)
 	for name, c := range map[string]struct {
@@ -73,7 +74,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestFlood: who sends more frames than anybody has use for is read slowly, and one who rests may send many at once again.
+// TestFlood: who sends more frames than anybody has use for is read slowly, and one who rests may
+// send many at once again.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()

@@ -16,19 +16,22 @@ import (
 	"github.com/regie-run/regie/internal/access"
 )
 
-// Guard keeps out of a server who has no business there (spec 11.2): the wrong host, another origin, no token. It holds for every path but those
-// that say whether the server is there, and that of the setup link.
+// Guard keeps out of a server who has no business there (spec 11.2): the wrong host, another
+// origin, no token. It holds for every path but those that say whether the server is there, and
+// that of the setup link.
 type Guard struct {
 	// Gate lets in who shows a token; it is required.
 	Gate *access.Gate
 	// Refused is told why a request was refused, in a word; nil is told nothing.
 	Refused func(reason string)
-	// Hosts are the names and addresses, without port, under which the server may be reached beside those of this machine.
+	// Hosts are the names and addresses, without port, under which the server may be reached beside
+	// those of this machine.
 	Hosts []string
 	// Mounts are those of the Handler behind it.
 	Mounts map[string]Mount
 
-	// AnswerTime bounds how long a client takes to read a piece of an answer, BodyTime how long to send its request's body; zero means a minute and 30 s.
+	// AnswerTime bounds how long a client takes to read a piece of an answer, BodyTime how long to
+	// send its request's body; zero means a minute and 30 s.
 	AnswerTime, BodyTime time.Duration
 
 	slow     access.Slow
@@ -46,7 +49,8 @@ const (
 	setupTime = 15 * time.Minute
 )
 
-// open are the paths that anybody may ask for: whether the server is there, and which program it is.
+// open are the paths that anybody may ask for: whether the server is there, and which program it
+// is.
 var open = []string{"/healthz", "/readyz", "/version"}
 
 // Wrap returns a handler that lets a request through to next where it may be here.
@@ -97,7 +101,8 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, s *server, next ht
 	caller, err := g.caller(r)
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeNoToken || code == regie.CodeTokenEnded:
-		g.turnAway(w, r, s, err, r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" || len(g.keys(r)) > 0)
+		g.turnAway(w, r, s, err, r.Header.Get("Authorization") != "" ||
+			r.Header.Get("Cookie") != "" || len(g.keys(r)) > 0)
 		return
 	case err != nil:
 		s.refuse(w, r, "store", err)
@@ -117,7 +122,8 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, s *server, next ht
 func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err error, tried bool) {
 	if tried && !g.slow.Wait(r.Context(), r.RemoteAddr) {
 		w.Header().Set("Retry-After", "5")
-		s.refuse(w, r, "tries", regie.Errorf(regie.CodeTooManyRequests, "too many requests show a wrong token: ask again in a moment"))
+		s.refuse(w, r, "tries", regie.Errorf(regie.CodeTooManyRequests,
+			"too many requests show a wrong token: ask again in a moment"))
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="regie"`)
@@ -127,7 +133,8 @@ func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err 
 	s.refuse(w, r, "token", err)
 }
 
-// inAddress reports whether an address holds a token: in a parameter that other servers take one in, or anything that looks like one.
+// inAddress reports whether an address holds a token: in a parameter that other servers take one
+// in, or anything that looks like one.
 func inAddress(u *url.URL) bool {
 	if access.Looks(u.RawQuery) || access.Looks(u.Path) {
 		return true
@@ -150,14 +157,17 @@ func harden(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// host refuses names that are not the server's: a page whose name was made to lead here (DNS rebinding) comes with its own.
+// host refuses names that are not the server's: a page whose name was made to lead here (DNS
+// rebinding) comes with its own.
 func (g *Guard) host(host string) error {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
 	name = strings.ToLower(strings.Trim(strings.TrimSuffix(name, "."), "[]"))
-	if name == "localhost" || slices.ContainsFunc(g.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) }) {
+	if name == "localhost" || slices.ContainsFunc(g.Hosts, func(allowed string) bool {
+		return strings.EqualFold(allowed, name)
+	}) {
 		return nil
 	}
 	if at, err := netip.ParseAddr(name); err == nil && at.IsLoopback() {
@@ -166,9 +176,11 @@ func (g *Guard) host(host string) error {
 	return regie.Errorf(regie.CodeForbidden, "%q is not a name of this server: regie serve --host allows more", host)
 }
 
-// origin refuses requests of pages of others, those that only read among them: streams and WebSockets carry what is private.
+// origin refuses requests of pages of others, those that only read among them: streams and
+// WebSockets carry what is private.
 func (g *Guard) origin(r *http.Request) error {
-	if len(r.Header.Values("Origin")) > 1 || len(r.Header.Values("Sec-Fetch-Site")) > 1 { // who says two things would be believed the one that is looked at
+	// who says two things would be believed the one that is looked at
+	if len(r.Header.Values("Origin")) > 1 || len(r.Header.Values("Sec-Fetch-Site")) > 1 {
 		return regie.Errorf(regie.CodeForbidden, "the request says more than once which page it comes from")
 	}
 	origin := r.Header.Get("Origin")
@@ -179,9 +191,11 @@ func (g *Guard) origin(r *http.Request) error {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	// Without HTTPS here there may be what encrypts in front, whose scheme nobody can be believed about: the host alone tells then.
+	// Without HTTPS here there may be what encrypts in front, whose scheme nobody can be believed
+	// about: the host alone tells then.
 	if err != nil || u.Host == "" || u.Host != r.Host || r.TLS != nil && u.Scheme != "https" {
-		return regie.Errorf(regie.CodeForbidden, "the request comes from a page of %s, and nobody else's pages are let in", origin)
+		return regie.Errorf(regie.CodeForbidden,
+			"the request comes from a page of %s, and nobody else's pages are let in", origin)
 	}
 	return nil
 }
@@ -195,12 +209,14 @@ func (g *Guard) keys(r *http.Request) []string {
 	return r.Header.Values(mount.KeyHeader)
 }
 
-// caller finds who shows a token, or a browser's cookie. Where there is a token, it decides, the one in Authorization before any other.
+// caller finds who shows a token, or a browser's cookie. Where there is a token, it decides, the
+// one in Authorization before any other.
 func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 	if bearer := r.Header.Values("Authorization"); len(bearer) > 0 {
 		kind, token, _ := strings.Cut(bearer[0], " ")
 		if len(bearer) > 1 || !strings.EqualFold(kind, "Bearer") {
-			return nil, regie.Errorf(regie.CodeNoToken, "the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+			return nil, regie.Errorf(regie.CodeNoToken,
+				"the request shows no token, or a wrong one: send it as Authorization: Bearer …")
 		}
 		return g.Gate.Admit(r.Context(), strings.TrimSpace(token), regie.TokenAPI)
 	}
@@ -211,10 +227,12 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 	}
 	cookie, err := r.Cookie(cookieOf(r))
 	if mount, _ := mountOf(g.Mounts, r.URL.Path); err != nil && mount.KeyHeader != "" {
-		return nil, regie.Errorf(regie.CodeNoToken, "the request shows no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
+		return nil, regie.Errorf(regie.CodeNoToken,
+			"the request shows no token: send it as Authorization: Bearer …, or as %s", mount.KeyHeader)
 	}
 	if err != nil {
-		return nil, regie.Errorf(regie.CodeNoToken, "the request shows no token, or a wrong one: send it as Authorization: Bearer …")
+		return nil, regie.Errorf(regie.CodeNoToken,
+			"the request shows no token, or a wrong one: send it as Authorization: Bearer …")
 	}
 	return g.Gate.Admit(r.Context(), cookie.Value, regie.TokenBrowser)
 }
@@ -222,12 +240,14 @@ func (g *Guard) caller(r *http.Request) (*access.Caller, error) {
 // cookie is what a browser is known by.
 func cookie(r *http.Request, value string, until time.Time) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure where there is HTTPS
-		Name: cookieOf(r), Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteStrictMode,
+		Name: cookieOf(r), Value: value, Path: "/", Expires: until, HttpOnly: true, Secure: secure(r),
+		SameSite: http.SameSiteStrictMode,
 	}
 }
 
-// cookieOf is the name of the cookie of a server, as its browsers reach it: they send the cookies of a host name to each of its ports, and those of one
-// server would be in the other's way. One that came over HTTPS is nobody's to set but that server's own.
+// cookieOf is the name of the cookie of a server, as its browsers reach it: they send the cookies
+// of a host name to each of its ports, and those of one server would be in the other's way. One
+// that came over HTTPS is nobody's to set but that server's own.
 func cookieOf(r *http.Request) string {
 	name := cookieName
 	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" && strings.Trim(port, "0123456789") == "" {
@@ -239,7 +259,8 @@ func cookieOf(r *http.Request) string {
 	return name
 }
 
-// secure reports whether a browser speaks HTTPS, as far as that can be known: who says so falsely makes only their own cookie stricter.
+// secure reports whether a browser speaks HTTPS, as far as that can be known: who says so falsely
+// makes only their own cookie stricter.
 func secure(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }

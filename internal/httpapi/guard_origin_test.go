@@ -26,7 +26,8 @@ func TestOriginScheme(t *testing.T) {
 	}
 }
 
-// TestCookieName: servers of one host name have cookies of their own, and one over HTTPS is that host's alone.
+// TestCookieName: servers of one host name have cookies of their own, and one over HTTPS is that
+// host's alone.
 func TestCookieName(t *testing.T) {
 	for address, want := range map[string]string{
 		"http://localhost:7333/": "regie-7333", "http://localhost:7334/": "regie-7334", "http://regie.example/": "regie",

@@ -27,25 +27,34 @@ func (s *server) tokens(ctx context.Context, in *request[tokensQuery, none]) (Pa
 	if err != nil {
 		return Page[regie.Token]{}, err
 	}
-	found, err := s.Control.Tokens(ctx, store.TokenFilter{ID: q.ID, Short: q.Short, Kind: regie.TokenKind(q.Kind), Ended: q.Ended, After: after, Limit: limit + 1})
-	return paged("tokens", some(found), limit, func(t *regie.Token) store.Mark { return store.Mark{At: t.CreatedAt, ID: t.ID} }), err
+	found, err := s.Control.Tokens(ctx, store.TokenFilter{
+		ID: q.ID, Short: q.Short, Kind: regie.TokenKind(q.Kind),
+		Ended: q.Ended, After: after, Limit: limit + 1,
+	})
+	return paged("tokens", some(found), limit, func(t *regie.Token) store.Mark {
+		return store.Mark{At: t.CreatedAt, ID: t.ID}
+	}), err
 }
 
 // identityOperations are about who may ask (spec 11.2).
 func (s *server) identityOperations() []operation {
-	logout := described[none, none, none](http.MethodPost, "/logout", "logout", "End the login of this browser: its cookie opens nothing any more", http.StatusOK)
+	logout := described[none, none, none](http.MethodPost, "/logout", "logout",
+		"End the login of this browser: its cookie opens nothing any more", http.StatusOK)
 	logout.serve = s.logout
 	return []operation{
 		everything(s, "/users", "list_users", "The users: of a single-user installation its one", s.Control.Users),
 		op(s, http.MethodGet, "/users/me", "show_me", "Who you are here, and what your token opens", http.StatusOK,
 			func(ctx context.Context, _ *request[none, none]) (dispatch.Me, error) { return s.Control.Me(ctx) }),
-		op(s, http.MethodGet, "/tokens", "list_tokens", "API tokens, and the logins of browsers; secrets are never shown again", http.StatusOK, s.tokens),
-		op(s, http.MethodPost, "/tokens", "add_token", "Make an API token; its secret is shown this once", http.StatusCreated,
+		op(s, http.MethodGet, "/tokens", "list_tokens",
+			"API tokens, and the logins of browsers; secrets are never shown again", http.StatusOK, s.tokens),
+		op(s, http.MethodPost, "/tokens", "add_token", "Make an API token; its secret is shown this once",
+			http.StatusCreated,
 			func(ctx context.Context, in *request[none, dispatch.TokenRequest]) (dispatch.MadeToken, error) {
 				keyed(in.Key, &in.Body.TokenID)
 				return s.Control.AddToken(ctx, in.Body)
 			}),
-		about(s, http.MethodDelete, "/tokens/{id}", "revoke_token", "End a token, or the login of a browser: it opens nothing any more",
+		about(s, http.MethodDelete, "/tokens/{id}", "revoke_token",
+			"End a token, or the login of a browser: it opens nothing any more",
 			func(ctx context.Context, id regie.ID) (none, error) {
 				return none{}, s.Control.RevokeTokens(ctx, dispatch.RevokeTokensRequest{TokenIDs: []regie.ID{id}})
 			}),
@@ -53,7 +62,9 @@ func (s *server) identityOperations() []operation {
 			func(ctx context.Context, in *request[none, dispatch.RevokeTokensRequest]) (none, error) {
 				return none{}, s.Control.RevokeTokens(ctx, in.Body)
 			}),
-		op(s, http.MethodPost, "/setup-links", "make_setup_link", "A link that lets one browser in, once, within a quarter of an hour; no token makes one", http.StatusCreated,
+		op(s, http.MethodPost, "/setup-links", "make_setup_link",
+			"A link that lets one browser in, once, within a quarter of an hour; no token makes one",
+			http.StatusCreated,
 			func(ctx context.Context, _ *request[none, none]) (dispatch.SetupLink, error) {
 				return s.Control.SetupLink(ctx)
 			}),
@@ -61,7 +72,8 @@ func (s *server) identityOperations() []operation {
 	}
 }
 
-// logout ends a browser's login: the row behind its cookie, which is what it is known by, and the cookie.
+// logout ends a browser's login: the row behind its cookie, which is what it is known by, and the
+// cookie.
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {
 	caller := access.From(r.Context())
 	if caller == nil || caller.Via != dispatch.ViaBrowser {

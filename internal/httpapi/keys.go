@@ -13,20 +13,26 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Keys remembers what came with which Idempotency-Key, both as hashes, and what was answered, sealed (spec 10.2).
+// Keys remembers what came with which Idempotency-Key, both as hashes, and what was answered,
+// sealed (spec 10.2).
 type Keys interface {
-	// BeginKeyed begins a write, and returns what is known of its key: CodeKeyReused where something else came with it before.
+	// BeginKeyed begins a write, and returns what is known of its key: CodeKeyReused where
+	// something else came with it before.
 	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
 	// AnswerKeyed notes what it was answered, ReleaseKeyed forgets one that came to nothing.
 	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
 	ReleaseKeyed(ctx context.Context, key regie.Hash) error
 }
 
-// repeatable are the writes that may be done again when nobody knows whether they were: their key is the id of what they make, or they name what they
-// change in a way that nothing later is harmed. All others could end or change what came later (an interrupt its next round, a name the one after it).
+// repeatable are the writes that may be done again when nobody knows whether they were: their key
+// is the id of what they make, or they name what they change in a way that nothing later is harmed.
+// All others could end or change what came later (an interrupt its next round, a name the one after
+// it).
 var repeatable = map[string]bool{
-	"create_session": true, "fork_session": true, "send_message": true, "give_command": true, "start_run": true, "undo": true, "undo_in_session": true, "plan_undo": true,
-	"decide": true, "review_edit": true, "answer_question": true, "resolve_call": true, "remove_session": true, "mark_session_read": true, "add_token": true,
+	"create_session": true, "fork_session": true, "send_message": true, "give_command": true, "start_run": true,
+	"undo": true, "undo_in_session": true, "plan_undo": true,
+	"decide": true, "review_edit": true, "answer_question": true, "resolve_call": true, "remove_session": true,
+	"mark_session_read": true, "add_token": true,
 	"revoke_token": true, "revoke_tokens": true, "revoke_rules": true, "beat": true,
 }
 
@@ -36,7 +42,8 @@ var secret = map[string]bool{"add_token": true, "make_setup_link": true}
 const (
 	// beingDone is for how long a write that has begun is taken to be still at work.
 	beingDone = time.Minute
-	// maxAnswer bounds an answer that is kept; a larger one is made again, as far as that adds nothing.
+	// maxAnswer bounds an answer that is kept; a larger one is made again, as far as that adds
+	// nothing.
 	maxAnswer = 256 << 10
 )
 
@@ -50,7 +57,8 @@ type keyedWrite struct {
 	done func() // lets the next request with the key have its turn
 }
 
-// turns have requests with one key come one after the other, so that each finds the answer of the one before it.
+// turns have requests with one key come one after the other, so that each finds the answer of the
+// one before it.
 type turns struct {
 	mu    sync.Mutex
 	taken map[regie.Hash]chan struct{} // closed at the end of the turn
@@ -82,14 +90,17 @@ func (t *turns) take(ctx context.Context, key regie.Hash) (end func(), err error
 	}
 }
 
-// begin makes the key of a request one of its operation and of the thing that it is about, and begins the write where what came with the key is
-// remembered: another request with the same key is refused with CodeKeyReused, by whichever process it comes to (spec 10.2). Its turn ends with finish.
+// begin makes the key of a request one of its operation and of the thing that it is about, and
+// begins the write where what came with the key is remembered: another request with the same key is
+// refused with CodeKeyReused, by whichever process it comes to (spec 10.2). Its turn ends with
+// finish.
 func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (*keyedWrite, error) {
 	if in.Key == "" {
 		return nil, nil //nolint:nilnil // a write without a key is none of these
 	}
 	in.Key = id + " " + r.PathValue("id") + " " + in.Key
-	if caller := access.From(r.Context()); caller != nil && !caller.Token.ID.IsZero() { // what another client calls its request is nothing of this one's
+	// what another client calls its request is nothing of this one's
+	if caller := access.From(r.Context()); caller != nil && !caller.Token.ID.IsZero() {
 		in.Key = caller.Token.ID.String() + " " + in.Key
 	}
 	if s.Keys == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -120,27 +131,33 @@ func (k *keyedWrite) finish() {
 	}
 }
 
-// before returns what the same request was answered, where that is known, and an error where it may not be done again.
+// before returns what the same request was answered, where that is known, and an error where it may
+// not be done again.
 func (k *keyedWrite) before() (answer []byte, err error) {
 	switch {
 	case k == nil || k.was.Fresh:
 		return nil, nil
 	case k.was.Status != 0 && secret[k.id]:
-		return nil, regie.Errorf(regie.CodeConflict, "this was made when the same request came first, and its secret is shown once: make another one with a key of its own")
+		return nil, regie.Errorf(regie.CodeConflict,
+			"this was made when the same request came first, and its secret is shown once: make another one with a key of its own")
 	case k.was.Status != 0 && len(k.was.Answer) > 0:
 		return store.OpenAnswer(k.key, k.hash, k.was.Answer)
 	case repeatable[k.id]:
 		return nil, nil
 	case k.was.Status != 0:
-		return nil, regie.Errorf(regie.CodeConflict, "this was done when the same request came first; its answer was too large to be kept")
+		return nil, regie.Errorf(regie.CodeConflict,
+			"this was done when the same request came first; its answer was too large to be kept")
 	case !k.was.Left && time.Since(k.was.Begun) < beingDone:
-		return nil, regie.Errorf(regie.CodeKeyInUse, "the first request with this key is still being answered: ask again in a moment")
+		return nil, regie.Errorf(regie.CodeKeyInUse,
+			"the first request with this key is still being answered: ask again in a moment")
 	default:
-		return nil, regie.Errorf(regie.CodeOutcomeUnknown, "nobody knows whether the first request with this key was done: look, then ask with a new key")
+		return nil, regie.Errorf(regie.CodeOutcomeUnknown,
+			"nobody knows whether the first request with this key was done: look, then ask with a new key")
 	}
 }
 
-// context is that of the request; a write with a key is done or not, whether or not who asked stays.
+// context is that of the request; a write with a key is done or not, whether or not who asked
+// stays.
 func (k *keyedWrite) context(r *http.Request) context.Context {
 	if k == nil {
 		return r.Context()
@@ -148,7 +165,8 @@ func (k *keyedWrite) context(r *http.Request) context.Context {
 	return context.WithoutCancel(r.Context())
 }
 
-// after notes how a write ended: its answer, or nothing where it failed, so that the key may come again. Who asked may have left by then.
+// after notes how a write ended: its answer, or nothing where it failed, so that the key may come
+// again. Who asked may have left by then.
 func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err error) {
 	if k == nil {
 		return
@@ -166,8 +184,11 @@ func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err e
 	_ = k.keys.AnswerKeyed(ctx, k.hash, status, sealed) // as above
 }
 
-// write does a write once for its key, and answers it: with what the same request was answered before, where that is known.
-func write[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *operation, in *request[Q, B], do func(context.Context, *request[Q, B]) (A, error)) {
+// write does a write once for its key, and answers it: with what the same request was answered
+// before, where that is known.
+func write[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *operation, in *request[Q, B],
+	do func(context.Context, *request[Q, B]) (A, error),
+) {
 	k, err := begin(s, r, o.id, in)
 	defer k.finish()
 	var before []byte

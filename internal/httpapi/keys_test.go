@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestBegunKeys: a write that has begun and was never answered is done again only where that harms nothing.
+// TestBegunKeys: a write that has begun and was never answered is done again only where that harms
+// nothing.
 func TestBegunKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		id   string

@@ -22,7 +22,8 @@ type MessageRequest struct {
 	Segments []regie.Segment `json:"segments,omitempty"`
 	// ClientID makes a repeated request add nothing.
 	ClientID string `json:"client_message_id,omitempty"`
-	// WhenBusy says what becomes of the message while a round is open: queue (a round of its own afterwards; the default), steer or reject.
+	// WhenBusy says what becomes of the message while a round is open: queue (a round of its own
+	// afterwards; the default), steer or reject.
 	WhenBusy store.WhenBusy `json:"when_busy,omitempty"`
 	// Model and Provider answer in place of those of the session. Limits lower those of the round.
 	Provider string       `json:"provider,omitempty"`
@@ -37,16 +38,19 @@ type Accepted struct {
 	RoundID   regie.ID `json:"round_id"`
 	MessageID regie.ID `json:"message_id"`
 	Seq       int64    `json:"seq"` // its place in the log; of one that is not admitted, that of its arrival
-	// Admitted says that the message has its place in the thread. One that waits for the end of an open round has none yet.
+	// Admitted says that the message has its place in the thread. One that waits for the end of an
+	// open round has none yet.
 	Admitted  bool `json:"admitted"`
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Answered says that the message was taken as the answer to the question that the round waited for: MessageID and Seq are then those of the answer.
+	// Answered says that the message was taken as the answer to the question that the round waited
+	// for: MessageID and Seq are then those of the answer.
 	Answered bool `json:"answered,omitempty"`
 }
 
 // CommandRequest is a person's own command.
 type CommandRequest struct {
-	// Command is run in the workspace as the agent's commands are: the same rules, approval, sandbox and undo. No model is asked.
+	// Command is run in the workspace as the agent's commands are: the same rules, approval,
+	// sandbox and undo. No model is asked.
 	Command string `json:"command" required:"true"`
 	// ClientID makes a repeated request run nothing twice.
 	ClientID string `json:"client_message_id,omitempty"`
@@ -54,7 +58,8 @@ type CommandRequest struct {
 
 func (s *server) messageOperations() []operation {
 	send := described[formatQuery, MessageRequest, Accepted](http.MethodPost, "/sessions/{id}/messages", "send_message",
-		"Say something in a session; with Accept: text/event-stream the answer is the stream of the round", http.StatusAccepted)
+		"Say something in a session; with Accept: text/event-stream the answer is the stream of the round",
+		http.StatusAccepted)
 	send.streams, send.serve = true, s.send
 	follow := described[eventsQuery, none, regie.Event](http.MethodGet, "/sessions/{id}/events", "follow_session",
 		"The log of a session from a place on, and then what comes; Last-Event-ID goes before after", http.StatusOK)
@@ -67,14 +72,19 @@ func (s *server) messageOperations() []operation {
 	socket.serve = s.ws
 	return []operation{
 		send, watch, socket,
-		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages", "The thread of a session from a place on", http.StatusOK, s.messages),
+		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages",
+			"The thread of a session from a place on", http.StatusOK, s.messages),
 		follow,
 		op(s, http.MethodPost, "/sessions/{id}/commands", "give_command",
 			"Run a command in the workspace of a session as the agent would, with the same approval; the model reads of it with the next message", http.StatusAccepted,
 			func(ctx context.Context, in *request[none, CommandRequest]) (Accepted, error) {
-				return s.submit(ctx, dispatch.RunRequest{ClientID: cmp.Or(in.Body.ClientID, in.Key), SessionID: in.ID, Command: in.Body.Command})
+				return s.submit(ctx, dispatch.RunRequest{
+					ClientID:  cmp.Or(in.Body.ClientID, in.Key),
+					SessionID: in.ID, Command: in.Body.Command,
+				})
 			}),
-		op(s, http.MethodPost, "/runs", "start_run", "Say something with all that a command settles; makes the session where it is new", http.StatusAccepted,
+		op(s, http.MethodPost, "/runs", "start_run",
+			"Say something with all that a command settles; makes the session where it is new", http.StatusAccepted,
 			func(ctx context.Context, in *request[none, dispatch.RunRequest]) (dispatch.Run, error) {
 				in.Body.ClientID = cmp.Or(in.Body.ClientID, in.Key)
 				return s.Control.Submit(ctx, in.Body)
@@ -89,7 +99,9 @@ type messagesQuery struct {
 	Cursor string `query:"cursor" doc:"next_cursor of the page before: goes before after and before, and on in the direction of that page."`
 }
 
-func (s *server) messages(ctx context.Context, in *request[messagesQuery, none]) (out Page[store.MessageView], err error) {
+func (s *server) messages(ctx context.Context, in *request[messagesQuery, none]) (
+	out Page[store.MessageView], err error,
+) {
 	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
 	after, before := q.After, q.Before
 	if after > 0 && before > 0 {
@@ -100,7 +112,10 @@ func (s *server) messages(ctx context.Context, in *request[messagesQuery, none])
 			return out, err
 		}
 	}
-	found, err := s.Control.Messages(ctx, dispatch.MessagesRequest{SessionID: in.ID, After: after, Before: before, Limit: limit + 1})
+	found, err := s.Control.Messages(ctx, dispatch.MessagesRequest{
+		SessionID: in.ID, After: after,
+		Before: before, Limit: limit + 1,
+	})
 	switch more := len(found) > limit; {
 	case more && before > 0:
 		found = found[1:]
@@ -160,7 +175,8 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 func (s *server) say(ctx context.Context, in *request[formatQuery, MessageRequest]) (Accepted, error) {
 	m := &in.Body
 	asked := dispatch.RunRequest{
-		ClientID: cmp.Or(m.ClientID, in.Key), SessionID: in.ID, Text: m.Content, Segments: m.Segments, Provider: m.Provider, Model: m.Model,
+		ClientID: cmp.Or(m.ClientID, in.Key), SessionID: in.ID, Text: m.Content, Segments: m.Segments,
+		Provider: m.Provider, Model: m.Model,
 		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache,
 	}
 	return s.submit(ctx, asked)
@@ -178,11 +194,13 @@ func (s *server) submit(ctx context.Context, asked dispatch.RunRequest) (Accepte
 		return Accepted{}, err
 	}
 	return Accepted{
-		SessionID: run.SessionID, RoundID: run.RoundID, MessageID: run.MessageID, Seq: run.Seq, Admitted: !run.Pending, Duplicate: run.Duplicate, Answered: run.Answered,
+		SessionID: run.SessionID, RoundID: run.RoundID, MessageID: run.MessageID, Seq: run.Seq, Admitted: !run.Pending,
+		Duplicate: run.Duplicate, Answered: run.Answered,
 	}, nil
 }
 
-// wantsStream reports whether a client accepts server-sent events sooner than JSON: by the weights that it gives, and of equal ones by their order.
+// wantsStream reports whether a client accepts server-sent events sooner than JSON: by the weights
+// that it gives, and of equal ones by their order.
 func wantsStream(r *http.Request) bool {
 	streams, best := false, 0.0
 	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {

@@ -28,8 +28,8 @@ import (
 
 var update = flag.Bool("update", false, "write openapi.json and docs.html anew")
 
-// TestDocument compares the OpenAPI document, and the page that shows it, with what the operations and the comments of their types make: what is
-// served is what is said.
+// TestDocument compares the OpenAPI document, and the page that shows it, with what the operations
+// and the comments of their types make: what is served is what is said.
 func TestDocument(t *testing.T) {
 	d := newDocument(t)
 	made, err := json.MarshalIndent(d.openAPI(), "", "  ")
@@ -53,7 +53,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestOperations: each operation has its own id, says what it does, and its parameters are of kinds that can be read.
+// TestOperations: each operation has its own id, says what it does, and its parameters are of kinds
+// that can be read.
 func TestOperations(t *testing.T) {
 	ids := map[string]bool{}
 	for _, o := range rows() {
@@ -88,14 +89,16 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// documenting makes the document: components are the named types that operations speak of, each once.
+// documenting makes the document: components are the named types that operations speak of, each
+// once.
 type documenting struct {
 	t          *testing.T
 	components map[string]*jsonschema.Schema
 	types      map[reflect.Type]*jsonschema.Schema
 	comments   map[string]string // by type, and type.field
 	words      map[string][]any  // by type of text: its constants
-	// asked makes the same of what requests hold, which is stricter. A type that answers speak of too, one of named, has another name there.
+	// asked makes the same of what requests hold, which is stricter. A type that answers speak of
+	// too, one of named, has another name there.
 	asked  *documenting
 	strict bool
 	named  map[reflect.Type]bool
@@ -190,7 +193,8 @@ func (d *documenting) schema(t reflect.Type) *jsonschema.Schema {
 	return orNull(s)
 }
 
-// orNull says of a reference that may be null that it is either: what stands beside a $ref counts too in OpenAPI 3.1, and no value would be both.
+// orNull says of a reference that may be null that it is either: what stands beside a $ref counts
+// too in OpenAPI 3.1, and no value would be both.
 func orNull(s *jsonschema.Schema) *jsonschema.Schema {
 	if s == nil {
 		return nil
@@ -259,8 +263,9 @@ func componentName(t reflect.Type) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// object is the schema of a struct itself, with its comments. Answers may grow, so that other properties are not forbidden there, and have what is never
-// left out. Requests are refused with other properties, and without those that have the tag required.
+// object is the schema of a struct itself, with its comments. Answers may grow, so that other
+// properties are not forbidden there, and have what is never left out. Requests are refused with
+// other properties, and without those that have the tag required.
 func (d *documenting) object(t reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
 	s.Description = d.comments[commentKey(t)]

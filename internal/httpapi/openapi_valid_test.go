@@ -10,8 +10,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// TestDocumentIsValid reads openapi.json as a client's generator does: every place in a path is a parameter, every reference leads somewhere, every id
-// is one operation's, every response says what it is, and schemas are schemas.
+// TestDocumentIsValid reads openapi.json as a client's generator does: every place in a path is a
+// parameter, every reference leads somewhere, every id is one operation's, every response says what
+// it is, and schemas are schemas.
 func TestDocumentIsValid(t *testing.T) {
 	data, err := os.ReadFile("openapi.json")
 	if err != nil {

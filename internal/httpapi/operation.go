@@ -18,13 +18,15 @@ const base = "/api/v1"
 // none is what an operation does not have: parameters, a body, an answer.
 type none struct{}
 
-// operation is one method of one path: the row that serves it, and that the OpenAPI document is made of.
+// operation is one method of one path: the row that serves it, and that the OpenAPI document is
+// made of.
 type operation struct {
 	method, path string // the path below base
 	id, tag      string
 	summary      string
 	status       int // of success
-	// query, in and out are the types of its parameters, its body and its answer; none for no such thing.
+	// query, in and out are the types of its parameters, its body and its answer; none for no such
+	// thing.
 	query, in, out reflect.Type
 	streams        bool             // answers with server-sent events
 	scope          regie.TokenScope // what a token needs for it (scopes)
@@ -38,12 +40,15 @@ type request[Q, B any] struct {
 	Name  string
 	Query Q
 	Body  B
-	// Key is the Idempotency-Key: the same one again is answered as the first one was, and does nothing.
+	// Key is the Idempotency-Key: the same one again is answered as the first one was, and does
+	// nothing.
 	Key string
 }
 
 // op makes an operation of a function. Its id is a verb and a noun, as in the words of chapter 1.
-func op[Q, B, A any](s *server, method, path, id, summary string, status int, do func(context.Context, *request[Q, B]) (A, error)) operation {
+func op[Q, B, A any](s *server, method, path, id, summary string, status int,
+	do func(context.Context, *request[Q, B]) (A, error),
+) operation {
 	out := described[Q, B, A](method, path, id, summary, status)
 	out.serve = func(w http.ResponseWriter, r *http.Request) {
 		in, err := read[Q, B](w, r, out.in != reflect.TypeFor[none]())
@@ -56,14 +61,16 @@ func op[Q, B, A any](s *server, method, path, id, summary string, status int, do
 	return out
 }
 
-// met serves an operation where what its request makes it depend on can be met. Nothing here has an entity tag, so a write that is to happen only to
-// a certain version must not; and a stream that only its header is asked of has none to tell.
+// met serves an operation where what its request makes it depend on can be met. Nothing here has an
+// entity tag, so a write that is to happen only to a certain version must not; and a stream that
+// only its header is asked of has none to tell.
 func (s *server) met(o operation) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		tag := strings.TrimSpace(r.Header.Get("If-Match"))
 		switch {
 		case tag != "" && tag != "*" && o.method != http.MethodGet:
-			s.failAs(w, r, http.StatusPreconditionFailed, regie.Errorf(regie.CodeConflict, "things here have no entity tags: leave If-Match out"))
+			s.failAs(w, r, http.StatusPreconditionFailed, regie.Errorf(regie.CodeConflict,
+				"things here have no entity tags: leave If-Match out"))
 		case o.streams && o.method == http.MethodGet && r.Method == http.MethodHead:
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.Header().Set("Cache-Control", "no-store")
@@ -93,7 +100,8 @@ func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*requ
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil { // what cannot be read would be as what was not said
-		return nil, regie.Errorf(regie.CodeBadRequest, "the parameters of the address cannot be read: write them as name=value, with & between them")
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"the parameters of the address cannot be read: write them as name=value, with & between them")
 	}
 	if err := bind(query, &in.Query); err != nil {
 		return nil, err
@@ -110,8 +118,9 @@ func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*requ
 	return in, lacks(reflect.ValueOf(in.Body))
 }
 
-// lacks returns CodeBadRequest for a body without what its type has the tag required:"true" at, as it does for one where that says nothing: "", 0, null.
-// It is the only such tag's reader beside the OpenAPI document, so that what is said to be needed is what is refused without.
+// lacks returns CodeBadRequest for a body without what its type has the tag required:"true" at, as
+// it does for one where that says nothing: "", 0, null. It is the only such tag's reader beside the
+// OpenAPI document, so that what is said to be needed is what is refused without.
 func lacks(body reflect.Value) error {
 	switch body.Kind() {
 	case reflect.Pointer:
@@ -128,7 +137,8 @@ func lacks(body reflect.Value) error {
 		for field, value := range body.Fields() {
 			if field.Tag.Get("required") == "true" && value.IsZero() {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-				return regie.Errorf(regie.CodeBadRequest, "the request has no %s, and needs one: /docs says what it takes", name)
+				return regie.Errorf(regie.CodeBadRequest,
+					"the request has no %s, and needs one: /docs says what it takes", name)
 			}
 			if err := lacks(value); err != nil {
 				return err
@@ -138,7 +148,8 @@ func lacks(body reflect.Value) error {
 	return nil
 }
 
-// addressed settles which thing a request is about that its address names; a body may name it too, and no other.
+// addressed settles which thing a request is about that its address names; a body may name it too,
+// and no other.
 func addressed(address regie.ID, named *regie.ID) error {
 	if !named.IsZero() && *named != address {
 		return regie.Errorf(regie.CodeBadRequest, "the request is about another thing than its address")
@@ -151,7 +162,10 @@ func addressed(address regie.ID, named *regie.ID) error {
 func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
-		for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
+		for _, method := range []string{
+			http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch,
+			http.MethodPost, http.MethodPut,
+		} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
@@ -159,13 +173,15 @@ func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
 			}
 		}
 		if len(allowed) > 0 && r.Method == http.MethodOptions {
-			w.Header().Set("Allow", strings.Join(allowed, ", ")) // and no word of CORS: no page of another origin is let in
+			// and no word of CORS: no page of another origin is let in
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, r.URL.Path, strings.Join(allowed, ", ")))
+			s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, r.URL.Path,
+				strings.Join(allowed, ", ")))
 			return
 		}
 		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Page is a part of a list. Next is the cursor of the part behind it, empty at the end: it is opaque, and stays good however the list changes.
+// Page is a part of a list. Next is the cursor of the part behind it, empty at the end: it is
+// opaque, and stays good however the list changes.
 type Page[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next_cursor,omitempty"`
@@ -26,7 +27,8 @@ func paged[T any](list string, items []T, limit int, mark func(*T) store.Mark) P
 	return Page[T]{Items: items, Next: store.Cursor(list, mark(&items[limit-1]))}
 }
 
-// threadCursor is a place in a thread, which has sequence numbers in place of times: behind the one, or in front of the other.
+// threadCursor is a place in a thread, which has sequence numbers in place of times: behind the
+// one, or in front of the other.
 func threadCursor(after, before int64) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "messages %d %d", after, before))
 }

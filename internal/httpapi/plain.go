@@ -9,16 +9,20 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// plainStream tells only what a round's replies say, for clients of ten lines (spec 10.2): lines of data: {"content"}. What came in no deltas,
-// because the client or the model's server was slow or the reply was in a cache, is told when its message is stored.
+// plainStream tells only what a round's replies say, for clients of ten lines (spec 10.2): lines of
+// data: {"content"}. What came in no deltas, because the client or the model's server was slow or
+// the reply was in a cache, is told when its message is stored.
 type plainStream struct {
 	tells func(round regie.ID) bool // which rounds it is about
 	told  strings.Builder           // of the reply that is being told
-	// holds reports whose waits keep the stream's rounds from going on: those of the round that a message waits behind, too.
+	// holds reports whose waits keep the stream's rounds from going on: those of the round that a
+	// message waits behind, too.
 	holds func(round regie.ID) bool
 	said  bool // there was a reply before
 	over  bool // the round waits for a person
-	anew  bool // the model's stream broke off, and the reply is said again: what goes on from what was told is, once it is whole
+	// the model's stream broke off, and the reply is said again: what goes on from what was told
+	// is, once it is whole
+	anew bool
 
 	after int64 // what stands up to here is not told
 	upTo  int64 // what stands before it is history: a wait there ends the stream only if it is still one here
@@ -30,8 +34,9 @@ type plainStream struct {
 	words   func(regie.Sentence) string
 }
 
-// plainLine is one line. Waiting says that the stream ends before its round does, which waits for an answer; End how a round ended otherwise than with its
-// answer, and Detail why; Withdrawn that nobody will answer the message.
+// plainLine is one line. Waiting says that the stream ends before its round does, which waits for
+// an answer; End how a round ended otherwise than with its answer, and Detail why; Withdrawn that
+// nobody will answer the message.
 type plainLine struct {
 	Content   string         `json:"content,omitempty"`
 	Waiting   bool           `json:"waiting,omitempty"`
@@ -94,7 +99,8 @@ func (p *plainStream) frames(item dispatch.Item) ([]byte, error) {
 		if body.State == string(regie.RoundEnded) {
 			p.asks, p.pause = plainLine{}, false
 			p.broken(p.tells(body.Round))
-			if item.Event.Seq >= p.ended && p.tells(body.Round) && body.End != regie.EndAnswered && body.End != regie.EndCompleted {
+			if item.Event.Seq >= p.ended && p.tells(body.Round) && body.End != regie.EndAnswered &&
+				body.End != regie.EndCompleted {
 				text.End, text.Detail = body.End, p.words(body.Note)
 			}
 		}

@@ -10,7 +10,8 @@ import (
 // presenceOperations say who is there (spec 5.4).
 func (s *server) presenceOperations() []operation {
 	return []operation{
-		op(s, http.MethodPost, "/presence", "beat", "A heartbeat: a person is there for some minutes. A stream is one by itself, but for those of API tokens: a program says it where a person sits before it", http.StatusOK,
+		op(s, http.MethodPost, "/presence", "beat",
+			"A heartbeat: a person is there for some minutes. A stream is one by itself, but for those of API tokens: a program says it where a person sits before it", http.StatusOK,
 			func(ctx context.Context, _ *request[none, none]) (dispatch.Presence, error) {
 				return s.Control.Beat(ctx)
 			}),

@@ -9,14 +9,16 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// private is what a stream tells of a session to who may not read it: what came of one message. It tells what others said there neither while that
-// waits for its turn nor where the same round answers it.
+// private is what a stream tells of a session to who may not read it: what came of one message. It
+// tells what others said there neither while that waits for its turn nor where the same round
+// answers it.
 type private struct {
 	message regie.ID
 	others  map[regie.ID]bool // calls that read what others named
 }
 
-// privately returns what a caller is told of what follows a message of theirs, nil where that is all.
+// privately returns what a caller is told of what follows a message of theirs, nil where that is
+// all.
 func privately(r *http.Request, message regie.ID) *private {
 	if caller := access.From(r.Context()); caller == nil || caller.Has(regie.ScopeRead) {
 		return nil
@@ -24,7 +26,8 @@ func privately(r *http.Request, message regie.ID) *private {
 	return &private{message: message, others: map[regie.ID]bool{}}
 }
 
-// tells reports whether an item came of the message; round is the one that answers it, zero while none does.
+// tells reports whether an item came of the message; round is the one that answers it, zero while
+// none does.
 func (p *private) tells(item dispatch.Item, round regie.ID) bool {
 	if item.Delta != nil {
 		return !round.IsZero() && item.Delta.RoundID == round

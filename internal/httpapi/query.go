@@ -10,14 +10,16 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// A struct of parameters has a field for each, of type string, bool, int, int64 or regie.ID, with the tags
+// A struct of parameters has a field for each, of type string, bool, int, int64 or regie.ID, with
+// the tags
 //
 //	query:"name"   as it stands in the address
 //	min:"1"        the least number; max:"1000" the greatest
 //	enum:"a b"     the words that there are
 //	doc:"…"        what it is, for the OpenAPI document
 
-// bind reads parameters into a struct. One that is not declared, stands twice or does not fit is refused; an empty one is as one that is not there.
+// bind reads parameters into a struct. One that is not declared, stands twice or does not fit is
+// refused; an empty one is as one that is not there.
 func bind(values url.Values, into any) error {
 	fields := reflect.ValueOf(into).Elem()
 	kind := fields.Type()
@@ -86,7 +88,8 @@ func set(field reflect.Value, as reflect.StructField, text string) error {
 	return nil
 }
 
-// bounds are those of a number; a tag that is none is a mistake of ours, which a test of all operations finds.
+// bounds are those of a number; a tag that is none is a mistake of ours, which a test of all
+// operations finds.
 func bounds(field reflect.StructField) (least, greatest int64) {
 	least, greatest = 0, 1<<53 // what a number of JavaScript holds
 	if text := field.Tag.Get("min"); text != "" {

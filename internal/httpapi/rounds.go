@@ -26,22 +26,29 @@ func (s *server) roundOperations() []operation {
 			func(ctx context.Context, in *request[roundsQuery, none]) (Page[store.RoundSummary], error) {
 				return s.rounds(ctx, store.RoundFilter{Root: in.Query.Root, Limit: in.Query.Limit}, in.Query.Cursor)
 			}),
-		op(s, http.MethodGet, "/sessions/{id}/rounds", "list_rounds_of_session", "The rounds of a session, the newest first", http.StatusOK,
+		op(s, http.MethodGet, "/sessions/{id}/rounds", "list_rounds_of_session",
+			"The rounds of a session, the newest first", http.StatusOK,
 			func(ctx context.Context, in *request[pageQuery, none]) (Page[store.RoundSummary], error) {
 				if err := s.known(ctx, in.ID); err != nil {
 					return Page[store.RoundSummary]{}, err
 				}
 				return s.rounds(ctx, store.RoundFilter{SessionID: in.ID, Limit: in.Query.Limit}, in.Query.Cursor)
 			}),
-		about(s, http.MethodGet, "/rounds/{id}", "show_round", "A round with its exchanges, calls, tokens, cost and durations", s.Control.Get),
-		about(s, http.MethodGet, "/rounds/{id}/replay", "replay_round", "Run a stored round once more from the store alone, and compare", s.Control.Replay),
-		said(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange", s.Control.Interrupt),
+		about(s, http.MethodGet, "/rounds/{id}", "show_round",
+			"A round with its exchanges, calls, tokens, cost and durations", s.Control.Get),
+		about(s, http.MethodGet, "/rounds/{id}/replay", "replay_round",
+			"Run a stored round once more from the store alone, and compare", s.Control.Replay),
+		said(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange",
+			s.Control.Interrupt),
 		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.Control.Pause),
-		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds", s.Control.Resume),
+		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds",
+			s.Control.Resume),
 	}
 }
 
-func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string) (out Page[store.RoundSummary], err error) {
+func (s *server) rounds(ctx context.Context, filter store.RoundFilter,
+	at string,
+) (out Page[store.RoundSummary], err error) {
 	limit := cmp.Or(filter.Limit, defaultPage)
 	filter.Limit = limit + 1
 	if filter.Before, err = store.ParseCursor("rounds", at); err != nil {
@@ -53,8 +60,9 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter, at string
 	}), err
 }
 
-// reaches returns CodeNotFound for a session that is not there, and CodeConflict for a place that its log has not come to: whoever stands there
-// knows another log, as of before a restore, and would never hear anything.
+// reaches returns CodeNotFound for a session that is not there, and CodeConflict for a place that
+// its log has not come to: whoever stands there knows another log, as of before a restore, and
+// would never hear anything.
 func (s *server) reaches(ctx context.Context, session regie.ID, after int64) error {
 	_, err := s.head(ctx, session, after)
 	return err
@@ -69,7 +77,8 @@ func (s *server) head(ctx context.Context, session regie.ID, after int64) (int64
 	case len(found) == 0 || found[0].ID != session:
 		return 0, regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
 	case after > found[0].Head:
-		return 0, regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew", found[0].Head, after)
+		return 0, regie.Errorf(regie.CodeConflict, "the log of this session ends at %d, before %d: read it anew",
+			found[0].Head, after)
 	}
 	return found[0].Head, nil
 }

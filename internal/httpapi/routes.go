@@ -11,11 +11,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// operations are the whole interface below base, in the order of its document (spec 10.2). What belongs to features that are not there yet comes
-// with them.
+// operations are the whole interface below base, in the order of its document (spec 10.2). What
+// belongs to features that are not there yet comes with them.
 func (s *server) operations() []operation {
-	all := slices.Concat(s.sessionOperations(), s.controlOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(), s.undoOperations(),
-		s.placeOperations(), s.presenceOperations(), s.keepingOperations(), s.settingOperations(), s.identityOperations())
+	all := slices.Concat(s.sessionOperations(), s.controlOperations(), s.messageOperations(), s.roundOperations(),
+		s.approvalOperations(), s.undoOperations(),
+		s.placeOperations(), s.presenceOperations(), s.keepingOperations(),
+		s.settingOperations(), s.identityOperations())
 	for i := range all {
 		all[i].scope = scopes[all[i].id]
 	}
@@ -23,20 +25,28 @@ func (s *server) operations() []operation {
 }
 
 // about makes an operation about the one thing that its address names.
-func about[A any](s *server, method, path, id, summary string, ask func(context.Context, regie.ID) (A, error)) operation {
-	return op(s, method, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (A, error) { return ask(ctx, in.ID) })
+func about[A any](s *server, method, path, id, summary string,
+	ask func(context.Context, regie.ID) (A, error),
+) operation {
+	return op(s, method, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (A,
+		error,
+	) {
+		return ask(ctx, in.ID)
+	})
 }
 
 // said makes an operation that says a word to the one thing that its address names.
 func said(s *server, path, id, summary string, say func(context.Context, regie.ID) error) operation {
-	return op(s, http.MethodPost, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (none, error) {
-		return none{}, say(ctx, in.ID)
-	})
+	return op(s, http.MethodPost, path, id, summary, http.StatusOK,
+		func(ctx context.Context, in *request[none, none]) (none, error) {
+			return none{}, say(ctx, in.ID)
+		})
 }
 
 // posted makes an operation that says in its body what is wanted.
 func posted[B, A any](s *server, path, id, summary string, do func(context.Context, B) (A, error)) operation {
-	return op(s, http.MethodPost, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, B]) (A, error) { return do(ctx, in.Body) })
+	return op(s, http.MethodPost, path, id, summary, http.StatusOK,
+		func(ctx context.Context, in *request[none, B]) (A, error) { return do(ctx, in.Body) })
 }
 
 func (s *server) undoOperations() []operation {
@@ -47,7 +57,8 @@ func (s *server) undoOperations() []operation {
 				undone(in.Key, &in.Body.UndoID)
 				return s.Control.Undo(ctx, in.Body)
 			}),
-		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session", "Take back what the newest run of a session did to files", http.StatusOK,
+		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session",
+			"Take back what the newest run of a session did to files", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
 				undone(in.Key, &in.Body.UndoID)
 				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
@@ -66,7 +77,8 @@ func undone(key string, id *regie.ID) {
 	}
 }
 
-// keyed gives a thing that a request makes the id that its Idempotency-Key stands for: the same request again finds it.
+// keyed gives a thing that a request makes the id that its Idempotency-Key stands for: the same
+// request again finds it.
 func keyed(key string, id *regie.ID) {
 	if key != "" && id.IsZero() {
 		*id = regie.NamedID("idempotency-key", key)
@@ -97,15 +109,18 @@ type selectionQuery struct {
 func (s *server) keepingOperations() []operation {
 	return []operation{
 		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules, the oldest first", http.StatusOK, s.rules),
-		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none", http.StatusOK,
+		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none",
+			http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.RevokeRequest]) (none, error) {
 				return none{}, s.Control.Revoke(ctx, in.Body)
 			}),
-		op(s, http.MethodGet, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte", http.StatusOK,
+		op(s, http.MethodGet, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte",
+			http.StatusOK,
 			func(ctx context.Context, in *request[promptQuery, none]) (dispatch.Prompt, error) {
 				q := &in.Query
 				return s.Control.Prompt(ctx, dispatch.PromptRequest{
-					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange, Attempt: q.Attempt, CallID: q.Call, CallPart: q.CallPart,
+					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange, Attempt: q.Attempt,
+					CallID: q.Call, CallPart: q.CallPart,
 				})
 			}),
 		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK,
@@ -114,7 +129,10 @@ func (s *server) keepingOperations() []operation {
 			}),
 		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK,
 			func(ctx context.Context, in *request[selectionQuery, none]) (Page[store.LogReport], error) {
-				found, err := s.Control.Verify(ctx, store.LogFilter{Root: in.Query.Root, ID: in.Query.ID, Short: in.Query.Short})
+				found, err := s.Control.Verify(ctx, store.LogFilter{
+					Root: in.Query.Root,
+					ID:   in.Query.ID, Short: in.Query.Short,
+				})
 				return Page[store.LogReport]{Items: some(found)}, err
 			}),
 		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK,
@@ -134,7 +152,8 @@ type rulesQuery struct {
 	Cursor string   `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// RulePage is a part of the standing rules. What verifying the logs of their workspaces found (decision 15) comes with the first one.
+// RulePage is a part of the standing rules. What verifying the logs of their workspaces found
+// (decision 15) comes with the first one.
 type RulePage struct {
 	Page[store.StandingRule]
 	Audit *store.VerifyReport `json:"audit,omitempty"`
@@ -148,8 +167,13 @@ func (s *server) rules(ctx context.Context, in *request[rulesQuery, none]) (Rule
 	if err != nil {
 		return RulePage{}, err
 	}
-	found, err := s.Control.Rules(ctx, store.RuleFilter{Root: q.Root, ID: q.ID, Short: q.Short, Ended: q.Ended, After: after, Limit: limit + 1})
-	page := paged("rules", some(found.Rules), limit, func(r *store.StandingRule) store.Mark { return store.Mark{At: r.CreatedAt, ID: r.ID} })
+	found, err := s.Control.Rules(ctx, store.RuleFilter{
+		Root: q.Root, ID: q.ID, Short: q.Short, Ended: q.Ended,
+		After: after, Limit: limit + 1,
+	})
+	page := paged("rules", some(found.Rules), limit, func(r *store.StandingRule) store.Mark {
+		return store.Mark{At: r.CreatedAt, ID: r.ID}
+	})
 	return RulePage{Page: page, Audit: found.Audit, AuditError: found.AuditError}, err
 }
 
@@ -173,7 +197,8 @@ func (s *server) placeOperations() []operation {
 			func(in *request[none, none]) error {
 				return regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", in.ID)
 			}),
-		posted(s, "/workspaces", "open_workspace", "The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Control.OpenWorkspace),
+		posted(s, "/workspaces", "open_workspace",
+			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Control.OpenWorkspace),
 		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Control.Agents),
 		one(s, "/agents/{name}", "show_agent", "An agent, with what it answers with", s.Control.Agents,
 			func(a dispatch.AgentView, in *request[none, none]) bool { return a.Name == in.Name },
@@ -192,43 +217,56 @@ func (s *server) placeOperations() []operation {
 			func(in *request[none, none]) error {
 				return regie.Errorf(regie.CodeNotFound, "there is no provider %q here", in.Name)
 			}),
-		everything(s, "/models", "list_models", "The models that each configured provider has, with what they can do and what they cost", s.Control.Models),
-		op(s, http.MethodGet, "/search", "search", "Look through a workspace: what was said in its sessions, and its files", http.StatusOK,
+		everything(s, "/models", "list_models",
+			"The models that each configured provider has, with what they can do and what they cost", s.Control.Models),
+		op(s, http.MethodGet, "/search", "search",
+			"Look through a workspace: what was said in its sessions, and its files", http.StatusOK,
 			func(ctx context.Context, in *request[searchQuery, none]) (dispatch.Found, error) {
 				q := &in.Query
-				asked := dispatch.SearchRequest{WorkspaceID: q.Workspace, Text: q.Text, In: q.In, Mode: q.Mode, Limit: q.Limit, Before: q.Cursor, Case: q.Case, Under: q.Under}
+				asked := dispatch.SearchRequest{
+					WorkspaceID: q.Workspace,
+					Text:        q.Text, In: q.In, Mode: q.Mode, Limit: q.Limit, Before: q.Cursor,
+					Case: q.Case, Under: q.Under,
+				}
 				if q.In == "all" {
 					asked.In = ""
 				}
 				if q.Workspace.IsZero() {
-					return dispatch.Found{}, regie.Errorf(regie.CodeBadRequest, "the request names no workspace: GET /api/v1/workspaces lists them")
+					return dispatch.Found{}, regie.Errorf(regie.CodeBadRequest,
+						"the request names no workspace: GET /api/v1/workspaces lists them")
 				}
 				return s.Control.Search(ctx, asked)
 			}),
-		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session", s.Control.Query),
+		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session",
+			s.Control.Query),
 	}
 }
 
-// everything makes an operation that lists all there is of something: a list that is short by its nature.
+// everything makes an operation that lists all there is of something: a list that is short by its
+// nature.
 func everything[T any](s *server, path, id, summary string, list func(context.Context) ([]T, error)) operation {
-	return op(s, http.MethodGet, path, id, summary, http.StatusOK, func(ctx context.Context, _ *request[none, none]) (Page[T], error) {
-		items, err := list(ctx)
-		return Page[T]{Items: items}, err
-	})
+	return op(s, http.MethodGet, path, id, summary, http.StatusOK,
+		func(ctx context.Context, _ *request[none, none]) (Page[T], error) {
+			items, err := list(ctx)
+			return Page[T]{Items: items}, err
+		})
 }
 
-// one makes an operation that shows one thing of such a list; missing is the error where it is not there.
+// one makes an operation that shows one thing of such a list; missing is the error where it is not
+// there.
 func one[T any](
-	s *server, path, id, summary string, list func(context.Context) ([]T, error), is func(T, *request[none, none]) bool, missing func(*request[none, none]) error,
+	s *server, path, id, summary string, list func(context.Context) ([]T, error), is func(T, *request[none, none]) bool,
+	missing func(*request[none, none]) error,
 ) operation {
-	return op(s, http.MethodGet, path, id, summary, http.StatusOK, func(ctx context.Context, in *request[none, none]) (out T, err error) {
-		items, err := list(ctx)
-		if err != nil {
-			return out, err
-		}
-		if at := slices.IndexFunc(items, func(item T) bool { return is(item, in) }); at >= 0 {
-			return items[at], nil
-		}
-		return out, missing(in)
-	})
+	return op(s, http.MethodGet, path, id, summary, http.StatusOK,
+		func(ctx context.Context, in *request[none, none]) (out T, err error) {
+			items, err := list(ctx)
+			if err != nil {
+				return out, err
+			}
+			if at := slices.IndexFunc(items, func(item T) bool { return is(item, in) }); at >= 0 {
+				return items[at], nil
+			}
+			return out, missing(in)
+		})
 }

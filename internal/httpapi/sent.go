@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// streamRound streams what follows a message that was accepted, to the end of the round that answers it: to who may not read the session, only what
-// came of the message.
+// streamRound streams what follows a message that was accepted, to the end of the round that
+// answers it: to who may not read the session, only what came of the message.
 func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accepted, format string) {
 	out := newStream(w)
 	round, admitted := sent.RoundID, sent.Admitted
@@ -54,8 +54,9 @@ func (s *server) streamRound(w http.ResponseWriter, r *http.Request, sent Accept
 			head = sent.Seq
 		}
 		out.plain = &plainStream{
-			tells: func(of regie.ID) bool { return admitted && of == round }, holds: func(of regie.ID) bool { return !admitted || of == round },
-			upTo: head, asks: asks, message: sent.MessageID, words: s.words(r),
+			tells: func(of regie.ID) bool { return admitted && of == round },
+			holds: func(of regie.ID) bool { return !admitted || of == round },
+			upTo:  head, asks: asks, message: sent.MessageID, words: s.words(r),
 		}
 	} else if asks.Waiting { // its event may be far behind
 		out.first, _ = frame(nil, "", "waiting", asks) // it can be written

@@ -33,17 +33,21 @@ type Config struct {
 	Version string
 	// Ready says what is right and wrong with the server; nil: all is right.
 	Ready func(context.Context) []Check
-	// Metrics answers /metrics; nil: there are none. Open is told when a stream opens, by 1, and when it ends, by -1; it may be nil.
+	// Metrics answers /metrics; nil: there are none. Open is told when a stream opens, by 1, and
+	// when it ends, by -1; it may be nil.
 	Metrics http.Handler
 	Open    func(n int)
-	// Base is as long as the server is there, and Going counts the streams that net/http does not know; nil: it knows them all.
+	// Base is as long as the server is there, and Going counts the streams that net/http does not
+	// know; nil: it knows them all.
 	Base  context.Context //nolint:containedctx // the server's own
 	Going *sync.WaitGroup
-	// Keys remembers writes with an Idempotency-Key; nil: nothing is remembered, and the same key finds what the first request made.
+	// Keys remembers writes with an Idempotency-Key; nil: nothing is remembered, and the same key
+	// finds what the first request made.
 	Keys Keys
 	// Mounts are served beside this interface, by patterns of net/http.
 	Mounts map[string]Mount
-	// Trusted lets in who shows nothing: whoever reaches it at all is this machine's user. Without it a Guard stands in front.
+	// Trusted lets in who shows nothing: whoever reaches it at all is this machine's user. Without
+	// it a Guard stands in front.
 	Trusted bool
 	// Refused is told why a request was refused, in a word; nil is told nothing.
 	Refused func(reason string)
@@ -58,7 +62,8 @@ type Mount struct {
 	Routes []Route
 	// Refuse answers what is not let in to it in its own form; nil has it answered as everywhere.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
-	// KeyHeader is a header in which its clients show their token where they show none as Authorization; empty for none.
+	// KeyHeader is a header in which its clients show their token where they show none as
+	// Authorization; empty for none.
 	KeyHeader string
 }
 
@@ -86,7 +91,8 @@ func Handler(c Config) http.Handler {
 	for pattern, mount := range c.Mounts {
 		serve := s.requires(mount.Scope, mount.Handler.ServeHTTP)
 		mux.HandleFunc(pattern, serve)
-		if root := strings.TrimSuffix(pattern, "/"); root != pattern && root != "" { // else the mux answers there, with a redirect
+		// else the mux answers there, with a redirect
+		if root := strings.TrimSuffix(pattern, "/"); root != pattern && root != "" {
 			mux.HandleFunc(root, serve)
 		}
 	}
@@ -97,7 +103,8 @@ func Handler(c Config) http.Handler {
 	return s.plain(mux)
 }
 
-// plain has a path be written in one way: the mux would send whoever writes it in another to that one, with a page and no code.
+// plain has a path be written in one way: the mux would send whoever writes it in another to that
+// one, with a page and no code.
 func (s *server) plain(next http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != path.Clean(p) && p != path.Clean(p)+"/" || !strings.HasPrefix(p, "/") {
@@ -113,7 +120,8 @@ type server struct {
 	turns turns
 }
 
-// bodiless refuses a body where nothing would be done with it. An empty object, which clients send out of habit, says nothing.
+// bodiless refuses a body where nothing would be done with it. An empty object, which clients send
+// out of habit, says nothing.
 func bodiless(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -128,7 +136,8 @@ func bodiless(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec 11.3).
+// decode reads a strict JSON body: unknown, duplicate and case-variant keys are refused (spec
+// 11.3).
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	body, err := httpread.Body(w, r, httpread.MaxBody)
 	if err != nil {
@@ -140,7 +149,8 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 // strict reads JSON as decode does, and says what is wrong without the names of our types.
 func strict(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return regie.Errorf(regie.CodeBadRequest, "the request has no body: send a JSON object, {} where nothing is to be said")
+		return regie.Errorf(regie.CodeBadRequest,
+			"the request has no body: send a JSON object, {} where nothing is to be said")
 	}
 	if string(bytes.TrimSpace(body)) == "null" { // which would be read as an object without keys
 		return regie.Errorf(regie.CodeBadRequest, "the request does not fit: an object is expected")
@@ -152,7 +162,8 @@ func strict(body []byte, into any) error {
 	return misfit(err)
 }
 
-// misfit says what is wrong with a body in our own words: those of the decoder name types of this program.
+// misfit says what is wrong with a body in our own words: those of the decoder name types of this
+// program.
 func misfit(err error) error {
 	if semantic, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
 		at := cmp.Or(string(semantic.JSONPointer), "/")
@@ -170,7 +181,8 @@ func misfit(err error) error {
 	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName) && ok:
-		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: the key stands there twice", cmp.Or(string(syntax.JSONPointer), "/"))
+		return regie.Errorf(regie.CodeBadRequest, "the request does not fit at %s: the key stands there twice",
+			cmp.Or(string(syntax.JSONPointer), "/"))
 	case ok:
 		return regie.Errorf(regie.CodeBadRequest, "the request is no JSON from byte %d on", syntax.ByteOffset)
 	}
@@ -211,7 +223,8 @@ type problem struct {
 func (s *server) problem(language string, err error) problem {
 	code := regie.CodeOf(err)
 	return problem{
-		Type: "about:blank", Title: http.StatusText(Status(code)), Status: Status(code), Code: code, Detail: s.Translate(language, err),
+		Type: "about:blank", Title: http.StatusText(Status(code)), Status: Status(code), Code: code,
+		Detail: s.Translate(language, err),
 	}
 }
 
@@ -219,7 +232,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.failAs(w, r, Status(regie.CodeOf(err)), err)
 }
 
-// refuse answers a request that is not let in, and counts it. Clients of another interface read its form of an error.
+// refuse answers a request that is not let in, and counts it. Clients of another interface read its
+// form of an error.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
 	if s.Refused != nil {
 		s.Refused(reason)

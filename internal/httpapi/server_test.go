@@ -161,7 +161,8 @@ func (*refusing) Presence(context.Context) ([]dispatch.Presence, error) {
 
 func (*refusing) Watch(context.Context, func(regie.Event) error) error { return nil }
 
-// TestBadInput sends what a client must not: each gets a status, a stable code, and nothing reaches the engine (spec 11.3, 12.5).
+// TestBadInput sends what a client must not: each gets a status, a stable code, and nothing reaches
+// the engine (spec 11.3, 12.5).
 func TestBadInput(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
 	control := &refusing{}

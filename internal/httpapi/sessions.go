@@ -34,14 +34,19 @@ func (s *server) sessionOperations() []operation {
 				keyed(in.Key, &in.Body.SessionID)
 				return s.Control.NewSession(ctx, in.Body)
 			}),
-		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first", http.StatusOK, s.sessions),
+		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first",
+			http.StatusOK, s.sessions),
 		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Control.Session),
-		op(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it", http.StatusOK, s.changeSession),
-		op(s, http.MethodDelete, "/sessions/{id}", "remove_session", "Erase what a session held; its log's chain stays", http.StatusOK,
+		op(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
+			http.StatusOK, s.changeSession),
+		op(s, http.MethodDelete, "/sessions/{id}", "remove_session",
+			"Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[removeQuery, none]) (store.Removed, error) {
 				return s.Control.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
 			}),
-		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session", "Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated, s.fork),
+		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session",
+			"Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated,
+			s.fork),
 		op(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.ReadRequest]) (none, error) {
 				err := addressed(in.ID, &in.Body.SessionID)
@@ -51,18 +56,24 @@ func (s *server) sessionOperations() []operation {
 				return none{}, err
 			}),
 		s.exportOperation(),
-		said(s, "/sessions/{id}/interrupt", "interrupt_session", "End the session's round at its current exchange; the session stays usable", s.toRound(s.Control.Interrupt)),
-		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed", s.toRound(s.Control.Pause)),
+		said(s, "/sessions/{id}/interrupt", "interrupt_session",
+			"End the session's round at its current exchange; the session stays usable",
+			s.toRound(s.Control.Interrupt)),
+		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed",
+			s.toRound(s.Control.Pause)),
 		said(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round", s.toRound(s.Control.Resume)),
-		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session", "End whatever runs in a session and close it as cancelled", s.Control.Stop),
-		op(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message", "Take a message back that waits for its turn; 409 where the agent has it already", http.StatusOK,
+		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session",
+			"End whatever runs in a session and close it as cancelled", s.Control.Stop),
+		op(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message",
+			"Take a message back that waits for its turn; 409 where the agent has it already", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.TakeBackRequest]) (regie.Message, error) {
 				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
 					return regie.Message{}, err
 				}
 				return s.Control.TakeBack(ctx, in.Body)
 			}),
-		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again", s.Control.CloseSession),
+		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again",
+			s.Control.CloseSession),
 	}
 }
 
@@ -72,16 +83,22 @@ func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none])
 	if err != nil {
 		return Page[store.SessionSummary]{}, err
 	}
-	filter := store.SessionFilter{Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Type: regie.SessionType(q.Type), Before: before, Limit: limit + 1}
+	filter := store.SessionFilter{
+		Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Type: regie.SessionType(q.Type),
+		Before: before, Limit: limit + 1,
+	}
 	out, err := s.Control.Sessions(ctx, filter)
-	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark { return store.Mark{At: line.LastActivity, ID: line.ID} }), err
+	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark {
+		return store.Mark{At: line.LastActivity, ID: line.ID}
+	}), err
 }
 
 // SessionChange is what changes of a session: its name, or its state.
 type SessionChange struct {
 	SessionID regie.ID `json:"session_id,omitzero"`
 	Name      string   `json:"name,omitempty"`
-	// State can be CLOSED: the chat is closed, and a message opens it again. All other states come by themselves.
+	// State can be CLOSED: the chat is closed, and a message opens it again. All other states come
+	// by themselves.
 	State regie.SessionState `json:"state,omitempty"`
 }
 
@@ -91,7 +108,8 @@ func (s *server) changeSession(ctx context.Context, in *request[none, SessionCha
 	}
 	switch b := &in.Body; {
 	case b.State != "" && b.State != regie.SessionClosed:
-		return none{}, regie.Errorf(regie.CodeBadRequest, "%s is no state that a session can be given: close it with CLOSED; pause, resume and stop have paths of their own", string(b.State))
+		return none{}, regie.Errorf(regie.CodeBadRequest,
+			"%s is no state that a session can be given: close it with CLOSED; pause, resume and stop have paths of their own", string(b.State))
 	case b.State != "" && b.Name != "":
 		return none{}, regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name or the state")
 	case b.State != "":
@@ -137,7 +155,8 @@ func (s *server) fork(ctx context.Context, in *request[none, dispatch.ForkReques
 	return s.Control.Fork(ctx, in.Body)
 }
 
-// toRound says a word to the newest round of a session: to the one that has not ended, where there is one. A session without any needs none of them.
+// toRound says a word to the newest round of a session: to the one that has not ended, where there
+// is one. A session without any needs none of them.
 func (s *server) toRound(say func(context.Context, regie.ID) error) func(context.Context, regie.ID) error {
 	return func(ctx context.Context, session regie.ID) error {
 		rounds, err := s.Control.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})

@@ -14,8 +14,8 @@ import (
 
 const setupPath = "/setup"
 
-// SetupPath begins a setup link and returns its path: who opens it within a quarter of an hour, once, has a browser that the server knows. The one
-// before ends.
+// SetupPath begins a setup link and returns its path: who opens it within a quarter of an hour,
+// once, has a browser that the server knows. The one before ends.
 func (g *Guard) SetupPath() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,7 +57,8 @@ func browser(agent string) string {
 	return cmp.Or(name, "browser")
 }
 
-// setupPage asks before it does anything: what only looks at links, as programs for mail do, uses nothing up.
+// setupPage asks before it does anything: what only looks at links, as programs for mail do, uses
+// nothing up.
 var setupPage = template.Must(template.New("setup").Parse(`<!doctype html>
 <html lang="{{.Language}}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Regie</title>
@@ -87,7 +88,8 @@ func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
 	case http.MethodPost:
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 		if err := r.ParseForm(); err != nil || !g.use(r.PostForm.Get("code")) {
-			g.turnAway(w, r, s, regie.Errorf(regie.CodeNoToken, "the setup link was used already, or is too old: regie token browser makes another one"), true)
+			g.turnAway(w, r, s, regie.Errorf(regie.CodeNoToken,
+				"the setup link was used already, or is too old: regie token browser makes another one"), true)
 			return
 		}
 		secret, until, err := g.Gate.Login(r.Context(), browser(r.UserAgent()))
@@ -100,6 +102,7 @@ func (g *Guard) setup(w http.ResponseWriter, r *http.Request, s *server) {
 		http.Redirect(w, r, "/docs", http.StatusSeeOther)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s", r.Method, setupPath, "GET, POST"))
+		s.fail(w, r, regie.Errorf(regie.CodeNoMethod, "%s is not a method of %s: use %s",
+			r.Method, setupPath, "GET, POST"))
 	}
 }

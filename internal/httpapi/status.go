@@ -6,8 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// statuses is the one place that maps codes to HTTP. Every code of the root package stands here: which status a client gets is decided
-// when a code is made, not by who first meets it. A person's edit of a call can bring any tool's refusal to a client.
+// statuses is the one place that maps codes to HTTP. Every code of the root package stands here:
+// which status a client gets is decided when a code is made, not by who first meets it. A person's
+// edit of a call can bring any tool's refusal to a client.
 var statuses = map[regie.Code]int{
 	// The request says something that cannot be meant.
 	regie.CodeBadID:        http.StatusBadRequest,
@@ -80,7 +81,8 @@ var statuses = map[regie.Code]int{
 	regie.CodeServerDown:     http.StatusServiceUnavailable,
 	regie.CodeDiskFull:       http.StatusInsufficientStorage,
 
-	// A model or a tool's server, behind this one, has failed. Its key is not the client's, so it is no 401.
+	// A model or a tool's server, behind this one, has failed. Its key is not the client's, so it
+	// is no 401.
 	regie.CodeTruncatedStream:  http.StatusBadGateway,
 	regie.CodeBadReply:         http.StatusBadGateway,
 	regie.CodeEmptyReply:       http.StatusBadGateway,
@@ -102,7 +104,8 @@ var statuses = map[regie.Code]int{
 	regie.CodeInternal:       http.StatusInternalServerError,
 }
 
-// Status returns the HTTP status of a code; one that is none of the root package's is a bug of ours.
+// Status returns the HTTP status of a code; one that is none of the root package's is a bug of
+// ours.
 func Status(code regie.Code) int {
 	if status, ok := statuses[code]; ok {
 		return status

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// declaredCodes reads the codes out of the root package's source: a list kept by hand would be forgotten.
+// declaredCodes reads the codes out of the root package's source: a list kept by hand would be
+// forgotten.
 func declaredCodes(t *testing.T) map[string]regie.Code {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../errors.go", nil, 0)
@@ -43,7 +44,8 @@ func declaredCodes(t *testing.T) map[string]regie.Code {
 	return codes
 }
 
-// TestEveryCodeHasAStatus compares the codes that are declared with those whose status somebody has decided.
+// TestEveryCodeHasAStatus compares the codes that are declared with those whose status somebody has
+// decided.
 func TestEveryCodeHasAStatus(t *testing.T) {
 	codes := declaredCodes(t)
 	known := map[regie.Code]bool{}

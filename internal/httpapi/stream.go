@@ -20,18 +20,21 @@ import (
 const (
 	// beat is how often a stream without news shows that it is there.
 	beat = 15 * time.Second
-	// patienceWithReaders is how long a write to a stream may take: who reads nothing for that long is cut off, and may come back.
+	// patienceWithReaders is how long a write to a stream may take: who reads nothing for that long
+	// is cut off, and may come back.
 	patienceWithReaders = 30 * time.Second
 )
 
 // errStreamEnd ends a stream that has told all it was to tell.
 var errStreamEnd = errors.New("the stream has told all")
 
-// stream writes what a session's stream gives as server-sent events (spec 10.2), durable ones with their sequence number as id.
+// stream writes what a session's stream gives as server-sent events (spec 10.2), durable ones with
+// their sequence number as id.
 type stream struct {
 	w   http.ResponseWriter
 	out *http.ResponseController
-	// conn is the connection of a stream that has left net/http, and header what it begins with; w and out are nil then.
+	// conn is the connection of a stream that has left net/http, and header what it begins with; w
+	// and out are nil then.
 	conn   net.Conn
 	header http.Header
 	cut    bool
@@ -77,8 +80,9 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) {
 	s.stream(r, out, in.ID, after)
 }
 
-// followPlain tells what was said in a session behind a place, and what is being said: to the end of the round that is open, or to a wait of it for a
-// person; to the end of the log where none is. What the open round waits for may stand anywhere, so the log is read from its beginning.
+// followPlain tells what was said in a session behind a place, and what is being said: to the end
+// of the round that is open, or to a wait of it for a person; to the end of the log where none is.
+// What the open round waits for may stand anywhere, so the log is read from its beginning.
 func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, after int64) {
 	ctx := r.Context()
 	head, err := s.head(ctx, session, after)
@@ -103,7 +107,8 @@ func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, aft
 	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Events(ctx, session, 0, out.item) })
 }
 
-// lastEvent is where a client that comes back stands: what it heard last goes before what it asks for, since its address stays the same.
+// lastEvent is where a client that comes back stands: what it heard last goes before what it asks
+// for, since its address stays the same.
 func lastEvent(r *http.Request, after int64) (int64, error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -146,7 +151,9 @@ func (s *server) stream(r *http.Request, out *stream, session regie.ID, after in
 func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	_, err := read[none, none](w, r, false)
 	if err == nil && r.Header.Get("Last-Event-ID") != "" { // browsers send one by themselves only where events have ids
-		err = regie.Errorf(regie.CodeBadRequest, "what happens in all sessions is told from now on, and has no place to go on from: leave %s out", "Last-Event-ID")
+		err = regie.Errorf(regie.CodeBadRequest,
+			"what happens in all sessions is told from now on, and has no place to go on from: leave %s out",
+			"Last-Event-ID")
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -156,7 +163,8 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Watch(ctx, out.watched) })
 }
 
-// Watched is what happens in one of all sessions. Without seq and time nobody knows what it was: look at its session, or without session_id at all of them.
+// Watched is what happens in one of all sessions. Without seq and time nobody knows what it was:
+// look at its session, or without session_id at all of them.
 type Watched struct {
 	SessionID regie.ID        `json:"session_id,omitzero"`
 	Seq       int64           `json:"seq,omitempty"` // of its session's log
@@ -165,7 +173,8 @@ type Watched struct {
 	Body      json.RawMessage `json:"data,omitempty"`
 }
 
-// watched writes an event of all sessions: its number is that of its own session's log, so it is no id here.
+// watched writes an event of all sessions: its number is that of its own session's log, so it is no
+// id here.
 func (o *stream) watched(e regie.Event) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -176,8 +185,9 @@ func (o *stream) watched(e regie.Event) error {
 	return err
 }
 
-// serveStream has tell write to a stream until its client leaves, its end comes or the engine ends. Where the server knows how long it is there, the
-// stream leaves net/http, whose goroutine and buffers a quiet stream has no use for: ten thousand of them are then some memory each (P5).
+// serveStream has tell write to a stream until its client leaves, its end comes or the engine ends.
+// Where the server knows how long it is there, the stream leaves net/http, whose goroutine and
+// buffers a quiet stream has no use for: ten thousand of them are then some memory each (P5).
 func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Context) error) {
 	language := r.Header.Get("Accept-Language")
 	base := s.Base
@@ -214,8 +224,9 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	})
 }
 
-// leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is none of its own. Who has said more than its request
-// is cut off: a stream is the last answer on its connection.
+// leave takes the connection out of net/http, and reports whether it could: with HTTP/2 there is
+// none of its own. Who has said more than its request is cut off: a stream is the last answer on
+// its connection.
 func (o *stream) leave() bool {
 	conn, buffered, err := o.out.Hijack()
 	if err != nil {
@@ -284,7 +295,8 @@ func (o *stream) begin() error {
 	return o.write(head.Bytes())
 }
 
-// keepAlive lets a quiet stream be heard, and found out where nobody listens any more. It needs no goroutine.
+// keepAlive lets a quiet stream be heard, and found out where nobody listens any more. It needs no
+// goroutine.
 func (o *stream) keepAlive(cancel context.CancelCauseFunc) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -371,7 +383,8 @@ type replies struct {
 func (p *replies) tell(item dispatch.Item, send func(event, id string, data any) error) error {
 	e, d := item.Event, item.Delta
 	begins := d != nil && d.CallID.IsZero() && d.Silent == 0 && (!p.open || p.spoken != speaking{d.RoundID, d.Exchange})
-	ends := p.open && (begins || e != nil && (e.Type == regie.EventMessage || e.Type == regie.EventRound || e.Type == regie.EventStreamReset))
+	ends := p.open && (begins || e != nil && (e.Type == regie.EventMessage || e.Type == regie.EventRound ||
+		e.Type == regie.EventStreamReset))
 	if ends {
 		p.open = false
 		if err := send("stream_complete", "", p.spoken); err != nil {

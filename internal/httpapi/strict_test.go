@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// TestMethodsAndHeaders holds what is seldom asked: other methods, bodies that nobody reads, preconditions, and which form of an answer is wanted.
+// TestMethodsAndHeaders holds what is seldom asked: other methods, bodies that nobody reads,
+// preconditions, and which form of an answer is wanted.
 func TestMethodsAndHeaders(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
 	const session = "/api/v1/sessions/" + id
@@ -80,7 +81,8 @@ func (slow) Read([]byte) (int, error) {
 	return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 }
 
-// TestSlowBody: a body that does not come is the client's, with a code, and nothing of this machine's connections is said.
+// TestSlowBody: a body that does not come is the client's, with a code, and nothing of this
+// machine's connections is said.
 func TestSlowBody(t *testing.T) {
 	handler := httpapi.Handler(httpapi.Config{Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
 	response := httptest.NewRecorder()

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// hints has a watcher told that something has happened in a session, and not what, then that something has happened somewhere.
+// hints has a watcher told that something has happened in a session, and not what, then that
+// something has happened somewhere.
 type hints struct{ dispatch.Control }
 
 // Watch implements dispatch.Control.
@@ -31,7 +32,8 @@ func (hints) Watch(ctx context.Context, sink func(regie.Event) error) error {
 	return context.Cause(ctx)
 }
 
-// TestHintsMakeNothingUp: where nobody knows what happened, a watcher is told no number and no time of it, and no session where it may be any.
+// TestHintsMakeNothingUp: where nobody knows what happened, a watcher is told no number and no time
+// of it, and no session where it may be any.
 func TestHintsMakeNothingUp(t *testing.T) {
 	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
 	defer server.Close()
@@ -77,8 +79,9 @@ func TestHintsMakeNothingUp(t *testing.T) {
 	}
 }
 
-// TestNoPlaceInAllSessions: what happens in all sessions is told from now on, so a place to go on from is refused and not passed over: who gives one would
-// believe that nothing is missing. No browser sends one by itself, since the events have no ids.
+// TestNoPlaceInAllSessions: what happens in all sessions is told from now on, so a place to go on
+// from is refused and not passed over: who gives one would believe that nothing is missing. No
+// browser sends one by itself, since the events have no ids.
 func TestNoPlaceInAllSessions(t *testing.T) {
 	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
 	defer server.Close()
@@ -118,7 +121,8 @@ func TestNoPlaceInAllSessions(t *testing.T) {
 	}
 }
 
-// TestNoUpgradeByHTTP2: who asks for a WebSocket over HTTP/2 is told so in an answer that HTTP/2 has; the headers of an upgrade would break the stream.
+// TestNoUpgradeByHTTP2: who asks for a WebSocket over HTTP/2 is told so in an answer that HTTP/2
+// has; the headers of an upgrade would break the stream.
 func TestNoUpgradeByHTTP2(t *testing.T) {
 	server := httptest.NewUnstartedServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
 	server.EnableHTTP2 = true

@@ -31,14 +31,16 @@ const (
 	everySession = "*"
 )
 
-// word is what a client says on a WebSocket: subscribe or unsubscribe, to a session from a place of its log on, or to "*".
+// word is what a client says on a WebSocket: subscribe or unsubscribe, to a session from a place of
+// its log on, or to "*".
 type word struct {
 	Type    string `json:"type"`
 	Session string `json:"session_id"`
 	After   int64  `json:"after,omitempty"`
 }
 
-// news is what a client is told: an event or a piece of one, in the words of server-sent events, or an answer to its word.
+// news is what a client is told: an event or a piece of one, in the words of server-sent events, or
+// an answer to its word.
 type news struct {
 	Type    string `json:"type"` // as event: of server-sent events; subscribed, unsubscribed, error
 	Session string `json:"session_id,omitempty"`
@@ -46,7 +48,8 @@ type news struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// socket is one WebSocket: one goroutine reads words, each subscription has one that writes what it is told, and a timer shows that it is there.
+// socket is one WebSocket: one goroutine reads words, each subscription has one that writes what it
+// is told, and a timer shows that it is there.
 type socket struct {
 	server   *server
 	conn     *websocket.Conn
@@ -79,7 +82,10 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 	}
 	// Whose pages may come is settled in front of this, for all of the server (Guard).
 	taken := &slim{ResponseWriter: w}
-	conn, err := websocket.Accept(taken, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	conn, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true,
+		CompressionMode:    websocket.CompressionDisabled,
+	})
 	if err != nil {
 		return // the library has answered: the connection cannot be taken over
 	}
@@ -89,7 +95,10 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	conn.SetReadLimit(maxWord)
-	k := &socket{server: s, conn: conn, wire: taken.wire, language: r.Header.Get("Accept-Language"), follows: map[string]*subscription{}}
+	k := &socket{
+		server: s, conn: conn, wire: taken.wire, language: r.Header.Get("Accept-Language"),
+		follows: map[string]*subscription{},
+	}
 	if s.Base == nil {
 		defer done()
 		k.serve(stays)
@@ -102,8 +111,9 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// handshake returns what is wrong with a request to become a WebSocket (RFC 6455, section 4.2.1) and the status that says so: the library would say it without a
-// code. answer is told what would be right.
+// handshake returns what is wrong with a request to become a WebSocket (RFC 6455, section 4.2.1)
+// and the status that says so: the library would say it without a code. answer is told what would
+// be right.
 func handshake(answer http.Header, r *http.Request) (status int, err error) {
 	keys := r.Header.Values("Sec-WebSocket-Key")
 	switch {
@@ -112,15 +122,19 @@ func handshake(answer http.Header, r *http.Request) (status int, err error) {
 			answer.Set("Connection", "Upgrade")
 			answer.Set("Upgrade", "websocket")
 		}
-		return http.StatusUpgradeRequired, regie.Errorf(regie.CodeBadRequest, "this is a WebSocket: ask for it with Connection: Upgrade and Upgrade: websocket")
+		return http.StatusUpgradeRequired, regie.Errorf(regie.CodeBadRequest,
+			"this is a WebSocket: ask for it with Connection: Upgrade and Upgrade: websocket")
 	case r.Header.Get("Sec-WebSocket-Version") != "13":
 		answer.Set("Sec-WebSocket-Version", "13")
-		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest, "the version of a WebSocket is 13 here: say so in Sec-WebSocket-Version")
+		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest,
+			"the version of a WebSocket is 13 here: say so in Sec-WebSocket-Version")
 	case len(keys) != 1:
-		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest, "Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
+		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest,
+			"Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
 	}
 	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(keys[0])); err != nil || len(key) != 16 {
-		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest, "Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
+		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest,
+			"Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
 	}
 	return 0, nil
 }
@@ -135,7 +149,8 @@ func names(h http.Header, header, word string) bool {
 	return false
 }
 
-// slim gives a connection that leaves net/http buffers of the size that a quiet WebSocket needs, in place of 8 KiB.
+// slim gives a connection that leaves net/http buffers of the size that a quiet WebSocket needs, in
+// place of 8 KiB.
 type slim struct {
 	http.ResponseWriter
 	wire net.Conn // the connection, once it has left
@@ -157,14 +172,16 @@ func (w *slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		looked.look(early)
 		return looked, buffered, nil
 	}
-	return looked, bufio.NewReadWriter(bufio.NewReaderSize(looked, readBuffer), bufio.NewWriterSize(looked, writeBuffer)), nil
+	return looked, bufio.NewReadWriter(bufio.NewReaderSize(looked, readBuffer),
+		bufio.NewWriterSize(looked, writeBuffer)), nil
 }
 
 // serve is the whole life of a WebSocket, as long as base.
 func (k *socket) serve(base context.Context) {
 	k.server.opened(1)
 	defer k.server.opened(-1)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(base)) // with the server's end the library would cut the connection, without a word
+	// with the server's end the library would cut the connection, without a word
+	ctx, cancel := context.WithCancel(context.WithoutCancel(base))
 	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })
 	beats := k.beat(ctx)
 	err := k.listen(ctx)
@@ -228,7 +245,8 @@ func (k *socket) listen(ctx context.Context) error {
 	}
 }
 
-// word reads a client's next word: a coded error where it is none, any other where the client has left.
+// word reads a client's next word: a coded error where it is none, any other where the client has
+// left.
 func (k *socket) word(ctx context.Context) (said word, err error) {
 	kind, data, err := k.conn.Read(ctx)
 	switch {
@@ -275,7 +293,8 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 	}
 	switch {
 	case said.Session == everySession && said.After != 0:
-		return regie.Errorf(regie.CodeBadRequest, "what happens in all sessions is told from now on, and has no place to go on from: leave %s out", "after")
+		return regie.Errorf(regie.CodeBadRequest,
+			"what happens in all sessions is told from now on, and has no place to go on from: leave %s out", "after")
 	case said.After < 0:
 		return regie.Errorf(regie.CodeBadRequest, "%s must be a number from %d to %d", "after", 0, int64(1)<<53)
 	}
@@ -294,7 +313,8 @@ func (k *socket) subscribe(ctx context.Context, said word) error {
 		return regie.Errorf(regie.CodeConflict, "this WebSocket follows %s already", said.Session)
 	case full:
 		cancel()
-		return regie.Errorf(regie.CodeConflict, "a WebSocket follows at most %d sessions: open another one", maxSubscriptions)
+		return regie.Errorf(regie.CodeConflict, "a WebSocket follows at most %d sessions: open another one",
+			maxSubscriptions)
 	}
 	if err := k.tell(ctx, news{Type: "subscribed", Session: said.Session}); err != nil {
 		cancel()
@@ -320,28 +340,33 @@ func (k *socket) unfollowed(ctx context.Context, session string, mine *subscript
 	case regie.CodeOf(err) == regie.CodeEngineGone:
 		k.restart(err)
 	case err != nil:
-		_ = k.tell(ctx, news{Type: "error", Session: session, Data: k.server.problem(k.language, err)}) // the client has gone if this fails
+		// the client has gone if this fails
+		_ = k.tell(ctx, news{Type: "error", Session: session, Data: k.server.problem(k.language, err)})
 	}
 }
 
-// restart closes the connection because the engine ends, or who has it may not any more; what is read of it ends with that.
+// restart closes the connection because the engine ends, or who has it may not any more; what is
+// read of it ends with that.
 func (k *socket) restart(why error) {
 	if errors.Is(why, access.ErrEnded) {
-		part(k.conn, k.wire, websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+": the token was revoked, or has expired")
+		part(k.conn, k.wire, websocket.StatusPolicyViolation, string(regie.CodeTokenEnded)+
+			": the token was revoked, or has expired")
 		return
 	}
 	part(k.conn, k.wire, websocket.StatusServiceRestart, "the engine ends: come back, and go on behind the last id")
 }
 
-// part closes a connection with a reason. The library waits seconds for a client's own word on it, and a server that stops for the library: the wire ends
-// before, whoever reads it and whatever is being written.
+// part closes a connection with a reason. The library waits seconds for a client's own word on it,
+// and a server that stops for the library: the wire ends before, whoever reads it and whatever is
+// being written.
 func part(conn *websocket.Conn, wire net.Conn, status websocket.StatusCode, why string) {
 	defer time.AfterFunc(parting, func() { _ = wire.Close() }).Stop()
 	_ = conn.Close(status, why) // the client has gone if this fails
 }
 
-// follow tells what is followed, in the frames of a stream, until following ends. What is being written then is written to its end: with its context
-// the library would end the connection, which others are told on.
+// follow tells what is followed, in the frames of a stream, until following ends. What is being
+// written then is written to its end: with its context the library would end the connection, which
+// others are told on.
 func (k *socket) follow(following, ctx context.Context, said *word, session regie.ID) error {
 	tell := func(n news) error {
 		if following.Err() != nil {
@@ -359,7 +384,8 @@ func (k *socket) follow(following, ctx context.Context, said *word, session regi
 		seq, _ := strconv.ParseInt(id, 10, 64) // ours, or none
 		return tell(news{Type: event, Session: said.Session, ID: seq, Data: data})
 	}
-	return k.server.Control.Events(following, session, said.After, func(item dispatch.Item) error { return reply.tell(item, send) })
+	return k.server.Control.Events(following, session, said.After,
+		func(item dispatch.Item) error { return reply.tell(item, send) })
 }
 
 // tell writes news. The library takes one at a time.

@@ -1,5 +1,5 @@
-// Package httpread reads what comes over HTTP whole, within bounds: a request's body with the errors that every transport of a server tells, and the
-// body of an answer.
+// Package httpread reads what comes over HTTP whole, within bounds: a request's body with the
+// errors that every transport of a server tells, and the body of an answer.
 package httpread
 
 import (
@@ -16,9 +16,10 @@ import (
 // MaxBody bounds a request's body where nothing narrower does, in bytes (spec 11.3).
 const MaxBody = 16 << 20
 
-// Body reads a request's body of at most so many bytes. It returns CodeTooLarge, as soon as the length that is announced is over the bound; CodeRequestTimeout
-// for one that did not come in time; CodeBadRequest for one that is encoded or was cut off; and an error with a code of whoever keeps the body, such as a
-// server's that stops (CodeEngineGone).
+// Body reads a request's body of at most so many bytes. It returns CodeTooLarge, as soon as the
+// length that is announced is over the bound; CodeRequestTimeout for one that did not come in time;
+// CodeBadRequest for one that is encoded or was cut off; and an error with a code of whoever keeps
+// the body, such as a server's that stops (CodeEngineGone).
 func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the body is encoded as %s: send it as it is", encoding)
@@ -40,10 +41,12 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
 		return nil, regie.Errorf(regie.CodeRequestTimeout, "the body of the request did not come in time")
 	}
-	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did") // the connection's own words name addresses of this machine
+	// the connection's own words name addresses of this machine
+	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
 }
 
-// Status is the HTTP status of an error of Body by its code, and that of an id that is none; 0 for any other.
+// Status is the HTTP status of an error of Body by its code, and that of an id that is none; 0 for
+// any other.
 func Status(code regie.Code) int {
 	switch code {
 	case regie.CodeBadRequest, regie.CodeBadID:
@@ -58,7 +61,8 @@ func Status(code regie.Code) int {
 	return 0
 }
 
-// All reads all of what is said, at most so many bytes; size is how many were announced, -1 where none were. Fewer than those are io.ErrUnexpectedEOF.
+// All reads all of what is said, at most so many bytes; size is how many were announced, -1 where
+// none were. Fewer than those are io.ErrUnexpectedEOF.
 func All(from io.Reader, size, most int64) ([]byte, error) {
 	from = io.LimitReader(from, most)
 	if size < 0 || size > 1<<20 { // what is announced costs nothing before it comes

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Sizes of chunks, in bytes of text. A chunk is what a person would show as an answer, and what fits into every embedder's window.
+// Sizes of chunks, in bytes of text. A chunk is what a person would show as an answer, and what
+// fits into every embedder's window.
 const (
 	maxChunk  = 2048
 	fullChunk = 1024 // what is smaller takes in its neighbour, if both together stay below
@@ -24,7 +25,8 @@ type chunk struct {
 type mark struct {
 	line   int // from 0
 	symbol string
-	// whole says that what begins here does not share a chunk with what stands before it, however small both are.
+	// whole says that what begins here does not share a chunk with what stands before it, however
+	// small both are.
 	whole bool
 }
 
@@ -79,9 +81,15 @@ var markers = func() map[string]marker {
 		{markdownMarks, "md markdown mdx mdown qmd rmd"},
 		{restMarks, "rst rest"},
 		{headingMarks, "adoc asciidoc org"},
-		{braceMarks, "c h cc cpp cxx hpp hh hxx m mm cs java kt kts scala groovy gradle js jsx mjs cjs ts tsx mts cts vue svelte rs swift php dart zig proto v sv d " +
-			"css scss less glsl wgsl hcl tf sol thrift graphql gql pl pm r jl awk nix"},
-		{indentMarks, "py pyi pyx rb rake lua ex exs cr nim sh bash zsh fish ps1 gd coffee jl elm hs ml fs fsx erl clj cljs el lisp scm vb sql"},
+		{
+			braceMarks,
+			"c h cc cpp cxx hpp hh hxx m mm cs java kt kts scala groovy gradle js jsx mjs cjs ts tsx mts cts vue svelte rs swift php dart zig proto v sv d " +
+				"css scss less glsl wgsl hcl tf sol thrift graphql gql pl pm r jl awk nix",
+		},
+		{
+			indentMarks,
+			"py pyi pyx rb rake lua ex exs cr nim sh bash zsh fish ps1 gd coffee jl elm hs ml fs fsx erl clj cljs el lisp scm vb sql",
+		},
 		{assemblyMarks, "s asm"},
 		{sectionMarks, "toml ini cfg conf service desktop editorconfig properties yaml yml"},
 	} {
@@ -92,8 +100,9 @@ var markers = func() map[string]marker {
 	return out
 }()
 
-// cut cuts a text into chunks (spec 8.3): at the declarations or headings where the kind of file is known, else at paragraphs. Each line of the
-// text that is not blank stands in exactly one chunk, in pieces where one line is longer than a chunk may be.
+// cut cuts a text into chunks (spec 8.3): at the declarations or headings where the kind of file is
+// known, else at paragraphs. Each line of the text that is not blank stands in exactly one chunk,
+// in pieces where one line is longer than a chunk may be.
 func cut(name string, text []byte) []chunk {
 	src := newSource(name, text)
 	var marks []mark
@@ -102,7 +111,8 @@ func cut(name string, text []byte) []chunk {
 	switch {
 	case read != nil:
 		marks = read(src)
-	case strings.HasPrefix(base, "makefile"), strings.HasPrefix(base, "dockerfile"), strings.HasPrefix(base, "justfile"):
+	case strings.HasPrefix(base, "makefile"), strings.HasPrefix(base, "dockerfile"),
+		strings.HasPrefix(base, "justfile"):
 		marks = sectionMarks(src)
 	}
 	return pack(src, marks)
@@ -115,7 +125,8 @@ type part struct {
 	whole    bool
 }
 
-// pack makes chunks of what stands between marks: small neighbours come together, what is large is split.
+// pack makes chunks of what stands between marks: small neighbours come together, what is large is
+// split.
 func pack(src *source, marks []mark) []chunk {
 	var out []chunk
 	var held *part
@@ -178,8 +189,8 @@ func (p *part) symbol() string {
 	return out.String()
 }
 
-// split makes chunks of a part, more than one where it is too large: at the blank line in its later half that stands least deep, else at the least
-// deep line there.
+// split makes chunks of a part, more than one where it is too large: at the blank line in its later
+// half that stands least deep, else at the least deep line there.
 func (s *source) split(p *part) []chunk {
 	var out []chunk
 	from, to := s.trim(p.from, p.to)

@@ -106,7 +106,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// covers asserts that chunks are bounded, in order, and hold every line that is not blank, once, as it stands.
+// covers asserts that chunks are bounded, in order, and hold every line that is not blank, once, as
+// it stands.
 func covers(t *testing.T, name, text string) {
 	t.Helper()
 	lines := strings.Split(text, "\n")

@@ -21,7 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/index/posting"
 )
 
-// schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks, and texts into terms.
+// schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks,
+// and texts into terms.
 const schemaVersion = 4
 
 // application marks the file as an index ("RgIx").
@@ -32,7 +33,8 @@ const readers = 4
 //go:embed schema.sql
 var schema string
 
-// database is the open file. Readers never wait for the writer (WAL); the writer's lock is beside it (lock).
+// database is the open file. Readers never wait for the writer (WAL); the writer's lock is beside
+// it (lock).
 type database struct {
 	path        string
 	read, write *sql.DB
@@ -52,8 +54,9 @@ func (d *database) release() error {
 	return errors.Join(d.read.Close(), d.write.Close())
 }
 
-// inPlace reports whether the files still lie where they were opened. Somebody may delete them at any time, and then others are what the next
-// process opens; a log without its file, or a file without its log, is as good as damaged.
+// inPlace reports whether the files still lie where they were opened. Somebody may delete them at
+// any time, and then others are what the next process opens; a log without its file, or a file
+// without its log, is as good as damaged.
 func (d *database) inPlace() bool {
 	if d.lost.Load() {
 		return false
@@ -75,8 +78,9 @@ var (
 	errOther   = errors.New("the index is another version's")
 )
 
-// openOrMake opens the file at path. Where it cannot be used, or is the one that is known to be spoiled, it is made anew, by one process at a time;
-// held says that the caller holds the lock for that.
+// openOrMake opens the file at path. Where it cannot be used, or is the one that is known to be
+// spoiled, it is made anew, by one process at a time; held says that the caller holds the lock for
+// that.
 func openOrMake(ctx context.Context, path string, held bool, spoiled os.FileInfo) (db *database, err error) {
 	for range maxTries {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -84,7 +88,8 @@ func openOrMake(ctx context.Context, path string, held bool, spoiled os.FileInfo
 		}
 		dir, _ := os.Stat(filepath.Dir(path)) // where it has gone by now, what follows fails
 		db, err = openOrMakeOnce(ctx, path, held, spoiled)
-		away := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMissing) || vanished(err, path) || !same(filepath.Dir(path), dir)
+		away := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMissing) || vanished(err, path) ||
+			!same(filepath.Dir(path), dir)
 		if err == nil || ctx.Err() != nil || !away {
 			break // nobody takes away what is being opened or made, or the lock of who makes it
 		}
@@ -171,11 +176,13 @@ func damaged(err error) bool {
 
 // whole fails where a table is not there.
 func (d *database) whole(ctx context.Context) error {
-	_, err := d.read.ExecContext(ctx, "SELECT 1 FROM meta, files, chunks, segments, pages, gone, spaces, embeddings, signs, embedding_costs LIMIT 0")
+	_, err := d.read.ExecContext(ctx,
+		"SELECT 1 FROM meta, files, chunks, segments, pages, gone, spaces, embeddings, signs, embedding_costs LIMIT 0")
 	return err
 }
 
-// spoiled reports whether an error comes from a file that has to be made anew: a damaged one, or one that another program has changed.
+// spoiled reports whether an error comes from a file that has to be made anew: a damaged one, or
+// one that another program has changed.
 func (d *database) spoiled(ctx context.Context, err error) bool {
 	var driver *sqlite.Error
 	if damaged(err) {
@@ -196,7 +203,8 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 	d := &database{path: path, file: before}
 	d.uses.Store(1)
 	// The writer's cache holds what a small commit changes.
-	if d.write, err = openPool(path, 1, "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
+	if d.write, err = openPool(path, 1, "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)",
+		"journal_size_limit(4194304)"); err != nil {
 		return nil, err
 	}
 	if d.read, err = openPool(path, readers, "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {
@@ -206,13 +214,15 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 		if err == nil {
 			return
 		}
-		if ctx.Err() == nil && !d.stands() { // another process makes a new one: what was found of this one means nothing
+		// another process makes a new one: what was found of this one means nothing
+		if ctx.Err() == nil && !d.stands() {
 			err = errMissing
 		}
 		err = errors.Join(err, d.release())
 	}()
 	var version, mark int
-	if err := d.read.QueryRowContext(ctx, "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id)").
+	if err := d.read.QueryRowContext(ctx,
+		"SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id)").
 		Scan(&version, &mark); err != nil {
 		return nil, err
 	}
@@ -244,8 +254,10 @@ func (d *database) stands() bool {
 	return err == nil
 }
 
-// makeFile puts an empty index in the place of whatever is there; keep says that the vectors of that are taken over, if they can be read. It is made under
-// a name that no other has, so that at no moment half of one lies there, even where two believe to hold the lock: see errOvertaken. The caller holds the lock.
+// makeFile puts an empty index in the place of whatever is there; keep says that the vectors of
+// that are taken over, if they can be read. It is made under a name that no other has, so that at
+// no moment half of one lies there, even where two believe to hold the lock: see errOvertaken. The
+// caller holds the lock.
 func makeFile(ctx context.Context, path string, keep bool) (err error) {
 	if err := removeHalf(path); err != nil {
 		return err
@@ -262,7 +274,8 @@ func makeFile(ctx context.Context, path string, keep bool) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT; PRAGMA wal_checkpoint(TRUNCATE)",
+	_, err = db.ExecContext(ctx, fmt.Sprintf(
+		"BEGIN IMMEDIATE; %s; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT; PRAGMA wal_checkpoint(TRUNCATE)",
 		schema, application, schemaVersion))
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
@@ -281,8 +294,8 @@ func makeFile(ctx context.Context, path string, keep bool) (err error) {
 // newSuffix stands in the names of what is being made.
 const newSuffix = ".new-"
 
-// removeHalf removes what a kill has left half made. From one that is being made, by somebody who has lost the lock, it takes the name, so that it does not
-// come into the place of another.
+// removeHalf removes what a kill has left half made. From one that is being made, by somebody who
+// has lost the lock, it takes the name, so that it does not come into the place of another.
 func removeHalf(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -298,7 +311,8 @@ func removeHalf(path string) error {
 	return nil
 }
 
-// removeFile removes a database with what SQLite keeps beside it: a log that stayed behind would be taken for the next file's.
+// removeFile removes a database with what SQLite keeps beside it: a log that stayed behind would be
+// taken for the next file's.
 func removeFile(path string) error { return errors.Join(removeLog(path), remove(path)) }
 
 func removeLog(path string) error { return errors.Join(remove(path+"-wal"), remove(path+"-shm")) }
@@ -310,11 +324,14 @@ func remove(path string) error {
 	return nil
 }
 
-// openPool opens connections that leave the write-ahead log where it is when they close: SQLite removes it by its name, under which another
-// process may have put that of a new index by then.
+// openPool opens connections that leave the write-ahead log where it is when they close: SQLite
+// removes it by its name, under which another process may have put that of a new index by then.
 func openPool(path string, size int, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {"rw"}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
-	inner, err := sqlite.NewConnector((&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String())
+	inner, err := sqlite.NewConnector((&url.URL{
+		Scheme: "file", OmitHost: true, Path: path,
+		RawQuery: query.Encode(),
+	}).String())
 	if err != nil {
 		return nil, err
 	}
@@ -351,16 +368,22 @@ func explain(err error, path string) error {
 	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, errOvertaken):
-		return regie.Errorf(regie.CodeDatabaseLocked, "other programs write the index %s, and somebody takes its lock away all the while: close them and try again", path)
+		return regie.Errorf(regie.CodeDatabaseLocked,
+			"other programs write the index %s, and somebody takes its lock away all the while: close them and try again", path)
 	case errors.Is(err, fs.ErrPermission), code == lib.SQLITE_PERM, code == lib.SQLITE_AUTH:
-		return regie.Errorf(regie.CodeNoPermission, "no permission for the index %s: it must belong to the user who runs regie (%v)", path, err)
+		return regie.Errorf(regie.CodeNoPermission,
+			"no permission for the index %s: it must belong to the user who runs regie (%v)", path, err)
 	case errors.Is(err, errNoSpace), code == lib.SQLITE_FULL:
-		return regie.Errorf(regie.CodeDiskFull, "the disk that holds the index %s is full: free some space, nothing was lost (%v)", path, err)
+		return regie.Errorf(regie.CodeDiskFull,
+			"the disk that holds the index %s is full: free some space, nothing was lost (%v)", path, err)
 	case errors.Is(err, errReadOnly), code == lib.SQLITE_READONLY, code == lib.SQLITE_CANTOPEN:
-		return regie.Errorf(regie.CodeReadOnly, "the index %s cannot be written: check the permissions of the file and of its directory (%v)", path, err)
+		return regie.Errorf(regie.CodeReadOnly,
+			"the index %s cannot be written: check the permissions of the file and of its directory (%v)", path, err)
 	case code == lib.SQLITE_BUSY, code == lib.SQLITE_LOCKED:
-		return regie.Errorf(regie.CodeDatabaseLocked, "another program holds the index %s: close it and try again (%v)", path, err)
+		return regie.Errorf(regie.CodeDatabaseLocked, "another program holds the index %s: close it and try again (%v)",
+			path, err)
 	default:
-		return regie.Errorf(regie.CodeInternal, "the index %s failed: remove the file, it will be made again (%v)", path, err)
+		return regie.Errorf(regie.CodeInternal, "the index %s failed: remove the file, it will be made again (%v)",
+			path, err)
 	}
 }

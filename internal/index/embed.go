@@ -18,8 +18,8 @@ type Money struct {
 	Known bool // what it costs is known
 	// Capped says that a budget is in force: then an embedder of unknown price is not asked.
 	Capped bool
-	// PerDay is what embedding for this workspace may cost in a day (UTC), in millionths of a US dollar; 0 does not bound it. What rounds spend is
-	// counted elsewhere, and not here.
+	// PerDay is what embedding for this workspace may cost in a day (UTC), in millionths of a US
+	// dollar; 0 does not bound it. What rounds spend is counted elsewhere, and not here.
 	PerDay int64
 }
 
@@ -42,7 +42,8 @@ type Embedded struct {
 	Code regie.Code `json:"code,omitempty"`
 }
 
-// Missing is how many chunks the embedder has not been given yet; 0 where none is configured. It returns the codes of Open.
+// Missing is how many chunks the embedder has not been given yet; 0 where none is configured. It
+// returns the codes of Open.
 func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 	if x.config.Embedder == nil {
 		return 0, nil
@@ -60,11 +61,13 @@ func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 // Free reports whether embedding costs nothing.
 func (x *Index) Free() bool { return x.config.Money.Known && x.config.Money.Price.Free() }
 
-// Embed embeds the chunks that have no vector yet, the oldest first, batch by batch: what a batch brought is stored before the next is sent, so that
-// a kill pays for one batch twice at most. Texts that were embedded before are not embedded again, wherever they stand now. It needs nobody's leave to
-// be searched or updated meanwhile; what comes while it runs it embeds too. One runs at a time: where another one does, in whatever process, this one
-// waits for it. A failing embedder is no error: Reason says what it said. progress may be nil, and is called on the caller's goroutine. It returns the
-// context's error and the codes of Open.
+// Embed embeds the chunks that have no vector yet, the oldest first, batch by batch: what a batch
+// brought is stored before the next is sent, so that a kill pays for one batch twice at most. Texts
+// that were embedded before are not embedded again, wherever they stand now. It needs nobody's
+// leave to be searched or updated meanwhile; what comes while it runs it embeds too. One runs at a
+// time: where another one does, in whatever process, this one waits for it. A failing embedder is
+// no error: Reason says what it said. progress may be nil, and is called on the caller's goroutine.
+// It returns the context's error and the codes of Open.
 func (x *Index) Embed(ctx context.Context, progress func(Progress)) (out Embedded, err error) {
 	if x.config.Embedder == nil {
 		return out, nil
@@ -101,7 +104,8 @@ type space struct {
 }
 
 func (d *database) space(ctx context.Context, name string) (s space, err error) {
-	err = d.read.QueryRowContext(ctx, "SELECT id, dimensions, upto FROM spaces WHERE name = ?", name).Scan(&s.id, &s.dimensions, &s.upto)
+	err = d.read.QueryRowContext(ctx, "SELECT id, dimensions, upto FROM spaces WHERE name = ?",
+		name).Scan(&s.id, &s.dimensions, &s.upto)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -262,7 +266,8 @@ func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *s
 	dimensions := int64(made.dimensions())
 	if r.space.dimensions != 0 && dimensions != 0 && dimensions != r.space.dimensions {
 		if err := e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('outdated', ?)", e.embedder.Space())
+			_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('outdated', ?)",
+				e.embedder.Space())
 			return err
 		}); err != nil {
 			return err
@@ -292,17 +297,21 @@ func putVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []fl
 		encoded = vector.Encode(v)
 	}
 	var id int64
-	err := tx.QueryRowContext(ctx, "INSERT INTO embeddings (space, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id", space, hash, encoded).Scan(&id)
+	err := tx.QueryRowContext(ctx,
+		"INSERT INTO embeddings (space, hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+		space, hash, encoded).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) { // it is there already
 		return nil
 	}
 	if err == nil && v != nil {
-		_, err = tx.ExecContext(ctx, "INSERT INTO signs (id, space, signs) VALUES (?, ?, ?)", id, space, vector.Signs(v))
+		_, err = tx.ExecContext(ctx, "INSERT INTO signs (id, space, signs) VALUES (?, ?, ?)", id, space,
+			vector.Signs(v))
 	}
 	return err
 }
 
-// reach notes that a stretch is done. In an index that was made anew meanwhile other chunks have its numbers: there the next stretch begins at the first.
+// reach notes that a stretch is done. In an index that was made anew meanwhile other chunks have
+// its numbers: there the next stretch begins at the first.
 func (e *embedding) reach(ctx context.Context, r *round) error {
 	return e.write(ctx, func(ctx context.Context, db *database, tx *sql.Tx) error {
 		if db != r.db {
@@ -324,7 +333,8 @@ func inSpace(ctx context.Context, tx *sql.Tx, name string, dimensions int64) (s 
 	return s, err
 }
 
-// write makes one short transaction under the writers' lock. What it is given has been paid for, so nothing but a failure keeps it from being stored.
+// write makes one short transaction under the writers' lock. What it is given has been paid for, so
+// nothing but a failure keeps it from being stored.
 func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, db *database, tx *sql.Tx) error) error {
 	kept := context.WithoutCancel(ctx)
 	unlock, err := lock(kept, e.index.config.Path, nil)
@@ -344,8 +354,9 @@ func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, db *
 	})
 }
 
-// orphans is how many vectors without a chunk are kept for texts that come back, beside as many as there are with one. maxSpaces is of how many
-// embedders vectors are kept, those that were used last: a person who goes to and fro between two pays for each once.
+// orphans is how many vectors without a chunk are kept for texts that come back, beside as many as
+// there are with one. maxSpaces is of how many embedders vectors are kept, those that were used
+// last: a person who goes to and fro between two pays for each once.
 const (
 	orphans   = 1000
 	maxSpaces = 3
@@ -354,7 +365,8 @@ const (
 // usedName is the row of meta that says when a space was used last, in seconds since 1970.
 const usedName = "'used ' || s.id"
 
-// tidy removes what is no longer of use once all chunks have a vector: those of embedders that were not used for long, and of texts that went too long ago.
+// tidy removes what is no longer of use once all chunks have a vector: those of embedders that were
+// not used for long, and of texts that went too long ago.
 func (e *embedding) tidy(ctx context.Context, s space) error {
 	if s.id == 0 {
 		return nil
@@ -374,14 +386,16 @@ func (e *embedding) tidy(ctx context.Context, s space) error {
 				ORDER BY coalesce(m.value, 0) DESC, s.id DESC LIMIT -1 OFFSET ?2)`,
 			`DELETE FROM spaces WHERE id <> ?1 AND id IN (SELECT s.id FROM spaces s LEFT JOIN meta m ON m.name = ` + usedName + ` WHERE s.id <> ?1
 				ORDER BY coalesce(m.value, 0) DESC, s.id DESC LIMIT -1 OFFSET ?2)`,
-			"DELETE FROM meta WHERE name LIKE 'used %' AND NOT EXISTS (SELECT 1 FROM spaces s WHERE " + usedName + " = meta.name)",
+			"DELETE FROM meta WHERE name LIKE 'used %' AND NOT EXISTS (SELECT 1 FROM spaces s WHERE " + usedName +
+				" = meta.name)",
 		} {
 			if _, err := tx.ExecContext(ctx, statement, s.id, maxSpaces-1); err != nil {
 				return err
 			}
 		}
 		if all > (others+1)*2*used+orphans {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM embeddings WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.hash = embeddings.hash)"); err != nil {
+			if _, err := tx.ExecContext(ctx,
+				"DELETE FROM embeddings WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.hash = embeddings.hash)"); err != nil {
 				return err
 			}
 		}

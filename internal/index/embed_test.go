@@ -72,7 +72,8 @@ func find(tb testing.TB, x *Index, q Query) Answer {
 	return a
 }
 
-// documents are the texts that a server was sent for documents, without what the model wants before them.
+// documents are the texts that a server was sent for documents, without what the model wants before
+// them.
 func documents(s *providertest.EmbedServer) (out []string) {
 	for _, request := range s.Requests() {
 		for _, text := range request {
@@ -89,7 +90,8 @@ var animals = map[string]string{
 	".env": "TOKEN=hunter2 secret of the cat\n",
 }
 
-// TestHybrid: what is said in other words is found by its meaning; what was embedded once is not embedded again, and a secret never.
+// TestHybrid: what is said in other words is found by its meaning; what was embedded once is not
+// embedded again, and a secret never.
 func TestHybrid(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	s.Meaning = synonyms
@@ -119,7 +121,8 @@ func TestHybrid(t *testing.T) {
 		t.Error("the same question is embedded again")
 	}
 
-	// Moved, copied and back again: the text is the same. Of what changed only the new text is sent.
+	// Moved, copied and back again: the text is the same. Of what changed only the new text is
+	// sent.
 	if err := os.Rename(filepath.Join(dir, "cat.md"), filepath.Join(dir, "lib", "animal.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +164,8 @@ func TestHybrid(t *testing.T) {
 	}
 }
 
-// TestEmbedderAway: a search is lexical and says why; what could not be embedded is when the embedder is back.
+// TestEmbedderAway: a search is lexical and says why; what could not be embedded is when the
+// embedder is back.
 func TestEmbedderAway(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, dir, file := place(t, animals)
@@ -198,7 +202,8 @@ func TestEmbedderAway(t *testing.T) {
 	}
 }
 
-// TestAnotherEmbedder: until its vectors are there the search is lexical. Those of the old one stay, for whoever goes back to it, but not those of all.
+// TestAnotherEmbedder: until its vectors are there the search is lexical. Those of the old one
+// stay, for whoever goes back to it, but not those of all.
 func TestAnotherEmbedder(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, _, file := place(t, animals)
@@ -278,7 +283,8 @@ func thick(n int) map[string]string {
 	return out
 }
 
-// TestKilledWhileEmbedding kills a process while a batch is under way: nothing is paid for twice but that batch, and all is embedded in the end.
+// TestKilledWhileEmbedding kills a process while a batch is under way: nothing is paid for twice
+// but that batch, and all is embedded in the end.
 func TestKilledWhileEmbedding(t *testing.T) {
 	if address := os.Getenv("REGIE_TEST_EMBED"); address != "" {
 		root, err := workspace.Open(os.Getenv("REGIE_TEST_ROOT"))
@@ -346,7 +352,8 @@ func TestKilledWhileEmbedding(t *testing.T) {
 	}
 }
 
-// TestEmbedTogether: two that embed at once, as two processes do, embed each text once, while others search and files go.
+// TestEmbedTogether: two that embed at once, as two processes do, embed each text once, while
+// others search and files go.
 func TestEmbedTogether(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, dir, file := place(t, thick(120))
@@ -391,7 +398,8 @@ func TestEmbedTogether(t *testing.T) {
 	}
 }
 
-// TestFailingTexts: a text that makes the model fail takes no other with it, is not sent again, and is found by its words.
+// TestFailingTexts: a text that makes the model fail takes no other with it, is not sent again, and
+// is found by its words.
 func TestFailingTexts(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	poisoned := func(texts []string) bool {
@@ -433,7 +441,8 @@ func TestFailingTexts(t *testing.T) {
 	}
 }
 
-// TestEmbedAgain: a busy embedder is asked again after what it wishes, and left alone where that is long; other dimensions than before are refused.
+// TestEmbedAgain: a busy embedder is asked again after what it wishes, and left alone where that is
+// long; other dimensions than before are refused.
 func TestEmbedAgain(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, dir, file := place(t, animals)

@@ -20,7 +20,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// TestLost takes the file away or spoils it, under an open index and between two: it is made again, and nobody has to do anything.
+// TestLost takes the file away or spoils it, under an open index and between two: it is made again,
+// and nobody has to do anything.
 func TestLost(t *testing.T) {
 	overwrite := func(text string) func(*testing.T, string) {
 		return func(t *testing.T, file string) {
@@ -161,7 +162,8 @@ func check(t *testing.T, file string) {
 	checkTerms(t, file)
 }
 
-// TestRacy changes a file right after it was read, to something of the same length: clocks of file systems are coarse, and its times may be the same.
+// TestRacy changes a file right after it was read, to something of the same length: clocks of file
+// systems are coarse, and its times may be the same.
 func TestRacy(t *testing.T) {
 	root, dir, file := place(t, nil)
 	x := open(t, root, file)
@@ -175,7 +177,8 @@ func TestRacy(t *testing.T) {
 	}
 }
 
-// TestUnreadable has a file that was indexed fail to open: what it held is no longer found, and it is read as soon as that is possible.
+// TestUnreadable has a file that was indexed fail to open: what it held is no longer found, and it
+// is read as soon as that is possible.
 func TestUnreadable(t *testing.T) {
 	root, _, file := place(t, map[string]string{"a.txt": "apple\n", "b.txt": "banana\n"})
 	x := open(t, root, file)
@@ -204,7 +207,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestUnchanged holds the rule about stamps: all must be as before, and none so young that a later change could have the same.
+// TestUnchanged holds the rule about stamps: all must be as before, and none so young that a later
+// change could have the same.
 func TestUnchanged(t *testing.T) {
 	const at = 1_000 * int64(time.Second)
 	before := workspace.Stamp{Size: 7, Mtime: at, Ctime: at}
@@ -286,7 +290,8 @@ func TestHelperProcess(t *testing.T) {
 	}
 }
 
-// edits changes a file and updates the index, again and again: each time a segment comes, and now and then some are merged.
+// edits changes a file and updates the index, again and again: each time a segment comes, and now
+// and then some are merged.
 func edits(t *testing.T, root *workspace.Root, dir, file string) {
 	t.Helper()
 	x, err := Open(context.Background(), root, Config{Path: file})
@@ -302,7 +307,8 @@ func edits(t *testing.T, root *workspace.Root, dir, file string) {
 	}
 }
 
-// TestKillMerging kills a process while it updates an index by little and little, and merges what it has written.
+// TestKillMerging kills a process while it updates an index by little and little, and merges what
+// it has written.
 func TestKillMerging(t *testing.T) {
 	root, dir, file := place(t, many(200))
 	refresh(t, open(t, root, file))
@@ -352,7 +358,8 @@ func helper(t *testing.T, dir, file, how string) (*exec.Cmd, *bufio.Reader) {
 	return cmd, bufio.NewReader(out)
 }
 
-// TestKill kills a process at many moments of making, filling and removing an index. What lies there then opens, and an update mends it.
+// TestKill kills a process at many moments of making, filling and removing an index. What lies
+// there then opens, and an update mends it.
 func TestKill(t *testing.T) {
 	root, dir, file := place(t, many(200))
 	for i := range 12 {
@@ -421,7 +428,8 @@ func TestTogether(t *testing.T) {
 	check(t, file)
 }
 
-// TestKeys: a private key that stands in a text is neither found nor shown, and the lines behind it keep their numbers.
+// TestKeys: a private key that stands in a text is neither found nor shown, and the lines behind it
+// keep their numbers.
 func TestKeys(t *testing.T) {
 	key := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEAcanarycanarycanarycanary\n", 60) + "-----END RSA PRIVATE KEY-----\n"
 	root, _, file := place(t, map[string]string{

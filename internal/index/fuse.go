@@ -11,14 +11,16 @@ import (
 )
 
 const (
-	// fusion is the constant of reciprocal rank fusion, as its authors found it: the larger, the less the first places count.
+	// fusion is the constant of reciprocal rank fusion, as its authors found it: the larger, the
+	// less the first places count.
 	fusion = 60
 	// fused is how many of each list are fused at least.
 	fused = 50
 )
 
-// fuse orders what lists have in common and each alone by the sum of 1/(fusion+rank), which needs no measure that both have. Of two with the same sum
-// the one with the smaller id is first. A place with the id 0 is nobody's.
+// fuse orders what lists have in common and each alone by the sum of 1/(fusion+rank), which needs
+// no measure that both have. Of two with the same sum the one with the smaller id is first. A place
+// with the id 0 is nobody's.
 func fuse(limit int, lists ...[]ranked) []ranked {
 	scores := map[int64]float64{}
 	for _, list := range lists {
@@ -33,12 +35,17 @@ func fuse(limit int, lists ...[]ranked) []ranked {
 	for id, score := range scores {
 		out = append(out, ranked{id, score})
 	}
-	slices.SortFunc(out, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(out, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
+	})
 	return out[:min(limit, len(out))]
 }
 
-// find is the chunks that answer a query, by words and, where the question has a vector, by that too.
-func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, asked []float32, answer *Answer) ([]ranked, error) {
+// find is the chunks that answer a query, by words and, where the question has a vector, by that
+// too.
+func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, asked []float32,
+	answer *Answer,
+) ([]ranked, error) {
 	if asked == nil {
 		return x.lexical(ctx, tx, db, q, q.Limit)
 	}
@@ -61,7 +68,8 @@ func (x *Index) find(ctx context.Context, tx *sql.Tx, db *database, q Query, ask
 		return nil, err
 	}
 	if have.missing > 0 {
-		answer.Reason = regie.Say("%s parts of files are not embedded yet and are found by their words alone", strconv.FormatInt(have.missing, 10))
+		answer.Reason = regie.Say("%s parts of files are not embedded yet and are found by their words alone",
+			strconv.FormatInt(have.missing, 10))
 	}
 	// What has no vector could not be in the other list: it counts there as it does here.
 	alone, err := have.without(ctx, tx, byWords)
@@ -76,8 +84,9 @@ type embedded struct {
 }
 
 func (x *Index) embedded(ctx context.Context, tx *sql.Tx, db *database) (e embedded, err error) {
-	err = tx.StmtContext(ctx, db.asks.embedded).QueryRowContext(ctx, x.config.Embedder.Space()). //nolint:sqlclosecheck // it goes with its connections
-													Scan(&e.space, &e.upto, &e.missing, &e.refused)
+	err = tx.StmtContext(ctx, db.asks.embedded).QueryRowContext(ctx, //nolint:sqlclosecheck // it goes with its connections
+		x.config.Embedder.Space()).
+		Scan(&e.space, &e.upto, &e.missing, &e.refused)
 	return e, err
 }
 
@@ -93,7 +102,8 @@ func (e *embedded) without(ctx context.Context, tx *sql.Tx, list []ranked) ([]ra
 	if len(ids) == 0 {
 		return out, nil
 	}
-	query := `SELECT c.id FROM chunks c WHERE c.id IN (` + join(ids) + `) AND NOT EXISTS (` + //nolint:gosec // numbers alone are put in
+	query := `SELECT c.id FROM chunks c WHERE c.id IN (` + join(ids) + //nolint:gosec // numbers alone are put in
+		`) AND NOT EXISTS (` +
 		`SELECT 1 FROM embeddings e WHERE e.space = ? AND e.hash = c.hash AND e.vector IS NOT NULL)`
 	rows, err := tx.QueryContext(ctx, query, e.space)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Marker finds the words of a text that a query asks for, as a search by words finds them: by their stems, in parts of names, and whole. It never changes.
+// Marker finds the words of a text that a query asks for, as a search by words finds them: by their
+// stems, in parts of names, and whole. It never changes.
 type Marker struct{ asked map[string]int } // by term, the number of its word in the query
 
 // NewMarker reads a query.
@@ -27,7 +28,8 @@ func NewMarker(query string) *Marker {
 	return m
 }
 
-// Marks are the places of a text at which asked words stand, from byte to byte, rising and apart from each other, and which words of the query they are.
+// Marks are the places of a text at which asked words stand, from byte to byte, rising and apart
+// from each other, and which words of the query they are.
 func (m *Marker) Marks(text string) (places [][2]int, words []int) {
 	add := func(from, to int, found []string) bool {
 		hit := false

@@ -14,11 +14,13 @@ import (
 
 // Config sets up an Index.
 type Config struct {
-	// Path is the index's file. Its directory is made where it is missing; files that belong to it lie beside it under longer names.
+	// Path is the index's file. Its directory is made where it is missing; files that belong to it
+	// lie beside it under longer names.
 	Path string
 	// MaxFile is how many bytes a file has at most to be indexed; zero means 1 MiB.
 	MaxFile int64
-	// Embedder turns texts into vectors; nil leaves the search lexical. NoEmbedder says why there is none, where one is configured.
+	// Embedder turns texts into vectors; nil leaves the search lexical. NoEmbedder says why there
+	// is none, where one is configured.
 	Embedder   provider.Embedder
 	NoEmbedder regie.Sentence
 	// Money is what the embedder costs.
@@ -61,7 +63,8 @@ type Answer struct {
 	Hits   []Hit          `json:"hits"`
 }
 
-// Index is what is known of one workspace's files (spec 8.3). Its methods may be called from any goroutine.
+// Index is what is known of one workspace's files (spec 8.3). Its methods may be called from any
+// goroutine.
 type Index struct {
 	root    *workspace.Root
 	config  Config
@@ -80,8 +83,9 @@ type Index struct {
 	watch    *watch     // nil: nothing is watched
 }
 
-// Open opens the index of a confined directory. One that is missing, damaged, or another version's is made anew, empty: Update fills it. It
-// returns CodeNoPermission, CodeReadOnly, CodeDiskFull or CodeDatabaseLocked. The caller closes the index, and then the root.
+// Open opens the index of a confined directory. One that is missing, damaged, or another version's
+// is made anew, empty: Update fills it. It returns CodeNoPermission, CodeReadOnly, CodeDiskFull or
+// CodeDatabaseLocked. The caller closes the index, and then the root.
 func Open(ctx context.Context, root *workspace.Root, config Config) (*Index, error) {
 	if config.MaxFile <= 0 {
 		config.MaxFile = defaultMaxFile
@@ -111,15 +115,19 @@ type Skip string
 
 // The reasons.
 const (
-	SkipBinary     Skip = "binary"     // it is no text
-	SkipLarge      Skip = "large"      // it has more bytes than Config.MaxFile
-	SkipLongLines  Skip = "long lines" // a program wrote it for programs, as minified JavaScript
-	SkipName       Skip = "name"       // no tool could name it
-	SkipSecret     Skip = "secret"     // it may hold a secret
-	SkipIgnored    Skip = "ignored"    // an ignore file names it, or the directory that it is: what is below is not counted
+	SkipBinary    Skip = "binary"     // it is no text
+	SkipLarge     Skip = "large"      // it has more bytes than Config.MaxFile
+	SkipLongLines Skip = "long lines" // a program wrote it for programs, as minified JavaScript
+	SkipName      Skip = "name"       // no tool could name it
+	SkipSecret    Skip = "secret"     // it may hold a secret
+	// an ignore file names it, or the directory that it is: what is below is not counted
+	SkipIgnored    Skip = "ignored"
 	SkipUnreadable Skip = "unreadable" // it could not be opened
-	SkipSystem     Skip = "system"     // the kernel makes up what lies in the directory, as in /proc: what is below is not counted
-	SkipBeyond     Skip = "beyond"     // the workspace has more files, or deeper directories, than are looked at: how many is not known
+	// the kernel makes up what lies in the directory, as in /proc: what is below is not counted
+	SkipSystem Skip = "system"
+	// the workspace has more files, or deeper directories, than are looked at: how many is not
+	// known
+	SkipBeyond Skip = "beyond"
 )
 
 // Progress is how far an update has come.
@@ -127,7 +135,8 @@ type Progress struct {
 	Done, Total int64 // files that have to be read; Total may grow while Walking
 	Bytes       int64 // of the files that were read
 	Walking     bool  // how many files there are is not known yet
-	// Waits says that nothing is done yet, because another update is waited for, of this or of another process. All else is zero then.
+	// Waits says that nothing is done yet, because another update is waited for, of this or of
+	// another process. All else is zero then.
 	Waits bool
 	// Embedding says that Done and Total are texts that have to be embedded, not files.
 	Embedding bool
@@ -145,8 +154,9 @@ type Summary struct {
 	Took    time.Duration  `json:"took_ns"`
 }
 
-// using runs fn with the database as it lies on the disk. Where that was deleted, exchanged or damaged, the index is made anew, empty, and fn runs
-// once more; held says that the caller holds the writers' lock.
+// using runs fn with the database as it lies on the disk. Where that was deleted, exchanged or
+// damaged, the index is made anew, empty, and fn runs once more; held says that the caller holds
+// the writers' lock.
 func (x *Index) using(ctx context.Context, held bool, fn func(*database) error) error {
 	for try := 0; ; try++ {
 		db, err := x.current(ctx, held)
@@ -169,7 +179,8 @@ func (x *Index) using(ctx context.Context, held bool, fn func(*database) error) 
 	}
 }
 
-// current returns the database, one that lies where it lay when it was opened. The caller releases it.
+// current returns the database, one that lies where it lay when it was opened. The caller releases
+// it.
 func (x *Index) current(ctx context.Context, held bool) (*database, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

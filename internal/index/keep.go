@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// keepVectors takes over what was embedded, and what that has cost, from an index that is to be replaced. Where that cannot be read, or is another
-// version's that kept it otherwise, its error says so, and the fresh one is as empty as it was. The caller holds the lock.
+// keepVectors takes over what was embedded, and what that has cost, from an index that is to be
+// replaced. Where that cannot be read, or is another version's that kept it otherwise, its error
+// says so, and the fresh one is as empty as it was. The caller holds the lock.
 func keepVectors(ctx context.Context, from, fresh string) (err error) {
 	db, err := openPool(from, 1) // which leaves the log of the old one where it is
 	if err != nil {
@@ -19,13 +20,15 @@ func keepVectors(ctx context.Context, from, fresh string) (err error) {
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	var mark int
-	if err := conn.QueryRowContext(ctx, "SELECT application_id FROM pragma_application_id").Scan(&mark); err != nil || mark != application {
+	if err := conn.QueryRowContext(ctx, "SELECT application_id FROM pragma_application_id").Scan(&mark); err != nil ||
+		mark != application {
 		return errors.Join(errOther, err)
 	}
 	if _, err := conn.ExecContext(ctx, "ATTACH ? AS fresh", fresh); err != nil {
 		return err
 	}
-	// Nobody else has the fresh one, and who finds half of it removes it: so it needs no log, which would be as large as all vectors.
+	// Nobody else has the fresh one, and who finds half of it removes it: so it needs no log, which
+	// would be as large as all vectors.
 	statements := []string{
 		"PRAGMA fresh.journal_mode = MEMORY", "BEGIN",
 		`INSERT INTO fresh.spaces (id, name, dimensions, upto) SELECT id, name, dimensions, 0 FROM main.spaces

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// TestKeeps: what was embedded, and what that has cost, outlives a rebuild and another version of the index; what is damaged is let go.
+// TestKeeps: what was embedded, and what that has cost, outlives a rebuild and another version of
+// the index; what is damaged is let go.
 func TestKeeps(t *testing.T) {
 	for _, c := range []struct {
 		what string
@@ -78,7 +79,8 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// TestRebuiltMeanwhile: in an index that is made anew while texts are embedded other chunks have their numbers, and those are embedded too.
+// TestRebuiltMeanwhile: in an index that is made anew while texts are embedded other chunks have
+// their numbers, and those are embedded too.
 func TestRebuiltMeanwhile(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	root, dir, file := place(t, animals)

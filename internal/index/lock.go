@@ -18,11 +18,13 @@ const (
 // lockPause is how often a writer asks again for the lock that another process holds.
 const lockPause = 20 * time.Millisecond
 
-// lockSilence is how long somebody waits for another one before that is told. A variable for the tests.
+// lockSilence is how long somebody waits for another one before that is told. A variable for the
+// tests.
 var lockSilence = 300 * time.Millisecond
 
-// lock takes the writers' lock of an index; the kernel gives it back when the process dies. Who waits for it asks now and then, because a call that
-// waits in the kernel could not be cancelled; waits, which may be nil, is called once where that takes long.
+// lock takes the writers' lock of an index; the kernel gives it back when the process dies. Who
+// waits for it asks now and then, because a call that waits in the kernel could not be cancelled;
+// waits, which may be nil, is called once where that takes long.
 func lock(ctx context.Context, path string, waits func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) { // somebody has deleted the directory

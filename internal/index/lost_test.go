@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestLostBetween: an index that is deleted between an update and the search behind it is brought up to date again: an empty one would be taken for a
-// workspace that holds nothing of what was asked.
+// TestLostBetween: an index that is deleted between an update and the search behind it is brought
+// up to date again: an empty one would be taken for a workspace that holds nothing of what was
+// asked.
 func TestLostBetween(t *testing.T) {
 	root, _, file := place(t, map[string]string{"a.md": "the boiler is in the cellar\n"})
 	x := open(t, root, file)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// declares finds the name in a line that declares something, in the words of many languages: what comes before them says how, not what.
+// declares finds the name in a line that declares something, in the words of many languages: what
+// comes before them says how, not what.
 var declares = regexp.MustCompile(`^\s*(?:@\w+\s+|#\[[^\]]*\]\s*)*` +
 	`(?:(?:export|default|declare|pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|sealed|open|override|virtual|async|unsafe|extern(?:\s+"[^"]*")?|` +
 	`inline|constexpr|const|local|data|case|partial|readonly|suspend|mutating|implicit|lazy|template\s*<[^>]*>)\s+)*` +
@@ -29,8 +30,10 @@ var method = regexp.MustCompile(`^\s+(?:(?:public|private|protected|internal|sta
 
 // notNames are words that look like a name before a bracket.
 var notNames = map[string]bool{
-	"if": true, "for": true, "while": true, "switch": true, "return": true, "else": true, "catch": true, "sizeof": true, "do": true, "new": true, "throw": true,
-	"defined": true, "assert": true, "elif": true, "foreach": true, "using": true, "lock": true, "await": true, "typeof": true, "when": true, "match": true, "super": true,
+	"if": true, "for": true, "while": true, "switch": true, "return": true, "else": true, "catch": true, "sizeof": true,
+	"do": true, "new": true, "throw": true,
+	"defined": true, "assert": true, "elif": true, "foreach": true, "using": true, "lock": true, "await": true,
+	"typeof": true, "when": true, "match": true, "super": true,
 }
 
 // scope is a declaration that is open.
@@ -50,7 +53,8 @@ func names(scopes []scope, name string) string {
 	return clipText(out.String(), maxSymbol)
 }
 
-// Bounds of what a hostile file could make costly: how deep declarations stand in each other, and how many lines of comments over one belong to it.
+// Bounds of what a hostile file could make costly: how deep declarations stand in each other, and
+// how many lines of comments over one belong to it.
 const (
 	maxScopes  = 4
 	maxComment = 200
@@ -59,8 +63,9 @@ const (
 // maxLine is how much of a line is looked at for what it declares, in bytes.
 const maxLine = 400
 
-// braceMarks finds the declarations of a language with braces: at the top, and in what holds others, as classes do. It follows braces, strings and
-// comments well enough for code that people write; where it is wrong a chunk begins at another line, and nothing is lost.
+// braceMarks finds the declarations of a language with braces: at the top, and in what holds
+// others, as classes do. It follows braces, strings and comments well enough for code that people
+// write; where it is wrong a chunk begins at another line, and nothing is lost.
 func braceMarks(src *source) []mark {
 	var out []mark
 	var open []scope
@@ -92,11 +97,13 @@ func braceMarks(src *source) []mark {
 
 // holders are the words for what holds declarations of its own.
 var holders = map[string]bool{
-	"class": true, "struct": true, "interface": true, "trait": true, "impl": true, "namespace": true, "module": true, "object": true, "extension": true, "protocol": true,
+	"class": true, "struct": true, "interface": true, "trait": true, "impl": true, "namespace": true, "module": true,
+	"object": true, "extension": true, "protocol": true,
 	"mixin": true, "service": true, "record": true, "enum": true, "defmodule": true, "contract": true, "library": true,
 }
 
-// declared is the name of what a line declares, "" where it declares nothing, and whether that holds declarations.
+// declared is the name of what a line declares, "" where it declares nothing, and whether that
+// holds declarations.
 func declared(line []byte, depth int) (name string, holds bool) {
 	line = line[:min(len(line), maxLine)]
 	if m := declares.FindSubmatch(line); m != nil {
@@ -120,7 +127,8 @@ func declared(line []byte, depth int) (name string, holds bool) {
 		reads = method
 	}
 	m := reads.FindSubmatch(line)
-	if len(m) == 0 || notNames[string(m[1])] || bytes.HasSuffix(bytes.TrimSpace(line), []byte(";")) || bytes.IndexByte(line[:bytes.IndexByte(line, '(')], '=') >= 0 {
+	if len(m) == 0 || notNames[string(m[1])] || bytes.HasSuffix(bytes.TrimSpace(line), []byte(";")) ||
+		bytes.IndexByte(line[:bytes.IndexByte(line, '(')], '=') >= 0 {
 		return "", false
 	}
 	return string(m[1]), false
@@ -130,8 +138,10 @@ func declared(line []byte, depth int) (name string, holds bool) {
 func over(src *source, n int) int {
 	for least := max(0, n-maxComment); n > least; {
 		line := bytes.TrimSpace(src.line(n - 1))
-		if len(line) == 0 || !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) && line[0] != '*' && line[0] != '#' && line[0] != '@' &&
-			!bytes.HasPrefix(line, []byte("--")) && !bytes.HasSuffix(line, []byte("*/")) && !bytes.HasPrefix(line, []byte("template")) {
+		if len(line) == 0 || !bytes.HasPrefix(line, []byte("//")) && !bytes.HasPrefix(line, []byte("/*")) &&
+			line[0] != '*' && line[0] != '#' && line[0] != '@' &&
+			!bytes.HasPrefix(line, []byte("--")) && !bytes.HasSuffix(line, []byte("*/")) &&
+			!bytes.HasPrefix(line, []byte("template")) {
 			break
 		}
 		if line[0] == '#' && (bytes.HasPrefix(line, []byte("#include")) || bytes.HasPrefix(line, []byte("#endif"))) {
@@ -174,7 +184,8 @@ func (b *bracket) line(line []byte) {
 			return
 		case c == '"', c == '`':
 			b.quote = c
-		case c == '\'' && i+2 < len(line) && (line[i+1] == '\\' || line[i+2] == '\''): // a character, where a lifetime of Rust looks like its beginning
+		case c == '\'' && i+2 < len(line) && (line[i+1] == '\\' || line[i+2] == '\''):
+			// a character, where a lifetime of Rust looks like its beginning
 			if end := bytes.IndexByte(line[i+2:], '\''); end >= 0 {
 				i += 2 + end
 			}
@@ -214,8 +225,8 @@ func assemblyMarks(src *source) []mark {
 // shellFunction finds a function of a shell.
 var shellFunction = regexp.MustCompile(`^\s*([\p{L}_][\p{L}\p{N}_:.-]*)\s*\(\)\s*\{?`)
 
-// indentMarks finds the declarations of a language in which the indentation shows what belongs together: those that stand no deeper than in one or
-// two others.
+// indentMarks finds the declarations of a language in which the indentation shows what belongs
+// together: those that stand no deeper than in one or two others.
 func indentMarks(src *source) []mark {
 	var out []mark
 	var open []scope
@@ -249,7 +260,8 @@ func indentMarks(src *source) []mark {
 	return out
 }
 
-// tripled follows texts between three quotes: it returns the quotes of the one that is open at the end of a line.
+// tripled follows texts between three quotes: it returns the quotes of the one that is open at the
+// end of a line.
 func tripled(line []byte, open string) string {
 	for {
 		if open != "" {

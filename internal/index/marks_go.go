@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// goMarks finds the declarations of a Go file, each with the comment that stands over it. It reads tokens and not the syntax tree, so that a file in
-// the middle of an edit has its declarations too.
+// goMarks finds the declarations of a Go file, each with the comment that stands over it. It reads
+// tokens and not the syntax tree, so that a file in the middle of an edit has its declarations too.
 func goMarks(src *source) []mark {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(src.text))
@@ -61,7 +61,8 @@ func (g *goReader) token(pos token.Pos, tok token.Token, lit string) {
 			g.expects = true
 		}
 		return
-	case g.depth == 0 && (tok == token.FUNC || tok == token.TYPE || tok == token.CONST || tok == token.VAR || tok == token.PACKAGE || tok == token.IMPORT):
+	case g.depth == 0 && (tok == token.FUNC || tok == token.TYPE || tok == token.CONST || tok == token.VAR ||
+		tok == token.PACKAGE || tok == token.IMPORT):
 		line := g.line(pos)
 		if tok == token.FUNC && g.kind != token.ILLEGAL && g.at == line { // the type of a variable
 			return
@@ -75,7 +76,8 @@ func (g *goReader) token(pos token.Pos, tok token.Token, lit string) {
 // begin starts a declaration.
 func (g *goReader) begin(line int, tok token.Token) {
 	g.flush()
-	g.kind, g.at, g.first, g.names, g.receiver, g.inGroup, g.expects, g.named = tok, line, line, nil, "", false, true, false
+	g.kind, g.at, g.first, g.names, g.receiver, g.inGroup, g.expects, g.named = tok, line,
+		line, nil, "", false, true, false
 	if g.comment >= 0 && g.next == line {
 		g.first = g.comment
 	}
@@ -98,7 +100,8 @@ func (g *goReader) inside(tok token.Token, lit string) {
 		}
 	case token.IDENT:
 		switch {
-		case g.kind == token.FUNC && !g.named && g.depth == 1 && lit != "": // the last name before a bracket opens is the receiver's type
+		case g.kind == token.FUNC && !g.named && g.depth == 1 && lit != "":
+			// the last name before a bracket opens is the receiver's type
 			g.receiver = lit
 		case g.kind == token.FUNC && !g.named && g.depth == 0:
 			g.names, g.named = append(g.names, lit), true

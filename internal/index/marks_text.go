@@ -71,13 +71,15 @@ func underline(line []byte, of string) bool {
 
 const restAdornments = `=-` + "`" + `:'"~^_*+#<>.`
 
-// restMarks finds the titles of reStructuredText: a text that is underlined, perhaps overlined too. The first kind of line that is met is the highest.
+// restMarks finds the titles of reStructuredText: a text that is underlined, perhaps overlined too.
+// The first kind of line that is met is the highest.
 func restMarks(src *source) []mark {
 	var h headings
 	kinds := map[string]int{}
 	for n := 1; n < src.count(); n++ {
 		line, title := bytes.TrimRight(src.line(n), " \t"), bytes.TrimSpace(src.line(n-1))
-		if !underline(line, restAdornments) || len(title) == 0 || underline(title, restAdornments) || utf8.RuneCount(title) > len(line) {
+		if !underline(line, restAdornments) || len(title) == 0 || underline(title, restAdornments) ||
+			utf8.RuneCount(title) > len(line) {
 			continue
 		}
 		kind, first := string(line[:1]), n-1
@@ -110,7 +112,8 @@ func headingMarks(src *source) []mark {
 	return h.marks
 }
 
-// sectionMarks finds the sections of settings: [names] of TOML and INI, and what stands at the left edge of YAML and of make and has more below it.
+// sectionMarks finds the sections of settings: [names] of TOML and INI, and what stands at the left
+// edge of YAML and of make and has more below it.
 func sectionMarks(src *source) []mark {
 	var out []mark
 	for n := range src.count() {
@@ -133,5 +136,6 @@ func sectionMarks(src *source) []mark {
 }
 
 func isWordByte(b byte) bool {
-	return b == '_' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= utf8.RuneSelf
+	return b == '_' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' &&
+		b <= 'Z' || b >= utf8.RuneSelf
 }

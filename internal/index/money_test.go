@@ -24,7 +24,8 @@ func TestMoney(t *testing.T) {
 	if a := find(t, x, Query{Text: "word1"}); a.Mode != Lexical || !strings.Contains(a.Reason.String(), "nobody knows what the embedding model nomic-embed-text costs") || len(s.Requests()) != 0 {
 		t.Errorf("%+v", a)
 	}
-	money := Money{Known: true, Capped: true, Price: price.Price{Rates: price.Rates{Input: 1_000_000}}, PerDay: 19_300} // a token costs a millionth; one batch may have so many, and has few
+	// a token costs a millionth; one batch may have so many, and has few
+	money := Money{Known: true, Capped: true, Price: price.Price{Rates: price.Rates{Input: 1_000_000}}, PerDay: 19_300}
 	x = openWith(t, root, file, s.URL, money)
 	e = embed(t, x)
 	if e.Code != regie.CodeOverBudget || e.Made == 0 || e.Missing == 0 || e.Cost != e.Tokens || e.Tokens != 7*e.Made {
@@ -50,7 +51,8 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// TestMoneyLost: what nobody can use may have been paid for, so it is counted, and what is sent again has to fit into the day too.
+// TestMoneyLost: what nobody can use may have been paid for, so it is counted, and what is sent
+// again has to fit into the day too.
 func TestMoneyLost(t *testing.T) {
 	s := providertest.NewEmbedServer(t, format())
 	s.Answer = func(w http.ResponseWriter, _ *http.Request, request int, _ [][]float32) bool {

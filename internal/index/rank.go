@@ -13,16 +13,19 @@ const (
 	// candidates are the chunks, best by BM25, that are ranked anew.
 	candidates = 200
 
-	// A chunk is worth more where the chunks around it speak of the same: support is the share of the other candidates of its file that is added, of
-	// the best so many, each counting less than the one before.
+	// A chunk is worth more where the chunks around it speak of the same: support is the share of
+	// the other candidates of its file that is added, of the best so many, each counting less than
+	// the one before.
 	support      = 0.3
 	supporters   = 6
 	supportDecay = 0.7
 
-	// repeated is what a further chunk of one file counts, compared with the one before it: a person wants several places to look at.
+	// repeated is what a further chunk of one file counts, compared with the one before it: a
+	// person wants several places to look at.
 	repeated = 0.8
 
-	// Tests and data hold the words of what they are about, and seldom are the answer; unless the question speaks of them.
+	// Tests and data hold the words of what they are about, and seldom are the answer; unless the
+	// question speaks of them.
 	testShare = 0.7
 	dataShare = 0.5
 )
@@ -33,7 +36,8 @@ type candidate struct {
 	path string
 }
 
-// rank puts candidates, which come best first by BM25, into the order of an answer. terms are those of the question.
+// rank puts candidates, which come best first by BM25, into the order of an answer. terms are those
+// of the question.
 func rank(found []candidate, terms []string) []ranked {
 	total, taken := map[string]float64{}, map[string]int{}
 	for _, c := range found {
@@ -64,7 +68,8 @@ func rank(found []candidate, terms []string) []ranked {
 
 // dataEnds are the ends of the names of files that are made by programs or hold nothing but data.
 var dataEnds = map[string]bool{
-	".json": true, ".jsonl": true, ".sum": true, ".lock": true, ".csv": true, ".tsv": true, ".svg": true, ".xml": true, ".snap": true, ".golden": true, ".map": true,
+	".json": true, ".jsonl": true, ".sum": true, ".lock": true, ".csv": true, ".tsv": true, ".svg": true, ".xml": true,
+	".snap": true, ".golden": true, ".map": true,
 }
 
 // share is what a file counts by what it is.
@@ -83,7 +88,8 @@ func share(name string, terms []string) float64 {
 // isTest reports whether a file belongs to tests, by its path and its name in small letters.
 func isTest(name, base string) bool {
 	stem, _, _ := strings.Cut(base, ".")
-	if strings.HasSuffix(stem, "_test") || strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_spec") || strings.Contains(base, ".test.") ||
+	if strings.HasSuffix(stem, "_test") || strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_spec") ||
+		strings.Contains(base, ".test.") ||
 		strings.Contains(base, ".spec.") {
 		return true
 	}

@@ -23,8 +23,9 @@ type ranked struct {
 	score float64
 }
 
-// Search answers a query from the index as the last Update left it (spec 8.3). No text makes it fail; one without a word finds nothing. It returns
-// CodePathInvalid or CodePathOutside for Under, the context's error, and the codes of Open.
+// Search answers a query from the index as the last Update left it (spec 8.3). No text makes it
+// fail; one without a word finds nothing. It returns CodePathInvalid or CodePathOutside for Under,
+// the context's error, and the codes of Open.
 func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
@@ -52,7 +53,8 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 			return answer, err
 		}
 		if try == maxTries {
-			return Answer{}, regie.Errorf(regie.CodeConflict, "the index is being deleted while it is searched: try again")
+			return Answer{}, regie.Errorf(regie.CodeConflict,
+				"the index is being deleted while it is searched: try again")
 		}
 		if _, err := x.Update(ctx, nil); err != nil {
 			return Answer{}, err
@@ -60,8 +62,9 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	}
 }
 
-// search answers a query once. lost says that the answer is of another index than the one that this process brought up to date: that one was deleted
-// since, and the new one may be empty, so that what it does not hold tells nothing.
+// search answers a query once. lost says that the answer is of another index than the one that this
+// process brought up to date: that one was deleted since, and the new one may be empty, so that
+// what it does not hold tells nothing.
 func (x *Index) search(ctx context.Context, q Query, asked []float32, answer *Answer) (lost bool, err error) {
 	err = x.using(ctx, false, func(db *database) error {
 		upTo := x.upTo.Load()
@@ -97,9 +100,10 @@ func (x *Index) lexical(ctx context.Context, tx *sql.Tx, db *database, q Query, 
 		below := q.Under + "/"
 		allowed = func(path string) bool { return path == q.Under || strings.HasPrefix(path, below) }
 	}
-	best, err := view.Search(ctx, terms, max(candidates, limit), allowed, func(pages []posting.Page, each func(posting.Page, []byte) error) error {
-		return fetchPages(ctx, tx, db, pages, each)
-	})
+	best, err := view.Search(ctx, terms, max(candidates, limit), allowed,
+		func(pages []posting.Page, each func(posting.Page, []byte) error) error {
+			return fetchPages(ctx, tx, db, pages, each)
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -47,14 +47,16 @@ func affordable(e provider.Embedder, money *Money) error {
 	return nil
 }
 
-// isEmbedders reports whether an error is of the embedder or of its budget: then the index is as good as before.
+// isEmbedders reports whether an error is of the embedder or of its budget: then the index is as
+// good as before.
 func isEmbedders(err error) bool {
 	var failed *provider.Error
 	var held *halted
 	return errors.As(err, &failed) || errors.As(err, &held)
 }
 
-// send embeds a batch. One of which some texts make the model fail is sent in halves, down to those texts: they have no vector, and the others do.
+// send embeds a batch. One of which some texts make the model fail is sent in halves, down to those
+// texts: they have no vector, and the others do.
 func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
 	out := &sent{vectors: make([][]float32, len(texts))}
 	plain := make([]string, len(texts))
@@ -98,8 +100,8 @@ func (e *embedding) parts(ctx context.Context, texts []string, at, tries int, ou
 	return e.parts(ctx, texts[half:], at+half, 1, out)
 }
 
-// forTheText reports whether an error may be for one of the texts: some make a model answer with what is no number, which its server then cannot
-// write, or refuse what it was given.
+// forTheText reports whether an error may be for one of the texts: some make a model answer with
+// what is no number, which its server then cannot write, or refuse what it was given.
 func forTheText(err error) bool {
 	var failed *provider.Error
 	if !errors.As(err, &failed) {
@@ -109,11 +111,13 @@ func forTheText(err error) bool {
 	case regie.CodeBadReply, regie.CodeContextTooLarge:
 		return true
 	default:
-		return !failed.Misplaced && (failed.Status == http.StatusBadRequest || failed.Status == http.StatusUnprocessableEntity || failed.Status == http.StatusInternalServerError)
+		return !failed.Misplaced && (failed.Status == http.StatusBadRequest ||
+			failed.Status == http.StatusUnprocessableEntity || failed.Status == http.StatusInternalServerError)
 	}
 }
 
-// ask asks the embedder, so often. What may have been paid for in vain is counted as lost, and reserved once more before the next request.
+// ask asks the embedder, so often. What may have been paid for in vain is counted as lost, and
+// reserved once more before the next request.
 func (e *embedding) ask(ctx context.Context, texts []string, tries int, out *sent) (*provider.Embedding, error) {
 	wait := firstRest
 	for try := 1; ; try++ {
@@ -127,7 +131,8 @@ func (e *embedding) ask(ctx context.Context, texts []string, tries int, out *sen
 			out.lost += made.Usage.Input
 		}
 		var failed *provider.Error
-		if err == nil || !errors.As(err, &failed) || !failed.Retryable || failed.Offline || try >= tries || failed.RetryAfter > mostRest {
+		if err == nil || !errors.As(err, &failed) || !failed.Retryable || failed.Offline || try >= tries ||
+			failed.RetryAfter > mostRest {
 			return made, err
 		}
 		if err := e.index.rest(ctx, max(wait, failed.RetryAfter)); err != nil {
@@ -145,8 +150,9 @@ func tokens(texts []string) (n int64) {
 	return n
 }
 
-// charged is how many tokens a request that failed costs at most. One that was not sent costs nothing, nor does one that was refused; of one whose
-// answer was lost or could not be used nobody knows.
+// charged is how many tokens a request that failed costs at most. One that was not sent costs
+// nothing, nor does one that was refused; of one whose answer was lost or could not be used nobody
+// knows.
 func charged(err error, texts []string) int64 {
 	var failed *provider.Error
 	switch {
@@ -204,7 +210,8 @@ func (e *embedding) cost(made *sent) int64 {
 // besides is what a model is told beside each text, in tokens and more than enough.
 const besides = 64
 
-// again takes from the day's budget what the next request costs at most, unless what is reserved holds it beside what was used and lost.
+// again takes from the day's budget what the next request costs at most, unless what is reserved
+// holds it beside what was used and lost.
 func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	money := &e.index.config.Money
 	if money.PerDay == 0 || money.Price.Free() {
@@ -212,7 +219,11 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	}
 	most, _, known := money.Price.Most(out.usage.Input+out.lost+next, 0)
 	if !known {
-		return &halted{regie.CodePriceUnknown, regie.Say("nobody knows what a batch of this size costs with the embedding model %s, and a budget is set", e.embedder.Model())}
+		return &halted{
+			regie.CodePriceUnknown,
+			regie.Say("nobody knows what a batch of this size costs with the embedding model %s, and a budget is set",
+				e.embedder.Model()),
+		}
 	}
 	more := most - out.reserved
 	if more <= 0 {
@@ -220,11 +231,17 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	}
 	err := e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
 		var spent int64
-		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(microusd), 0) FROM embedding_costs WHERE day = ?", today()).Scan(&spent); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(microusd), 0) FROM embedding_costs WHERE day = ?",
+			today()).Scan(&spent); err != nil {
 			return err
 		}
 		if spent+more > money.PerDay {
-			return &halted{regie.CodeOverBudget, regie.Say("the budget of the day does not hold what the next texts may cost to embed ($%s of $%s is used)", regie.Dollars(spent), regie.Dollars(money.PerDay))}
+			return &halted{
+				regie.CodeOverBudget,
+				regie.Say(
+					"the budget of the day does not hold what the next texts may cost to embed ($%s of $%s is used)",
+					regie.Dollars(spent), regie.Dollars(money.PerDay)),
+			}
 		}
 		return spend(ctx, tx, more)
 	})
@@ -234,13 +251,18 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	return err
 }
 
-// settle books what a batch that failed may have cost, and returns the rest of what was reserved for it.
+// settle books what a batch that failed may have cost, and returns the rest of what was reserved
+// for it.
 func (e *embedding) settle(ctx context.Context, out *sent) error {
 	cost := e.cost(out)
 	if cost == out.reserved {
 		return nil
 	}
-	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error { return spend(ctx, tx, cost-out.reserved) })
+	return e.write(ctx, func(ctx context.Context, _ *database,
+		tx *sql.Tx,
+	) error {
+		return spend(ctx, tx, cost-out.reserved)
+	})
 }
 
 // spend adds to what embedding took today, or takes away what was reserved too much.

@@ -23,7 +23,8 @@ var stopWords = func() map[string]bool {
 	return out
 }()
 
-// onlyFrench are words by which a text is known to be French: no other language that people write programs in has them.
+// onlyFrench are words by which a text is known to be French: no other language that people write
+// programs in has them.
 var onlyFrench = func() map[string]bool {
 	out := map[string]bool{}
 	for word := range strings.FieldsSeq(`aux avec ces cette dans des du elle est et être il ils je la le les leur leurs mais nous où par pas pour que quelle qui

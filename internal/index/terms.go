@@ -24,10 +24,13 @@ const (
 	frenchWords = 3
 )
 
-// splitter makes the terms of texts: what is looked up in the index. A term is letters and digits, small and without accents. The splitter remembers
-// what it made of words, because a workspace has few of them. It belongs to one goroutine.
+// splitter makes the terms of texts: what is looked up in the index. A term is letters and digits,
+// small and without accents. The splitter remembers what it made of words, because a workspace has
+// few of them. It belongs to one goroutine.
 type splitter struct {
-	lately, before map[string]*word // by the word as it stands in texts: those that were met since the map was made, and those before them
+	// by the word as it stands in texts: those that were met since the map was made, and those
+	// before them
+	lately, before map[string]*word
 	interned       map[string]*term
 
 	// Of the text at hand.
@@ -68,8 +71,9 @@ const (
 	textWeight   = 1
 )
 
-// chunk is the terms of a chunk, each of them once, and how many they are. A term that occurs often in one place counts less often: BM25 would not weigh
-// it more for long either. What it returns is good until the next call.
+// chunk is the terms of a chunk, each of them once, and how many they are. A term that occurs often
+// in one place counts less often: BM25 would not weigh it more for long either. What it returns is
+// good until the next call.
 func (s *splitter) chunk(path, symbol, text string) (terms []posting.Term, length int) {
 	s.age()
 	s.part++
@@ -92,7 +96,8 @@ func (s *splitter) chunk(path, symbol, text string) (terms []posting.Term, lengt
 	return s.chunkTerms, length
 }
 
-// gather leaves the different terms of a text in order. French stems are among them where the text looks French, or for both.
+// gather leaves the different terms of a text in order. French stems are among them where the text
+// looks French, or for both.
 func (s *splitter) gather(text string, both bool) {
 	s.turn++
 	s.order, s.words = s.order[:0], s.words[:0]
@@ -117,7 +122,8 @@ func (s *splitter) gather(text string, both bool) {
 	}
 	for _, w := range s.words {
 		if w.more == nil {
-			w.more = slices.DeleteFunc(s.intern(frenchStems(w.name)), func(t *term) bool { return slices.Contains(w.terms, t) })
+			w.more = slices.DeleteFunc(s.intern(frenchStems(w.name)),
+				func(t *term) bool { return slices.Contains(w.terms, t) })
 		}
 		s.add(w.more)
 	}
@@ -185,7 +191,8 @@ func (s *splitter) intern(texts []string) []*term {
 	return out
 }
 
-// nextWord is the word at some place or after it, and where to go on: letters, digits and what joins them in a name. The end of the text has none.
+// nextWord is the word at some place or after it, and where to go on: letters, digits and what
+// joins them in a name. The end of the text has none.
 func nextWord(text string, at int) (word string, next int) {
 	for at < len(text) {
 		size, in := wordRune(text, at)
@@ -215,7 +222,8 @@ func wordRune(text string, at int) (size int, in bool) {
 	return size, r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// termsOf are the terms of a word as it stands in a text: of a name its parts, each by its English stem, and the whole of it.
+// termsOf are the terms of a word as it stands in a text: of a name its parts, each by its English
+// stem, and the whole of it.
 func termsOf(word string) []string {
 	if isNumber(word) {
 		return []string{fold(strings.ToLower(strings.ReplaceAll(word, "_", "")))}
@@ -238,7 +246,8 @@ func termsOf(word string) []string {
 	return out
 }
 
-// frenchStems are the French stems of a word's parts, of such as have accents also the stems that they have without: people leave them out.
+// frenchStems are the French stems of a word's parts, of such as have accents also the stems that
+// they have without: people leave them out.
 func frenchStems(word string) []string {
 	var out []string
 	if isNumber(word) {
@@ -276,8 +285,9 @@ func stemmed(plain string) bool {
 	return true
 }
 
-// splitName takes a name apart: at _, between a small letter and a capital, before the last of several capitals (HTTPServer), and between letters and
-// digits. Writing without spaces is cut into pairs of characters.
+// splitName takes a name apart: at _, between a small letter and a capital, before the last of
+// several capitals (HTTPServer), and between letters and digits. Writing without spaces is cut into
+// pairs of characters.
 func splitName(name string) []string {
 	var out []string
 	runes := []rune(name)
@@ -325,7 +335,8 @@ func isDigit(r rune) bool { return r >= '0' && r <= '9' || r >= utf8.RuneSelf &&
 
 // unspaced reports whether a character belongs to a writing that puts no spaces between words.
 func unspaced(r rune) bool {
-	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
+		unicode.Khmer, unicode.Myanmar)
 }
 
 // fold takes the accents off Latin letters.

@@ -43,10 +43,11 @@ type known struct {
 	seen      bool // by the walk
 }
 
-// unchanged reports whether a file is still what was read of it, as far as its stamp can tell. One that was written just before it was read is read
-// again by the next update (git calls this racy).
+// unchanged reports whether a file is still what was read of it, as far as its stamp can tell. One
+// that was written just before it was read is read again by the next update (git calls this racy).
 func (k *known) unchanged(now workspace.Stamp) bool {
-	return k.stamp.Size == now.Size && k.stamp.Mtime == now.Mtime && k.stamp.Ctime == now.Ctime && now.Settled(k.indexedAt)
+	return k.stamp.Size == now.Size && k.stamp.Mtime == now.Mtime &&
+		k.stamp.Ctime == now.Ctime && now.Settled(k.indexedAt)
 }
 
 // job is a file that has to be read.
@@ -105,11 +106,12 @@ func (x *Index) turn(ctx context.Context, progress func(Progress)) error {
 	}
 }
 
-// Update brings the index up to what the workspace holds (spec 8.3): files whose stamp has moved are read, of those the ones with another
-// content are cut into chunks, and those that have gone are taken out. Several updates of one index, in whatever processes, come one after the
-// other. progress may be nil; it is called on the caller's goroutine, at most every 50 ms and at the end, and
-// once where another one is waited for. What was done before the context ended
-// stays. It returns the context's error and the codes of Open.
+// Update brings the index up to what the workspace holds (spec 8.3): files whose stamp has moved
+// are read, of those the ones with another content are cut into chunks, and those that have gone
+// are taken out. Several updates of one index, in whatever processes, come one after the other.
+// progress may be nil; it is called on the caller's goroutine, at most every 50 ms and at the end,
+// and once where another one is waited for. What was done before the context ended stays. It
+// returns the context's error and the codes of Open.
 func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, error) {
 	if err := x.turn(ctx, progress); err != nil {
 		return Summary{}, err
@@ -152,7 +154,8 @@ func (x *Index) locked(ctx context.Context, progress func(Progress), watch *watc
 	return out, err
 }
 
-// Rebuild is Update after everything that the index knows was thrown away, but for vectors: they belong to texts and not to files, and may have cost money.
+// Rebuild is Update after everything that the index knows was thrown away, but for vectors: they
+// belong to texts and not to files, and may have cost money.
 func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
 	unlock, err := lock(ctx, x.config.Path, waiting(progress))
 	if err == nil {
@@ -237,7 +240,8 @@ func (u *update) run(ctx context.Context, db *database) (out Summary, err error)
 	return out, err
 }
 
-// start has the workspace walked and its files read. The caller reads the results to their end and then waits.
+// start has the workspace walked and its files read. The caller reads the results to their end and
+// then waits.
 func (u *update) start(ctx context.Context) (<-chan outcome, func()) {
 	jobs, results := make(chan job, jobsAhead), make(chan outcome, readAhead)
 	var walker, workers sync.WaitGroup
@@ -245,7 +249,9 @@ func (u *update) start(ctx context.Context) (<-chan outcome, func()) {
 		defer close(jobs)
 		defer u.walking.Store(false)
 		u.sound(func() {
-			u.walked, u.walkErr = u.index.root.Walk(ctx, ".", func(e *workspace.WalkEntry) bool { return u.visit(ctx, e, jobs) })
+			u.walked, u.walkErr = u.index.root.Walk(ctx, ".", func(e *workspace.WalkEntry) bool {
+				return u.visit(ctx, e, jobs)
+			})
 		})
 	})
 	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
@@ -267,7 +273,8 @@ func (u *update) start(ctx context.Context) (<-chan outcome, func()) {
 	}
 }
 
-// sound does a part of the work on a goroutine of the update: a panic there ends the update, not the program.
+// sound does a part of the work on a goroutine of the update: a panic there ends the update, not
+// the program.
 func (u *update) sound(do func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -393,7 +400,8 @@ func (u *update) summary(ctx context.Context, db *database, out *Summary) error 
 		return err
 	}
 	for why, n := range map[Skip]int64{
-		SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipSystem: u.walked.System, SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names,
+		SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipSystem: u.walked.System,
+		SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names,
 	} {
 		out.Skipped[why] += n
 	}
@@ -445,12 +453,16 @@ func (r *reader) read(ctx context.Context, j job) outcome {
 	text = withoutKeys(text)
 	for _, c := range cut(j.entry.Path, text) {
 		terms, length := r.terms.chunk(j.entry.Path, c.Symbol, c.Text)
-		o.chunks = append(o.chunks, prepared{chunk: c, hash: sha256.Sum256([]byte(c.Text)), terms: slices.Clone(terms), length: length})
+		o.chunks = append(o.chunks, prepared{
+			chunk: c, hash: sha256.Sum256([]byte(c.Text)),
+			terms: slices.Clone(terms), length: length,
+		})
 	}
 	return o
 }
 
-// content reads a file up to one byte beyond what may be indexed. What it returns is good until the next call.
+// content reads a file up to one byte beyond what may be indexed. What it returns is good until the
+// next call.
 func (r *reader) content(e *workspace.WalkEntry) ([]byte, error) {
 	f, err := e.Open()
 	if err != nil {

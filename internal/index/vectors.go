@@ -16,13 +16,15 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// askTime bounds how long a search waits for the vector of its question: a model may have to be loaded first.
+// askTime bounds how long a search waits for the vector of its question: a model may have to be
+// loaded first.
 const askTime = 10 * time.Second
 
 // maxAsks is how many questions are remembered with their vectors.
 const maxAsks = 64
 
-// asks are the newest questions and their vectors: who asks again waits for nobody and pays nothing.
+// asks are the newest questions and their vectors: who asks again waits for nobody and pays
+// nothing.
 type asks struct {
 	mu      sync.Mutex
 	breaker provider.Breaker // an embedder that is silent is not waited for by every search
@@ -33,8 +35,8 @@ type asks struct {
 	why     regie.Sentence
 }
 
-// Ask has a question embedded, so that a Search for it right after asks nobody. It returns why that cannot be done, which includes that there is no
-// embedder.
+// Ask has a question embedded, so that a Search for it right after asks nobody. It returns why that
+// cannot be done, which includes that there is no embedder.
 func (x *Index) Ask(ctx context.Context, text string) (why regie.Sentence) {
 	if x.config.Embedder == nil {
 		return regie.Say("no embedder is configured")
@@ -98,7 +100,8 @@ func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sen
 	return made.Vectors[0], regie.Sentence{}
 }
 
-// vectors are the signs of what was embedded, read when they are first needed and kept in step from then on.
+// vectors are the signs of what was embedded, read when they are first needed and kept in step from
+// then on.
 type vectors struct {
 	mu    sync.RWMutex
 	of    *database // where they were read
@@ -107,11 +110,13 @@ type vectors struct {
 	set   *vector.Set
 }
 
-// sync reads what came since the last time, and returns the newest vector that the transaction knows. The caller holds no lock.
+// sync reads what came since the last time, and returns the newest vector that the transaction
+// knows. The caller holds no lock.
 func (v *vectors) sync(ctx context.Context, tx *sql.Tx, db *database, name string) (newest int64, err error) {
 	var now space
-	err = tx.StmtContext(ctx, db.asks.space).QueryRowContext(ctx, name). //nolint:sqlclosecheck // it goes with its connections
-										Scan(&now.id, &now.dimensions, &newest)
+	err = tx.StmtContext(ctx, db.asks.space).QueryRowContext(ctx, //nolint:sqlclosecheck // it goes with its connections
+		name).
+		Scan(&now.id, &now.dimensions, &newest)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
 	}
@@ -126,7 +131,8 @@ func (v *vectors) sync(ctx context.Context, tx *sql.Tx, db *database, name strin
 	if v.of != db || v.space != now || v.set == nil {
 		v.of, v.space, v.last, v.set = db, now, 0, vector.New(int(now.dimensions))
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT id, signs FROM signs WHERE id > ? AND space = ? ORDER BY id", v.last, now.id)
+	rows, err := tx.QueryContext(ctx, "SELECT id, signs FROM signs WHERE id > ? AND space = ? ORDER BY id", v.last,
+		now.id)
 	if err != nil {
 		return 0, err
 	}
@@ -147,7 +153,8 @@ func (v *vectors) sync(ctx context.Context, tx *sql.Tx, db *database, name strin
 	return newest, nil
 }
 
-// forget drops what is no longer there. What is newer than the transaction that missed it has not gone: it had not come yet.
+// forget drops what is no longer there. What is newer than the transaction that missed it has not
+// gone: it had not come yet.
 func (v *vectors) forget(db *database, gone []int64, newest int64) {
 	if len(gone) == 0 {
 		return
@@ -161,8 +168,11 @@ func (v *vectors) forget(db *database, gone []int64, newest int64) {
 	}
 }
 
-// nearest is the chunks whose texts lie nearest to a question, the nearest first; why says what keeps them from being found.
-func (x *Index) nearest(ctx context.Context, tx *sql.Tx, db *database, q Query, asked []float32, limit int) (found []ranked, why regie.Sentence, err error) {
+// nearest is the chunks whose texts lie nearest to a question, the nearest first; why says what
+// keeps them from being found.
+func (x *Index) nearest(ctx context.Context, tx *sql.Tx, db *database, q Query, asked []float32,
+	limit int,
+) (found []ranked, why regie.Sentence, err error) {
 	v := &x.vectors
 	newest, err := v.sync(ctx, tx, db, x.config.Embedder.Space())
 	if err != nil {
@@ -182,7 +192,11 @@ func (x *Index) nearest(ctx context.Context, tx *sql.Tx, db *database, q Query, 
 		v.mu.RUnlock()
 		return nil, regie.Say("the embedding model is another one than the files were embedded with"), nil
 	}
-	near, gone, err := set.Search(asked, limit, keep, func(ids []int64, each func(int64, []byte)) error { return fetch(ctx, tx, db, ids, each) })
+	near, gone, err := set.Search(asked, limit, keep, func(ids []int64,
+		each func(int64, []byte),
+	) error {
+		return fetch(ctx, tx, db, ids, each)
+	})
 	v.mu.RUnlock()
 	if err != nil {
 		return nil, why, err
@@ -218,7 +232,8 @@ func within(ctx context.Context, tx *sql.Tx, under, space string) (func(id int64
 func fetch(ctx context.Context, tx *sql.Tx, db *database, ids []int64, each func(int64, []byte)) error {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
-	rows, err := tx.StmtContext(ctx, db.asks.vectors).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
+	rows, err := tx.StmtContext(ctx, db.asks.vectors).QueryContext(ctx, //nolint:sqlclosecheck // it goes with its connections
+		"["+join(ids)+"]")
 	if err != nil {
 		return err
 	}
@@ -245,9 +260,11 @@ func join(ids []int64) string {
 	return out.String()
 }
 
-// chunksOf is the chunks that have the texts of vectors, in their order; several chunks may have one text. A text that no chunk has any more is passed
-// over.
-func chunksOf(ctx context.Context, tx *sql.Tx, db *database, under string, near []vector.Near, limit int) ([]ranked, error) {
+// chunksOf is the chunks that have the texts of vectors, in their order; several chunks may have
+// one text. A text that no chunk has any more is passed over.
+func chunksOf(ctx context.Context, tx *sql.Tx, db *database, under string, near []vector.Near,
+	limit int,
+) ([]ranked, error) {
 	ids, scores := make([]int64, len(near)), make(map[int64]float64, len(near))
 	for i, n := range near {
 		ids[i], scores[n.ID] = n.ID, n.Score
@@ -255,7 +272,8 @@ func chunksOf(ctx context.Context, tx *sql.Tx, db *database, under string, near 
 	var rows *sql.Rows
 	var err error
 	if under == "" || under == "." {
-		rows, err = tx.StmtContext(ctx, db.asks.chunks).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
+		rows, err = tx.StmtContext(ctx, db.asks.chunks).QueryContext(ctx, //nolint:sqlclosecheck // it goes with its connections
+			"["+join(ids)+"]")
 	} else {
 		rows, err = tx.QueryContext(ctx, `SELECT e.id, c.id FROM json_each(?) j JOIN embeddings e ON e.id = j.value JOIN chunks c ON c.hash = e.hash
 			JOIN files f ON f.id = c.file WHERE f.path = ? OR f.path > ? AND f.path < ?`, "["+join(ids)+"]", under, under+"/", under+"0")
@@ -274,6 +292,8 @@ func chunksOf(ctx context.Context, tx *sql.Tx, db *database, under string, near 
 		r.score = scores[of]
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(out, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
+	})
 	return out[:min(limit, len(out))], rows.Err()
 }

@@ -16,18 +16,20 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// markPatience is how long Refresh waits for the watch to have told all that happened before. It takes a fraction of a millisecond where the system does
-// what it says; else the workspace is looked through. A variable for the tests.
+// markPatience is how long Refresh waits for the watch to have told all that happened before. It
+// takes a fraction of a millisecond where the system does what it says; else the workspace is
+// looked through. A variable for the tests.
 var markPatience = 200 * time.Millisecond
 
-// watchAgain is how long a watch that failed is left alone before it is tried again, and twice as long each time up to watchSeldom: the system may have
-// given others what it lacked, for a while. A variable for the tests.
+// watchAgain is how long a watch that failed is left alone before it is tried again, and twice as
+// long each time up to watchSeldom: the system may have given others what it lacked, for a while. A
+// variable for the tests.
 var watchAgain = 30 * time.Second
 
 const watchSeldom = 15 * time.Minute
 
-// watch tells whether anything has happened in the workspace's directories since the last update. What it was is not asked: an update that finds
-// nothing new takes some microseconds a file.
+// watch tells whether anything has happened in the workspace's directories since the last update.
+// What it was is not asked: an update that finds nothing new takes some microseconds a file.
 type watch struct {
 	root    string // absolute
 	marks   string // the directory of the files by which it is known that all earlier events have come
@@ -48,9 +50,11 @@ type watch struct {
 	marking sync.Mutex      // one waits at a time
 }
 
-// Watch has the index watch the workspace's directories from now on, until Close or until ctx ends: Refresh then knows, without looking, whether
-// anything has changed. Each update adds the directories that are new and drops those that are no longer walked. It returns false and why where
-// the system cannot watch, because it lacks a means or because a limit is reached: then each Refresh looks through the workspace.
+// Watch has the index watch the workspace's directories from now on, until Close or until ctx ends:
+// Refresh then knows, without looking, whether anything has changed. Each update adds the
+// directories that are new and drops those that are no longer walked. It returns false and why
+// where the system cannot watch, because it lacks a means or because a limit is reached: then each
+// Refresh looks through the workspace.
 func (x *Index) Watch(ctx context.Context) (bool, regie.Sentence) {
 	x.watching.Lock()
 	defer x.watching.Unlock()
@@ -78,7 +82,8 @@ func (x *Index) unwatch() {
 	w.close()
 }
 
-// rewatched is the watch, a new one where the one before failed and its time has come. The update that follows has it watch the directories.
+// rewatched is the watch, a new one where the one before failed and its time has come. The update
+// that follows has it watch the directories.
 func (x *Index) rewatched() *watch {
 	x.watching.Lock()
 	defer x.watching.Unlock()
@@ -103,7 +108,8 @@ func (w *watch) due() bool {
 	return !w.again.IsZero() && !time.Now().Before(w.again)
 }
 
-// Refresh is Update where anything can have changed since the last one: where a watch says that nothing has, it does nothing, and fresh is true.
+// Refresh is Update where anything can have changed since the last one: where a watch says that
+// nothing has, it does nothing, and fresh is true.
 func (x *Index) Refresh(ctx context.Context, progress func(Progress)) (s Summary, fresh bool, err error) {
 	if x.rewatched().quiet(ctx) && x.inPlace() {
 		return s, true, nil
@@ -119,7 +125,8 @@ func (x *Index) inPlace() bool {
 	return x.db != nil && x.db.inPlace() && x.db.filled.Load()
 }
 
-// newWatch starts a goroutine, which close ends. Where the system cannot watch it has only the reason.
+// newWatch starts a goroutine, which close ends. Where the system cannot watch it has only the
+// reason.
 func newWatch(root, marks string, rest time.Duration) *watch {
 	w := &watch{root: root, marks: marks, ended: make(chan struct{}), rest: rest}
 	w.changes.Store(1)
@@ -212,7 +219,8 @@ func (w *watch) seen() int64 {
 	w.visited = map[string]bool{}
 	changes := w.changes.Load()
 	if w.watcher != nil {
-		// A directory that was renamed is still watched under its old name. When the update comes to it, it is watched anew.
+		// A directory that was renamed is still watched under its old name. When the update comes
+		// to it, it is watched anew.
 		w.drop(func(dir string) bool {
 			_, err := os.Lstat(dir)
 			return errors.Is(err, os.ErrNotExist)
@@ -248,7 +256,8 @@ func (w *watch) add(relative string) {
 	}
 }
 
-// covers notes that an update has seen to all changes up to some, and drops the directories that it did not come to.
+// covers notes that an update has seen to all changes up to some, and drops the directories that it
+// did not come to.
 func (w *watch) covers(changes int64) {
 	if w == nil || w.watcher == nil {
 		return
@@ -266,8 +275,8 @@ func (w *watch) covers(changes int64) {
 	})
 }
 
-// quiet reports whether nothing has happened since the last update. What happened before the call is not missed: events come in their order, and a
-// mark of our own is the last of them.
+// quiet reports whether nothing has happened since the last update. What happened before the call
+// is not missed: events come in their order, and a mark of our own is the last of them.
 func (w *watch) quiet(ctx context.Context) bool {
 	if w == nil || w.watcher == nil || !w.settle(ctx) {
 		return false
@@ -291,7 +300,8 @@ func (w *watch) settle(ctx context.Context) bool {
 		return false
 	}
 	if os.WriteFile(mark, nil, 0o600) != nil || os.Remove(mark) != nil {
-		if err := errors.Join(os.MkdirAll(w.marks, 0o700), w.watcher.Add(w.marks)); err != nil { // somebody has removed the directory
+		// somebody has removed the directory
+		if err := errors.Join(os.MkdirAll(w.marks, 0o700), w.watcher.Add(w.marks)); err != nil {
 			w.fail(err)
 		}
 		return false

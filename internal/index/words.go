@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/index/posting"
 )
 
-// words are which chunks there are, and the first terms of the pages that say which of them have which terms: read when they are first needed, and again
-// where they have changed. It is some 16 bytes a chunk. The pages are read from the file by each search.
+// words are which chunks there are, and the first terms of the pages that say which of them have
+// which terms: read when they are first needed, and again where they have changed. It is some 16
+// bytes a chunk. The pages are read from the file by each search.
 type words struct {
 	mu       sync.Mutex
 	of       *database // where they were read
@@ -23,7 +24,8 @@ type words struct {
 // view is the terms as a transaction sees them.
 func (w *words) view(ctx context.Context, tx *sql.Tx, db *database) (*posting.View, error) {
 	var revision int64
-	if err := tx.StmtContext(ctx, db.asks.revision).QueryRowContext(ctx).Scan(&revision); err != nil { //nolint:sqlclosecheck // it goes with its connections
+	if err := tx.StmtContext(ctx, db.asks.revision).QueryRowContext(ctx). //nolint:sqlclosecheck // it goes with its connections
+										Scan(&revision); err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
@@ -115,7 +117,8 @@ func readGone(ctx context.Context, from querier, first int64) ([]posting.Range, 
 // read reads the segment.
 func (r *segmentRow) read(ctx context.Context, from querier) (*posting.Segment, error) {
 	var files, directory []byte
-	if err := from.QueryRowContext(ctx, "SELECT files, directory FROM segments WHERE id = ?", r.id).Scan(&files, &directory); err != nil {
+	if err := from.QueryRowContext(ctx, "SELECT files, directory FROM segments WHERE id = ?",
+		r.id).Scan(&files, &directory); err != nil {
 		return nil, err
 	}
 	return posting.Read(r.id, files, directory)
@@ -124,13 +127,16 @@ func (r *segmentRow) read(ctx context.Context, from querier) (*posting.Segment, 
 func pageID(segment int64, page int) int64 { return segment*posting.MaxPages + int64(page) }
 
 // fetchPages reads pages.
-func fetchPages(ctx context.Context, tx *sql.Tx, db *database, pages []posting.Page, each func(posting.Page, []byte) error) error {
+func fetchPages(ctx context.Context, tx *sql.Tx, db *database, pages []posting.Page,
+	each func(posting.Page, []byte) error,
+) error {
 	ids := make([]int64, len(pages))
 	for i, p := range pages {
 		ids[i] = pageID(p.Segment, p.Number)
 	}
-	slices.Sort(ids)                                                                     // as they lie in the file
-	rows, err := tx.StmtContext(ctx, db.asks.pages).QueryContext(ctx, "["+join(ids)+"]") //nolint:sqlclosecheck // it goes with its connections
+	slices.Sort(ids)                                                  // as they lie in the file
+	rows, err := tx.StmtContext(ctx, db.asks.pages).QueryContext(ctx, //nolint:sqlclosecheck // it goes with its connections
+		"["+join(ids)+"]")
 	if err != nil {
 		return err
 	}
@@ -141,7 +147,8 @@ func fetchPages(ctx context.Context, tx *sql.Tx, db *database, pages []posting.P
 		if err := rows.Scan(&id, &body); err != nil {
 			return err
 		}
-		if err := each(posting.Page{Segment: id / posting.MaxPages, Number: int(id % posting.MaxPages)}, body); err != nil {
+		if err := each(posting.Page{Segment: id / posting.MaxPages, Number: int(id % posting.MaxPages)},
+			body); err != nil {
 			return err
 		}
 	}
@@ -177,13 +184,15 @@ func (w *writer) putBuilt(build func(put func(page int, body []byte) error) (pos
 	case built.Chunks == 0:
 		_, err = w.conn.ExecContext(done(), "DELETE FROM segments WHERE id = ?", id)
 	default:
-		_, err = w.conn.ExecContext(done(), "UPDATE segments SET first = ?, last = ?, chunks = ?, files = ?, directory = ? WHERE id = ?",
+		_, err = w.conn.ExecContext(done(),
+			"UPDATE segments SET first = ?, last = ?, chunks = ?, files = ?, directory = ? WHERE id = ?",
 			built.First, built.Last, built.Chunks, built.Files, built.Directory, id)
 	}
 	return err
 }
 
-// merge merges segments until there are few of them, and little in them has gone. What was not committed when the context ends is undone.
+// merge merges segments until there are few of them, and little in them has gone. What was not
+// committed when the context ends is undone.
 func (w *writer) merge(ctx context.Context) error {
 	for {
 		rows, err := readSegments(ctx, w.conn)
@@ -239,7 +248,11 @@ func (w *writer) mergeThese(ctx context.Context, rows []segmentRow, gone []posti
 			return body, err
 		}}
 	}
-	if err := w.putBuilt(func(put func(int, []byte) error) (posting.Built, error) { return posting.Merge(sources, put) }); err != nil {
+	if err := w.putBuilt(func(put func(int, []byte) error) (posting.Built,
+		error,
+	) {
+		return posting.Merge(sources, put)
+	}); err != nil {
 		return err
 	}
 	for _, r := range rows {

@@ -103,8 +103,9 @@ func somewhere(dice *rand.Rand, name string) string {
 	return out.String()
 }
 
-// TestFollows edits, removes and renames files at random over many updates, so that segments come, go and are merged. What is found then is what an index that
-// is made from nothing finds, with the same scores.
+// TestFollows edits, removes and renames files at random over many updates, so that segments come,
+// go and are merged. What is found then is what an index that is made from nothing finds, with the
+// same scores.
 func TestFollows(t *testing.T) {
 	root, dir, file := place(t, nil)
 	x := open(t, root, file)
@@ -158,7 +159,8 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// scored are hits without what the order of their coming decides: that of such as have the same score.
+// scored are hits without what the order of their coming decides: that of such as have the same
+// score.
 func scored(a Answer) (out []string) {
 	for _, h := range a.Hits {
 		out = append(out, fmt.Sprintf("%.9f %s:%d-%d", h.Score, h.Path, h.Start, h.End))
@@ -167,8 +169,8 @@ func scored(a Answer) (out []string) {
 	return out
 }
 
-// TestSearchesMeanwhile searches one index from several goroutines while it is updated: each answer is that of one moment, in which what is found has what was
-// asked for.
+// TestSearchesMeanwhile searches one index from several goroutines while it is updated: each answer
+// is that of one moment, in which what is found has what was asked for.
 func TestSearchesMeanwhile(t *testing.T) {
 	root, dir, file := place(t, many(120))
 	x := open(t, root, file)
@@ -204,7 +206,8 @@ func TestSearchesMeanwhile(t *testing.T) {
 	check(t, file)
 }
 
-// TestDamagedTerms spoils what says which terms stand where, as a well-formed database: the index is made anew.
+// TestDamagedTerms spoils what says which terms stand where, as a well-formed database: the index
+// is made anew.
 func TestDamagedTerms(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(damages)) {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,8 @@ func (d *database) files(ctx context.Context) (out map[string]*known, commit int
 		var k known
 		var path string
 		var hash sql.RawBytes
-		if err := rows.Scan(&k.id, &path, &hash, &k.stamp.Size, &k.stamp.Mtime, &k.stamp.Ctime, &k.indexedAt, &k.skipped); err != nil {
+		if err := rows.Scan(&k.id, &path, &hash, &k.stamp.Size, &k.stamp.Mtime, &k.stamp.Ctime,
+			&k.indexedAt, &k.skipped); err != nil {
 			return nil, 0, err
 		}
 		k.hash = string(hash)
@@ -38,9 +39,11 @@ func (d *database) files(ctx context.Context) (out map[string]*known, commit int
 	return out, commit, rows.Err()
 }
 
-// Each commit of an update is counted in the file itself. The lock beside it is lost to its holder when somebody deletes it, with all of its directory
-// perhaps: then the next one makes a lock of that name and holds that, and two write what each believes to be its own. So a writer that finds commits
-// that are not its own writes nothing (errOvertaken): what it knew of the files is no longer so.
+// Each commit of an update is counted in the file itself. The lock beside it is lost to its holder
+// when somebody deletes it, with all of its directory perhaps: then the next one makes a lock of
+// that name and holds that, and two write what each believes to be its own. So a writer that finds
+// commits that are not its own writes nothing (errOvertaken): what it knew of the files is no
+// longer so.
 const (
 	lastCommit  = "SELECT coalesce((SELECT value FROM meta WHERE name = 'commits'), 0)"
 	countCommit = "INSERT INTO meta (name, value) VALUES ('commits', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
@@ -48,8 +51,8 @@ const (
 
 var errOvertaken = errors.New("another writer has changed the index meanwhile")
 
-// writer writes on the one connection for that. Each file goes in whole or not at all; a commit takes some of them. It belongs to one goroutine,
-// whose caller holds the lock.
+// writer writes on the one connection for that. Each file goes in whole or not at all; a commit
+// takes some of them. It belongs to one goroutine, whose caller holds the lock.
 type writer struct {
 	conn  *sql.Conn
 	begun bool
@@ -63,7 +66,8 @@ type writer struct {
 	newFile, putFile, touchFile, dropFile, dropChunks, chunksOf, putGone, putChunk, putSegment, putPage *sql.Stmt
 }
 
-// done is for statements that are not to be cut off in the middle: what a cancelled update has made by then is committed.
+// done is for statements that are not to be cut off in the middle: what a cancelled update has made
+// by then is committed.
 func done() context.Context { return context.Background() }
 
 // newWriter returns a writer that goes on from a commit.
@@ -77,8 +81,14 @@ func newWriter(ctx context.Context, db *database, last int64) (*writer, error) {
 		stmt **sql.Stmt
 		text string
 	}{
-		{&w.newFile, "INSERT INTO files (sha256, size, mtime, ctime, indexed_at, skipped, path) VALUES (?, ?, ?, ?, ?, ?, ?)"},
-		{&w.putFile, "UPDATE files SET sha256 = ?, size = ?, mtime = ?, ctime = ?, indexed_at = ?, skipped = ? WHERE id = ?"},
+		{
+			&w.newFile,
+			"INSERT INTO files (sha256, size, mtime, ctime, indexed_at, skipped, path) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		},
+		{
+			&w.putFile,
+			"UPDATE files SET sha256 = ?, size = ?, mtime = ?, ctime = ?, indexed_at = ?, skipped = ? WHERE id = ?",
+		},
 		{&w.touchFile, "UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, indexed_at = ?5 WHERE id = ?1"},
 		{&w.dropFile, "DELETE FROM files WHERE id = ?"},
 		{&w.chunksOf, "SELECT id FROM chunks WHERE file = ? ORDER BY id"},
@@ -106,7 +116,8 @@ func (w *writer) close() error {
 		errs = append(errs, err)
 	}
 	for _, s := range []*sql.Stmt{
-		w.newFile, w.putFile, w.touchFile, w.dropFile, w.dropChunks, w.chunksOf, w.putGone, w.putChunk, w.putSegment, w.putPage,
+		w.newFile, w.putFile, w.touchFile, w.dropFile, w.dropChunks, w.chunksOf, w.putGone,
+		w.putChunk, w.putSegment, w.putPage,
 	} {
 		if s != nil {
 			errs = append(errs, s.Close())
@@ -144,7 +155,8 @@ func (w *writer) commit() error {
 		return err
 	}
 	if w.moved {
-		if _, err := w.conn.ExecContext(done(), "UPDATE meta SET value = value + 1 WHERE name = 'revision'"); err != nil {
+		if _, err := w.conn.ExecContext(done(),
+			"UPDATE meta SET value = value + 1 WHERE name = 'revision'"); err != nil {
 			return err
 		}
 	}
@@ -195,10 +207,12 @@ func (w *writer) file(o *outcome) (int64, error) {
 		if err := w.dropParts(o.known.id); err != nil {
 			return 0, err
 		}
-		_, err := w.putFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Mtime, stamp.Ctime, o.at, o.skipped, o.known.id)
+		_, err := w.putFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Mtime,
+			stamp.Ctime, o.at, o.skipped, o.known.id)
 		return o.known.id, err
 	}
-	in, err := w.newFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Mtime, stamp.Ctime, o.at, o.skipped, o.entry.Path)
+	in, err := w.newFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Mtime, stamp.Ctime,
+		o.at, o.skipped, o.entry.Path)
 	if err != nil {
 		return 0, err
 	}

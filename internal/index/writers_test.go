@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLockGone has somebody delete the lock of an update that is under way: the next one holds the lock of that name, both write one file, and neither
-// fails or writes upon what it no longer knows.
+// TestLockGone has somebody delete the lock of an update that is under way: the next one holds the
+// lock of that name, both write one file, and neither fails or writes upon what it no longer knows.
 func TestLockGone(t *testing.T) {
 	for _, filled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("filled=%t", filled), func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestLockGone(t *testing.T) {
 	}
 }
 
-// TestDirectoryGone deletes the index's whole directory while it is open and another process makes it anew all the time: no search and no update
-// ever fails for that.
+// TestDirectoryGone deletes the index's whole directory while it is open and another process makes
+// it anew all the time: no search and no update ever fails for that.
 func TestDirectoryGone(t *testing.T) {
 	root, _, file := place(t, many(20))
 	x := open(t, root, file)

@@ -21,7 +21,8 @@ func (c *check) checkCalls(view *store.RoundView) {
 	ran := map[string]regie.ID{} // the actions that started, by the model's id and their signature
 	for _, exchange := range view.Exchanges {
 		if exchange.Reply != nil && len(exchange.Reply.CallIDs()) != len(exchange.Calls) {
-			c.Fail("the reply of exchange %d names %d calls, %d are stored", exchange.Number, len(exchange.Reply.CallIDs()), len(exchange.Calls))
+			c.Fail("the reply of exchange %d names %d calls, %d are stored", exchange.Number,
+				len(exchange.Reply.CallIDs()), len(exchange.Calls))
 		}
 		for i := range exchange.Calls {
 			call := &exchange.Calls[i]
@@ -43,7 +44,8 @@ func (c *check) checkCalls(view *store.RoundView) {
 	}
 }
 
-// checkDelivered fails where an action started twice under one id of the model's with the same arguments (decision 9).
+// checkDelivered fails where an action started twice under one id of the model's with the same
+// arguments (decision 9).
 func (c *check) checkDelivered(reply *regie.Message, call *regie.Call, ran map[string]regie.ID) {
 	id := call.ProviderCallID
 	if reply != nil && reply.AI != nil {
@@ -63,7 +65,8 @@ func (c *check) checkDelivered(reply *regie.Message, call *regie.Call, ran map[s
 	ran[key] = call.ID
 }
 
-// effectName is the effect that a call stands for: what the person made of it, else what the model proposed.
+// effectName is the effect that a call stands for: what the person made of it, else what the model
+// proposed.
 func effectName(call *regie.Call) (string, bool) {
 	arguments := call.Executed
 	if len(arguments) == 0 {

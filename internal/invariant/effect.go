@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// AtEffect asserts, at the moment of an effect and through a connection of its own, that its intent is committed (invariant 2), and that a
-// person who was asked about it allowed exactly these arguments (invariant 3). It says nothing where ctx ends meanwhile.
+// AtEffect asserts, at the moment of an effect and through a connection of its own, that its intent
+// is committed (invariant 2), and that a person who was asked about it allowed exactly these
+// arguments (invariant 3). It says nothing where ctx ends meanwhile.
 func AtEffect(ctx context.Context, db Rows, e Effect, fail func(format string, args ...any)) {
 	var state string
 	err := db.QueryRowContext(ctx, "SELECT state FROM calls WHERE id = ?", e.Key).Scan(&state)
@@ -29,7 +30,9 @@ func AtEffect(ctx context.Context, db Rows, e Effect, fail func(format string, a
 // atSlot asserts that a queued round brings about nothing: it holds no slot (spec 5.1).
 func atSlot(ctx context.Context, db Rows, e Effect, fail func(format string, args ...any)) {
 	var queued int
-	err := db.QueryRowContext(ctx, "SELECT count(*) FROM slots q JOIN calls c ON c.session = q.session WHERE c.id = ? AND q.state = 'QUEUED'", e.Key).Scan(&queued)
+	err := db.QueryRowContext(ctx,
+		"SELECT count(*) FROM slots q JOIN calls c ON c.session = q.session WHERE c.id = ? AND q.state = 'QUEUED'",
+		e.Key).Scan(&queued)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -39,8 +42,8 @@ func atSlot(ctx context.Context, db Rows, e Effect, fail func(format string, arg
 	}
 }
 
-// AtSlots asserts, at the moment of an effect, that no more rounds of its session's owner hold a slot in that workspace than there are
-// (spec 5.1).
+// AtSlots asserts, at the moment of an effect, that no more rounds of its session's owner hold a
+// slot in that workspace than there are (spec 5.1).
 func AtSlots(ctx context.Context, db Rows, e Effect, slots int, fail func(format string, args ...any)) {
 	var held int
 	err := db.QueryRowContext(ctx, `SELECT count(*) FROM slots q JOIN slots own ON own.workspace_id = q.workspace_id AND own.user_id = q.user_id

@@ -17,9 +17,10 @@ import (
 // Legal says what a strict vendor would refuse in a thread: providertest.Check.
 type Legal func(head provider.Head, turns []provider.Turn) error
 
-// Forks forks a session at each of its events between two, both of them included (decision 17): each fork is legal for every vendor in
-// both dialects, its log verifies, it holds no message twice, and there is nothing in it that could go on. The source's log stays what it
-// was. Beyond the log's ends the range is cut.
+// Forks forks a session at each of its events between two, both of them included (decision 17):
+// each fork is legal for every vendor in both dialects, its log verifies, it holds no message
+// twice, and there is nothing in it that could go on. The source's log stays what it was. Beyond
+// the log's ends the range is cut.
 func Forks(ctx context.Context, of Case, from, to int64, legal Legal) {
 	c := &check{Case: of}
 	before, err := c.Store.Verify(ctx, c.Session)
@@ -27,7 +28,10 @@ func Forks(ctx context.Context, of Case, from, to int64, legal Legal) {
 		c.Fail("it cannot be forked: %v", err)
 		return
 	}
-	views := []prompt.View{{Names: tool.WireName}, {JSON: dialect.New(definitions(c), dialect.Options{Questions: true, Module: session.ParseModule})}}
+	views := []prompt.View{
+		{Names: tool.WireName},
+		{JSON: dialect.New(definitions(c), dialect.Options{Questions: true, Module: session.ParseModule})},
+	}
 	for at := max(1, from); at <= min(to, before.Events); at++ {
 		out, err := c.Store.Fork(ctx, store.Fork{From: c.Session, At: at})
 		if err != nil {

@@ -1,6 +1,6 @@
-// Package invariant holds what is left of a session to the invariants of spec 12.1: from its log, its rows, a ledger of what happened
-// outside, and a journal of what the person said and heard. The crash harness and the simulation both end in it. It is for tests and
-// starts no goroutine.
+// Package invariant holds what is left of a session to the invariants of spec 12.1: from its log,
+// its rows, a ledger of what happened outside, and a journal of what the person said and heard. The
+// crash harness and the simulation both end in it. It is for tests and starts no goroutine.
 package invariant
 
 import (
@@ -33,7 +33,8 @@ const (
 	Refused = "refused"
 )
 
-// Entry is something that the person said, or heard in return. Exactly one of what follows At is set.
+// Entry is something that the person said, or heard in return. Exactly one of what follows At is
+// set.
 type Entry struct {
 	Key    string                  `json:"key"` // the request's own id
 	Stage  string                  `json:"stage"`
@@ -82,13 +83,16 @@ type Case struct {
 	Notes   []Note
 	Shown   map[string]bool // the notes, by text, that stood in a prompt
 	Acked   int64           // how far the log was said to reach
-	// MayWait says that the person left: rounds may wait for them. Unique says that no two calls name the same effect.
+	// MayWait says that the person left: rounds may wait for them. Unique says that no two calls
+	// name the same effect.
 	MayWait, Unique bool
 	// Root is the workspace's, where there are many; empty: any.
 	Root string
-	// Shared says that several engines hold the session in turn: who held it was looked at when each effect came (AtHolder).
+	// Shared says that several engines hold the session in turn: who held it was looked at when
+	// each effect came (AtHolder).
 	Shared bool
-	// Allows reports whether the policy allows a tool of the ledger without anybody's word; nil allows none.
+	// Allows reports whether the policy allows a tool of the ledger without anybody's word; nil
+	// allows none.
 	Allows func(tool string) bool
 	// Files reads the workspace; nil where it is not held to the log.
 	Files Files
@@ -109,8 +113,9 @@ type check struct {
 
 func (c *check) saw(what string) { c.Saw(what) }
 
-// Check asserts invariants 1 to 12, 17 and 19, as far as one session at its end shows them, and returns its rounds, oldest first. The
-// error says that it could not be read, or that its log does not verify.
+// Check asserts invariants 1 to 12, 17 and 19, as far as one session at its end shows them, and
+// returns its rounds, oldest first. The error says that it could not be read, or that its log does
+// not verify.
 func Check(ctx context.Context, of Case) ([]store.RoundView, error) {
 	c := &check{Case: of}
 	if err := c.read(ctx); err != nil {

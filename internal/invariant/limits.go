@@ -12,12 +12,13 @@ import (
 // tally counts a round's exchanges anew, from what its log says, whatever its counters say.
 type tally struct {
 	replies, queries, retries, formatErrors int
-	// spent says that a limit was met: the round ends with what was stored, and reads no further reply.
+	// spent says that a limit was met: the round ends with what was stored, and reads no further
+	// reply.
 	spent bool
 }
 
-// checkLimits asserts invariant 10 on the log: neither the counters of a round nor what happened in it passes its limits (spec 3.2,
-// decision 41).
+// checkLimits asserts invariant 10 on the log: neither the counters of a round nor what happened in
+// it passes its limits (spec 3.2, decision 41).
 func (c *check) checkLimits() {
 	tallies := map[regie.ID]*tally{}
 	views := map[regie.ID]*store.RoundView{}
@@ -77,7 +78,8 @@ func (t *tally) settled(kind regie.SystemType, calls []regie.Call) {
 
 func asks(c regie.Call) bool { return strings.HasSuffix(c.Tool, ".ask_user") }
 
-// final reports whether a reply ends the run, or in the JSON dialect is an answer, and brings nothing with it but perhaps the plan.
+// final reports whether a reply ends the run, or in the JSON dialect is an answer, and brings
+// nothing with it but perhaps the plan.
 func final(calls []regie.Call, dialect regie.Dialect) bool {
 	ends := dialect == regie.DialectJSON
 	for i := range calls {
@@ -96,7 +98,8 @@ func answered(calls []regie.Call) bool {
 
 func succeeded(calls []regie.Call) bool {
 	for i := range calls {
-		if calls[i].Kind == regie.KindAction && calls[i].State != regie.CallSucceeded && calls[i].NotRun != regie.NotRunDuplicateInBatch {
+		if calls[i].Kind == regie.KindAction && calls[i].State != regie.CallSucceeded &&
+			calls[i].NotRun != regie.NotRunDuplicateInBatch {
 			return false
 		}
 	}
@@ -112,29 +115,34 @@ func exchangeOf(view *store.RoundView, number int) []regie.Call {
 	return nil
 }
 
-// checkTally allows one retry, and one reading reply that asked a person, above its limit where the round ends with it: the message that
-// ends a round early, or that somebody's word ends, closes a batch too, and a question is let through because an answer begins anew.
+// checkTally allows one retry, and one reading reply that asked a person, above its limit where the
+// round ends with it: the message that ends a round early, or that somebody's word ends, closes a
+// batch too, and a question is let through because an answer begins anew.
 func (c *check) checkTally(t *tally, round *regie.Round, asked bool) {
 	l := round.Limits
 	over := 0
 	if asked {
 		over = 1
 	}
-	if t.replies > l.Total || t.queries > l.Queries+over || t.retries > l.Retries+1 || t.formatErrors > l.FormatErrors+1 {
-		c.Fail("round %d had %d replies, %d in a row that only read, %d failures in a row, %d unreadable ones; its limits are %+v (invariant 10)",
+	if t.replies > l.Total || t.queries > l.Queries+over || t.retries > l.Retries+1 ||
+		t.formatErrors > l.FormatErrors+1 {
+		c.Fail(
+			"round %d had %d replies, %d in a row that only read, %d failures in a row, %d unreadable ones; its limits are %+v (invariant 10)",
 			round.Number, t.replies, t.queries, t.retries, t.formatErrors, l)
 	}
 	t.spent = t.queries > l.Queries || t.retries > l.Retries || t.formatErrors > l.FormatErrors
 }
 
-// checkCounters compares the stored counters with the limits. The retry that passes its limit is counted, and ends the round.
+// checkCounters compares the stored counters with the limits. The retry that passes its limit is
+// counted, and ends the round.
 func (c *check) checkCounters(round *regie.Round) {
 	n, l := round.Counters, round.Limits
 	over := 0
 	if round.State == regie.RoundEnded {
 		over = 1
 	}
-	if n.Total > l.Total || n.Queries > l.Queries || n.Retries > l.Retries+over || n.FormatErrors > l.FormatErrors+over {
+	if n.Total > l.Total || n.Queries > l.Queries || n.Retries > l.Retries+over ||
+		n.FormatErrors > l.FormatErrors+over {
 		c.Fail("round %d has the counters %+v, the limits are %+v (invariant 10)", round.Number, n, l)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// checkMoney asserts invariant 9 on the rows: what a round has spent and reserved is what its calls say, a round that has ended has nothing
-// reserved, and the sums that caps are compared with are those of the calls.
+// checkMoney asserts invariant 9 on the rows: what a round has spent and reserved is what its calls
+// say, a round that has ended has nothing reserved, and the sums that caps are compared with are
+// those of the calls.
 func (c *check) checkMoney(ctx context.Context) {
 	var whole int64
 	for i := range c.views {
@@ -30,15 +31,19 @@ func (c *check) checkMoney(ctx context.Context) {
 			reserved = 0
 		}
 		var booked, held int64
-		if err := c.DB.QueryRowContext(ctx, "SELECT spent_microusd, reserved_microusd FROM rounds WHERE id = ?", view.Round.ID).Scan(&booked, &held); err != nil {
+		if err := c.DB.QueryRowContext(ctx, "SELECT spent_microusd, reserved_microusd FROM rounds WHERE id = ?",
+			view.Round.ID).Scan(&booked, &held); err != nil {
 			c.Fail("the money of round %d cannot be read: %v", view.Round.Number, err)
 		}
 		if booked != spent || held != reserved {
-			c.Fail("round %d has spent %d and reserved %d, by its calls %d and %d (invariant 9)", view.Round.Number, booked, held, spent, reserved)
+			c.Fail("round %d has spent %d and reserved %d, by its calls %d and %d (invariant 9)", view.Round.Number,
+				booked, held, spent, reserved)
 		}
 	}
 	var sum int64
-	if err := c.DB.QueryRowContext(ctx, "SELECT coalesce((SELECT spent_microusd FROM spending WHERE day = 0 AND owner = ?), 0)", c.Session).Scan(&sum); err != nil {
+	if err := c.DB.QueryRowContext(ctx,
+		"SELECT coalesce((SELECT spent_microusd FROM spending WHERE day = 0 AND owner = ?), 0)",
+		c.Session).Scan(&sum); err != nil {
 		c.Fail("what the session has spent cannot be read: %v", err)
 	}
 	if sum != whole {
@@ -49,8 +54,8 @@ func (c *check) checkMoney(ctx context.Context) {
 	}
 }
 
-// WithinCap asserts invariant 9 on a session under a cap: what it has spent and reserved is not more, but for what calls have used beyond
-// what they could be expected to (decision 29).
+// WithinCap asserts invariant 9 on a session under a cap: what it has spent and reserved is not
+// more, but for what calls have used beyond what they could be expected to (decision 29).
 func WithinCap(ctx context.Context, db Rows, session regie.ID, most int64, fail func(format string, args ...any)) {
 	var used, overrun int64
 	err := db.QueryRowContext(ctx, `SELECT (SELECT coalesce(sum(r.spent_microusd + r.reserved_microusd), 0) FROM rounds r WHERE r.session = s.n),

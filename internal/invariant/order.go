@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// checkRounds asserts that every round has ended with a reason, or waits with an owner and a deadline (invariant 11), and that
-// nothing is stuck.
+// checkRounds asserts that every round has ended with a reason, or waits with an owner and a
+// deadline (invariant 11), and that nothing is stuck.
 func (c *check) checkRounds() {
 	if len(c.views) == 0 {
 		c.Fail("the run is not there")
@@ -19,7 +19,8 @@ func (c *check) checkRounds() {
 		for k := range c.views[i].Exchanges {
 			c.saw("exchange " + string(c.views[i].Exchanges[k].Reason))
 		}
-		if i == len(c.views)-1 && c.views[i].Session.Type == regie.SessionAutomation && round.State == regie.RoundEnded {
+		if i == len(c.views)-1 && c.views[i].Session.Type == regie.SessionAutomation &&
+			round.State == regie.RoundEnded {
 			c.checkAutomation(&c.views[i].Session, round)
 		}
 		switch round.State {
@@ -32,7 +33,8 @@ func (c *check) checkRounds() {
 			c.saw("round waits")
 			c.checkWaits(round)
 		default:
-			c.Fail("round %d is %s, session %s, stop %q, and nothing goes on with it (invariant 11)", round.Number, round.State, c.views[i].Session.State, round.Stop)
+			c.Fail("round %d is %s, session %s, stop %q, and nothing goes on with it (invariant 11)", round.Number,
+				round.State, c.views[i].Session.State, round.Stop)
 		}
 		if c.views[i].Session.State == regie.SessionPaused {
 			c.Fail("the session is still paused")
@@ -40,28 +42,34 @@ func (c *check) checkRounds() {
 	}
 }
 
-// closes are the reasons with which the end of an automation's last round closes its session (decision 44).
+// closes are the reasons with which the end of an automation's last round closes its session
+// (decision 44).
 var closes = map[regie.RoundEnd]regie.SessionEnd{
 	regie.EndCompleted: regie.SessionCompleted, regie.EndStopped: regie.SessionCancelled,
-	regie.EndAnswered: regie.SessionTimeout, regie.EndLimit: regie.SessionTimeout, regie.EndEarlyStop: regie.SessionTimeout, regie.EndWatchdog: regie.SessionTimeout,
-	regie.EndProviderError: regie.SessionError, regie.EndNoProgress: regie.SessionError, regie.EndDenied: regie.SessionError,
+	regie.EndAnswered: regie.SessionTimeout, regie.EndLimit: regie.SessionTimeout,
+	regie.EndEarlyStop: regie.SessionTimeout, regie.EndWatchdog: regie.SessionTimeout,
+	regie.EndProviderError: regie.SessionError, regie.EndNoProgress: regie.SessionError,
+	regie.EndDenied: regie.SessionError,
 }
 
-// checkAutomation asserts that an automation is closed with the reason of its end. An interrupt leaves it usable (decision 6), until
-// somebody stops it.
+// checkAutomation asserts that an automation is closed with the reason of its end. An interrupt
+// leaves it usable (decision 6), until somebody stops it.
 func (c *check) checkAutomation(session *regie.Session, round *regie.Round) {
 	c.saw("session " + string(session.EndReason))
 	right := session.State == regie.SessionClosed && session.EndReason == closes[round.End]
 	if round.End == regie.EndInterrupted {
-		right = session.State == regie.SessionIdle || session.State == regie.SessionClosed && session.EndReason == regie.SessionCancelled
+		right = session.State == regie.SessionIdle || session.State == regie.SessionClosed &&
+			session.EndReason == regie.SessionCancelled
 	}
 	if !right {
-		c.Fail("an automation's last round ended %s and its session is %s %s (decision 44)", round.End, session.State, session.EndReason)
+		c.Fail("an automation's last round ended %s and its session is %s %s (decision 44)", round.End,
+			session.State, session.EndReason)
 	}
 }
 
 func (c *check) checkWaits(round *regie.Round) {
-	rows, err := c.DB.QueryContext(context.Background(), "SELECT hex(owner_id), deadline FROM waits WHERE round_id = ? AND state = 'OPEN'", round.ID)
+	rows, err := c.DB.QueryContext(context.Background(),
+		"SELECT hex(owner_id), deadline FROM waits WHERE round_id = ? AND state = 'OPEN'", round.ID)
 	if err != nil {
 		c.Fail("the waits cannot be read: %v", err)
 		return
@@ -72,7 +80,8 @@ func (c *check) checkWaits(round *regie.Round) {
 		var owner string
 		var deadline sql.NullInt64
 		if err := rows.Scan(&owner, &deadline); err != nil || len(owner) != 32 || !deadline.Valid {
-			c.Fail("a wait of round %d has owner %q and deadline %v (invariant 11): %v", round.Number, owner, deadline, err)
+			c.Fail("a wait of round %d has owner %q and deadline %v (invariant 11): %v",
+				round.Number, owner, deadline, err)
 		}
 	}
 	if err := rows.Err(); err != nil || n == 0 || !c.MayWait {
@@ -80,8 +89,9 @@ func (c *check) checkWaits(round *regie.Round) {
 	}
 }
 
-// checkOrder reads the log in its order: after a stopping word nothing of the round starts, after a pause nothing until it is taken
-// back (invariant 12); a call is started only once, and has one result in one message (invariant 4).
+// checkOrder reads the log in its order: after a stopping word nothing of the round starts, after a
+// pause nothing until it is taken back (invariant 12); a call is started only once, and has one
+// result in one message (invariant 4).
 func (c *check) checkOrder() {
 	stopped, rounds := map[regie.ID]regie.StopRequest{}, c.rounds()
 	started, results := map[regie.ID]int{}, map[regie.ID]regie.CallState{}
@@ -97,8 +107,9 @@ func (c *check) checkOrder() {
 				stopped[body.RoundID] = body.Stop
 			}
 			// The word wins over whatever comes later, also over an answer (decision 6).
-			if word := stopped[body.RoundID]; body.State == string(regie.RoundEnded) && (word == regie.StopStop && body.End != regie.EndStopped ||
-				word == regie.StopInterrupt && body.End != regie.EndInterrupted) {
+			if word := stopped[body.RoundID]; body.State == string(regie.RoundEnded) &&
+				(word == regie.StopStop && body.End != regie.EndStopped ||
+					word == regie.StopInterrupt && body.End != regie.EndInterrupted) {
 				c.Fail("a round ended %s after the word %s (decision 6)", body.End, word)
 			}
 		case regie.EventSessionState:
@@ -125,8 +136,8 @@ func (c *check) checkOrder() {
 	c.checkStopped(stopped)
 }
 
-// checkStopped compares the ledger with the words that were acknowledged (invariant 12): what happens afterwards was begun before by the
-// process that was alive then.
+// checkStopped compares the ledger with the words that were acknowledged (invariant 12): what
+// happens afterwards was begun before by the process that was alive then.
 func (c *check) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 	rounds, pids := c.rounds(), map[regie.ID]int{}
 	for _, e := range c.Effects {
@@ -135,7 +146,8 @@ func (c *check) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 		}
 		if pid, again := pids[e.Key]; again && pid != e.Holder {
 			for _, said := range c.Told {
-				if said.Word != nil && said.Stage == Acked && said.Word.Round == rounds[e.Key] && stopped[said.Word.Round] == said.Word.Word && e.At.After(said.At) {
+				if said.Word != nil && said.Stage == Acked && said.Word.Round == rounds[e.Key] &&
+					stopped[said.Word.Round] == said.Word.Word && e.At.After(said.At) {
 					c.Fail("%s happened again after the acknowledged word %s (invariant 12)", e.Name, said.Word.Word)
 				}
 			}
@@ -156,8 +168,8 @@ func (c *check) checkStopped(stopped map[regie.ID]regie.StopRequest) {
 	}
 }
 
-// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2), and that no process acted any more once another
-// one had (invariant 8).
+// checkKnown asserts that nothing happened that the store knows nothing of (invariant 2), and that
+// no process acted any more once another one had (invariant 8).
 func (c *check) checkKnown() {
 	var holder int
 	former := map[int]bool{}
@@ -188,8 +200,8 @@ type row struct {
 	Resolved regie.ResolvedAs   `json:"resolved_as"`
 }
 
-// checkResult asserts that a call gets one result (invariant 4), and that UNKNOWN becomes anything else by a person's word alone
-// (invariant 5): what a probe finds out it finds out before.
+// checkResult asserts that a call gets one result (invariant 4), and that UNKNOWN becomes anything
+// else by a person's word alone (invariant 5): what a probe finds out it finds out before.
 func (c *check) checkResult(body *row, results map[regie.ID]regie.CallState) {
 	before, again := results[body.CallID]
 	switch {

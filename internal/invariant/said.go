@@ -41,8 +41,9 @@ func (c *check) reviews() map[[2]regie.ID]storedReview {
 	return out
 }
 
-// checkDecisions compares what the person said with what is stored (invariants 3 and 7): every acknowledged decision is there, once, as
-// it was said; every stored one was said; and what happened was allowed by one, by a rule that one made, or by the policy.
+// checkDecisions compares what the person said with what is stored (invariants 3 and 7): every
+// acknowledged decision is there, once, as it was said; every stored one was said; and what
+// happened was allowed by one, by a rule that one made, or by the policy.
 func (c *check) checkDecisions() {
 	reviews := c.reviews()
 	acks, asked := map[string]bool{}, map[string]bool{}
@@ -81,7 +82,8 @@ func (c *check) checkDecisions() {
 
 // checkDecision asserts that an acknowledged decision is stored as it was said.
 func (c *check) checkDecision(e Entry, d regie.Decision, v storedReview) {
-	if v.answer.String != string(d.Answer) || v.request.String != e.Decide.Request || v.by.String != e.Decide.By || !sameArguments(v.edited.String, d.Arguments) {
+	if v.answer.String != string(d.Answer) || v.request.String != e.Decide.Request || v.by.String != e.Decide.By ||
+		!sameArguments(v.edited.String, d.Arguments) {
 		c.Fail("%s decided %s %s on call %s and was acknowledged; stored is %s %s of %s by %s (invariant 7)",
 			e.Key, d.Answer, d.Arguments, d.CallID, v.answer.String, v.edited.String, v.request.String, v.by.String)
 	}
@@ -111,7 +113,8 @@ func (c *check) checkSaid(reviews map[[2]regie.ID]storedReview) {
 				continue
 			}
 			for _, d := range e.Decide.Decisions {
-				said = said || d.CallID == key[1] && string(d.Answer) == v.answer.String && sameArguments(v.edited.String, d.Arguments)
+				said = said || d.CallID == key[1] && string(d.Answer) == v.answer.String &&
+					sameArguments(v.edited.String, d.Arguments)
 			}
 		}
 		if !said {
@@ -120,7 +123,8 @@ func (c *check) checkSaid(reviews map[[2]regie.ID]storedReview) {
 	}
 }
 
-// rule is what the person allowed for longer: from when on at the earliest, and until when, where it ends.
+// rule is what the person allowed for longer: from when on at the earliest, and until when, where
+// it ends.
 type rule struct {
 	scope        regie.Scope
 	since, until time.Time
@@ -149,12 +153,14 @@ func revoked(rules []rule, at time.Time) {
 
 // covers reports whether the rule allows a call that was started at that time.
 func (r rule) covers(call *regie.Call, e Effect) bool {
-	return !r.since.After(call.StartedAt.Add(time.Microsecond)) && (r.until.IsZero() || !call.StartedAt.After(r.until)) &&
+	return !r.since.After(call.StartedAt.Add(time.Microsecond)) &&
+		(r.until.IsZero() || !call.StartedAt.After(r.until)) &&
 		r.scope.Matches("ledger."+string(e.Class), call.Signature, map[string]any{"name": e.Name})
 }
 
-// checkHappened asserts invariant 3 on the ledger: no action without the person's word on exactly that call, or, where they were not asked
-// about it, without the policy or what they had said about such calls before.
+// checkHappened asserts invariant 3 on the ledger: no action without the person's word on exactly
+// that call, or, where they were not asked about it, without the policy or what they had said about
+// such calls before.
 func (c *check) checkHappened(reviews map[[2]regie.ID]storedReview, rules []rule) {
 	calls := c.calls()
 	for _, e := range c.Effects {
@@ -168,7 +174,8 @@ func (c *check) checkHappened(reviews map[[2]regie.ID]storedReview, rules []rule
 			}
 			var args named
 			asked = true
-			if strings.HasPrefix(v.answer.String, "allow") && (!v.edited.Valid || json.Unmarshal([]byte(v.edited.String), &args) == nil && args.Name == e.Name) {
+			if strings.HasPrefix(v.answer.String, "allow") && (!v.edited.Valid ||
+				json.Unmarshal([]byte(v.edited.String), &args) == nil && args.Name == e.Name) {
 				allowed = true
 			}
 		}
@@ -184,8 +191,8 @@ func (c *check) checkHappened(reviews map[[2]regie.ID]storedReview, rules []rule
 	}
 }
 
-// checkNotes asserts that every acknowledged message is there once (invariant 7): in the thread, waiting for its place, or withdrawn and
-// in no prompt.
+// checkNotes asserts that every acknowledged message is there once (invariant 7): in the thread,
+// waiting for its place, or withdrawn and in no prompt.
 func (c *check) checkNotes() {
 	thread, err := c.Store.Thread(context.Background(), c.Session, 0)
 	if err != nil {
@@ -196,7 +203,8 @@ func (c *check) checkNotes() {
 		inThread, sent, fresh, accepted, answered := 0, 0, 0, false, false
 		for i := range thread.Messages {
 			// As an answer it is followed by what else was said.
-			if m := &thread.Messages[i]; m.Sender == regie.SenderUser && (m.LinearText() == n.Text || n.Follows && strings.HasPrefix(m.LinearText(), n.Text)) {
+			if m := &thread.Messages[i]; m.Sender == regie.SenderUser &&
+				(m.LinearText() == n.Text || n.Follows && strings.HasPrefix(m.LinearText(), n.Text)) {
 				inThread++
 			}
 		}
@@ -205,7 +213,8 @@ func (c *check) checkNotes() {
 				continue
 			}
 			sent++
-			if e.Stage == Acked && !e.Note.Duplicate && !e.Note.Answered { // as an answer it is known by its id, and stored once
+			// as an answer it is known by its id, and stored once
+			if e.Stage == Acked && !e.Note.Duplicate && !e.Note.Answered {
 				if fresh++; fresh > 1 {
 					c.Fail("the message %q was accepted twice (invariant 7)", n.Text)
 				}
@@ -237,7 +246,8 @@ func (c *check) checkNote(n Note, inThread int, accepted, answered bool) {
 	case withdrawn == 1:
 		c.saw("note withdrawn")
 		if inThread > 0 || shown {
-			c.Fail("the message %q was withdrawn and is in the thread %d times, in a prompt: %v (invariant 7)", n.Text, inThread, shown)
+			c.Fail("the message %q was withdrawn and is in the thread %d times, in a prompt: %v (invariant 7)", n.Text,
+				inThread, shown)
 		}
 	case waiting == 1:
 		c.saw("note waits")

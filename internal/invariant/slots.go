@@ -7,8 +7,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// checkSlots asserts spec 5.1 on the rows: a round that waits or has ended holds no slot and is not queued, no kind has more of one owner in one
-// workspace than there are, and no session is QUEUED without a round that is.
+// checkSlots asserts spec 5.1 on the rows: a round that waits or has ended holds no slot and is not
+// queued, no kind has more of one owner in one workspace than there are, and no session is QUEUED
+// without a round that is.
 func (c *check) checkSlots(ctx context.Context) {
 	runs := false
 	for i := range c.views {

@@ -20,16 +20,19 @@ type Files func(path string) (regie.Hash, error)
 // expected is what the log says of the files that its session has changed.
 type expected struct {
 	left map[string]regie.Hash // by path; the zero hash: no file
-	// unsure are those of which nobody knows: a call that was to change them has no known outcome, or something left them as they were.
+	// unsure are those of which nobody knows: a call that was to change them has no known outcome,
+	// or something left them as they were.
 	unsure map[string]bool
-	// loose says that a command is under way, or that nobody knows what one has changed: any file may hold anything.
+	// loose says that a command is under way, or that nobody knows what one has changed: any file
+	// may hold anything.
 	loose bool
 	// open are what the files of an undo that is under way, and of a call, may be besides.
 	open map[string][]regie.Hash
 }
 
-// checkUndos asserts that each undo is done, once, says the truth about what came before, and told the thread; and that what files hold is what
-// the last that touched them left (invariant 19): a file that was undone is byte for byte what it was before the round.
+// checkUndos asserts that each undo is done, once, says the truth about what came before, and told
+// the thread; and that what files hold is what the last that touched them left (invariant 19): a
+// file that was undone is byte for byte what it was before the round.
 func (c *check) checkUndos(ctx context.Context) {
 	changes := c.changes()
 	for i := range c.views {
@@ -54,8 +57,11 @@ func (c *check) checkUndos(ctx context.Context) {
 	}
 }
 
-// checkUndo compares an undo with the calls that it takes back, independently of whoever planned it.
-func (c *check) checkUndo(ctx context.Context, view *store.RoundView, u *regie.Undo, before, after map[string]regie.Hash) {
+// checkUndo compares an undo with the calls that it takes back, independently of whoever planned
+// it.
+func (c *check) checkUndo(ctx context.Context, view *store.RoundView, u *regie.Undo, before,
+	after map[string]regie.Hash,
+) {
 	if u.State != regie.UndoDone {
 		c.Fail("undo %s is %s, and nothing goes on with it", u.ID, u.State)
 	}
@@ -86,15 +92,19 @@ func (c *check) checkUndo(ctx context.Context, view *store.RoundView, u *regie.U
 	}
 }
 
-// checkUndoEffects asserts that an undo of a round names each command that left more than files (decision 16).
+// checkUndoEffects asserts that an undo of a round names each command that left more than files
+// (decision 16).
 func (c *check) checkUndoEffects(view *store.RoundView, u *regie.Undo) {
 	for _, x := range view.Exchanges {
 		for i := range x.Calls {
 			call := &x.Calls[i]
-			if !u.Undoes.IsZero() || !c.uncovered[call.ID] || call.State != regie.CallSucceeded && call.State != regie.CallUnknown {
+			if !u.Undoes.IsZero() || !c.uncovered[call.ID] || call.State != regie.CallSucceeded &&
+				call.State != regie.CallUnknown {
 				continue
 			}
-			if !slices.ContainsFunc(u.Effects, func(e regie.Effect) bool { return e.CallID == call.ID && e.Why != nil }) {
+			if !slices.ContainsFunc(u.Effects, func(e regie.Effect) bool {
+				return e.CallID == call.ID && e.Why != nil
+			}) {
 				c.Fail("undo %s does not name call %s, which left more than files (decision 16)", u.ID, call.ID)
 			}
 		}
@@ -119,7 +129,8 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 			for k := range x.Calls {
 				call := &x.Calls[k]
 				for _, t := range tools {
-					if undoer := tool.SidesOf(t).Undoer; t.Definition().Name == call.Tool && undoer != nil && !call.StartedAt.IsZero() {
+					if undoer := tool.SidesOf(t).Undoer; t.Definition().Name == call.Tool &&
+						undoer != nil && !call.StartedAt.IsZero() {
 						if call.Tool == shell.Name && len(call.Changed) == 0 {
 							continue // it did not run, or nobody knows
 						}
@@ -134,15 +145,19 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 	return out
 }
 
-// changesOf returns what a call made of files. A command may also make and remove directories without files: no undo covers
-// those, and the tool says so in its error (decision 16). Any other error is a violation.
+// changesOf returns what a call made of files. A command may also make and remove directories
+// without files: no undo covers those, and the tool says so in its error (decision 16). Any other
+// error is a violation.
 func (c *check) changesOf(undoer tool.Undoer, call *regie.Call) []regie.FileChange {
 	inv := &tool.Invocation{CallID: call.ID, Intent: call.Intent, Changed: call.Changed}
 	var changed snapshot.Changes
 	if call.Tool == shell.Name && json.Unmarshal(call.Changed, &changed) == nil {
 		named := len(changed.Names)
 		changed.Names = slices.DeleteFunc(changed.Names, func(name string) bool {
-			return strings.HasSuffix(name, "/") && !slices.ContainsFunc(changed.Files, func(f regie.FileChange) bool { return strings.HasPrefix(f.Path, name) })
+			return strings.HasSuffix(name, "/") &&
+				!slices.ContainsFunc(changed.Files, func(f regie.FileChange) bool {
+					return strings.HasPrefix(f.Path, name)
+				})
 		})
 		if directories := named - len(changed.Names); directories > 0 {
 			c.saw("command left directories")
@@ -170,7 +185,8 @@ func ends(view *store.RoundView, changes map[regie.ID][]regie.FileChange) (befor
 	before, after = map[string]regie.Hash{}, map[string]regie.Hash{}
 	for _, x := range view.Exchanges {
 		for i := range x.Calls {
-			if c := &x.Calls[i]; c.State != regie.CallSucceeded && (c.State != regie.CallUnknown || len(c.Changed) == 0) {
+			if c := &x.Calls[i]; c.State != regie.CallSucceeded &&
+				(c.State != regie.CallUnknown || len(c.Changed) == 0) {
 				continue
 			}
 			for _, change := range changes[x.Calls[i].ID] {
@@ -265,7 +281,8 @@ func (c *check) sawChanges(call *regie.Call, made []regie.FileChange) {
 	}
 }
 
-// command is what a command leaves: it is known only when it has ended, or was looked at after its process died.
+// command is what a command leaves: it is known only when it has ended, or was looked at after its
+// process died.
 func (x *expected) command(call *regie.Call, made []regie.FileChange, state regie.CallState) {
 	switch {
 	case state == regie.CallStarted:
@@ -300,7 +317,8 @@ func (x *expected) undo(u *regie.Undo, state regie.UndoState) {
 	}
 }
 
-// checkUndoOrder reads the log in its order: each undo is intended once and done once, with one UNDONE message, and no round begins between.
+// checkUndoOrder reads the log in its order: each undo is intended once and done once, with one
+// UNDONE message, and no round begins between.
 func (c *check) checkUndoOrder() {
 	seen, told := map[regie.ID][]regie.UndoState{}, map[regie.ID]int{}
 	open := map[regie.ID]bool{}
@@ -343,8 +361,8 @@ func (c *check) checkUndoOrder() {
 	}
 }
 
-// Between holds the files of a session to its log while nobody has it open, in the middle of whatever died: no file has changed without an intent
-// (invariant 2).
+// Between holds the files of a session to its log while nobody has it open, in the middle of
+// whatever died: no file has changed without an intent (invariant 2).
 func Between(ctx context.Context, of Case) error {
 	c := &check{Case: of}
 	if _, _, err := c.Store.Session(ctx, c.Session); regie.CodeOf(err) == regie.CodeNotFound {
@@ -357,7 +375,8 @@ func Between(ctx context.Context, of Case) error {
 	for path, want := range x.left {
 		is, err := c.Files(path)
 		if err == nil && is != want && !x.loose && !x.unsure[path] && !slices.Contains(x.open[path], is) {
-			c.Fail("%s holds %.8s in the middle, and nothing was intended that makes that of %.8s (invariant 2)", path, is, want)
+			c.Fail("%s holds %.8s in the middle, and nothing was intended that makes that of %.8s (invariant 2)", path,
+				is, want)
 		}
 	}
 	return nil

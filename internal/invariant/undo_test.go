@@ -13,8 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/shell"
 )
 
-// TestChanges_Uncovered: a command may make or remove directories without files, which its evidence names as not covered by an undo.
-// Anything else that is not covered is a violation, and so is evidence that cannot be read.
+// TestChanges_Uncovered: a command may make or remove directories without files, which its evidence
+// names as not covered by an undo. Anything else that is not covered is a violation, and so is
+// evidence that cannot be read.
 func TestChanges_Uncovered(t *testing.T) {
 	file := []regie.FileChange{{Path: "s1/a.txt", After: regie.FileState{Hash: regie.HashOf([]byte("a"))}}}
 	const uncovered, unreadable = "leaves what no undo brings back", "cannot be read"
@@ -55,7 +56,8 @@ func TestChanges_Uncovered(t *testing.T) {
 	}
 }
 
-// TestCheckUndo_Uncovered: an undo names each command of its round that left more than files (decision 16).
+// TestCheckUndo_Uncovered: an undo names each command of its round that left more than files
+// (decision 16).
 func TestCheckUndo_Uncovered(t *testing.T) {
 	call := regie.Call{ID: regie.NewID(), Tool: shell.Name, State: regie.CallSucceeded}
 	why := regie.Say("more")

@@ -15,7 +15,8 @@ import (
 const (
 	// service is what our keys stand under.
 	service = "regie"
-	// knock bounds how long it takes to find out whether there is a keyring; patience how long a key may take, in which a person may have to unlock it.
+	// knock bounds how long it takes to find out whether there is a keyring; patience how long a
+	// key may take, in which a person may have to unlock it.
 	knock    = 700 * time.Millisecond
 	patience = 5 * time.Second
 )
@@ -31,14 +32,15 @@ func Answers() bool {
 	return err == nil || errors.Is(err, system.ErrNotFound)
 }
 
-// Get reads a key. It returns CodeNotFound where the keyring has none of that name, CodeTimeout after 5 s, and CodeNoPermission where the keyring
-// cannot be reached or refuses.
+// Get reads a key. It returns CodeNotFound where the keyring has none of that name, CodeTimeout
+// after 5 s, and CodeNoPermission where the keyring cannot be reached or refuses.
 func Get(name string) (string, error) {
 	key, err := within(patience, func() (string, error) { return system.Get(service, name) })
 	return key, explain(err, name)
 }
 
-// Set keeps a key and reads it back, so that a key that was stored can be read. Its errors are those of Get.
+// Set keeps a key and reads it back, so that a key that was stored can be read. Its errors are
+// those of Get.
 func Set(name, key string) error {
 	_, err := within(patience, func() (string, error) { return "", system.Set(service, name, key) })
 	if err != nil {
@@ -56,8 +58,8 @@ var (
 	errNoBus = errors.New("DBUS_SESSION_BUS_ADDRESS is not set")
 )
 
-// within asks the keyring, and waits so long at most. Without the address of a session bus nobody is asked: the library would start a bus of its own, on
-// which no keyring is.
+// within asks the keyring, and waits so long at most. Without the address of a session bus nobody
+// is asked: the library would start a bus of its own, on which no keyring is.
 func within(most time.Duration, ask func() (string, error)) (string, error) {
 	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" {
 		if address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); address == "" || address == "autolaunch:" {
@@ -90,7 +92,8 @@ func explain(err error, name string) error {
 	case errors.Is(err, system.ErrNotFound):
 		return regie.Errorf(regie.CodeNotFound, "the keyring has no key %s", name)
 	case errors.Is(err, errSlow):
-		return regie.Errorf(regie.CodeTimeout, "the keyring did not answer within %s: it may wait to be unlocked", patience.String())
+		return regie.Errorf(regie.CodeTimeout, "the keyring did not answer within %s: it may wait to be unlocked",
+			patience.String())
 	default:
 		return regie.Errorf(regie.CodeNoPermission, "the keyring cannot be used: %s", err.Error())
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/keyring/keyringtest"
 )
 
-// TestKeyring keeps keys in a real keyring. The library keeps one connection for the process, so all that needs a bus stands in this test.
+// TestKeyring keeps keys in a real keyring. The library keeps one connection for the process, so
+// all that needs a bus stands in this test.
 func TestKeyring(t *testing.T) {
 	bus := keyringtest.Start(t)
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", bus.Address)

@@ -58,7 +58,8 @@ func (s *server) asks(ctx context.Context, session regie.ID) ([]ask, error) {
 	for i := range inbox.Questions {
 		q := &inbox.Questions[i]
 		a := ask{
-			Kind: "question", ID: q.ID.String(), Question: plain.Strip(q.Module.Text), Yes: q.Module.Kind == regie.ModuleValidation,
+			Kind: "question", ID: q.ID.String(), Question: plain.Strip(q.Module.Text),
+			Yes:      q.Module.Kind == regie.ModuleValidation,
 			FreeText: q.Module.AllowFreeText, Multiple: q.Module.AllowMultiple,
 		}
 		for _, option := range q.Module.Options {
@@ -75,8 +76,9 @@ var english = text.New("en")
 // shown is a call as who decides on it has to see it: nothing in it acts or hides.
 func shown(t *text.Printer, review *regie.Review) asked {
 	out := asked{
-		CallID: review.CallID.String(), Tool: plain.Line(review.Tool), Sentence: plain.Visible(t.Sentence(review.Preview.Sentence)),
-		Diff: clip(plain.Visible(review.Preview.Diff), maxDiff),
+		CallID: review.CallID.String(), Tool: plain.Line(review.Tool),
+		Sentence: plain.Visible(t.Sentence(review.Preview.Sentence)),
+		Diff:     clip(plain.Visible(review.Preview.Diff), maxDiff),
 	}
 	for _, warning := range review.Preview.Warnings {
 		out.Warnings = append(out.Warnings, plain.Visible(t.Sentence(warning)))
@@ -133,19 +135,25 @@ type reply struct {
 	Yes        *bool    `json:"yes,omitempty" jsonschema:"the answer to a yes or no question"`
 }
 
-// addApprovals offers what people decide, where the owner has said that the client may. It only ever allows once: what stands for longer is for
-// a person, in a surface that shows what it covers.
+// addApprovals offers what people decide, where the owner has said that the client may. It only
+// ever allows once: what stands for longer is for a person, in a surface that shows what it covers.
 func (s *server) addApprovals(to *mcp.Server) {
 	if !s.AllowApprovals {
 		return
 	}
 	yes := true
 	acts := &mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &yes}
-	mcp.AddTool(to, &mcp.Tool{Name: "answer_approval", Annotations: acts, Description: "Decide calls that an agent has proposed: allow each once, or deny it with a reason. Each is decided once."}, s.decide)
-	mcp.AddTool(to, &mcp.Tool{Name: "answer_question", Annotations: acts, Description: "Answer what an agent asks."}, s.reply)
+	mcp.AddTool(to, &mcp.Tool{
+		Name: "answer_approval", Annotations: acts,
+		Description: "Decide calls that an agent has proposed: allow each once, or deny it with a reason. Each is decided once.",
+	}, s.decide)
+	mcp.AddTool(to, &mcp.Tool{Name: "answer_question", Annotations: acts, Description: "Answer what an agent asks."},
+		s.reply)
 }
 
-func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in decision) (*mcp.CallToolResult, status, error) {
+func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest,
+	in decision,
+) (*mcp.CallToolResult, status, error) {
 	id, err := regie.ParseID(in.ApprovalID)
 	if err != nil {
 		return nil, status{}, s.failed(err)
@@ -168,7 +176,8 @@ func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in de
 		}
 		answer := regie.Answer(v.Decision)
 		if answer != regie.AnswerAllow && answer != regie.AnswerDeny {
-			return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest, "%q is no decision here: use allow or deny", plain.Line(clip(v.Decision, 40))))
+			return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest,
+				"%q is no decision here: use allow or deny", plain.Line(clip(v.Decision, 40))))
 		}
 		out.Decisions = append(out.Decisions, regie.Decision{CallID: call, Answer: answer, Reason: v.Reason})
 	}
@@ -178,7 +187,9 @@ func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in de
 	return s.tell(ctx, inbox.Approvals[0].SessionID)
 }
 
-func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in reply) (*mcp.CallToolResult, status, error) {
+func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest,
+	in reply,
+) (*mcp.CallToolResult, status, error) {
 	id, err := regie.ParseID(in.QuestionID)
 	if err != nil {
 		return nil, status{}, s.failed(err)
@@ -192,7 +203,8 @@ func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in rep
 	}
 	if err == nil {
 		_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{
-			QuestionID: id, Request: regie.NewID().String(), By: by(request), Reply: regie.QuestionReply{Choices: in.Choices, Text: in.Text, Yes: in.Yes},
+			QuestionID: id, Request: regie.NewID().String(), By: by(request),
+			Reply: regie.QuestionReply{Choices: in.Choices, Text: in.Text, Yes: in.Yes},
 		})
 	}
 	if err != nil {
@@ -201,7 +213,8 @@ func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in rep
 	return s.tell(ctx, inbox.Questions[0].SessionID)
 }
 
-// by names who decided: the audit says that it came through an MCP client, and which one that says it is.
+// by names who decided: the audit says that it came through an MCP client, and which one that says
+// it is.
 func by(request *mcp.CallToolRequest) string {
 	name := "client"
 	if info := request.ClientInfo(); info != nil && info.Name != "" {
@@ -219,11 +232,12 @@ func (s *server) elicits(request *mcp.CallToolRequest) bool {
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
-// withoutRequests is the first version of the protocol in which a server asks its client nothing by itself.
+// withoutRequests is the first version of the protocol in which a server asks its client nothing by
+// itself.
 const withoutRequests = "2026-07-28"
 
-// put puts what a session asks to the person at the client's end, one thing after another, and reports whether anything of it was decided. What the
-// person leaves open stays in the inbox.
+// put puts what a session asks to the person at the client's end, one thing after another, and
+// reports whether anything of it was decided. What the person leaves open stays in the inbox.
 func (s *server) put(ctx context.Context, request *mcp.CallToolRequest, session regie.ID) (decided bool, err error) {
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
 	if err != nil {
@@ -249,14 +263,25 @@ func (s *server) put(ctx context.Context, request *mcp.CallToolRequest, session 
 	return decided, nil
 }
 
-func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, approval *regie.Approval, review *regie.Review) (bool, error) {
+func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, approval *regie.Approval,
+	review *regie.Review,
+) (bool, error) {
 	t := s.Text
 	call := shown(t, review)
 	message := t.T("The agent %s asks for your approval.", plain.Line(approval.Agent)) + "\n" + call.words(t)
-	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: schemaOf([]string{"decision"}, map[string]any{
-		"decision": map[string]any{"type": "string", "title": t.T("Decision"), "enum": []string{"allow", "deny"}, "enumNames": []string{t.T("Allow once"), t.T("Deny")}},
-		"reason":   map[string]any{"type": "string", "title": t.T("Reason"), "description": t.T("why not, for the agent"), "maxLength": 4000},
-	})})
+	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{
+		Message: message,
+		RequestedSchema: schemaOf([]string{"decision"}, map[string]any{
+			"decision": map[string]any{
+				"type": "string", "title": t.T("Decision"), "enum": []string{"allow", "deny"},
+				"enumNames": []string{t.T("Allow once"), t.T("Deny")},
+			},
+			"reason": map[string]any{
+				"type": "string", "title": t.T("Reason"),
+				"description": t.T("why not, for the agent"), "maxLength": 4000,
+			},
+		}),
+	})
 	if err != nil || said.Action != "accept" {
 		return false, ignore(ctx, err)
 	}
@@ -268,7 +293,10 @@ func (s *server) putCall(ctx context.Context, request *mcp.CallToolRequest, appr
 	if d.Answer == regie.AnswerDeny {
 		d.Reason, _ = said.Content["reason"].(string)
 	}
-	_, err = s.Control.Decide(ctx, dispatch.DecideRequest{ApprovalID: approval.ID, Request: regie.NewID().String(), Decisions: []regie.Decision{d}, By: by(request)})
+	_, err = s.Control.Decide(ctx, dispatch.DecideRequest{
+		ApprovalID: approval.ID, Request: regie.NewID().String(),
+		Decisions: []regie.Decision{d}, By: by(request),
+	})
 	return err == nil, overtaken(err)
 }
 
@@ -276,13 +304,18 @@ func (s *server) putQuestion(ctx context.Context, request *mcp.CallToolRequest, 
 	t := s.Text
 	schema := schemaOf([]string{"yes"}, map[string]any{"yes": map[string]any{"type": "boolean", "title": t.T("Yes")}})
 	if q.Module.Kind != regie.ModuleValidation {
-		answers := map[string]any{"choice": map[string]any{"type": "string", "title": t.T("Choice"), "enum": q.Module.Options}}
+		answers := map[string]any{"choice": map[string]any{
+			"type":  "string",
+			"title": t.T("Choice"), "enum": q.Module.Options,
+		}}
 		if q.Module.AllowFreeText {
 			answers["text"] = map[string]any{"type": "string", "title": t.T("In your own words")}
 		}
 		schema = schemaOf(nil, answers)
 	}
-	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{Message: plain.Visible(q.Module.Text), RequestedSchema: schema})
+	said, err := request.Session.Elicit(ctx, &mcp.ElicitParams{
+		Message: plain.Visible(q.Module.Text), RequestedSchema: schema,
+	})
 	if err != nil || said.Action != "accept" {
 		return false, ignore(ctx, err)
 	}
@@ -294,7 +327,10 @@ func (s *server) putQuestion(ctx context.Context, request *mcp.CallToolRequest, 
 		out.Choices = []string{choice}
 	}
 	out.Text, _ = said.Content["text"].(string)
-	_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{QuestionID: q.ID, Request: regie.NewID().String(), Reply: out, By: by(request)})
+	_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{
+		QuestionID: q.ID, Request: regie.NewID().String(),
+		Reply: out, By: by(request),
+	})
 	return err == nil, overtaken(err)
 }
 
@@ -315,7 +351,8 @@ func ignore(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-// overtaken drops the errors of an answer that came behind another one, or that does not fit: what is open stays open.
+// overtaken drops the errors of an answer that came behind another one, or that does not fit: what
+// is open stays open.
 func overtaken(err error) error {
 	switch regie.CodeOf(err) {
 	case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound, regie.CodeBadRequest:

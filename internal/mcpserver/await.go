@@ -21,9 +21,10 @@ var errStands = errors.New("the session stands")
 // errOver is the cause with which a wait ends whose time is over.
 var errOver = errors.New("the wait is over")
 
-// await waits until a session does nothing more by itself: its run has ended, or it waits for somebody. What it asks people is put to the one at the
-// client's end, where there is one. The end of the time is no error, and neither is that of the input, behind which there is nobody to wait for it: nothing is
-// stopped by either.
+// await waits until a session does nothing more by itself: its run has ended, or it waits for
+// somebody. What it asks people is put to the one at the client's end, where there is one. The end
+// of the time is no error, and neither is that of the input, behind which there is nobody to wait
+// for it: nothing is stopped by either.
 func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, session regie.ID, most time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errOver)
 	defer cancel()
@@ -80,7 +81,8 @@ func (s *server) stands(ctx context.Context, session regie.ID, progress *progres
 	return asking(state), err
 }
 
-// stateOf is the state of the session that an event tells, "" for none: most changes are told with what made them.
+// stateOf is the state of the session that an event tells, "" for none: most changes are told with
+// what made them.
 func stateOf(event *regie.Event) regie.SessionState {
 	var body struct {
 		State regie.SessionState `json:"state"`

@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestCancelledCall: the answer to a call that its client took back names the session whose run goes on, in the language of the server.
+// TestCancelledCall: the answer to a call that its client took back names the session whose run
+// goes on, in the language of the server.
 func TestCancelledCall(t *testing.T) {
 	b := newBed(t, providertest.Scene{Text: []string{"I think"}, Silent: true})
 	b.config.Text = text.New("fr")
@@ -70,7 +71,8 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// TestProgressInWords: who waits is told what happens in words of the server's language, not in names of events.
+// TestProgressInWords: who waits is told what happens in words of the server's language, not in
+// names of events.
 func TestProgressInWords(t *testing.T) {
 	b := newBed(t, writes())
 	b.config.Text = text.New("fr")

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestElicitationInFrench: what a person at the client's end reads is in their language: what is put to them, and what went wrong.
+// TestElicitationInFrench: what a person at the client's end reads is in their language: what is
+// put to them, and what went wrong.
 func TestElicitationInFrench(t *testing.T) {
 	b := newBed(t, writes(), providertest.Scene{Text: []string{"Written."}})
 	b.config.Elicit, b.config.Text = true, text.New("fr")

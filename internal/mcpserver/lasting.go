@@ -12,8 +12,9 @@ import (
 // lastAnswers bounds how long what came before the end of the input is still answered.
 const lastAnswers = 5 * time.Second
 
-// lasting is a transport on which what came before the end of the input is answered: the SDK takes the end for the client's, drops what it has not begun, and
-// writes nothing more. closing ends the wait for it.
+// lasting is a transport on which what came before the end of the input is answered: the SDK takes
+// the end for the client's, drops what it has not begun, and writes nothing more. closing ends the
+// wait for it.
 type lasting struct {
 	mcp.Transport
 	closing context.Context
@@ -25,7 +26,10 @@ func (l *lasting) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lastingConn{Connection: inner, closing: l.closing, open: map[jsonrpc.ID]bool{}, settled: make(chan struct{}, 1)}, nil
+	return &lastingConn{
+		Connection: inner, closing: l.closing, open: map[jsonrpc.ID]bool{},
+		settled: make(chan struct{}, 1),
+	}, nil
 }
 
 type lastingConn struct {
@@ -45,7 +49,8 @@ func (l *lastingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		l.last()
 		return message, err
 	}
-	if call, is := message.(*jsonrpc.Request); is && call.IsCall() && call.Method != "subscriptions/listen" { // which lasts as long as its client
+	// which lasts as long as its client
+	if call, is := message.(*jsonrpc.Request); is && call.IsCall() && call.Method != "subscriptions/listen" {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.open[call.ID] = true

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// TestLastAnswers: what came before the end of the input is answered, in its order, and a call that waits is told how its session stands.
+// TestLastAnswers: what came before the end of the input is answered, in its order, and a call that
+// waits is told how its session stands.
 func TestLastAnswers(t *testing.T) {
 	b := newBed(t, providertest.Scene{Text: []string{"I think"}, Silent: true})
 	var log bytes.Buffer

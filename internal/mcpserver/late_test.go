@@ -28,8 +28,9 @@ func (l *late) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run
 	return l.Control.Submit(ctx, in)
 }
 
-// TestQuestionMeanwhile: a client that may not answer sends a message while the session waits for nothing, and a question opens before it comes there: the
-// message neither answers the question nor withdraws it.
+// TestQuestionMeanwhile: a client that may not answer sends a message while the session waits for
+// nothing, and a question opens before it comes there: the message neither answers the question nor
+// withdraws it.
 func TestQuestionMeanwhile(t *testing.T) {
 	ask := provider.Call{ID: "q", Name: "session__ask_user", Arguments: `{"question":"Which?","options":["a","b"]}`}
 	b := newBed(t, providertest.Scene{Text: []string{"Hello."}}, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}})
@@ -61,8 +62,8 @@ func TestQuestionMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSteerAnswersNothing: a client that may not answer may steer, which withdraws the question; its words are not the person's answer, where a free text
-// would be one either.
+// TestSteerAnswersNothing: a client that may not answer may steer, which withdraws the question;
+// its words are not the person's answer, where a free text would be one either.
 func TestSteerAnswersNothing(t *testing.T) {
 	ask := provider.Call{ID: "q", Name: "session__ask_user", Arguments: `{"question":"Which?","options":["a","b"],"allow_free_text":true}`}
 	b := newBed(t, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}}, providertest.Scene{Text: []string{"As you say."}})

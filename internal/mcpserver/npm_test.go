@@ -44,7 +44,8 @@ var apply = []string{
 	"dns-rebinding-protection",
 }
 
-// fixtures are the scenarios that do not, with the reason: most call tools, resources and prompts of a server that is made for them.
+// fixtures are the scenarios that do not, with the reason: most call tools, resources and prompts
+// of a server that is made for them.
 var fixtures = map[string]string{
 	"completion-complete":    "no completion: no prompts, and one resource template whose parameter is an id",
 	"tools-call-simple-text": "calls the fixture test_simple_text", "tools-call-image": "calls the fixture test_image_content",
@@ -60,7 +61,8 @@ var fixtures = map[string]string{
 
 var summary = regexp.MustCompile(`(?m)^([✓✗]) ([a-z0-9-]+): (\d+) passed, (\d+) failed`)
 
-// TestConformance runs the official conformance suite against the server over HTTP: every scenario is known here, and those that apply pass.
+// TestConformance runs the official conformance suite against the server over HTTP: every scenario
+// is known here, and those that apply pass.
 func TestConformance(t *testing.T) {
 	node, dir := npm(t, "@modelcontextprotocol/conformance")
 	b := newBed(t)
@@ -127,8 +129,9 @@ func client(t *testing.T, env []string, args ...string) report {
 	return r
 }
 
-// TestNPM has the official client of npm do the whole job over both transports: on standard input and output the program itself, with an approval that is put
-// to the person at its end; over HTTP it is a person's elsewhere.
+// TestNPM has the official client of npm do the whole job over both transports: on standard input
+// and output the program itself, with an approval that is put to the person at its end; over HTTP
+// it is a person's elsewhere.
 func TestNPM(t *testing.T) {
 	t.Run("stdio", func(t *testing.T) {
 		b, program, env := apart(t, writes(), providertest.Scene{Text: []string{"Written."}})
@@ -168,7 +171,8 @@ func apart(t *testing.T, scenes ...providertest.Scene) (b *bed, program string, 
 	return b, program, env
 }
 
-// TestEngineKilled: the engine dies by SIGKILL while a client of another regie waits: that one takes over, the run goes on, and the client gets its answer.
+// TestEngineKilled: the engine dies by SIGKILL while a client of another regie waits: that one
+// takes over, the run goes on, and the client gets its answer.
 func TestEngineKilled(t *testing.T) {
 	b, program, env := apart(t)
 	address, err := url.Parse(strings.TrimSuffix(b.env["REGIE_BASE_URL"], "/v1"))

@@ -12,7 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// script is a connection on which so many calls come and then the end; what is written goes nowhere, or fails.
+// script is a connection on which so many calls come and then the end; what is written goes
+// nowhere, or fails.
 type script struct {
 	mcp.Connection
 	calls  int64
@@ -30,7 +31,8 @@ func (s *script) Read(context.Context) (jsonrpc.Message, error) {
 
 func (s *script) Write(context.Context, jsonrpc.Message) error { return s.broken }
 
-// TestLastAnswersAreBounded: the end of the input is told when all is answered, nobody reads, the server ends or the time for it is over.
+// TestLastAnswersAreBounded: the end of the input is told when all is answered, nobody reads, the
+// server ends or the time for it is over.
 func TestLastAnswersAreBounded(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers int // of two calls, one second apart

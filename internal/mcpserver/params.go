@@ -41,8 +41,9 @@ type levelParams struct {
 	Level string         `json:"level"`
 }
 
-// misfit is what is wrong with the parameters of a call, nil where they fit or the SDK has a word on it: of these it would tell types of programs, with
-// whatever code. A message that is no call is none's.
+// misfit is what is wrong with the parameters of a call, nil where they fit or the SDK has a word
+// on it: of these it would tell types of programs, with whatever code. A message that is no call is
+// none's.
 func misfit(call *jsonrpc.Request) *refusal {
 	if call == nil || !call.IsCall() || len(call.Params) == 0 {
 		return nil
@@ -54,7 +55,8 @@ func misfit(call *jsonrpc.Request) *refusal {
 	case !is, null && known.without:
 		return nil
 	case null || said[0] != '{':
-		return refused(call, jsonrpc.CodeInvalidParams, regie.Errorf(regie.CodeBadRequest, "the parameters of %s must be an object", call.Method))
+		return refused(call, jsonrpc.CodeInvalidParams, regie.Errorf(regie.CodeBadRequest,
+			"the parameters of %s must be an object", call.Method))
 	}
 	err := json.Unmarshal(said, known.shape())
 	if err == nil {
@@ -62,12 +64,14 @@ func misfit(call *jsonrpc.Request) *refusal {
 	}
 	why := regie.Errorf(regie.CodeBadRequest, "the parameters of %s do not fit", call.Method)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		why = regie.Errorf(regie.CodeBadRequest, "the parameters of %s do not fit: another type is expected at %s", call.Method, "/"+strings.ReplaceAll(wrong.Field, ".", "/"))
+		why = regie.Errorf(regie.CodeBadRequest, "the parameters of %s do not fit: another type is expected at %s",
+			call.Method, "/"+strings.ReplaceAll(wrong.Field, ".", "/"))
 	}
 	return refused(call, jsonrpc.CodeInvalidParams, why)
 }
 
-// fitting answers messages that do not fit in place of the SDK, as over stdio: by themselves, in their parameters, or where they stand in a session.
+// fitting answers messages that do not fit in place of the SDK, as over stdio: by themselves, in
+// their parameters, or where they stand in a session.
 func fitting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, is := w.(*problemWriter)
@@ -85,7 +89,8 @@ func fitting(next http.Handler) http.Handler {
 				why = untimely(out.call, begun)
 			}
 			if out.call.Method == initialized && !out.call.IsCall() && !begun {
-				refuse(w, regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", sessionHeader))
+				refuse(w, regie.Errorf(regie.CodeBadRequest,
+					"say which MCP session is meant, in %s: initialize begins one", sessionHeader))
 				return
 			}
 		}

@@ -32,7 +32,8 @@ type rpc struct {
 	}
 }
 
-// TestParametersThatDoNotFit: they are the client's error, told in our words, over HTTP and over stdio; a call that fits is answered behind them.
+// TestParametersThatDoNotFit: they are the client's error, told in our words, over HTTP and over
+// stdio; a call that fits is answered behind them.
 func TestParametersThatDoNotFit(t *testing.T) {
 	b := newBed(t)
 	address := b.serve()

@@ -19,8 +19,10 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// problems makes of what the SDK says in plain text, where a request does not come as far as JSON-RPC, what all of a server's errors are: a problem with a
-// stable code, in our words and the language of who asks. MCP's clients go by the status. A call that JSON-RPC has an answer for gets that, as over stdio.
+// problems makes of what the SDK says in plain text, where a request does not come as far as
+// JSON-RPC, what all of a server's errors are: a problem with a stable code, in our words and the
+// language of who asks. MCP's clients go by the status. A call that JSON-RPC has an answer for gets
+// that, as over stdio.
 func problems(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &problemWriter{ResponseWriter: w, text: text.New(r.Header.Get("Accept-Language")), method: r.Method}
@@ -123,7 +125,8 @@ func (p *problemWriter) tell(status int, why error) {
 	p.Header().Del("Content-Length")
 	p.ResponseWriter.WriteHeader(status)
 	_ = json.NewEncoder(p.ResponseWriter).Encode(map[string]any{ // the client has gone if this fails
-		"type": "about:blank", "title": http.StatusText(status), "status": status, "code": regie.CodeOf(why), "detail": plain.Strip(p.text.Error(why)),
+		"type": "about:blank", "title": http.StatusText(status), "status": status, "code": regie.CodeOf(why),
+		"detail": plain.Strip(p.text.Error(why)),
 	})
 }
 
@@ -150,7 +153,8 @@ func (p *problemWriter) answer(said string) []byte {
 	out := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: plain.Strip(said)}
 	switch {
 	case strings.HasPrefix(said, notHandled):
-		out = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + strconv.Quote(clip(plain.Line(p.call.Method), 200))}
+		out = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " +
+			strconv.Quote(clip(plain.Line(p.call.Method), 200))}
 	case !strings.HasPrefix(said, notValid):
 		return nil
 	}
@@ -167,17 +171,28 @@ var sdkSays = []struct {
 	why    error
 }{
 	{"malformed payload", regie.Errorf(regie.CodeBadRequest, "the body is no message of JSON-RPC 2.0")},
-	{"POST requires a non-empty body", regie.Errorf(regie.CodeBadRequest, "the request has no body: send a message of JSON-RPC 2.0")},
-	{"JSON-RPC batching", regie.Errorf(regie.CodeBadRequest, "several messages in one request are not taken in this version of MCP: send each by itself")},
-	{"Content-Type must be", regie.Errorf(regie.CodeBadRequest, "the body must come as %s: say so in Content-Type", "application/json")},
-	{"Accept must contain both", regie.Errorf(regie.CodeBadRequest, "Accept must name %s and %s", "application/json", "text/event-stream")},
-	{"Accept must contain 'text/event-stream'", regie.Errorf(regie.CodeBadRequest, "Accept must name %s", "text/event-stream")},
-	{"Bad Request: GET requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", sessionHeader)},
-	{"Bad Request: DELETE requires", regie.Errorf(regie.CodeBadRequest, "say which MCP session is meant, in %s: initialize begins one", sessionHeader)},
-	{"Bad Request: Unsupported protocol version", regie.Errorf(regie.CodeBadRequest, "the version of MCP in %s is none that is spoken here", "Mcp-Protocol-Version")},
-	{"malformed Last-Event-ID", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},
-	{"stream replay unsupported", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},
-	{"failed to replay events", regie.Errorf(regie.CodeBadRequest, "%s names no place of a stream that can be told again", "Last-Event-ID")},
+	{"POST requires a non-empty body", regie.Errorf(regie.CodeBadRequest,
+		"the request has no body: send a message of JSON-RPC 2.0")},
+	{"JSON-RPC batching", regie.Errorf(regie.CodeBadRequest,
+		"several messages in one request are not taken in this version of MCP: send each by itself")},
+	{"Content-Type must be", regie.Errorf(regie.CodeBadRequest,
+		"the body must come as %s: say so in Content-Type", "application/json")},
+	{"Accept must contain both", regie.Errorf(regie.CodeBadRequest, "Accept must name %s and %s",
+		"application/json", "text/event-stream")},
+	{"Accept must contain 'text/event-stream'", regie.Errorf(regie.CodeBadRequest,
+		"Accept must name %s", "text/event-stream")},
+	{"Bad Request: GET requires", regie.Errorf(regie.CodeBadRequest,
+		"say which MCP session is meant, in %s: initialize begins one", sessionHeader)},
+	{"Bad Request: DELETE requires", regie.Errorf(regie.CodeBadRequest,
+		"say which MCP session is meant, in %s: initialize begins one", sessionHeader)},
+	{"Bad Request: Unsupported protocol version", regie.Errorf(regie.CodeBadRequest,
+		"the version of MCP in %s is none that is spoken here", "Mcp-Protocol-Version")},
+	{"malformed Last-Event-ID", regie.Errorf(regie.CodeBadRequest,
+		"%s names no place of a stream that can be told again", "Last-Event-ID")},
+	{"stream replay unsupported", regie.Errorf(regie.CodeBadRequest,
+		"%s names no place of a stream that can be told again", "Last-Event-ID")},
+	{"failed to replay events", regie.Errorf(regie.CodeBadRequest,
+		"%s names no place of a stream that can be told again", "Last-Event-ID")},
 	{"can't send Last-Event-ID", regie.Errorf(regie.CodeBadRequest, "%s goes with GET", "Last-Event-ID")},
 	{"stream ID conflicts", regie.Errorf(regie.CodeConflict, "this stream of the MCP session is open already")},
 	{"session is closing", noSession},
@@ -244,7 +259,8 @@ func codeOf(status int) regie.Code {
 // badArguments begins what the SDK says of arguments that do not fit the schema of a tool.
 const badArguments = `validating "arguments": `
 
-// coded gives errors of arguments, which the SDK finds before a tool is called, the code that those of tools have.
+// coded gives errors of arguments, which the SDK finds before a tool is called, the code that those
+// of tools have.
 func (s *server) coded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, request)
@@ -258,7 +274,8 @@ func (s *server) coded(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		if why, is := strings.CutPrefix(text.Text, badArguments); is {
 			wrong := s.failed(regie.Errorf(regie.CodeBadArguments, "the arguments do not fit the tool: %s", why))
-			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: wrong.Error()}}}, nil
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: wrong.Error()}}},
+				nil
 		}
 		return result, err
 	}

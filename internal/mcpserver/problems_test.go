@@ -15,7 +15,8 @@ import (
 // foreign are words of the SDK and of decoders, which name types of programs, or are in English.
 var foreign = regexp.MustCompile(`malformed|unmarshal|jsonrpc2|wireDecode|JSON RPC not handled|requires|Bad Request|must|Method Not|exceeds|the `)
 
-// TestHTTPProblems: what does not come as far as JSON-RPC is told as a problem with a stable code, and arguments that do not fit have theirs.
+// TestHTTPProblems: what does not come as far as JSON-RPC is told as a problem with a stable code,
+// and arguments that do not fit have theirs.
 func TestHTTPProblems(t *testing.T) {
 	b := newBed(t)
 	handler, err := mcpserver.Handler(t.Context(), b.config)
@@ -71,7 +72,8 @@ func TestHTTPProblems(t *testing.T) {
 	}
 }
 
-// post sends a message of a client over HTTP, and returns the status of the answer, its type and its body.
+// post sends a message of a client over HTTP, and returns the status of the answer, its type and
+// its body.
 func post(t *testing.T, address, body string) (status int, kind, said string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))

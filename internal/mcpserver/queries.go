@@ -15,8 +15,8 @@ import (
 // ofFiles begins the names of the tools whose queries are those of a workspace.
 const ofFiles = "files."
 
-// addQueries offers the workspace's queries under the names that models know them by (decision 27). They are the registry's own: schema, description
-// and what becomes of a call.
+// addQueries offers the workspace's queries under the names that models know them by (decision 27).
+// They are the registry's own: schema, description and what becomes of a call.
 func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 	definitions, err := s.Control.Tools(ctx)
 	if err != nil {
@@ -34,7 +34,8 @@ func (s *server) addQueries(ctx context.Context, to *mcp.Server) error {
 		s.nameable(schema)
 		name := d.Name
 		to.AddTool(&mcp.Tool{
-			Name: strings.Replace(name, ".", "__", 1), Description: d.Description, InputSchema: schema, Annotations: reads(),
+			Name: strings.Replace(name, ".", "__", 1), Description: d.Description,
+			InputSchema: schema, Annotations: reads(),
 		}, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			content, err := s.query(ctx, name, request.Params.Arguments)
 			out := &mcp.CallToolResult{IsError: err != nil}

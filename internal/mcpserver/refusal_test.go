@@ -27,8 +27,9 @@ var unclears = map[string]string{
 	`{"jsonrpc":"2.0","id":4,"method":"tools/list"}`:                 `{"jsonrpc":"2.0","id":4,"error":{"code":-32600,"message":"initialize comes before tools/list (BAD_REQUEST)"}}`,
 }
 
-// TestUnclearMessages: what may be read in two ways, what could not be answered under its id, and what comes before the handshake is refused over HTTP and over
-// stdio, in our words; none of it is an error of the server's.
+// TestUnclearMessages: what may be read in two ways, what could not be answered under its id, and
+// what comes before the handshake is refused over HTTP and over stdio, in our words; none of it is
+// an error of the server's.
 func TestUnclearMessages(t *testing.T) {
 	b := newBed(t)
 	var log bytes.Buffer
@@ -59,7 +60,8 @@ func TestUnclearMessages(t *testing.T) {
 	}
 }
 
-// TestHandshakeOnce: a session begins once; more of it is refused, or passed over, and the session goes on.
+// TestHandshakeOnce: a session begins once; more of it is refused, or passed over, and the session
+// goes on.
 func TestHandshakeOnce(t *testing.T) {
 	b := newBed(t)
 	var log bytes.Buffer

@@ -28,18 +28,21 @@ type Config struct {
 	Version string
 	// Log gets what an operator needs to see; nil discards it.
 	Log *slog.Logger
-	// Request is what a session is started with: its Root confines the server to one workspace, and to that one's sessions; without one a caller
-	// names a workspace that is known. Provider, model and agent may be left to the engine. The policy is the server's own.
+	// Request is what a session is started with: its Root confines the server to one workspace, and
+	// to that one's sessions; without one a caller names a workspace that is known. Provider, model
+	// and agent may be left to the engine. The policy is the server's own.
 	Request dispatch.RunRequest
 	// Here takes the workspace although it is the home directory or /.
 	Here bool
-	// AllowApprovals lets the client decide approvals and answer questions by itself (spec 4.4). Without it only people do: elsewhere, or
-	// where Elicit is set.
+	// AllowApprovals lets the client decide approvals and answer questions by itself (spec 4.4).
+	// Without it only people do: elsewhere, or where Elicit is set.
 	AllowApprovals bool
-	// Elicit puts approvals and questions to the person at the client's end, where the client says that it can ask them (MCP elicitation).
+	// Elicit puts approvals and questions to the person at the client's end, where the client says
+	// that it can ask them (MCP elicitation).
 	Elicit bool
-	// Text is the language of the person at the client's end, who reads what is put to them and what a tool says that fails; nil is English. Over HTTP what
-	// does not come as far as a tool is told in the language of its request.
+	// Text is the language of the person at the client's end, who reads what is put to them and
+	// what a tool says that fails; nil is English. Over HTTP what does not come as far as a tool is
+	// told in the language of its request.
 	Text *text.Printer
 }
 
@@ -62,8 +65,9 @@ const (
 	idleSession = 30 * time.Minute
 )
 
-// Handler serves streamable HTTP. Whoever mounts it checks who calls and from where: token, Host and Origin (spec 11.2); the SDK's own protection
-// against DNS rebinding stays on beside that. It returns the errors of Control.Tools.
+// Handler serves streamable HTTP. Whoever mounts it checks who calls and from where: token, Host
+// and Origin (spec 11.2); the SDK's own protection against DNS rebinding stays on beside that. It
+// returns the errors of Control.Tools.
 func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	s, err := newServer(ctx, context.Background(), c)
 	if err != nil {
@@ -75,14 +79,18 @@ func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	return problems(http.NewCrossOriginProtection().Handler(fitting(known(streamable)))), nil
 }
 
-// known has the SDK know who calls: a session over HTTP is its caller's alone, and each call in it is its own request's, however the session began.
+// known has the SDK know who calls: a session over HTTP is its caller's alone, and each call in it
+// is its own request's, however the session began.
 func known(next http.Handler) http.Handler {
 	verify := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		caller := access.From(ctx)
 		if caller == nil { // whoever mounted it lets in everybody, or the Control knows better
 			return &auth.TokenInfo{}, nil
 		}
-		return &auth.TokenInfo{UserID: caller.User.ID.String() + " " + caller.Token.ID.String(), Extra: map[string]any{callerKey: caller, endedKey: ctx.Value(ended{})}}, nil
+		return &auth.TokenInfo{
+			UserID: caller.User.ID.String() + " " + caller.Token.ID.String(),
+			Extra:  map[string]any{callerKey: caller, endedKey: ctx.Value(ended{})},
+		}, nil
 	}
 	verified := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +110,8 @@ func known(next http.Handler) http.Handler {
 			ctx = answered
 		}
 		r = r.Clone(ctx)
-		r.Header.Set("Authorization", "Bearer known") // a browser shows a cookie; who it is was settled in front of this
+		// a browser shows a cookie; who it is was settled in front of this
+		r.Header.Set("Authorization", "Bearer known")
 		if r.Header.Get(sessionHeader) != "" {
 			if out, is := w.(*problemWriter); is {
 				out.named = true
@@ -124,7 +133,8 @@ const codeEnded = -32001
 // ended is where a request carries the context that ends with its token.
 type ended struct{}
 
-// outlives is the context of a request that its token's end leaves open: what the calls in it came to can still be told.
+// outlives is the context of a request that its token's end leaves open: what the calls in it came
+// to can still be told.
 func outlives(ctx context.Context) (answered context.Context, done func()) {
 	answered, end := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), ended{}, ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -146,7 +156,11 @@ func (s *server) asCaller(next mcp.MethodHandler) mcp.MethodHandler {
 				ctx = access.With(ctx, caller)
 			}
 			if token, ok := extra.TokenInfo.Extra[endedKey].(context.Context); ok {
-				return s.untilEnded(ctx, token, func(ctx context.Context) (mcp.Result, error) { return next(ctx, method, request) })
+				return s.untilEnded(ctx, token, func(ctx context.Context) (mcp.Result,
+					error,
+				) {
+					return next(ctx, method, request)
+				})
 			}
 		}
 		return next(ctx, method, request)
@@ -154,7 +168,9 @@ func (s *server) asCaller(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // untilEnded runs a method until the token of who calls it ends, which is its answer then.
-func (s *server) untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+func (s *server) untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Result,
+	error),
+) (mcp.Result, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(token, func() {
@@ -169,8 +185,8 @@ func (s *server) untilEnded(ctx, token context.Context, run func(context.Context
 	return result, err
 }
 
-// Serve speaks MCP over a reader and a writer until the reader ends or ctx does; nothing else is written there. It returns the errors of
-// Control.Tools, and of the transport.
+// Serve speaks MCP over a reader and a writer until the reader ends or ctx does; nothing else is
+// written there. It returns the errors of Control.Tools, and of the transport.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	closing, gone := context.WithCancel(ctx)
 	defer gone()
@@ -184,13 +200,17 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	shared := &together{Writer: out}
 	// Not Run of the SDK, which takes an ordered end for an error and logs it.
 	said := &frames{in: bufio.NewReader(in), out: shared, text: c.Text, ended: gone}
-	session, err := s.Connect(ctx, &lasting{&mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1}, ctx}, nil)
+	session, err := s.Connect(ctx, &lasting{
+		&mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1},
+		ctx,
+	}, nil)
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 		err = session.Wait()
 	}
 	left := errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, mcp.ErrConnectionClosed)
-	if left || closing.Err() != nil && !errors.Is(err, errLongLine) { // the client has gone, in whatever order it closes its ends
+	// the client has gone, in whatever order it closes its ends
+	if left || closing.Err() != nil && !errors.Is(err, errLongLine) {
 		return nil
 	}
 	return err
@@ -220,8 +240,9 @@ func newServer(ctx, closing context.Context, c Config) (*mcp.Server, error) {
 	return out, nil
 }
 
-// workspace is the one that a call is about: the server's own, or the known one that the caller named by its id, its name or its directory. It
-// returns CodeNotFound for any other, and CodeBadRequest where it has to be named and was not.
+// workspace is the one that a call is about: the server's own, or the known one that the caller
+// named by its id, its name or its directory. It returns CodeNotFound for any other, and
+// CodeBadRequest where it has to be named and was not.
 func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, error) {
 	if s.Request.Root != "" {
 		return s.own(ctx)
@@ -243,9 +264,11 @@ func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, 
 	case len(found) == 1:
 		return found[0], nil
 	case named == "" || len(found) > 1:
-		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest, "say which workspace is meant, by its id: list_workspaces has them")
+		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
+			"say which workspace is meant, by its id: list_workspaces has them")
 	default:
-		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound, "there is no workspace %q here: list_workspaces has those that are known", plain.Line(clip(named, 200)))
+		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound,
+			"there is no workspace %q here: list_workspaces has those that are known", plain.Line(clip(named, 200)))
 	}
 }
 
@@ -275,12 +298,14 @@ func clip(text string, most int) string {
 	return text[:cut] + "…"
 }
 
-// left is what a client is told of a session that took its call back: the SDK answers that too, and what the call began goes on. Any other error is itself.
+// left is what a client is told of a session that took its call back: the SDK answers that too, and
+// what the call began goes on. Any other error is itself.
 func left(ctx context.Context, session regie.ID, err error) error {
 	if err == nil || !errors.Is(context.Cause(ctx), context.Canceled) {
 		return err
 	}
-	return regie.Errorf(regie.CodeStopRequested, "the call was cancelled; what runs in session %s goes on: session_status says how it stands", session)
+	return regie.Errorf(regie.CodeStopRequested,
+		"the call was cancelled; what runs in session %s goes on: session_status says how it stands", session)
 }
 
 // errCancelled is what a client is told that took its call back, where no session is known.

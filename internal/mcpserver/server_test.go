@@ -187,7 +187,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestConfined: a server of one workspace knows nothing of another's sessions (spec 2.1); one of none has the workspace named.
+// TestConfined: a server of one workspace knows nothing of another's sessions (spec 2.1); one of
+// none has the workspace named.
 func TestConfined(t *testing.T) {
 	b := newBed(t)
 	elsewhere := filepath.Join(filepath.Dir(b.root), "elsewhere", ".regie")

@@ -109,32 +109,48 @@ func (s *server) addSessions(to *mcp.Server) {
 		Description: "Give an agent a job in a new session. Its actions are approved by a person as everywhere else: until then the session waits (WAITING_VALIDATION). " +
 			"Answers with the session, and with the answer where that comes within wait.",
 	}, s.start)
-	mcp.AddTool(to, &mcp.Tool{Name: "send_message", Annotations: acts, Description: "Say something more in a session: a new run begins, or what is said waits for the end of the one that runs."}, s.send)
 	mcp.AddTool(to, &mcp.Tool{
-		Name: "session_status", Annotations: reads(), Description: "How a session stands: its state, the last answer, what it waits for, what it has cost.",
+		Name: "send_message", Annotations: acts,
+		Description: "Say something more in a session: a new run begins, or what is said waits for the end of the one that runs.",
+	}, s.send)
+	mcp.AddTool(to, &mcp.Tool{
+		Name: "session_status", Annotations: reads(),
+		Description: "How a session stands: its state, the last answer, what it waits for, what it has cost.",
 	}, s.status)
-	mcp.AddTool(to, &mcp.Tool{Name: "list_sessions", Annotations: reads(), Description: "The sessions of a workspace, the one where something happened last first."}, s.list)
 	mcp.AddTool(to, &mcp.Tool{
-		Name: "stop_session", Annotations: &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: &yes, OpenWorldHint: &no},
+		Name: "list_sessions", Annotations: reads(),
+		Description: "The sessions of a workspace, the one where something happened last first.",
+	}, s.list)
+	mcp.AddTool(to, &mcp.Tool{
+		Name: "stop_session", Annotations: &mcp.ToolAnnotations{
+			IdempotentHint:  true,
+			DestructiveHint: &yes, OpenWorldHint: &no,
+		},
 		Description: "End whatever runs in a session, and close it. What was done stays done.",
 	}, s.stop)
 	if s.Request.Root == "" {
-		mcp.AddTool(to, &mcp.Tool{Name: "list_workspaces", Annotations: reads(), Description: "The workspaces that are known here."}, s.places)
+		mcp.AddTool(to, &mcp.Tool{
+			Name: "list_workspaces", Annotations: reads(),
+			Description: "The workspaces that are known here.",
+		}, s.places)
 	}
 }
 
-// policy is what a run may do that this surface started: nothing but what the settings and people's standing rules allow (spec 4.4). It asks
-// people where somebody can answer.
+// policy is what a run may do that this surface started: nothing but what the settings and people's
+// standing rules allow (spec 4.4). It asks people where somebody can answer.
 func (s *server) policy(request *mcp.CallToolRequest) approval.Policy {
 	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals || s.elicits(request)}
 }
 
-func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in start) (*mcp.CallToolResult, status, error) {
+func (s *server) start(ctx context.Context, request *mcp.CallToolRequest,
+	in start,
+) (*mcp.CallToolResult, status, error) {
 	if err := bounded(in.Wait); err != nil {
 		return nil, status{}, s.failed(err)
 	}
 	if s.Request.Root != "" && in.Workspace != "" {
-		return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest, "this server serves one workspace: leave %q out", paramWorkspace))
+		return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest,
+			"this server serves one workspace: leave %q out", paramWorkspace))
 	}
 	at, err := s.workspace(ctx, in.Workspace)
 	if err == nil && in.Agent != "" {
@@ -145,7 +161,8 @@ func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in sta
 	}
 	run := s.Request
 	run.Root, run.FoundBy = at.Root, at.FoundBy
-	run.ClientID, run.SessionID, run.Text, run.Policy = regie.NewID().String(), regie.NewID(), in.Prompt, s.policy(request)
+	run.ClientID, run.SessionID, run.Text, run.Policy = regie.NewID().String(),
+		regie.NewID(), in.Prompt, s.policy(request)
 	if in.Agent != "" {
 		run.Agent = in.Agent
 	}
@@ -161,15 +178,19 @@ func (s *server) hasAgent(ctx context.Context, name string) error {
 	return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", plain.Line(clip(name, 100)))
 }
 
-func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in message) (*mcp.CallToolResult, status, error) {
+func (s *server) send(ctx context.Context, request *mcp.CallToolRequest,
+	in message,
+) (*mcp.CallToolResult, status, error) {
 	found, err := s.find(ctx, in.SessionID, regie.ScopeChat)
 	if err == nil {
 		err = bounded(in.Wait)
 	}
 	caller := access.From(ctx) // a token that may not answer may not withdraw either, and is told so below
 	may := caller == nil || caller.Has(regie.ScopeApprove)
-	if err == nil && found.State == regie.SessionWaitingResponse && !s.AllowApprovals && may && store.WhenBusy(in.WhenBusy) != store.Steer {
-		err = regie.Errorf(regie.CodeConflict, "the session waits for a person's answer, and this client may not give it: wait, or use steer to withdraw the question")
+	if err == nil && found.State == regie.SessionWaitingResponse && !s.AllowApprovals && may &&
+		store.WhenBusy(in.WhenBusy) != store.Steer {
+		err = regie.Errorf(regie.CodeConflict,
+			"the session waits for a person's answer, and this client may not give it: wait, or use steer to withdraw the question")
 	}
 	if err != nil {
 		return nil, status{}, s.failed(err)
@@ -177,13 +198,16 @@ func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in mess
 	return s.submit(ctx, request, dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
 		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(request),
-		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer, // a question may have opened meanwhile
-		AnswersNothing: !s.AllowApprovals,                                               // whoever steers withdraws it
+		// a question may have opened meanwhile
+		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer,
+		AnswersNothing: !s.AllowApprovals, // whoever steers withdraws it
 	}, in.Wait)
 }
 
 // submit stores a message and waits for what comes of it. Whoever asked may go: the run goes on.
-func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest, seconds int) (*mcp.CallToolResult, status, error) {
+func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest,
+	seconds int,
+) (*mcp.CallToolResult, status, error) {
 	accepted, err := s.Control.Submit(ctx, run)
 	if err != nil {
 		return nil, status{}, s.failed(left(ctx, run.SessionID, err)) // it may have been stored
@@ -208,13 +232,15 @@ func bounded(seconds int) error {
 	return nil
 }
 
-// opens reports whether a session is there for who asks: one that their token did not begin is, where the token has the scope for what they want of it.
+// opens reports whether a session is there for who asks: one that their token did not begin is,
+// where the token has the scope for what they want of it.
 func opens(ctx context.Context, session *regie.Session, scope regie.TokenScope) bool {
 	caller := access.From(ctx)
 	return caller == nil || caller.Has(scope) || caller.Began(session)
 }
 
-// find is a session that this server serves, to who may do with it what a scope opens; CodeNotFound is also what one of another workspace is (spec 2.1).
+// find is a session that this server serves, to who may do with it what a scope opens; CodeNotFound
+// is also what one of another workspace is (spec 2.1).
 func (s *server) find(ctx context.Context, text string, scope regie.TokenScope) (store.SessionSummary, error) {
 	id, err := regie.ParseID(text)
 	if err != nil {
@@ -230,7 +256,9 @@ func (s *server) find(ctx context.Context, text string, scope regie.TokenScope) 
 	return found[0], nil
 }
 
-func (s *server) status(ctx context.Context, request *mcp.CallToolRequest, in waiting) (*mcp.CallToolResult, status, error) {
+func (s *server) status(ctx context.Context, request *mcp.CallToolRequest,
+	in waiting,
+) (*mcp.CallToolResult, status, error) {
 	found, err := s.find(ctx, in.SessionID, regie.ScopeRead)
 	if err == nil {
 		err = bounded(in.Wait)
@@ -263,7 +291,8 @@ func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (
 	for i := range found {
 		f := &found[i]
 		out.Sessions = append(out.Sessions, line{
-			SessionID: f.ID.String(), Name: plain.Strip(f.Name), Workspace: plain.Strip(f.Workspace), Agent: plain.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
+			SessionID: f.ID.String(), Name: plain.Strip(f.Name), Workspace: plain.Strip(f.Workspace),
+			Agent: plain.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
 		})
 	}
 	return nil, out, nil
@@ -301,7 +330,10 @@ func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*m
 		return nil, out, s.failed(err)
 	}
 	for _, w := range all {
-		out.Workspaces = append(out.Workspaces, place{ID: w.ID.String(), Name: plain.Strip(w.Name), Root: plain.Strip(w.Root)})
+		out.Workspaces = append(out.Workspaces, place{
+			ID:   w.ID.String(),
+			Name: plain.Strip(w.Name), Root: plain.Strip(w.Root),
+		})
 	}
 	return nil, out, nil
 }
@@ -324,7 +356,8 @@ func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResul
 		return nil, status{}, s.failed(left(ctx, session, err))
 	}
 	out := status{
-		SessionID: view.ID.String(), Workspace: plain.Strip(view.Workspace), State: string(view.State), Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
+		SessionID: view.ID.String(), Workspace: plain.Strip(view.Workspace), State: string(view.State),
+		Cost: view.Spent.Cost, CostKnown: view.Spent.Known,
 	}
 	reads := opens(ctx, &view.Session, regie.ScopeRead) // who may speak there, or decide, may not therefore read
 	if reads {

@@ -16,8 +16,9 @@ import (
 // maxLine bounds one message in bytes.
 const maxLine = 16 << 20
 
-// frames hands on what of a stream of lines are messages. A line that is none is answered with an error, as JSON-RPC wants it, and the connection
-// goes on: the SDK's transport would end it. ended is called once, when there is no more.
+// frames hands on what of a stream of lines are messages. A line that is none is answered with an
+// error, as JSON-RPC wants it, and the connection goes on: the SDK's transport would end it. ended
+// is called once, when there is no more.
 type frames struct {
 	in    *bufio.Reader
 	out   io.Writer
@@ -76,8 +77,8 @@ func (f *frames) line() ([]byte, error) {
 	}
 }
 
-// answer is what answers a line at once, "" for one that is handed on or empty; a line to which JSON-RPC has no answer, and which nobody is to have, is
-// taken as empty.
+// answer is what answers a line at once, "" for one that is handed on or empty; a line to which
+// JSON-RPC has no answer, and which nobody is to have, is taken as empty.
 func (f *frames) answer(line []byte) (answer string, handed bool) {
 	if len(line) == 0 {
 		return "", false

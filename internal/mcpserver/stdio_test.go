@@ -50,7 +50,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// FuzzFrames: whatever comes, what is handed on are messages that the SDK reads, and what is answered is JSON.
+// FuzzFrames: whatever comes, what is handed on are messages that the SDK reads, and what is
+// answered is JSON.
 func FuzzFrames(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "garbage\n[]\n", `{"jsonrpc":"2.0","id":1.5,"result":{}}`, `{"jsonrpc":"2.0","id":"a","error":{"code":1,"message":"x"}}`} {
 		f.Add(seed)

@@ -22,7 +22,8 @@ const (
 // addTranscripts offers what was said in a session as a resource.
 func (s *server) addTranscripts(to *mcp.Server) {
 	to.AddResourceTemplate(&mcp.ResourceTemplate{
-		Name: "session", Title: "Transcript of a session", URITemplate: transcripts + "{session_id}", MIMEType: transcriptType,
+		Name: "session", Title: "Transcript of a session", URITemplate: transcripts +
+			"{session_id}", MIMEType: transcriptType,
 		Description: "What was said in a session, and which calls its agent made.",
 	}, func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		uri := request.Params.URI
@@ -38,7 +39,9 @@ func (s *server) addTranscripts(to *mcp.Server) {
 		if err != nil {
 			return nil, s.failed(err)
 		}
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: transcriptType, Text: transcript(&view)}}}, nil
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+			{URI: uri, MIMEType: transcriptType, Text: transcript(&view)},
+		}}, nil
 	})
 }
 

@@ -29,7 +29,8 @@ type rules struct {
 
 var named = regexp.MustCompile(`\b(?:regie|process|go)_[a-z_]+`)
 
-// TestAlerts holds the rules that ship with Regie to its metrics: each that is named there is one that the server tells.
+// TestAlerts holds the rules that ship with Regie to its metrics: each that is named there is one
+// that the server tells.
 func TestAlerts(t *testing.T) {
 	data, err := os.ReadFile("../../docs/alerts.yaml")
 	if err != nil {

@@ -1,6 +1,8 @@
-// Package metrics counts what a server's engine does, for Prometheus (spec 11.4). Most of it is taken from the events of the log as they are committed:
-// what is counted is what happened. What no event says, who gave a reply and what it cost, the engine tells. What is, and not what happened, is asked
-// at each scrape, of tables that do not grow with the history. names.go is what of it alerts may name.
+// Package metrics counts what a server's engine does, for Prometheus (spec 11.4). Most of it is
+// taken from the events of the log as they are committed: what is counted is what happened. What no
+// event says, who gave a reply and what it cost, the engine tells. What is, and not what happened,
+// is asked at each scrape, of tables that do not grow with the history. names.go is what of it
+// alerts may name.
 package metrics
 
 import (
@@ -67,39 +69,56 @@ func New(source Source) *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "regie_" + name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry:  prometheus.NewRegistry(),
-		rounds:    counter("rounds_ended_total", "Rounds that ended, by why.", "reason"),
-		started:   counter("rounds_started_total", "Rounds that began, by why.", "reason"),
-		exchanges: prometheus.NewCounter(prometheus.CounterOpts{Name: "regie_exchanges_total", Help: "Replies of models that were stored."}),
-		calls:     counter("tool_calls_total", "Calls that were settled, by tool and state.", "tool", "state"),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "regie_tool_call_seconds", Help: "How long calls took that ran.", Buckets: []float64{.001, .01, .1, 1, 10, 60, 600},
-		}, []string{"tool"}),
-		caught:   counter("tool_calls_caught_total", "Calls that were not run, by why: duplicates and loops among them.", "code"),
-		tokens:   counter("tokens_total", "Tokens of model calls, by provider, model and kind; what came from a provider's cache is part of the input.", "provider", "model", "kind"),
-		cost:     counter("cost_usd_total", "What replies of models cost, where that is known.", "provider", "model"),
-		unpriced: counter("replies_of_unknown_cost_total", "Replies of models of which nobody knows what they cost.", "provider", "model"),
-		cache:    counter("response_cache_total", "Questions to the response cache, by what came of them.", "result"),
-		trips: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "regie_round_exchanges", Help: "How many replies of models a round took.", Buckets: []float64{1, 2, 3, 5, 8, 13, 20, 50},
+		registry: prometheus.NewRegistry(),
+		rounds:   counter("rounds_ended_total", "Rounds that ended, by why.", "reason"),
+		started:  counter("rounds_started_total", "Rounds that began, by why.", "reason"),
+		exchanges: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "regie_exchanges_total",
+			Help: "Replies of models that were stored.",
 		}),
-		asked:     counter("approvals_total", "Approvals, by what became of them.", "state"),
-		resets:    prometheus.NewCounter(prometheus.CounterOpts{Name: "regie_stream_resets_total", Help: "Replies that were cut and begun anew."}),
-		fallbacks: counter("fallbacks_total", "Model calls that another provider went on with, by who did not answer and why.", "instead_of", "code"),
-		refused:   counter("http_refused_total", "Requests that were not let in, by why: origin, address, token, tries, scope, limit, store.", "reason"),
-		requests:  counter("http_requests_total", "Requests, by method and status.", "method", "status"),
+		calls: counter("tool_calls_total", "Calls that were settled, by tool and state.", "tool", "state"),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "regie_tool_call_seconds", Help: "How long calls took that ran.",
+			Buckets: []float64{.001, .01, .1, 1, 10, 60, 600},
+		}, []string{"tool"}),
+		caught: counter("tool_calls_caught_total",
+			"Calls that were not run, by why: duplicates and loops among them.", "code"),
+		tokens: counter("tokens_total",
+			"Tokens of model calls, by provider, model and kind; what came from a provider's cache is part of the input.", "provider", "model", "kind"),
+		cost: counter("cost_usd_total", "What replies of models cost, where that is known.", "provider", "model"),
+		unpriced: counter("replies_of_unknown_cost_total", "Replies of models of which nobody knows what they cost.",
+			"provider", "model"),
+		cache: counter("response_cache_total", "Questions to the response cache, by what came of them.", "result"),
+		trips: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "regie_round_exchanges", Help: "How many replies of models a round took.",
+			Buckets: []float64{1, 2, 3, 5, 8, 13, 20, 50},
+		}),
+		asked: counter("approvals_total", "Approvals, by what became of them.", "state"),
+		resets: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "regie_stream_resets_total",
+			Help: "Replies that were cut and begun anew.",
+		}),
+		fallbacks: counter("fallbacks_total",
+			"Model calls that another provider went on with, by who did not answer and why.", "instead_of", "code"),
+		refused: counter("http_refused_total",
+			"Requests that were not let in, by why: origin, address, token, tries, scope, limit, store.", "reason"),
+		requests: counter("http_requests_total", "Requests, by method and status.", "method", "status"),
 		answered: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "regie_http_request_seconds", Help: "How long requests took, without streams.", Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
+			Name: "regie_http_request_seconds", Help: "How long requests took, without streams.",
+			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 		}),
 	}
 	own := []prometheus.Collector{
-		m.rounds, m.started, m.exchanges, m.calls, m.took, m.caught, m.tokens, m.asked, m.resets, m.fallbacks, m.requests, m.answered,
+		m.rounds, m.started, m.exchanges, m.calls, m.took, m.caught, m.tokens, m.asked, m.resets,
+		m.fallbacks, m.requests, m.answered,
 		m.cost, m.unpriced, m.cache, m.refused, m.trips, &scrape{source},
 	}
 	m.names = namesOf(own)
 	m.registry.MustRegister(own...)
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, end := range []regie.RoundEnd{regie.EndWatchdog, regie.EndProviderError, regie.EndNoProgress} { // an alert sees the first one
+	m.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// an alert sees the first one
+	for _, end := range []regie.RoundEnd{regie.EndWatchdog, regie.EndProviderError, regie.EndNoProgress} {
 		m.rounds.WithLabelValues(string(end))
 	}
 	return m
@@ -107,7 +126,9 @@ func New(source Source) *Metrics {
 
 // Handler answers a scrape.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Timeout: 2 * scrapeTime})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, Timeout: 2 * scrapeTime,
+	})
 }
 
 // Answered counts a request.
@@ -126,7 +147,8 @@ func (m *Metrics) Answered(method string, status int, took time.Duration) {
 // Refused counts a request that was not let in.
 func (m *Metrics) Refused(reason string) { m.refused.WithLabelValues(reason).Inc() }
 
-// Happened counts what a commit added to a log. Of erased bodies and of copies in a fork nothing is counted.
+// Happened counts what a commit added to a log. Of erased bodies and of copies in a fork nothing is
+// counted.
 func (m *Metrics) Happened(events []regie.Event) {
 	for i := range events {
 		e := &events[i]
@@ -170,7 +192,8 @@ func (m *Metrics) Happened(events []regie.Event) {
 	}
 }
 
-// Replied counts a stored reply of a model. cache says what came of the question to the response cache, "" where there was none.
+// Replied counts a stored reply of a model. cache says what came of the question to the response
+// cache, "" where there was none.
 func (m *Metrics) Replied(provider, model string, used regie.Usage, money regie.Money, cache string) {
 	if cache != "" {
 		m.cache.WithLabelValues(cache).Inc()
@@ -178,7 +201,10 @@ func (m *Metrics) Replied(provider, model string, used regie.Usage, money regie.
 	if cache == "hit" { // nobody was asked
 		return
 	}
-	for kind, n := range map[string]int64{"input": used.Input, "output": used.Output, "cache_read": used.CacheRead, "cache_creation": used.CacheCreation} {
+	for kind, n := range map[string]int64{
+		"input": used.Input, "output": used.Output, "cache_read": used.CacheRead,
+		"cache_creation": used.CacheCreation,
+	} {
 		if n > 0 {
 			m.tokens.WithLabelValues(provider, model, kind).Add(float64(n))
 		}

@@ -12,7 +12,8 @@ func (m *Metrics) Names() []string { return slices.Clone(m.names) }
 
 var fullName = regexp.MustCompile(`fqName: "([^"]+)"`)
 
-// namesOf asks collectors for what they are going to tell. A description shows its name in no other way.
+// namesOf asks collectors for what they are going to tell. A description shows its name in no other
+// way.
 func namesOf(all []prometheus.Collector) (out []string) {
 	for _, c := range all {
 		found := make(chan *prometheus.Desc, 64)

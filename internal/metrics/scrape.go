@@ -12,14 +12,18 @@ type scrape struct{ Source }
 
 var (
 	waiting = prometheus.NewDesc("regie_waiting", "What waits for people.", []string{"kind"}, nil)
-	oldest  = prometheus.NewDesc("regie_waiting_oldest_seconds", "For how long the oldest of it has waited.", []string{"kind"}, nil)
+	oldest  = prometheus.NewDesc("regie_waiting_oldest_seconds",
+		"For how long the oldest of it has waited.", []string{"kind"}, nil)
 	streams = prometheus.NewDesc("regie_streams", "Streams that are open.", nil, nil)
-	deltas  = prometheus.NewDesc("regie_stream_deltas_total", "Pieces of replies that were handed to who listens; where nobody does there are none.", nil, nil)
-	users   = prometheus.NewDesc("regie_users_connected", "Users who are there.", nil, nil)
-	queue   = prometheus.NewDesc("regie_queue_length", "Rounds that wait for a slot.", []string{"kind"}, nil)
-	queued  = prometheus.NewDesc("regie_queue_oldest_seconds", "For how long the oldest of them has waited.", []string{"kind"}, nil)
-	held    = prometheus.NewDesc("regie_slots_taken", "Slots that are held by running rounds, or reserved.", []string{"kind"}, nil)
-	spent   = prometheus.NewDesc("regie_spent_today_usd", "What model calls have cost today.", nil, nil)
+	deltas  = prometheus.NewDesc("regie_stream_deltas_total",
+		"Pieces of replies that were handed to who listens; where nobody does there are none.", nil, nil)
+	users  = prometheus.NewDesc("regie_users_connected", "Users who are there.", nil, nil)
+	queue  = prometheus.NewDesc("regie_queue_length", "Rounds that wait for a slot.", []string{"kind"}, nil)
+	queued = prometheus.NewDesc("regie_queue_oldest_seconds",
+		"For how long the oldest of them has waited.", []string{"kind"}, nil)
+	held = prometheus.NewDesc("regie_slots_taken", "Slots that are held by running rounds, or reserved.",
+		[]string{"kind"}, nil)
+	spent = prometheus.NewDesc("regie_spent_today_usd", "What model calls have cost today.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -29,7 +33,8 @@ func (*scrape) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What cannot be asked is left out of the scrape, and said there.
+// Collect implements prometheus.Collector. What cannot be asked is left out of the scrape, and said
+// there.
 func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
@@ -68,8 +73,11 @@ func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	gauge(spent, float64(micros)/1e6)
 }
 
-// queue asks who runs and who waits for that. What is not there is told as 0: an alert sees that it was.
-func (s *scrape) queue(ctx context.Context, to chan<- prometheus.Metric, gauge func(d *prometheus.Desc, v float64, labels ...string)) {
+// queue asks who runs and who waits for that. What is not there is told as 0: an alert sees that it
+// was.
+func (s *scrape) queue(ctx context.Context, to chan<- prometheus.Metric,
+	gauge func(d *prometheus.Desc, v float64, labels ...string),
+) {
 	counts, err := s.Slots(ctx)
 	if err != nil {
 		to <- prometheus.NewInvalidMetric(queue, err)

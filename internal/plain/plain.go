@@ -1,6 +1,7 @@
-// Package plain makes text of models, tools, files and servers harmless before a person sees it (spec 10.1, 12.1): nothing in it moves
-// a cursor, turns the writing around or hides from the reader. Strip is for what is read on the way; Visible and Line are for what a
-// person decides on, where nothing may be left out unnoticed.
+// Package plain makes text of models, tools, files and servers harmless before a person sees it
+// (spec 10.1, 12.1): nothing in it moves a cursor, turns the writing around or hides from the
+// reader. Strip is for what is read on the way; Visible and Line are for what a person decides on,
+// where nothing may be left out unnoticed.
 package plain
 
 import (
@@ -12,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Strip removes control sequences whole, other control characters, and marks that turn the writing around. Line feeds and tabs stay;
-// bytes that are not UTF-8 become U+FFFD.
+// Strip removes control sequences whole, other control characters, and marks that turn the writing
+// around. Line feeds and tabs stay; bytes that are not UTF-8 become U+FFFD.
 func Strip(s string) string {
 	return strings.Map(func(r rune) rune {
 		if acts(r) {
@@ -31,9 +32,11 @@ func acts(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Hidden reports whether a reader would not see a character, or not see what it does, wherever it stands: what Strip removes, other marks of direction,
-// what has no width, separators of lines that are no line feed, tags, fillers and the empty pattern of Braille. Of joiners and variation selectors, which
-// writing systems and pictures are spelt with, Runes knows whether they are seen where they stand.
+// Hidden reports whether a reader would not see a character, or not see what it does, wherever it
+// stands: what Strip removes, other marks of direction, what has no width, separators of lines that
+// are no line feed, tags, fillers and the empty pattern of Braille. Of joiners and variation
+// selectors, which writing systems and pictures are spelt with, Runes knows whether they are seen
+// where they stand.
 func Hidden(r rune) bool {
 	switch {
 	case acts(r):
@@ -46,8 +49,9 @@ func Hidden(r rune) bool {
 	}
 }
 
-// Runes yields each character of a text and whether it is hidden where it stands: a joiner is seen in what it joins, a variation selector in what it
-// varies; in a name such as no<U+200D>te.txt nobody sees them.
+// Runes yields each character of a text and whether it is hidden where it stands: a joiner is seen
+// in what it joins, a variation selector in what it varies; in a name such as no<U+200D>te.txt
+// nobody sees them.
 func Runes(s string) iter.Seq2[rune, bool] {
 	return func(yield func(rune, bool) bool) {
 		before := rune(0) // what is seen before it
@@ -73,23 +77,28 @@ func joiner(r rune) bool { return r == 0x200c || r == 0x200d }
 
 func selector(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
 
-// joins reports whether a joiner behind a character can be seen by what it does: letters of scripts that are written joined, and pictures.
+// joins reports whether a joiner behind a character can be seen by what it does: letters of scripts
+// that are written joined, and pictures.
 func joins(r rune) bool {
 	switch {
 	case r == 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff, unicode.Is(unicode.So, r):
 		return true
 	default:
-		return r >= 0x600 && (unicode.IsLetter(r) || unicode.IsMark(r)) && !unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic,
-			unicode.Georgian, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Cherokee) && !selector(r)
+		return r >= 0x600 && (unicode.IsLetter(r) || unicode.IsMark(r)) &&
+			!unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic,
+				unicode.Georgian, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Cherokee) &&
+			!selector(r)
 	}
 }
 
-// varies reports whether a variation selector between a character and a rest can be seen by what it does: at pictures and signs, letters of Asia, and keycaps.
+// varies reports whether a variation selector between a character and a rest can be seen by what it
+// does: at pictures and signs, letters of Asia, and keycaps.
 func varies(r rune, rest string) bool {
 	if r < 0x80 {
 		return strings.ContainsRune("0123456789#*", r) && strings.HasPrefix(rest, "\u20e3")
 	}
-	return unicode.IsSymbol(r) || unicode.IsPunct(r) || r == 0x2139 || joins(r) && !selector(r) || unicode.Is(unicode.Han, r)
+	return unicode.IsSymbol(r) || unicode.IsPunct(r) || r == 0x2139 || joins(r) &&
+		!selector(r) || unicode.Is(unicode.Han, r)
 }
 
 // Count returns how many characters of a text are hidden.
@@ -121,11 +130,13 @@ func JSON(s string) string {
 	return b.String()
 }
 
-// Visible shows what is hidden: control characters by their pictures (␛), others by their names (<U+202E>). Line feeds and tabs stay;
-// bytes that are not UTF-8 become U+FFFD. The result may be up to four times as long.
+// Visible shows what is hidden: control characters by their pictures (␛), others by their names
+// (<U+202E>). Line feeds and tabs stay; bytes that are not UTF-8 become U+FFFD. The result may be
+// up to four times as long.
 func Visible(s string) string { return visible(s, false) }
 
-// Line is Visible for text that must stay on its line: line feeds and tabs are shown by their pictures too.
+// Line is Visible for text that must stay on its line: line feeds and tabs are shown by their
+// pictures too.
 func Line(s string) string { return visible(s, true) }
 
 func visible(s string, line bool) string {

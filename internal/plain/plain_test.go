@@ -40,7 +40,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Whatever comes in, what comes out is text in which nothing acts, and doing it again changes nothing.
+// Whatever comes in, what comes out is text in which nothing acts, and doing it again changes
+// nothing.
 func FuzzForms(f *testing.F) {
 	for _, s := range []string{"a", "\x1b[31m", "\u202e", "\xff\x9b", "\xe2\x80", "\U000e0041", "\r\n\t", "\u2028", "<U+202E>", "\x1b]0;t\x07", "\x1b]0;t\n", "\x1bPq\x1b\\", "\u009b1m", "x\ufe0f\u200dy", "❤\ufe0f\u200d\u200d1\ufe0f\u20e3", "\x1b(B", "\xc2\x1b[m\x9b"} {
 		f.Add(s)

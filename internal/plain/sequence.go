@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxSequence bounds a control sequence, in bytes: what opens one and has no end by then, or by the end of its line, swallows nothing of
-// what follows.
+// maxSequence bounds a control sequence, in bytes: what opens one and has no end by then, or by the
+// end of its line, swallows nothing of what follows.
 const maxSequence = 4 << 10
 
 // The control sequences of ECMA-48 by what follows the escape character.
@@ -18,7 +18,8 @@ const (
 	breaks = "\x18\x1a\x1b\n\t" // what ends the parameters of a sequence too early
 )
 
-// bare takes the control sequences out of a text whole. What is left of their characters still acts: what ended too early, or not at all.
+// bare takes the control sequences out of a text whole. What is left of their characters still
+// acts: what ended too early, or not at all.
 func bare(s string) string {
 	var b strings.Builder
 	kept := 0
@@ -51,8 +52,8 @@ func width(s string) int {
 	return size
 }
 
-// sequence is how long the control sequence is that a text begins with, 0 where none does. open says that it might go on with what follows
-// the text.
+// sequence is how long the control sequence is that a text begins with, 0 where none does. open
+// says that it might go on with what follows the text.
 func sequence(s string) (n int, open bool) {
 	switch c := s[0]; {
 	case c == escape:
@@ -128,8 +129,8 @@ func text(s string, kind byte, from int) (n int, open bool) {
 	return from, len(s) < maxSequence
 }
 
-// Whole is how many bytes of a text can be stripped before what follows them is known: the rest of it may be the beginning of a control
-// sequence.
+// Whole is how many bytes of a text can be stripped before what follows them is known: the rest of
+// it may be the beginning of a control sequence.
 func Whole(s string) int {
 	for i := 0; i < len(s); {
 		n, open := sequence(s[i:])
@@ -141,7 +142,8 @@ func Whole(s string) int {
 	return len(s)
 }
 
-// Stream strips a text that comes in pieces, among which its control sequences may be spread. The zero value is ready.
+// Stream strips a text that comes in pieces, among which its control sequences may be spread. The
+// zero value is ready.
 type Stream struct{ held string }
 
 // Add takes a piece, and returns what can be shown by now.

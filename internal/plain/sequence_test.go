@@ -19,9 +19,12 @@ func TestSequences(t *testing.T) {
 		"\x1bca\x1b7b\x1b8c\x1bMd\x1b=e\x1b>f":                            "abcdef",
 		"\u009b31mred\u009b0m\u009d0;t\x07a\u0090q\u009cb\u0085c":         "redabc",
 		"\x9b31mred\x9d0;t\x07a\x90qq\x1b\\b":                             "redab",
-		"a\x9b b \x9d c":                                                  "a\uFFFD b \uFFFD c", // no sequences: text that is not UTF-8
-		"ě\u0125 “”":                                                      "ě\u0125 “”",         // whose bytes look like some
-		"\x1b[3\x001\x7fmred":                                             "red",                // a terminal obeys it nevertheless
+		// no sequences: text that is not UTF-8
+		"a\x9b b \x9d c": "a\uFFFD b \uFFFD c",
+		// whose bytes look like some
+		"ě\u0125 “”": "ě\u0125 “”",
+		// a terminal obeys it nevertheless
+		"\x1b[3\x001\x7fmred": "red",
 		// Those that are cut or broken.
 		"a\x1b":                          "a",
 		"a\x1b[":                         "a",

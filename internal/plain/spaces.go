@@ -7,9 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Spaces shows by its name what looks like a space and is none (<U+00A0>): a name, a command or a line of code with one is another one than it reads. A
-// no-break space stays where typography puts one, before the signs of French, inside « » and between digits: there it is seen in prose of every kind, and
-// marking each would hide the others. So does the wide space of CJK, which does not look like one.
+// Spaces shows by its name what looks like a space and is none (<U+00A0>): a name, a command or a
+// line of code with one is another one than it reads. A no-break space stays where typography puts
+// one, before the signs of French, inside « » and between digits: there it is seen in prose of
+// every kind, and marking each would hide the others. So does the wide space of CJK, which does not
+// look like one.
 func Spaces(s string) string {
 	if strings.IndexFunc(s, odd) < 0 {
 		return s

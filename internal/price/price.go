@@ -1,6 +1,7 @@
-// Package price knows what model calls cost (spec 6.3, decision 29). Money is counted in whole millionths of a US dollar, never in
-// fractions of a machine's own making; a price that nobody knows is unknown, never 0. It is pure: the prices are one data file
-// (prices.json), each with the day on which it was read and where.
+// Package price knows what model calls cost (spec 6.3, decision 29). Money is counted in whole
+// millionths of a US dollar, never in fractions of a machine's own making; a price that nobody
+// knows is unknown, never 0. It is pure: the prices are one data file (prices.json), each with the
+// day on which it was read and where.
 package price
 
 import (
@@ -14,8 +15,8 @@ import (
 // Million is how many tokens a rate is for, and how many millionths a dollar has.
 const Million = 1_000_000
 
-// Rates are millionths of a US dollar for a million tokens. Usage.Input is the whole prompt; what of it came from a vendor's cache, and
-// what was written to it, have rates of their own.
+// Rates are millionths of a US dollar for a million tokens. Usage.Input is the whole prompt; what
+// of it came from a vendor's cache, and what was written to it, have rates of their own.
 type Rates struct {
 	Input, CachedInput, CacheWrite, Output int64
 }
@@ -23,8 +24,8 @@ type Rates struct {
 // Price is what a model costs. The zero Price is that of a model that costs nothing.
 type Price struct {
 	Rates
-	// UpTo is the largest prompt that Rates are for, in tokens; 0 bounds it not. A longer one is charged by Beyond as a whole, where that
-	// is known; nil says that its price is not.
+	// UpTo is the largest prompt that Rates are for, in tokens; 0 bounds it not. A longer one is
+	// charged by Beyond as a whole, where that is known; nil says that its price is not.
 	UpTo   int64
 	Beyond *Rates
 }
@@ -32,7 +33,8 @@ type Price struct {
 // Free reports whether nothing has to be paid, whatever the call.
 func (p Price) Free() bool { return p.Rates == Rates{} && p.UpTo == 0 }
 
-// Cost is what a call costs, in millionths of a US dollar, rounded up; ok says that its price is known.
+// Cost is what a call costs, in millionths of a US dollar, rounded up; ok says that its price is
+// known.
 func (p Price) Cost(u regie.Usage) (cost int64, ok bool) {
 	rates, ok := p.ratesOf(u.Input)
 	if !ok {
@@ -42,22 +44,26 @@ func (p Price) Cost(u regie.Usage) (cost int64, ok bool) {
 	cached := min(max(0, u.CacheRead), prompt)
 	written := min(max(0, u.CacheCreation), prompt-cached)
 	return sum(
-		product{prompt - cached - written, rates.Input}, product{cached, rates.CachedInput}, product{written, rates.CacheWrite},
+		product{prompt - cached - written, rates.Input}, product{cached, rates.CachedInput},
+		product{written, rates.CacheWrite},
 		product{max(0, u.Output), rates.Output},
 	), true
 }
 
-// Most is what a call can cost at most whose prompt and reply have no more tokens than these: each part by itself. The prompt counts at
-// its dearest rate, because a vendor may write all of it to its cache.
+// Most is what a call can cost at most whose prompt and reply have no more tokens than these: each
+// part by itself. The prompt counts at its dearest rate, because a vendor may write all of it to
+// its cache.
 func (p Price) Most(prompt, reply int64) (forPrompt, forReply int64, ok bool) {
 	rates, ok := p.ratesOf(prompt)
 	if !ok {
 		return 0, 0, false
 	}
-	return sum(product{prompt, max(rates.Input, rates.CachedInput, rates.CacheWrite)}), sum(product{reply, rates.Output}), true
+	return sum(product{prompt, max(rates.Input, rates.CachedInput, rates.CacheWrite)}),
+		sum(product{reply, rates.Output}), true
 }
 
-// Reply is how many tokens of a reply an amount pays for, after a prompt of so many tokens; at most most.
+// Reply is how many tokens of a reply an amount pays for, after a prompt of so many tokens; at most
+// most.
 func (p Price) Reply(amount, prompt, most int64) int64 {
 	rates, ok := p.ratesOf(prompt)
 	switch {
@@ -87,8 +93,8 @@ func (p Price) ratesOf(prompt int64) (Rates, bool) {
 
 type product struct{ tokens, rate int64 }
 
-// sum adds products and rounds the whole up to millionths, once. What no number holds is the largest there is: no claim of a server
-// makes a price small.
+// sum adds products and rounds the whole up to millionths, once. What no number holds is the
+// largest there is: no claim of a server makes a price small.
 func sum(products ...product) int64 {
 	var high, low uint64
 	for _, p := range products {
@@ -105,16 +111,20 @@ func sum(products ...product) int64 {
 	return int64(min(amount, Largest))
 }
 
-// Largest is the largest amount that is told apart, in millionths of a US dollar: what is added up must not run over.
+// Largest is the largest amount that is told apart, in millionths of a US dollar: what is added up
+// must not run over.
 const Largest = math.MaxInt64 >> 16
 
-// Parse reads dollars as people write them, "0.075", into millionths. It returns CodeBadRequest for anything else, for what is negative,
-// for more than six digits behind the point, which would be lost, and for a million dollars and more, which is a slip of the pen.
+// Parse reads dollars as people write them, "0.075", into millionths. It returns CodeBadRequest for
+// anything else, for what is negative, for more than six digits behind the point, which would be
+// lost, and for a million dollars and more, which is a slip of the pen.
 func Parse(text string) (int64, error) {
 	whole, part, _ := strings.Cut(text, ".")
 	digits := whole + part
-	if whole == "" || strings.HasSuffix(text, ".") || len(whole) > 6 || len(part) > 6 || strings.Trim(digits, "0123456789") != "" {
-		return 0, regie.Errorf(regie.CodeBadRequest, "%q is no amount in dollars: write it like 0.075, with at most six digits behind the point", text)
+	if whole == "" || strings.HasSuffix(text, ".") || len(whole) > 6 || len(part) > 6 ||
+		strings.Trim(digits, "0123456789") != "" {
+		return 0, regie.Errorf(regie.CodeBadRequest,
+			"%q is no amount in dollars: write it like 0.075, with at most six digits behind the point", text)
 	}
 	var amount int64
 	for _, digit := range whole + (part + "000000")[:6] {

@@ -26,14 +26,16 @@ func TestCost(t *testing.T) {
 		"written ones too":                {sonnet, regie.Usage{Input: 1000, CacheRead: 500, CacheCreation: 400}, 300 + 150 + 1500, true},
 		"thinking is of the reply":        {sonnet, regie.Usage{Output: 100, Reasoning: 80}, 1500, true},
 		"a part of a millionth":           {sonnet, regie.Usage{Input: 1, CacheRead: 1}, 1, true},
-		"parts are added, then rounded":   {tiered, regie.Usage{Input: 10, CacheRead: 5, Output: 1}, 2, true}, // 0.5 + 0.05 + 0.5
-		"more cached than there is":       {sonnet, regie.Usage{Input: 10, CacheRead: 1000, CacheCreation: 1000}, 3, true},
-		"negative claims":                 {sonnet, regie.Usage{Input: -5, CacheRead: -1, CacheCreation: -3, Output: -2}, 0, true},
-		"the last short prompt":           {tiered, regie.Usage{Input: 100_000, Output: 10}, 10_005, true},
-		"the first long one":              {tiered, regie.Usage{Input: 100_001, Output: 10}, 50_026, true}, // 50,000.5 + 25
-		"a long one of unknown price":     {known, regie.Usage{Input: 1001}, 0, false},
-		"nothing to pay":                  {Price{}, regie.Usage{Input: 1 << 40, Output: 1 << 40}, 0, true},
-		"more than any number holds":      {Price{Rates: Rates{Input: math.MaxInt64, Output: math.MaxInt64}}, regie.Usage{Input: math.MaxInt64, Output: math.MaxInt64}, Largest, true},
+		// 0.5 + 0.05 + 0.5
+		"parts are added, then rounded": {tiered, regie.Usage{Input: 10, CacheRead: 5, Output: 1}, 2, true},
+		"more cached than there is":     {sonnet, regie.Usage{Input: 10, CacheRead: 1000, CacheCreation: 1000}, 3, true},
+		"negative claims":               {sonnet, regie.Usage{Input: -5, CacheRead: -1, CacheCreation: -3, Output: -2}, 0, true},
+		"the last short prompt":         {tiered, regie.Usage{Input: 100_000, Output: 10}, 10_005, true},
+		// 50,000.5 + 25
+		"the first long one":          {tiered, regie.Usage{Input: 100_001, Output: 10}, 50_026, true},
+		"a long one of unknown price": {known, regie.Usage{Input: 1001}, 0, false},
+		"nothing to pay":              {Price{}, regie.Usage{Input: 1 << 40, Output: 1 << 40}, 0, true},
+		"more than any number holds":  {Price{Rates: Rates{Input: math.MaxInt64, Output: math.MaxInt64}}, regie.Usage{Input: math.MaxInt64, Output: math.MaxInt64}, Largest, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, ok := c.price.Cost(c.usage); got != c.want || ok != c.known {
@@ -43,7 +45,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestMost is never less than what a call can cost, and Reply never pays for more than an amount holds.
+// TestMost is never less than what a call can cost, and Reply never pays for more than an amount
+// holds.
 func TestMost(t *testing.T) {
 	for _, e := range Known() {
 		for _, prompt := range []int64{0, 1, 999, 100_001, 300_000} {
@@ -128,7 +131,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFile holds the data file to its form: each price with its day and its source, no model twice, nothing that is free.
+// TestFile holds the data file to its form: each price with its day and its source, no model twice,
+// nothing that is free.
 func TestFile(t *testing.T) {
 	entries, err := read(file)
 	if err != nil || len(entries) < 50 {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// file is the one data file of prices. Who changes a price there writes beside it when it was read; what could not be found in a
-// vendor's public documentation is left out, and is unknown.
+// file is the one data file of prices. Who changes a price there writes beside it when it was read;
+// what could not be found in a vendor's public documentation is left out, and is unknown.
 //
 //go:embed prices.json
 var file []byte
@@ -24,14 +24,15 @@ type Entry struct {
 	Taken, Source string
 }
 
-// Known are the prices of the data file, in its order. TestFile holds the file to its form; of one that cannot be read nothing is known.
+// Known are the prices of the data file, in its order. TestFile holds the file to its form; of one
+// that cannot be read nothing is known.
 var Known = sync.OnceValue(func() []Entry {
 	entries, _ := read(file)
 	return entries
 })
 
-// Find returns the price of a vendor's model; ok is false where nobody knows it. vendor is the word of the configuration: anthropic,
-// openai, gemini, groq, deepseek, mistral.
+// Find returns the price of a vendor's model; ok is false where nobody knows it. vendor is the word
+// of the configuration: anthropic, openai, gemini, groq, deepseek, mistral.
 func Find(vendor, model string) (p Price, ok bool) {
 	index := byVendor()[vendor]
 	name, ok := Match(vendor, model, func(name string) bool { _, ok := index[name]; return ok })
@@ -49,10 +50,11 @@ var byVendor = sync.OnceValue(func() map[string]map[string]Price {
 	return out
 })
 
-// Match finds the name under which a model has a price: its own; else that without what a vendor puts before it (models/, or the vendor's
-// own name and a slash); else that without what names one of its versions behind it: a day (-20251001, -2025-10-01, @20251001), a number
-// of three digits (-001), or -latest. Letters count in either case. Nothing else is guessed: a model whose name only begins like that of
-// another one is another one, with another price.
+// Match finds the name under which a model has a price: its own; else that without what a vendor
+// puts before it (models/, or the vendor's own name and a slash); else that without what names one
+// of its versions behind it: a day (-20251001, -2025-10-01, @20251001), a number of three digits
+// (-001), or -latest. Letters count in either case. Nothing else is guessed: a model whose name
+// only begins like that of another one is another one, with another price.
 func Match(vendor, model string, has func(name string) bool) (name string, ok bool) {
 	name = strings.ToLower(strings.TrimSpace(model))
 	for _, try := range []string{name, strings.TrimPrefix(name, "models/"), strings.TrimPrefix(name, vendor+"/")} {
@@ -84,7 +86,8 @@ func withoutVersion(name string) string {
 	return name
 }
 
-// written are rates as the file has them: decimal texts, which become whole numbers without a detour over floating point.
+// written are rates as the file has them: decimal texts, which become whole numbers without a
+// detour over floating point.
 type written struct {
 	Input       string `json:"input"`
 	CachedInput string `json:"cached_input"`
@@ -96,8 +99,8 @@ func (w written) rates() (Rates, error) {
 	return Of(w.Input, w.CachedInput, w.CacheWrite, w.Output)
 }
 
-// Of makes rates of dollars for a million tokens. What of a prompt was cached, or is written to a cache, costs as the rest where nothing
-// is said of it; input and output must be said.
+// Of makes rates of dollars for a million tokens. What of a prompt was cached, or is written to a
+// cache, costs as the rest where nothing is said of it; input and output must be said.
 func Of(input, cachedInput, cacheWrite, output string) (Rates, error) {
 	if cachedInput == "" {
 		cachedInput = input

@@ -7,16 +7,17 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// What a model sees again of calls that were over the limit of calls in one reply (spec 3.2): a model that makes ten thousand calls would
-// else fill each prompt behind them.
+// What a model sees again of calls that were over the limit of calls in one reply (spec 3.2): a
+// model that makes ten thousand calls would else fill each prompt behind them.
 const (
 	maxShown          = maxBatch // calls of a reply, where more are over the limit
 	maxShownArguments = 32 << 10 // bytes of the arguments of those over the limit
 )
 
-// shown leaves out of a batch what is over the limit of calls and too much to be shown again: the call and its result alike, so that what
-// is shown stays legal for each vendor. All of them stay in the store, with a result each, and the first one that is over the limit, which
-// is always shown, says how many are left out.
+// shown leaves out of a batch what is over the limit of calls and too much to be shown again: the
+// call and its result alike, so that what is shown stays legal for each vendor. All of them stay in
+// the store, with a result each, and the first one that is over the limit, which is always shown,
+// says how many are left out.
 func shown(calls []regie.Call) []regie.Call {
 	first, arguments := -1, 0
 	var out []regie.Call // nil while nothing is left out
@@ -50,7 +51,8 @@ func shown(calls []regie.Call) []regie.Call {
 	if e := out[first].Error; e != nil {
 		problem = *e
 	}
-	problem.Message += fmt.Sprintf("; %d more calls of this reply were not executed either, and are not shown", len(calls)-len(out))
+	problem.Message += fmt.Sprintf("; %d more calls of this reply were not executed either, and are not shown",
+		len(calls)-len(out))
 	out[first].Error = &problem
 	return out
 }

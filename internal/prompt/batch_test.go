@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// exchange is a reply with its calls and the message that brings their results, at a place in a thread of one round.
+// exchange is a reply with its calls and the message that brings their results, at a place in a
+// thread of one round.
 func exchange(place int, calls []regie.Call) (messages []regie.Message, owned []regie.Call) {
 	reply := regie.Message{ID: regie.ID{1, byte(place)}, Seq: int64(place + 1), RoundID: regie.ID{9}, Sender: regie.SenderAI, AI: &regie.AIReply{}}
 	results := regie.Message{ID: regie.ID{2, byte(place)}, Seq: int64(place + 2), RoundID: regie.ID{9}, Sender: regie.SenderSystem, System: &regie.SystemContent{Type: regie.SystemDataAdded}}
@@ -54,8 +55,8 @@ func textOf(turns []provider.Turn) string {
 	return b.String()
 }
 
-// TestOverLimit shows a reply with far too many calls: legal for every vendor, bounded, and it says what is left out. What ran is always
-// shown.
+// TestOverLimit shows a reply with far too many calls: legal for every vendor, bounded, and it says
+// what is left out. What ran is always shown.
 func TestOverLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		ran, over int
@@ -101,7 +102,8 @@ func TestOverLimit(t *testing.T) {
 	}
 }
 
-// TestCrowdedRoom: where the newest batch is most of the thread, the results before it go and those of it stay, but for what no room holds.
+// TestCrowdedRoom: where the newest batch is most of the thread, the results before it go and those
+// of it stay, but for what no room holds.
 func TestCrowdedRoom(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("0123456789", n/10) }
 	v := prompt.View{Names: tool.WireName}
@@ -148,7 +150,8 @@ func TestCrowdedRoom(t *testing.T) {
 	}
 }
 
-// TestDroppedAndHidden: a batch of which results were dropped is hidden by a summary: the batch behind it is shown whole.
+// TestDroppedAndHidden: a batch of which results were dropped is hidden by a summary: the batch
+// behind it is shown whole.
 func TestDroppedAndHidden(t *testing.T) {
 	entries := conversation([]regie.Call{read(strings.Repeat("old ", 200)), read(strings.Repeat("old ", 200))}, []regie.Call{read(strings.Repeat("new ", 200))})
 	var w prompt.Window
@@ -180,11 +183,12 @@ func TestDroppedError(t *testing.T) {
 	}
 }
 
-// TestWorth: where the newest batch is most of the thread, a summary has to take away a real share of the room, or there would be one at
-// each step.
+// TestWorth: where the newest batch is most of the thread, a summary has to take away a real share
+// of the room, or there would be one at each step.
 func TestWorth(t *testing.T) {
 	v := prompt.View{Names: tool.WireName}
-	for before, want := range map[int]int{4800: 0, 12_000: 3} { // bytes of text before the batch: 15 % and 37 % of the room
+	// bytes of text before the batch: 15 % and 37 % of the room
+	for before, want := range map[int]int{4800: 0, 12_000: 3} {
 		text := regie.Call{Tool: "x.y", Arguments: `{"a":"` + strings.Repeat("a", before) + `"}`, State: regie.CallSucceeded, Result: "ok"}
 		entries := conversation([]regie.Call{text}, []regie.Call{read(strings.Repeat("b", 24_000))})
 		pieces := v.Pieces(prompt.Window{}, entries, 0, prompt.Size(shownTurns(v, prompt.Window{}, entries))/4)

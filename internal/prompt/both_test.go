@@ -40,8 +40,8 @@ func declared() []provider.Tool {
 	return out
 }
 
-// thread is a stored thread that grows at random, with everything that a store can hold (spec 2.2, 2.3) and what hostile models write
-// (spec 12.4).
+// thread is a stored thread that grows at random, with everything that a store can hold (spec 2.2,
+// 2.3) and what hostile models write (spec 12.4).
 type thread struct {
 	*rand.Rand
 	n        byte
@@ -208,8 +208,9 @@ func (t *thread) turns(v prompt.View) []provider.Turn {
 	return out
 }
 
-// TestEveryThreadInEveryDialect: whatever a store holds is legal for every vendor in both dialects, and what stands in the JSON dialect
-// is what the model could have written: it reads back as the same calls in the same order.
+// TestEveryThreadInEveryDialect: whatever a store holds is legal for every vendor in both dialects,
+// and what stands in the JSON dialect is what the model could have written: it reads back as the
+// same calls in the same order.
 func TestEveryThreadInEveryDialect(t *testing.T) {
 	j := jsonDialect()
 	for seed := range uint64(600) {
@@ -288,8 +289,8 @@ func said(j *dialect.JSON, c *regie.Call) bool {
 	return j.Sayable(&dialect.Call{Tool: c.Tool, Kind: c.Kind, Role: d.Role, Arguments: dialect.Params(c.Arguments, false)})
 }
 
-// TestJSONBorn: a reply that was read in the JSON dialect and stored is shown again in it word for word in canonical form, and in the
-// native one as calls.
+// TestJSONBorn: a reply that was read in the JSON dialect and stored is shown again in it word for
+// word in canonical form, and in the native one as calls.
 func TestJSONBorn(t *testing.T) {
 	j := jsonDialect()
 	for _, written := range []string{

@@ -5,8 +5,9 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Gauge estimates prompts in tokens (spec 3.4): by bytes ÷ 4, and once a provider has counted one, by what it counted for that and by
-// its tokens a byte for what is new since. What cannot be true (spec 12.4) is not learned. The zero Gauge is ready.
+// Gauge estimates prompts in tokens (spec 3.4): by bytes ÷ 4, and once a provider has counted one,
+// by what it counted for that and by its tokens a byte for what is new since. What cannot be true
+// (spec 12.4) is not learned. The zero Gauge is ready.
 type Gauge struct{ tokens, bytes, rate float64 }
 
 const (
@@ -31,18 +32,24 @@ func (g *Gauge) Tokens(bytes int) int {
 	return int(max(0, g.tokens+(float64(bytes)-g.bytes)*g.rate) + 0.5)
 }
 
-// unseen is how many tokens a provider may add to a request that has few: its own words about tools.
+// unseen is how many tokens a provider may add to a request that has few: its own words about
+// tools.
 const unseen = 4096
 
-// Counted is what a model call is taken to have used, so that a limit on tokens holds whatever is claimed (spec 3.2): what its provider
-// says, where that can be true of a request and a reply of so many bytes. A reply may have more tokens than bytes that can be seen, for what was
-// thought, but not more than most. What is claimed to be less is estimated; what is claimed to be more, and may be billed, is taken for the most
-// that is reserved for such a call (decision 29), whose reply was asked to have at most so many tokens.
+// Counted is what a model call is taken to have used, so that a limit on tokens holds whatever is
+// claimed (spec 3.2): what its provider says, where that can be true of a request and a reply of so
+// many bytes. A reply may have more tokens than bytes that can be seen, for what was thought, but
+// not more than most. What is claimed to be less is estimated; what is claimed to be more, and may
+// be billed, is taken for the most that is reserved for such a call (decision 29), whose reply was
+// asked to have at most so many tokens.
 func (g *Gauge) Counted(claimed regie.Usage, request, reply, most, asked int) regie.Usage {
 	estimate := int64(g.Tokens(request))
 	switch {
 	case claimed.Input > int64(float64(request)*mostRate)+unseen:
-		claimed = regie.Usage{Input: estimate + (estimate+4)/5, Output: claimed.Output, Reasoning: claimed.Reasoning, Estimated: true}
+		claimed = regie.Usage{
+			Input: estimate + (estimate+4)/5, Output: claimed.Output,
+			Reasoning: claimed.Reasoning, Estimated: true,
+		}
 	case claimed.Input < int64(float64(request)*leastRate):
 		claimed = regie.Usage{Input: estimate, Output: claimed.Output, Reasoning: claimed.Reasoning, Estimated: true}
 	}
@@ -133,21 +140,24 @@ func (r *Room) Limit(most int) {
 	r.Budget = min(r.Budget, r.Most)
 }
 
-// Thread is how many tokens the thread should not pass. What is fixed may be most of the budget, or more: then the thread still has a
-// quarter.
+// Thread is how many tokens the thread should not pass. What is fixed may be most of the budget, or
+// more: then the thread still has a quarter.
 func (r *Room) Thread() int { return max(r.Budget-r.Fixed, r.Budget/4) }
 
-// keep is how much of the thread stays as it is behind a summary; least is how much a summary must take away to be worth a model call.
+// keep is how much of the thread stays as it is behind a summary; least is how much a summary must
+// take away to be worth a model call.
 func (r *Room) keep() int  { return r.Thread() * 3 / 10 }
 func (r *Room) least() int { return r.Thread() / 10 }
 
-// worth is how much a summary must take away where the newest batch is most of the thread: else there would be one at each step.
+// worth is how much a summary must take away where the newest batch is most of the thread: else
+// there would be one at each step.
 func (r *Room) worth() int { return r.Thread() / 4 }
 
 // crowded reports whether the newest batch, of some tokens, is most of the thread.
 func (r *Room) crowded(batch int) bool { return batch > r.Thread()/2 }
 
-// Over reports whether a prompt of some tokens, which shows some messages of the thread, is to be made smaller.
+// Over reports whether a prompt of some tokens, which shows some messages of the thread, is to be
+// made smaller.
 func (r *Room) Over(tokens, messages int) bool {
 	return tokens-r.Fixed > r.Thread() || r.Beyond(tokens) || r.Messages > 0 && messages > r.Messages
 }

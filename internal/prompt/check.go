@@ -31,11 +31,12 @@ const (
 	FaultOlder Fault = "an older answer"
 )
 
-// minRepeated is how long an answer is at least that is taken for a repetition, in bytes: "Done." fits many requests.
+// minRepeated is how long an answer is at least that is taken for a repetition, in bytes: "Done."
+// fits many requests.
 const minRepeated = 40
 
-// Check looks for what a person should not get (spec 6.2): results as raw JSON, unless they asked for that; an apology although everything
-// succeeded; the answer to an older message word for word.
+// Check looks for what a person should not get (spec 6.2): results as raw JSON, unless they asked
+// for that; an apology although everything succeeded; the answer to an older message word for word.
 func (a *Answer) Check() Fault {
 	switch {
 	case !strings.Contains(strings.ToLower(a.Request), "json") && hasRawJSON(a.Text):
@@ -130,8 +131,8 @@ func beginningOf(text string) string {
 	return text
 }
 
-// hasRawJSON reports whether a text is a JSON object or list, or has a paragraph or a fenced block that is one. A list of two numbers, or an
-// empty object, is no result that anybody dumped.
+// hasRawJSON reports whether a text is a JSON object or list, or has a paragraph or a fenced block
+// that is one. A list of two numbers, or an empty object, is no result that anybody dumped.
 func hasRawJSON(text string) bool {
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
 		paragraph = strings.TrimSpace(paragraph)
@@ -154,7 +155,8 @@ var quoted = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 // maxObjects bounds how many places of a text are looked at where an object could begin.
 const maxObjects = 100
 
-// saysJSON reports whether a text has a JSON object with members within its sentences, not shown as code.
+// saysJSON reports whether a text has a JSON object with members within its sentences, not shown as
+// code.
 func saysJSON(text string) bool {
 	text = quoted.ReplaceAllString(text, " ")
 	for range maxObjects {
@@ -186,7 +188,8 @@ func (a *Answer) repeats() bool {
 		return false
 	}
 	for _, e := range a.Earlier {
-		if strings.Join(strings.Fields(e.Answer), " ") == text && strings.TrimSpace(e.Request) != strings.TrimSpace(a.Request) {
+		if strings.Join(strings.Fields(e.Answer), " ") == text &&
+			strings.TrimSpace(e.Request) != strings.TrimSpace(a.Request) {
 			return true
 		}
 	}

@@ -11,16 +11,17 @@ type Piece struct {
 	Entry
 	Place  int // in the thread; -1 for the summary and the requests behind it
 	Tokens int
-	// Free is what dropping the result of each call would free; only of messages that bring results.
+	// Free is what dropping the result of each call would free; only of messages that bring
+	// results.
 	Free []int
 }
 
-// opens reports whether a thread may be cut before this piece: never between a reply and its results, nor between anything and the notice
-// that is about it.
+// opens reports whether a thread may be cut before this piece: never between a reply and its
+// results, nor between anything and the notice that is about it.
 func (p *Piece) opens() bool { return p.Message.System == nil }
 
-// Pieces weighs what a window shows of a thread, so that all of it together has the given number of tokens. entries are those of
-// Window.Shown.
+// Pieces weighs what a window shows of a thread, so that all of it together has the given number of
+// tokens. entries are those of Window.Shown.
 func (v View) Pieces(w Window, entries []Entry, from, tokens int) []Piece {
 	var out []Piece
 	var sizes [][]int
@@ -57,8 +58,9 @@ func (v View) droppable(e Entry) []int {
 	return free
 }
 
-// newest is where begins what is never hidden: what the model has not answered yet. That is the last reply of the newest round that made
-// calls, with all behind it, or what was said since its last answer, or all of the round.
+// newest is where begins what is never hidden: what the model has not answered yet. That is the
+// last reply of the newest round that made calls, with all behind it, or what was said since its
+// last answer, or all of the round.
 func newest(pieces []Piece) int {
 	first, last := head(pieces), len(pieces)-1
 	start := last
@@ -73,7 +75,8 @@ func newest(pieces []Piece) int {
 		if m.AI == nil && m.Sender != regie.SenderAI {
 			continue
 		}
-		if next := slices.IndexFunc(pieces[i+1:], func(p Piece) bool { return p.opens() }); next >= 0 && len(pieces[i].Calls) == 0 {
+		if next := slices.IndexFunc(pieces[i+1:], func(p Piece) bool { return p.opens() }); next >= 0 &&
+			len(pieces[i].Calls) == 0 {
 			return i + 1 + next
 		}
 		return i
@@ -112,9 +115,11 @@ func Heaviest(pieces []Piece) *regie.Message {
 	return pieces[most].Message
 }
 
-// Cut says where to cut a thread that is over its budget: how many pieces a summary is to stand for. The others stay, as many as are
-// worth keeping. bound is how many tokens the summarised pieces may have, because the model must read them; 0 does not bound them. It
-// returns 0 where there is nothing that is worth a summary: what the prompt is full of is then too new, or is fixed.
+// Cut says where to cut a thread that is over its budget: how many pieces a summary is to stand
+// for. The others stay, as many as are worth keeping. bound is how many tokens the summarised
+// pieces may have, because the model must read them; 0 does not bound them. It returns 0 where
+// there is nothing that is worth a summary: what the prompt is full of is then too new, or is
+// fixed.
 func Cut(pieces []Piece, room Room, bound int) int {
 	first, last := head(pieces), newest(pieces)
 	cut, before, all := 0, weigh(pieces[:min(first+1, len(pieces))]), weigh(pieces)
@@ -137,8 +142,8 @@ func Cut(pieces []Piece, room Room, bound int) int {
 	return cut
 }
 
-// Compact returns the compaction that hides the pieces before a cut. What the person asked in the round is kept word for word where it
-// is not too long, and at least the newest request is.
+// Compact returns the compaction that hides the pieces before a cut. What the person asked in the
+// round is kept word for word where it is not too long, and at least the newest request is.
 func Compact(pieces []Piece, cut int, w Window, round regie.ID, room Room) *regie.Compaction {
 	c := &regie.Compaction{Hidden: pieces[cut].Place}
 	asked := slices.Clone(w.Requests)
@@ -167,8 +172,8 @@ func Compact(pieces []Piece, cut int, w Window, round regie.ID, room Room) *regi
 // said is what a person wrote.
 func said(m *regie.Message) string { return m.LinearText() }
 
-// Drop says which results to leave out so that some tokens become free: the oldest first, of the pieces before the last one. It writes
-// the place into c and returns how many it frees.
+// Drop says which results to leave out so that some tokens become free: the oldest first, of the
+// pieces before the last one. It writes the place into c and returns how many it frees.
 func Drop(pieces []Piece, need int, c *regie.Compaction) (freed int) {
 	for i := range pieces {
 		p := &pieces[i]
@@ -181,7 +186,8 @@ func Drop(pieces []Piece, need int, c *regie.Compaction) (freed int) {
 			}
 			if p.Free[n] > 0 {
 				freed += p.Free[n]
-				if c.Dropped, c.DroppedCalls = p.Place-1, n+1; p.Message.Enriching() { // its calls stand in no message before it
+				// its calls stand in no message before it
+				if c.Dropped, c.DroppedCalls = p.Place-1, n+1; p.Message.Enriching() {
 					c.Dropped = p.Place
 				}
 			}
@@ -190,10 +196,12 @@ func Drop(pieces []Piece, need int, c *regie.Compaction) (freed int) {
 	return freed
 }
 
-// Crowded returns the compaction of a thread most of which is the newest batch, and what it leaves, or nil where that does not help. A
-// summary would leave as little room as there was, and the next batch would want another one: so the results before the batch are dropped,
-// which can be read again and cost no model call, until what is left without them is worth a summary. Of a batch that is more than the
-// thread's share by itself the first results are dropped too, but never all: the model would ask for them for ever.
+// Crowded returns the compaction of a thread most of which is the newest batch, and what it leaves,
+// or nil where that does not help. A summary would leave as little room as there was, and the next
+// batch would want another one: so the results before the batch are dropped, which can be read
+// again and cost no model call, until what is left without them is worth a summary. Of a batch that
+// is more than the thread's share by itself the first results are dropped too, but never all: the
+// model would ask for them for ever.
 func Crowded(pieces []Piece, room Room) (c *regie.Compaction, left int) {
 	first, last := head(pieces), newest(pieces)
 	if !room.crowded(weigh(pieces[last:])) || room.Messages > 0 && len(pieces)-first > room.Messages {
@@ -206,7 +214,8 @@ func Crowded(pieces []Piece, room Room) (c *regie.Compaction, left int) {
 		return nil, 0
 	}
 	left -= freed
-	most := room.Thread() + room.worth() // better a little over the budget than a model that asks for the same once more
+	// better a little over the budget than a model that asks for the same once more
+	most := room.Thread() + room.worth()
 	if room.Most > 0 {
 		most = min(most, room.Most-room.Fixed)
 	}
@@ -233,17 +242,22 @@ func butLast(pieces []Piece) []Piece {
 	return out
 }
 
-// WithoutModel returns the compaction of a thread of which no summary could be made, and what it leaves: first the oldest results are
-// dropped; where that does not free enough, the oldest messages are hidden behind a list of what was asked and done, and where even the
-// newest batch is too much for the window, results of it are dropped too. It returns nil where nothing can be left out.
-func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID, forced bool) (c *regie.Compaction, cut, left int) {
+// WithoutModel returns the compaction of a thread of which no summary could be made, and what it
+// leaves: first the oldest results are dropped; where that does not free enough, the oldest
+// messages are hidden behind a list of what was asked and done, and where even the newest batch is
+// too much for the window, results of it are dropped too. It returns nil where nothing can be left
+// out.
+func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID,
+	forced bool,
+) (c *regie.Compaction, cut, left int) {
 	total, target := weigh(pieces), room.Thread()*6/10
 	if room.Most > 0 {
 		target = min(target, room.Most-room.Fixed)
 	}
 	last := newest(pieces)
 	c = &regie.Compaction{}
-	if freed := Drop(pieces[:last], total-target, c); freed > 0 && total-freed <= target && (room.Messages == 0 || len(pieces) <= room.Messages) {
+	if freed := Drop(pieces[:last], total-target, c); freed > 0 && total-freed <= target &&
+		(room.Messages == 0 || len(pieces) <= room.Messages) {
 		return c, 0, total - freed
 	}
 	c = &regie.Compaction{}

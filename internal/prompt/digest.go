@@ -16,9 +16,10 @@ func digestBytes(room Room) int { return max(800, min(maxDigest, room.Thread()*4
 
 func digestTokens(room Room) int { return digestBytes(room) / 4 }
 
-// Digest lists what the hidden pieces were about where no model could summarise them: what an earlier summary says, what was asked, what
-// was called. Of what is too much for it the oldest goes first. What is shown word for word behind it is not in it. w is the window that
-// the pieces come from.
+// Digest lists what the hidden pieces were about where no model could summarise them: what an
+// earlier summary says, what was asked, what was called. Of what is too much for it the oldest goes
+// first. What is shown word for word behind it is not in it. w is the window that the pieces come
+// from.
 func (v View) Digest(pieces []Piece, w Window, c *regie.Compaction, room Room, why string) string {
 	words := v.digestWords()
 	left := digestBytes(room)
@@ -66,11 +67,13 @@ type digestWords struct {
 }
 
 var digestEnglish = digestWords{
-	opening: "No summary could be made (", list: "). This is a list of what was asked and done.", before: "Before that:", asked: "- asked: ", said: "- said: ",
+	opening: "No summary could be made (", list: "). This is a list of what was asked and done.",
+	before: "Before that:", asked: "- asked: ", said: "- said: ",
 }
 
 var digestFrench = digestWords{
-	opening: "Aucun résumé n'a pu être fait (", list: "). Voici la liste de ce qui a été demandé et fait.", before: "Avant cela :", asked: "- demandé : ", said: "- dit : ",
+	opening: "Aucun résumé n'a pu être fait (", list: "). Voici la liste de ce qui a été demandé et fait.",
+	before: "Avant cela :", asked: "- demandé : ", said: "- dit : ",
 	faults: map[string]string{
 		summaryNone:    "le modèle n'a pas écrit de résumé",
 		summaryCalls:   "le modèle a appelé des outils au lieu d'écrire un résumé",
@@ -95,8 +98,8 @@ func (w *digestWords) why(fault string) string {
 	return fault
 }
 
-// digested takes an earlier summary apart: what a model wrote, and the lines of the list, if it is a list. A list of lists would say less
-// each time.
+// digested takes an earlier summary apart: what a model wrote, and the lines of the list, if it is
+// a list. A list of lists would say less each time.
 func digested(summary string) (before string, lines []string) {
 	words := &digestEnglish
 	if strings.HasPrefix(summary, digestFrench.opening) { // the agent may have been spoken to in another language then
@@ -132,7 +135,8 @@ func (w *digestWords) lines(p *Piece) (lines []string) {
 	}
 	for i := len(p.Calls) - 1; i >= 0; i-- {
 		c := &p.Calls[i]
-		lines = append(lines, "- "+oneLine(safe(c.Tool))+" "+shorten(oneLine(safe(c.Arguments)), maxDigestLine)+": "+string(c.Status()))
+		lines = append(lines, "- "+oneLine(safe(c.Tool))+" "+shorten(oneLine(safe(c.Arguments)),
+			maxDigestLine)+": "+string(c.Status()))
 	}
 	if text := oneLine(m.AI.Text()); text != "" {
 		lines = append(lines, w.said+shorten(text, maxDigestLine))

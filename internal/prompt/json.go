@@ -12,8 +12,9 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// segment is a piece of a batch that one JSON reply can propose: a native reply may mix what this dialect keeps apart (decision 7), and
-// is shown as if the model had taken one step after the other.
+// segment is a piece of a batch that one JSON reply can propose: a native reply may mix what this
+// dialect keeps apart (decision 7), and is shown as if the model had taken one step after the
+// other.
 type segment struct {
 	from  int // its first call
 	reply dialect.Reply
@@ -44,8 +45,9 @@ func (v View) split(calls []regie.Call) []segment {
 	return out
 }
 
-// joins reports whether a call can stand in a reply behind those that it has: a plan is the first of its reply, commands follow commands
-// of their kind or a plan, a question and the end follow nothing but a plan.
+// joins reports whether a call can stand in a reply behind those that it has: a plan is the first
+// of its reply, commands follow commands of their kind or a plan, a question and the end follow
+// nothing but a plan.
 func joins(s *segment, call *dialect.Call) bool {
 	if s.told != nil || call.Role == regie.RolePlan {
 		return false
@@ -70,7 +72,10 @@ func (v View) jsonReply(reply *regie.AIReply, calls []regie.Call) []provider.Tur
 	turn := provider.Turn{Role: provider.RoleAssistant}
 	for i := range reply.Parts {
 		if part := &reply.Parts[i]; part.Type == regie.PartThinking {
-			turn.Parts = append(turn.Parts, provider.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque})
+			turn.Parts = append(turn.Parts, provider.Part{
+				Type: part.Type, Text: part.Text,
+				Provider: part.Provider, Opaque: part.Opaque,
+			})
 		}
 	}
 	said := safe(reply.Text())
@@ -107,18 +112,21 @@ func hasActions(s *segment) bool {
 	return false
 }
 
-// withSummary adds to the text what only a call says: what completes the run, or a call that the dialect has no words for.
+// withSummary adds to the text what only a call says: what completes the run, or a call that the
+// dialect has no words for.
 func withSummary(said string, s *segment) string {
 	extra := ""
 	if s.told != nil {
-		extra = "I called " + spoken(safe(s.told.Tool)) + " with " + spoken(shorten(safe(s.told.Arguments), maxUnreadable))
+		extra = "I called " + spoken(safe(s.told.Tool)) + " with " +
+			spoken(shorten(safe(s.told.Arguments), maxUnreadable))
 	}
 	for i := range s.reply.Calls {
 		if c := &s.reply.Calls[i]; c.Role == regie.RoleComplete {
 			var arguments struct {
 				Summary string `json:"summary"`
 			}
-			if json.Unmarshal([]byte(c.Arguments), &arguments) == nil && !strings.Contains(said, strings.TrimSuffix(arguments.Summary, "…")) {
+			if json.Unmarshal([]byte(c.Arguments), &arguments) == nil &&
+				!strings.Contains(said, strings.TrimSuffix(arguments.Summary, "…")) {
 				extra = arguments.Summary
 			}
 		}
@@ -145,7 +153,8 @@ type jsonResult struct {
 	Executed jsontext.Value `json:"executed_params,omitzero"`
 }
 
-// jsonResults writes results below a title, one JSON object a line, so that no result can be taken for another or for the title of one.
+// jsonResults writes results below a title, one JSON object a line, so that no result can be taken
+// for another or for the title of one.
 func jsonResults(title string, calls []regie.Call) string {
 	b := []byte(strings.TrimSpace(title))
 	for i := range calls {

@@ -12,22 +12,26 @@ import (
 // Documentation is what level 1 depends on.
 type Documentation struct {
 	Instructions string // the agent's own
-	// Degree is up to which importance the agent is told what is said of Regie, from Essential to Nice; zero means DefaultDegree.
+	// Degree is up to which importance the agent is told what is said of Regie, from Essential to
+	// Nice; zero means DefaultDegree.
 	Degree int
 	// French says it in French.
 	French bool
 	Limits regie.Limits
 	Type   regie.SessionType
-	// Toolkits are those that the agent has by its configuration: not what of them can be reached at the moment, which would change the bytes.
+	// Toolkits are those that the agent has by its configuration: not what of them can be reached
+	// at the moment, which would change the bytes.
 	Toolkits []string
 	// Index says that files.search_semantic is among its tools.
 	Index bool
-	// Servers are the outside programs whose tools the agent has, by the names that their tools begin with.
+	// Servers are the outside programs whose tools the agent has, by the names that their tools
+	// begin with.
 	Servers []string
 	// Questions says that somebody is there to be asked.
 	Questions bool
-	// Dialect is the one that the model replies in. How it does so in JSON, and which commands it has, stands behind level 1, like the
-	// declarations of tools: both are those of the round's tools.
+	// Dialect is the one that the model replies in. How it does so in JSON, and which commands it
+	// has, stands behind level 1, like the declarations of tools: both are those of the round's
+	// tools.
 	Dialect regie.Dialect
 }
 
@@ -41,8 +45,9 @@ func (d *Documentation) degree() int {
 // heading begins a chunk's first line.
 const heading = "## "
 
-// Level1 is the documentation that every request of an agent begins with (spec 6.1): the same bytes for the same configuration. It is
-// written of chunks, each under its heading. It names the limits in force as fixed figures, never as live counters.
+// Level1 is the documentation that every request of an agent begins with (spec 6.1): the same bytes
+// for the same configuration. It is written of chunks, each under its heading. It names the limits
+// in force as fixed figures, never as live counters.
 func Level1(d Documentation) string {
 	var b strings.Builder
 	for i := range chunks {
@@ -68,7 +73,8 @@ type Section struct {
 	Text string
 }
 
-// Sections takes a level apart at the headings of its chunks: what Level1 has written gives its chunks, in order and without a byte missing.
+// Sections takes a level apart at the headings of its chunks: what Level1 has written gives its
+// chunks, in order and without a byte missing.
 func Sections(level string) []Section {
 	var out []Section
 	add := func(name, line string) {
@@ -79,7 +85,8 @@ func Sections(level string) []Section {
 	}
 	for line := range strings.Lines(level) {
 		name, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), heading)
-		ours := name == dialect.InstructionsID || name == AgentsFile || name == SkillsID || slices.ContainsFunc(chunks, func(c chunk) bool { return c.id == name })
+		ours := name == dialect.InstructionsID || name == AgentsFile || name == SkillsID ||
+			slices.ContainsFunc(chunks, func(c chunk) bool { return c.id == name })
 		if !is || !ours || slices.ContainsFunc(out, func(s Section) bool { return s.Name == name }) {
 			name = ""
 		}
@@ -99,7 +106,8 @@ func limits(d *Documentation) string {
 	if d.Type == regie.SessionAutomation {
 		what = "session"
 	}
-	out := fmt.Sprintf("At most %d %s in one reply, %d replies in this %s, %d replies in a row that only read, %d retries of failed actions",
+	out := fmt.Sprintf(
+		"At most %d %s in one reply, %d replies in this %s, %d replies in a row that only read, %d retries of failed actions",
 		l.CallsInReply, calls, l.Total, what, l.Queries, l.Retries)
 	if d.Dialect == regie.DialectJSON {
 		out += fmt.Sprintf(", %d corrections in a row of replies that cannot be read", l.FormatErrors)
@@ -121,7 +129,8 @@ func limitsFrench(d *Documentation) string {
 	if d.Type == regie.SessionAutomation {
 		what = "cette session"
 	}
-	out := fmt.Sprintf("Au plus %d %s par réponse, %d réponses dans %s, %d réponses de suite qui ne font que lire, %d nouvelles tentatives d'actions échouées",
+	out := fmt.Sprintf(
+		"Au plus %d %s par réponse, %d réponses dans %s, %d réponses de suite qui ne font que lire, %d nouvelles tentatives d'actions échouées",
 		l.CallsInReply, calls, l.Total, what, l.Queries, l.Retries)
 	if d.Dialect == regie.DialectJSON {
 		out += fmt.Sprintf(", %d corrections de suite de réponses illisibles", l.FormatErrors)

@@ -33,7 +33,8 @@ func every(f func(d Documentation)) {
 	}
 }
 
-// TestLevel1 renders every documentation twice: the bytes are the same, each chunk stands there once, and taking it apart loses nothing.
+// TestLevel1 renders every documentation twice: the bytes are the same, each chunk stands there
+// once, and taking it apart loses nothing.
 func TestLevel1(t *testing.T) {
 	seen := map[string]bool{}
 	every(func(d Documentation) {
@@ -126,7 +127,8 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestLevel2 is the document of a workspace below an introduction, cut at the end of a line where it is too long.
+// TestLevel2 is the document of a workspace below an introduction, cut at the end of a line where
+// it is too long.
 func TestLevel2(t *testing.T) {
 	for name, c := range map[string]struct {
 		data UserData

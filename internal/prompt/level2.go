@@ -51,11 +51,14 @@ func Unread(why regie.Code) regie.Sentence {
 // unreadFrench is Unread for a model that is spoken to in French.
 var unreadFrench = map[regie.Code]string{
 	regie.CodeNotText: "ce n'est pas du texte", regie.CodePathOutside: "c'est un lien qui sort de l'espace de travail",
-	regie.CodeFileNotFound: "c'est un lien qui ne mène nulle part", regie.CodePathProtected: "il mène à ce qui peut contenir un secret",
-	regie.CodeNotAFile: "c'est un répertoire", regie.CodeSpecialFile: "ce n'est pas un fichier ordinaire", regie.CodeNoPermission: "ce programme n'a pas le droit de le lire",
+	regie.CodeFileNotFound:  "c'est un lien qui ne mène nulle part",
+	regie.CodePathProtected: "il mène à ce qui peut contenir un secret",
+	regie.CodeNotAFile:      "c'est un répertoire", regie.CodeSpecialFile: "ce n'est pas un fichier ordinaire",
+	regie.CodeNoPermission: "ce programme n'a pas le droit de le lire",
 }
 
-// notRead tells the model, and whoever looks at its prompt, that there is a document that it was not given.
+// notRead tells the model, and whoever looks at its prompt, that there is a document that it was
+// not given.
 func notRead(d UserData) string {
 	if !d.French {
 		return AgentsFile + " is there and was not read: " + Unread(d.Unread).String() + "."
@@ -72,8 +75,8 @@ func Level2Bytes(l regie.Limits) int64 {
 	return int64(float64(l.ContextTokens) / level2Share / usualRate)
 }
 
-// Level2 is what every request says of the person's own data: nothing where there is none. It is cut at the end of a line, and then says
-// where the rest is.
+// Level2 is what every request says of the person's own data: nothing where there is none. It is
+// cut at the end of a line, and then says where the rest is.
 func Level2(d UserData) string {
 	return joined(d.Skills, agents(d))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestDropNamed drops results of what people named, one after another: exactly the results that were weighed are left out, also where what
-// several messages name stands together.
+// TestDropNamed drops results of what people named, one after another: exactly the results that
+// were weighed are left out, also where what several messages name stands together.
 func TestDropNamed(t *testing.T) {
 	long := func(id byte) regie.Call {
 		return regie.Call{ID: regie.ID{0: 3, 15: id}, Tool: "files.read_file", State: regie.CallSucceeded, Result: strings.Repeat(string(rune('a'+id)), 1000)}

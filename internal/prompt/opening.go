@@ -10,22 +10,28 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// OpeningMark begins what stands before the first message of a round: nothing that a person says, and no other notice, begins with it.
+// OpeningMark begins what stands before the first message of a round: nothing that a person says,
+// and no other notice, begins with it.
 const OpeningMark = "[ROUND_START]"
 
 // maxUserName bounds what a model reads of a user's name, in bytes.
 const maxUserName = 100
 
-// openedBy puts before a person's turn what the round begins with, as a part of its own, so that it can be told from what they said.
+// openedBy puts before a person's turn what the round begins with, as a part of its own, so that it
+// can be told from what they said.
 func openedBy(o *regie.Opening, turn provider.Turn) provider.Turn {
 	if o == nil || o.At.IsZero() {
 		return turn
 	}
-	turn.Parts = slices.Insert(turn.Parts, 0, provider.Part{Type: regie.PartText, Text: OpeningLine(o) + "\n", Opening: true})
+	turn.Parts = slices.Insert(turn.Parts, 0, provider.Part{
+		Type: regie.PartText,
+		Text: OpeningLine(o) + "\n", Opening: true,
+	})
 	return turn
 }
 
-// OpeningLine is what a model is told when a round begins: date, weekday, time, zone and user (decision 14), on one line.
+// OpeningLine is what a model is told when a round begins: date, weekday, time, zone and user
+// (decision 14), on one line.
 func OpeningLine(o *regie.Opening) string {
 	said := []string{dayOf(o.At, o.French)}
 	if !o.DayOnly {
@@ -49,7 +55,10 @@ func OpeningLine(o *regie.Opening) string {
 
 var (
 	frenchDays   = [...]string{"dimanche", "lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi"}
-	frenchMonths = [...]string{"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"}
+	frenchMonths = [...]string{
+		"janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre",
+		"octobre", "novembre", "décembre",
+	}
 )
 
 // dayOf names a day with its weekday.

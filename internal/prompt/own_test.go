@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// own is a person's own command as the engine stores it: what they typed, the turn that owns the call, what came of it.
+// own is a person's own command as the engine stores it: what they typed, the turn that owns the
+// call, what came of it.
 func own(call regie.Call) (messages []regie.Message, calls [][]regie.Call) {
 	call.Origin, call.ProviderCallID = regie.OriginAPI, ""
 	return []regie.Message{
@@ -23,8 +24,8 @@ func own(call regie.Call) (messages []regie.Message, calls [][]regie.Call) {
 	}, [][]regie.Call{nil, {call}, {call}}
 }
 
-// TestOwnCommand shows what the model reads of commands that a person gave, in both dialects: what the person said and what came of it, never a call of its
-// own, and legal wherever it stands.
+// TestOwnCommand shows what the model reads of commands that a person gave, in both dialects: what
+// the person said and what came of it, never a call of its own, and legal wherever it stands.
 func TestOwnCommand(t *testing.T) {
 	var out strings.Builder
 	for _, view := range []prompt.View{{Names: tool.WireName}, {JSON: jsonDialect()}} {

@@ -1,5 +1,6 @@
-// Package prompt turns stored messages into the turns that a model reads (spec 2.3, 6.1), in either dialect. It is pure: the same
-// messages give the same turns, and the turns are legal by construction: every call has exactly one result, directly after it.
+// Package prompt turns stored messages into the turns that a model reads (spec 2.3, 6.1), in either
+// dialect. It is pure: the same messages give the same turns, and the turns are legal by
+// construction: every call has exactly one result, directly after it.
 package prompt
 
 import (
@@ -16,8 +17,9 @@ import (
 // Names turns a canonical tool name into the one that goes over the wire (decision 27).
 type Names func(canonical string) string
 
-// View is how a thread is shown to a model: the same stored turns in either dialect (decision 7). The turns of a thread are rendered by
-// one View; another one gives other turns of the same meaning.
+// View is how a thread is shown to a model: the same stored turns in either dialect (decision 7).
+// The turns of a thread are rendered by one View; another one gives other turns of the same
+// meaning.
 type View struct {
 	// Names gives the names of the native dialect.
 	Names Names
@@ -32,9 +34,11 @@ func Turns(m *regie.Message, calls []regie.Call, names Names) []provider.Turn {
 	return View{Names: names}.Turns(m, calls)
 }
 
-// Turns renders a message. calls are those that the message owns, settled, or, for a system message, those whose results it brings. A
-// message that no model reads gives no turns. A batch that one turn of the dialect cannot hold becomes several turns with their results
-// between them: those of the last come with the message that brings the results, so the two messages stand next to each other.
+// Turns renders a message. calls are those that the message owns, settled, or, for a system
+// message, those whose results it brings. A message that no model reads gives no turns. A batch
+// that one turn of the dialect cannot hold becomes several turns with their results between them:
+// those of the last come with the message that brings the results, so the two messages stand next
+// to each other.
 func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 	if m.ExcludeFromPrompt {
 		return nil
@@ -51,7 +55,9 @@ func (v View) Turns(m *regie.Message, calls []regie.Call) []provider.Turn {
 	case m.Sender != regie.SenderAI:
 		return []provider.Turn{openedBy(m.Opening, userTurn(m.Text))}
 	case v.JSON != nil:
-		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{text(v.JSON.Encode(&dialect.Reply{PreText: spoken(m.Text)}))}}}
+		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{
+			text(v.JSON.Encode(&dialect.Reply{PreText: spoken(m.Text)})),
+		}}}
 	default:
 		return []provider.Turn{{Role: provider.RoleAssistant, Parts: []provider.Part{text(m.Text)}}}
 	}
@@ -63,8 +69,8 @@ func userTurn(text string) provider.Turn {
 	return provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: text}}}
 }
 
-// maxBatch is how many calls one turn holds: OpenAI takes no more. Models that are allowed ten and make more than that are few, but
-// their thread must stay legal.
+// maxBatch is how many calls one turn holds: OpenAI takes no more. Models that are allowed ten and
+// make more than that are few, but their thread must stay legal.
 const maxBatch = 128
 
 // nativeReply is a reply with its calls.
@@ -89,7 +95,10 @@ func (v View) nativeReply(reply *regie.AIReply, all []regie.Call) []provider.Tur
 			}
 			held++
 			call := &calls[next]
-			out.Call = &provider.Call{ID: call.ProviderCallID, Name: v.Names(call.Tool), Arguments: wireArguments(call.Arguments)}
+			out.Call = &provider.Call{
+				ID: call.ProviderCallID, Name: v.Names(call.Tool),
+				Arguments: wireArguments(call.Arguments),
+			}
 		}
 		turn.Parts = append(turn.Parts, out)
 	}
@@ -109,7 +118,8 @@ func sayAfter(turn *provider.Turn, post string) {
 	turn.Parts = slices.Insert(turn.Parts, at, text("\n\n[once all of it succeeds: "+post+"]"))
 }
 
-// readable is a part's text. Of a reply that could not be read the model sees what it wrote, shortened, without the mark for people.
+// readable is a part's text. Of a reply that could not be read the model sees what it wrote,
+// shortened, without the mark for people.
 func readable(part *regie.Part) string {
 	if part.Type == regie.PartText {
 		if raw, ok := dialect.Unreadable(part.Text); ok {
@@ -130,8 +140,8 @@ func spoken(s string) string {
 	return s
 }
 
-// wireArguments keeps the history legal where a model wrote something that is no JSON object: the call was not run and its result
-// says why, but no API takes its arguments back.
+// wireArguments keeps the history legal where a model wrote something that is no JSON object: the
+// call was not run and its result says why, but no API takes its arguments back.
 func wireArguments(arguments string) string {
 	if !strings.HasPrefix(strings.TrimLeft(arguments, " \t\r\n"), "{") || !json.Valid([]byte(arguments)) {
 		return "{}"
@@ -150,7 +160,8 @@ func (v View) systemTurns(content *regie.SystemContent, calls []regie.Call) []pr
 	title := "[" + string(content.Type) + "]"
 	switch {
 	case len(content.CallIDs) == 0 || len(calls) == 0:
-	case calls[0].Origin == regie.OriginUser || calls[0].Origin == regie.OriginAPI: // what a person attached or ran is never a tool's result (decision 46)
+	case calls[0].Origin == regie.OriginUser || calls[0].Origin == regie.OriginAPI:
+		// what a person attached or ran is never a tool's result (decision 46)
 		return []provider.Turn{userTurn(jsonResults(title+" "+content.Summary, calls))}
 	case v.JSON != nil:
 		batch := v.split(calls)
@@ -169,17 +180,22 @@ func resultTurn(calls []regie.Call) provider.Turn {
 	turn := provider.Turn{Role: provider.RoleTool, Results: make([]provider.Result, 0, len(calls))}
 	for i := range calls {
 		text, failed := ResultText(&calls[i])
-		turn.Results = append(turn.Results, provider.Result{CallID: calls[i].ProviderCallID, Content: text, IsError: failed})
+		turn.Results = append(turn.Results, provider.Result{
+			CallID:  calls[i].ProviderCallID,
+			Content: text, IsError: failed,
+		})
 	}
 	return turn
 }
 
-// ResultText is what the model reads as a call's one result: the result itself, or the structured error with the state of the
-// call (spec 3.3, 4.3). Where a person edited the arguments it says what ran (decision 20).
+// ResultText is what the model reads as a call's one result: the result itself, or the structured
+// error with the state of the call (spec 3.3, 4.3). Where a person edited the arguments it says
+// what ran (decision 20).
 func ResultText(c *regie.Call) (text string, failed bool) {
 	text, failed = resultText(c)
 	if len(c.Executed) > 0 {
-		text = "[a person changed the arguments of this call before it ran, to: " + shorten(string(c.Executed), maxExecuted) + "]\n" + text
+		text = "[a person changed the arguments of this call before it ran, to: " +
+			shorten(string(c.Executed), maxExecuted) + "]\n" + text
 	}
 	return text, failed
 }

@@ -18,7 +18,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func wire(name string) string { return "wire_" + name }
 
-// TestGolden renders one of each message that a thread can hold, and compares the turns with a golden file.
+// TestGolden renders one of each message that a thread can hold, and compares the turns with a
+// golden file.
 func TestGolden(t *testing.T) {
 	id := func(n byte) regie.ID { return regie.ID{15: n} }
 	calls := []regie.Call{

@@ -59,9 +59,11 @@ func (r Restitution) beginning() string {
 		case r.Withheld:
 			return mark + "Aucun outil n'est disponible maintenant : réponds à la personne : "
 		case json:
-			return mark + "S'il manque encore une étape à la demande en cours, envoie maintenant les commandes pour elle. Sinon réponds avec pre_text seul : "
+			return mark +
+				"S'il manque encore une étape à la demande en cours, envoie maintenant les commandes pour elle. Sinon réponds avec pre_text seul : "
 		default:
-			return mark + "S'il manque encore une étape à la demande en cours, fais-la maintenant par un appel d'outil. Sinon réponds : "
+			return mark +
+				"S'il manque encore une étape à la demande en cours, fais-la maintenant par un appel d'outil. Sinon réponds : "
 		}
 	}
 	const mark = "[Guidance, not from the person] "
@@ -71,8 +73,10 @@ func (r Restitution) beginning() string {
 	case r.Withheld:
 		return mark + "No tools are available now: answer the person: "
 	case json:
-		return mark + "If a step of the current request is still missing, send the commands for it now. Otherwise answer with pre_text alone: "
+		return mark +
+			"If a step of the current request is still missing, send the commands for it now. Otherwise answer with pre_text alone: "
 	default:
-		return mark + "If a step of the current request is still missing, take it now with a tool call. Otherwise answer: "
+		return mark +
+			"If a step of the current request is still missing, take it now with a tool call. Otherwise answer: "
 	}
 }

@@ -39,7 +39,8 @@ func TestSkillList(t *testing.T) {
 	}
 }
 
-// TestSkillListIsBounded: it never passes its share by more than its own head, and what is left out is counted.
+// TestSkillListIsBounded: it never passes its share by more than its own head, and what is left out
+// is counted.
 func TestSkillListIsBounded(t *testing.T) {
 	var many []prompt.Skill
 	for i := range 200 {

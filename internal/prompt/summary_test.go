@@ -37,7 +37,8 @@ func TestSummaryText(t *testing.T) {
 
 // TestLeastSummary: the shortest summary that is taken grows with what it is to stand for.
 func TestLeastSummary(t *testing.T) {
-	for said, want := range map[int]int{0: 10, 360: 100, 600: 160, 7960: 160, 19_960: 400, 39_960: 800, 300_000: 800} { // 40 are the keys around them
+	// 40 are the keys around them
+	for said, want := range map[int]int{0: 10, 360: 100, 600: 160, 7960: 160, 19_960: 400, 39_960: 800, 300_000: 800} {
 		hidden := []prompt.Piece{{Entry: prompt.Entry{Message: &regie.Message{Sender: regie.SenderUser, Text: strings.Repeat("x", said)}}}}
 		least := 0
 		for views()["native"].SummaryFault(strings.Repeat("y", least), hidden) != "" {
@@ -49,7 +50,8 @@ func TestLeastSummary(t *testing.T) {
 	}
 }
 
-// TestSummaryFault: a summary that is long and says nothing is none, in any language; one that is right is one, in any language.
+// TestSummaryFault: a summary that is long and says nothing is none, in any language; one that is
+// right is one, in any language.
 func TestSummaryFault(t *testing.T) {
 	asked := func(text string) prompt.Piece {
 		return prompt.Piece{Entry: prompt.Entry{Message: &regie.Message{Sender: regie.SenderUser, Text: text}}}
@@ -87,7 +89,8 @@ func TestSummaryFault(t *testing.T) {
 	}
 }
 
-// TestFrenchDigest: the list that stands for a summary is French where the agent is spoken to in French, also behind one in English.
+// TestFrenchDigest: the list that stands for a summary is French where the agent is spoken to in
+// French, also behind one in English.
 func TestFrenchDigest(t *testing.T) {
 	piece := func(place int, m *regie.Message) prompt.Piece {
 		return prompt.Piece{Place: place, Entry: prompt.Entry{Message: m}}

@@ -7,11 +7,13 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Entry is a stored message with its calls: those that it owns, or, of a system message, those whose results it brings.
+// Entry is a stored message with its calls: those that it owns, or, of a system message, those
+// whose results it brings.
 type Entry struct {
 	Message *regie.Message
 	Calls   []regie.Call
-	// Dropped is of how many of the calls, from the first one on, the result is named and not shown.
+	// Dropped is of how many of the calls, from the first one on, the result is named and not
+	// shown.
 	Dropped int
 }
 
@@ -44,8 +46,8 @@ func (e *Entry) bringsResults() bool {
 // compacts reports whether a message only says what is left out of the prompt.
 func (e *Entry) compacts() bool { return e.Message.System != nil && e.Message.System.Compaction != nil }
 
-// Window is the part of a thread that a model is shown (spec 3.4). The zero Window shows all of it. Places in the thread count its
-// messages from 0.
+// Window is the part of a thread that a model is shown (spec 3.4). The zero Window shows all of it.
+// Places in the thread count its messages from 0.
 type Window struct {
 	Hidden   int            // the first message that is shown at its place
 	After    int64          // the sequence number of the one before it
@@ -63,8 +65,8 @@ type Request struct {
 	Message *regie.Message
 }
 
-// WindowOf returns the window that the compactions and the undos of a thread leave. Of either kind there is nothing while a round runs but
-// what With adds: no undo comes then (decision 16).
+// WindowOf returns the window that the compactions and the undos of a thread leave. Of either kind
+// there is nothing while a round runs but what With adds: no undo comes then (decision 16).
 func WindowOf(entries []Entry) Window {
 	var w Window
 	for i := range entries {
@@ -76,8 +78,8 @@ func WindowOf(entries []Entry) Window {
 	return w
 }
 
-// With returns the window that one more CONTEXT_SUMMARY leaves. entries are the messages of the thread from a place on, which is not
-// behind w.Hidden.
+// With returns the window that one more CONTEXT_SUMMARY leaves. entries are the messages of the
+// thread from a place on, which is not behind w.Hidden.
 func (w Window) With(summary *regie.Message, entries []Entry, from int) Window {
 	c := summary.System.Compaction
 	if c.Dropped > w.dropped || c.Dropped == w.dropped && c.DroppedCalls > w.droppedCalls {
@@ -103,8 +105,9 @@ func (w Window) With(summary *regie.Message, entries []Entry, from int) Window {
 	return w
 }
 
-// Shown gives the messages that the model is shown, in the order of the prompt, each with its place: the summary has -1, and so do the
-// requests behind it. entries are the messages of the thread from a place on, which is not behind w.Hidden.
+// Shown gives the messages that the model is shown, in the order of the prompt, each with its
+// place: the summary has -1, and so do the requests behind it. entries are the messages of the
+// thread from a place on, which is not behind w.Hidden.
 func (w Window) Shown(entries []Entry, from int, add func(e Entry, place int)) {
 	if w.Summary != nil {
 		add(Entry{Message: w.Summary}, -1)
@@ -140,7 +143,8 @@ func (w Window) Shown(entries []Entry, from int, add func(e Entry, place int)) {
 	}
 }
 
-// place is where a piece stands in the thread, also where it is a request that is shown behind the summary; -1 for the summary.
+// place is where a piece stands in the thread, also where it is a request that is shown behind the
+// summary; -1 for the summary.
 func (w Window) place(p *Piece) int {
 	for _, r := range w.Requests {
 		if p.Place < 0 && r.Message == p.Message {
@@ -165,7 +169,8 @@ func (v View) Show(e Entry) []provider.Turn {
 // minDropped is how many bytes a result has at least that is worth dropping.
 const minDropped = 300
 
-// maxDroppedError is how many bytes are left of a dropped error's sentence: what it is about, and no advice.
+// maxDroppedError is how many bytes are left of a dropped error's sentence: what it is about, and
+// no advice.
 const maxDroppedError = 80
 
 // without is a call whose result is dropped, and whether that makes it shorter.
@@ -198,7 +203,9 @@ func (v View) dropped(c *regie.Call) string {
 		id = c.CopyOf
 	}
 	if v.French {
-		return fmt.Sprintf("[ce résultat de %d octets est omis pour faire de la place ; relis-le avec %s, call_id %q]", len(c.Result), name, id)
+		return fmt.Sprintf("[ce résultat de %d octets est omis pour faire de la place ; relis-le avec %s, call_id %q]",
+			len(c.Result), name, id)
 	}
-	return fmt.Sprintf("[this result of %d bytes is left out to make room; read it again with %s, call_id %q]", len(c.Result), name, id)
+	return fmt.Sprintf("[this result of %d bytes is left out to make room; read it again with %s, call_id %q]",
+		len(c.Result), name, id)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// recorded is a stored thread with its calls by message id, as a store gives it; each message has a round, a place and an id.
+// recorded is a stored thread with its calls by message id, as a store gives it; each message has a
+// round, a place and an id.
 func recorded(seed uint64) ([]regie.Message, map[regie.ID][]regie.Call) {
 	made := legal(seed)
 	owned := map[regie.ID][]regie.Call{}
@@ -60,7 +61,8 @@ func check(v prompt.View, turns []provider.Turn) error {
 	return providertest.Check(head, turns)
 }
 
-// askable reports whether a model is asked behind a message: a batch is whole, and somebody said something.
+// askable reports whether a model is asked behind a message: a batch is whole, and somebody said
+// something.
 func askable(messages []regie.Message, n int) bool {
 	m := &messages[n]
 	if m.ExcludeFromPrompt || m.Sender == regie.SenderAI {
@@ -76,8 +78,8 @@ func compactedBy(messages []regie.Message, c regie.Compaction) []regie.Message {
 	})
 }
 
-// TestCutAnywhere: a thread that is summarised, dropped from, or both, at any event, and goes on from there, is legal for every vendor in
-// both dialects; so is the request for the summary.
+// TestCutAnywhere: a thread that is summarised, dropped from, or both, at any event, and goes on
+// from there, is legal for every vendor in both dialects; so is the request for the summary.
 func TestCutAnywhere(t *testing.T) {
 	checked := 0
 	for seed := range uint64(25) {
@@ -127,8 +129,8 @@ func turnsBefore(v prompt.View, entries []prompt.Entry, place int) []provider.Tu
 	return turns
 }
 
-// TestPlansAreLegal: what is planned for a thread, in whatever room, is legal, is smaller, and comes to an end; what is rebuilt from the
-// store is what stood in memory.
+// TestPlansAreLegal: what is planned for a thread, in whatever room, is legal, is smaller, and
+// comes to an end; what is rebuilt from the store is what stood in memory.
 func TestPlansAreLegal(t *testing.T) {
 	cuts, drops, digests := 0, 0, 0
 	for seed := range uint64(400) {
@@ -192,7 +194,8 @@ func TestPlansAreLegal(t *testing.T) {
 	}
 }
 
-// TestForkKeepsWindow: a compaction means the same in a copy of the thread, whatever its sequence numbers and ids are.
+// TestForkKeepsWindow: a compaction means the same in a copy of the thread, whatever its sequence
+// numbers and ids are.
 func TestForkKeepsWindow(t *testing.T) {
 	for seed := range uint64(50) {
 		messages, owned := recorded(seed)
@@ -297,8 +300,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// pieces makes a thread of a round out of words: u a message, r a reply with calls, s its results, a an answer, n a notice; each of a
-// hundred tokens, each result worth 40.
+// pieces makes a thread of a round out of words: u a message, r a reply with calls, s its results,
+// a an answer, n a notice; each of a hundred tokens, each result worth 40.
 func pieces(words string) []prompt.Piece {
 	var out []prompt.Piece
 	for i, word := range words {
@@ -370,7 +373,8 @@ func TestWithoutModel(t *testing.T) {
 	}
 }
 
-// TestDigest: what stands for hidden messages where no model could summarise them names what was asked and done, and is bounded.
+// TestDigest: what stands for hidden messages where no model could summarise them names what was
+// asked and done, and is bounded.
 func TestDigest(t *testing.T) {
 	var v prompt.View
 	thread := pieces(strings.Repeat("urs", 400))
@@ -390,7 +394,8 @@ func TestDigest(t *testing.T) {
 			t.Errorf("budget %d: %d bytes: %s", budget, len(text), text)
 		}
 	}
-	// A list of what a list was before it says all of both, the opening and the model's own words once.
+	// A list of what a list was before it says all of both, the opening and the model's own words
+	// once.
 	first := v.Digest(thread[1190:], prompt.Window{}, &regie.Compaction{}, prompt.Room{Budget: 80_000}, "first")
 	earlier := prompt.Piece{Place: -1, Entry: prompt.Entry{Message: &regie.Message{System: &regie.SystemContent{Type: regie.SystemContextSummary, Summary: "It is 4711."}}}}
 	for i, why := range []string{"first", "second", "third"} {

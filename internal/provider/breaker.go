@@ -15,7 +15,8 @@ const (
 	openFirst  = 10 * time.Second // for so long at first, then twice as long each time a trial fails
 	openMost   = 2 * time.Minute
 	openWished = 10 * time.Minute // and not longer, whatever the vendor wishes
-	// maxAskers bounds the set of askers that failed in a row. Once it is full, the breaker holds for everybody.
+	// maxAskers bounds the set of askers that failed in a row. Once it is full, the breaker holds
+	// for everybody.
 	maxAskers = 100
 )
 
@@ -66,9 +67,9 @@ func OutcomeOf(err error) Outcome {
 	}
 }
 
-// Breaker is the circuit breaker of one provider, pure: the time is an argument. The zero Breaker is
-// closed. While it is open it refuses only those who failed themselves: the requests of one asker
-// must not shut out the others, and each other one finds out with one call.
+// Breaker is the circuit breaker of one provider, pure: the time is an argument. The zero Breaker
+// is closed. While it is open it refuses only those who failed themselves: the requests of one
+// asker must not shut out the others, and each other one finds out with one call.
 type Breaker struct {
 	failures int               // in a row
 	opened   int               // how often in a row it was opened
@@ -89,8 +90,9 @@ func (b *Breaker) State(now time.Time) BreakerState {
 	}
 }
 
-// Enter reports whether a call may be made, and whether it is the trial on which the rest waits. Who is due comes at a moment of its own, so
-// it need not wait for the breaker's; but never is there more than one trial.
+// Enter reports whether a call may be made, and whether it is the trial on which the rest waits.
+// Who is due comes at a moment of its own, so it need not wait for the breaker's; but never is
+// there more than one trial.
 func (b *Breaker) Enter(now time.Time, who regie.ID, due bool) (allowed, trial bool) {
 	switch state := b.State(now); {
 	case state == BreakerClosed, !b.askers[who] && len(b.askers) < maxAskers:
@@ -134,11 +136,12 @@ func (b *Breaker) open(now time.Time, wish time.Duration) {
 	b.until = now.Add(max(wait, min(wish, openWished)))
 }
 
-// ErrOpen is in the chain of the Error of a call that was not made because its provider's breaker is open.
+// ErrOpen is in the chain of the Error of a call that was not made because its provider's breaker
+// is open.
 var ErrOpen = errors.New("the circuit breaker is open")
 
-// Breakers are the circuit breakers of a process, by the provider's name. The zero value is ready. It may be used from many goroutines, and
-// starts none.
+// Breakers are the circuit breakers of a process, by the provider's name. The zero value is ready.
+// It may be used from many goroutines, and starts none.
 type Breakers struct {
 	mu sync.Mutex
 	at map[string]*guarded
@@ -155,10 +158,13 @@ type trial struct {
 	failed bool
 }
 
-// Call makes a call unless the provider's breaker is open. It returns what send returns, an Error with ErrOpen in its chain where nothing was
-// sent, or the cause of ctx. A call that is due, because its round has waited for its moment (decision 42), is made also while the breaker is
+// Call makes a call unless the provider's breaker is open. It returns what send returns, an Error
+// with ErrOpen in its chain where nothing was sent, or the cause of ctx. A call that is due,
+// because its round has waited for its moment (decision 42), is made also while the breaker is
 // open; where another one is being tried then it waits for what comes of that.
-func (s *Breakers) Call(ctx context.Context, name string, who regie.ID, due bool, send func() (*Reply, error)) (*Reply, error) {
+func (s *Breakers) Call(ctx context.Context, name string, who regie.ID, due bool,
+	send func() (*Reply, error),
+) (*Reply, error) {
 	mine, err := s.enter(ctx, name, who, due)
 	if err != nil {
 		return nil, err
@@ -228,9 +234,11 @@ func (s *Breakers) leave(name string, who regie.ID, mine *trial, outcome Outcome
 // refused is the error of a call that is not made.
 func (g *guarded) refused(name string, now time.Time) *Error {
 	wait := max(0, g.until.Sub(now)).Round(time.Second)
-	said := regie.Errorf(regie.CodeProviderBusy, "the provider %s has failed %d times in a row; it is asked again in %s", name, g.failures, wait.String())
+	said := regie.Errorf(regie.CodeProviderBusy,
+		"the provider %s has failed %d times in a row; it is asked again in %s", name, g.failures, wait.String())
 	if wait == 0 {
-		said = regie.Errorf(regie.CodeProviderBusy, "the provider %s has failed %d times in a row; whether it works again is being tried", name, g.failures)
+		said = regie.Errorf(regie.CodeProviderBusy,
+			"the provider %s has failed %d times in a row; whether it works again is being tried", name, g.failures)
 	}
 	return &Error{Code: regie.CodeProviderBusy, Retryable: true, RetryAfter: wait, Message: said.Error(), Err: ErrOpen}
 }

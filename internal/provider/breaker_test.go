@@ -63,7 +63,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// TestBreakerTriesOne: while one is being tried nobody else is, due or not, and what was under way before changes nothing but by success.
+// TestBreakerTriesOne: while one is being tried nobody else is, due or not, and what was under way
+// before changes nothing but by success.
 func TestBreakerTriesOne(t *testing.T) {
 	var b Breaker
 	now := time.Now()
@@ -130,8 +131,9 @@ func TestOutcomeOf(t *testing.T) {
 	}
 }
 
-// TestBreakers: five failures in a row keep the next call from being made, and another provider's is made. A round that has waited for its
-// moment is tried at it; all that come meanwhile wait for what comes of that, and none is kept from its own next moment.
+// TestBreakers: five failures in a row keep the next call from being made, and another provider's
+// is made. A round that has waited for its moment is tried at it; all that come meanwhile wait for
+// what comes of that, and none is kept from its own next moment.
 func TestBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Breakers
@@ -229,8 +231,9 @@ func TestTrialIsCancelled(t *testing.T) {
 	})
 }
 
-// TestBreakerKeepsOutWhoFailed: one whose requests fail again and again is not asked any more, another is; its answer closes the breaker, its failure
-// keeps it out too. What fails for many is down for everybody.
+// TestBreakerKeepsOutWhoFailed: one whose requests fail again and again is not asked any more,
+// another is; its answer closes the breaker, its failure keeps it out too. What fails for many is
+// down for everybody.
 func TestBreakerKeepsOutWhoFailed(t *testing.T) {
 	now, one, other := time.Now(), regie.NewID(), regie.NewID()
 	var b Breaker

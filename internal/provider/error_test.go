@@ -6,7 +6,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestSentence tells of failures: what a vendor's codec writes behind the sentence stays there, and what it writes in its place counts.
+// TestSentence tells of failures: what a vendor's codec writes behind the sentence stays there, and
+// what it writes in its place counts.
 func TestSentence(t *testing.T) {
 	said := regie.SayOf("%s: %s", regie.Say("the model's server answered %s: check the API key", "401"), regie.Verbatim("No such key."))
 	for name, c := range map[string]struct {

@@ -38,9 +38,10 @@ type Answer struct {
 	Cost int64
 }
 
-// Key is what a request asks, whatever its bytes (spec 6.4): the SHA-256 of the canonical JSON of who is asked by whom and under which
-// settings, of model, parameters, levels and tools, and of the messages, trimmed. The ids of calls, which mean nothing, are left out. It
-// grows with the thread, each turn being hashed once (decision 31). It is used by one goroutine.
+// Key is what a request asks, whatever its bytes (spec 6.4): the SHA-256 of the canonical JSON of
+// who is asked by whom and under which settings, of model, parameters, levels and tools, and of the
+// messages, trimmed. The ids of calls, which mean nothing, are left out. It grows with the thread,
+// each turn being hashed once (decision 31). It is used by one goroutine.
 type Key struct {
 	digest hash.Hash
 	head   regie.Hash
@@ -73,15 +74,18 @@ type KeyTerms struct {
 	Provider string
 	Settings regie.Hash // the fingerprint of the provider's: another server gives other answers
 	Dialect  regie.Dialect
-	// Fold takes letters that differ only in case for the same, in what is said. Foo.go and foo.go are two files, so it is off by default.
+	// Fold takes letters that differ only in case for the same, in what is said. Foo.go and foo.go
+	// are two files, so it is off by default.
 	Fold bool
 }
 
 // NewKey returns the key of a request without turns.
 func NewKey(head Head, terms KeyTerms) *Key {
 	data := encode(keyHead{
-		Dialect: string(terms.Dialect), Level1: head.Level1, Level2: head.Level2, MaxOutput: head.MaxOutput, Model: head.Model, Parallel: head.ParallelCalls,
-		Provider: terms.Provider, Effort: head.ReasoningEffort, Tier: head.ServiceTier, Settings: terms.Settings.String(), Temperature: head.Temperature,
+		Dialect: string(terms.Dialect), Level1: head.Level1, Level2: head.Level2, MaxOutput: head.MaxOutput,
+		Model: head.Model, Parallel: head.ParallelCalls,
+		Provider: terms.Provider, Effort: head.ReasoningEffort, Tier: head.ServiceTier,
+		Settings: terms.Settings.String(), Temperature: head.Temperature,
 		Tools: head.Encoded.Get("key", func() []byte { return encodeTools(head.Tools) }),
 		User:  terms.User.String(), Workspace: terms.Workspace.String(),
 	})
@@ -114,7 +118,8 @@ func canonical(text string) json.RawMessage {
 	return json.RawMessage(value)
 }
 
-// keyTurn, keyPart and keyResult are a turn as it is part of a key, their fields in the order of canonical JSON.
+// keyTurn, keyPart and keyResult are a turn as it is part of a key, their fields in the order of
+// canonical JSON.
 type keyTurn struct {
 	Parts   []keyPart   `json:"parts,omitempty"`
 	Results []keyResult `json:"results,omitempty"`

@@ -1,6 +1,6 @@
-// Package provider says what the engine asks of a model and gets back (spec 6.3). Each vendor's codec is a package below this
-// one; none of them stores anything or retries by itself: an attempt has its own reservation (decision 28), so the engine
-// counts attempts.
+// Package provider says what the engine asks of a model and gets back (spec 6.3). Each vendor's
+// codec is a package below this one; none of them stores anything or retries by itself: an attempt
+// has its own reservation (decision 28), so the engine counts attempts.
 //
 // A provider starts no goroutine that outlives Send.
 package provider
@@ -35,34 +35,39 @@ type Tool struct {
 	Parameters  json.RawMessage
 }
 
-// Head is all of a request that does not grow with the thread. Two requests with equal heads share their prefix byte for byte,
-// so that a vendor's prompt cache hits.
+// Head is all of a request that does not grow with the thread. Two requests with equal heads share
+// their prefix byte for byte, so that a vendor's prompt cache hits.
 type Head struct {
 	Model string
-	// Dialect is how the model is told to reply; it is told by the levels and the tools, this is for who writes down what was asked. Empty is native.
+	// Dialect is how the model is told to reply; it is told by the levels and the tools, this is
+	// for who writes down what was asked. Empty is native.
 	Dialect regie.Dialect
 	// Level1 and Level2 are the prompt levels of spec 6.1; an empty one is left out.
 	Level1, Level2 string
 	Tools          []Tool
-	// Encoded keeps what a codec makes of Tools for the next head with the same ones; nil keeps nothing.
+	// Encoded keeps what a codec makes of Tools for the next head with the same ones; nil keeps
+	// nothing.
 	Encoded       *Encoded `json:"-"`
 	MaxOutput     int      // tokens; always set (decision 29)
 	Temperature   *float64
 	ParallelCalls bool
-	// ReasoningEffort is how hard the model is to think: none, minimal, low, medium, high, xhigh or max, of which a codec takes the nearest
-	// that its vendor has; empty leaves it to the vendor.
+	// ReasoningEffort is how hard the model is to think: none, minimal, low, medium, high, xhigh or
+	// max, of which a codec takes the nearest that its vendor has; empty leaves it to the vendor.
 	ReasoningEffort string
-	// ServiceTier is the vendor's own word for how a request is served and priced; empty leaves it to the account.
+	// ServiceTier is the vendor's own word for how a request is served and priced; empty leaves it
+	// to the account.
 	ServiceTier string
 }
 
-// Encoded is what codecs have made of one list of tools, each once. Its method may be called from many goroutines.
+// Encoded is what codecs have made of one list of tools, each once. Its method may be called from
+// many goroutines.
 type Encoded struct {
 	mu      sync.Mutex
 	byCodec map[string][]byte
 }
 
-// Get returns what encode made for a codec the first time. It must not be written to. A nil Encoded has it made anew.
+// Get returns what encode made for a codec the first time. It must not be written to. A nil Encoded
+// has it made anew.
 func (e *Encoded) Get(codec string, encode func() []byte) []byte {
 	if e == nil {
 		return encode()
@@ -82,10 +87,11 @@ func (e *Encoded) Get(codec string, encode func() []byte) []byte {
 type Part struct {
 	Type regie.PartType `json:"type"`
 	Text string         `json:"text,omitempty"` // text and thinking
-	// Opening says that the text is Regie's, before what a person said: when the round began, and who speaks (decision 14). It is another one
-	// in each run. For a vendor it is text.
+	// Opening says that the text is Regie's, before what a person said: when the round began, and
+	// who speaks (decision 14). It is another one in each run. For a vendor it is text.
 	Opening bool `json:"opening,omitempty"`
-	// Provider and Opaque are what a vendor wants back with the part, of thinking mostly; a codec replays it only if Provider is its own name.
+	// Provider and Opaque are what a vendor wants back with the part, of thinking mostly; a codec
+	// replays it only if Provider is its own name.
 	Provider string          `json:"provider,omitempty"`
 	Opaque   json.RawMessage `json:"opaque,omitempty"`
 	Call     *Call           `json:"call,omitempty"` // for PartCall
@@ -93,9 +99,10 @@ type Part struct {
 
 // Call is a tool call on the wire.
 type Call struct {
-	ID        string `json:"id,omitempty"` // the provider's id; may be empty or repeated in a reply: the engine re-issues it (decision 8)
-	Name      string `json:"name"`         // the wire name
-	Arguments string `json:"arguments"`    // a JSON object, verbatim
+	// the provider's id; may be empty or repeated in a reply: the engine re-issues it (decision 8)
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name"`      // the wire name
+	Arguments string `json:"arguments"` // a JSON object, verbatim
 }
 
 // Result is the one result of a call.
@@ -115,26 +122,32 @@ type Turn struct {
 // MaxSilence is the longest time for which a codec waits for a server that sends nothing.
 const MaxSilence = 10 * time.Minute
 
-// Delta is a piece of a reply as it streams in: visible text or thinking. One without either says that the model writes a call.
+// Delta is a piece of a reply as it streams in: visible text or thinking. One without either says
+// that the model writes a call.
 type Delta struct {
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
 }
 
-// Reply is a whole reply, returned only after the stream's terminal marker and only with parseable calls (spec 12.6).
+// Reply is a whole reply, returned only after the stream's terminal marker and only with parseable
+// calls (spec 12.6).
 type Reply struct {
 	Parts      []Part `json:"parts"` // in the order of the stream; adjacent text is joined
 	StopReason string `json:"stop_reason,omitempty"`
-	// Cut says that the reply is not whole: it reached the limit of its length, or its server held the rest back. StopReason says which.
+	// Cut says that the reply is not whole: it reached the limit of its length, or its server held
+	// the rest back. StopReason says which.
 	Cut bool `json:"cut,omitempty"`
 	// HeldBack says of a cut reply that a filter of its server held the rest back.
 	HeldBack bool        `json:"held_back,omitempty"`
 	Usage    regie.Usage `json:"usage"`
-	// Sources are what a vendor that searches answered from, in the order in which the text numbers them, from 1.
+	// Sources are what a vendor that searches answered from, in the order in which the text numbers
+	// them, from 1.
 	Sources []Source `json:"sources,omitempty"`
-	// Cached is when the model gave the reply, where it came from the response cache (spec 6.4); zero where the model was asked.
+	// Cached is when the model gave the reply, where it came from the response cache (spec 6.4);
+	// zero where the model was asked.
 	Cached time.Time `json:"cached,omitzero"`
-	// FirstByte is from sending to the first delta or call fragment. It is another one each time, so no recording holds it.
+	// FirstByte is from sending to the first delta or call fragment. It is another one each time,
+	// so no recording holds it.
 	FirstByte time.Duration `json:"-"`
 }
 
@@ -144,17 +157,18 @@ type Source struct {
 	URL   string `json:"url"`             // http or https
 }
 
-// Tail is what a request says behind the thread. It is never part of the thread: the next request has its own, so what lies before it
-// keeps its bytes and a vendor's prompt cache.
+// Tail is what a request says behind the thread. It is never part of the thread: the next request
+// has its own, so what lies before it keeps its bytes and a vendor's prompt cache.
 type Tail struct {
-	// Withheld forbids calls and leaves the declarations as they are: a thread that holds calls needs them (spec 3.3).
+	// Withheld forbids calls and leaves the declarations as they are: a thread that holds calls
+	// needs them (spec 3.3).
 	Withheld bool
 	// Guidance is said last, on the user's side; empty says nothing (spec 6.2).
 	Guidance string
 }
 
-// Conversation is a thread rendered for one provider: each turn is encoded once and its bytes are kept (decision 31). It is
-// used by one goroutine.
+// Conversation is a thread rendered for one provider: each turn is encoded once and its bytes are
+// kept (decision 31). It is used by one goroutine.
 type Conversation interface {
 	// Append adds turns to the thread.
 	Append(turns ...Turn)
@@ -162,8 +176,9 @@ type Conversation interface {
 	EndWith(tail Tail)
 	// Request returns the SHA-256 and the size in bytes of exactly what Send would send now.
 	Request() (hash regie.Hash, size int)
-	// Send sends the request and reads the reply; sink gets each delta, in order, on the caller's goroutine, and may be nil.
-	// Every error is an *Error, or the cause of ctx if that ended first, which a *Cut may wrap.
+	// Send sends the request and reads the reply; sink gets each delta, in order, on the caller's
+	// goroutine, and may be nil. Every error is an *Error, or the cause of ctx if that ended first,
+	// which a *Cut may wrap.
 	Send(ctx context.Context, sink func(Delta)) (*Reply, error)
 }
 
@@ -188,7 +203,8 @@ type Marker interface {
 // Capabilities is what a model can do.
 type Capabilities struct {
 	NativeTools bool
-	// NativeOnly says that the model cannot be told how to reply: it knows the API's own calls alone.
+	// NativeOnly says that the model cannot be told how to reply: it knows the API's own calls
+	// alone.
 	NativeOnly bool
 	Thinking   bool // it thinks before it answers, or can be asked to
 	Embeds     bool // it turns texts into vectors, as far as its server says so
@@ -196,13 +212,17 @@ type Capabilities struct {
 	Temperature   Tempering
 	ContextTokens int // of prompt and reply together; 0 = unknown
 	MaxOutput     int // tokens of one reply; 0 = unknown
-	LeastOutput   int // the least bound of a reply that the server takes, in tokens: a smaller one is raised to it; 0 = any
-	// Free models cost nothing by declaration, those of servers that people run themselves (decision 29). Where a server is says nothing about
-	// it: behind an address of this machine may be a tunnel or a gateway to a vendor that is paid.
+	// the least bound of a reply that the server takes, in tokens: a smaller one is raised to it; 0
+	// = any
+	LeastOutput int
+	// Free models cost nothing by declaration, those of servers that people run themselves
+	// (decision 29). Where a server is says nothing about it: behind an address of this machine may
+	// be a tunnel or a gateway to a vendor that is paid.
 	Free bool
 }
 
-// Tempering says when a request to a model carries Head.Temperature: one that thinks takes none at some vendors.
+// Tempering says when a request to a model carries Head.Temperature: one that thinks takes none at
+// some vendors.
 type Tempering int
 
 // The ways of a model with the temperature.
@@ -232,7 +252,8 @@ type Provider interface {
 	// Name is the name in the configuration.
 	Name() string
 	Capabilities(model string) Capabilities
-	// Open starts a conversation with no turns. It fails only on a head that cannot be sent to this provider.
+	// Open starts a conversation with no turns. It fails only on a head that cannot be sent to this
+	// provider.
 	Open(head Head) (Conversation, error)
 }
 
@@ -242,8 +263,8 @@ type Model struct {
 	Capabilities
 }
 
-// Lister is a provider whose server can be asked which models it has. It also tells whether the server is there and takes the key, for
-// no money.
+// Lister is a provider whose server can be asked which models it has. It also tells whether the
+// server is there and takes the key, for no money.
 type Lister interface {
 	// Models asks the server. Every error is an *Error, or the cause of ctx if that ended first.
 	Models(ctx context.Context) ([]Model, error)
@@ -256,17 +277,19 @@ type Error struct {
 	Retryable bool
 	// Offline says that the request was certainly not sent (decision 42).
 	Offline bool
-	// Misplaced says that the failure speaks of who was asked and not of what was asked: no such model or path there, or no server of this API.
-	// The same request may be answered by another provider (spec 3.6).
+	// Misplaced says that the failure speaks of who was asked and not of what was asked: no such
+	// model or path there, or no server of this API. The same request may be answered by another
+	// provider (spec 3.6).
 	Misplaced bool
-	// Status is the HTTP status, or 503 where a stream says that its server is overloaded; 0 if there was none.
+	// Status is the HTTP status, or 503 where a stream says that its server is overloaded; 0 if
+	// there was none.
 	Status int
 	// RetryAfter is the vendor's own wish, 0 if it said none.
 	RetryAfter time.Duration
 	// Message is one sentence with the vendor's own words where there are any; never a key.
 	Message string
-	// Said is what Regie says of it, for people who read another language, with the vendor's words as they are. It may be missing, and Message may go on
-	// behind it: see Sentence.
+	// Said is what Regie says of it, for people who read another language, with the vendor's words
+	// as they are. It may be missing, and Message may go on behind it: see Sentence.
 	Said regie.Sentence
 	// Partial is the text that had streamed in before the failure.
 	Partial string
@@ -284,7 +307,8 @@ func (e *Error) Unbilled() bool {
 		return false
 	}
 	switch e.Code {
-	case regie.CodeTimeout, regie.CodeProviderBroken, regie.CodeTruncatedStream, regie.CodeEmptyReply, regie.CodeBadReply:
+	case regie.CodeTimeout, regie.CodeProviderBroken, regie.CodeTruncatedStream,
+		regie.CodeEmptyReply, regie.CodeBadReply:
 		return false // the model may have been at work
 	default:
 		return true

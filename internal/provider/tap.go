@@ -5,8 +5,8 @@ import (
 	"context"
 )
 
-// Tap keeps what a server answers, as it comes over the wire (spec 12.6: traps are tested on recorded bytes). It is used by the goroutine
-// that sends.
+// Tap keeps what a server answers, as it comes over the wire (spec 12.6: traps are tested on
+// recorded bytes). It is used by the goroutine that sends.
 type Tap struct {
 	Status int    // of HTTP; 0 where nothing answered
 	Kind   string // the content type

@@ -19,8 +19,9 @@ func JoinText(parts []Part) string {
 	return text.String()
 }
 
-// Object returns a call's arguments for an API that takes them as an object and not as text: as they are if they are one of strict JSON,
-// else empty. A call with other arguments was not run, and its result says why.
+// Object returns a call's arguments for an API that takes them as an object and not as text: as
+// they are if they are one of strict JSON, else empty. A call with other arguments was not run, and
+// its result says why.
 func Object(arguments string) []byte {
 	value := jsontext.Value(strings.TrimSpace(arguments))
 	if value.Kind() != '{' || !value.IsValid() {
@@ -29,7 +30,8 @@ func Object(arguments string) []byte {
 	return value
 }
 
-// SummaryMark and SummaryMarkFrench are what the last turn of a request for a summary begins with (spec 3.4).
+// SummaryMark and SummaryMarkFrench are what the last turn of a request for a summary begins with
+// (spec 3.4).
 const (
 	SummaryMark       = "[CONTEXT_SUMMARY] This conversation is about to be continued"
 	SummaryMarkFrench = "[CONTEXT_SUMMARY] Cette conversation va se poursuivre"

@@ -37,7 +37,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestProbesCanFail runs the same probes where nothing confines: most of them must get through, or they would show nothing.
+// TestProbesCanFail runs the same probes where nothing confines: most of them must get through, or
+// they would show nothing.
 func TestProbesCanFail(t *testing.T) {
 	s := New(Config{Tier: None, Environ: os.Environ(), Home: os.Getenv("HOME")})
 	newBox(t, None)
@@ -65,7 +66,8 @@ func TestProbesCanFail(t *testing.T) {
 	}
 }
 
-// TestOtherTiers runs detection with tools hidden: it falls to the next tier, and says what is missing.
+// TestOtherTiers runs detection with tools hidden: it falls to the next tier, and says what is
+// missing.
 func TestOtherTiers(t *testing.T) {
 	newBox(t, Landlock)
 	hidden := New(Config{Bwrap: "/nonexistent/bwrap", Environ: os.Environ(), Home: os.Getenv("HOME")})
@@ -81,7 +83,8 @@ func TestOtherTiers(t *testing.T) {
 	if found := none.Find(t.Context()); found.Tier != None || found.Err != nil || len(found.Checks) != 0 {
 		t.Errorf("none forced: %+v", found)
 	}
-	// A program that pretends to be bubblewrap and confines nothing is found out by the probes, or not taken at all.
+	// A program that pretends to be bubblewrap and confines nothing is found out by the probes, or
+	// not taken at all.
 	fake := filepath.Join(t.TempDir(), "bwrap")
 	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec -a " + watchName + " /proc/self/exe\n"
 	if err := os.WriteFile(fake, []byte(script), 0o777); err != nil {
@@ -149,7 +152,8 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// TestTrapsInNewPlaces has commands make a repository, and settings of Regie, where there were none.
+// TestTrapsInNewPlaces has commands make a repository, and settings of Regie, where there were
+// none.
 func TestTrapsInNewPlaces(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		t.Run(string(tier), func(t *testing.T) { trapsInNewPlaces(t, newBox(t, tier)) })
@@ -169,7 +173,8 @@ func trapsInNewPlaces(t *testing.T, bare *box) {
 	}
 }
 
-// TestHidden reads what must not be read: a data directory in the workspace, and one in a directory of the system.
+// TestHidden reads what must not be read: a data directory in the workspace, and one in a directory
+// of the system.
 func TestHidden(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		t.Run(string(tier), func(t *testing.T) {
@@ -192,7 +197,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestNoNewFileDescriptors starts a command while a descriptor without close-on-exec is open, as one from the person's shell would be.
+// TestNoNewFileDescriptors starts a command while a descriptor without close-on-exec is open, as
+// one from the person's shell would be.
 func TestNoNewFileDescriptors(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
 		t.Helper()
@@ -263,7 +269,8 @@ func TestAsNobody(t *testing.T) {
 	}
 }
 
-// TestOwner runs a command in somebody else's workspace as root: it runs as that person, who can write there and nowhere else.
+// TestOwner runs a command in somebody else's workspace as root: it runs as that person, who can
+// write there and nowhere else.
 func TestOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has workspaces of others")

@@ -15,9 +15,10 @@ import (
 // How often the supervisor looks. A look reads one line of /proc, which tells how many processes
 // the machine has started; the tree is read only where it could have grown beyond a bound.
 const (
-	quickLook   = 5 * time.Millisecond   // while processes are being started
-	calmLook    = 100 * time.Millisecond // while hardly any is
-	memoryLook  = 200 * time.Millisecond // between two readings of the memory while there is room, and while it is in use
+	quickLook = 5 * time.Millisecond   // while processes are being started
+	calmLook  = 100 * time.Millisecond // while hardly any is
+	// between two readings of the memory while there is room, and while it is in use
+	memoryLook  = 200 * time.Millisecond
 	idleLook    = 500 * time.Millisecond // while it stays the same
 	leastMemory = 10 * time.Millisecond  // while there is hardly any
 	readShare   = 10                     // what was spent on reading the tree is a tenth of the time at most

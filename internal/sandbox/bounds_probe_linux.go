@@ -54,7 +54,8 @@ func flood() int {
 			return 1
 		}
 		if pid == 0 {
-			_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0) //nolint:gosec // as the system call takes it
+			_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP,
+				uintptr(unsafe.Pointer(&pause)), 0, 0) //nolint:gosec // as the system call takes it
 			_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 		}
 	}

@@ -17,7 +17,8 @@ const helperPath = "/run/" + watchName
 // tempSize bounds each of the temporary file systems of one command, in bytes: they are memory.
 const tempSize = 2 << 30
 
-// findBwrap looks for bubblewrap in the places of the system and in PATH. A program that others than root could have put there is not taken.
+// findBwrap looks for bubblewrap in the places of the system and in PATH. A program that others
+// than root could have put there is not taken.
 func (s *Sandbox) findBwrap() string {
 	places := []string{s.config.Bwrap}
 	if s.config.Bwrap == "" {
@@ -38,11 +39,13 @@ func (s *Sandbox) findBwrap() string {
 	return ""
 }
 
-// bwrapArgs are bubblewrap's arguments, up to the program that it runs. Later ones lie upon earlier ones.
+// bwrapArgs are bubblewrap's arguments, up to the program that it runs. Later ones lie upon earlier
+// ones.
 func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []string, n *nests) []string {
 	home := s.insideHome()
 	args := []string{
-		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
+		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--new-session",
+		"--as-pid-1", "--cap-drop", "ALL",
 	}
 	if !s.config.Network {
 		args = append(args, "--unshare-net")
@@ -52,7 +55,8 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 		args = append(args, "--uid", id, "--gid", id)
 	}
 	size := strconv.Itoa(tempSize)
-	args = append(args, "--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/tmp", "--size", size, "--tmpfs", "/var/tmp")
+	args = append(args, "--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/tmp",
+		"--size", size, "--tmpfs", "/var/tmp")
 	if home != "/tmp" {
 		args = append(args, "--size", size, "--tmpfs", home)
 	}
@@ -72,7 +76,8 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 	args = append(args, "--bind", c.Root, c.Root)
 	args = append(args, n.guardArgs()...)
 	for _, path := range s.masked(who) {
-		visible := within(path, c.Root) || slices.ContainsFunc(readable, func(dir string) bool { return within(path, dir) })
+		visible := within(path, c.Root) || slices.ContainsFunc(readable,
+			func(dir string) bool { return within(path, dir) })
 		if info, err := os.Lstat(path); err != nil || !visible {
 			continue
 		} else if info.IsDir() {
@@ -88,14 +93,16 @@ func (s *Sandbox) bwrapArgs(c *Command, who identity, helper string, env []strin
 // insideHome is what the home directory is for a command: an empty one of its own.
 func (s *Sandbox) insideHome() string {
 	home := s.config.Home
-	if home == "" || home == "/" || !filepath.IsAbs(home) || slices.ContainsFunc(systemDirs, func(dir string) bool { return within(home, dir) }) {
+	if home == "" || home == "/" || !filepath.IsAbs(home) || slices.ContainsFunc(systemDirs,
+		func(dir string) bool { return within(home, dir) }) {
 		return "/tmp"
 	}
 	return home
 }
 
-// guardArgs mount read-only what git and Regie run or believe. A git directory is a mount point, so it cannot be renamed.
-// A link is left as it is: the guard puts it back, and what it leads to is mounted by itself.
+// guardArgs mount read-only what git and Regie run or believe. A git directory is a mount point, so
+// it cannot be renamed. A link is left as it is: the guard puts it back, and what it leads to is
+// mounted by itself.
 func (n *nests) guardArgs() (args []string) {
 	readOnly := func(name string) {
 		path := filepath.Join(n.root, name)
@@ -129,7 +136,8 @@ func (n *nests) guardArgs() (args []string) {
 	return args
 }
 
-// bwrapRules are Landlock's inside bubblewrap, which shows nothing that may not be read: they say a second time what may be written.
+// bwrapRules are Landlock's inside bubblewrap, which shows nothing that may not be read: they say a
+// second time what may be written.
 func (s *Sandbox) bwrapRules(root string) []rule {
 	return []rule{
 		{"/", accessRead},

@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// leavesBehind starts a tree of processes that do all they can to outlive their parent: in the background, in a session of their own, forked
-// twice, deaf to signals. Each carries the mark in its name.
+// leavesBehind starts a tree of processes that do all they can to outlive their parent: in the
+// background, in a session of their own, forked twice, deaf to signals. Each carries the mark in
+// its name.
 const leavesBehind = `
 mark=$1
 sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' "$mark" &
@@ -150,7 +151,8 @@ func (b *box) cleared() {
 	}
 }
 
-// TestKilledStarter kills the program that runs the command, as a crash does: the command dies with it.
+// TestKilledStarter kills the program that runs the command, as a crash does: the command dies with
+// it.
 func TestKilledStarter(t *testing.T) {
 	if root := os.Getenv("SANDBOX_TEST_ROOT"); root != "" {
 		b := &box{New(Config{Environ: os.Environ(), Home: os.Getenv("HOME")}), t, Tier(os.Getenv("SANDBOX_TEST_TIER")), root}

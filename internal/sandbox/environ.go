@@ -7,11 +7,14 @@ import (
 	"strings"
 )
 
-// passed are the variables that a command gets of the environment: what programs and toolchains need to be found and to speak the person's
-// language. Keys and tokens are in others, and stay outside (spec 8.2, 11.3).
+// passed are the variables that a command gets of the environment: what programs and toolchains
+// need to be found and to speak the person's language. Keys and tokens are in others, and stay
+// outside (spec 8.2, 11.3).
 var passed = []string{
-	"PATH", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "TZ", "TERM",
-	"COLORTERM", "NO_COLOR", "CI", "EDITOR", "GOROOT", "GOPATH", "GOMODCACHE", "GOTOOLCHAIN", "GOOS", "GOARCH", "CGO_ENABLED", "RUSTUP_HOME", "JAVA_HOME", "VIRTUAL_ENV",
+	"PATH", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME",
+	"LC_COLLATE", "LC_MONETARY", "TZ", "TERM",
+	"COLORTERM", "NO_COLOR", "CI", "EDITOR", "GOROOT", "GOPATH", "GOMODCACHE", "GOTOOLCHAIN", "GOOS", "GOARCH",
+	"CGO_ENABLED", "RUSTUP_HOME", "JAVA_HOME", "VIRTUAL_ENV",
 	"PYENV_ROOT", "NVM_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "SOURCE_DATE_EPOCH",
 }
 
@@ -22,19 +25,22 @@ var (
 	plainName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// IsSecret reports whether a variable, or a header, looks like one that holds a key or a password, by its name or its value.
+// IsSecret reports whether a variable, or a header, looks like one that holds a key or a password,
+// by its name or its value.
 func IsSecret(name, value string) bool {
 	return secretName.MatchString(name) || secretValue.MatchString(value)
 }
 
-// Environment is what a command gets of an environment: an allow list without whatever looks like a secret, and the variables that the
-// settings name. Of PATH only absolute directories outside the workspace are left, so that a file there is never taken for a program of the system.
+// Environment is what a command gets of an environment: an allow list without whatever looks like a
+// secret, and the variables that the settings name. Of PATH only absolute directories outside the
+// workspace are left, so that a file there is never taken for a program of the system.
 func Environment(environ, named []string, root string) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, pair := range environ {
 		name, value, ok := strings.Cut(pair, "=")
-		if !ok || seen[name] || !plainName.MatchString(name) || strings.HasPrefix(value, "()") { // "()" is a shell's function
+		// "()" is a shell's function
+		if !ok || seen[name] || !plainName.MatchString(name) || strings.HasPrefix(value, "()") {
 			continue
 		}
 		wished := slices.Contains(named, name)

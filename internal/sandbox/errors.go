@@ -9,26 +9,31 @@ import (
 )
 
 func errForced(tier Tier) error {
-	return regie.Errorf(regie.CodeNoSandbox, "the settings ask for the sandbox %s, which does not work here: regie doctor says why", string(tier))
+	return regie.Errorf(regie.CodeNoSandbox,
+		"the settings ask for the sandbox %s, which does not work here: regie doctor says why", string(tier))
 }
 
 func errLate() error {
-	return regie.Errorf(regie.CodeStale, "the command was not run: this engine stood still, and another one may have taken the session over meanwhile")
+	return regie.Errorf(regie.CodeStale,
+		"the command was not run: this engine stood still, and another one may have taken the session over meanwhile")
 }
 
 // unfit says why commands cannot be confined in a workspace.
 func (s *Sandbox) unfit(root string, tier Tier) error {
 	if root == filepath.Dir(root) || s.config.Home != "" && within(s.config.Home, root) {
-		return regie.Errorf(regie.CodeNoSandbox, "the workspace %s holds your home directory: nothing there can be kept from commands", root)
+		return regie.Errorf(regie.CodeNoSandbox,
+			"the workspace %s holds your home directory: nothing there can be kept from commands", root)
 	}
 	for _, hidden := range s.config.Hidden {
 		if within(root, hidden) {
-			return regie.Errorf(regie.CodeNoSandbox, "the workspace %s lies in a directory that commands must not see", root)
+			return regie.Errorf(regie.CodeNoSandbox, "the workspace %s lies in a directory that commands must not see",
+				root)
 		}
 	}
 	for _, name := range []string{".git", ".regie"} {
 		if info, err := os.Lstat(filepath.Join(root, name)); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			return regie.Errorf(regie.CodeNoSandbox, "%s of the workspace is a link: it cannot be protected from commands", name)
+			return regie.Errorf(regie.CodeNoSandbox,
+				"%s of the workspace is a link: it cannot be protected from commands", name)
 		}
 	}
 	return s.unfitOwner(root, tier)

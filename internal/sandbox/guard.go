@@ -23,8 +23,9 @@ const (
 	maxRounds = 4        // looks at a workspace, because what is put back may name more places
 )
 
-// guard compares the places that git and Regie run or believe with what they were before a command, and
-// puts them back. It is the last barrier in each tier, and the only one where the kernel gives none.
+// guard compares the places that git and Regie run or believe with what they were before a command,
+// and puts them back. It is the last barrier in each tier, and the only one where the kernel gives
+// none.
 type guard struct {
 	dir    string
 	root   *os.Root
@@ -65,7 +66,8 @@ func (h held) equal(other held) bool {
 		return a == b && h.data == other.data
 	default:
 		same := os.SameFile(h.info, other.info) && h.info.Size() == other.info.Size()
-		return a == b && same && h.info.ModTime().Equal(other.info.ModTime()) && changedAt(h.info) == changedAt(other.info)
+		return a == b && same && h.info.ModTime().Equal(other.info.ModTime()) &&
+			changedAt(h.info) == changedAt(other.info)
 	}
 }
 
@@ -80,10 +82,12 @@ func newGuard(n *nests, owner *owner) (*guard, error) {
 	return g, nil
 }
 
-// look takes a picture. What was looked at before is looked at again: configuration may not name it now.
+// look takes a picture. What was looked at before is looked at again: configuration may not name it
+// now.
 func (g *guard) look(n *nests) *picture {
 	p := &picture{
-		held: map[string]held{}, roots: map[string]fs.FileInfo{}, gits: map[string]bool{}, lines: map[string][]string{}, left: maxKept,
+		held: map[string]held{}, roots: map[string]fs.FileInfo{}, gits: map[string]bool{},
+		lines: map[string][]string{}, left: maxKept,
 		named: slices.Concat(n.named, g.before.named),
 	}
 	for _, name := range slices.Concat(n.gits, slices.Collect(maps.Keys(g.before.gits))) {
@@ -92,7 +96,8 @@ func (g *guard) look(n *nests) *picture {
 		}
 	}
 	gits := slices.Collect(maps.Keys(p.gits))
-	slices.SortFunc(gits, func(a, b string) int { // the workspace's own files are kept before those that a command could add below
+	// the workspace's own files are kept before those that a command could add below
+	slices.SortFunc(gits, func(a, b string) int {
 		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), strings.Compare(a, b))
 	})
 	for _, name := range gits {
@@ -115,7 +120,8 @@ func (g *guard) look(n *nests) *picture {
 // add takes in a place with everything below it.
 func (g *guard) add(p *picture, name string) {
 	info, err := g.root.Lstat(name)
-	if _, done := p.held[name]; err != nil || done || strings.HasSuffix(name, "/info/refs") { // git gc lists references there
+	// git gc lists references there
+	if _, done := p.held[name]; err != nil || done || strings.HasSuffix(name, "/info/refs") {
 		return
 	}
 	h := held{info: info}
@@ -205,7 +211,10 @@ func (g *guard) close() { _ = g.root.Close() }
 func (g *guard) settle() (out []Moved) {
 	for round := range maxRounds + 1 {
 		if round == maxRounds {
-			out = append(out, Moved{From: ".", Err: errors.New("it changed after each look: something goes on writing there")})
+			out = append(out, Moved{
+				From: ".",
+				Err:  errors.New("it changed after each look: something goes on writing there"),
+			})
 			break
 		}
 		n := nested(g.dir)
@@ -244,7 +253,8 @@ func (g *guard) compare(n *nests) (out []Moved) {
 		switch {
 		case g.isMoved(name), !known && !there, known && there && old.equal(is):
 			continue
-		case !there && (g.before.gits[name] || !g.has(filepath.Dir(name))): // it went with its repository, or its directory
+		case !there && (g.before.gits[name] || !g.has(filepath.Dir(name))):
+			// it went with its repository, or its directory
 			continue
 		case !known && (g.plain(now, name, is) || g.linked(now, name, is)):
 			continue
@@ -273,7 +283,8 @@ func (g *guard) compare(n *nests) (out []Moved) {
 	return out
 }
 
-// followMoves gives what lay in a repository that has another place now the names that it has there.
+// followMoves gives what lay in a repository that has another place now the names that it has
+// there.
 func (g *guard) followMoves(now *picture) (moved bool) {
 	for to, info := range now.roots {
 		if g.before.roots[to] != nil {
@@ -332,13 +343,14 @@ func (g *guard) plain(now *picture, name string, is held) bool {
 	}
 }
 
-// linked reports whether something new is what git worktree add makes, for a repository from before:
-// git runs and believes there what that repository says.
+// linked reports whether something new is what git worktree add makes, for a repository from
+// before: git runs and believes there what that repository says.
 func (g *guard) linked(now *picture, name string, is held) bool {
 	isTree := func(dir string) bool {
 		trees, number := filepath.Split(dir)
 		trees = filepath.Clean(trees)
-		return number != "" && filepath.Base(trees) == "worktrees" && g.before.gits[filepath.Dir(trees)] && now.gits[dir]
+		return number != "" && filepath.Base(trees) == "worktrees" &&
+			g.before.gits[filepath.Dir(trees)] && now.gits[dir]
 	}
 	switch base := filepath.Base(name); {
 	case is.info.IsDir():
@@ -354,7 +366,8 @@ func (g *guard) linked(now *picture, name string, is held) bool {
 	}
 }
 
-// compareLines takes the lines that run programs out of the steps of a rebase, but for those from before.
+// compareLines takes the lines that run programs out of the steps of a rebase, but for those from
+// before.
 func (g *guard) compareLines(name string, lines []string) (Moved, bool) {
 	old := g.before.lines[name]
 	kept := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
@@ -389,8 +402,8 @@ func (g *guard) has(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// moveAside gives a place another name, under which nothing runs it. A person may have made it meanwhile,
-// so it is not deleted.
+// moveAside gives a place another name, under which nothing runs it. A person may have made it
+// meanwhile, so it is not deleted.
 func (g *guard) moveAside(name string) (to string, err error) {
 	dir, base := filepath.Split(name)
 	for n := 1; n < 1000; n++ {
@@ -416,7 +429,8 @@ func (g *guard) behead(dir string, depth int) {
 		has.see(name)
 	}
 	if has.repository() {
-		_ = g.root.Rename(filepath.Join(dir, "HEAD"), filepath.Join(dir, "HEAD.made-by-command")) // the next look finds it else
+		// the next look finds it else
+		_ = g.root.Rename(filepath.Join(dir, "HEAD"), filepath.Join(dir, "HEAD.made-by-command"))
 	}
 	for _, name := range names {
 		if full := filepath.Join(dir, name); depth < maxDeep && g.has(full) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestGuard_FIFO puts a FIFO where git would look: the guard does not wait at it, and takes away what else was planted.
+// TestGuard_FIFO puts a FIFO where git would look: the guard does not wait at it, and takes away
+// what else was planted.
 func TestGuard_FIFO(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
 		t.Helper()
@@ -54,8 +55,8 @@ echo '[core]' > one/config.worktree; echo ../../../evil > three/commondir; echo 
 	}
 }
 
-// TestGuard_FullBudget fills what the guard can keep with files in repositories that a first command
-// makes: a change of the configuration by a second one is still seen.
+// TestGuard_FullBudget fills what the guard can keep with files in repositories that a first
+// command makes: a change of the configuration by a second one is still seen.
 func TestGuard_FullBudget(t *testing.T) {
 	everyTier(t, func(t *testing.T, one *box) {
 		t.Helper()

@@ -19,7 +19,8 @@ type gitBox struct {
 	base, canary string
 }
 
-// newGitBox makes the repositories: the workspace's own, a submodule, a linked work tree, a nested one, a bare one.
+// newGitBox makes the repositories: the workspace's own, a submodule, a linked work tree, a nested
+// one, a bare one.
 func newGitBox(t *testing.T, tier Tier) *gitBox {
 	t.Helper()
 	b := &gitBox{box: newBox(t, tier)}
@@ -125,7 +126,8 @@ func (b *gitBox) ran() []string {
 	return slices.Compact(names)
 }
 
-// programKeys are variables of git's configuration that name a program, and those that have git run it. %s is the program.
+// programKeys are variables of git's configuration that name a program, and those that have git run
+// it. %s is the program.
 var programKeys = []string{
 	"core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.gitProxy", "core.alternateRefsCommand", "sequence.editor", "diff.external", "diff.x.command",
 	"diff.x.textconv", "filter.x.clean", "filter.x.smudge", "filter.x.process", "merge.x.driver", "difftool.x.cmd", "difftool.x.path", "mergetool.x.cmd", "mergetool.x.path", "interactive.diffFilter", "credential.helper",
@@ -188,7 +190,8 @@ var allHooks = []string{
 	"pre-commit", "pre-merge-commit", "pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate", "update",
 }
 
-// plant is a script that writes that configuration to some files, and every hook to some directories.
+// plant is a script that writes that configuration to some files, and every hook to some
+// directories.
 func (b *gitBox) plant(configs, hooks []string) string {
 	var out strings.Builder
 	out.WriteString("cd " + b.root + "\ncat > evil.sh <<'END'\n#!/bin/sh\necho \"${1:-hook}\" >> " + b.canary + "\nexit 0\nEND\nchmod +x evil.sh\n")
@@ -203,7 +206,8 @@ func (b *gitBox) plant(configs, hooks []string) string {
 	return "(" + out.String() + ") 2>/dev/null\ntrue\n"
 }
 
-// gitPlaces are the places of a repository that git runs or believes, by the kind of the repository, and where a person works then.
+// gitPlaces are the places of a repository that git runs or believes, by the kind of the
+// repository, and where a person works then.
 var gitPlaces = []struct {
 	name           string
 	configs, hooks []string
@@ -217,7 +221,8 @@ var gitPlaces = []struct {
 	{"included file", []string{".gitshared"}, nil, "."},
 }
 
-// TestGitRunsNothing has a command plant every program that git runs by itself, in every kind of repository: none runs afterwards.
+// TestGitRunsNothing has a command plant every program that git runs by itself, in every kind of
+// repository: none runs afterwards.
 func TestGitRunsNothing(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock, None} {
 		for _, place := range gitPlaces {
@@ -234,7 +239,8 @@ func TestGitRunsNothing(t *testing.T) {
 	}
 }
 
-// TestGitRunsWhatIsPlanted shows that the attack would work: outside of a sandbox the same script has git run what it plants.
+// TestGitRunsWhatIsPlanted shows that the attack would work: outside of a sandbox the same script
+// has git run what it plants.
 func TestGitRunsWhatIsPlanted(t *testing.T) {
 	for _, place := range gitPlaces {
 		t.Run(place.name, func(t *testing.T) {
@@ -252,7 +258,8 @@ func TestGitRunsWhatIsPlanted(t *testing.T) {
 	}
 }
 
-// TestSubmoduleStore is an attack that was seen: a store made by hand, a gitlink, and a person who has git fetch the submodule.
+// TestSubmoduleStore is an attack that was seen: a store made by hand, a gitlink, and a person who
+// has git fetch the submodule.
 func TestSubmoduleStore(t *testing.T) {
 	everyTier(t, func(t *testing.T, one *box) {
 		t.Helper()

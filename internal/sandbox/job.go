@@ -10,20 +10,22 @@ type job struct {
 	Tier    Tier     `json:"tier"`
 	Network bool     `json:"network"`
 	Rules   []rule   `json:"rules,omitempty"` // of Landlock; none where the kernel has none
-	// UID and GID are those of the workspace's owner where the helper is root and the owner is not; Namespace has the command run in a user
-	// namespace in which it is not root, where both are.
+	// UID and GID are those of the workspace's owner where the helper is root and the owner is not;
+	// Namespace has the command run in a user namespace in which it is not root, where both are.
 	UID       int    `json:"uid,omitempty"`
 	GID       int    `json:"gid,omitempty"`
 	Namespace bool   `json:"namespace,omitempty"`
 	Probe     string `json:"probe,omitempty"` // what a probe tries; it is then what is run
-	// Until is when the command may begin at the latest, by the clock that counts from the machine's start, in nanoseconds; zero: at any time.
+	// Until is when the command may begin at the latest, by the clock that counts from the
+	// machine's start, in nanoseconds; zero: at any time.
 	Until int64 `json:"until,omitempty"`
 	// Processes and Memory, in bytes, bound the command with everything that it starts.
 	Processes int   `json:"processes"`
 	Memory    int64 `json:"memory"`
 	// Git is the user's identity for git, which lies in the command's own home.
 	Git string `json:"git,omitempty"`
-	// Temp is a directory that goes with the command: whoever started the helper may be killed before.
+	// Temp is a directory that goes with the command: whoever started the helper may be killed
+	// before.
 	Temp string `json:"temp,omitempty"`
 }
 
@@ -56,7 +58,8 @@ type report struct {
 	Exceeded regie.Code `json:"exceeded,omitempty"`
 }
 
-// The names under which this program starts itself as a helper: what it is called, which no file and no argument decides.
+// The names under which this program starts itself as a helper: what it is called, which no file
+// and no argument decides.
 const (
 	watchName = "regie-sandbox-watch"
 	enterName = "regie-sandbox-enter"

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockNeeded is the version of Landlock's interface from which on it confines by itself: below it, processes outside can be sent
-// signals (6), and files outside be truncated (3). Inside bubblewrap any version will do.
+// landlockNeeded is the version of Landlock's interface from which on it confines by itself: below
+// it, processes outside can be sent signals (6), and files outside be truncated (3). Inside
+// bubblewrap any version will do.
 const landlockNeeded = 6
 
 // landlockVersion is that of the kernel's interface, 0 where it has none.
@@ -24,11 +25,14 @@ func landlockVersion() int {
 // The rights of Landlock's files, and which version of the interface knows which.
 const (
 	readRights = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	makeRights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
-		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+	makeRights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM
 	deviceRights = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // given to nobody
-	fileRights   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+	fileRights   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
@@ -56,13 +60,15 @@ func (a access) rights() uint64 {
 	case accessList:
 		return unix.LANDLOCK_ACCESS_FS_READ_DIR
 	case accessDevice:
-		return unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+		return unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+			unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	default:
 		return 0
 	}
 }
 
-// restrict confines this thread, and what it becomes, to what the rules name. A path that is not there needs no rule.
+// restrict confines this thread, and what it becomes, to what the rules name. A path that is not
+// there needs no rule.
 func restrict(version int, rules []rule, network bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(version)}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
@@ -76,7 +82,8 @@ func restrict(version int, rules []rule, network bool) error {
 		size += unsafe.Sizeof(attr.Scoped)
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	fd, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // as the system call takes it
+	fd, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET,
+		uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // as the system call takes it
 	if errno != 0 {
 		return fmt.Errorf("the rules of Landlock cannot be made: %w", errno)
 	}

@@ -33,7 +33,8 @@ func named(t *testing.T, tier Tier) *box {
 	return b
 }
 
-// TestNamed attacks what git runs because its configuration names it: the directory of hooks, included files, programs.
+// TestNamed attacks what git runs because its configuration names it: the directory of hooks,
+// included files, programs.
 func TestNamed(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		t.Run(string(tier), func(t *testing.T) {
@@ -94,8 +95,8 @@ func TestNamedByGit(t *testing.T) {
 	}
 }
 
-// TestRebase attacks a rebase that waits for a person, and has a command leave one behind: its steps run no program
-// that was not there before.
+// TestRebase attacks a rebase that waits for a person, and has a command leave one behind: its
+// steps run no program that was not there before.
 func TestRebase(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
 		t.Helper()

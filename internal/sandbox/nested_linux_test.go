@@ -101,7 +101,8 @@ func attackNested(t *testing.T, b *box) {
 	}
 }
 
-// TestBare attacks repositories that are not called .git: git takes a directory for one by what lies in it.
+// TestBare attacks repositories that are not called .git: git takes a directory for one by what
+// lies in it.
 func TestBare(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		t.Run(string(tier), func(t *testing.T) { attackBare(t, newBox(t, tier)) })
@@ -149,7 +150,8 @@ func moved(t *testing.T, got []Moved, want ...string) {
 	}
 }
 
-// TestBareTop works in a repository itself: what makes git run something stays, and the rest can be written.
+// TestBareTop works in a repository itself: what makes git run something stays, and the rest can be
+// written.
 func TestBareTop(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		t.Run(string(tier), func(t *testing.T) {
@@ -171,7 +173,8 @@ func TestBareTop(t *testing.T) {
 	}
 }
 
-// TestBeyond has a workspace with more than is looked through: nothing is written there, and a command that makes as much is told of.
+// TestBeyond has a workspace with more than is looked through: nothing is written there, and a
+// command that makes as much is told of.
 func TestBeyond(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		t.Run(string(tier), func(t *testing.T) {
@@ -208,7 +211,8 @@ func git(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// TestLinkedWorkTree has git work in a work tree whose repository lies elsewhere: it reads that, and writes nothing there.
+// TestLinkedWorkTree has git work in a work tree whose repository lies elsewhere: it reads that,
+// and writes nothing there.
 func TestLinkedWorkTree(t *testing.T) {
 	for _, tier := range []Tier{Bubblewrap, Landlock} {
 		t.Run(string(tier), func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/gitruns"
 )
 
-// Bounds of looking for repositories in a workspace: what lies beyond them is not written by commands.
+// Bounds of looking for repositories in a workspace: what lies beyond them is not written by
+// commands.
 const (
 	maxEntries = 1_000_000
 	maxDeep    = 100
@@ -140,8 +141,9 @@ func (n *nests) follow(git string) {
 	}
 }
 
-// holds reports whether a part of a git directory is kept as it is. In a directory called .git that is all but
-// what ordinary work writes; in one of another name a person may have files of their own.
+// holds reports whether a part of a git directory is kept as it is. In a directory called .git that
+// is all but what ordinary work writes; in one of another name a person may have files of their
+// own.
 func holds(git, part string) bool {
 	if slices.Contains(strings.Split(git, "/"), ".git") {
 		return !gitruns.Written(part)

@@ -18,7 +18,8 @@ func (s *Sandbox) try(_ context.Context, tier Tier) Check {
 
 func (s *Sandbox) unfitOwner(string, Tier) error { return nil }
 
-// Run runs a command unconfined, with everything that it starts in its process group. It returns CodeNoSandbox for any other tier.
+// Run runs a command unconfined, with everything that it starts in its process group. It returns
+// CodeNoSandbox for any other tier.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if c.Tier != None {
 		return Result{}, regie.Errorf(regie.CodeNoSandbox, "commands cannot be confined on this system")
@@ -33,5 +34,6 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	return result, err
 }
 
-// owned reports whether a directory that cannot be read could be opened by its owner; that is not known here.
+// owned reports whether a directory that cannot be read could be opened by its owner; that is not
+// known here.
 func owned(fs.FileInfo) bool { return true }

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// runGroup runs a command and ends its process group where its time is over. What leaves the group is not found here.
+// runGroup runs a command and ends its process group where its time is over. What leaves the group
+// is not found here.
 func runGroup(ctx context.Context, c Command, env []string) (Result, error) {
 	if c.Left != nil && c.Left() <= 0 {
 		return Result{}, errLate()

@@ -1,7 +1,7 @@
 package sandbox
 
-// Excerpt keeps the head and the tail of what is written to it, in bounded memory (spec 8.2). The zero Excerpt keeps nothing; it is used by
-// one goroutine at a time.
+// Excerpt keeps the head and the tail of what is written to it, in bounded memory (spec 8.2). The
+// zero Excerpt keeps nothing; it is used by one goroutine at a time.
 type Excerpt struct {
 	head, ring []byte
 	limit      int // of the head, and of the tail

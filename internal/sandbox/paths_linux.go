@@ -13,18 +13,24 @@ import (
 	"github.com/regie-run/regie/internal/gitruns"
 )
 
-// systemDirs hold what programs are made of. Others of the top, such as /home, /root, /var, /srv and /run, are not shown to commands: what
-// lies there is people's and servers' own.
-var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
+// systemDirs hold what programs are made of. Others of the top, such as /home, /root, /var, /srv
+// and /run, are not shown to commands: what lies there is people's and servers' own.
+var systemDirs = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+	"/etc", "/opt", "/nix", "/gnu",
+}
 
-// keptByOwner are those of them in which files may be meant for root alone. Where a command runs with the rights of root's files they are
-// looked through for those.
+// keptByOwner are those of them in which files may be meant for root alone. Where a command runs
+// with the rights of root's files they are looked through for those.
 var keptByOwner = []string{"/etc", "/opt"}
 
-// toolDirs are what commands see of a home directory: programs and libraries, never the files beside them that hold keys.
+// toolDirs are what commands see of a home directory: programs and libraries, never the files
+// beside them that hold keys.
 var toolDirs = []string{
-	"go/bin", "go/pkg", "sdk", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".pyenv", ".nvm", ".local/bin", ".local/lib", ".local/share/uv",
-	".local/share/mise", ".local/share/pnpm", ".asdf/shims", ".asdf/installs", ".asdf/bin", ".rbenv", ".volta/bin", ".volta/tools", ".bun/bin", ".deno/bin", ".sdkman/candidates",
+	"go/bin", "go/pkg", "sdk", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup", ".pyenv", ".nvm", ".local/bin",
+	".local/lib", ".local/share/uv",
+	".local/share/mise", ".local/share/pnpm", ".asdf/shims", ".asdf/installs", ".asdf/bin", ".rbenv", ".volta/bin",
+	".volta/tools", ".bun/bin", ".deno/bin", ".sdkman/candidates",
 	".dotnet", "bin",
 }
 
@@ -45,8 +51,9 @@ func (who identity) owner() *owner {
 	return &owner{who.uid, who.gid}
 }
 
-// identityFor says as whom commands run in a workspace. Regie that runs as root gives them to the workspace's owner. Where that is root too, they keep
-// the access to root's files and nothing else of root, in a user namespace.
+// identityFor says as whom commands run in a workspace. Regie that runs as root gives them to the
+// workspace's owner. Where that is root too, they keep the access to root's files and nothing else
+// of root, in a user namespace.
 func identityFor(root string) (identity, error) {
 	if syscall.Geteuid() != 0 {
 		return identity{}, nil
@@ -66,7 +73,8 @@ func identityFor(root string) (identity, error) {
 func (s *Sandbox) unfitOwner(root string, tier Tier) error {
 	who, err := identityFor(root)
 	if err == nil && who.namespace && tier == Landlock && !namespaces() {
-		err = regie.Errorf(regie.CodeNoSandbox, "regie runs as root, and without user namespaces commands in root's workspace would be root too")
+		err = regie.Errorf(regie.CodeNoSandbox,
+			"regie runs as root, and without user namespaces commands in root's workspace would be root too")
 	}
 	return err
 }
@@ -76,7 +84,8 @@ func (s *Sandbox) readable(root string, who identity, env []string) []string {
 	out := slices.Clone(systemDirs)
 	add := func(path string) {
 		covered := slices.ContainsFunc(out, func(dir string) bool { return within(path, dir) })
-		wide := s.config.Home != "" && within(s.config.Home, path) || within(root, path) || path == "/tmp" || path == "/var/tmp"
+		wide := s.config.Home != "" && within(s.config.Home, path) || within(root, path) ||
+			path == "/tmp" || path == "/var/tmp"
 		if !covered && !wide && filepath.IsAbs(path) && !s.hidden(path) && who.reaches(path) {
 			out = append(out, filepath.Clean(path))
 		}
@@ -125,8 +134,8 @@ func (s *Sandbox) hidden(path string) bool {
 	return slices.ContainsFunc(s.config.Hidden, func(h string) bool { return within(path, h) })
 }
 
-// masked are the paths that stay closed although what they lie in is readable: what is hidden, and for commands with the access to root's
-// files those that are root's alone.
+// masked are the paths that stay closed although what they lie in is readable: what is hidden, and
+// for commands with the access to root's files those that are root's alone.
 func (s *Sandbox) masked(who identity) []string {
 	out := slices.Clone(s.config.Hidden)
 	if !who.namespace {
@@ -154,8 +163,8 @@ func (s *Sandbox) masked(who identity) []string {
 	return out
 }
 
-// around are the rules that open a directory but for what lies in its holes. A directory with a hole in it is opened name by name, so nothing
-// new can be made right in it.
+// around are the rules that open a directory but for what lies in its holes. A directory with a
+// hole in it is opened name by name, so nothing new can be made right in it.
 func around(dir string, holes []string, a access) []rule {
 	if slices.ContainsFunc(holes, func(h string) bool { return within(dir, h) }) {
 		return nil
@@ -184,11 +193,14 @@ func around(dir string, holes []string, a access) []rule {
 // devices are those that every program may use.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// processFiles are what commands see of /proc without a process namespace: the machine, and themselves.
+// processFiles are what commands see of /proc without a process namespace: the machine, and
+// themselves.
 var processFiles = []string{
-	"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/filesystems", "/proc/sys/kernel/osrelease",
+	"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/uptime", "/proc/loadavg",
+	"/proc/filesystems", "/proc/sys/kernel/osrelease",
 	"/proc/sys/kernel/ostype", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/cap_last_cap",
-	"/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/fs/pipe-max-size", "/proc/sys/kernel/ngroups_max",
+	"/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/fs/pipe-max-size",
+	"/proc/sys/kernel/ngroups_max",
 	"/proc/sys/kernel/random",
 }
 
@@ -199,13 +211,15 @@ func absolute(name, from string) string {
 	return filepath.Join(from, name)
 }
 
-// linked are the directories outside a workspace that git needs in it, where it is a linked work tree: what git has of it in the main repository, and that
-// repository. It must name this workspace as its own, or a file in the workspace could have any directory shown to commands.
+// linked are the directories outside a workspace that git needs in it, where it is a linked work
+// tree: what git has of it in the main repository, and that repository. It must name this workspace
+// as its own, or a file in the workspace could have any directory shown to commands.
 func linked(root string) []string {
 	git := filepath.Join(root, ".git")
 	dirs := gitruns.Directories(git)
 	info, err := os.Lstat(git)
-	if len(dirs) != 2 || err != nil || !info.Mode().IsRegular() || filepath.Dir(dirs[0]) != filepath.Join(dirs[1], "worktrees") {
+	if len(dirs) != 2 || err != nil || !info.Mode().IsRegular() ||
+		filepath.Dir(dirs[0]) != filepath.Join(dirs[1], "worktrees") {
 		return nil
 	}
 	back, err := os.Stat(absolute(cmp.Or(gitruns.Line(filepath.Join(dirs[0], "gitdir")), "."), dirs[0]))
@@ -220,8 +234,9 @@ func linked(root string) []string {
 	return dirs
 }
 
-// landlockRules are those of the tier Landlock. A rule cannot take away what another one gives, so all of the workspace can
-// be written but what was not looked through for repositories; the guard puts back what git and Regie run.
+// landlockRules are those of the tier Landlock. A rule cannot take away what another one gives, so
+// all of the workspace can be written but what was not looked through for repositories; the guard
+// puts back what git and Regie run.
 func (s *Sandbox) landlockRules(n *nests, temp string, who identity, env []string) []rule {
 	root := n.root
 	var out []rule

@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// targets are what probes attack: things of the machine that were made for it, so that nothing is lost where a sandbox does not hold.
+// targets are what probes attack: things of the machine that were made for it, so that nothing is
+// lost where a sandbox does not hold.
 type targets struct {
 	Root     string `json:"root"`    // the workspace
 	Outside  string `json:"outside"` // a directory outside, with the file "secret"
@@ -28,7 +29,8 @@ type targets struct {
 	Victim   int    `json:"victim"` // a process outside
 	Canary   string `json:"canary"` // a variable that must not be here
 	Offline  bool   `json:"offline"`
-	// Processes names the victim's process namespace: in another one its number means another process, or none.
+	// Processes names the victim's process namespace: in another one its number means another
+	// process, or none.
 	Processes string `json:"processes"`
 }
 
@@ -47,7 +49,9 @@ var attacks = []attack{
 	{"write-system", func(*targets) error { return opens("/etc/passwd", os.O_WRONLY) }},
 	{"write-git-hook", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "hooks", "pre-commit")) }},
 	{"write-git-config", func(t *targets) error { return write(filepath.Join(t.Root, ".git", "config")) }},
-	{"write-git-named-hook", func(t *targets) error { return write(filepath.Join(t.Root, ".husky", "_", "pre-commit")) }},
+	{"write-git-named-hook", func(t *targets) error {
+		return write(filepath.Join(t.Root, ".husky", "_", "pre-commit"))
+	}},
 	{"write-git-included", func(t *targets) error { return write(filepath.Join(t.Root, "sub", "included")) }},
 	{"write-git-rebase", func(t *targets) error {
 		return writeText(filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"), "exec probe\n")
@@ -66,7 +70,9 @@ var attacks = []attack{
 	{"dotdot-out", func(t *targets) error {
 		return write(t.Root + strings.Repeat("/..", strings.Count(t.Root, "/")) + t.Outside + "/written")
 	}},
-	{"proc-root", func(t *targets) error { return read(fmt.Sprintf("/proc/%d/root%s/secret", os.Getppid(), t.Outside)) }},
+	{"proc-root", func(t *targets) error {
+		return read(fmt.Sprintf("/proc/%d/root%s/secret", os.Getppid(), t.Outside))
+	}},
 	{"proc-environ", func(t *targets) error {
 		return t.onVictim(func(pid int) error { return read(fmt.Sprintf("/proc/%d/environ", pid)) })
 	}},
@@ -164,15 +170,19 @@ func makeRepository(dir string) error {
 			return bare(err)
 		}
 	}
-	return errors.Join(writeText(filepath.Join(dir, "HEAD"), "ref: refs/heads/main\n"), writeText(filepath.Join(dir, "config"), "[core]\n\tfsmonitor = probe\n"),
+	return errors.Join(writeText(filepath.Join(dir, "HEAD"), "ref: refs/heads/main\n"),
+		writeText(filepath.Join(dir, "config"), "[core]\n\tfsmonitor = probe\n"),
 		write(filepath.Join(dir, "hooks", "post-checkout")))
 }
 
-// refuseWork is what git and build tools do at the top of a repository; it succeeds where the sandbox refuses that.
+// refuseWork is what git and build tools do at the top of a repository; it succeeds where the
+// sandbox refuses that.
 func refuseWork(t *targets) error {
 	git := filepath.Join(t.Root, ".git")
-	err := errors.Join(os.Mkdir(filepath.Join(t.Root, "build"), 0o700), write(filepath.Join(t.Root, "new")), write(filepath.Join(git, "index.lock")))
-	err = errors.Join(err, os.Rename(filepath.Join(git, "index.lock"), filepath.Join(git, "index")), os.MkdirAll(filepath.Join(git, "objects", "aa"), 0o700))
+	err := errors.Join(os.Mkdir(filepath.Join(t.Root, "build"), 0o700), write(filepath.Join(t.Root, "new")),
+		write(filepath.Join(git, "index.lock")))
+	err = errors.Join(err, os.Rename(filepath.Join(git, "index.lock"), filepath.Join(git, "index")),
+		os.MkdirAll(filepath.Join(git, "objects", "aa"), 0o700))
 	if err != nil {
 		return nil //nolint:nilerr // the sandbox refuses it
 	}
@@ -210,7 +220,8 @@ func errnoOf(_, _ uintptr, errno syscall.Errno) error {
 	return errno
 }
 
-// refusedBy makes a system call without sense, and succeeds where it is not the filter that refuses it.
+// refusedBy makes a system call without sense, and succeeds where it is not the filter that refuses
+// it.
 func refusedBy(number uintptr) error {
 	_, _, errno := unix.Syscall6(number, ^uintptr(0), 0, 0, 0, 0, 0)
 	if errno == unix.EPERM || errno == unix.ENOSYS {
@@ -296,13 +307,15 @@ func typeAhead(*targets) error {
 		if err != nil {
 			continue
 		}
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.TIOCSTI, uintptr(unsafe.Pointer(&letter))) //nolint:gosec // as the system call takes it
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.TIOCSTI,
+			uintptr(unsafe.Pointer(&letter))) //nolint:gosec // as the system call takes it
 		_ = f.Close()
 		if errno == 0 {
 			return nil
 		}
 	}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&letter))) //nolint:gosec // as the system call takes it
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI,
+		uintptr(unsafe.Pointer(&letter))) //nolint:gosec // as the system call takes it
 	if errno == unix.EPERM {
 		return errno
 	}

@@ -23,12 +23,14 @@ import (
 // stopGrace is how long a helper may take to end everything before it is ended itself.
 const stopGrace = killGrace + 2*time.Second
 
-// helperGrace is how long everything below a helper that did not end is killed before the helper is.
+// helperGrace is how long everything below a helper that did not end is killed before the helper
+// is.
 const helperGrace = 10 * time.Second
 
-// Run runs a command in its workspace and returns how it ended; everything that it has started has ended too then. Errors say that it was
-// never run: CodeNoSandbox where it cannot be confined as was found, CodeNoProgram where there is no such program,
-// CodeStale where its time to begin is over. CodeToolError is one whose end is not known.
+// Run runs a command in its workspace and returns how it ended; everything that it has started has
+// ended too then. Errors say that it was never run: CodeNoSandbox where it cannot be confined as
+// was found, CodeNoProgram where there is no such program, CodeStale where its time to begin is
+// over. CodeToolError is one whose end is not known.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if !staged.Load() {
 		return Result{}, regie.Errorf(regie.CodeInternal, "this program cannot be its own helper: Stage was not called")
@@ -41,7 +43,10 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 		who = identity{}
 	}
 	env := Environment(s.config.Environ, s.config.Env, c.Root)
-	j := job{Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid, Namespace: who.namespace, Probe: c.probe}
+	j := job{
+		Argv: c.Argv, Dir: c.Dir, Tier: c.Tier, Network: s.config.Network, UID: who.uid, GID: who.gid,
+		Namespace: who.namespace, Probe: c.probe,
+	}
 	j.Processes, j.Memory = s.Bounds()
 	if c.Tier != None {
 		j.Git = gitruns.Identity()
@@ -62,7 +67,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	result.Removed = g.settle()
 	if c.Tier != None {
 		result.Closed = n.closed
-		result.Unseen = slices.DeleteFunc(g.closed, func(name string) bool { return slices.Contains(result.Closed, name) })
+		result.Unseen = slices.DeleteFunc(g.closed, func(name string) bool {
+			return slices.Contains(result.Closed, name)
+		})
 	}
 	return result, err
 }
@@ -73,11 +80,13 @@ func owned(info fs.FileInfo) bool {
 }
 
 // prepare makes the helper that a tier needs, and completes the job.
-func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string, n *nests) (cmd *exec.Cmd, clean func(), err error) {
+func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string,
+	n *nests,
+) (cmd *exec.Cmd, clean func(), err error) {
 	clean = func() {}
 	cmd = exec.Command("/proc/self/exe") //nolint:noctx // running ends it
-	// No helper dies with us by a signal: watch ends everything at the end of its pipe. Bubblewrap, killed between its two processes, would leave the second one
-	// waiting for the first for ever.
+	// No helper dies with us by a signal: watch ends everything at the end of its pipe. Bubblewrap,
+	// killed between its two processes, would leave the second one waiting for the first for ever.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	switch c.Tier {
 	case Bubblewrap:
@@ -101,7 +110,8 @@ func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string, n *nes
 			err = os.Chown(temp, who.uid, who.gid)
 		}
 		if err != nil {
-			return nil, nil, regie.Errorf(regie.CodeToolError, "no temporary directory can be made for the command: %v", err)
+			return nil, nil, regie.Errorf(regie.CodeToolError, "no temporary directory can be made for the command: %v",
+				err)
 		}
 		clean, j.Temp = func() { removeAll(temp) }, temp
 		cmd.Args = []string{watchName}
@@ -117,7 +127,8 @@ func (s *Sandbox) prepare(c *Command, j *job, who identity, env []string, n *nes
 	return cmd, clean, nil
 }
 
-// removeAll deletes what a command left in its temporary directory, also directories that it closed.
+// removeAll deletes what a command left in its temporary directory, also directories that it
+// closed.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
@@ -175,7 +186,8 @@ func (r *running) run(ctx context.Context, j job) (Result, error) {
 		close(gone)
 	}()
 	if err := <-exited; err != nil {
-		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the helper that confines commands cannot be started: %v", err)
+		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the helper that confines commands cannot be started: %v",
+			err)
 	}
 	said := newBeginning()
 	read, reported := make(chan struct{}), make(chan ended, 1)
@@ -194,7 +206,8 @@ func (r *running) run(ctx context.Context, j job) (Result, error) {
 	return end.into(result, said)
 }
 
-// watchOver waits for the helper's end, and brings it about where the time is over or the context ends.
+// watchOver waits for the helper's end, and brings it about where the time is over or the context
+// ends.
 func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struct{}) (result Result) {
 	var timeout <-chan time.Time
 	if r.command.Timeout > 0 {
@@ -241,7 +254,8 @@ func (e ended) into(result Result, said *beginning) (Result, error) {
 		result.Exit, result.Signal = 128+int(syscall.SIGKILL), "SIGKILL"
 		return result, nil
 	case !e.report.Done:
-		return result, regie.Errorf(regie.CodeToolError, "the helper that watches the command was ended: nobody knows how the command ended")
+		return result, regie.Errorf(regie.CodeToolError,
+			"the helper that watches the command was ended: nobody knows how the command ended")
 	}
 	result.Exit, result.Left, result.Exceeded = e.report.Exit, e.report.Left, e.report.Exceeded
 	if e.report.Signal != 0 {
@@ -264,7 +278,8 @@ func readReport(from io.Reader) (out ended) {
 	}
 }
 
-// read hands the output on. Its first bytes are kept: where the sandbox cannot be set up they say why.
+// read hands the output on. Its first bytes are kept: where the sandbox cannot be set up they say
+// why.
 func (r *running) read(from *os.File, said *beginning) {
 	buffer := make([]byte, 128<<10)
 	for {
@@ -335,7 +350,8 @@ func (r *running) pipes() (*pipes, []*os.File, error) {
 		}
 		return nil, nil, err
 	}
-	if raw, err := ours.output.SyscallConn(); err == nil { // a larger pipe has fewer turns for much output; a smaller one does
+	// a larger pipe has fewer turns for much output; a smaller one does
+	if raw, err := ours.output.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20) })
 	}
 	r.cmd.Stdout, r.cmd.Stderr = outputEnd, outputEnd
@@ -343,7 +359,8 @@ func (r *running) pipes() (*pipes, []*os.File, error) {
 	return &ours, theirs, nil
 }
 
-// until is the moment, by the clock of the machine, at which so much of a time will be over; 0: never. It fails where it is over.
+// until is the moment, by the clock of the machine, at which so much of a time will be over; 0:
+// never. It fails where it is over.
 func until(left func() time.Duration) (int64, error) {
 	if left == nil {
 		return 0, nil
@@ -356,7 +373,8 @@ func until(left func() time.Duration) (int64, error) {
 	return now + rest.Nanoseconds(), nil
 }
 
-// sinceBoot is the clock that all processes of the machine share, that nobody sets, and that goes on while the machine sleeps, in nanoseconds.
+// sinceBoot is the clock that all processes of the machine share, that nobody sets, and that goes
+// on while the machine sleeps, in nanoseconds.
 func sinceBoot() int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // fails for a clock that is none only

@@ -109,14 +109,16 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// TestTooLate has commands begin after the time that their engine may act in: they are not run, and the error says so.
+// TestTooLate has commands begin after the time that their engine may act in: they are not run, and
+// the error says so.
 func TestTooLate(t *testing.T) {
 	everyTier(t, func(t *testing.T, b *box) {
 		t.Helper()
 		for _, c := range []struct {
 			left time.Duration
 			ran  bool
-		}{{time.Hour, true}, {time.Nanosecond, false}, {0, false}, {-time.Hour, false}} { // a nanosecond is over while the helper starts
+		}{{time.Hour, true}, {time.Nanosecond, false}, {0, false}, {-time.Hour, false}} {
+			// a nanosecond is over while the helper starts
 			command := b.command("touch", "sub/begun")
 			command.Left = func() time.Duration { return c.left }
 			r := b.run(command)

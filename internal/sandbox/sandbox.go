@@ -21,23 +21,25 @@ const (
 
 // Config says what commands may do. The zero Config gives the strongest tier, without a network.
 type Config struct {
-	// Tier forces one; empty is the strongest that works here. A forced one that does not work is not replaced by a lower one: commands are
-	// then refused, unless it is None.
+	// Tier forces one; empty is the strongest that works here. A forced one that does not work is
+	// not replaced by a lower one: commands are then refused, unless it is None.
 	Tier Tier
 	// Network lets commands reach other machines and this one's servers.
 	Network bool
 	// Hidden are absolute paths that no command may read: Regie's data directory, files with keys.
 	Hidden []string
-	// Home is the person's home directory: of it commands see tools alone. Empty where there is none.
+	// Home is the person's home directory: of it commands see tools alone. Empty where there is
+	// none.
 	Home string
 	// Read are further absolute paths that commands may read.
 	Read []string
-	// Environ is the environment that commands get a part of (Environment), Env are names of further variables of it.
+	// Environ is the environment that commands get a part of (Environment), Env are names of
+	// further variables of it.
 	Environ, Env []string
 	// Bwrap is the bubblewrap program; empty looks for it.
 	Bwrap string
-	// Processes and Memory, in bytes, bound a command with everything that it starts; zero means DefaultProcesses and DefaultMemory.
-	// Systems other than Linux do not count them.
+	// Processes and Memory, in bytes, bound a command with everything that it starts; zero means
+	// DefaultProcesses and DefaultMemory. Systems other than Linux do not count them.
 	Processes int
 	Memory    int64
 }
@@ -52,16 +54,20 @@ const (
 type Command struct {
 	// Argv is the program with its arguments. Without a slash the program is looked for in PATH.
 	Argv []string
-	// Root is the workspace, Dir where the command starts: absolute paths without links, Dir in Root.
+	// Root is the workspace, Dir where the command starts: absolute paths without links, Dir in
+	// Root.
 	Root, Dir string
-	// Tier is the one that was found for the workspace (Sandbox.For): under another one the command is not run.
+	// Tier is the one that was found for the workspace (Sandbox.For): under another one the command
+	// is not run.
 	Tier Tier
 	// Timeout ends the command with everything that it has started; zero never.
 	Timeout time.Duration
-	// Left is for how long from now the command may begin; nil means for ever. The helper looks at the clock right before it becomes the command, so that none
-	// begins late because this process was stopped in between.
+	// Left is for how long from now the command may begin; nil means for ever. The helper looks at
+	// the clock right before it becomes the command, so that none begins late because this process
+	// was stopped in between.
 	Left func() time.Duration
-	// Output is given what the command writes as it comes, bytes of any kind; nil drops it. It must not keep the slice.
+	// Output is given what the command writes as it comes, bytes of any kind; nil drops it. It must
+	// not keep the slice.
 	Output func([]byte)
 
 	probe string // of a probe: what it is to try, as JSON
@@ -69,21 +75,27 @@ type Command struct {
 
 // Result is how a command ended.
 type Result struct {
-	// Exit is the exit code, as a shell gives it: 128 and the signal's number where a signal ended the command.
+	// Exit is the exit code, as a shell gives it: 128 and the signal's number where a signal ended
+	// the command.
 	Exit int
 	// Signal names the signal that ended it (SIGKILL), else empty.
 	Signal string
 	// TimedOut says that its time was over, Stopped that its context ended: it was killed then.
 	TimedOut, Stopped bool
-	// Exceeded is PROCESS_LIMIT or MEMORY_LIMIT where the command was ended at that bound; else empty.
+	// Exceeded is PROCESS_LIMIT or MEMORY_LIMIT where the command was ended at that bound; else
+	// empty.
 	Exceeded regie.Code
-	// Left counts processes that it had left behind, and which were ended; zero also where the namespace ends them uncounted.
+	// Left counts processes that it had left behind, and which were ended; zero also where the
+	// namespace ends them uncounted.
 	Left     int
 	Duration time.Duration
-	// Removed are places that a command may not make or change: git or Regie would run what they say.
+	// Removed are places that a command may not make or change: git or Regie would run what they
+	// say.
 	Removed []Moved
-	// Closed are places of the workspace in which nothing could be written, because there is more below them than is looked through for repositories and
-	// settings of Regie, or because they cannot be read. Unseen are those of which that became so while the command ran: what runs programs there is not known.
+	// Closed are places of the workspace in which nothing could be written, because there is more
+	// below them than is looked through for repositories and settings of Regie, or because they
+	// cannot be read. Unseen are those of which that became so while the command ran: what runs
+	// programs there is not known.
 	Closed, Unseen []string
 }
 
@@ -172,8 +184,8 @@ func (s *Sandbox) Bounds() (processes int, memory int64) {
 // Network reports whether commands may reach other machines.
 func (s *Sandbox) Network() bool { return s.config.Network }
 
-// Find finds out once what commands are confined by on this machine: it takes some tenths of a second the first time. Where ctx ends
-// before, what was found is not kept.
+// Find finds out once what commands are confined by on this machine: it takes some tenths of a
+// second the first time. Where ctx ends before, what was found is not kept.
 func (s *Sandbox) Find(ctx context.Context) Found {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,8 +219,8 @@ func (s *Sandbox) find(ctx context.Context) Found {
 	return found
 }
 
-// For is Find for a workspace: of one that holds the person's home, or that lies where no command may look, nothing can be kept from the
-// commands that work in it.
+// For is Find for a workspace: of one that holds the person's home, or that lies where no command
+// may look, nothing can be kept from the commands that work in it.
 func (s *Sandbox) For(ctx context.Context, root string) Found {
 	found := s.Find(ctx)
 	if found.Tier == None || found.Err != nil {

@@ -19,34 +19,47 @@ const (
 const maxJump = 255
 
 const (
-	setIDs     = 0o6000 // setuid and setgid
-	kindMask   = 0o170000
-	kindChar   = 0o020000
-	kindBlock  = 0o060000
-	newSpaces  = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	setIDs    = 0o6000 // setuid and setgid
+	kindMask  = 0o170000
+	kindChar  = 0o020000
+	kindBlock = 0o060000
+	newSpaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+		unix.CLONE_NEWPID | unix.CLONE_NEWNET
 	tioclinux  = 0x541c
 	tioccons   = 0x541d
 	tmpfileBit = 0o20000000 // __O_TMPFILE
 )
 
-// refused are system calls that no command needs and that have let programs out of sandboxes: looking into other processes, mounts, namespaces, kernel
-// programs, keys, the machine's state. Those of one machine alone stand in its own file.
+// refused are system calls that no command needs and that have let programs out of sandboxes:
+// looking into other processes, mounts, namespaces, kernel programs, keys, the machine's state.
+// Those of one machine alone stand in its own file.
 func refused() []uint32 {
 	return append([]uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
+		unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
+		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
 		unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS, unix.SYS_UNSHARE,
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
-		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
-		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES, unix.SYS_LOOKUP_DCOOKIE,
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL,
+		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD,
+		unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
+		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK, unix.SYS_MOVE_PAGES,
+		unix.SYS_MIGRATE_PAGES, unix.SYS_LOOKUP_DCOOKIE,
 		unix.SYS_NFSSERVCTL, unix.SYS_MEMFD_SECRET,
 	}, refusedHere...)
 }
 
-// absent are system calls that programs do without where the kernel does not know them, and whose arguments a filter cannot read.
-var absent = []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+// absent are system calls that programs do without where the kernel does not know them, and whose
+// arguments a filter cannot read.
+var absent = []uint32{
+	unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP,
+	unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+}
 
 type filter []unix.SockFilter
 
@@ -88,10 +101,11 @@ func (f *filter) on(number uint32, body func(*filter)) {
 // sockets says which families of sockets a command gets.
 type sockets struct{ none, unix bool }
 
-// shared are the calls that reach processes of the same user by numbers, which no path and no network names: refused where a command is in no
-// namespace of its own.
+// shared are the calls that reach processes of the same user by numbers, which no path and no
+// network names: refused where a command is in no namespace of its own.
 var shared = []uint32{
-	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET,
+	unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 	unix.SYS_PIDFD_OPEN,
 }
 
@@ -144,7 +158,8 @@ func onlySelf(f *filter, n uint32) {
 	f.refuse(unix.EPERM)
 }
 
-// noDevice refuses to make a device, and what would run with the rights of its owner; the mode is argument n.
+// noDevice refuses to make a device, and what would run with the rights of its owner; the mode is
+// argument n.
 func noDevice(f *filter, n uint32) {
 	f.arg(n)
 	f.any(setIDs)
@@ -153,7 +168,8 @@ func noDevice(f *filter, n uint32) {
 	f.equal(kindBlock, unix.EPERM)
 }
 
-// noSetID refuses to make a file that would run with the rights of its owner. Where nothing is made the mode means nothing.
+// noSetID refuses to make a file that would run with the rights of its owner. Where nothing is made
+// the mode means nothing.
 func noSetID(f *filter, flags, mode uint32) {
 	f.arg(flags)
 	f.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, unix.O_CREAT|tmpfileBit, 0, 3)
@@ -161,8 +177,9 @@ func noSetID(f *filter, flags, mode uint32) {
 	f.any(setIDs)
 }
 
-// filter lets through what a network of its own, or the allowed one, can be used by. Sockets of the machine's virtual network, raw packets and the
-// kernel's own protocols are in no namespace, or open more of the kernel than a command needs.
+// filter lets through what a network of its own, or the allowed one, can be used by. Sockets of the
+// machine's virtual network, raw packets and the kernel's own protocols are in no namespace, or
+// open more of the kernel than a command needs.
 func (s sockets) filter(f *filter) {
 	if s.none {
 		f.refuse(unix.EACCES)
@@ -187,7 +204,8 @@ func (s sockets) filter(f *filter) {
 // install puts this thread, and what it becomes, under the filter. It cannot be taken off.
 func (f *filter) install() error {
 	prog := unix.SockFprog{Len: uint16(len(*f)), Filter: &(*f)[0]}
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))) //nolint:gosec // as the system call takes it
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&prog))) //nolint:gosec // as the system call takes it
 	runtime.KeepAlive(f)
 	if errno != 0 {
 		return errno
@@ -195,7 +213,8 @@ func (f *filter) install() error {
 	return nil
 }
 
-// seccompThere asks whether filters could be loaded: an empty one is refused as a bad address where they exist.
+// seccompThere asks whether filters could be loaded: an empty one is refused as a bad address where
+// they exist.
 func seccompThere() bool {
 	if auditArch == 0 {
 		return false

@@ -8,7 +8,10 @@ const (
 )
 
 // refusedHere are the calls that only this machine has.
-var refusedHere = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE}
+var refusedHere = []uint32{
+	unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_CREATE_MODULE,
+	unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE,
+}
 
 // filterHere adds what the older calls of this machine do.
 func filterHere(f *filter) {

@@ -26,11 +26,12 @@ const (
 // killGrace is how long a command has between the request to end and its end.
 const killGrace = time.Second
 
-// staged says that this program calls Stage: one that does not, and is started again, would do whatever it does anyhow, again.
+// staged says that this program calls Stage: one that does not, and is started again, would do
+// whatever it does anyhow, again.
 var staged atomic.Bool
 
-// Stage runs this process as a helper, where it was started as one, and returns its exit code. A program that runs commands calls it
-// before anything else, with os.Args.
+// Stage runs this process as a helper, where it was started as one, and returns its exit code. A
+// program that runs commands calls it before anything else, with os.Args.
 func Stage(args []string) (code int, ours bool) {
 	staged.Store(true)
 	if len(args) == 0 {
@@ -48,7 +49,8 @@ func Stage(args []string) (code int, ours bool) {
 	}
 }
 
-// watch starts the command below it, ends everything that it started, and reports. It is outside the filters, and nobody may look into it.
+// watch starts the command below it, ends everything that it started, and reports. It is outside
+// the filters, and nobody may look into it.
 func watch() int {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -79,13 +81,15 @@ func watch() int {
 	go func() { begun <- readRefusal(failed) }()
 	supervisor := startSupervisor(&j)
 	go func() {
-		if polite := <-ended; polite { // where nobody waits any more, what the command does from now on is seen by nobody
+		// where nobody waits any more, what the command does from now on is seen by nobody
+		if polite := <-ended; polite {
 			signalTree(syscall.SIGTERM)
 			time.Sleep(killGrace)
 		}
 		close(supervisor.halt)
 	}()
-	// Said before it is known: whoever hears it must assume that something has happened from here on.
+	// Said before it is known: whoever hears it must assume that something has happened from here
+	// on.
 	say(report{Started: true})
 	end := await(pid)
 	close(supervisor.over)
@@ -140,8 +144,14 @@ func launch(j *job, line []byte) (pid int, failed *os.File, err error) {
 	switch {
 	case j.Namespace:
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: syscall.Geteuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: insideID, HostID: syscall.Getegid(), Size: 1}}
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{
+			ContainerID: insideID,
+			HostID:      syscall.Geteuid(), Size: 1,
+		}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{
+			ContainerID: insideID,
+			HostID:      syscall.Getegid(), Size: 1,
+		}}
 	case j.UID != 0:
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(j.UID), Gid: uint32(j.GID)}
 	}
@@ -231,7 +241,8 @@ const insideID = 1000
 
 // confine takes the rights away, the last one the right to make system calls.
 func (j *job) confine() error {
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil { // a core file holds what the command had in memory
+	// a core file holds what the command had in memory
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
 	}
 	if err := j.limitThreads(); err != nil {
@@ -255,7 +266,8 @@ func (j *job) confine() error {
 			return err
 		}
 	}
-	families := sockets{none: j.Tier == Landlock && !j.Network, unix: j.Tier == Bubblewrap && (!j.Network || version >= landlockNeeded)}
+	families := sockets{none: j.Tier == Landlock && !j.Network, unix: j.Tier == Bubblewrap &&
+		(!j.Network || version >= landlockNeeded)}
 	return program(families, j.Tier == Bubblewrap).install()
 }
 

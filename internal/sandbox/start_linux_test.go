@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestKilledAtStart kills the program that runs a command while bubblewrap is between two processes: the first was to tell the second that it may begin. Nothing
-// is left of either.
+// TestKilledAtStart kills the program that runs a command while bubblewrap is between two
+// processes: the first was to tell the second that it may begin. Nothing is left of either.
 func TestKilledAtStart(t *testing.T) {
 	if root := os.Getenv("SANDBOX_TEST_START"); root != "" {
 		b := &box{New(Config{Environ: os.Environ(), Home: os.Getenv("HOME")}), t, Bubblewrap, root}
@@ -72,7 +72,8 @@ func alive(pid int) bool {
 	return there && !p.ended
 }
 
-// TestKilledHelper kills bubblewrap's first process under a command, as the system does that runs out of memory: the command is killed with it.
+// TestKilledHelper kills bubblewrap's first process under a command, as the system does that runs
+// out of memory: the command is killed with it.
 func TestKilledHelper(t *testing.T) {
 	b := newBox(t, Bubblewrap)
 	mark := filepath.Base(b.root) + "-helper"

@@ -253,7 +253,8 @@ func endTree() (left int) {
 	left = freezeTree()
 	for {
 		signalTree(syscall.SIGKILL)
-		for options := unix.WALL; ; options |= unix.WNOHANG { // one is waited for, the others that have ended are taken with it
+		// one is waited for, the others that have ended are taken with it
+		for options := unix.WALL; ; options |= unix.WNOHANG {
 			var status syscall.WaitStatus
 			pid, err := syscall.Wait4(-1, &status, options, nil)
 			if errors.Is(err, syscall.ECHILD) {

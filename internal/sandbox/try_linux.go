@@ -92,10 +92,14 @@ func (s *Sandbox) probe(ctx context.Context, tier Tier) (_ []Probe, err error) {
 	inner := New(s.config)
 	inner.config.Read = append([]string{filepath.Dir(t.Data)}, s.config.Read...)
 	inner.config.Hidden = append([]string{t.Data}, s.config.Hidden...)
-	inner.config.Environ = append([]string{"REGIE_PROBE_TOKEN=" + canary, "LANG=C-" + canary + "://user:" + canary + "@host"}, s.config.Environ...)
+	inner.config.Environ = append([]string{
+		"REGIE_PROBE_TOKEN=" + canary,
+		"LANG=C-" + canary + "://user:" + canary + "@host",
+	}, s.config.Environ...)
 	said := NewExcerpt(1 << 20)
 	result, err := inner.Run(ctx, Command{
-		Argv: []string{probeName}, Root: t.Root, Dir: t.Root, Tier: tier, Timeout: tryTime, Output: func(p []byte) { _, _ = said.Write(p) }, probe: string(told),
+		Argv: []string{probeName}, Root: t.Root, Dir: t.Root, Tier: tier, Timeout: tryTime,
+		Output: func(p []byte) { _, _ = said.Write(p) }, probe: string(told),
 	})
 	if err != nil {
 		return nil, err
@@ -103,7 +107,8 @@ func (s *Sandbox) probe(ctx context.Context, tier Tier) (_ []Probe, err error) {
 	var probes []Probe
 	if json.Unmarshal(said.Head(), &probes) != nil || len(probes) != len(attacks) {
 		head := said.Head()[:min(len(said.Head()), 300)]
-		return nil, regie.Errorf(regie.CodeNoSandbox, "the probes could not be run (exit code %d): %s", result.Exit, strings.TrimSpace(string(head)))
+		return nil, regie.Errorf(regie.CodeNoSandbox, "the probes could not be run (exit code %d): %s", result.Exit,
+			strings.TrimSpace(string(head)))
 	}
 	return lookAfter(t, probes), nil
 }
@@ -121,7 +126,8 @@ const gitConfig = "[core]\n\thooksPath = .husky/_\n[include]\n\tpath = ../sub/in
 // prepareTargets makes what is attacked.
 func prepareTargets(base string) (*prepared, error) {
 	t := &targets{
-		Root: filepath.Join(base, "workspace"), Outside: filepath.Join(base, "outside"), Data: filepath.Join(base, "shared", "data"), Canary: canary,
+		Root: filepath.Join(base, "workspace"), Outside: filepath.Join(base, "outside"),
+		Data: filepath.Join(base, "shared", "data"), Canary: canary,
 	}
 	for _, dir := range []string{".git/hooks", ".git/rebase-merge", ".husky/_", ".regie", "sub", "../shared/data"} {
 		if err := os.MkdirAll(filepath.Join(t.Root, dir), 0o700); err != nil {
@@ -131,7 +137,9 @@ func prepareTargets(base string) (*prepared, error) {
 	err := os.Mkdir(t.Outside, 0o700)
 	for path, text := range map[string]string{
 		filepath.Join(t.Root, ".git", "config"): gitConfig, filepath.Join(t.Root, "sub", "included"): "# kept\n",
-		filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"): "kept\n", filepath.Join(t.Data, "secret"): "kept\n", filepath.Join(t.Outside, "secret"): "kept\n",
+		filepath.Join(t.Root, ".git", "rebase-merge", "git-rebase-todo"): "kept\n",
+		filepath.Join(t.Data, "secret"):                                  "kept\n",
+		filepath.Join(t.Outside, "secret"):                               "kept\n",
 	} {
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
 	}
@@ -192,7 +200,8 @@ func lookAfter(t *prepared, probes []Probe) []Probe {
 	}
 	putBack := func(name, path, want string) { // the guard has done so, where the tier itself does not refuse it
 		for i := range probes {
-			if data, err := os.ReadFile(path); probes[i].Name == name && (err == nil) == (want != "") && string(data) == want && !probes[i].Held {
+			if data, err := os.ReadFile(path); probes[i].Name == name && (err == nil) == (want != "") &&
+				string(data) == want && !probes[i].Held {
 				probes[i].Held, probes[i].Detail = true, "it was put back"
 			}
 		}

@@ -88,12 +88,14 @@ func (f Format) Read(ctx context.Context, url string) (out Answer, err error) {
 			out.Call(part.Call.Name, part.Call.Arguments)
 		}
 	}
-	out.Stop, out.Input, out.Output, out.CacheRead = reply.StopReason, reply.Usage.Input, reply.Usage.Output, reply.Usage.CacheRead
+	out.Stop, out.Input, out.Output, out.CacheRead = reply.StopReason, reply.Usage.Input,
+		reply.Usage.Output, reply.Usage.CacheRead
 	return out, nil
 }
 
-// Check reads each recorded stream that holds a reply, and a longer one, with the vendor's SDK and with our codec: both must read the same.
-// A stream that is cut before its end marker is a whole one to the SDK, and none to us (spec 12.6, trap 1).
+// Check reads each recorded stream that holds a reply, and a longer one, with the vendor's SDK and
+// with our codec: both must read the same. A stream that is cut before its end marker is a whole
+// one to the SDK, and none to us (spec 12.6, trap 1).
 func (f Format) Check(t *testing.T) {
 	t.Helper()
 	for name, stream := range f.streams(t) {
@@ -117,7 +119,8 @@ func (f Format) Check(t *testing.T) {
 	}
 	t.Run("cut", func(t *testing.T) {
 		whole := Long(f.Name, 10)
-		cut := bytes.LastIndex(whole[:bytes.Index(whole, []byte("word5"))], []byte("\n\n")) + 2 // behind an event: within one Gemini's notices
+		// behind an event: within one Gemini's notices
+		cut := bytes.LastIndex(whole[:bytes.Index(whole, []byte("word5"))], []byte("\n\n")) + 2
 		url := Serve(t, whole[:cut])
 		if _, err := f.Theirs(t.Context(), url); err != nil {
 			t.Errorf("the SDK sees that a stream was cut: say so in docs/design.md: %v", err)
@@ -128,8 +131,8 @@ func (f Format) Check(t *testing.T) {
 	})
 }
 
-// Traits is what a vendor's stream reader does with what stands in real streams: whether it returns an error. Ours reads comments, refuses the
-// rest (spec 12.6, trap 8).
+// Traits is what a vendor's stream reader does with what stands in real streams: whether it returns
+// an error. Ours reads comments, refuses the rest (spec 12.6, trap 8).
 type Traits struct {
 	Comment bool // a comment between events
 	InBand  bool // an error as an event, behind the first text
@@ -149,7 +152,10 @@ func (f Format) CheckTraits(t *testing.T, want Traits, inBand string) {
 	}{
 		"comment": {with(": keep-alive\n\n"), want.Comment, false},
 		"in band": {with(inBand + "\n\n"), want.InBand, true},
-		"long":    {bytes.Replace(whole, []byte("word5"), bytes.Repeat([]byte("x"), max(want.LongKiB, 1)<<10), 1), want.Long, want.LongKiB > 8<<10},
+		"long": {
+			bytes.Replace(whole, []byte("word5"), bytes.Repeat([]byte("x"), max(want.LongKiB, 1)<<10), 1),
+			want.Long, want.LongKiB > 8<<10,
+		},
 	} {
 		url := Serve(t, c.stream)
 		if _, err := f.Theirs(t.Context(), url); (err != nil) != c.theirs {
@@ -161,11 +167,13 @@ func (f Format) CheckTraits(t *testing.T, want Traits, inBand string) {
 	}
 }
 
-// Measure is the processor time of one token of a long stream over HTTP, with what the server takes, through either reader.
+// Measure is the processor time of one token of a long stream over HTTP, with what the server
+// takes, through either reader.
 func (f Format) Measure(b *testing.B) {
 	const tokens = 5000
 	url := Serve(b, Long(f.Name, tokens))
-	for name, read := range map[string]func(ctx context.Context, url string) (Answer, error){"sdk": f.Theirs, "ours": f.Read} {
+	for name, read := range map[string]func(ctx context.Context, url string) (Answer,
+		error){"sdk": f.Theirs, "ours": f.Read} {
 		b.Run(name, func(b *testing.B) {
 			before := processorTime(b)
 			for b.Loop() {
@@ -206,8 +214,9 @@ func (f Format) streams(t *testing.T) map[string][]byte {
 	return out
 }
 
-// Requests reads golden requests of ours into the vendor's type, strictly where it can be, and writes them again: nothing may be lost but whether
-// the answer is streamed, which SDKs say by the function that is called.
+// Requests reads golden requests of ours into the vendor's type, strictly where it can be, and
+// writes them again: nothing may be lost but whether the answer is streamed, which SDKs say by the
+// function that is called.
 func Requests(t *testing.T, pattern string, into func() any) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -246,8 +255,8 @@ func Requests(t *testing.T, pattern string, into func() any) {
 	}
 }
 
-// spelledOut writes a content that is a text as the list of one block for which it stands, and no arguments or null as nothing:
-// SDKs write them so.
+// spelledOut writes a content that is a text as the list of one block for which it stands, and no
+// arguments or null as nothing: SDKs write them so.
 func spelledOut(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -272,7 +281,8 @@ func spelledOut(value any) any {
 	return value
 }
 
-// Long is a stream of n pieces of text with all that must be around them, for each format as its vendor documents it.
+// Long is a stream of n pieces of text with all that must be around them, for each format as its
+// vendor documents it.
 func Long(name string, n int) []byte {
 	var b bytes.Buffer
 	event := func(format string, values ...any) {
@@ -292,31 +302,39 @@ func Long(name string, n int) []byte {
 			event(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word%d "}}`, i)
 		}
 		event(`{"type":"content_block_stop","index":0}`)
-		event(`{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":%d}}`, n)
+		event(
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":%d}}`, n)
 		event(`{"type":"message_stop"}`)
 	case "openai":
 		for i := range n {
-			event(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"word%d "},"finish_reason":null}]}`, i)
+			event(
+				`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"word%d "},"finish_reason":null}]}`, i)
 		}
 		event(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`)
-		event(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":%d,"total_tokens":%d}}`, n, n+3)
+		event(
+			`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":%d,"total_tokens":%d}}`, n, n+3)
 		b.WriteString("data: [DONE]\n\n")
 	case "responses":
 		event(`{"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","status":"in_progress","output":[]}}`)
 		event(`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"m","type":"message","status":"in_progress","role":"assistant","content":[]}}`)
 		var text strings.Builder
 		for i := range n {
-			event(`{"type":"response.output_text.delta","sequence_number":%d,"item_id":"m","output_index":0,"content_index":0,"delta":"word%d "}`, i+2, i)
+			event(
+				`{"type":"response.output_text.delta","sequence_number":%d,"item_id":"m","output_index":0,"content_index":0,"delta":"word%d "}`, i+2, i)
 			fmt.Fprintf(&text, "word%d ", i)
 		}
-		item := fmt.Sprintf(`{"id":"m","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":%q,"annotations":[]}]}`, text.String())
+		item := fmt.Sprintf(
+			`{"id":"m","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":%q,"annotations":[]}]}`, text.String())
 		event(`{"type":"response.output_item.done","sequence_number":%d,"output_index":0,"item":%s}`, n+2, item)
-		event(`{"type":"response.completed","sequence_number":%d,"response":{"id":"r","object":"response","status":"completed","output":[%s],"usage":{"input_tokens":3,"output_tokens":%d,"total_tokens":%d}}}`, n+3, item, n, n+3)
+		event(
+			`{"type":"response.completed","sequence_number":%d,"response":{"id":"r","object":"response","status":"completed","output":[%s],"usage":{"input_tokens":3,"output_tokens":%d,"total_tokens":%d}}}`, n+3, item, n, n+3)
 	case "gemini":
 		for i := range n {
-			event(`{"candidates":[{"content":{"parts":[{"text":"word%d "}],"role":"model"},"index":0}],"modelVersion":"m"}`, i)
+			event(
+				`{"candidates":[{"content":{"parts":[{"text":"word%d "}],"role":"model"},"index":0}],"modelVersion":"m"}`, i)
 		}
-		event(`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":%d,"totalTokenCount":%d}}`, n, n+3)
+		event(
+			`{"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":%d,"totalTokenCount":%d}}`, n, n+3)
 	}
 	return b.Bytes()
 }

@@ -13,7 +13,8 @@ import (
 // enough is how many sessions a seeded bug may hide in.
 const enough = 1000
 
-// TestSeededBugs expects the simulation to catch each seeded bug of the loop, and those of the crash harness, which show here too.
+// TestSeededBugs expects the simulation to catch each seeded bug of the loop, and those of the
+// crash harness, which show here too.
 func TestSeededBugs(t *testing.T) {
 	for _, bug := range slices.Concat(fault.LoopBugs(), fault.Bugs()) {
 		t.Run(bug, func(t *testing.T) {

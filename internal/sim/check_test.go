@@ -73,7 +73,8 @@ func (s *session) check() {
 	invariant.Forks(ctx, of, from, to, providertest.Check)
 }
 
-// forkEach is how many sessions are forked at every event of them: one of as many. The others are forked at one.
+// forkEach is how many sessions are forked at every event of them: one of as many. The others are
+// forked at one.
 const forkEach = 100
 
 // checkCanary looks for what must not be known in everything that the engine wrote (invariant 16).
@@ -128,15 +129,17 @@ func (s *session) reader(db *sqlite.Store) *engine.Engine {
 	})
 }
 
-// checkRequests asserts that each reply is stored with the hash of a prompt that was sent (decision 14), and that what is stored gives the
-// same bytes again, however long the thread was kept warm (spec 2.3).
+// checkRequests asserts that each reply is stored with the hash of a prompt that was sent (decision
+// 14), and that what is stored gives the same bytes again, however long the thread was kept warm
+// (spec 2.3).
 func (s *session) checkRequests(ctx context.Context, reader *engine.Engine, view *store.RoundView) {
 	for i := range view.Exchanges {
 		e := &view.Exchanges[i]
 		if e.State == regie.ExchangeReplied && !s.bodies[e.Request] {
 			s.violate("exchange %d of round %d has the hash %s, and no such prompt was sent", e.Number, view.Round.Number, e.Request)
 		}
-		if e.Request.IsZero() || e.State == regie.ExchangeFailed && e.Purpose == regie.PurposeSummary { // which is not rebuilt
+		// which is not rebuilt
+		if e.Request.IsZero() || e.State == regie.ExchangeFailed && e.Purpose == regie.PurposeSummary {
 			continue
 		}
 		sent, err := reader.Prompt(ctx, engine.PromptRequest{RoundID: e.RoundID, Exchange: e.Number})

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// object is how a model of the JSON dialect writes its object, and what it puts into it beside its parts.
+// object is how a model of the JSON dialect writes its object, and what it puts into it beside its
+// parts.
 type object struct {
 	Frame string `json:"frame,omitempty"`
 	// Mixed leaves queries beside actions, Wrong puts each into the other's list.
@@ -119,7 +120,8 @@ func written(parts []part, o object) string {
 	return "{" + strings.Join(out, ",") + "}"
 }
 
-// quoted is a JSON string in which what stands for a byte is not that byte yet: the outer quoting makes it.
+// quoted is a JSON string in which what stands for a byte is not that byte yet: the outer quoting
+// makes it.
 func quoted(s string) string {
 	data, err := json.Marshal(s)
 	if err != nil {

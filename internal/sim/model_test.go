@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// reply is what the hostile model does with one request (spec 12.4): it says its parts, unless Do is something else.
+// reply is what the hostile model does with one request (spec 12.4): it says its parts, unless Do
+// is something else.
 type reply struct {
 	Do     string        `json:"do,omitempty"`
 	Parts  []part        `json:"parts,omitempty"`
@@ -20,9 +21,10 @@ type reply struct {
 	Pause  time.Duration `json:"pause,omitempty"` // before each event
 	Cut    int           `json:"cut,omitempty"`   // ends the connection in place of the n-th event, from 1
 	Silent int           `json:"silent,omitempty"`
-	Drip   int           `json:"drip,omitempty"`  // in place of the n-th event, and of all behind it, a comment now and then, without an end
-	Usage  string        `json:"usage,omitempty"` // in place of an honest one
-	Finish string        `json:"finish,omitempty"`
+	// in place of the n-th event, and of all behind it, a comment now and then, without an end
+	Drip   int    `json:"drip,omitempty"`
+	Usage  string `json:"usage,omitempty"` // in place of an honest one
+	Finish string `json:"finish,omitempty"`
 }
 
 // What a model does beside talking.
@@ -118,7 +120,8 @@ func (m *maker) effect() part {
 	return part{Tool: pick(m, ledgers...), ID: m.id(), Args: args}
 }
 
-// honest is a reply of a model that works: some calls, queries and actions together, perhaps a question.
+// honest is a reply of a model that works: some calls, queries and actions together, perhaps a
+// question.
 func (m *maker) honest() reply {
 	var r reply
 	if m.one(2) {
@@ -166,7 +169,8 @@ func (m *maker) question() part {
 		fmt.Sprintf(`{"question":"All of %d?","options":["x","y","z"],"allow_multiple":true}`, m.names))}
 }
 
-// broken spoils a reply on its way: cut after an event, silent, without its end, with an error in it.
+// broken spoils a reply on its way: cut after an event, silent, without its end, with an error in
+// it.
 func (m *maker) broken(r reply) reply {
 	switch m.IntN(6) {
 	case 0, 1:
@@ -183,7 +187,8 @@ func (m *maker) broken(r reply) reply {
 	return r
 }
 
-// canary stands for what must not be known: it is the model's key, and the content of a file that may not be read.
+// canary stands for what must not be known: it is the model's key, and the content of a file that
+// may not be read.
 const canary = "canary-8f3a91c6d2"
 
 // refusal is a server that does not answer as a model.
@@ -214,7 +219,8 @@ func (m *maker) refusal() reply {
 	}
 }
 
-// loop is a model that goes in circles: the same again and again, or two in turn, under the same ids or new ones.
+// loop is a model that goes in circles: the same again and again, or two in turn, under the same
+// ids or new ones.
 func (m *maker) loop() {
 	a, b := m.honest(), m.honest()
 	fresh, alternate := m.one(2), m.one(2)

@@ -138,7 +138,8 @@ func (s *session) finish() {
 	s.violate("the session does not end (invariant 11): %s", s.stuck())
 }
 
-// look reports whether a round is open, whether the session is paused, and whether it waits for a person.
+// look reports whether a round is open, whether the session is paused, and whether it waits for a
+// person.
 func (s *session) look() (open, paused, waits bool) {
 	for _, r := range s.rounds() {
 		if r.Round.State != regie.RoundEnded {

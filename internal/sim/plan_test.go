@@ -12,28 +12,33 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// plan is all that happens in one session. It follows from its seed, is printed as JSON, and is what shrinking makes smaller: each list
-// may lose any element, and each field may become its zero value.
+// plan is all that happens in one session. It follows from its seed, is printed as JSON, and is
+// what shrinking makes smaller: each list may lose any element, and each field may become its zero
+// value.
 type plan struct {
-	Seed        uint64                 `json:"seed"`
-	Policy      approval.Policy        `json:"policy,omitzero"`
-	Validate    bool                   `json:"require_validation,omitempty"` // every call is asked about
-	Type        regie.SessionType      `json:"session_type,omitempty"`
-	Dialect     regie.Dialect          `json:"dialect,omitempty"`
-	Limits      regie.Limits           `json:"limits,omitzero"`
-	Cap         int64                  `json:"cap_microusd,omitempty"` // what the session may cost, until its end; 0: nothing is capped
-	ApprovalTTL time.Duration          `json:"approval_ttl,omitempty"`
-	QuestionTTL time.Duration          `json:"question_ttl,omitempty"`
-	Left        bool                   `json:"left,omitempty"`      // the person does not come back at the end
-	Replies     []reply                `json:"replies"`             // what the model says, one a request; then that all is done
-	Summaries   []string               `json:"summaries,omitempty"` // what it says where it is asked for a summary; then honest ones
-	Tools       map[string][]behaviour `json:"tools,omitempty"`
-	Steps       []step                 `json:"steps"`
-	Deaths      []death                `json:"deaths,omitempty"`
+	Seed     uint64            `json:"seed"`
+	Policy   approval.Policy   `json:"policy,omitzero"`
+	Validate bool              `json:"require_validation,omitempty"` // every call is asked about
+	Type     regie.SessionType `json:"session_type,omitempty"`
+	Dialect  regie.Dialect     `json:"dialect,omitempty"`
+	Limits   regie.Limits      `json:"limits,omitzero"`
+	// what the session may cost, until its end; 0: nothing is capped
+	Cap         int64         `json:"cap_microusd,omitempty"`
+	ApprovalTTL time.Duration `json:"approval_ttl,omitempty"`
+	QuestionTTL time.Duration `json:"question_ttl,omitempty"`
+	Left        bool          `json:"left,omitempty"` // the person does not come back at the end
+	// what the model says, one a request; then that all is done
+	Replies []reply `json:"replies"`
+	// what it says where it is asked for a summary; then honest ones
+	Summaries []string               `json:"summaries,omitempty"`
+	Tools     map[string][]behaviour `json:"tools,omitempty"`
+	Steps     []step                 `json:"steps"`
+	Deaths    []death                `json:"deaths,omitempty"`
 }
 
-// death ends a life of the engine abruptly at its n-th moment: a commit, an effect before or after it, an event of a model's stream. One at an effect comes
-// right behind the n-th of these, whose result nobody has then: of all moments they are few, and what must not happen twice shows there.
+// death ends a life of the engine abruptly at its n-th moment: a commit, an effect before or after
+// it, an event of a model's stream. One at an effect comes right behind the n-th of these, whose
+// result nobody has then: of all moments they are few, and what must not happen twice shows there.
 type death struct {
 	Moment int           `json:"moment"` // from the start of that life
 	Effect bool          `json:"effect,omitempty"`
@@ -126,7 +131,8 @@ func (m *maker) moment(most time.Duration) time.Duration {
 
 func pick[T any](m *maker, of ...T) T { return of[m.IntN(len(of))] }
 
-// money caps some sessions. Its dice are others, so that all else of a seed's plan is as it is without a cap.
+// money caps some sessions. Its dice are others, so that all else of a seed's plan is as it is
+// without a cap.
 func (m *maker) money() {
 	dice := rand.New(rand.NewPCG(m.plan.Seed, 0x3057))
 	if dice.IntN(3) == 0 {
@@ -134,7 +140,8 @@ func (m *maker) money() {
 	}
 }
 
-// drip has a reply of some sessions never end, on a connection that stays open. Its dice are others, as those of money are.
+// drip has a reply of some sessions never end, on a connection that stays open. Its dice are
+// others, as those of money are.
 func (m *maker) drip() {
 	dice := rand.New(rand.NewPCG(m.plan.Seed, 0xd419))
 	if r := &m.plan.Replies[dice.IntN(len(m.plan.Replies))]; dice.IntN(8) == 0 && r.Do == "" {

@@ -19,7 +19,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// queue is several sessions of all kinds in one workspace with few slots, and what is asserted of them: after each commit, and where nothing moves.
+// queue is several sessions of all kinds in one workspace with few slots, and what is asserted of
+// them: after each commit, and where nothing moves.
 type queue struct {
 	*session
 	slots    slot.Capacity
@@ -59,7 +60,8 @@ func (q *queue) same(a, b slot.Kind) bool {
 	return a == b || q.slots.Exclusive && a != slot.API && b != slot.API
 }
 
-// committed looks at the slots after each commit: never more than there are, one chat in its place, and who starts was the first of its queue.
+// committed looks at the slots after each commit: never more than there are, one chat in its place,
+// and who starts was the first of its queue.
 func (q *queue) committed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

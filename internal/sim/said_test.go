@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// say sends a request under its key, again after each death that kept its answer away, and keeps what became of it.
+// say sends a request under its key, again after each death that kept its answer away, and keeps
+// what became of it.
 func (s *session) say(e invariant.Entry, send func(*invariant.Entry) error, allowed ...regie.Code) {
 	for {
 		e.Stage, e.At, e.Holder, e.Code = invariant.Sent, time.Now(), s.life.n, ""
@@ -86,7 +87,8 @@ func (s *session) submit(in dispatch.RunRequest) {
 	}
 }
 
-// follows reports whether the log is followed already: after a death in the first message the next life does.
+// follows reports whether the log is followed already: after a death in the first message the next
+// life does.
 func (s *session) follows() bool {
 	return s.followed == s.life.n
 }
@@ -100,7 +102,8 @@ func (s *session) decide(approval regie.ID, decisions []regie.Decision, by strin
 func (s *session) sayDecision(in dispatch.DecideRequest) {
 	var allowed []regie.Code
 	if slices.ContainsFunc(in.Decisions, func(d regie.Decision) bool { return len(d.Arguments) > 0 }) {
-		allowed = append(allowed, regie.CodeFileNotFound) // an edited call is looked at anew, and its file may be gone by then
+		// an edited call is looked at anew, and its file may be gone by then
+		allowed = append(allowed, regie.CodeFileNotFound)
 	}
 	s.say(invariant.Entry{Key: in.Request, Decide: &in}, func(*invariant.Entry) error {
 		_, err := s.engine.Decide(context.Background(), in)
@@ -140,7 +143,8 @@ func (s *session) sayWord(word regie.StopRequest) {
 	})
 }
 
-// repeat says again what was said, under the same keys, as a client does that does not know whether it was heard.
+// repeat says again what was said, under the same keys, as a client does that does not know whether
+// it was heard.
 func (s *session) repeat() {
 	done := map[string]bool{}
 	for _, e := range append([]invariant.Entry(nil), s.told...) {

@@ -59,7 +59,8 @@ type session struct {
 	cap       atomic.Int64 // on what the session may cost, in millionths of a dollar; 0: none
 }
 
-// empty is a data directory with a database in which nothing has happened: what takes the longest in a session is to make one.
+// empty is a data directory with a database in which nothing has happened: what takes the longest
+// in a session is to make one.
 var empty = sync.OnceValues(func() (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "regie-sim-")
 	if err != nil {
@@ -83,7 +84,8 @@ var empty = sync.OnceValues(func() (map[string][]byte, error) {
 	return out, err
 })
 
-// workshop returns where sessions lie: in memory where there is such a place, because a session that waits for a disk shows nothing more.
+// workshop returns where sessions lie: in memory where there is such a place, because a session
+// that waits for a disk shows nothing more.
 func workshop() string {
 	const memory = "/dev/shm"
 	if info, err := os.Stat(memory); err == nil && info.IsDir() {
@@ -200,7 +202,9 @@ func (s *session) open() {
 		engine, err := s.start(l)
 		if err == nil {
 			s.engine = engine
-			synctest.Wait() // what runs on and who looks at it would both write at this moment: that somebody is there is stored
+			// what runs on and who looks at it would both write at this moment: that somebody is
+			// there is stored
+			synctest.Wait()
 			s.follow()
 			synctest.Wait()
 		}
@@ -331,7 +335,8 @@ func (s *session) follow() {
 	})
 }
 
-// alarm is the operator's log: nothing in it is an error that a living engine explains, and nothing is a secret.
+// alarm is the operator's log: nothing in it is an error that a living engine explains, and nothing
+// is a secret.
 type alarm struct{ world *world }
 
 // Enabled implements slog.Handler.
@@ -389,7 +394,8 @@ func bubbleOf(stack string) string {
 func (s *session) checkGoroutines() {
 	synctest.Wait()
 	for _, stack := range bubbled() {
-		if !strings.Contains(stack, "database/sql.(*DB).connectionOpener") && !strings.Contains(stack, "testing/synctest") { // our own look into the database
+		// our own look into the database
+		if !strings.Contains(stack, "database/sql.(*DB).connectionOpener") && !strings.Contains(stack, "testing/synctest") {
 			s.violate("a goroutine is left behind (invariant 20): %s", stack)
 		}
 	}

@@ -12,8 +12,9 @@ import (
 // mostTries bounds how many smaller plans are tried.
 const mostTries = 400
 
-// shrink makes a failing plan smaller as long as it fails in the same way: it takes away steps, replies, deaths and what tools do, and
-// makes what is left plainer. It returns the smallest that it found, and how many it tried.
+// shrink makes a failing plan smaller as long as it fails in the same way: it takes away steps,
+// replies, deaths and what tools do, and makes what is left plainer. It returns the smallest that
+// it found, and how many it tried.
 func shrink(f finding, run func(plan) finding) (finding, int) {
 	tries := 0
 	for again := true; again; {

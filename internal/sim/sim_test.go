@@ -39,7 +39,8 @@ func firstSeed(t *testing.T) uint64 {
 	return first
 }
 
-// guarded runs a session and names its seed in the stack of every goroutine of it: where the program itself dies, that says in what.
+// guarded runs a session and names its seed in the stack of every goroutine of it: where the
+// program itself dies, that says in what.
 func guarded(t *testing.T, p plan) (out finding) {
 	t.Helper()
 	pprof.Do(t.Context(), pprof.Labels("seed", strconv.FormatUint(p.Seed, 10)), func(context.Context) { out = simulate(t, p) })
@@ -49,7 +50,8 @@ func guarded(t *testing.T, p plan) (out finding) {
 	return out
 }
 
-// sweep simulates n seeds side by side, or until as many failed as are wanted, and returns what came of them.
+// sweep simulates n seeds side by side, or until as many failed as are wanted, and returns what
+// came of them.
 func sweep(t *testing.T, from uint64, n, wanted int) (failed []finding, seen map[string]int, done int) {
 	t.Helper()
 	var next, ran atomic.Int64
@@ -84,7 +86,8 @@ func sweep(t *testing.T, from uint64, n, wanted int) (failed []finding, seen map
 	return failed, seen, int(ran.Load())
 }
 
-// TestSim simulates -seeds sessions from -seed on, or the one of -plan, and expects no violation. What fails is made small first.
+// TestSim simulates -seeds sessions from -seed on, or the one of -plan, and expects no violation.
+// What fails is made small first.
 func TestSim(t *testing.T) {
 	if *planFile != "" {
 		simulateFile(t)
@@ -121,7 +124,8 @@ var outcomes = []string{
 	"session COMPLETED", "session TIMEOUT", "session ERROR", "session CANCELLED", "money",
 }
 
-// TestWatchdog simulates sessions whose model keeps its first reply open for ever: the watchdog ends their rounds, whatever else happens in them.
+// TestWatchdog simulates sessions whose model keeps its first reply open for ever: the watchdog
+// ends their rounds, whatever else happens in them.
 func TestWatchdog(t *testing.T) {
 	ended, first := 0, firstSeed(t)
 	for seed := first; seed < first+uint64(quick/4); seed++ {
@@ -189,7 +193,8 @@ func simulateFile(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameTranscript simulates seeds twice, the second time from the plan as it is printed, and expects the same, byte for byte.
+// TestSameSeedSameTranscript simulates seeds twice, the second time from the plan as it is printed,
+// and expects the same, byte for byte.
 func TestSameSeedSameTranscript(t *testing.T) {
 	first := firstSeed(t)
 	for seed := first; seed < first+uint64(max(quick/3, *seeds/20)); seed++ {
@@ -215,7 +220,8 @@ func TestSameSeedSameTranscript(t *testing.T) {
 	}
 }
 
-// TestShrink expects the smallest plan that fails in the same way as the first one did, whatever else can fail on the way.
+// TestShrink expects the smallest plan that fails in the same way as the first one did, whatever
+// else can fail on the way.
 func TestShrink(t *testing.T) {
 	fails := func(p plan) (out finding) {
 		out.plan = p

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// speaker turns a reply into the bytes of a stream, event by event: a dialect of the hostile model. n is how many tokens it counts in the
-// request.
+// speaker turns a reply into the bytes of a stream, event by event: a dialect of the hostile model.
+// n is how many tokens it counts in the request.
 type speaker interface {
 	events(r reply, n int) iter.Seq[string]
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/openai"
 )
 
-// world is everything outside the engine: the model's server and the ledger. It outlives each life of the engine.
+// world is everything outside the engine: the model's server and the ledger. It outlives each life
+// of the engine.
 type world struct {
 	plan plan
 	says speaker
@@ -90,7 +91,8 @@ type life struct {
 	conns   map[net.Conn]struct{}
 }
 
-// errDead is what a life gets from everything that it reaches for after its end: it changes nothing any more.
+// errDead is what a life gets from everything that it reaches for after its end: it changes nothing
+// any more.
 var errDead = regie.Errorf(regie.CodeEngineGone, "this life has ended")
 
 func (w *world) newLife(at death) *life {
@@ -273,7 +275,8 @@ func (l *life) drip(conn net.Conn) {
 
 var notesOf = regexp.MustCompile(`note n\d+:`)
 
-// received takes a prompt, asserts what can be asserted of it, and returns what the model makes of it.
+// received takes a prompt, asserts what can be asserted of it, and returns what the model makes of
+// it.
 func (w *world) received(body []byte) (reply, int) {
 	var request struct {
 		Messages []struct {
@@ -327,13 +330,15 @@ func (w *world) next() reply {
 		w.said++
 		return w.plan.Replies[w.said-1]
 	}
-	if w.plan.Type == regie.SessionAutomation && w.requests%2 == 0 { // a text alone is no end there: every other time it knows
+	// a text alone is no end there: every other time it knows
+	if w.plan.Type == regie.SessionAutomation && w.requests%2 == 0 {
 		return reply{Parts: []part{{Tool: "session__complete", ID: fmt.Sprintf("end%d", w.requests), Args: `{"summary":"That is all."}`}}}
 	}
 	return reply{Parts: []part{{Text: "That is all."}}}
 }
 
-// summary is what the plan has the model say where it is asked for one; the usual one names something of what it stands for.
+// summary is what the plan has the model say where it is asked for one; the usual one names
+// something of what it stands for.
 func (w *world) summary(request string) reply {
 	how := ""
 	if w.summarised < len(w.plan.Summaries) {
@@ -370,7 +375,8 @@ var orders = regexp.MustCompile(`call (\w+) with (\{[^}]*\})`)
 
 // obeyed is the call that a text tells the model to make, taken literally.
 func obeyed(text string, n int) []part {
-	found := orders.FindStringSubmatch(strings.ReplaceAll(text, `\"`, `"`)) // results are written in JSON in one of the dialects
+	// results are written in JSON in one of the dialects
+	found := orders.FindStringSubmatch(strings.ReplaceAll(text, `\"`, `"`))
 	if found == nil {
 		return []part{{Text: "Nobody tells me anything."}}
 	}

@@ -36,7 +36,8 @@ type Place struct {
 	Files []File
 	// Odd are what lies there and is not read, with why.
 	Odd map[string]regie.Code
-	// Read reads a file by its path relative to the place, which is one of Files. It returns CodeFileTooLarge beyond most bytes.
+	// Read reads a file by its path relative to the place, which is one of Files. It returns
+	// CodeFileTooLarge beyond most bytes.
 	Read func(name string, most int64) ([]byte, error)
 	// Err is why nothing of the place is read; nil where it is.
 	Err error
@@ -59,8 +60,8 @@ type Set struct {
 	Notices []Notice
 }
 
-// Load reads the skills of places, which are given in the order of their precedence: of two with one name the first is taken, and the other is a
-// notice.
+// Load reads the skills of places, which are given in the order of their precedence: of two with
+// one name the first is taken, and the other is a notice.
 func Load(places []Place) Set {
 	var out Set
 	taken := map[string]string{}
@@ -77,9 +78,15 @@ func Load(places []Place) Set {
 			case err != nil:
 				out.note(Notice{Origin: p.Origin, Dir: at, Refused: true, Err: err})
 			case taken[s.Name] != "":
-				out.note(Notice{Origin: p.Origin, Dir: at, Refused: true, Text: regie.Say("there is a skill of this name in %s, which is taken instead", taken[s.Name])})
+				out.note(Notice{
+					Origin: p.Origin, Dir: at, Refused: true,
+					Text: regie.Say("there is a skill of this name in %s, which is taken instead", taken[s.Name]),
+				})
 			case len(out.Skills) >= maxSkills:
-				out.note(Notice{Origin: p.Origin, Dir: p.Dir, Refused: true, Text: regie.Say("only the first %s skills are read; the others are left out", "200")})
+				out.note(Notice{
+					Origin: p.Origin, Dir: p.Dir, Refused: true,
+					Text: regie.Say("only the first %s skills are read; the others are left out", "200"),
+				})
 				return out.sorted()
 			default:
 				taken[s.Name] = at
@@ -107,7 +114,8 @@ func (p *Place) dirs() []string {
 	add := func(name string) {
 		if dir, base := path.Split(name); base == FileName && strings.Count(dir, "/") == 1 {
 			out = append(out, strings.TrimSuffix(dir, "/"))
-		} else if !strings.Contains(name, "/") && p.Odd[name] == regie.CodePathOutside { // a link where a skill might be
+		} else if !strings.Contains(name, "/") && p.Odd[name] == regie.CodePathOutside {
+			// a link where a skill might be
 			out = append(out, name)
 		}
 	}
@@ -141,7 +149,10 @@ func (p *Place) load(dir string, set *Set) (Skill, error) {
 		set.note(Notice{Origin: p.Origin, Dir: s.Dir, Text: note})
 	}
 	if len(s.AllowedTools) > 0 {
-		set.note(Notice{Origin: p.Origin, Dir: s.Dir, Text: regie.Say("allowed-tools grants nothing here: what runs is asked about as ever")})
+		set.note(Notice{
+			Origin: p.Origin, Dir: s.Dir,
+			Text: regie.Say("allowed-tools grants nothing here: what runs is asked about as ever"),
+		})
 	}
 	for _, f := range p.Files {
 		below, inside := strings.CutPrefix(f.Path, dir+"/")
@@ -183,23 +194,30 @@ func unread(why regie.Code, name string) error {
 
 // Find returns a skill by its name.
 func (s *Set) Find(name string) (*Skill, bool) {
-	i, ok := slices.BinarySearchFunc(s.Skills, name, func(k Skill, name string) int { return strings.Compare(k.Name, name) })
+	i, ok := slices.BinarySearchFunc(s.Skills, name, func(k Skill,
+		name string,
+	) int {
+		return strings.Compare(k.Name, name)
+	})
 	if !ok {
 		return nil, false
 	}
 	return &s.Skills[i], true
 }
 
-// Read reads a further file of the skill, by its path in the skill's directory. It returns CodeFileNotFound for what is no file of the skill, whatever
-// its path says, and the codes of Place.Read.
+// Read reads a further file of the skill, by its path in the skill's directory. It returns
+// CodeFileNotFound for what is no file of the skill, whatever its path says, and the codes of
+// Place.Read.
 func (s *Skill) Read(name string) ([]byte, error) {
 	clean := path.Clean(strings.ReplaceAll(name, "\\", "/"))
 	if clean == FileName {
 		return []byte(s.Body), nil
 	}
 	wanted := path.Join(s.below, clean)
-	if !strings.HasPrefix(wanted, s.below+"/") || !slices.ContainsFunc(s.place.Files, func(f File) bool { return f.Path == wanted }) {
-		return nil, regie.Errorf(regie.CodeFileNotFound, "the skill %s has no file %q", s.Name, plain.Line(clip(name, 200)))
+	if !strings.HasPrefix(wanted, s.below+"/") || !slices.ContainsFunc(s.place.Files,
+		func(f File) bool { return f.Path == wanted }) {
+		return nil, regie.Errorf(regie.CodeFileNotFound, "the skill %s has no file %q",
+			s.Name, plain.Line(clip(name, 200)))
 	}
 	return s.place.Read(wanted, MaxRead)
 }

@@ -15,7 +15,8 @@ import (
 // FileName is the file that makes a directory a skill.
 const FileName = "SKILL.md"
 
-// The bounds of a skill. Those of the fields are the format's, in characters; the others are Regie's, in bytes.
+// The bounds of a skill. Those of the fields are the format's, in characters; the others are
+// Regie's, in bytes.
 const (
 	MaxFile        = 256 << 10 // of SKILL.md
 	maxFront       = 16 << 10  // of its front matter
@@ -36,7 +37,8 @@ type Skill struct {
 	License       string            `json:"license,omitempty"`
 	Compatibility string            `json:"compatibility,omitempty"`
 	Metadata      map[string]string `json:"metadata,omitempty"`
-	// AllowedTools is what the skill's author would have allowed. It is for people to read: it grants nothing.
+	// AllowedTools is what the skill's author would have allowed. It is for people to read: it
+	// grants nothing.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 	Origin       Origin   `json:"origin"`
 	// Dir is the skill's directory, as people find it.
@@ -56,12 +58,14 @@ type File struct {
 	Size int64  `json:"bytes"`
 }
 
-// Parse reads a SKILL.md that lies in a directory of a name. notes are what is odd about it and harmless. The error says in a sentence why it
-// is no skill: CodeNotText, CodeFileTooLarge or CodeBadRequest.
+// Parse reads a SKILL.md that lies in a directory of a name. notes are what is odd about it and
+// harmless. The error says in a sentence why it is no skill: CodeNotText, CodeFileTooLarge or
+// CodeBadRequest.
 func Parse(dir string, data []byte) (s Skill, notes []regie.Sentence, err error) {
 	switch {
 	case len(data) > MaxFile:
-		return s, nil, regie.Errorf(regie.CodeFileTooLarge, "SKILL.md has more than %d bytes: put what is for reading into further files", MaxFile)
+		return s, nil, regie.Errorf(regie.CodeFileTooLarge,
+			"SKILL.md has more than %d bytes: put what is for reading into further files", MaxFile)
 	case !utf8.Valid(data):
 		return s, nil, regie.Errorf(regie.CodeNotText, "SKILL.md is not written in UTF-8")
 	case bytes.IndexByte(data, 0) >= 0:
@@ -80,7 +84,8 @@ func Parse(dir string, data []byte) (s Skill, notes []regie.Sentence, err error)
 		return Skill{}, nil, err
 	}
 	if s.Name != dir {
-		return Skill{}, nil, bad("the skill is called %q and lies in a directory %q: give both one name", s.Name, plain.Line(dir))
+		return Skill{}, nil, bad("the skill is called %q and lies in a directory %q: give both one name", s.Name,
+			plain.Line(dir))
 	}
 	return s, notes, nil
 }
@@ -101,24 +106,31 @@ func split(text string) (front, body string, err error) {
 			return rest[:at], rest[at+len(line):], nil
 		}
 		if at += len(line); at > maxFront {
-			return "", "", regie.Errorf(regie.CodeFileTooLarge, "the front matter of SKILL.md has more than %d bytes, or no line --- at its end", maxFront)
+			return "", "", regie.Errorf(regie.CodeFileTooLarge,
+				"the front matter of SKILL.md has more than %d bytes, or no line --- at its end", maxFront)
 		}
 	}
 	return "", "", bad("the front matter of SKILL.md has no line --- at its end")
 }
 
 // known are the keys of the format.
-var known = map[string]bool{"name": true, "description": true, "license": true, "compatibility": true, "metadata": true, "allowed-tools": true}
+var known = map[string]bool{
+	"name": true, "description": true, "license": true, "compatibility": true,
+	"metadata": true, "allowed-tools": true,
+}
 
-// decode reads a front matter into the nodes of its keys. Whatever could make little text mean much (anchors, aliases, tags, depth) is refused
-// before anything is built of it.
+// decode reads a front matter into the nodes of its keys. Whatever could make little text mean much
+// (anchors, aliases, tags, depth) is refused before anything is built of it.
 func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence, err error) {
-	if strings.Count(front, "[")+strings.Count(front, "{") > maxBrackets { // a parser takes long over those that lie in each other
+	// a parser takes long over those that lie in each other
+	if strings.Count(front, "[")+strings.Count(front, "{") > maxBrackets {
 		return nil, nil, bad("the front matter of SKILL.md has more than %d brackets", maxBrackets)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
-		return nil, nil, bad("the front matter of SKILL.md is not YAML (a text with a colon in it stands in quotes): %s", plain.Line(strings.TrimPrefix(err.Error(), "yaml: ")))
+		return nil, nil,
+			bad("the front matter of SKILL.md is not YAML (a text with a colon in it stands in quotes): %s",
+				plain.Line(strings.TrimPrefix(err.Error(), "yaml: ")))
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, nil, bad("the front matter of SKILL.md is not keys with values")
@@ -135,7 +147,8 @@ func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence,
 		case fields[key] != nil:
 			return nil, nil, bad("line %d of SKILL.md: the key %s stands twice", pairs[i].Line+1, plain.Line(key))
 		case !known[key]:
-			notes = append(notes, regie.Say("line %s of SKILL.md: the key %s is none of the format, and is not used", fmt.Sprint(pairs[i].Line+1), plain.Line(clip(key, 60))))
+			notes = append(notes, regie.Say("line %s of SKILL.md: the key %s is none of the format, and is not used",
+				fmt.Sprint(pairs[i].Line+1), plain.Line(clip(key, 60))))
 		}
 		fields[key] = pairs[i+1]
 	}
@@ -181,7 +194,9 @@ func (s *Skill) fill(fields map[string]*yaml.Node) (err error) {
 	case s.Name == "":
 		return bad("the front matter of SKILL.md has no name")
 	case !ValidName(s.Name):
-		return bad("%q is no name for a skill: use small letters, digits and single hyphens, at most 64, as in pdf-forms", s.Name)
+		return bad(
+			"%q is no name for a skill: use small letters, digits and single hyphens, at most 64, as in pdf-forms",
+			s.Name)
 	case s.Description == "":
 		return bad("the front matter of SKILL.md has no description, by which a model would know what the skill is for")
 	}
@@ -203,11 +218,13 @@ func line(key string, n *yaml.Node, most int) (string, error) {
 	}
 	text := strings.Join(strings.Fields(n.Value), " ")
 	if size := utf8.RuneCountInString(text); size > most {
-		return "", bad("line %d of SKILL.md: %s has %d characters, at most %d are allowed", n.Line+1, plain.Line(clip(key, 60)), size, most)
+		return "", bad("line %d of SKILL.md: %s has %d characters, at most %d are allowed", n.Line+1,
+			plain.Line(clip(key, 60)), size, most)
 	}
 	for _, r := range text {
 		if plain.Hidden(r) {
-			return "", bad("line %d of SKILL.md: %s holds the character %s, which acts or cannot be seen", n.Line+1, plain.Line(clip(key, 60)), fmt.Sprintf("U+%04X", r))
+			return "", bad("line %d of SKILL.md: %s holds the character %s, which acts or cannot be seen", n.Line+1,
+				plain.Line(clip(key, 60)), fmt.Sprintf("U+%04X", r))
 		}
 	}
 	return text, nil

@@ -1,5 +1,6 @@
-// Package slot decides who may run: the table of spec 5.1 with decisions 21 and 43, as pure functions. The rows that they are given are the
-// store's, and what they decide is stored by its transitions.
+// Package slot decides who may run: the table of spec 5.1 with decisions 21 and 43, as pure
+// functions. The rows that they are given are the store's, and what they decide is stored by its
+// transitions.
 package slot
 
 import (
@@ -36,7 +37,8 @@ func KindOf(s *regie.Session) Kind {
 	}
 }
 
-// Capacity is how many rounds of a kind run side by side for one user in one workspace (decision 52, key slots). Zero bounds nothing.
+// Capacity is how many rounds of a kind run side by side for one user in one workspace (decision
+// 52, key slots). Zero bounds nothing.
 type Capacity struct {
 	Chat       int
 	Automation int
@@ -48,7 +50,8 @@ type Capacity struct {
 // Default is decision 21's.
 var Default = Capacity{Chat: 4, Automation: 1, API: 64}
 
-// Of is how many slots a kind has together with those that share them; 0 means as many as are asked for.
+// Of is how many slots a kind has together with those that share them; 0 means as many as are asked
+// for.
 func (c Capacity) Of(k Kind) int {
 	switch {
 	case k == API:
@@ -81,9 +84,11 @@ const (
 
 // The ranks of what is queued: what is lower goes first, and within a rank who came first.
 const (
-	// RankPlaced is the one CHAT that the table lets be in the queue: the one that was asked for last.
+	// RankPlaced is the one CHAT that the table lets be in the queue: the one that was asked for
+	// last.
 	RankPlaced = iota
-	// RankGoesOn is what has run already (decision 21, WAKE), and a chat that lost its place to another: none of it preempts.
+	// RankGoesOn is what has run already (decision 21, WAKE), and a chat that lost its place to
+	// another: none of it preempts.
 	RankGoesOn
 	// RankNew is an automation that has not begun.
 	RankNew
@@ -133,8 +138,8 @@ type Decision struct {
 	Replaced int64
 }
 
-// Decide says what becomes of a session that wants to run, by the table of spec 5.1: within a kind where that is full, and over chats and
-// automations together where they share one slot.
+// Decide says what becomes of a session that wants to run, by the table of spec 5.1: within a kind
+// where that is full, and over chats and automations together where they share one slot.
 func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time.Time) Decision {
 	size := c.Of(kind)
 	group := c.group(all, kind, now)
@@ -179,7 +184,8 @@ func Decide(c Capacity, all []Entry, session int64, kind Kind, ask Ask, now time
 	return d
 }
 
-// rankOf is where an ask queues. API's own are served in the order in which they come: none of them is what a person looks at just now.
+// rankOf is where an ask queues. API's own are served in the order in which they come: none of them
+// is what a person looks at just now.
 func rankOf(kind Kind, ask Ask) int {
 	switch {
 	case ask == AskWake:
@@ -193,8 +199,9 @@ func rankOf(kind Kind, ask Ask) int {
 	}
 }
 
-// victim is the chat that has run longest, which lets go for another one; 0 where none runs. An automation is allowed to finish (decision 43):
-// where it shares the slot with chats that is what decision 43 says, and where it does not no chat waits for its slot.
+// victim is the chat that has run longest, which lets go for another one; 0 where none runs. An
+// automation is allowed to finish (decision 43): where it shares the slot with chats that is what
+// decision 43 says, and where it does not no chat waits for its slot.
 func victim(group []Entry) int64 {
 	var oldest *Entry
 	for i := range group {
@@ -229,8 +236,10 @@ func Look(c Capacity, all []Entry, now time.Time) (out Next) {
 		for _, e := range waits[:free] {
 			out.Start = append(out.Start, e.Session)
 		}
-		// One that asked for control by a switch has its place reserved over the others': somebody lets go for it.
-		over := c.Of(kind) > 0 && taken(group) > c.Of(kind) && slices.ContainsFunc(group, func(e Entry) bool { return e.State == Reserved })
+		// One that asked for control by a switch has its place reserved over the others': somebody
+		// lets go for it.
+		over := c.Of(kind) > 0 && taken(group) > c.Of(kind) && slices.ContainsFunc(group,
+			func(e Entry) bool { return e.State == Reserved })
 		if rest := waits[free:]; over || len(rest) > 0 && placed(rest[0]) {
 			if v := victim(group); v != 0 {
 				out.Yield = append(out.Yield, v)
@@ -245,7 +254,8 @@ func MayStart(c Capacity, all []Entry, session int64, now time.Time) bool {
 	return slices.Contains(Look(c, all, now).Start, session)
 }
 
-// Lost is the reservation that another switch takes over, where one is under way already: the latest of those for which nobody has let go yet; 0 for none.
+// Lost is the reservation that another switch takes over, where one is under way already: the
+// latest of those for which nobody has let go yet; 0 for none.
 func Lost(c Capacity, all []Entry, session int64, kind Kind, now time.Time) int64 {
 	var last *Entry
 	group, others := c.group(all, kind, now), 0
@@ -271,11 +281,12 @@ func Position(c Capacity, all []Entry, session int64, now time.Time) int {
 	if i < 0 {
 		return 0
 	}
-	return 1 + slices.IndexFunc(queue(c.group(all, all[i].Kind, now)), func(e Entry) bool { return e.Session == session })
+	return 1 + slices.IndexFunc(queue(c.group(all, all[i].Kind, now)),
+		func(e Entry) bool { return e.Session == session })
 }
 
-// Overfull reports whether more hold slots of a kind than there are, and a session is not among the first: so it is where there were more slots
-// when it got its own.
+// Overfull reports whether more hold slots of a kind than there are, and a session is not among the
+// first: so it is where there were more slots when it got its own.
 func Overfull(c Capacity, all []Entry, session int64, now time.Time) bool {
 	i := slices.IndexFunc(all, func(e Entry) bool { return e.Session == session && e.State == Held })
 	if i < 0 || c.Of(all[i].Kind) == 0 {
@@ -319,7 +330,10 @@ func queue(group []Entry) (out []Entry) {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Place, b.Place)) })
+	slices.SortFunc(out, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank),
+			cmp.Compare(a.Place, b.Place))
+	})
 	return out
 }
 

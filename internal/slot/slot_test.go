@@ -26,7 +26,8 @@ func reserved(session int64, until time.Time) slot.Entry {
 	return slot.Entry{Session: session, Kind: slot.Chat, State: slot.Reserved, Place: session, Until: until}
 }
 
-// TestTable holds Decide to each cell of the table of spec 5.1, with decisions 21 and 43: who asks is session 100.
+// TestTable holds Decide to each cell of the table of spec 5.1, with decisions 21 and 43: who asks
+// is session 100.
 func TestTable(t *testing.T) {
 	exclusive := slot.Capacity{Exclusive: true, API: 2}
 	two := slot.Capacity{Chat: 2, Automation: 1, API: 2}
@@ -146,8 +147,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNobodyStarves plays thousands of asks, ends and looks: no kind ever has more than its slots, at most one chat has a place, and all that was
-// queued runs in the end.
+// TestNobodyStarves plays thousands of asks, ends and looks: no kind ever has more than its slots,
+// at most one chat has a place, and all that was queued runs in the end.
 func TestNobodyStarves(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -239,7 +240,8 @@ func check(t *testing.T, seed uint64, c slot.Capacity, all []slot.Entry) {
 	}
 }
 
-// TestLost holds which reservation another switch takes over: the latest that nobody has let go for.
+// TestLost holds which reservation another switch takes over: the latest that nobody has let go
+// for.
 func TestLost(t *testing.T) {
 	exclusive, two := slot.Capacity{Exclusive: true}, slot.Capacity{Chat: 2, Automation: 1, API: 1}
 	for name, c := range map[string]struct {

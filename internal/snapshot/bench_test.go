@@ -68,7 +68,8 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// BenchmarkCommand is what a command that changes one file costs besides itself: the snapshot before it and the comparison after it.
+// BenchmarkCommand is what a command that changes one file costs besides itself: the snapshot
+// before it and the comparison after it.
 func BenchmarkCommand(b *testing.B) {
 	at := goTree(b)
 	s := New(b.TempDir(), "", DefaultBounds())

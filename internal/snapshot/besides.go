@@ -8,8 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// besides notes what a command did that is no change of a file which an undo covers: what became of the places that are left out, and of directories
-// in which there is nothing to put back. It comes last, when it is known which files are.
+// besides notes what a command did that is no change of a file which an undo covers: what became of
+// the places that are left out, and of directories in which there is nothing to put back. It comes
+// last, when it is known which files are.
 func (c *compared) besides(before, now *tree, others []regie.FileChange) {
 	if before == now {
 		return
@@ -20,7 +21,8 @@ func (c *compared) besides(before, now *tree, others []regie.FileChange) {
 	c.directories(before, now, others)
 }
 
-// aside compares the places that are left out. Where they are too many to be known one by one nothing is said of those that the other list may have lost.
+// aside compares the places that are left out. Where they are too many to be known one by one
+// nothing is said of those that the other list may have lost.
 func (c *compared) aside(before, now *tree) {
 	was := make(map[string]*workspace.Aside, len(before.aside))
 	for i := range before.aside {
@@ -46,7 +48,8 @@ func (c *compared) aside(before, now *tree) {
 	}
 }
 
-// directories notes the directories that came or went where no file that is put back, or taken away again, brings that about: the topmost of each.
+// directories notes the directories that came or went where no file that is put back, or taken away
+// again, brings that about: the topmost of each.
 func (c *compared) directories(before, now *tree, others []regie.FileChange) {
 	used := map[string]bool{}
 	for i := range c.Files {
@@ -62,7 +65,8 @@ func (c *compared) directories(before, now *tree, others []regie.FileChange) {
 		noted := map[string]bool{} // or in one of those
 		for i := range in.nodes {
 			n := &in.nodes[i]
-			if there := not.byPath()[n.Path]; !n.Mode.IsDir() || there != nil && there.Mode.IsDir() || used[n.Path] || not.hidden(n.Path) || not.inRepository(n.Path) {
+			if there := not.byPath()[n.Path]; !n.Mode.IsDir() || there != nil && there.Mode.IsDir() || used[n.Path] ||
+				not.hidden(n.Path) || not.inRepository(n.Path) {
 				continue
 			}
 			if noted[n.Path] = true; !noted[path.Dir(n.Path)] {

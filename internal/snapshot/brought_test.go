@@ -23,7 +23,8 @@ func TestIgnoredLater(t *testing.T) {
 	}
 }
 
-// TestGit notes what a command did to a repository, which no undo takes back: commits, branches, tags, stashes; and nothing of what it only read.
+// TestGit notes what a command did to a repository, which no undo takes back: commits, branches,
+// tags, stashes; and nothing of what it only read.
 func TestGit(t *testing.T) {
 	for name, row := range map[string]struct {
 		do   func(*desk)
@@ -61,7 +62,8 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestRepositoryMade: what lies in a directory that becomes a repository, or is none any more, has neither gone nor come, and no undo touches it.
+// TestRepositoryMade: what lies in a directory that becomes a repository, or is none any more, has
+// neither gone nor come, and no undo touches it.
 func TestRepositoryMade(t *testing.T) {
 	d := newDesk(t, DefaultBounds())
 	for _, name := range []string{"x/config", "x/objects/o", "x/refs/r", "x/file", "y"} {
@@ -78,8 +80,8 @@ func TestRepositoryMade(t *testing.T) {
 	}
 }
 
-// TestBrought: what a command moves out of a place that is not covered is there once only, so no undo may remove it; what it makes, and what it moves
-// within what is covered, an undo takes back.
+// TestBrought: what a command moves out of a place that is not covered is there once only, so no
+// undo may remove it; what it makes, and what it moves within what is covered, an undo takes back.
 func TestBrought(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	for name, row := range map[string]struct {
@@ -122,7 +124,8 @@ func TestBrought(t *testing.T) {
 	}
 }
 
-// TestBlindBefore: of a directory that could not be read before a command nothing is known, so nothing of it appeared.
+// TestBlindBefore: of a directory that could not be read before a command nothing is known, so
+// nothing of it appeared.
 func TestBlindBefore(t *testing.T) {
 	before := &tree{nodes: []node{{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir}}}, blind: []string{"d"}}
 	now := &tree{nodes: []node{

@@ -19,11 +19,14 @@ import (
 
 // Changes are what a command made of its workspace.
 type Changes struct {
-	// Files are what it made of files and links, by their paths; the content from before of each is in the store.
+	// Files are what it made of files and links, by their paths; the content from before of each is
+	// in the store.
 	Files []regie.FileChange `json:"files,omitempty"`
-	// Uncovered counts what it changed, made or deleted that cannot be put back, Names are some of it.
+	// Uncovered counts what it changed, made or deleted that cannot be put back, Names are some of
+	// it.
 	Uncovered int `json:"uncovered,omitempty"`
-	// Beyond counts those of them that could be put back were they not beyond what one command may leave: Bounds.Blobs and Bounds.Named.
+	// Beyond counts those of them that could be put back were they not beyond what one command may
+	// leave: Bounds.Blobs and Bounds.Named.
 	Beyond int      `json:"beyond,omitempty"`
 	Names  []string `json:"uncovered_names,omitempty"`
 	// Git says that the history of the repository is another one: a commit, a checkout.
@@ -41,16 +44,17 @@ type Comparison struct {
 	Tree regie.Hash // of the snapshot that was taken for the call
 	// Others are what is known to have been done by others meanwhile, in their order.
 	Others []regie.FileChange
-	// Keep makes a content a blob of the store. It is called for the content from before of each file that was changed or deleted, by several
-	// goroutines; nil keeps none.
+	// Keep makes a content a blob of the store. It is called for the content from before of each
+	// file that was changed or deleted, by several goroutines; nil keeps none.
 	Keep func(context.Context, []byte) (regie.Hash, error)
 }
 
-// Compare says what has changed in a workspace since a snapshot was taken for a call. The snapshot stays, so that a call whose result could not be
-// stored can be compared again.
+// Compare says what has changed in a workspace since a snapshot was taken for a call. The snapshot
+// stays, so that a call whose result could not be stored can be compared again.
 //
-// Whatever changes files between Take and Compare counts as the call's, but for what others are known to have done: nothing tells who wrote.
-// Where somebody else and then the call changed a file, both are the call's.
+// Whatever changes files between Take and Compare counts as the call's, but for what others are
+// known to have done: nothing tells who wrote. Where somebody else and then the call changed a
+// file, both are the call's.
 func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) (Changes, error) {
 	p, err := s.at(at.ID)
 	if err != nil {
@@ -96,7 +100,8 @@ func (c *compared) uncovered(name string) {
 	}
 }
 
-// began is when the snapshot for a call was done, in nanoseconds since 1970; 0 where nobody knows any more.
+// began is when the snapshot for a call was done, in nanoseconds since 1970; 0 where nobody knows
+// any more.
 func (p *place) began(call regie.ID) int64 {
 	for _, name := range []string{call.String(), call.String() + doneMark} {
 		if info, err := os.Lstat(filepath.Join(p.dir, "calls", name)); err == nil {
@@ -106,18 +111,24 @@ func (p *place) began(call regie.ID) int64 {
 	return 0
 }
 
-// hidden reports whether a place is one of those, or lies in one, of which not all could be looked at.
+// hidden reports whether a place is one of those, or lies in one, of which not all could be looked
+// at.
 func (t *tree) hidden(name string) bool {
-	return slices.ContainsFunc(t.blind, func(dir string) bool { return name == dir || dir == "." || strings.HasPrefix(name, dir+"/") })
+	return slices.ContainsFunc(t.blind, func(dir string) bool {
+		return name == dir || dir == "." ||
+			strings.HasPrefix(name, dir+"/")
+	})
 }
 
-// inRepository reports whether a place lies in what is git's by now: it is not looked at any more, and has not gone.
+// inRepository reports whether a place lies in what is git's by now: it is not looked at any more,
+// and has not gone.
 func (t *tree) inRepository(name string) bool {
 	return slices.ContainsFunc(t.repositories, func(dir string) bool { return workspace.PartOf(dir, name) })
 }
 
-// brought reports whether a file that appeared was there before the call, in a place that is not covered: moved out of an ignored directory, out of one
-// that could not be read, or from beyond the bounds. It may be the only copy, so no undo removes it.
+// brought reports whether a file that appeared was there before the call, in a place that is not
+// covered: moved out of an ignored directory, out of one that could not be read, or from beyond the
+// bounds. It may be the only copy, so no undo removes it.
 func (t *tree) brought(now *tree, n *node, began int64) bool {
 	if t.hidden(n.Path) {
 		return true
@@ -131,7 +142,8 @@ func (t *tree) brought(now *tree, n *node, began int64) bool {
 		}
 	}
 	born := now.born[n.Path]
-	if m := t.inodes[[2]uint64{n.Dev, n.Ino}]; m != nil && (born == 0 || began == 0 || born <= began) { // not one whose number was given away again
+	// not one whose number was given away again
+	if m := t.inodes[[2]uint64{n.Dev, n.Ino}]; m != nil && (born == 0 || began == 0 || born <= began) {
 		return !m.held()
 	}
 	const coarse = int64(2e9) // of the clocks of some file systems
@@ -190,8 +202,8 @@ func compare(before, now *tree, began int64) compared {
 	return c
 }
 
-// without takes out what others did: a change that ends where one of theirs ends was made before that one, or not at all. Of permissions
-// others say nothing.
+// without takes out what others did: a change that ends where one of theirs ends was made before
+// that one, or not at all. Of permissions others say nothing.
 func (c *compared) without(others []regie.FileChange) {
 	last := map[string][]regie.FileChange{}
 	for i := range others {
@@ -222,11 +234,15 @@ func (c *compared) made() (out []string) {
 	return out
 }
 
-// note gives the directories that were made to the first file that lies in one of them; those in which nothing lies are not covered.
+// note gives the directories that were made to the first file that lies in one of them; those in
+// which nothing lies are not covered.
 func (c *compared) note(made []string) {
 	var used []string
 	for _, dir := range made {
-		if slices.ContainsFunc(c.all, func(f change) bool { return f.After.Exists() && strings.HasPrefix(f.Path, dir+"/") }) {
+		if slices.ContainsFunc(c.all, func(f change) bool {
+			return f.After.Exists() &&
+				strings.HasPrefix(f.Path, dir+"/")
+		}) {
 			used = append(used, dir)
 		}
 	}
@@ -235,13 +251,17 @@ func (c *compared) note(made []string) {
 	}
 }
 
-// state is a node as a file's state. Of a file whose content is not held the hash is that of what the file system says.
+// state is a node as a file's state. Of a file whose content is not held the hash is that of what
+// the file system says.
 func (n *node) state() regie.FileState {
 	switch {
 	case n.Mode.Type() == fs.ModeSymlink:
 		return regie.LinkState(n.Target)
 	case n.Hash.IsZero():
-		return regie.FileState{Hash: regie.HashOf(stamp([]byte("not held "), &n.Stamp)), Size: n.Size, Perm: regie.PermOf(n.Mode)}
+		return regie.FileState{
+			Hash: regie.HashOf(stamp([]byte("not held "), &n.Stamp)),
+			Size: n.Size, Perm: regie.PermOf(n.Mode),
+		}
 	default:
 		return regie.FileState{Hash: n.Hash, Size: n.Size, Perm: regie.PermOf(n.Mode)}
 	}
@@ -288,7 +308,8 @@ func (c *compared) differ(b, n *node) {
 	case !b.held():
 		c.uncovered(n.Path)
 		return
-	case file && !n.held() && b.Size == n.Size && b.Mtime == n.Mtime && b.Ino == n.Ino: // it cannot be read any more, and was not written
+	case file && !n.held() && b.Size == n.Size && b.Mtime == n.Mtime && b.Ino == n.Ino:
+		// it cannot be read any more, and was not written
 		f.After.Hash = b.Hash
 	}
 	if !f.Before.Same(f.After) || f.Before.Perm != f.After.Perm {
@@ -298,12 +319,13 @@ func (c *compared) differ(b, n *node) {
 	}
 }
 
-// save makes blobs of what was there before, and leaves out what is beyond the bounds: first what was there before comes, because it would be
-// lost, then what is new.
+// save makes blobs of what was there before, and leaves out what is beyond the bounds: first what
+// was there before comes, because it would be lost, then what is new.
 func (p *place) save(ctx context.Context, c *compared, keep func(context.Context, []byte) (regie.Hash, error)) error {
 	order := slices.Clone(c.all)
 	slices.SortStableFunc(order, func(a, b change) int {
-		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Before.Exists()], map[bool]int{true: 0, false: 1}[b.Before.Exists()])
+		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Before.Exists()],
+			map[bool]int{true: 0, false: 1}[b.Before.Exists()])
 	})
 	var bytes int64
 	taken := map[string]bool{}
@@ -329,7 +351,8 @@ func (p *place) save(ctx context.Context, c *compared, keep func(context.Context
 	return nil
 }
 
-// together is how many contents are on their way to the store at once: it stores those that come together in one go.
+// together is how many contents are on their way to the store at once: it stores those that come
+// together in one go.
 const together = 16
 
 // blobs hands the contents from before to the store.
@@ -360,7 +383,9 @@ func (p *place) blobs(ctx context.Context, all []change, keep func(context.Conte
 }
 
 // blob hands one content over. One that is damaged here is not kept, which the undo says then.
-func (p *place) blob(ctx context.Context, f *change, keep func(context.Context, []byte) (regie.Hash, error)) (bool, error) {
+func (p *place) blob(ctx context.Context, f *change, keep func(context.Context,
+	[]byte) (regie.Hash, error),
+) (bool, error) {
 	data := regie.LinkData(f.target)
 	if !f.Before.IsLink() {
 		var err error
@@ -375,7 +400,8 @@ func (p *place) blob(ctx context.Context, f *change, keep func(context.Context, 
 	return hash == f.Before.Hash, err
 }
 
-// Told is what a model reads of the changes; "" where there are none. Names are as they are: they hold no character that acts.
+// Told is what a model reads of the changes; "" where there are none. Names are as they are: they
+// hold no character that acts.
 func (c *Changes) Told() string {
 	if c.Empty() {
 		return ""
@@ -415,7 +441,8 @@ func (c *Changes) Said() (out []regie.Sentence) {
 		out = append(out, regie.Say("files changed: %s", some(names, n)))
 	}
 	if n := c.Uncovered; n > 0 {
-		out = append(out, regie.Say("changed, moved or made, and not covered by an undo: %s", some(c.Names[:min(3, len(c.Names))], n)))
+		out = append(out, regie.Say("changed, moved or made, and not covered by an undo: %s",
+			some(c.Names[:min(3, len(c.Names))], n)))
 	}
 	return out
 }
@@ -443,7 +470,8 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// mark is a letter for what became of a file, as git has it: added, deleted, modified, of another type, and P for its permissions alone.
+// mark is a letter for what became of a file, as git has it: added, deleted, modified, of another
+// type, and P for its permissions alone.
 func mark(f *regie.FileChange) string {
 	switch {
 	case !f.Before.Exists():

@@ -57,10 +57,12 @@ func (p *place) write(name string, data []byte) error {
 	return syncName(filepath.Dir(to))
 }
 
-// manyTracked is how many calls keep their tree when it is found out what they did: their results may not be stored yet.
+// manyTracked is how many calls keep their tree when it is found out what they did: their results
+// may not be stored yet.
 const manyTracked = 16
 
-// forget lets go of what no call needs any more: trees of calls whose results are stored, and contents that no tree names.
+// forget lets go of what no call needs any more: trees of calls whose results are stored, and
+// contents that no tree names.
 func (p *place) forget() {
 	if len(p.tracked) > manyTracked {
 		old := p.tracked[:len(p.tracked)-manyTracked]
@@ -134,7 +136,8 @@ func (p *place) live() (names map[string]bool, contents map[regie.Hash]bool) {
 // doneMark ends the name of a call's file when it is found out what it did.
 const doneMark = ".done"
 
-// done notes that nothing more is to be found out about a call. Its tree stays for a while, because its result may not be stored yet.
+// done notes that nothing more is to be found out about a call. Its tree stays for a while, because
+// its result may not be stored yet.
 func (p *place) done(call regie.ID) {
 	name := filepath.Join(p.dir, "calls", call.String())
 	if os.Rename(name, name+doneMark) == nil { // else it was noted before
@@ -163,8 +166,9 @@ func (s *Store) Forget(id regie.ID) error {
 	return os.RemoveAll(filepath.Join(s.dir, id.String()))
 }
 
-// evict removes what is kept of the workspaces that were used longest ago, where all together is too much. Those that are in use here stay, and
-// those with a call of which nobody has found out yet what it did.
+// evict removes what is kept of the workspaces that were used longest ago, where all together is
+// too much. Those that are in use here stay, and those with a call of which nobody has found out
+// yet what it did.
 func (s *Store) evict(opened regie.ID) {
 	type other struct {
 		id    regie.ID

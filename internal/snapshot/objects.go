@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// few is how many new files are made safe one by one; more of them are made safe all at once, where the system can.
+// few is how many new files are made safe one by one; more of them are made safe all at once, where
+// the system can.
 const few = 32
 
 // objects are contents under their SHA-256, each a file that its owner alone may read.
@@ -31,7 +32,10 @@ type objects struct {
 
 // openObjects lists what is there.
 func openObjects(dir string) (*objects, error) {
-	o := &objects{dir: dir, have: map[regie.Hash]int64{}, fresh: map[regie.Hash]string{}, clones: true, buffer: make([]byte, 256<<10)}
+	o := &objects{
+		dir: dir, have: map[regie.Hash]int64{}, fresh: map[regie.Hash]string{}, clones: true,
+		buffer: make([]byte, 256<<10),
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -72,7 +76,8 @@ func (o *objects) path(h regie.Hash) string {
 	return filepath.Join(o.dir, name[:2], name[2:])
 }
 
-// put stores what an open file holds, up to most bytes, and says what that is. It is not on the disk before sync.
+// put stores what an open file holds, up to most bytes, and says what that is. It is not on the
+// disk before sync.
 func (o *objects) put(in *os.File, most int64) (h regie.Hash, size int64, err error) {
 	temp, err := os.CreateTemp(o.dir, "new-") // 0600
 	if err != nil {
@@ -130,8 +135,8 @@ func (o *objects) fill(temp, in *os.File, digest hash.Hash, most int64) (int64, 
 // onlyReader hides what else a reader can do.
 type onlyReader struct{ io.Reader }
 
-// sync makes safe what was put since the last time. A content gets its name when it is on the disk, so that what has a name is whole, also after
-// a power cut.
+// sync makes safe what was put since the last time. A content gets its name when it is on the disk,
+// so that what has a name is whole, also after a power cut.
 func (o *objects) sync() error {
 	if len(o.fresh) == 0 {
 		return nil
@@ -181,7 +186,8 @@ func (o *objects) flush(names func() []string) error {
 	return nil
 }
 
-// syncName makes a file, or the names in a directory, safe. Some systems cannot do the latter, and need not.
+// syncName makes a file, or the names in a directory, safe. Some systems cannot do the latter, and
+// need not.
 func syncName(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

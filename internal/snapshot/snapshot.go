@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Bounds are how much of a workspace is secured. What is beyond them is not covered by an undo, which is said before a command is approved.
+// Bounds are how much of a workspace is secured. What is beyond them is not covered by an undo,
+// which is said before a command is approved.
 type Bounds struct {
 	File  int64         // bytes of one file
 	Total int64         // bytes of all files of a workspace
@@ -29,7 +30,10 @@ type Bounds struct {
 
 // DefaultBounds are those of a real workspace.
 func DefaultBounds() Bounds {
-	return Bounds{File: 32 << 20, Total: 1 << 30, Files: 200_000, Time: 30 * time.Second, Kept: 4 << 30, Blobs: 256 << 20, Named: 10_000}
+	return Bounds{
+		File: 32 << 20, Total: 1 << 30, Files: 200_000, Time: 30 * time.Second, Kept: 4 << 30,
+		Blobs: 256 << 20, Named: 10_000,
+	}
 }
 
 // Store keeps snapshots. Its methods may be called from any goroutine.
@@ -42,8 +46,8 @@ type Store struct {
 	places map[regie.ID]*place
 }
 
-// New returns a Store that keeps snapshots in a directory, which is made when the first one is taken. skip is an absolute path that is left out
-// where it lies in a workspace: Regie's own data.
+// New returns a Store that keeps snapshots in a directory, which is made when the first one is
+// taken. skip is an absolute path that is left out where it lies in a workspace: Regie's own data.
 func New(dir, skip string, bounds Bounds) *Store {
 	return &Store{dir: dir, skip: skip, bounds: bounds, places: map[regie.ID]*place{}}
 }
@@ -84,8 +88,8 @@ type Left struct {
 	ClosedName string
 }
 
-// Take secures what a workspace holds before a call runs in it: when it returns all of it is safe on the disk. It returns CodeDiskFull where there
-// is no room, and the codes of workspace.Open.
+// Take secures what a workspace holds before a call runs in it: when it returns all of it is safe
+// on the disk. It returns CodeDiskFull where there is no room, and the codes of workspace.Open.
 func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Secured, error) {
 	p, err := s.at(at.ID)
 	if err != nil {
@@ -95,7 +99,9 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	defer p.mu.Unlock()
 	p.forget()
 	_, said, err := p.take(ctx, at.Root, nil)
-	if err == nil { // it only keeps the tree from being swept, which a loss of power does not do: it is not synced, so that nothing is where nothing has moved
+	// it only keeps the tree from being swept, which a loss of power does not do: it is not synced,
+	// so that nothing is where nothing has moved
+	if err == nil {
 		err = os.WriteFile(filepath.Join(p.dir, "calls", call.String()), []byte(said.Tree.String()), 0o600)
 	}
 	return said, explain(err)
@@ -112,10 +118,13 @@ func (s *Store) Cover(ctx context.Context, at regie.Workspace) (Secured, error) 
 	}
 	defer func() { _ = root.Close() }() // it was only read
 	var said Secured
-	found, err := root.Survey(ctx, workspace.Surveying{Skip: s.skipped(at.Root), File: func(e *workspace.SurveyEntry, _ func() (*os.File, error)) error {
-		s.fits(e, &said)
-		return nil
-	}})
+	found, err := root.Survey(ctx, workspace.Surveying{
+		Skip: s.skipped(at.Root),
+		File: func(e *workspace.SurveyEntry, _ func() (*os.File, error)) error {
+			s.fits(e, &said)
+			return nil
+		},
+	})
 	said.Left.Left = found.Left
 	return said, err
 }
@@ -189,7 +198,8 @@ func (p *place) tree(name regie.Hash) (*tree, error) {
 	data, err := os.ReadFile(filepath.Join(p.dir, "trees", name.String()))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, regie.Errorf(regie.CodeNotFound, "what the workspace held before the command is no longer kept here")
+		return nil, regie.Errorf(regie.CodeNotFound,
+			"what the workspace held before the command is no longer kept here")
 	case err != nil:
 		return nil, err
 	case regie.HashOf(data) != name:
@@ -198,7 +208,8 @@ func (p *place) tree(name regie.Hash) (*tree, error) {
 	return decode(data)
 }
 
-// take secures what a workspace holds. before is the tree whose ignore files count; nil: those that are there. The tree is the latest one then.
+// take secures what a workspace holds. before is the tree whose ignore files count; nil: those that
+// are there. The tree is the latest one then.
 func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secured, error) {
 	var said Secured
 	root, err := workspace.Open(dir)
@@ -210,8 +221,12 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 	if t.known = map[string]*node{}; p.latest != nil {
 		t.known = p.latest.byPath()
 	}
-	// What was covered once stays so, whatever is written into ignore files since: by a command, for example.
-	how := workspace.Surveying{File: t.file, Skip: p.skipped(dir), Known: func(name string) bool { return t.known[name] != nil }}
+	// What was covered once stays so, whatever is written into ignore files since: by a command,
+	// for example.
+	how := workspace.Surveying{
+		File: t.file, Skip: p.skipped(dir),
+		Known: func(name string) bool { return t.known[name] != nil },
+	}
 	if before != nil {
 		how.Rules = before.rulesOf()
 	}
@@ -225,8 +240,10 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 	}
 	said.Left.Left, said.Blind = found.Left, found.Blind
 	now := &tree{
-		nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitStamp(dir, found.Repositories), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
-		born: map[string]int64{}, repositories: found.Repositories, aside: found.Aside, more: found.MoreAside, aware: true,
+		nodes: make([]node, len(found.Entries)), rules: found.Rules,
+		git: gitStamp(dir, found.Repositories), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
+		born: map[string]int64{}, repositories: found.Repositories, aside: found.Aside,
+		more: found.MoreAside, aware: true,
 	}
 	for i := range found.Entries {
 		e := &found.Entries[i]
@@ -264,14 +281,16 @@ func (t *tree) rulesOf() func(dir string) (workspace.Rules, bool) {
 // maxRefs bounds how many references of a repository are looked at.
 const maxRefs = 20_000
 
-// gitStamp changes with each commit, checkout and reset in one of the repositories of a directory, and with what becomes of branches, tags and stashes.
-// Where .git is a file the repository lies elsewhere, where a confined command cannot write.
+// gitStamp changes with each commit, checkout and reset in one of the repositories of a directory,
+// and with what becomes of branches, tags and stashes. Where .git is a file the repository lies
+// elsewhere, where a confined command cannot write.
 func gitStamp(dir string, repositories []string) (out workspace.Stamp) {
 	seen := 0
 	for _, name := range repositories {
 		stampRepository(filepath.Join(dir, filepath.FromSlash(name)), &seen, func(name string, info fs.FileInfo) {
 			out.Size += info.Size()
-			out.Mtime += info.ModTime().UnixNano()              // of whichever: the newest would hide what happens in the others
+			// of whichever: the newest would hide what happens in the others
+			out.Mtime += info.ModTime().UnixNano()
 			out.Ino += uint64(crc32.ChecksumIEEE([]byte(name))) // which there are
 		})
 	}
@@ -363,8 +382,10 @@ func explain(err error) error {
 	case err == nil || coded, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return regie.Errorf(regie.CodeDiskFull, "the disk is full: what the command may change could not be secured, so it was not run")
+		return regie.Errorf(regie.CodeDiskFull,
+			"the disk is full: what the command may change could not be secured, so it was not run")
 	default:
-		return regie.Errorf(regie.CodeToolError, "what the command may change could not be secured, so it was not run: %v", err)
+		return regie.Errorf(regie.CodeToolError,
+			"what the command may change could not be secured, so it was not run: %v", err)
 	}
 }

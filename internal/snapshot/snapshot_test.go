@@ -90,7 +90,8 @@ func (d *desk) during(fn func(), others ...regie.FileChange) Changes {
 	return c
 }
 
-// tick lets the file system's clock, which is a coarse one, go on: between a snapshot and its command lies the start of a process.
+// tick lets the file system's clock, which is a coarse one, go on: between a snapshot and its
+// command lies the start of a process.
 func (d *desk) tick() {
 	d.Helper()
 	probe := filepath.Join(d.TempDir(), "clock")
@@ -240,7 +241,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestReadsOnce: what has not moved is not read again, and what was written in the moment of the first look is.
+// TestReadsOnce: what has not moved is not read again, and what was written in the moment of the
+// first look is.
 func TestReadsOnce(t *testing.T) {
 	d := newDesk(t, DefaultBounds())
 	for i := range 50 {
@@ -265,7 +267,8 @@ func TestReadsOnce(t *testing.T) {
 	}
 }
 
-// TestSafe: nobody else reads what is kept, what is kept is what it is called, and what is damaged is not taken for what was there.
+// TestSafe: nobody else reads what is kept, what is kept is what it is called, and what is damaged
+// is not taken for what was there.
 func TestSafe(t *testing.T) {
 	d := newDesk(t, DefaultBounds())
 	d.put("a", "content")
@@ -416,7 +419,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestForgets: what is kept of a workspace goes with it, or when others need the room, but not while a call of it is open.
+// TestForgets: what is kept of a workspace goes with it, or when others need the room, but not
+// while a call of it is open.
 func TestForgets(t *testing.T) {
 	bounds := DefaultBounds()
 	bounds.Kept = 1500
@@ -447,7 +451,8 @@ func TestForgets(t *testing.T) {
 		_, err := os.Stat(filepath.Join(d.dir, place.ID.String()))
 		there = append(there, err == nil)
 	}
-	if want := []bool{true, false, true, true}; !slices.Equal(there, want) { // the second made room when the fourth came
+	// the second made room when the fourth came
+	if want := []bool{true, false, true, true}; !slices.Equal(there, want) {
 		t.Errorf("there are %v, want %v", there, want)
 	}
 	if bytes, n := Usage(d.dir); n != 3 || bytes < 1500 {

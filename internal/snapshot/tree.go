@@ -30,15 +30,17 @@ type tree struct {
 	nodes []node
 	rules map[string]workspace.Rules
 	git   workspace.Stamp // of what changes with each commit
-	// blind are the places of which not all could be looked at, special and odd how many files there were that are left out for what they are, or
-	// for their names.
+	// blind are the places of which not all could be looked at, special and odd how many files
+	// there were that are left out for what they are, or for their names.
 	blind        []string
 	special, odd int
-	// aside are the places that are left out; not all of them with more. Nothing is known of them in a tree of an earlier form.
+	// aside are the places that are left out; not all of them with more. Nothing is known of them
+	// in a tree of an earlier form.
 	aside       []workspace.Aside
 	more, aware bool
 	paths       map[string]*node
-	// born are when entries were made that the tree before did not have. They are not kept: they matter in the comparison that is made right away.
+	// born are when entries were made that the tree before did not have. They are not kept: they
+	// matter in the comparison that is made right away.
 	born map[string]int64
 	// repositories are those of the workspace. They are not kept, for the same reason.
 	repositories []string
@@ -58,7 +60,8 @@ func (t *tree) byPath() map[string]*node {
 
 // equal reports whether two trees are the same in every respect.
 func (t *tree) equal(other *tree) bool {
-	if t.git != other.git || t.special != other.special || t.odd != other.odd || !slices.Equal(t.blind, other.blind) || !slices.Equal(t.nodes, other.nodes) ||
+	if t.git != other.git || t.special != other.special || t.odd != other.odd || !slices.Equal(t.blind, other.blind) ||
+		!slices.Equal(t.nodes, other.nodes) ||
 		t.more != other.more || t.aware != other.aware || !slices.Equal(t.aside, other.aside) {
 		return false
 	}
@@ -67,8 +70,8 @@ func (t *tree) equal(other *tree) bool {
 	})
 }
 
-// magic begins each tree's file, and names its form. Those before had no owners, and nothing of what is left out: what a version of then secured is
-// still undone.
+// magic begins each tree's file, and names its form. Those before had no owners, and nothing of
+// what is left out: what a version of then secured is still undone.
 const (
 	magic      = "regie tree 4\n"
 	magicThird = "regie tree 3\n"

@@ -1,7 +1,8 @@
 // Package spell says how much two words differ, for "did you mean". It is pure and needs nothing.
 package spell
 
-// Distance is how many letters must be put in, taken out, changed, or exchanged with their neighbour, to make one word of the other.
+// Distance is how many letters must be put in, taken out, changed, or exchanged with their
+// neighbour, to make one word of the other.
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	before, row, next := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)

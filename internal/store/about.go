@@ -10,7 +10,8 @@ import (
 // maxAbout bounds what an event says of a call's arguments, in bytes.
 const maxAbout = 200
 
-// About is what a call is about, "" where no argument says that: a path, what is looked for, or a command.
+// About is what a call is about, "" where no argument says that: a path, what is looked for, or a
+// command.
 func About(c *regie.Call) string {
 	arguments := c.Arguments
 	if len(c.Executed) > 0 {
@@ -32,7 +33,8 @@ func About(c *regie.Call) string {
 // commandTool runs commands, whose result begins with an exit code.
 const commandTool = "shell.shell_exec"
 
-// ExitCode is that of a call's command which failed, "" for a call that ran none, or one that succeeded.
+// ExitCode is that of a call's command which failed, "" for a call that ran none, or one that
+// succeeded.
 func ExitCode(c *regie.Call) string {
 	first, _, _ := strings.Cut(c.Result, "\n")
 	code, found := strings.CutPrefix(first, regie.CommandExit)

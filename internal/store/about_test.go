@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestAbout: an event says which file or query a call is about, whatever a model writes as arguments.
+// TestAbout: an event says which file or query a call is about, whatever a model writes as
+// arguments.
 func TestAbout(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"path":"a.md","content":"x"}`:                    "a.md",

@@ -7,8 +7,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Appended is what a commit has added to a session's log: rows without a gap between them. It says what the log says, so that who listens need
-// not read that. It is not changed once somebody has been told.
+// Appended is what a commit has added to a session's log: rows without a gap between them. It says
+// what the log says, so that who listens need not read that. It is not changed once somebody has
+// been told.
 type Appended struct{ rows []appendedRow }
 
 type appendedRow struct {
@@ -32,11 +33,13 @@ func (a *Appended) Events(session regie.ID) []regie.Event {
 	for i := range a.rows {
 		row := &a.rows[i]
 		out[i] = regie.Event{
-			SessionID: session, Seq: row.seq, Type: row.kind, Time: time.UnixMicro(row.at.UnixMicro()).UTC(), Body: json.RawMessage(row.body),
+			SessionID: session, Seq: row.seq, Type: row.kind, Time: time.UnixMicro(row.at.UnixMicro()).UTC(),
+			Body: json.RawMessage(row.body),
 		}
 	}
 	return out
 }
 
-// Notify is told, after a commit, what it has added to a session's log; nil where that is not known, and the log has to be read. It must not block.
+// Notify is told, after a commit, what it has added to a session's log; nil where that is not
+// known, and the log has to be read. It must not block.
 type Notify func(session regie.ID, added *Appended)

@@ -6,8 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// CachedReply is an answer in the response cache (spec 6.4), under the key of what was asked. Its session is the one whose reply it was, and
-// whose removal takes it away; only the user and the workspace of that session are ever given it.
+// CachedReply is an answer in the response cache (spec 6.4), under the key of what was asked. Its
+// session is the one whose reply it was, and whose removal takes it away; only the user and the
+// workspace of that session are ever given it.
 type CachedReply struct {
 	Key             regie.Hash
 	SessionID       regie.ID // where it is read; where it is kept, it is the one of the transition
@@ -27,7 +28,8 @@ type CacheOf struct {
 type CacheStats struct {
 	Entries int64 `json:"entries"`
 	Bytes   int64 `json:"bytes"`
-	// Hits is how often the entries that are there have answered, Saved about how many tokens that has saved.
+	// Hits is how often the entries that are there have answered, Saved about how many tokens that
+	// has saved.
 	Hits  int64 `json:"hits"`
 	Saved int64 `json:"tokens_saved"`
 	// Expired are the entries that answer no more, and go with the next one that comes.

@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Mark is a place in a list that is ordered by time: that of the thing with this time and id. The zero Mark is before the first.
+// Mark is a place in a list that is ordered by time: that of the thing with this time and id. The
+// zero Mark is before the first.
 type Mark struct {
 	At time.Time
 	ID regie.ID
@@ -23,17 +24,19 @@ func (m Mark) Micros() int64 {
 	return m.At.UnixMicro()
 }
 
-// Cursor writes a mark of a list as one word, which clients need not understand; the zero Mark is the empty word. A list has the name that its address
-// ends in, such as "sessions": the same mark is another word in each.
+// Cursor writes a mark of a list as one word, which clients need not understand; the zero Mark is
+// the empty word. A list has the name that its address ends in, such as "sessions": the same mark
+// is another word in each.
 func Cursor(list string, m Mark) string {
 	if m.Micros() == 0 {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(list + " " + strconv.FormatInt(m.Micros(), 10) + " " + m.ID.String()))
+	return base64.RawURLEncoding.EncodeToString([]byte(list + " " +
+		strconv.FormatInt(m.Micros(), 10) + " " + m.ID.String()))
 }
 
-// ParseCursor reads what Cursor wrote for this list. It returns CodeBadRequest for anything else: a place in another list would be none in this one, and
-// look like its end.
+// ParseCursor reads what Cursor wrote for this list. It returns CodeBadRequest for anything else: a
+// place in another list would be none in this one, and look like its end.
 func ParseCursor(list, text string) (Mark, error) {
 	if text == "" {
 		return Mark{}, nil

@@ -21,7 +21,8 @@ type KeyedWrite struct {
 	Begun time.Time
 	// Left says that the process that began it has ended: nobody is at work on it.
 	Left bool
-	// Status is the HTTP status that the write was answered with, 0 where nobody has noted that it was; Answer is what was noted, opaque to the store.
+	// Status is the HTTP status that the write was answered with, 0 where nobody has noted that it
+	// was; Answer is what was noted, opaque to the store.
 	Status int
 	Answer []byte
 }
@@ -29,7 +30,8 @@ type KeyedWrite struct {
 // MaxKey bounds an Idempotency-Key, in characters.
 const MaxKey = 200
 
-// IdempotencyKey reads the key of a request from what its headers of that name say; "" where it has none, and CodeBadRequest where that is no key.
+// IdempotencyKey reads the key of a request from what its headers of that name say; "" where it has
+// none, and CodeBadRequest where that is no key.
 func IdempotencyKey(headers []string) (string, error) {
 	if len(headers) == 0 {
 		return "", nil
@@ -37,12 +39,14 @@ func IdempotencyKey(headers []string) (string, error) {
 	key := strings.TrimSpace(headers[0])
 	bad := func(c rune) bool { return c < ' ' || c > '~' }
 	if len(headers) > 1 || key == "" || len(key) > MaxKey || strings.ContainsFunc(key, bad) {
-		return "", regie.Errorf(regie.CodeBadRequest, "an Idempotency-Key is one line of 1 to %d plain characters", MaxKey)
+		return "", regie.Errorf(regie.CodeBadRequest, "an Idempotency-Key is one line of 1 to %d plain characters",
+			MaxKey)
 	}
 	return key, nil
 }
 
-// HashUnder is the hash of what was said with an Idempotency-Key: who does not have the key cannot guess it from what is remembered.
+// HashUnder is the hash of what was said with an Idempotency-Key: who does not have the key cannot
+// guess it from what is remembered.
 func HashUnder(key string, said []byte) (out regie.Hash) {
 	mac := hmac.New(sha256.New, []byte(key))
 	_, _ = mac.Write(said) // a hash takes everything
@@ -50,8 +54,9 @@ func HashUnder(key string, said []byte) (out regie.Hash) {
 	return out
 }
 
-// SealAnswer seals an answer with the Idempotency-Key of its request, which is stored nowhere: it can be read by who asks again, and by nobody else.
-// It returns nil where that cannot be done. The hash is the one that the key is remembered by.
+// SealAnswer seals an answer with the Idempotency-Key of its request, which is stored nowhere: it
+// can be read by who asks again, and by nobody else. It returns nil where that cannot be done. The
+// hash is the one that the key is remembered by.
 func SealAnswer(key string, hash regie.Hash, answer []byte) []byte {
 	seal, err := sealOf(key)
 	if err != nil {

@@ -6,15 +6,17 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Reservation is what a model call may cost at most, in millionths of a US dollar, and the caps under which it is made (decision 29).
+// Reservation is what a model call may cost at most, in millionths of a US dollar, and the caps
+// under which it is made (decision 29).
 type Reservation struct {
-	// Prompt is the price of the prompt, Reply that of the longest reply, Least that of the shortest that is worth asking for.
+	// Prompt is the price of the prompt, Reply that of the longest reply, Least that of the
+	// shortest that is worth asking for.
 	Prompt, Reply, Least int64
 	Caps                 regie.Caps
 }
 
-// Grant returns what of a reservation is granted where so much is left: all of it, else as much as there is, else nothing, where that
-// pays for the prompt and the least reply.
+// Grant returns what of a reservation is granted where so much is left: all of it, else as much as
+// there is, else nothing, where that pays for the prompt and the least reply.
 func (r Reservation) Grant(left int64) (granted int64, ok bool) {
 	switch whole := r.Prompt + r.Reply; {
 	case left >= whole:
@@ -39,7 +41,8 @@ type Granted struct {
 	Refused  *OverCap
 }
 
-// Halt is the transition Halt: a round that a cap does not let go on is paused until somebody resumes it (decision 44).
+// Halt is the transition Halt: a round that a cap does not let go on is paused until somebody
+// resumes it (decision 44).
 type Halt struct{ Notice regie.Notice }
 
 // Spent is what has been spent in a day, in one workspace and in all of them.

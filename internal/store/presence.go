@@ -6,7 +6,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// PresenceKept is how long it is known after their last heartbeat that somebody was there (decision 39).
+// PresenceKept is how long it is known after their last heartbeat that somebody was there (decision
+// 39).
 const PresenceKept = 24 * time.Hour
 
 // Mode says whether a user is there (spec 5.4).

@@ -6,7 +6,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Proxied is a model call that was passed on for a client, without a session (decision 35): a line of the log of those (spec 11.4).
+// Proxied is a model call that was passed on for a client, without a session (decision 35): a line
+// of the log of those (spec 11.4).
 type Proxied struct {
 	ID          regie.ID
 	WorkspaceID regie.ID

@@ -10,7 +10,8 @@ type RuleFilter struct {
 	ID    regie.ID // of one rule, in whatever state; zero for all that are selected
 	// Short is the end of an id, or its beginning from eight digits on, as InboxFilter.Short.
 	Short string
-	// After selects what comes behind this place of the list, which has the oldest first; Limit is how many at most, 0 for all.
+	// After selects what comes behind this place of the list, which has the oldest first; Limit is
+	// how many at most, 0 for all.
 	After Mark
 	Limit int
 }
@@ -26,7 +27,8 @@ type StandingRule struct {
 	Call    regie.Sentence `json:"call,omitzero"`
 }
 
-// RuleList is standing rules, the oldest first, with what verifying the logs of their workspaces found (decision 15).
+// RuleList is standing rules, the oldest first, with what verifying the logs of their workspaces
+// found (decision 15).
 type RuleList struct {
 	Rules []StandingRule `json:"rules"`
 	Audit *VerifyReport  `json:"audit,omitempty"`

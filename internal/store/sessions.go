@@ -18,7 +18,8 @@ type SessionFilter struct {
 	// Before selects what comes behind this place of the list.
 	Before Mark
 	Limit  int // zero means 1,000
-	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named by its id always is.
+	// API has the sessions of OpenAI-compatible clients among them (decision 35); one that is named
+	// by its id always is.
 	API bool
 	// Type selects the sessions of one type; empty for all that are listed.
 	Type regie.SessionType
@@ -31,8 +32,8 @@ type SessionSummary struct {
 	Root      string `json:"root,omitempty"`
 	Messages  int    `json:"messages"` // in the thread
 	Rounds    int    `json:"rounds"`
-	// Unread counts the answers and notices behind the user's read mark; Finished says that a round has ended behind it: while the user was
-	// away (decision 45).
+	// Unread counts the answers and notices behind the user's read mark; Finished says that a round
+	// has ended behind it: while the user was away (decision 45).
 	Unread   int            `json:"unread"`
 	Finished bool           `json:"finished_while_away,omitempty"`
 	LastEnd  regie.RoundEnd `json:"last_end_reason,omitempty"` // of the newest round, where that has ended
@@ -72,12 +73,14 @@ type MessageView struct {
 	Superseded bool `json:"superseded,omitempty"`
 }
 
-// Fork is the transition that copies a session's thread into a new session, up to a point (decision 17).
+// Fork is the transition that copies a session's thread into a new session, up to a point (decision
+// 17).
 type Fork struct {
 	// SessionID is the new session's; the same fork again changes nothing.
 	SessionID regie.ID
 	From      regie.ID
-	// At is a sequence number of the log of From; zero means its end. Round names a round of From in its place: the end of that.
+	// At is a sequence number of the log of From; zero means its end. Round names a round of From
+	// in its place: the end of that.
 	At    int64
 	Round regie.ID
 	Name  string // empty: that of From
@@ -90,13 +93,15 @@ type Forked struct {
 	Session  regie.Session `json:"session"` // ForkedFrom.Seq is where the thread was cut
 	Messages int           `json:"messages"`
 	Calls    int           `json:"calls"`
-	// Open says that the point lies in an exchange whose calls are not all settled: the fork ends before its reply.
+	// Open says that the point lies in an exchange whose calls are not all settled: the fork ends
+	// before its reply.
 	Open bool `json:"open,omitempty"`
 }
 
-// Cut says up to which message a fork at a sequence number copies a thread: up to the end of the exchange at that point (decision 17).
-// A reply goes with the message that brings its results; where that is not there yet the exchange is open, and the thread is cut before
-// the reply, because no prompt is ever built from half a batch (decision 4).
+// Cut says up to which message a fork at a sequence number copies a thread: up to the end of the
+// exchange at that point (decision 17). A reply goes with the message that brings its results;
+// where that is not there yet the exchange is open, and the thread is cut before the reply, because
+// no prompt is ever built from half a batch (decision 4).
 func Cut(thread Thread, at int64) (last int64, open bool) {
 	last = at
 	for i := range thread.Messages {
@@ -120,7 +125,8 @@ func Cut(thread Thread, at int64) (last int64, open bool) {
 	return last, false
 }
 
-// dataOf returns where the message stands that brings what a person's message names, 0 where there is none.
+// dataOf returns where the message stands that brings what a person's message names, 0 where there
+// is none.
 func dataOf(after []regie.Message, enriched regie.ID) int64 {
 	for i := range after {
 		switch m := &after[i]; {
@@ -143,7 +149,8 @@ func resultsOf(after []regie.Message, call regie.ID) int64 {
 	return 0
 }
 
-// Remove is the transition that takes a session away: a tombstone and its log stay, what it held is erased (decision 15).
+// Remove is the transition that takes a session away: a tombstone and its log stay, what it held is
+// erased (decision 15).
 type Remove struct {
 	SessionID regie.ID
 	By        string
@@ -151,7 +158,8 @@ type Remove struct {
 
 // Removed is the answer to a Remove.
 type Removed struct {
-	// SessionIDs are the session and its sub-agents', which go with it. Nothing is there where it was removed before.
+	// SessionIDs are the session and its sub-agents', which go with it. Nothing is there where it
+	// was removed before.
 	SessionIDs []regie.ID `json:"session_ids"`
 	Bodies     int64      `json:"bodies"` // how many rows of logs lost their body
 	Blobs      int64      `json:"blobs"`  // how many attachments, whole results and kept files nothing else names
@@ -183,10 +191,12 @@ type LogReport struct {
 	Error string `json:"error,omitempty"` // the first fault
 }
 
-// ExportFormat names the form of a SessionExport (docs/export.md). It changes when a reader of an older one would be misled.
+// ExportFormat names the form of a SessionExport (docs/export.md). It changes when a reader of an
+// older one would be misled.
 const ExportFormat = "regie-session-1"
 
-// SessionExport is all that a person can check of a session (spec 10.3): docs/export.md describes it.
+// SessionExport is all that a person can check of a session (spec 10.3): docs/export.md describes
+// it.
 type SessionExport struct {
 	Format     string           `json:"format"`
 	ExportedAt time.Time        `json:"exported_at"`
@@ -222,7 +232,8 @@ type ExportedLog struct {
 	Events  []ExportedRow `json:"events"`
 }
 
-// ExportedRow is a row of a log. Body is its text exactly as it was hashed, so it stands in a string; null where it was erased.
+// ExportedRow is a row of a log. Body is its text exactly as it was hashed, so it stands in a
+// string; null where it was erased.
 type ExportedRow struct {
 	Seq        int64           `json:"seq"`
 	Type       regie.EventType `json:"type"`
@@ -232,7 +243,8 @@ type ExportedRow struct {
 	Body       *string         `json:"body"`
 }
 
-// ExportedBlob is content that the session names: an attachment, a whole result, a prompt level. Data is null where it was erased.
+// ExportedBlob is content that the session names: an attachment, a whole result, a prompt level.
+// Data is null where it was erased.
 type ExportedBlob struct {
 	Hash regie.Hash `json:"sha256"`
 	Size int64      `json:"size"`

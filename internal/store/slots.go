@@ -7,20 +7,24 @@ import (
 	"github.com/regie-run/regie/internal/slot"
 )
 
-// ErrQueued says that a round cannot run before a slot is free: it is queued, and nobody holds it (spec 5.1).
+// ErrQueued says that a round cannot run before a slot is free: it is queued, and nobody holds it
+// (spec 5.1).
 var ErrQueued = regie.Errorf(regie.CodeConflict, "the run is queued: it starts when a slot is free")
 
-// QueueView is what can be done about the rounds that wait for a slot, of one (user, workspace) or of all.
+// QueueView is what can be done about the rounds that wait for a slot, of one (user, workspace) or
+// of all.
 type QueueView struct {
 	// Start are those that can start now, in order.
 	Start []Resolved
-	// Yield are running rounds that are to let go at the end of their step: a chat takes their place, or they were queued while they ran.
+	// Yield are running rounds that are to let go at the end of their step: a chat takes their
+	// place, or they were queued while they ran.
 	Yield []Resolved
 	// Queued are all that wait.
 	Queued []Resolved
 	// Moved are sessions whose log says another place in the queue than they have.
 	Moved []regie.ID
-	// Until is when the next reservation is over, zero where there is none: then somebody may start.
+	// Until is when the next reservation is over, zero where there is none: then somebody may
+	// start.
 	Until time.Time
 }
 
@@ -32,13 +36,15 @@ type SlotCount struct {
 	Since    time.Time // of the one that has had it for the longest time
 }
 
-// Controlled is the answer to a request for control of a session (spec 5.1, decision 43): what a round that it started now would get.
+// Controlled is the answer to a request for control of a session (spec 5.1, decision 43): what a
+// round that it started now would get.
 type Controlled struct {
 	State ControlState `json:"state"`
 	// Position is the place in the queue, from 1, where State is ControlQueued.
 	Position int `json:"position,omitempty"`
-	// Until is when a reserved slot is given to others, where no message has come by then. Where State is ControlQueued it is the slot of a chat that
-	// lets go for this one at the end of its step.
+	// Until is when a reserved slot is given to others, where no message has come by then. Where
+	// State is ControlQueued it is the slot of a chat that lets go for this one at the end of its
+	// step.
 	Until time.Time `json:"reserved_until,omitzero"`
 }
 

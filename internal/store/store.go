@@ -1,6 +1,7 @@
-// Package store holds the words of the domain transitions: what each one takes and returns. The transitions themselves are
-// methods of the stores below this package, one transaction each, with one suite (storetest) for every database; the interfaces
-// that the engine and dispatch need are declared by them (docs/design.md, "Store").
+// Package store holds the words of the domain transitions: what each one takes and returns. The
+// transitions themselves are methods of the stores below this package, one transaction each, with
+// one suite (storetest) for every database; the interfaces that the engine and dispatch need are
+// declared by them (docs/design.md, "Store").
 package store
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Fence names a running round and the epoch under which its holder claimed it. Every transition of a round carries one; a write
-// under an older epoch is refused with CodeStale (invariant 8).
+// Fence names a running round and the epoch under which its holder claimed it. Every transition of
+// a round carries one; a write under an older epoch is refused with CodeStale (invariant 8).
 type Fence struct {
 	SessionID regie.ID
 	RoundID   regie.ID
@@ -24,10 +25,11 @@ type Open struct {
 	Number   int
 	Reason   regie.ExchangeReason
 	Reserved int64 // millionths of a US dollar
-	// Wants has as much reserved as caps leave of it (Reservation), in this very transition; nil, or where they leave too little, reserves
-	// nothing: then the call is not made before Reserve.
+	// Wants has as much reserved as caps leave of it (Reservation), in this very transition; nil,
+	// or where they leave too little, reserves nothing: then the call is not made before Reserve.
 	Wants *Reservation
-	// Provider and Model are who is asked; empty means the round's own for a new exchange, and the same as before for a further attempt.
+	// Provider and Model are who is asked; empty means the round's own for a new exchange, and the
+	// same as before for a further attempt.
 	Provider, Model string
 }
 
@@ -35,14 +37,15 @@ type Open struct {
 type End struct {
 	Reason regie.RoundEnd
 	Note   regie.Sentence
-	// Close also closes the session, with this reason, and gives back what waited for the end of the round (decision 44); empty leaves it
-	// open. EndStopped closes it as cancelled by itself.
+	// Close also closes the session, with this reason, and gives back what waited for the end of
+	// the round (decision 44); empty leaves it open. EndStopped closes it as cancelled by itself.
 	Close regie.SessionEnd
 	// Notice is what somebody who is not watching should hear of the end; nil for nothing.
 	Notice *regie.Notice
 }
 
-// Advance is where a transition leaves the round: its phase, its counters, and either the next model call or the end.
+// Advance is where a transition leaves the round: its phase, its counters, and either the next
+// model call or the end.
 type Advance struct {
 	Phase    regie.Phase
 	Counters regie.Counters
@@ -53,25 +56,32 @@ type Advance struct {
 // Submission is a message on its way into a session, with the round that it starts.
 type Submission struct {
 	SessionID regie.ID
-	// New is the session itself where its first message makes it; it is ignored where the session is there already.
+	// New is the session itself where its first message makes it; it is ignored where the session
+	// is there already.
 	New *regie.Session
 	// Workspace is that of New; it is carried to the engine, not stored.
 	Workspace regie.Workspace
 	Message   regie.Message
-	Round     regie.Round // ID, Reason, Limits, Agent, Provider, Model, Dialect, TraceID, Policy, Level1, Level2 are read
-	Reserved  int64       // for the first model call
-	Holder    string      // who claims the round at once; empty leaves it to whoever claims it
-	WhenBusy  WhenBusy    // what becomes of the message where a round is open; empty means Queue
-	// LeavesWaits has a message that steers past what a person was asked refused with ErrLeavesWaits.
+	// ID, Reason, Limits, Agent, Provider, Model, Dialect, TraceID, Policy, Level1, Level2 are read
+	Round    regie.Round
+	Reserved int64    // for the first model call
+	Holder   string   // who claims the round at once; empty leaves it to whoever claims it
+	WhenBusy WhenBusy // what becomes of the message where a round is open; empty means Queue
+	// LeavesWaits has a message that steers past what a person was asked refused with
+	// ErrLeavesWaits.
 	LeavesWaits bool
 	// LeavesApprovals is LeavesWaits for approvals alone: an open question is withdrawn.
 	LeavesApprovals bool
-	// Command says that the message is a person's own command (spec 10.1): the round asks no model, and cannot wait for another one's end.
+	// Command says that the message is a person's own command (spec 10.1): the round asks no model,
+	// and cannot wait for another one's end.
 	Command bool
-	// History is what stands in the thread before Message, where that makes the session: what an OpenAI-compatible client brings (decision 35).
+	// History is what stands in the thread before Message, where that makes the session: what an
+	// OpenAI-compatible client brings (decision 35).
 	History []Imported
-	// Results are the client's results of all the calls of its tools that the session waits for. Without a text beside them Message is their
-	// message, a DATA_ADDED, which the transition fills; else they come before it. Where there are such calls and no results, the calls are NOT_RUN.
+	// Results are the client's results of all the calls of its tools that the session waits for.
+	// Without a text beside them Message is their message, a DATA_ADDED, which the transition
+	// fills; else they come before it. Where there are such calls and no results, the calls are
+	// NOT_RUN.
 	Results []regie.ClientResult
 }
 
@@ -83,7 +93,8 @@ func (s *Submission) Opens() regie.ExchangeReason {
 	return regie.ExchangeStart
 }
 
-// Imported is a message of a client's history with the calls that it owns, which are settled (decision 35). Their round is the one that starts.
+// Imported is a message of a client's history with the calls that it owns, which are settled
+// (decision 35). Their round is the one that starts.
 type Imported struct {
 	Message regie.Message
 	Calls   []regie.Call
@@ -98,11 +109,13 @@ type Accepted struct {
 	Fence     Fence // set where the submission claimed the round
 	// Created says that the submission made the session: the message is all that is in it.
 	Created bool
-	// Pending says that a round is open, RoundID: the message waits for its place in the thread (decision 10).
+	// Pending says that a round is open, RoundID: the message waits for its place in the thread
+	// (decision 10).
 	Pending bool
 	// Ready says that the open round waits for nothing any more, as of Resolved.
 	Ready bool
-	// Position is the round's place in the queue, from 1, where no slot is free (spec 5.1): nobody has claimed it. 0: it runs.
+	// Position is the round's place in the queue, from 1, where no slot is free (spec 5.1): nobody
+	// has claimed it. 0: it runs.
 	Position int
 }
 
@@ -116,33 +129,42 @@ type Claimed struct {
 	// Reply and Calls are those of the current exchange, once it has a reply.
 	Reply *regie.Message
 	Calls []regie.Call
-	// Resumed says that the holder before died without letting go: what is open may have been sent or started.
+	// Resumed says that the holder before died without letting go: what is open may have been sent
+	// or started.
 	Resumed bool
-	// Woken says that time has passed since the round was submitted, or last ran: it waited, or its holder died.
+	// Woken says that time has passed since the round was submitted, or last ran: it waited, or its
+	// holder died.
 	Woken bool
-	// Reviews are those of the current exchange's calls that a person was asked about, the latest of each.
+	// Reviews are those of the current exchange's calls that a person was asked about, the latest
+	// of each.
 	Reviews map[regie.ID]regie.Review
 	// Asked are those calls that put a question to a person.
 	Asked map[regie.ID]bool
-	// Outage is what the current exchange was waiting out last; nil where its network did not fail, or somebody has resumed it since.
+	// Outage is what the current exchange was waiting out last; nil where its network did not fail,
+	// or somebody has resumed it since.
 	Outage *regie.Outage
-	// Thread is the session's whole thread where the claimer knows it; nil has it read from the store.
+	// Thread is the session's whole thread where the claimer knows it; nil has it read from the
+	// store.
 	Thread *Thread
 }
 
-// Reply is the transition AppendReply: a model's reply with all its calls, whole or not at all (spec 2.3). The reply of an exchange of
-// PurposeSummary is the CONTEXT_SUMMARY itself.
+// Reply is the transition AppendReply: a model's reply with all its calls, whole or not at all
+// (spec 2.3). The reply of an exchange of PurposeSummary is the CONTEXT_SUMMARY itself.
 type Reply struct {
 	Message regie.Message
-	// Calls are PROPOSED, settled at once (not runnable), or one of them STARTED: the intent of the first action (decision 4).
+	// Calls are PROPOSED, settled at once (not runnable), or one of them STARTED: the intent of the
+	// first action (decision 4).
 	Calls []regie.Call
 	// Results closes the batch where nothing is left to run.
-	Results  *regie.Message
-	Ask      *Asked
-	Park     bool           // the round waits, if anything is open
-	Exchange regie.Exchange // Usage, Money, Request, Head, FirstSeq, LastSeq, StopReason, FirstByteUS, ModelUS, Provider, Model are stored
+	Results *regie.Message
+	Ask     *Asked
+	Park    bool // the round waits, if anything is open
+	// Usage, Money, Request, Head, FirstSeq, LastSeq, StopReason, FirstByteUS, ModelUS, Provider,
+	// Model are stored
+	Exchange regie.Exchange
 	Advance  Advance
-	// Keep is the answer as the response cache keeps it, Hit the key under which it was found there (spec 6.4).
+	// Keep is the answer as the response cache keeps it, Hit the key under which it was found there
+	// (spec 6.4).
 	Keep *CachedReply
 	Hit  regie.Hash
 }
@@ -157,8 +179,8 @@ type Settle struct {
 	Park     bool // the round waits, if anything is open
 	// Message closes the batch: DATA_ADDED or ACTIONS_EXECUTED, with Advance.
 	Message *regie.Message
-	// Post is a message behind Message, which no model reads: what the model had to say once all of its actions succeeded (spec 2.2), or
-	// SESSION_TIMEOUT.
+	// Post is a message behind Message, which no model reads: what the model had to say once all of
+	// its actions succeeded (spec 2.2), or SESSION_TIMEOUT.
 	Post    *regie.Message
 	Advance *Advance // nil while the batch goes on
 }
@@ -166,16 +188,20 @@ type Settle struct {
 // Failure is the transition FailAttempt: a model call that brought no reply (decision 28).
 type Failure struct {
 	Attempt regie.Attempt
-	// Unasked says that nobody was being asked when the round ended, with Advance: the exchange fails as Attempt says, and no attempt is kept.
+	// Unasked says that nobody was being asked when the round ended, with Advance: the exchange
+	// fails as Attempt says, and no attempt is kept.
 	Unasked bool
-	// Retry opens the next attempt with its own reservation; else Advance ends the round, or opens the step that goes on without the summary.
+	// Retry opens the next attempt with its own reservation; else Advance ends the round, or opens
+	// the step that goes on without the summary.
 	Retry   *Open
 	Message *regie.Message // NETWORK_ERROR, for the audit, or the CONTEXT_SUMMARY that no model wrote
 	Advance *Advance
-	// WaitUntil has the round wait for the network before the next attempt (decision 42); zero does not. Outage is what it waits out.
+	// WaitUntil has the round wait for the network before the next attempt (decision 42); zero does
+	// not. Outage is what it waits out.
 	WaitUntil time.Time
 	Outage    *regie.Outage
-	// Delay is how long the round waits, without letting go, before the next attempt: it is told to who watches.
+	// Delay is how long the round waits, without letting go, before the next attempt: it is told to
+	// who watches.
 	Delay time.Duration
 	// Fallback tells that another provider goes on, with Retry.
 	Fallback *regie.Fallback
@@ -184,31 +210,35 @@ type Failure struct {
 	Notice *regie.Notice
 }
 
-// Note is the transition Note: a message for the audit that is no step of the round, and, where the round cannot go on for now, its wait.
+// Note is the transition Note: a message for the audit that is no step of the round, and, where the
+// round cannot go on for now, its wait.
 type Note struct {
 	// Message is excluded from prompts; nil where it was told before.
 	Message *regie.Message
-	// Waits is the STARTED call that the round waits with, marked as recovered: whoever goes on knows that it may have had its effect,
-	// however orderly the round was given back (decision 5). Zero where the round goes on.
+	// Waits is the STARTED call that the round waits with, marked as recovered: whoever goes on
+	// knows that it may have had its effect, however orderly the round was given back (decision 5).
+	// Zero where the round goes on.
 	Waits regie.ID
 	// Until is when the round is taken up again at the latest, with Waits (decision 42).
 	Until time.Time
 }
 
-// Enrichment is the transition Enrich: what a person's message names was read (decision 46). Message is its DATA_ADDED, Calls are the
-// queries that it owns, each with its result.
+// Enrichment is the transition Enrich: what a person's message names was read (decision 46).
+// Message is its DATA_ADDED, Calls are the queries that it owns, each with its result.
 type Enrichment struct {
 	Message regie.Message
 	Calls   []regie.Call
 }
 
-// RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET /rounds/{id}).
+// RoundView is a round with everything that happened in it (spec 10.1 runs show, 10.2 GET
+// /rounds/{id}).
 type RoundView struct {
 	Workspace regie.Workspace `json:"workspace"`
 	Session   regie.Session   `json:"session"`
 	Round     regie.Round     `json:"round"`
 	Trigger   *regie.Message  `json:"trigger,omitempty"`
-	// Notices are what the round told people beside its exchanges: which tools were missing (regie.ToolNotice).
+	// Notices are what the round told people beside its exchanges: which tools were missing
+	// (regie.ToolNotice).
 	Notices []regie.Message `json:"notices,omitempty"`
 	// Enrichments are what was read of what the person's messages named, in order (decision 46).
 	Enrichments []EnrichmentView `json:"enrichments,omitempty"`
@@ -232,7 +262,8 @@ type ExchangeView struct {
 	Reply    *regie.Message  `json:"reply,omitempty"`
 	Attempts []regie.Attempt `json:"attempts,omitempty"`
 	Calls    []regie.Call    `json:"calls,omitempty"`
-	// Summary is the CONTEXT_SUMMARY that an exchange of PurposeSummary left, whether or not a model wrote it.
+	// Summary is the CONTEXT_SUMMARY that an exchange of PurposeSummary left, whether or not a
+	// model wrote it.
 	Summary *regie.Message `json:"summary,omitempty"`
 }
 
@@ -255,11 +286,13 @@ type RoundSummary struct {
 	Spent regie.Spending `json:"spent"`
 	// Undone says that an undo of it stands: of all of its files or of some.
 	Undone bool `json:"undone,omitempty"`
-	// Stuck says that the run cannot go on: its provider has another address or key here than when it began.
+	// Stuck says that the run cannot go on: its provider has another address or key here than when
+	// it began.
 	Stuck bool `json:"stuck,omitempty"`
 }
 
-// Thread is a session's admitted messages from a sequence number on, with the calls they own, in order.
+// Thread is a session's admitted messages from a sequence number on, with the calls they own, in
+// order.
 type Thread struct {
 	Messages []regie.Message
 	Calls    map[regie.ID][]regie.Call // by message
@@ -268,9 +301,10 @@ type Thread struct {
 // ErrElsewhere says that another process holds the session, and lives: it runs there.
 var ErrElsewhere = regie.Errorf(regie.CodeConflict, "another process holds this session: its run goes on there")
 
-// ErrNewerSchema says that a newer program has brought the database's schema forward below an engine, which has to end: what it knows of the
-// tables is not so any more.
-var ErrNewerSchema = regie.Errorf(regie.CodeNewerSchema, "a newer program has migrated the database: this engine ends, go on with the newer program")
+// ErrNewerSchema says that a newer program has brought the database's schema forward below an
+// engine, which has to end: what it knows of the tables is not so any more.
+var ErrNewerSchema = regie.Errorf(regie.CodeNewerSchema,
+	"a newer program has migrated the database: this engine ends, go on with the newer program")
 
 // Orphan is a round that runs on nobody's account: its holder died (decision 25).
 type Orphan struct {
@@ -281,7 +315,8 @@ type Orphan struct {
 
 // VerifyReport says whether a log is what was written (decision 15).
 type VerifyReport struct {
-	// OwnerID is the session or the workspace whose log it is; zero for those of several workspaces together.
+	// OwnerID is the session or the workspace whose log it is; zero for those of several workspaces
+	// together.
 	OwnerID regie.ID `json:"owner_id,omitzero"`
 	Events  int64    `json:"events"`
 	Erased  int64    `json:"erased"`

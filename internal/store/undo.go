@@ -2,14 +2,16 @@ package store
 
 import "github.com/regie-run/regie"
 
-// UndoFilter selects what may be undone: rounds that did something, newest first, and, where an id is named, undos.
+// UndoFilter selects what may be undone: rounds that did something, newest first, and, where an id
+// is named, undos.
 type UndoFilter struct {
 	Root      string   // of the workspace; empty for all
 	SessionID regie.ID // zero for all of the workspace
 	ID        regie.ID // of a round or an undo; zero for the newest rounds
 	// Short is the end of such an id, or its beginning from eight digits on, as InboxFilter.Short.
 	Short string
-	// Back is a round or a message: only rounds of its session are selected that came with it or after it.
+	// Back is a round or a message: only rounds of its session are selected that came with it or
+	// after it.
 	Back regie.ID
 	// Talk also selects rounds that did nothing but talk: there are messages to supersede.
 	Talk  bool
@@ -28,7 +30,8 @@ type UndoSource struct {
 	Session   regie.Session
 	Round     regie.Round
 	Text      string // of the message that started it
-	// Calls are the actions of the round and of its sub-agents' rounds that were started, in the order of their start.
+	// Calls are the actions of the round and of its sub-agents' rounds that were started, in the
+	// order of their start.
 	Calls []regie.Call
 	// Undos are all of the round's, in their order.
 	Undos []regie.Undo
@@ -57,31 +60,39 @@ type OpenUndo struct {
 	Workspace regie.Workspace
 }
 
-// HeldUndo is an undo that its holder carries out: it holds the session, as the holder of a round does (invariant 8). Epoch is zero where
-// there is nothing to hold, because the undo is done, or is another's to claim.
+// HeldUndo is an undo that its holder carries out: it holds the session, as the holder of a round
+// does (invariant 8). Epoch is zero where there is nothing to hold, because the undo is done, or is
+// another's to claim.
 type HeldUndo struct {
 	regie.Undo
 	Epoch int64
 }
 
-// RunIsOpen says why nothing of a session is undone while a run of it is open (decision 16): the run counts on its files as they are, also
-// while it waits.
+// RunIsOpen says why nothing of a session is undone while a run of it is open (decision 16): the
+// run counts on its files as they are, also while it waits.
 func RunIsOpen(state regie.SessionState) error {
 	switch state {
 	case regie.SessionWaitingValidation:
-		return regie.Errorf(regie.CodeRoundInProgress, "a run of this session waits for an approval: answer it (regie approvals) or stop it, then undo")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a run of this session waits for an approval: answer it (regie approvals) or stop it, then undo")
 	case regie.SessionWaitingResponse:
-		return regie.Errorf(regie.CodeRoundInProgress, "a run of this session waits for an answer: give it (regie answer) or stop it, then undo")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a run of this session waits for an answer: give it (regie answer) or stop it, then undo")
 	case regie.SessionWaitingNetwork:
-		return regie.Errorf(regie.CodeRoundInProgress, "a run of this session waits for the network: let it end or stop it, then undo")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a run of this session waits for the network: let it end or stop it, then undo")
 	case regie.SessionWaitingTask:
-		return regie.Errorf(regie.CodeRoundInProgress, "a run of this session waits for a task: let it end or stop it, then undo")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a run of this session waits for a task: let it end or stop it, then undo")
 	case regie.SessionPaused:
-		return regie.Errorf(regie.CodeRoundInProgress, "a run of this session is paused: let it go on to its end, or stop it, then undo")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a run of this session is paused: let it go on to its end, or stop it, then undo")
 	default:
-		return regie.Errorf(regie.CodeRoundInProgress, "a run of this session is at work: wait for its end, or interrupt it, then undo")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a run of this session is at work: wait for its end, or interrupt it, then undo")
 	}
 }
 
-// ErrUndoing says that an undo of the workspace is intended and not done: rounds of its session, and other undos, wait for it.
+// ErrUndoing says that an undo of the workspace is intended and not done: rounds of its session,
+// and other undos, wait for it.
 var ErrUndoing = regie.Errorf(regie.CodeConflict, "an undo in this workspace is under way: try again when it is done")

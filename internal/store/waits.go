@@ -2,8 +2,8 @@ package store
 
 import "github.com/regie-run/regie"
 
-// Asked is what a transition puts to a person (spec 4.4, 4.5): an approval of calls of its batch, questions, or both. Each becomes a
-// wait with a deadline (decision 12).
+// Asked is what a transition puts to a person (spec 4.4, 4.5): an approval of calls of its batch,
+// questions, or both. Each becomes a wait with a deadline (decision 12).
 type Asked struct {
 	Approval  *regie.Approval
 	Questions []regie.Question
@@ -11,12 +11,14 @@ type Asked struct {
 
 // Outcome is what a transition of a running round brought beside what was asked of it.
 type Outcome struct {
-	// Parked says that the round now waits and that its holder let go of it. A round that was to park and has nothing left to wait for
-	// stays with its holder, whose calls have changed meanwhile.
+	// Parked says that the round now waits and that its holder let go of it. A round that was to
+	// park and has nothing left to wait for stays with its holder, whose calls have changed
+	// meanwhile.
 	Parked bool
 	// Seq is the place of a stored reply in the log.
 	Seq int64
-	// Admitted are messages that took their place in the thread, after the batch's results (decision 10).
+	// Admitted are messages that took their place in the thread, after the batch's results
+	// (decision 10).
 	Admitted []regie.Message
 	// Next is the round that admitted messages started, for whoever is free to claim it.
 	Next regie.ID
@@ -33,7 +35,8 @@ type Decide struct {
 	Decisions []regie.Decision
 	// Previews are of edited calls: what their new arguments do.
 	Previews map[regie.ID]regie.Preview
-	// Rules are what AnswerSession and AnswerAlways leave behind; the store gives them their workspace and their time.
+	// Rules are what AnswerSession and AnswerAlways leave behind; the store gives them their
+	// workspace and their time.
 	Rules []regie.Rule
 }
 
@@ -51,9 +54,11 @@ type AnswerQuestion struct {
 type Resolved struct {
 	SessionID regie.ID `json:"session_id"`
 	RoundID   regie.ID `json:"round_id"`
-	// Ready says that the round waits for nothing any more: it can be claimed, unless its session is paused.
+	// Ready says that the round waits for nothing any more: it can be claimed, unless its session
+	// is paused.
 	Ready bool `json:"ready"`
-	// MessageID and Seq are the answer's message and its place in the log; zero where the answer had been given before, and of a decision.
+	// MessageID and Seq are the answer's message and its place in the log; zero where the answer
+	// had been given before, and of a decision.
 	MessageID regie.ID `json:"-"`
 	Seq       int64    `json:"-"`
 }
@@ -68,27 +73,31 @@ const (
 	Reject WhenBusy = "reject" // refused with CodeRoundInProgress, nothing stored
 )
 
-// ErrLeavesWaits is why a message is refused that would answer or withdraw what a person was asked, of somebody who may not.
+// ErrLeavesWaits is why a message is refused that would answer or withdraw what a person was asked,
+// of somebody who may not.
 var ErrLeavesWaits = regie.Errorf(regie.CodeMissingScope,
-	"the session waits for a person's word: to answer or to withdraw what was asked needs a token with the scope %s", string(regie.ScopeApprove))
+	"the session waits for a person's word: to answer or to withdraw what was asked needs a token with the scope %s",
+	string(regie.ScopeApprove))
 
 // InboxFilter selects what waits for people.
 type InboxFilter struct {
 	Root      string   // of the workspace; empty for all
 	SessionID regie.ID // zero for all
 	ID        regie.ID // of one approval or question, in whatever state; zero for all that are open
-	// Short is the end of an id, or its beginning from eight digits on, as people type it: without hyphens. It selects in whatever
-	// state, like ID; empty for all that are open.
+	// Short is the end of an id, or its beginning from eight digits on, as people type it: without
+	// hyphens. It selects in whatever state, like ID; empty for all that are open.
 	Short string
 	// Closed has what is not open any more too.
 	Closed bool
-	// Answered selects questions, in whatever state with Closed, by the id of the answer that they got; empty for all.
+	// Answered selects questions, in whatever state with Closed, by the id of the answer that they
+	// got; empty for all.
 	Answered string
-	// After selects what comes behind this place of each list, which has the oldest first; Limit is how many of each at most, 0 for all. Lists with
-	// pages have them.
+	// After selects what comes behind this place of each list, which has the oldest first; Limit is
+	// how many of each at most, 0 for all. Lists with pages have them.
 	After Mark
 	Limit int
-	// Brief leaves out what can be large and is for one approval at a time: diffs and arguments. A list of a thousand has room then.
+	// Brief leaves out what can be large and is for one approval at a time: diffs and arguments. A
+	// list of a thousand has room then.
 	Brief bool
 }
 

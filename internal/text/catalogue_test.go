@@ -121,7 +121,8 @@ func needsFrench(s sentence) bool {
 // flags are what may stand between % and the verb, besides an index.
 const flags = "+-# 0123456789."
 
-// sameVerbs compares the verbs of a sentence with those of its translation, which may take the arguments in another order (%[2]s).
+// sameVerbs compares the verbs of a sentence with those of its translation, which may take the
+// arguments in another order (%[2]s).
 func sameVerbs(english, translation string) error {
 	want, err := verbsOf(english)
 	if err != nil {
@@ -139,7 +140,8 @@ func sameVerbs(english, translation string) error {
 	return nil
 }
 
-// verbsOf returns the verb of each argument, from 1. An argument that is used twice must have one verb; %w and * are not for people.
+// verbsOf returns the verb of each argument, from 1. An argument that is used twice must have one
+// verb; %w and * are not for people.
 func verbsOf(format string) (map[int]string, error) {
 	verbs, next := map[int]string{}, 1
 	for rest := format; ; {

@@ -19,8 +19,8 @@ const (
 	root   = "../.."
 )
 
-// englishOnly are packages whose errors only models read, which are English (spec 6.1), or only those who work on Regie itself. Their
-// sentences may be translated; nobody asks for it.
+// englishOnly are packages whose errors only models read, which are English (spec 6.1), or only
+// those who work on Regie itself. Their sentences may be translated; nobody asks for it.
 var englishOnly = []string{"internal/tool/", "internal/toolkit/", "internal/bench/", "internal/crash/"}
 
 // sentence is a string of the code that people read.
@@ -32,12 +32,13 @@ type sentence struct {
 	said    bool   // by regie.Say: its arguments are kept as text
 }
 
-// collector gathers the sentences of a module, and the places where it cannot tell what the sentence is.
+// collector gathers the sentences of a module, and the places where it cannot tell what the
+// sentence is.
 type collector struct {
 	set   *token.FileSet
 	files []parsed
-	// passers are functions that hand a parameter on as a sentence, such as broken(format, args...), by "directory.name": their callers
-	// say the sentence. The value is which parameter.
+	// passers are functions that hand a parameter on as a sentence, such as broken(format,
+	// args...), by "directory.name": their callers say the sentence. The value is which parameter.
 	passers   map[string]spoken
 	sentences []sentence
 	problems  []string
@@ -209,7 +210,8 @@ func stringParams(fn *ast.FuncDecl) map[string]int {
 	return params
 }
 
-// rootName is the name under which a file knows the package with Errorf: "" in that package, "-" where it does not know it.
+// rootName is the name under which a file knows the package with Errorf: "" in that package, "-"
+// where it does not know it.
 func rootName(syntax *ast.File) string {
 	if syntax.Name.Name == "regie" {
 		return ""
@@ -225,8 +227,8 @@ func rootName(syntax *ast.File) string {
 	return "-"
 }
 
-// sentenceOf returns which argument of a call is a sentence: the first of Printer.T, regie.Say and regie.SayOf, the second of regie.Errorf, that
-// of a function which passes it on.
+// sentenceOf returns which argument of a call is a sentence: the first of Printer.T, regie.Say and
+// regie.SayOf, the second of regie.Errorf, that of a function which passes it on.
 func (c *collector) sentenceOf(f parsed, call *ast.CallExpr) (found spoken, ok bool) {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:

@@ -1,9 +1,11 @@
-// Package text is the catalogue of what people read (spec 10.1: English and French). The English sentence is the key, so code reads
-// like what it prints; a sentence without a translation is shown in English.
+// Package text is the catalogue of what people read (spec 10.1: English and French). The English
+// sentence is the key, so code reads like what it prints; a sentence without a translation is shown
+// in English.
 //
-// The French sentences stand in fr.json. TestCatalogue lists every sentence of the code that has none there, and make translate adds
-// them, empty. What a model reads stands with what says it (package prompt has its
-// own French; the errors of tools are English only); what regie.Say makes is for people in every package.
+// The French sentences stand in fr.json. TestCatalogue lists every sentence of the code that has
+// none there, and make translate adds them, empty. What a model reads stands with what says it
+// (package prompt has its own French; the errors of tools are English only); what regie.Say makes
+// is for people in every package.
 package text
 
 import (
@@ -31,7 +33,8 @@ type Printer struct {
 	called  *called // nil: what is named to be typed is typed as it stands
 }
 
-// New returns a printer for a language as environments name them: "fr", "fr_FR.UTF-8", "en-US", "C". What is not French is English.
+// New returns a printer for a language as environments name them: "fr", "fr_FR.UTF-8", "en-US",
+// "C". What is not French is English.
 func New(lang string) *Printer {
 	if !IsFrench(lang) {
 		return &Printer{printer: message.NewPrinter(language.English)}
@@ -39,13 +42,15 @@ func New(lang string) *Printer {
 	return &Printer{printer: message.NewPrinter(language.French, message.Catalog(frenchCatalog())), french: true}
 }
 
-// IsFrench reports whether a language is French. It looks at the language alone, whatever country, encoding or variant follows it.
+// IsFrench reports whether a language is French. It looks at the language alone, whatever country,
+// encoding or variant follows it.
 func IsFrench(lang string) bool {
 	head, _, _ := strings.Cut(strings.NewReplacer("-", "_", ".", "_", "@", "_").Replace(lang), "_")
 	return strings.EqualFold(head, "fr")
 }
 
-// frenchCatalog is made only for those who need it: English speakers do not pay for it at their start.
+// frenchCatalog is made only for those who need it: English speakers do not pay for it at their
+// start.
 var frenchCatalog = sync.OnceValue(func() catalog.Catalog {
 	builder := catalog.NewBuilder(catalog.Fallback(language.English))
 	for english, french := range frenchSentences() {
@@ -56,7 +61,8 @@ var frenchCatalog = sync.OnceValue(func() catalog.Catalog {
 	return builder
 })
 
-// frenchSentences returns the translations by their English sentence. TestCatalogue keeps the file well-formed.
+// frenchSentences returns the translations by their English sentence. TestCatalogue keeps the file
+// well-formed.
 func frenchSentences() map[string]string {
 	sentences := map[string]string{}
 	_ = json.Unmarshal(frenchJSON, &sentences)
@@ -71,8 +77,9 @@ func (p *Printer) Language() string {
 	return "en"
 }
 
-// T formats a sentence in the printer's language, errors among the arguments too. Numbers are written as the language does: a process
-// id, a port or a year, which is a name and no amount, is passed as a string.
+// T formats a sentence in the printer's language, errors among the arguments too. Numbers are
+// written as the language does: a process id, a port or a year, which is a name and no amount, is
+// passed as a string.
 func (p *Printer) T(format string, args ...any) string {
 	return p.called.in(format, p.printer.Sprintf(format, p.amounts(format, p.translated(args))...))
 }
@@ -80,8 +87,9 @@ func (p *Printer) T(format string, args ...any) string {
 // Sentence returns a sentence that was stored as key and arguments in the printer's language.
 func (p *Printer) Sentence(s regie.Sentence) string { return p.T(s.Format, s.Values(p.Sentence)...) }
 
-// Error returns an error's sentence in the printer's language, with those of the errors in it, and "" for nil. What wraps a
-// regie.Error is for logs and left out. An error of others is shown as it is.
+// Error returns an error's sentence in the printer's language, with those of the errors in it, and
+// "" for nil. What wraps a regie.Error is for logs and left out. An error of others is shown as it
+// is.
 func (p *Printer) Error(err error) string {
 	if err == nil {
 		return ""
@@ -94,7 +102,8 @@ func (p *Printer) Error(err error) string {
 		return strings.Join(sentences, "\n")
 	}
 	if telling, ok := errors.AsType[telling](err); ok {
-		if coded, ok := errors.AsType[*regie.Error](err); !ok || !errors.As(coded.Err, &telling) { // a sentence around it says more
+		// a sentence around it says more
+		if coded, ok := errors.AsType[*regie.Error](err); !ok || !errors.As(coded.Err, &telling) {
 			return p.Sentence(telling.Sentence())
 		}
 	}
@@ -113,7 +122,8 @@ type telling interface {
 // verb is one of a sentence's, with the dollar in front of it where it is an amount of them.
 var verb = regexp.MustCompile(`%%|\$?%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z]`)
 
-// amounts writes amounts of dollars ($%s, regie.Dollars) as French does, with a comma. What else stands behind a dollar is a name.
+// amounts writes amounts of dollars ($%s, regie.Dollars) as French does, with a comma. What else
+// stands behind a dollar is a name.
 func (p *Printer) amounts(format string, args []any) []any {
 	if !p.french || !strings.Contains(format, "$%s") {
 		return args

@@ -103,7 +103,8 @@ func TestManyGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-// Every sentence that is stored for people can be said in both languages, with all that it is about.
+// Every sentence that is stored for people can be said in both languages, with all that it is
+// about.
 func TestSentences(t *testing.T) {
 	english, french := New("en"), New("fr")
 	seen := 0

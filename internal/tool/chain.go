@@ -7,9 +7,10 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// State is what a call is going to make of something that previews are made from. Calls of one reply are put to a person together and
-// run one after another: a preview that shows the world as the calls before it will have left it shows what really happens, and its
-// preconditions hold when its turn comes (decision 20).
+// State is what a call is going to make of something that previews are made from. Calls of one
+// reply are put to a person together and run one after another: a preview that shows the world as
+// the calls before it will have left it shows what really happens, and its preconditions hold when
+// its turn comes (decision 20).
 type State struct {
 	Kind   regie.PreconditionKind
 	Name   string // as in a Precondition
@@ -26,20 +27,25 @@ func (s State) Hash() regie.Hash {
 	return regie.HashOf(s.Data)
 }
 
-// Foreseer is a Preconditioner that says what a call is going to leave behind, without changing anything. Its Preview and Foresee count
-// on the states that the invocation assumes in place of the world's.
+// Foreseer is a Preconditioner that says what a call is going to leave behind, without changing
+// anything. Its Preview and Foresee count on the states that the invocation assumes in place of the
+// world's.
 type Foreseer interface {
 	Foresee(ctx context.Context, inv *Invocation) ([]State, error)
 }
 
-// Foresee returns what a call is going to leave behind, on top of what its invocation assumes; nothing where its tool cannot say that, or
-// would refuse the call.
+// Foresee returns what a call is going to leave behind, on top of what its invocation assumes;
+// nothing where its tool cannot say that, or would refuse the call.
 func Foresee(ctx context.Context, t Tool, inv *Invocation) []State {
 	foreseer := SidesOf(t).Foreseer
 	if foreseer == nil {
 		return nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]State, error) { return foreseer.Foresee(ctx, inv) })
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]State,
+		error,
+	) {
+		return foreseer.Foresee(ctx, inv)
+	})
 	if a.err != nil {
 		return nil
 	}
@@ -49,7 +55,8 @@ func Foresee(ctx context.Context, t Tool, inv *Invocation) []State {
 	return a.value
 }
 
-// Assumes returns what a preview is to take for the state of something, where a call before it changes that.
+// Assumes returns what a preview is to take for the state of something, where a call before it
+// changes that.
 func (inv *Invocation) Assumes(kind regie.PreconditionKind, name string) (State, bool) {
 	for _, s := range slices.Backward(inv.Assumed) {
 		if s.Kind == kind && s.Name == name {
@@ -59,7 +66,8 @@ func (inv *Invocation) Assumes(kind regie.PreconditionKind, name string) (State,
 	return State{}, false
 }
 
-// chain notes which preconditions of a preview a call before it has still to bring about, and tells the person.
+// chain notes which preconditions of a preview a call before it has still to bring about, and tells
+// the person.
 func chain(inv *Invocation, p *regie.Preview) {
 	chained := false
 	preconditions := append([]regie.Precondition(nil), p.Preconditions...)
@@ -70,6 +78,7 @@ func chain(inv *Invocation, p *regie.Preview) {
 	}
 	if chained {
 		p.Preconditions = preconditions
-		p.Warnings = append(p.Warnings, regie.Say("shown as it will be after the calls before it in this reply: where those go otherwise, you are asked again"))
+		p.Warnings = append(p.Warnings,
+			regie.Say("shown as it will be after the calls before it in this reply: where those go otherwise, you are asked again"))
 	}
 }

@@ -23,7 +23,8 @@ const (
 
 // Checked is what the pipeline knows of a call before anything runs (spec 4.2).
 type Checked struct {
-	// Name is the canonical name of the tool, or a clean form of what the model wrote where there is none.
+	// Name is the canonical name of the tool, or a clean form of what the model wrote where there
+	// is none.
 	Name       string
 	Tool       Tool // nil where there is none
 	Definition regie.Hash
@@ -38,8 +39,9 @@ type Checked struct {
 	NotRun regie.NotRunCode
 }
 
-// Check looks a call's tool up and validates its arguments (spec 4.2). It never fails: what a model wrote always gets a name, a
-// signature, and either a tool to run or a structured error with the nearest names.
+// Check looks a call's tool up and validates its arguments (spec 4.2). It never fails: what a model
+// wrote always gets a name, a signature, and either a tool to run or a structured error with the
+// nearest names.
 func (r *Registry) Check(name, arguments string) Checked {
 	canonical, problem := canonicalise(arguments)
 	c := Checked{Arguments: canonical}
@@ -51,7 +53,8 @@ func (r *Registry) Check(name, arguments string) Checked {
 			c.Error = NotThere(away)
 			return c
 		}
-		c.Error = &regie.CallError{Code: regie.CodeUnknownTool, Message: fmt.Sprintf("there is no tool %q here", c.Name), Hint: didYouMean(r.Nearest(name))}
+		c.Error = &regie.CallError{Code: regie.CodeUnknownTool, Message: fmt.Sprintf("there is no tool %q here",
+			c.Name), Hint: didYouMean(r.Nearest(name))}
 		return c
 	}
 	c.Name, c.Tool, c.Definition = e.definition.Name, e.tool, e.hash
@@ -82,15 +85,16 @@ func signature(name string, arguments []byte) regie.Hash {
 	return regie.HashOf(data)
 }
 
-// canonicalise returns the canonical form of a strict JSON object (RFC 8785), or the raw bytes with what is wrong with them. Some
-// models send nothing where a tool has no parameters (spec 12.6).
+// canonicalise returns the canonical form of a strict JSON object (RFC 8785), or the raw bytes with
+// what is wrong with them. Some models send nothing where a tool has no parameters (spec 12.6).
 func canonicalise(arguments string) ([]byte, *regie.CallError) {
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
 	raw := []byte(arguments)
 	if len(raw) > maxArguments {
-		return raw, invalid("", fmt.Sprintf("the arguments have %d bytes, at most %d are allowed", len(raw), maxArguments))
+		return raw, invalid("", fmt.Sprintf("the arguments have %d bytes, at most %d are allowed", len(raw),
+			maxArguments))
 	}
 	if problem := scan(raw); problem != "" {
 		return raw, invalid("", problem)
@@ -169,7 +173,8 @@ func (e *entry) expected(name string) string {
 		}
 		return clip("; it must be one of "+strings.Join(choices, ", "), 300)
 	case property.Type == "array" && property.Items != nil && len(property.Items.Properties) > 0:
-		required, rest := slices.Sorted(slices.Values(property.Items.Required)), slices.Sorted(maps.Keys(property.Items.Properties))
+		required, rest := slices.Sorted(slices.Values(property.Items.Required)),
+			slices.Sorted(maps.Keys(property.Items.Properties))
 		rest = slices.DeleteFunc(rest, func(name string) bool { return slices.Contains(required, name) })
 		said := "; it must be an array of objects with " + strings.Join(required, ", ")
 		if len(rest) > 0 {
@@ -197,8 +202,9 @@ func didYouMean(names []string) string {
 	return "did you mean " + strings.Join(names, ", ") + "?"
 }
 
-// scan looks for what canonical JSON would hide, without reading the values: nesting beyond the bound, and numbers that a float64
-// does not hold. Two calls with different such numbers would share a canonical form, and so an approval.
+// scan looks for what canonical JSON would hide, without reading the values: nesting beyond the
+// bound, and numbers that a float64 does not hold. Two calls with different such numbers would
+// share a canonical form, and so an approval.
 func scan(data []byte) string {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -248,7 +254,8 @@ func exact(number string) bool {
 	if errors.Is(err, strconv.ErrRange) {
 		return false
 	}
-	return err != nil || fraction || strconv.FormatFloat(f, 'f', -1, 64) == number // malformed ones are found by the parser
+	// malformed ones are found by the parser
+	return err != nil || fraction || strconv.FormatFloat(f, 'f', -1, 64) == number
 }
 
 func syntax(err error) string {
@@ -270,7 +277,8 @@ func lastCause(err error) string {
 	}
 }
 
-// shorten cuts the middle out of a cause: the validator puts the whole value between the rule and its bound.
+// shorten cuts the middle out of a cause: the validator puts the whole value between the rule and
+// its bound.
 func shorten(cause string) string {
 	const head, tail = 120, 180
 	if len(cause) <= head+tail {
@@ -283,7 +291,8 @@ func shorten(cause string) string {
 	return clip(cause, head) + " … " + cause[end:]
 }
 
-// culprit finds the parameter that a validation error speaks of: the validator names the place in the schema before the cause.
+// culprit finds the parameter that a validation error speaks of: the validator names the place in
+// the schema before the cause.
 func culprit(err error, properties []string) string {
 	place := strings.TrimSuffix(err.Error(), lastCause(err))
 	for _, property := range properties {

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestClientSchema: what a client gives as parameters of its tool is a schema of an object, or is refused with the tool's own name and the place.
+// TestClientSchema: what a client gives as parameters of its tool is a schema of an object, or is
+// refused with the tool's own name and the place.
 func TestClientSchema(t *testing.T) {
 	empty, err := NewRegistry()
 	if err != nil {

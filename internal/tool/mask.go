@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// minSecret is how long a value must be, in bytes, for texts to be searched for it: what is shorter may be any word.
+// minSecret is how long a value must be, in bytes, for texts to be searched for it: what is shorter
+// may be any word.
 const minSecret = 8
 
 // Secret is a value that no tool's text may carry on: a key of a model server, a token.
@@ -20,8 +21,8 @@ type Secret struct {
 	Value string
 }
 
-// Mask puts the names of secrets in the place of their values, in everything that a tool says (spec 11.3). A nil Mask changes nothing. Its methods may be
-// called from any goroutine.
+// Mask puts the names of secrets in the place of their values, in everything that a tool says (spec
+// 11.3). A nil Mask changes nothing. Its methods may be called from any goroutine.
 type Mask struct {
 	secrets []Secret // the longest first, so that one that begins as another does is found whole
 	first   [256]bool
@@ -60,8 +61,8 @@ func (m *Mask) Text(text string) string {
 	return out
 }
 
-// Placed is a placeholder of the mask that stands in a text and did not stand in what was there before: who wrote it has read that, and means the secret. It is
-// empty where there is none.
+// Placed is a placeholder of the mask that stands in a text and did not stand in what was there
+// before: who wrote it has read that, and means the secret. It is empty where there is none.
 func (m *Mask) Placed(before []byte, text string) string {
 	if m == nil {
 		return ""
@@ -74,7 +75,8 @@ func (m *Mask) Placed(before []byte, text string) string {
 	return ""
 }
 
-// scan masks a text. Where more may follow, what could be the beginning of a secret at its end is held back.
+// scan masks a text. Where more may follow, what could be the beginning of a secret at its end is
+// held back.
 func (m *Mask) scan(text string, last bool) (out, held string) {
 	var b strings.Builder
 	from := 0
@@ -160,7 +162,8 @@ func (m *Mask) problem(p *regie.CallError) *regie.CallError {
 	return p
 }
 
-// streaming returns an invocation whose output and sentences are masked, and what is to be called when no more comes.
+// streaming returns an invocation whose output and sentences are masked, and what is to be called
+// when no more comes.
 func (m *Mask) streaming(inv *Invocation) (masked *Invocation, flush func()) {
 	if m == nil || inv.Output == nil && inv.Say == nil {
 		return inv, func() {}

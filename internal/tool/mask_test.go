@@ -51,8 +51,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestMasked: no way in which a tool says something carries a secret on: its result, its error, its hint, what it puts out, what it found changed, its probe,
-// its preview.
+// TestMasked: no way in which a tool says something carries a secret on: its result, its error, its
+// hint, what it puts out, what it found changed, its probe, its preview.
 func TestMasked(t *testing.T) {
 	type none struct{}
 	leak := func() error {

@@ -24,14 +24,16 @@ var (
 	hashedName = regexp.MustCompile(`_[0-9a-f]{16}$`)
 )
 
-// WireName is the name of a tool on the wire, toolkit__operation (decision 27): what APIs accept, at most 64 characters. A name from
-// which the canonical one could not be read back, because it is too long, has other characters or "__" in its toolkit, ends in a hash
-// of what it was. So two tools never meet, whatever an MCP server calls its own, and a name is the same in every registry.
+// WireName is the name of a tool on the wire, toolkit__operation (decision 27): what APIs accept,
+// at most 64 characters. A name from which the canonical one could not be read back, because it is
+// too long, has other characters or "__" in its toolkit, ends in a hash of what it was. So two
+// tools never meet, whatever an MCP server calls its own, and a name is the same in every registry.
 func WireName(canonical string) string {
 	toolkit, operation, _ := strings.Cut(canonical, ".")
 	name := toolkit + "__" + operation
 	head, tail, _ := strings.Cut(name, "__")
-	if len(name) <= maxWireName && head == toolkit && tail == operation && !wireUnsafe.MatchString(name) && !hashedName.MatchString(name) {
+	if len(name) <= maxWireName && head == toolkit && tail == operation && !wireUnsafe.MatchString(name) &&
+		!hashedName.MatchString(name) {
 		return name
 	}
 	hash := regie.HashOf([]byte(canonical))

@@ -14,8 +14,9 @@ const (
 	maxMessage    = 2000
 )
 
-// ReadResult is the canonical name of the query that reads what a shortened result leaves out (spec 3.2). The marker of a shortened
-// result names it, so the name is known here; the tool itself is one of the session toolkit.
+// ReadResult is the canonical name of the query that reads what a shortened result leaves out (spec
+// 3.2). The marker of a shortened result names it, so the name is known here; the tool itself is
+// one of the session toolkit.
 const ReadResult = "session.read_result"
 
 // transient reports whether the same call may succeed a moment later.
@@ -25,7 +26,8 @@ func transient(err error) bool {
 		return false
 	}
 	switch coded.Code {
-	case regie.CodeTimeout, regie.CodeProviderBusy, regie.CodeProviderOffline, regie.CodeProviderBroken, regie.CodeDatabaseLocked,
+	case regie.CodeTimeout, regie.CodeProviderBusy, regie.CodeProviderOffline,
+		regie.CodeProviderBroken, regie.CodeDatabaseLocked,
 		regie.CodeDatabaseDown, regie.CodeServerDown, regie.CodeServerLost:
 		return true
 	default:
@@ -33,10 +35,13 @@ func transient(err error) bool {
 	}
 }
 
-// callError gives an error the form that a model repairs its call with (spec 3.3). It is retryable where the same arguments may
-// succeed once the world has changed.
+// callError gives an error the form that a model repairs its call with (spec 3.3). It is retryable
+// where the same arguments may succeed once the world has changed.
 func callError(err error) *regie.CallError {
-	out := &regie.CallError{Code: regie.CodeToolError, Message: clean(err.Error(), maxMessage), Retryable: transient(err)}
+	out := &regie.CallError{
+		Code: regie.CodeToolError, Message: clean(err.Error(), maxMessage),
+		Retryable: transient(err),
+	}
 	if coded, ok := errors.AsType[*regie.Error](err); ok {
 		out.Code = coded.Code
 	}
@@ -44,7 +49,8 @@ func callError(err error) *regie.CallError {
 		out.Param, out.Hint = clean(advice.Param, 60), clean(advice.Hint, maxMessage)
 	}
 	switch out.Code {
-	case regie.CodeFileChanged, regie.CodeTextNotFound, regie.CodeTextAmbiguous, regie.CodeFileNotFound, regie.CodeFileExists, regie.CodeNotAFile, regie.CodeNotADirectory,
+	case regie.CodeFileChanged, regie.CodeTextNotFound, regie.CodeTextAmbiguous, regie.CodeFileNotFound,
+		regie.CodeFileExists, regie.CodeNotAFile, regie.CodeNotADirectory,
 		regie.CodeDiskFull, regie.CodeConflict, regie.CodeStalePreview:
 		out.Retryable = true
 	}
@@ -55,7 +61,8 @@ func callError(err error) *regie.CallError {
 func unknown(err error) Outcome {
 	problem := callError(err)
 	code := regie.CodeOutcomeUnknown
-	if problem.Code == regie.CodeProcessLimit || problem.Code == regie.CodeMemoryLimit { // the same call ends there again
+	// the same call ends there again
+	if problem.Code == regie.CodeProcessLimit || problem.Code == regie.CodeMemoryLimit {
 		code = problem.Code
 	}
 	return Outcome{State: regie.CallUnknown, Error: &regie.CallError{
@@ -81,8 +88,9 @@ func succeeded(definition regie.ToolDefinition, call regie.ID, result Result) Ou
 	}
 	shown := clip(whole, max(0, bound-len(marker(bound, len(result.Content), rest(bound)))))
 	return Outcome{
-		State: regie.CallSucceeded, Result: shown + marker(len(shown), len(result.Content), rest(len(shown))), Whole: whole,
-		cut: cut{bound: bound, shown: len(shown), size: len(result.Content), elsewhere: result.Rest != ""},
+		State: regie.CallSucceeded, Result: shown + marker(len(shown), len(result.Content), rest(len(shown))),
+		Whole: whole,
+		cut:   cut{bound: bound, shown: len(shown), size: len(result.Content), elsewhere: result.Rest != ""},
 	}
 }
 
@@ -96,8 +104,8 @@ func marker(shown, size int, rest string) string {
 	return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, size, rest)
 }
 
-// Unkept is the shortened result of a call whose whole one could not be stored: it says so in place of how to read on, unless the tool
-// itself has another way. why is the store's error.
+// Unkept is the shortened result of a call whose whole one could not be stored: it says so in place
+// of how to read on, unless the tool itself has another way. why is the store's error.
 func (o Outcome) Unkept(why error) string {
 	if o.Whole == "" || o.cut.elsewhere {
 		return o.Result

@@ -20,15 +20,19 @@ const (
 	maxBrief       = 160              // bytes of arguments that stand in the sentence itself
 )
 
-// DescribeCall makes what a person sees before a call is approved (spec 4.2, 4.4). It never fails: a tool without a Previewer, one
-// that panics and one that takes too long are described by their name and arguments. Where the tool itself says that it would refuse
-// the call, the refusal is returned beside that description: then nobody is asked, and the call is settled as FAILED with it.
+// DescribeCall makes what a person sees before a call is approved (spec 4.2, 4.4). It never fails:
+// a tool without a Previewer, one that panics and one that takes too long are described by their
+// name and arguments. Where the tool itself says that it would refuse the call, the refusal is
+// returned beside that description: then nobody is asked, and the call is settled as FAILED with
+// it.
 //
-// Whatever the tool gave, the sentences and the diff that come out are valid UTF-8 in which nothing acts or hides, the diff has at
-// most regie.MaxDiff bytes, and the first scope is "exactly these arguments" (decision 20).
+// Whatever the tool gave, the sentences and the diff that come out are valid UTF-8 in which nothing
+// acts or hides, the diff has at most regie.MaxDiff bytes, and the first scope is "exactly these
+// arguments" (decision 20).
 //
-// Where the invocation assumes what the calls before it leave, the preview is of that. A call that would be refused then, and would not
-// without those calls, is shown as it is without them: the person may want the one or the other.
+// Where the invocation assumes what the calls before it leave, the preview is of that. A call that
+// would be refused then, and would not without those calls, is shown as it is without them: the
+// person may want the one or the other.
 func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
 	p, problem := previewOf(ctx, t, inv)
 	if problem == nil || len(inv.Assumed) == 0 {
@@ -37,7 +41,9 @@ func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, 
 	alone := *inv
 	alone.Assumed = nil
 	if without, refused := previewOf(ctx, t, &alone); refused == nil {
-		without.Warnings = append(without.Warnings, harmless(regie.Say("it can only run if the calls before it in this reply do not: after them, %s", problem.Message)))
+		without.Warnings = append(without.Warnings,
+			harmless(regie.Say("it can only run if the calls before it in this reply do not: after them, %s",
+				problem.Message)))
 		return without, nil
 	}
 	return p, problem
@@ -48,7 +54,11 @@ func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *re
 	if previewer == nil {
 		return finish(t, inv, generic(t, inv)), nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) { return previewer.Preview(ctx, inv) })
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview,
+		error,
+	) {
+		return previewer.Preview(ctx, inv)
+	})
 	a.value, a.err = inv.Mask.preview(a.value), inv.Mask.error(a.err)
 	switch {
 	case a.err == nil && !a.value.Sentence.IsZero():
@@ -58,12 +68,14 @@ func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *re
 	}
 	p := generic(t, inv)
 	if a.err != nil {
-		p.Warnings = append(p.Warnings, regie.Say("the tool could not show what the call would do: %s", callError(a.err).Message))
+		p.Warnings = append(p.Warnings, regie.Say("the tool could not show what the call would do: %s",
+			callError(a.err).Message))
 	}
 	return finish(t, inv, p), nil
 }
 
-// refuses tells a tool's own refusal, which its Run would repeat, from a preview that did not succeed for a reason of its own.
+// refuses tells a tool's own refusal, which its Run would repeat, from a preview that did not
+// succeed for a reason of its own.
 func refuses(err error) bool {
 	coded, ok := errors.AsType[*regie.Error](err)
 	if !ok || transient(err) {
@@ -77,15 +89,17 @@ func refuses(err error) bool {
 	}
 }
 
-// CheckPreconditions compares the world with what a preview showed (decision 20). It returns nil where all is as it was,
-// CodeStalePreview where it is not, and the tool's error where that cannot be told; with any error the call must not run.
+// CheckPreconditions compares the world with what a preview showed (decision 20). It returns nil
+// where all is as it was, CodeStalePreview where it is not, and the tool's error where that cannot
+// be told; with any error the call must not run.
 func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditions []regie.Precondition) error {
 	if len(preconditions) == 0 {
 		return nil
 	}
 	checker := SidesOf(t).Preconditioner
 	if checker == nil {
-		return regie.Errorf(regie.CodeStalePreview, "the tool can no longer check what the preview showed: look at the call again")
+		return regie.Errorf(regie.CodeStalePreview,
+			"the tool can no longer check what the preview showed: look at the call again")
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, checker.CheckPreconditions(ctx, inv, preconditions)
@@ -93,16 +107,21 @@ func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditi
 	return a.err
 }
 
-// MustAsk says why a person has to be asked about a call, whatever the rules allow (decision 19); nothing where its tool has no such calls.
-// A tool that cannot say it is asked about.
+// MustAsk says why a person has to be asked about a call, whatever the rules allow (decision 19);
+// nothing where its tool has no such calls. A tool that cannot say it is asked about.
 func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	guarded := SidesOf(t).Guarded
 	if guarded == nil {
 		return nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence, error) { return guarded.MustAsk(ctx, inv), nil })
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence,
+		error,
+	) {
+		return guarded.MustAsk(ctx, inv), nil
+	})
 	if a.err != nil {
-		return []regie.Sentence{harmless(regie.Say("the tool could not say whether this call needs a person's word: %s", callError(inv.Mask.error(a.err)).Message))}
+		return []regie.Sentence{harmless(regie.Say("the tool could not say whether this call needs a person's word: %s",
+			callError(inv.Mask.error(a.err)).Message))}
 	}
 	for i := range a.value {
 		a.value[i] = harmless(inv.Mask.sentence(a.value[i]))
@@ -127,7 +146,8 @@ func Command(t Tool, inv *Invocation) (regie.Command, bool) {
 	return a.value.command, a.value.literal && a.err == nil
 }
 
-// generic describes a call by its name and arguments. A list of what waits shows sentences alone: two calls of one tool are told apart there.
+// generic describes a call by its name and arguments. A list of what waits shows sentences alone:
+// two calls of one tool are told apart there.
 func generic(t Tool, inv *Invocation) regie.Preview {
 	p := regie.Preview{Diff: indented(inv.Arguments)}
 	name, brief := t.Definition().Name, inv.Arguments
@@ -140,7 +160,8 @@ func generic(t Tool, inv *Invocation) regie.Preview {
 	}
 	p.Sentence = regie.Say("call %s with %s", name, string(brief))
 	if len(brief) > maxBrief {
-		p.Sentence = regie.Say("call %s with %s… (%s bytes in all)", name, clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
+		p.Sentence = regie.Say("call %s with %s… (%s bytes in all)", name,
+			clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
 	}
 	return p
 }
@@ -151,7 +172,8 @@ func indented(arguments []byte) string {
 		return "{}\n"
 	}
 	var out bytes.Buffer
-	// Deeply nested ones grow by more than a hundred bytes a line, so only what is shown anyway is spread over lines.
+	// Deeply nested ones grow by more than a hundred bytes a line, so only what is shown anyway is
+	// spread over lines.
 	if len(arguments) > maxIndented || json.Indent(&out, arguments, "", "  ") != nil {
 		out.Reset()
 		out.Write(arguments)
@@ -173,7 +195,8 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 	if p.Diff, whole = shown(p.Diff); whole > 0 {
 		p.Warnings = append(p.Warnings, regie.Say("only a part is shown: the whole has %s bytes", fmt.Sprint(whole)))
 	}
-	canonical, _ := canonicalise(string(inv.Arguments)) // as they came, where they are not strict JSON: so is their signature
+	// as they came, where they are not strict JSON: so is their signature
+	canonical, _ := canonicalise(string(inv.Arguments))
 	scopes := []regie.Scope{{
 		Tool: name, Kind: regie.ScopeExact, Value: signature(name, canonical).String(),
 		Sentence: regie.Say("%s with exactly these arguments", name),
@@ -202,8 +225,9 @@ func harmless(s regie.Sentence) regie.Sentence {
 	return s
 }
 
-// shown makes a diff visible and bounds it. The second result is the size of what was cut, zero where all is shown. Cut lines end at a
-// line feed where there is one, so that no line looks whole and is not.
+// shown makes a diff visible and bounds it. The second result is the size of what was cut, zero
+// where all is shown. Cut lines end at a line feed where there is one, so that no line looks whole
+// and is not.
 func shown(diff string) (text string, whole int) {
 	text = plain.Visible(plain.Spaces(clip(diff, regie.MaxDiff))) // it only grows
 	if len(text) <= regie.MaxDiff && len(diff) <= regie.MaxDiff {

@@ -280,7 +280,8 @@ func TestMustAsk(t *testing.T) {
 	}
 }
 
-// TestDescribeSpaces: what looks like a space and is none is seen where a person decides on it; in French prose it stays.
+// TestDescribeSpaces: what looks like a space and is none is seen where a person decides on it; in
+// French prose it stays.
 func TestDescribeSpaces(t *testing.T) {
 	p, refusal := tool.DescribeCall(t.Context(), shows(func(context.Context) (regie.Preview, error) {
 		return regie.Preview{Sentence: regie.Say("run %s", "rm\u00a0x"), Diff: "+a\u2800b\u00a0c\n+Quoi\u00a0?\n"}, nil

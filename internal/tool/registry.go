@@ -13,13 +13,15 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Registry is an unchanging set of tools (spec 4.2). Its methods may be called from many goroutines.
+// Registry is an unchanging set of tools (spec 4.2). Its methods may be called from many
+// goroutines.
 type Registry struct {
 	byName  map[string]*entry
 	byWire  map[string]*entry
 	byAlias map[string]*entry
 	sorted  []*entry // by name
-	// away are toolkits whose tools are not there for now, each with the reason: an MCP server that is down (spec 4.2).
+	// away are toolkits whose tools are not there for now, each with the reason: an MCP server that
+	// is down (spec 4.2).
 	away map[string]error
 }
 
@@ -36,8 +38,9 @@ type entry struct {
 	declared   json.RawMessage
 }
 
-// NewRegistry returns a registry of the tools (spec 4.2). It returns CodeBadRequest for a name that stands twice or is not one, for
-// a kind and class that contradict each other, and for a schema that cannot be used.
+// NewRegistry returns a registry of the tools (spec 4.2). It returns CodeBadRequest for a name that
+// stands twice or is not one, for a kind and class that contradict each other, and for a schema
+// that cannot be used.
 func NewRegistry(tools ...Tool) (*Registry, error) {
 	r := newRegistry()
 	for _, t := range tools {
@@ -60,13 +63,15 @@ func newRegistry() *Registry {
 	return &Registry{byName: map[string]*entry{}, byWire: map[string]*entry{}, byAlias: map[string]*entry{}}
 }
 
-// finish sorts the tools, once all are there, and returns CodeBadRequest where one has a name of another.
+// finish sorts the tools, once all are there, and returns CodeBadRequest where one has a name of
+// another.
 func (r *Registry) finish() error {
 	slices.SortFunc(r.sorted, func(a, b *entry) int { return strings.Compare(a.definition.Name, b.definition.Name) })
 	for _, e := range r.sorted {
 		for _, alias := range e.definition.Aliases {
 			if r.byName[alias] != nil || r.byWire[alias] != nil || r.byAlias[alias] != e {
-				return regie.Errorf(regie.CodeBadRequest, "the name %q of tool %s is another one's too", alias, e.definition.Name)
+				return regie.Errorf(regie.CodeBadRequest, "the name %q of tool %s is another one's too", alias,
+					e.definition.Name)
 			}
 		}
 	}
@@ -77,11 +82,14 @@ func newEntry(t Tool) (*entry, error) {
 	e := &entry{tool: t, definition: t.Definition()}
 	d := &e.definition
 	if len(d.Name) > maxCanonicalName || !canonicalName.MatchString(d.Name) {
-		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not a tool name: write toolkit.operation with letters, digits, _ and -", clip(d.Name, maxCanonicalName))
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"%q is not a tool name: write toolkit.operation with letters, digits, _ and -",
+			clip(d.Name, maxCanonicalName))
 	}
 	for _, alias := range d.Aliases {
 		if len(alias) > maxWireName || !aliasName.MatchString(alias) {
-			return nil, regie.Errorf(regie.CodeBadRequest, "%q cannot name tool %s: write letters, digits, _ and -", clip(alias, maxWireName), d.Name)
+			return nil, regie.Errorf(regie.CodeBadRequest, "%q cannot name tool %s: write letters, digits, _ and -",
+				clip(alias, maxWireName), d.Name)
 		}
 	}
 	e.wire = WireName(d.Name)
@@ -96,7 +104,8 @@ func newEntry(t Tool) (*entry, error) {
 	}
 	data, err := json.Marshal(d)
 	if err != nil {
-		return nil, regie.Errorf(regie.CodeBadRequest, "the definition of tool %s cannot be written as JSON: %v", d.Name, err)
+		return nil, regie.Errorf(regie.CodeBadRequest, "the definition of tool %s cannot be written as JSON: %v",
+			d.Name, err)
 	}
 	canonical := jsontext.Value(data)
 	if err := canonical.Canonicalize(); err != nil {
@@ -106,7 +115,8 @@ func newEntry(t Tool) (*entry, error) {
 	return e, nil
 }
 
-// consistent checks what recovery relies on: only what reads is repeated freely, only what can be probed is probed (spec 12.2).
+// consistent checks what recovery relies on: only what reads is repeated freely, only what can be
+// probed is probed (spec 12.2).
 func consistent(t Tool, d *regie.ToolDefinition) error {
 	probes := SidesOf(t).Prober != nil
 	switch d.Class {
@@ -120,7 +130,8 @@ func consistent(t Tool, d *regie.ToolDefinition) error {
 	case (d.Kind == regie.KindQuery) != (d.Class == regie.ClassRead):
 		return regie.Errorf(regie.CodeBadRequest, "tool %s must have the class read exactly if it is a query", d.Name)
 	case (d.Class == regie.ClassVerifiable) != probes:
-		return regie.Errorf(regie.CodeBadRequest, "tool %s must have a probe exactly if its class is verifiable", d.Name)
+		return regie.Errorf(regie.CodeBadRequest, "tool %s must have a probe exactly if its class is verifiable",
+			d.Name)
 	case d.Risk != regie.RiskInternal && d.Risk != regie.RiskExternal:
 		return regie.Errorf(regie.CodeBadRequest, "tool %s must have the risk internal or external", d.Name)
 	}
@@ -138,7 +149,8 @@ func (e *entry) resolve() error {
 		e.properties = append(e.properties, name)
 	}
 	sort.Strings(e.properties)
-	if extra := e.source.AdditionalProperties; extra != nil && extra.Not != nil && len(e.source.PatternProperties) == 0 {
+	if extra := e.source.AdditionalProperties; extra != nil && extra.Not != nil &&
+		len(e.source.PatternProperties) == 0 {
 		e.closed = true // jsonschema reads false as {"not": {}}
 	}
 	var err error
@@ -156,9 +168,10 @@ func (r *Registry) add(e *entry) {
 	r.sorted = append(r.sorted, e)
 }
 
-// With returns a registry in which these are all tools of a toolkit, whatever it had of it before; the other tools are the same ones,
-// with nothing worked out again. away says why the toolkit is not there for now, with CodeServerDown; nil says that it is. It returns the
-// codes of NewRegistry, and CodeBadRequest for a tool of another toolkit.
+// With returns a registry in which these are all tools of a toolkit, whatever it had of it before;
+// the other tools are the same ones, with nothing worked out again. away says why the toolkit is
+// not there for now, with CodeServerDown; nil says that it is. It returns the codes of NewRegistry,
+// and CodeBadRequest for a tool of another toolkit.
 func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, error) {
 	out := newRegistry()
 	out.away = maps.Clone(r.away)
@@ -173,7 +186,8 @@ func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, er
 		case err != nil:
 			return nil, err
 		case toolkitOf(e.definition.Name) != toolkit:
-			return nil, regie.Errorf(regie.CodeBadRequest, "the tool %s is none of the toolkit %s", e.definition.Name, toolkit)
+			return nil, regie.Errorf(regie.CodeBadRequest, "the tool %s is none of the toolkit %s", e.definition.Name,
+				toolkit)
 		case out.byName[e.definition.Name] != nil || out.byWire[e.wire] != nil:
 			return nil, regie.Errorf(regie.CodeBadRequest, "there are two tools named %s", e.definition.Name)
 		}
@@ -193,7 +207,8 @@ func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, er
 	return out, nil
 }
 
-// Away returns why a tool is not there, by its canonical or its wire name, where its whole toolkit is away for now; nil for any other.
+// Away returns why a tool is not there, by its canonical or its wire name, where its whole toolkit
+// is away for now; nil for any other.
 func (r *Registry) Away(name string) error {
 	if len(r.away) == 0 {
 		return nil
@@ -219,7 +234,8 @@ func toolkitOf(canonical string) string {
 	return toolkit
 }
 
-// Definitions returns the tools' definitions, by name: always in the same order, so that requests begin with the same bytes.
+// Definitions returns the tools' definitions, by name: always in the same order, so that requests
+// begin with the same bytes.
 func (r *Registry) Definitions() []regie.ToolDefinition {
 	out := make([]regie.ToolDefinition, len(r.sorted))
 	for i, e := range r.sorted {
@@ -228,7 +244,8 @@ func (r *Registry) Definitions() []regie.ToolDefinition {
 	return out
 }
 
-// Lookup returns a tool by its canonical name with the hash of its definition, which an approval binds to (decision 20).
+// Lookup returns a tool by its canonical name with the hash of its definition, which an approval
+// binds to (decision 20).
 func (r *Registry) Lookup(name string) (Tool, regie.Hash, bool) {
 	if e := r.byName[name]; e != nil {
 		return e.tool, e.hash, true
@@ -236,7 +253,8 @@ func (r *Registry) Lookup(name string) (Tool, regie.Hash, bool) {
 	return nil, regie.Hash{}, false
 }
 
-// ByWireName returns the canonical name of the tool that a model calls by its wire name (decision 27).
+// ByWireName returns the canonical name of the tool that a model calls by its wire name (decision
+// 27).
 func (r *Registry) ByWireName(wire string) (canonical string, ok bool) {
 	if e := r.byWire[wire]; e != nil {
 		return e.definition.Name, true

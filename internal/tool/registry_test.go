@@ -21,7 +21,8 @@ func TestWireNamesNeverMeet(t *testing.T) {
 		"files.read_file", "a.b", "a.b__c", "a__b.c", "a_.b", "a._b", "a.b.c", "a.b_c", "a.b-c", long + ".a", long + ".b", "a." + long + "1",
 		"a." + long + "2",
 	}
-	names = append(names, "a."+strings.TrimPrefix(tool.WireName("a."+long+"1"), "a__")) // a name made to look like a cut one
+	// a name made to look like a cut one
+	names = append(names, "a."+strings.TrimPrefix(tool.WireName("a."+long+"1"), "a__"))
 	legal := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	seen := map[string]string{}
 	for _, name := range names {
@@ -205,7 +206,8 @@ func names(r *tool.Registry) []string {
 	return out
 }
 
-// TestWith exchanges the tools of one toolkit, and says of one that is away what a call of it is told.
+// TestWith exchanges the tools of one toolkit, and says of one that is away what a call of it is
+// told.
 func TestWith(t *testing.T) {
 	one := registry(t, idle("files.read_file", regie.ClassRead), idle("bank.pay", regie.ClassOnce), idle("bank.list", regie.ClassRead))
 	away := regie.Errorf(regie.CodeServerDown, "the MCP server bank is down")
@@ -357,7 +359,8 @@ func TestNewDerivesTheSchema(t *testing.T) {
 	}
 }
 
-// A model may write an integer so that it does not look like one; the schema takes it, so the code must.
+// A model may write an integer so that it does not look like one; the schema takes it, so the code
+// must.
 func TestTypedArguments(t *testing.T) {
 	r := registry(t, reader(t))
 	for arguments, want := range map[string]string{

@@ -16,24 +16,27 @@ const (
 	maxBackoff   = 5 * time.Second
 )
 
-// Retry bounds how often Attempt runs a call (spec 4.3). The zero Retry is the default of the specification.
+// Retry bounds how often Attempt runs a call (spec 4.3). The zero Retry is the default of the
+// specification.
 type Retry struct {
 	// Max bounds the attempts, the first one included; zero means 3.
 	Max int
-	// Backoff says how long to wait before an attempt, from the second on; nil means exponential with jitter from 200 ms to 5 s.
+	// Backoff says how long to wait before an attempt, from the second on; nil means exponential
+	// with jitter from 200 ms to 5 s.
 	Backoff func(try int) time.Duration
-	// Total bounds the time from the first attempt's start to the last one's start; zero means a minute. The last attempt may then
-	// still take its tool's timeout and grace.
+	// Total bounds the time from the first attempt's start to the last one's start; zero means a
+	// minute. The last attempt may then still take its tool's timeout and grace.
 	Total time.Duration
 }
 
-// Attempt is Run, repeated where spec 4.3 lets a call be repeated: a query, or a keyed call under its id, after a failure that may
-// pass. It returns the last attempt's outcome, whose duration is that of all attempts without the waiting between them, and how many
-// attempts there were.
+// Attempt is Run, repeated where spec 4.3 lets a call be repeated: a query, or a keyed call under
+// its id, after a failure that may pass. It returns the last attempt's outcome, whose duration is
+// that of all attempts without the waiting between them, and how many attempts there were.
 //
-// An attempt after one whose outcome is not known is Repeated: not even NotDone makes its call FAILED then. After attempts that all
-// knew that nothing happened it is not, because then nothing did. Attempt ends at once with ctx: a keyed call that may have had its
-// effect stays UNKNOWN, a query that failed may be repeated. inv is not changed.
+// An attempt after one whose outcome is not known is Repeated: not even NotDone makes its call
+// FAILED then. After attempts that all knew that nothing happened it is not, because then nothing
+// did. Attempt ends at once with ctx: a keyed call that may have had its effect stays UNKNOWN, a
+// query that failed may be repeated. inv is not changed.
 func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Outcome, tries int) {
 	retry = retry.withDefaults()
 	class := t.Definition().Class
@@ -58,8 +61,8 @@ func Attempt(ctx context.Context, t Tool, inv *Invocation, retry Retry) (out Out
 	}
 }
 
-// Bound is the most that Attempt may take of a tool by its own timeouts: the attempts, the waiting between them, and what is asked behind each of what
-// it has done.
+// Bound is the most that Attempt may take of a tool by its own timeouts: the attempts, the waiting
+// between them, and what is asked behind each of what it has done.
 func Bound(t Tool, retry Retry) time.Duration {
 	retry = retry.withDefaults()
 	tries := retry.Max
@@ -82,8 +85,8 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// backoff doubles from try to try and spreads each wait over half to all of it, so that calls that failed together do not come back
-// together.
+// backoff doubles from try to try and spreads each wait over half to all of it, so that calls that
+// failed together do not come back together.
 func backoff(try int) time.Duration {
 	whole := min(firstBackoff<<min(max(try-2, 0), 10), maxBackoff)
 	return whole/2 + rand.N(whole/2+1)
@@ -101,8 +104,8 @@ func wait(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// passing reports whether a failure may pass by itself: a code that says so, or no code at all, as of a connection that broke. A panic
-// has the code of what will not pass.
+// passing reports whether a failure may pass by itself: a code that says so, or no code at all, as
+// of a connection that broke. A panic has the code of what will not pass.
 func passing(err error) bool {
 	if err == nil {
 		return false

@@ -18,7 +18,8 @@ var (
 	errFull = regie.Errorf(regie.CodeDiskFull, "the disk is full")
 )
 
-// trial is a tool that fails with the errors in turn, each after a second, and then succeeds. It keeps what its code was told.
+// trial is a tool that fails with the errors in turn, each after a second, and then succeeds. It
+// keeps what its code was told.
 type trial struct {
 	scripted
 	fail     []error
@@ -48,7 +49,8 @@ func newTrial(class regie.EffectClass, fail ...error) *trial {
 // seconds waits a second more from try to try.
 func seconds(try int) time.Duration { return time.Duration(try) * time.Second }
 
-// TestAttempt is the retry row of spec 4.3 as a table: what is repeated, how often, and what comes of it.
+// TestAttempt is the retry row of spec 4.3 as a table: what is repeated, how often, and what comes
+// of it.
 func TestAttempt(t *testing.T) {
 	done := func(err error) error { return tool.NotDone{Err: err} }
 	repeat := func(n int, err error) []error { return slices.Repeat([]error{err}, n) }
@@ -185,7 +187,8 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A tool that does not notice the end of its context is not run again either, however short the wait.
+// A tool that does not notice the end of its context is not run again either, however short the
+// wait.
 func TestAttemptDoesNotOutliveItsContext(t *testing.T) {
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +212,8 @@ func TestAttemptIsBounded(t *testing.T) {
 	}{
 		{"by the number", tool.Retry{Max: 5, Backoff: seconds}, 5, (5 + 2 + 3 + 4 + 5) * time.Second},
 		{"once is once", tool.Retry{Max: 1, Backoff: seconds}, 1, time.Second},
-		{"by the time", tool.Retry{Max: 100, Backoff: seconds, Total: 8 * time.Second}, 3, 8 * time.Second}, // 1, 2, 1, 3, 1; the next would start at 12
+		// 1, 2, 1, 3, 1; the next would start at 12
+		{"by the time", tool.Retry{Max: 100, Backoff: seconds, Total: 8 * time.Second}, 3, 8 * time.Second},
 		{"by the default of the time", tool.Retry{Max: 1000, Backoff: func(int) time.Duration { return time.Second }}, 31, 61 * time.Second},
 		{"no wait is not waited for", tool.Retry{Backoff: func(int) time.Duration { return time.Hour }}, 1, time.Second},
 		{"a negative wait makes no time", tool.Retry{Max: 9, Backoff: func(int) time.Duration { return -time.Hour }, Total: 2500 * time.Millisecond}, 3, 3 * time.Second},

@@ -23,11 +23,13 @@ type Outcome struct {
 	Result string          // what the model reads
 	Whole  string          // the whole result where Result is a shortened one
 	Error  *regie.CallError
-	// Again says that the attempt failed and that the call may be run again under its id: a read whose failure may pass, or a keyed
-	// call. A keyed call that is not run again stays UNKNOWN: the model's own repetition would have another key.
+	// Again says that the attempt failed and that the call may be run again under its id: a read
+	// whose failure may pass, or a keyed call. A keyed call that is not run again stays UNKNOWN:
+	// the model's own repetition would have another key.
 	Again bool
-	// Unreached says of an UNKNOWN why the last attempt did nothing, where that may pass: what is not known is what an attempt before it
-	// did. The call may be run again under its id, and is not worse for waiting.
+	// Unreached says of an UNKNOWN why the last attempt did nothing, where that may pass: what is
+	// not known is what an attempt before it did. The call may be run again under its id, and is
+	// not worse for waiting.
 	Unreached error
 	Duration  time.Duration
 	// Changed is what it made of files, of a Tracker.
@@ -37,14 +39,19 @@ type Outcome struct {
 	passing bool
 }
 
-// Prepare lets a tool record its evidence before it starts (decision 20). A failure means that nothing happened and nothing will.
+// Prepare lets a tool record its evidence before it starts (decision 20). A failure means that
+// nothing happened and nothing will.
 func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *regie.CallError) {
 	preparer := SidesOf(t).Preparer
 	if preparer == nil {
 		return nil, nil
 	}
 	masked, flush := inv.Mask.streaming(inv)
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) { return preparer.Prepare(ctx, masked) })
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage,
+		error,
+	) {
+		return preparer.Prepare(ctx, masked)
+	})
 	flush()
 	switch {
 	case a.err != nil:
@@ -55,8 +62,9 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 	return a.value, nil
 }
 
-// Run performs a call whose intent is stored and names its outcome. A read fails with any error. An action is FAILED only where the
-// tool knows that nothing happened; else a probe tells, or its outcome is UNKNOWN (decision 5).
+// Run performs a call whose intent is stored and names its outcome. A read fails with any error. An
+// action is FAILED only where the tool knows that nothing happened; else a probe tells, or its
+// outcome is UNKNOWN (decision 5).
 func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	definition := t.Definition()
 	started := time.Now()
@@ -77,7 +85,10 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	case definition.Class == regie.ClassRead:
 		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: !a.lost && transient(a.err)}
 	case notDone && !inv.Repeated:
-		out = Outcome{State: regie.CallFailed, Error: callError(a.err), Again: definition.Class == regie.ClassKeyed && transient(a.err)}
+		out = Outcome{
+			State: regie.CallFailed, Error: callError(a.err),
+			Again: definition.Class == regie.ClassKeyed && transient(a.err),
+		}
 	case definition.Class == regie.ClassVerifiable:
 		out = lookUp(context.WithoutCancel(ctx), t, inv, a.err, a.lost)
 	default:
@@ -93,7 +104,8 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 	return out
 }
 
-// Track asks a tool what a call has changed. Where that cannot be found out, the model is told so, and what has changed is in no undo.
+// Track asks a tool what a call has changed. Where that cannot be found out, the model is told so,
+// and what has changed is in no undo.
 func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
 	tracker := SidesOf(t).Tracker
 	if tracker == nil {
@@ -107,7 +119,8 @@ func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
 		a.err = regie.Errorf(regie.CodeToolError, "the tool's evidence is not JSON")
 	}
 	if a.err != nil {
-		return Tracked{Told: "what it changed in files is not known, so no undo covers it: " + clean(a.err.Error(), 300) + "\n"}
+		return Tracked{Told: "what it changed in files is not known, so no undo covers it: " +
+			clean(a.err.Error(), 300) + "\n"}
 	}
 	return a.value
 }
@@ -120,15 +133,16 @@ func told(t Tracked) string {
 	return "\n" + clean(strings.TrimRight(t.Told, "\n"), maxMessage)
 }
 
-// TrackLost asks what a call has changed whose process died while it ran, and adds what is to be told of it to its error.
+// TrackLost asks what a call has changed whose process died while it ran, and adds what is to be
+// told of it to its error.
 func TrackLost(ctx context.Context, t Tool, inv *Invocation, problem *regie.CallError) json.RawMessage {
 	tracked := Track(ctx, t, inv)
 	problem.Message += told(tracked)
 	return tracked.Changed
 }
 
-// lookUp asks what a failed action of class verifiable has done. While a lost attempt may still be running, finding nothing proves
-// nothing.
+// lookUp asks what a failed action of class verifiable has done. While a lost attempt may still be
+// running, finding nothing proves nothing.
 func lookUp(ctx context.Context, t Tool, inv *Invocation, failure error, lost bool) Outcome {
 	evidence, probed := Probe(ctx, t, inv)
 	switch {
@@ -145,7 +159,8 @@ func lookUp(ctx context.Context, t Tool, inv *Invocation, failure error, lost bo
 	}
 }
 
-// Probe asks a tool of class verifiable whether a call's effect happened (spec 12.2); the outcome is set where it did.
+// Probe asks a tool of class verifiable whether a call's effect happened (spec 12.2); the outcome
+// is set where it did.
 func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 	prober := SidesOf(t).Prober
 	if prober == nil {
@@ -189,13 +204,15 @@ func timeoutOf(t Tool) time.Duration {
 	return defaultTimeout
 }
 
-// attempt runs fn within the timeout and turns a panic into an error. What fn returns is handed over whole, so that an
-// abandoned fn shares nothing with its caller. Where the context has ended before, fn is not run: nothing happened.
+// attempt runs fn within the timeout and turns a panic into an error. What fn returns is handed
+// over whole, so that an abandoned fn shares nothing with its caller. Where the context has ended
+// before, fn is not run: nothing happened.
 func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.Context) (T, error)) attempted[T] {
 	if ctx.Err() != nil {
 		return attempted[T]{err: NotDone{explain(ctx, ctx.Err())}}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, regie.Errorf(regie.CodeTimeout, "it took longer than %s", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, regie.Errorf(regie.CodeTimeout,
+		"it took longer than %s", timeout))
 	defer cancel()
 	done := make(chan attempted[T], 1)
 	go func() {
@@ -203,7 +220,8 @@ func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.
 		out := attempted[T]{err: regie.Errorf(regie.CodeToolError, "the tool gave up without a result")}
 		defer func() {
 			if r := recover(); r != nil {
-				out.err = regie.Errorf(regie.CodeToolError, "the tool panicked: %s", clip(fmt.Sprint(r), 200)+panicSite())
+				out.err = regie.Errorf(regie.CodeToolError, "the tool panicked: %s",
+					clip(fmt.Sprint(r), 200)+panicSite())
 			}
 			done <- out
 		}()
@@ -223,13 +241,15 @@ func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.
 		return out
 	case <-timer.C:
 		cause := explain(ctx, ctx.Err())
-		return attempted[T]{err: regie.Errorf(regie.CodeOf(cause), "%v, and does not end: it may still be at work", cause), lost: true}
+		return attempted[T]{err: regie.Errorf(regie.CodeOf(cause),
+			"%v, and does not end: it may still be at work", cause), lost: true}
 	}
 }
 
 // explain names the cause where a tool only says that its context ended.
 func explain(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || ctx.Err() == nil || !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	cause := context.Cause(ctx)

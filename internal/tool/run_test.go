@@ -99,7 +99,8 @@ func TestRunLooksUp(t *testing.T) {
 		{"panic", finding{tool.Happened, nil}, regie.CallSucceeded, ""},
 		{"timeout", finding{tool.NotHappened, nil}, regie.CallFailed, regie.CodeTimeout},
 		{"timeout", finding{tool.Happened, nil}, regie.CallSucceeded, ""},
-		{"not done", finding{tool.Happened, nil}, regie.CallFailed, regie.CodeToolError}, // the tool's own word; the probe is not asked
+		// the tool's own word; the probe is not asked
+		{"not done", finding{tool.Happened, nil}, regie.CallFailed, regie.CodeToolError},
 	} {
 		t.Run(fmt.Sprintf("%s/%s", row.failure, row.found.evidence), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,7 +142,8 @@ func TestRunRepeated(t *testing.T) {
 	}
 }
 
-// A repeated call that was not even sent, because its server is down for now, can be repeated later.
+// A repeated call that was not even sent, because its server is down for now, can be repeated
+// later.
 func TestRunUnreached(t *testing.T) {
 	for _, row := range []struct {
 		class     regie.EffectClass
@@ -152,7 +154,8 @@ func TestRunUnreached(t *testing.T) {
 		{regie.ClassKeyed, true, tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "down")}, true},
 		{regie.ClassKeyed, true, tool.NotDone{Err: regie.Errorf(regie.CodeToolChanged, "changed")}, false},
 		{regie.ClassKeyed, true, regie.Errorf(regie.CodeServerLost, "lost"), false},
-		{regie.ClassKeyed, false, tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "down")}, false}, // it is FAILED: nothing happened
+		// it is FAILED: nothing happened
+		{regie.ClassKeyed, false, tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "down")}, false},
 		{regie.ClassRead, true, tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "down")}, false},
 	} {
 		s := &scripted{definition: definition("a.b", row.class), run: func(context.Context, *tool.Invocation) (tool.Result, error) {
@@ -165,7 +168,8 @@ func TestRunUnreached(t *testing.T) {
 	}
 }
 
-// A tool that ignores its context does not hold the round. While it may still be at work, a probe that finds nothing proves nothing.
+// A tool that ignores its context does not hold the round. While it may still be at work, a probe
+// that finds nothing proves nothing.
 func TestRunAbandons(t *testing.T) {
 	for _, row := range []struct {
 		class regie.EffectClass

@@ -19,34 +19,44 @@ type Invocation struct {
 	Intent json.RawMessage
 	// Changed is what Track returned and what was stored with the result; only Changes is given it.
 	Changed json.RawMessage
-	// Repeated says that an earlier attempt of this call may have had its effect and that nothing has shown that it had none. Then
-	// NotDone, which speaks of one attempt, does not tell what became of the call (decision 5).
+	// Repeated says that an earlier attempt of this call may have had its effect and that nothing
+	// has shown that it had none. Then NotDone, which speaks of one attempt, does not tell what
+	// became of the call (decision 5).
 	Repeated bool
-	// Preconditions are what an approval of this call bound (decision 20); none where nobody was asked. Prepare of a tool that is a
-	// Preconditioner compares them with the very state that it records, so that nothing comes between the look and the intent.
+	// Preconditions are what an approval of this call bound (decision 20); none where nobody was
+	// asked. Prepare of a tool that is a Preconditioner compares them with the very state that it
+	// records, so that nothing comes between the look and the intent.
 	Preconditions []regie.Precondition
-	// Assumed are the states that the calls before this one in its reply are going to leave, for Preview and Foresee of a Foreseer: of
-	// several about one thing the last counts. There are none when a call runs.
+	// Assumed are the states that the calls before this one in its reply are going to leave, for
+	// Preview and Foresee of a Foreseer: of several about one thing the last counts. There are none
+	// when a call runs.
 	Assumed []State
-	// Earlier gives the calls of the same toolkit that the session has made and that were run, the newest first, until visit returns false:
-	// from the store, so that a tool knows after a crash what the model has seen. Nil means that nothing is known.
+	// Earlier gives the calls of the same toolkit that the session has made and that were run, the
+	// newest first, until visit returns false: from the store, so that a tool knows after a crash
+	// what the model has seen. Nil means that nothing is known.
 	Earlier func(ctx context.Context, visit func(regie.Call) bool) error
-	// Beside gives what other calls and undos are known to have made of the workspace's files since a moment before this call started, in their
-	// order, so that Track does not take it for this call's. Nil means that nothing is known.
+	// Beside gives what other calls and undos are known to have made of the workspace's files since
+	// a moment before this call started, in their order, so that Track does not take it for this
+	// call's. Nil means that nothing is known.
 	Beside func(ctx context.Context) ([]regie.FileChange, error)
 	// Unattended says that nobody watches the run: an automation, or one that asks nobody.
 	Unattended bool
-	// Left is for how long from now the call may begin to act: after that another process may have taken it for dead (spec 11.1). A tool whose effect is
-	// brought about by a process of its own has that one look at the time, because who started it may be stopped meanwhile. Nil means for ever.
+	// Left is for how long from now the call may begin to act: after that another process may have
+	// taken it for dead (spec 11.1). A tool whose effect is brought about by a process of its own
+	// has that one look at the time, because who started it may be stopped meanwhile. Nil means for
+	// ever.
 	Left func() time.Duration
-	// Mask takes the runtime's own secrets out of all that the tool says, before it is stored, sent or shown; this package applies it. Nil masks nothing.
+	// Mask takes the runtime's own secrets out of all that the tool says, before it is stored, sent
+	// or shown; this package applies it. Nil masks nothing.
 	Mask *Mask
-	// Output is told what the call puts out while it runs, as it comes: text for people, which is not stored. Nil means that nobody listens.
+	// Output is told what the call puts out while it runs, as it comes: text for people, which is
+	// not stored. Nil means that nobody listens.
 	Output func(text string)
-	// Say is told beside that what the runtime has to say of the call, for people in their language; it is not stored either. Nil means that nobody listens.
+	// Say is told beside that what the runtime has to say of the call, for people in their
+	// language; it is not stored either. Nil means that nobody listens.
 	Say func(regie.Sentence)
-	// Keep stores a pre-image as a blob and returns its name when it is safe on the disk (decision 16). Prepare calls it; nil means
-	// that nothing is kept.
+	// Keep stores a pre-image as a blob and returns its name when it is safe on the disk (decision
+	// 16). Prepare calls it; nil means that nothing is kept.
 	Keep func(ctx context.Context, data []byte) (regie.Hash, error)
 }
 
@@ -64,73 +74,82 @@ const (
 type Result struct {
 	// Content is what the model reads: text, or JSON where structure helps.
 	Content string
-	// Rest says how to read what a shortened result leaves out; it stands in the marker. Where it is empty the marker names ReadResult,
-	// with the call's id and the offset to go on from.
+	// Rest says how to read what a shortened result leaves out; it stands in the marker. Where it
+	// is empty the marker names ReadResult, with the call's id and the offset to go on from.
 	Rest string
 }
 
-// Tool is an operation that a model can call (spec 4.2). MCP tools, long tasks and sub-agents are the same Tool.
+// Tool is an operation that a model can call (spec 4.2). MCP tools, long tasks and sub-agents are
+// the same Tool.
 type Tool interface {
 	Definition() regie.ToolDefinition
-	// Run performs the call. For a failure that the model can repair it returns a *regie.Error, wrapped in NotDone where the tool
-	// knows that nothing happened; any other error of an action leaves its outcome UNKNOWN (decision 5).
+	// Run performs the call. For a failure that the model can repair it returns a *regie.Error,
+	// wrapped in NotDone where the tool knows that nothing happened; any other error of an action
+	// leaves its outcome UNKNOWN (decision 5).
 	Run(ctx context.Context, inv *Invocation) (Result, error)
 }
 
-// Preparer is a Tool that records evidence before it starts: pre-images, versions (decision 20). Prepare must change nothing, except
-// for what it gives to Keep. Its error settles the call as FAILED without starting it.
+// Preparer is a Tool that records evidence before it starts: pre-images, versions (decision 20).
+// Prepare must change nothing, except for what it gives to Keep. Its error settles the call as
+// FAILED without starting it.
 type Preparer interface {
 	Prepare(ctx context.Context, inv *Invocation) (intent json.RawMessage, err error)
 }
 
-// Prober is a Tool of class verifiable (spec 12.2): Probe compares the world with the intent and changes nothing. With Happened it
-// returns the result that Run would have returned.
+// Prober is a Tool of class verifiable (spec 12.2): Probe compares the world with the intent and
+// changes nothing. With Happened it returns the result that Run would have returned.
 type Prober interface {
 	Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error)
 }
 
-// Previewer is a Tool that shows what a call would do before a person approves it (spec 4.2). Preview changes nothing. For a call that
-// Run would refuse it returns the same coded error, so that nobody is asked in vain. Its texts may hold what a model or a file says as
-// it is: DescribeCall makes them harmless and bounds them.
+// Previewer is a Tool that shows what a call would do before a person approves it (spec 4.2).
+// Preview changes nothing. For a call that Run would refuse it returns the same coded error, so
+// that nobody is asked in vain. Its texts may hold what a model or a file says as it is:
+// DescribeCall makes them harmless and bounds them.
 type Previewer interface {
 	Preview(ctx context.Context, inv *Invocation) (regie.Preview, error)
 }
 
-// Preconditioner is a Previewer whose previews have preconditions (decision 20). CheckPreconditions changes nothing and returns
-// CodeStalePreview where one is gone.
+// Preconditioner is a Previewer whose previews have preconditions (decision 20). CheckPreconditions
+// changes nothing and returns CodeStalePreview where one is gone.
 type Preconditioner interface {
 	CheckPreconditions(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error
 }
 
-// Guarded is a Tool of which some calls need a person's word whatever rules and policies allow (decision 19): one that reads a secret, say.
-// MustAsk says why, in sentences for the person; none means that the call is like any other. It changes nothing, and for a call that Run
-// would refuse it says nothing.
+// Guarded is a Tool of which some calls need a person's word whatever rules and policies allow
+// (decision 19): one that reads a secret, say. MustAsk says why, in sentences for the person; none
+// means that the call is like any other. It changes nothing, and for a call that Run would refuse
+// it says nothing.
 type Guarded interface {
 	MustAsk(ctx context.Context, inv *Invocation) []regie.Sentence
 }
 
-// Commander is a Tool whose calls run commands (spec 4.4). Command returns the one that a call runs where it is literal: then, and only
-// then, Run starts exactly that, without a shell, and rules can match it. It changes nothing.
+// Commander is a Tool whose calls run commands (spec 4.4). Command returns the one that a call runs
+// where it is literal: then, and only then, Run starts exactly that, without a shell, and rules can
+// match it. It changes nothing.
 type Commander interface {
 	Command(inv *Invocation) (command regie.Command, literal bool)
 }
 
-// Asker is a Tool of the role question (spec 4.5): it reads out of a call's arguments what the person is asked. Its calls are not run:
-// the person's answer is their result (decision 40).
+// Asker is a Tool of the role question (spec 4.5): it reads out of a call's arguments what the
+// person is asked. Its calls are not run: the person's answer is their result (decision 40).
 type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
 }
 
-// Undoer is a Tool whose effect can be taken back (decision 16). Changes says what a call that SUCCEEDED, or of which Track found out what it did,
-// made of the files of its workspace, from the evidence that was stored with it alone: nothing is read or changed for it, and the call's
-// arguments may be erased. An error says that there is more that cannot be taken back; what comes with it can.
+// Undoer is a Tool whose effect can be taken back (decision 16). Changes says what a call that
+// SUCCEEDED, or of which Track found out what it did, made of the files of its workspace, from the
+// evidence that was stored with it alone: nothing is read or changed for it, and the call's
+// arguments may be erased. An error says that there is more that cannot be taken back; what comes
+// with it can.
 type Undoer interface {
 	Changes(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
 }
 
-// Tracker is a Tool of which nobody can say beforehand what it will change (decision 16). Track is called when Run has ended, however, unless that
-// knows that nothing happened, and for a call whose process died while it ran: it compares what Prepare secured with what is there. It
-// changes nothing, except for what it gives to Keep, and may be called again for the same call.
+// Tracker is a Tool of which nobody can say beforehand what it will change (decision 16). Track is
+// called when Run has ended, however, unless that knows that nothing happened, and for a call whose
+// process died while it ran: it compares what Prepare secured with what is there. It changes
+// nothing, except for what it gives to Keep, and may be called again for the same call.
 type Tracker interface {
 	Track(ctx context.Context, inv *Invocation) (Tracked, error)
 }
@@ -156,11 +175,12 @@ type Sides struct {
 	Commander      Commander
 }
 
-// Sided is a Tool that says by itself which sides it has: one made by New, whose handler may have any of them, or one that wraps
-// another.
+// Sided is a Tool that says by itself which sides it has: one made by New, whose handler may have
+// any of them, or one that wraps another.
 type Sided interface{ Sides() Sides }
 
-// SidesOf returns a tool's sides. It is the only way to ask for them: a type assertion does not find those of a Sided tool.
+// SidesOf returns a tool's sides. It is the only way to ask for them: a type assertion does not
+// find those of a Sided tool.
 func SidesOf(t Tool) Sides {
 	if sided, ok := t.(Sided); ok {
 		return sided.Sides()
@@ -187,7 +207,8 @@ func (e NotDone) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e NotDone) Unwrap() error { return e.Err }
 
-// Advice adds to an error which parameter it is about and what would help, for the model to repair its call with (spec 3.3).
+// Advice adds to an error which parameter it is about and what would help, for the model to repair
+// its call with (spec 3.3).
 type Advice struct {
 	Err   error
 	Param string

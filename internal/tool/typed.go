@@ -11,14 +11,15 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Handler is a tool's code over typed arguments (spec 4.2). Run is required; the others are the tool's sides, of the interfaces with
-// their names.
+// Handler is a tool's code over typed arguments (spec 4.2). Run is required; the others are the
+// tool's sides, of the interfaces with their names.
 type Handler[A any] struct {
 	Run     func(ctx context.Context, inv *Invocation, args A) (Result, error)
 	Prepare func(ctx context.Context, inv *Invocation, args A) (intent json.RawMessage, err error)
 	Probe   func(ctx context.Context, inv *Invocation, args A) (Evidence, Result, error)
 	Preview func(ctx context.Context, inv *Invocation, args A) (regie.Preview, error)
-	// Changes is that of Undoer. It is given no arguments: what the evidence does not say is not known.
+	// Changes is that of Undoer. It is given no arguments: what the evidence does not say is not
+	// known.
 	Changes func(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
 	// Track is that of Tracker. It is given no arguments either.
 	Track func(ctx context.Context, inv *Invocation) (Tracked, error)
@@ -30,14 +31,16 @@ type Handler[A any] struct {
 	MustAsk func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
 	// Command is that of Commander.
 	Command func(inv *Invocation, args A) (regie.Command, bool)
-	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go types do not say.
+	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go
+	// types do not say.
 	Schema func(*jsonschema.Schema)
 }
 
-// New makes a tool from a definition and typed handlers (spec 4.2). Where the definition has no schema it is derived from A: json
-// tags name the parameters, omitempty makes them optional, jsonschema tags describe them; others than these are refused. A query
-// without a class is a read, an action without one is never repeated (spec 12.2). The tool has exactly the sides that the handler
-// has. New returns CodeBadRequest for a definition that contradicts itself.
+// New makes a tool from a definition and typed handlers (spec 4.2). Where the definition has no
+// schema it is derived from A: json tags name the parameters, omitempty makes them optional,
+// jsonschema tags describe them; others than these are refused. A query without a class is a read,
+// an action without one is never repeated (spec 12.2). The tool has exactly the sides that the
+// handler has. New returns CodeBadRequest for a definition that contradicts itself.
 func New[A any](definition regie.ToolDefinition, handler Handler[A]) (Tool, error) {
 	if handler.Run == nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "tool %s has no code to run", definition.Name)
@@ -52,7 +55,8 @@ func New[A any](definition regie.ToolDefinition, handler Handler[A]) (Tool, erro
 		return nil, err
 	}
 	if (definition.Class == regie.ClassVerifiable) != (handler.Probe != nil) {
-		return nil, regie.Errorf(regie.CodeBadRequest, "tool %s must have a probe exactly if its class is verifiable", definition.Name)
+		return nil, regie.Errorf(regie.CodeBadRequest, "tool %s must have a probe exactly if its class is verifiable",
+			definition.Name)
 	}
 	return &typed[A]{definition, handler}, nil
 }
@@ -64,13 +68,15 @@ func describe[A any](definition *regie.ToolDefinition, refine func(*jsonschema.S
 	}
 	schema, err := jsonschema.For[A](nil)
 	if err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name, err)
+		return regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name,
+			err)
 	}
 	if refine != nil {
 		refine(schema)
 	}
 	if definition.Parameters, err = json.Marshal(schema); err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name, err)
+		return regie.Errorf(regie.CodeBadRequest, "the parameters of tool %s cannot be described: %v", definition.Name,
+			err)
 	}
 	return nil
 }
@@ -126,7 +132,8 @@ func (t *typed[A]) Sides() Sides {
 	return s
 }
 
-// sides is a typed tool with every side, whether its handler has it or not: typed hands out those that it has.
+// sides is a typed tool with every side, whether its handler has it or not: typed hands out those
+// that it has.
 type sides[A any] typed[A]
 
 // Changes implements Undoer.
@@ -202,8 +209,9 @@ func (t *sides[A]) Command(inv *Invocation) (regie.Command, bool) {
 	return t.handler.Command(inv, args)
 }
 
-// decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean an integer without looking like
-// one (2.0, 2e0) fit an integer's schema but not a Go integer before they are in canonical form.
+// decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean
+// an integer without looking like one (2.0, 2e0) fit an integer's schema but not a Go integer
+// before they are in canonical form.
 func decode[A any](inv *Invocation) (A, error) {
 	arguments := jsontext.Value(inv.Arguments)
 	if len(arguments) == 0 {

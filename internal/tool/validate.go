@@ -10,11 +10,13 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// validateFlag is what a model sets in an action's arguments to have a person look at it: the native form of validation_request
-// (decision 40). It is no argument of the tool: it is taken away before hashing, validation and execution.
+// validateFlag is what a model sets in an action's arguments to have a person look at it: the
+// native form of validation_request (decision 40). It is no argument of the tool: it is taken away
+// before hashing, validation and execution.
 const validateFlag = "_validate"
 
-// takeFlag takes the flag out of canonical arguments. A tool whose own schema has a parameter of that name keeps it.
+// takeFlag takes the flag out of canonical arguments. A tool whose own schema has a parameter of
+// that name keeps it.
 func (e *entry) takeFlag(canonical []byte) (arguments []byte, asks bool) {
 	if e.definition.Kind != regie.KindAction || e.source.Properties[validateFlag] != nil {
 		return canonical, false
@@ -49,7 +51,8 @@ func withoutFlag(arguments []byte) ([]byte, bool) {
 // flagSchema is what a model reads about the flag.
 const flagSchema = `{"type":"boolean","description":"true to have the person check this call before it runs"}`
 
-// declare returns the schema that goes over the wire: that of the tool, for actions with the flag beside the parameters.
+// declare returns the schema that goes over the wire: that of the tool, for actions with the flag
+// beside the parameters.
 func (e *entry) declare() json.RawMessage {
 	if e.definition.Kind != regie.KindAction || e.source.Properties[validateFlag] != nil {
 		return e.definition.Parameters
@@ -83,16 +86,21 @@ type Declared struct {
 	Role        regie.ToolRole
 }
 
-// Declared returns what a model is told of the tools, by canonical name: always the same bytes in the same order.
+// Declared returns what a model is told of the tools, by canonical name: always the same bytes in
+// the same order.
 func (r *Registry) Declared() []Declared {
 	out := make([]Declared, len(r.sorted))
 	for i, e := range r.sorted {
-		out[i] = Declared{Name: e.wire, Description: e.definition.Description, Parameters: e.declared, Role: e.definition.Role}
+		out[i] = Declared{
+			Name: e.wire, Description: e.definition.Description,
+			Parameters: e.declared, Role: e.definition.Role,
+		}
 	}
 	return out
 }
 
-// Executable returns the arguments of a call as its tool gets them: what the model wrote, without the flag.
+// Executable returns the arguments of a call as its tool gets them: what the model wrote, without
+// the flag.
 func (r *Registry) Executable(name, arguments string) json.RawMessage {
 	raw := []byte(arguments)
 	if len(bytes.TrimSpace(raw)) == 0 {

@@ -19,7 +19,8 @@ const (
 	ConfigFile = Dir + "/regie.yaml"
 	// ServersFile names MCP servers, as several programs read it.
 	ServersFile = ".mcp.json"
-	// SkillsDir and SharedSkillsDir hold agent skills: Regie's own, and those that several programs read.
+	// SkillsDir and SharedSkillsDir hold agent skills: Regie's own, and those that several programs
+	// read.
 	SkillsDir       = Dir + "/skills"
 	SharedSkillsDir = ".agents/skills"
 )
@@ -47,7 +48,8 @@ type Content struct {
 	Files []File // sorted by path
 	// Odd are what lies there and is not read, with why: links, FIFOs, what may hold a secret.
 	Odd map[string]regie.Code
-	// Err is why nothing of it can be trusted: there is more than anybody reads, or it cannot be read.
+	// Err is why nothing of it can be trusted: there is more than anybody reads, or it cannot be
+	// read.
 	Err error
 	// Number and Made are those of the directory, as workspace.Root.Identity has them.
 	Number uint64
@@ -59,7 +61,10 @@ func Look(root *workspace.Root) Content {
 	c := Content{Odd: map[string]regie.Code{}}
 	left := int64(maxBytes)
 	for _, dir := range []string{SharedSkillsDir, Dir} {
-		entries, err := root.Tree(dir, workspace.TreeBounds{Entries: maxEntries, Depth: maxDepth, File: maxOne, Files: left})
+		entries, err := root.Tree(dir, workspace.TreeBounds{
+			Entries: maxEntries,
+			Depth:   maxDepth, File: maxOne, Files: left,
+		})
 		switch regie.CodeOf(err) {
 		case "":
 		case regie.CodePathOutside, regie.CodeNotADirectory: // there is something, and it is no place for such files
@@ -81,7 +86,10 @@ func Look(root *workspace.Root) Content {
 	switch data, err := root.ReadPlain(ServersFile, maxServers); regie.CodeOf(err) {
 	case "":
 		if err == nil {
-			c.Files = append(c.Files, File{Path: ServersFile, Size: int64(len(data)), SHA256: regie.HashOf(data), data: data})
+			c.Files = append(c.Files, File{
+				Path: ServersFile, Size: int64(len(data)),
+				SHA256: regie.HashOf(data), data: data,
+			})
 		}
 	case regie.CodeFileNotFound:
 	default:
@@ -108,7 +116,11 @@ func hashOf(files []File) regie.Hash {
 
 // Data returns the bytes of a file as Look read them.
 func (c *Content) Data(name string) ([]byte, bool) {
-	i, ok := slices.BinarySearchFunc(c.Files, name, func(f File, name string) int { return strings.Compare(f.Path, name) })
+	i, ok := slices.BinarySearchFunc(c.Files, name, func(f File,
+		name string,
+	) int {
+		return strings.Compare(f.Path, name)
+	})
 	if !ok {
 		return nil, false
 	}

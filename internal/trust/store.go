@@ -33,19 +33,22 @@ type Record struct {
 // maxRecord bounds the file of a record, in bytes.
 const maxRecord = 16 << 20
 
-// Store keeps decisions below a directory. Its methods may be called from any goroutine and process: the last decision about a workspace holds.
+// Store keeps decisions below a directory. Its methods may be called from any goroutine and
+// process: the last decision about a workspace holds.
 type Store struct{ dir string }
 
 // NewStore returns the decisions that are kept in a data directory. It makes nothing.
 func NewStore(dataDir string) *Store { return &Store{filepath.Join(dataDir, "trust")} }
 
-// Inside reports whether the decisions lie in a workspace: then whoever writes its files could make them, so they do not count.
+// Inside reports whether the decisions lie in a workspace: then whoever writes its files could make
+// them, so they do not count.
 func (s *Store) Inside(root string) bool {
 	data := filepath.Dir(s.dir)
 	if resolved, err := filepath.EvalSymlinks(data); err == nil {
 		data = resolved
 	}
-	return data == root || strings.HasPrefix(data, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
+	return data == root || strings.HasPrefix(data, strings.TrimSuffix(root,
+		string(filepath.Separator))+string(filepath.Separator))
 }
 
 func (s *Store) file(root string) string {
@@ -111,22 +114,29 @@ func (s *Store) read(name string) (*Record, error) {
 		return nil, err
 	}
 	var r Record
-	if err := jsonv2.Unmarshal(data, &r, jsonv2.RejectUnknownMembers(true)); err != nil || r.SHA256 != hashOf(r.Files) || r.Root == "" {
-		return nil, regie.Errorf(regie.CodeCorrupt, "%s is damaged and does not count: trust the workspace anew with regie trust", name)
+	if err := jsonv2.Unmarshal(data, &r, jsonv2.RejectUnknownMembers(true)); err != nil ||
+		r.SHA256 != hashOf(r.Files) || r.Root == "" {
+		return nil, regie.Errorf(regie.CodeCorrupt,
+			"%s is damaged and does not count: trust the workspace anew with regie trust", name)
 	}
 	return &r, nil
 }
 
-// Trust stores a decision about exactly this content. It returns CodeConflict where the data directory lies in the workspace, the content's own
-// error, and CodeNoPermission or CodeDiskFull where the decision cannot be kept.
+// Trust stores a decision about exactly this content. It returns CodeConflict where the data
+// directory lies in the workspace, the content's own error, and CodeNoPermission or CodeDiskFull
+// where the decision cannot be kept.
 func (s *Store) Trust(root string, c *Content, by string, at time.Time) error {
 	if s.Inside(root) {
-		return regie.Errorf(regie.CodeConflict, "the data directory lies in the workspace: whoever writes files there could make this decision. Name another one with REGIE_DATA_DIR")
+		return regie.Errorf(regie.CodeConflict,
+			"the data directory lies in the workspace: whoever writes files there could make this decision. Name another one with REGIE_DATA_DIR")
 	}
 	if c.Err != nil {
 		return c.Err
 	}
-	r := Record{Root: root, Number: c.Number, Made: c.Made, SHA256: c.Hash(), At: at.UTC().Truncate(time.Second), By: by, Files: c.Files}
+	r := Record{
+		Root: root, Number: c.Number, Made: c.Made, SHA256: c.Hash(),
+		At: at.UTC().Truncate(time.Second), By: by, Files: c.Files,
+	}
 	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return regie.Errorf(regie.CodeInternal, "the decision cannot be written: %v", err)

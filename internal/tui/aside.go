@@ -13,8 +13,9 @@ import (
 // maxAside bounds what waits to be shown, in lines; of more the oldest go.
 const maxAside = 200
 
-// Aside takes what the rest of the process would write to the terminal, its log for example, while the chat has that: it is shown as lines
-// above the prompt. The zero value is not ready: see NewAside.
+// Aside takes what the rest of the process would write to the terminal, its log for example, while
+// the chat has that: it is shown as lines above the prompt. The zero value is not ready: see
+// NewAside.
 type Aside struct {
 	mu    sync.Mutex
 	lines []string

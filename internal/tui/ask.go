@@ -217,7 +217,10 @@ func (a *approving) reasonKey(m *model, name, typed string) tea.Cmd {
 	case "esc":
 		a.mode = choosing
 	case "enter":
-		d := regie.Decision{CallID: a.review().CallID, Answer: regie.AnswerDeny, Reason: strings.TrimSpace(a.reason.value())}
+		d := regie.Decision{
+			CallID: a.review().CallID, Answer: regie.AnswerDeny,
+			Reason: strings.TrimSpace(a.reason.value()),
+		}
 		return a.decide(m, []regie.Decision{d})
 	default:
 		if !a.reason.key(name) {
@@ -239,7 +242,10 @@ func (a *approving) paste(s string) (writes, fits bool) {
 func (a *approving) decide(m *model, decisions []regie.Decision) tea.Cmd {
 	a.busy = true
 	m.hold()
-	in := dispatch.DecideRequest{ApprovalID: a.asked.ID, Request: regie.NewID().String(), Decisions: decisions, Shown: chat.ShownEdit(a.edited.review)}
+	in := dispatch.DecideRequest{
+		ApprovalID: a.asked.ID, Request: regie.NewID().String(), Decisions: decisions,
+		Shown: chat.ShownEdit(a.edited.review),
+	}
 	return m.do(func(ctx context.Context) func() tea.Cmd {
 		_, err := m.Control.Decide(ctx, in)
 		return func() tea.Cmd { return tea.Batch(a.decided(m, decisions, err), m.release()) }
@@ -249,7 +255,8 @@ func (a *approving) decide(m *model, decisions []regie.Decision) tea.Cmd {
 func (a *approving) decided(m *model, decisions []regie.Decision, err error) tea.Cmd {
 	a.busy = false
 	if err != nil {
-		if regie.CodeOf(err) == regie.CodeConflict { // somebody else has answered, this call or another one: nothing of this answer is stored
+		// somebody else has answered, this call or another one: nothing of this answer is stored
+		if regie.CodeOf(err) == regie.CodeConflict {
 			return a.again(m, err)
 		}
 		m.told(err)
@@ -345,7 +352,8 @@ func (a *approving) view(m *model) [][]span {
 			lines = append(lines, append([]span{{text: "  "}}, line...))
 		}
 		for i, scope := range a.review().Preview.Scopes {
-			lines = m.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1), plain.Line(t.Sentence(scope.Sentence)), width)
+			lines = m.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1),
+				plain.Line(t.Sentence(scope.Sentence)), width)
 		}
 		holds := t.T("without end")
 		if d := spans[a.holds]; d > 0 {
@@ -392,7 +400,8 @@ func (a *approving) view(m *model) [][]span {
 	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
 }
 
-// choice adds one of several things, marked where it is picked. number is what it is called by; in a tiny terminal it goes before anything of the text does.
+// choice adds one of several things, marked where it is picked. number is what it is called by; in
+// a tiny terminal it goes before anything of the text does.
 func (m *model) choice(above [][]span, picked bool, box, number, text string, width int) [][]span {
 	indent := "       " // below the text, behind its number
 	if width < 40 {
@@ -420,7 +429,8 @@ func (m *model) choice(above [][]span, picked bool, box, number, text string, wi
 	return append(above, out...)
 }
 
-// keys are what can be pressed, on as many lines as they need; below so many lines of what is asked. Where they have no room they stand without their words.
+// keys are what can be pressed, on as many lines as they need; below so many lines of what is
+// asked. Where they have no room they stand without their words.
 func (m *model) keys(below int, list ...string) [][]span {
 	width := m.screen.width - 2
 	out := rows(width, "  ", list)

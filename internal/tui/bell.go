@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// Bell says when the person is called: by the terminal's bell, and by a notification where the terminal has those (OSC 9, OSC 777).
+// Bell says when the person is called: by the terminal's bell, and by a notification where the
+// terminal has those (OSC 9, OSC 777).
 type Bell string
 
 // The ways of calling.
@@ -19,7 +20,8 @@ const (
 	BellOff    Bell = "off"
 )
 
-// ParseBell reads how the person is called; empty is BellAuto. It returns CodeBadRequest for what is no such word.
+// ParseBell reads how the person is called; empty is BellAuto. It returns CodeBadRequest for what
+// is no such word.
 func ParseBell(word string) (Bell, error) {
 	switch b := Bell(word); b {
 	case "":
@@ -30,7 +32,8 @@ func ParseBell(word string) (Bell, error) {
 	return "", regie.Errorf(regie.CodeBadRequest, "%q says not when to ring the bell: auto, always or off", word)
 }
 
-// patient is after how much work somebody may be looking elsewhere although the terminal does not say so.
+// patient is after how much work somebody may be looking elsewhere although the terminal does not
+// say so.
 const patient = 10 * time.Second
 
 // bell calls the person.

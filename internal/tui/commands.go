@@ -43,7 +43,10 @@ func (m *model) commands() []command {
 		{"/stop", t.T("end the run and close the chat; a message opens it again"), (*model).stopAll},
 		{"/close", t.T("close the chat while nothing runs or waits"), (*model).closeChat},
 		{"/skills", t.T("the skills that the agent has here"), (*model).skills},
-		{"/quit", t.T("leave; what runs stays as it is stored"), func(m *model, _ string) tea.Cmd { m.leave(); return nil }},
+		{
+			"/quit", t.T("leave; what runs stays as it is stored"),
+			func(m *model, _ string) tea.Cmd { m.leave(); return nil },
+		},
 	}
 }
 
@@ -58,7 +61,9 @@ func (m *model) command(line string) tea.Cmd {
 			return c.run(m, strings.TrimSpace(rest))
 		}
 	}
-	m.note(m.Text.T("there is no %s; /help lists what there is, and a message that begins with a slash is written with two", plain.Line(word)))
+	m.note(m.Text.T(
+		"there is no %s; /help lists what there is, and a message that begins with a slash is written with two",
+		plain.Line(word)))
 	return nil
 }
 
@@ -88,7 +93,8 @@ func (m *model) help() {
 	m.paper.space()
 }
 
-// helpLine writes what can be typed or pressed, and behind it, on as many lines as it needs, what that does.
+// helpLine writes what can be typed or pressed, and behind it, on as many lines as it needs, what
+// that does.
 func (m *model) helpLine(name, about string) {
 	const column = 14
 	before := span{"  " + name + strings.Repeat(" ", max(1, column-2-len(name))), style{fg: cyan}}
@@ -141,13 +147,18 @@ func (m *model) resumes(name string) tea.Cmd {
 				m.told(err)
 				return nil
 			}
-			p := &picking{title: m.Text.T("which chat:"), then: func(m *model, id string) tea.Cmd { return m.resume(id) }}
+			p := &picking{title: m.Text.T("which chat:"), then: func(m *model,
+				id string,
+			) tea.Cmd {
+				return m.resume(id)
+			}}
 			for i := range sessions {
 				s := &sessions[i]
 				if s.ID == m.session {
 					continue
 				}
-				p.list = append(p.list, option{s.ID.String(), chat.Short(s.ID) + "  " + s.LastActivity.Local().Format("2006-01-02 15:04") + "  " + string(s.State) + "  " + s.Name})
+				p.list = append(p.list, option{s.ID.String(), chat.Short(s.ID) + "  " +
+					s.LastActivity.Local().Format("2006-01-02 15:04") + "  " + string(s.State) + "  " + s.Name})
 			}
 			return m.pick(p)
 		}
@@ -360,7 +371,8 @@ func (m *model) closeChat(string) tea.Cmd {
 		return nil
 	}
 	session := m.session
-	return m.tell(func(ctx context.Context) error { return m.Control.CloseSession(ctx, session) }, m.Text.T("closed; a message opens it again"))
+	return m.tell(func(ctx context.Context) error { return m.Control.CloseSession(ctx, session) },
+		m.Text.T("closed; a message opens it again"))
 }
 
 func (m *model) skills(string) tea.Cmd {

@@ -24,7 +24,8 @@ type offer struct {
 	about  string
 }
 
-// popup offers what the word at the cursor may become: a command at the beginning of the prompt, a file behind an @. The zero value is closed.
+// popup offers what the word at the cursor may become: a command at the beginning of the prompt, a
+// file behind an @. The zero value is closed.
 type popup struct {
 	offers []offer
 	picked int    // -1: what is written is whole as it stands
@@ -133,7 +134,8 @@ func (p *popup) fetch(m *model) tea.Cmd {
 	})
 }
 
-// files are paths of the workspace that hold a name, the shortest first, as far as the engine lists them.
+// files are paths of the workspace that hold a name, the shortest first, as far as the engine lists
+// them.
 func files(ctx context.Context, control dispatch.Control, root, name string) []string {
 	if strings.ContainsAny(name, "*?[]{}\\") {
 		return nil
@@ -158,7 +160,10 @@ func files(ctx context.Context, control dispatch.Control, root, name string) []s
 	if err != nil {
 		return nil
 	}
-	result, err := control.Query(ctx, dispatch.QueryRequest{WorkspaceID: place.ID, Tool: "files.list_files", Arguments: data})
+	result, err := control.Query(ctx, dispatch.QueryRequest{
+		WorkspaceID: place.ID,
+		Tool:        "files.list_files", Arguments: data,
+	})
 	if err != nil {
 		return nil
 	}
@@ -189,7 +194,8 @@ func paths(listing, base string) []string {
 	var first, rest []string
 	for line := range strings.SplitSeq(listing, "\n") {
 		name, _, file := strings.Cut(line, "\t")
-		if !file && !strings.HasSuffix(name, "/") || strings.HasPrefix(name, `"`) || plain.Count(name) > 0 { // a note, or a name that cannot be typed
+		// a note, or a name that cannot be typed
+		if !file && !strings.HasSuffix(name, "/") || strings.HasPrefix(name, `"`) || plain.Count(name) > 0 {
 			continue
 		}
 		last := strings.TrimSuffix(name, "/")

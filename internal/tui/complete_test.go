@@ -47,7 +47,8 @@ func offered(m *model, typed string) []string {
 	return out
 }
 
-// Enter sends what names something as it stands; only where an arrow key has chosen another one, or where it names nothing, does it complete.
+// Enter sends what names something as it stands; only where an arrow key has chosen another one, or
+// where it names nothing, does it complete.
 func TestEnterCompletes(t *testing.T) {
 	enter, down, tab := tea.KeyPressMsg{Code: tea.KeyEnter}, tea.KeyPressMsg{Code: tea.KeyDown}, tea.KeyPressMsg{Code: tea.KeyTab}
 	for name, row := range map[string]struct {

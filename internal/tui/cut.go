@@ -21,8 +21,8 @@ type block struct {
 	source string
 	// gap says that the source has an empty line before it.
 	gap bool
-	// lang and context are of code: its language, and the lines before it in the same fence, which are shown already. closed says that the
-	// fence ended with it.
+	// lang and context are of code: its language, and the lines before it in the same fence, which
+	// are shown already. closed says that the fence ended with it.
 	lang, context string
 	first, closed bool
 }
@@ -38,17 +38,20 @@ const (
 	maxLine = maxOpen + 1
 )
 
-// cutter takes Markdown as it streams in, and gives back the blocks that are complete. The zero value is ready.
+// cutter takes Markdown as it streams in, and gives back the blocks that are complete. The zero
+// value is ready.
 type cutter struct {
 	rest string // what is not given back yet, from the beginning of a line on
 	// gap says that an empty line stands before rest; began that something was given back.
 	gap, began bool
-	// open is the fence that rest stands in, "" outside; lang and shown are its language and its last lines.
+	// open is the fence that rest stands in, "" outside; lang and shown are its language and its
+	// last lines.
 	open, lang string
 	indent     int
 	shown      []string
 	first      bool
-	// table is the head of a table that was broken because it is long: its next rows stand under it again.
+	// table is the head of a table that was broken because it is long: its next rows stand under it
+	// again.
 	table string
 }
 
@@ -83,13 +86,15 @@ func (c *cutter) end() []block {
 	return out
 }
 
-// left is what is not complete, as a block to be shown in the meantime; false where there is nothing.
+// left is what is not complete, as a block to be shown in the meantime; false where there is
+// nothing.
 func (c *cutter) left() (block, bool) {
 	if strings.TrimSpace(c.rest) == "" {
 		return block{}, false
 	}
 	if c.open != "" {
-		return block{kind: fence, source: c.rest, lang: c.lang, context: strings.Join(c.shown, "\n"), first: c.first}, true
+		return block{kind: fence, source: c.rest, lang: c.lang, context: strings.Join(c.shown, "\n"), first: c.first},
+			true
 	}
 	if mark, lang, _ := fenceOf(firstLine(c.rest)); mark != "" {
 		_, code, _ := strings.Cut(c.rest, "\n")
@@ -141,7 +146,8 @@ func (c *cutter) take(all bool) []block {
 	return out
 }
 
-// goOnWithTable puts the head of a broken table before its next rows; false where it is not known yet whether they are some.
+// goOnWithTable puts the head of a broken table before its next rows; false where it is not known
+// yet whether they are some.
 func (c *cutter) goOnWithTable(all bool) bool {
 	if c.table == "" {
 		return true
@@ -157,18 +163,21 @@ func (c *cutter) goOnWithTable(all bool) bool {
 	return true
 }
 
-// tableHead are the first two lines of a table, "" where a text is none, or its head is most of what is shown together.
+// tableHead are the first two lines of a table, "" where a text is none, or its head is most of
+// what is shown together.
 func tableHead(text string) string {
 	head, rest, _ := strings.Cut(text, "\n")
 	rule, _, ended := strings.Cut(rest, "\n")
 	bare := strings.TrimSpace(rule)
-	if !ended || !strings.Contains(head, "|") || !strings.Contains(bare, "-") || strings.Trim(bare, "|-: ") != "" || len(head)+len(rule) > maxOpen/2 {
+	if !ended || !strings.Contains(head, "|") || !strings.Contains(bare, "-") || strings.Trim(bare, "|-: ") != "" ||
+		len(head)+len(rule) > maxOpen/2 {
 		return ""
 	}
 	return head + "\n" + rule + "\n"
 }
 
-// code gives back lines of the open fence: all of them where it has ended, else as many as make a piece. ok says that the fence has ended.
+// code gives back lines of the open fence: all of them where it has ended, else as many as make a
+// piece. ok says that the fence has ended.
 func (c *cutter) code(all bool) (block, bool) {
 	lines := strings.SplitAfter(c.rest, "\n")
 	complete := lines[:len(lines)-1] // the last one has no end
@@ -195,7 +204,8 @@ func (c *cutter) code(all bool) (block, bool) {
 
 func (c *cutter) piece(source string, used int) block {
 	source = strings.TrimSuffix(source, "\n")
-	b := block{kind: fence, source: source, gap: c.first && c.gap && c.began, lang: c.lang, context: strings.Join(c.shown, "\n"), first: c.first}
+	b := block{kind: fence, source: source, gap: c.first && c.gap &&
+		c.began, lang: c.lang, context: strings.Join(c.shown, "\n"), first: c.first}
 	if c.indent > 0 {
 		lines := strings.Split(source, "\n")
 		for i := range lines {
@@ -276,7 +286,8 @@ func extent(text string, all bool) (kind, int) {
 			continue
 		case k == item && empty > 0 && indented(line) < 2:
 			return k, used
-		case marker(line) && indented(line) < 2 && (k == item || !strings.HasPrefix(text, "|") && !strings.HasPrefix(text, ">")):
+		case marker(line) && indented(line) < 2 && (k == item || !strings.HasPrefix(text, "|") &&
+			!strings.HasPrefix(text, ">")):
 			return k, used
 		case indented(line) < 2 && startsFence(line):
 			return k, used
@@ -308,7 +319,8 @@ func single(bare string) bool {
 		return true
 	}
 	dense := strings.ReplaceAll(bare, " ", "")
-	return len(dense) >= 3 && (strings.Trim(dense, "*") == "" || strings.Trim(dense, "_") == "" || strings.Trim(dense, "-") == "")
+	return len(dense) >= 3 && (strings.Trim(dense, "*") == "" || strings.Trim(dense, "_") == "" ||
+		strings.Trim(dense, "-") == "")
 }
 
 func indented(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

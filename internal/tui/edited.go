@@ -40,12 +40,14 @@ func (a *approving) edits(m *model, run *editing) tea.Cmd {
 	return nil
 }
 
-// edit is a call with the arguments that the person has written, as it would run; review is nil where there is none.
+// edit is a call with the arguments that the person has written, as it would run; review is nil
+// where there is none.
 type edit struct {
 	draft  []byte
 	review *regie.Review
 	cut    bool // its diff was shortened
-	// refused says that it cannot run as it is written. It is not asked about as it was proposed before the person wants that: they have corrected it.
+	// refused says that it cannot run as it is written. It is not asked about as it was proposed
+	// before the person wants that: they have corrected it.
 	refused bool
 }
 
@@ -63,7 +65,10 @@ func (e *edit) arguments() []byte {
 // keys are those of a call that was edited.
 func (e *edit) keys(t *text.Printer) []string {
 	if e.refused {
-		return []string{t.T("[e] edit again"), t.T("[b] as it was proposed"), t.T("[n] no"), t.T("[r] no, because…"), t.T("[l] later")}
+		return []string{
+			t.T("[e] edit again"), t.T("[b] as it was proposed"), t.T("[n] no"),
+			t.T("[r] no, because…"), t.T("[l] later"),
+		}
 	}
 	list := []string{t.T("[y] once, as edited"), t.T("[e] edit"), t.T("[n] no"), t.T("[r] no, because…")}
 	if e.cut {
@@ -72,11 +77,14 @@ func (e *edit) keys(t *text.Printer) []string {
 	return append(list, t.T("[l] later"))
 }
 
-// preview shows what the call would do with the arguments that the person has written: nothing runs that was not shown (decision 20).
+// preview shows what the call would do with the arguments that the person has written: nothing runs
+// that was not shown (decision 20).
 func (a *approving) preview(m *model) tea.Cmd {
 	a.busy = true
 	call, i := a.review().CallID, a.i
-	in := dispatch.DecideRequest{ApprovalID: a.asked.ID, Decisions: []regie.Decision{{CallID: call, Answer: regie.AnswerAllow, Arguments: a.edited.draft}}}
+	in := dispatch.DecideRequest{ApprovalID: a.asked.ID, Decisions: []regie.Decision{
+		{CallID: call, Answer: regie.AnswerAllow, Arguments: a.edited.draft},
+	}}
 	m.hold()
 	return m.do(func(ctx context.Context) func() tea.Cmd {
 		found, err := m.Control.Review(ctx, in)

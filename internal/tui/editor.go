@@ -12,19 +12,22 @@ import (
 )
 
 const (
-	// pasteLines and pasteChars are from where on a paste is shown as one mark: so many lines, or so many characters.
+	// pasteLines and pasteChars are from where on a paste is shown as one mark: so many lines, or
+	// so many characters.
 	pasteLines = 8
 	pasteChars = 1000
-	// pasteMark is the character that stands for a paste in the text; the editor's pastes say what it holds, in order.
+	// pasteMark is the character that stands for a paste in the text; the editor's pastes say what
+	// it holds, in order.
 	pasteMark = '\ufffc'
-	// recalledLines is the same for a text that was written before: what a person may have written by hand stands there to be edited.
+	// recalledLines is the same for a text that was written before: what a person may have written
+	// by hand stands there to be edited.
 	recalledLines = 64
 	// maxTyped bounds what may be typed and pasted into one message, in bytes.
 	maxTyped = 1 << 20
 )
 
-// editor is the line, or the lines, that a person is writing. The zero value is empty. What is pasted cannot act on the terminal: it is
-// shown by internal/plain, and sent as it was.
+// editor is the line, or the lines, that a person is writing. The zero value is empty. What is
+// pasted cannot act on the terminal: it is shown by internal/plain, and sent as it was.
 type editor struct {
 	text   []rune
 	at     int
@@ -49,7 +52,8 @@ func (e *editor) value() string {
 
 func (e *editor) empty() bool { return len(e.text) == 0 }
 
-// set replaces what was written with something that was written before, whatever its size; the cursor stands at its end.
+// set replaces what was written with something that was written before, whatever its size; the
+// cursor stands at its end.
 func (e *editor) set(s string) {
 	e.text, e.pastes = nil, nil
 	e.at = 0
@@ -70,7 +74,8 @@ func (e *editor) size() int {
 	return n
 }
 
-// insert puts typed text at the cursor. It reports false, and leaves all as it was, where the message has no room for it.
+// insert puts typed text at the cursor. It reports false, and leaves all as it was, where the
+// message has no room for it.
 func (e *editor) insert(s string) bool {
 	if e.size()+len(s) > maxTyped {
 		return false
@@ -86,8 +91,8 @@ func (e *editor) put(s string) {
 	e.at += len(runes)
 }
 
-// paste puts a pasted text at the cursor: as one mark where it has so many lines, or many characters. It reports false, and leaves all as it was, where the
-// message has no room for it.
+// paste puts a pasted text at the cursor: as one mark where it has so many lines, or many
+// characters. It reports false, and leaves all as it was, where the message has no room for it.
 func (e *editor) paste(s string) bool {
 	if e.size()+len(s) > maxTyped {
 		return false
@@ -278,7 +283,8 @@ type row struct {
 	from, to int // characters of the text
 }
 
-// shown is the character at a place as it is shown, and how many of the text it is. Before it stand so many pastes.
+// shown is the character at a place as it is shown, and how many of the text it is. Before it stand
+// so many pastes.
 func (e *editor) shown(i, pasted, width int, name func(paste string) string) (n int, shown string) {
 	if e.text[i] == pasteMark && pasted < len(e.pastes) {
 		return 1, cut(name(e.pastes[pasted]), width)
@@ -287,7 +293,8 @@ func (e *editor) shown(i, pasted, width int, name func(paste string) string) (n 
 	return max(1, len([]rune(cluster))), plain.Line(tabs(cluster))
 }
 
-// rows break the text into lines of a width, and say where the cursor stands. name says what a paste is shown as.
+// rows break the text into lines of a width, and say where the cursor stands. name says what a
+// paste is shown as.
 func (e *editor) rows(width int, name func(paste string) string) (rows []row, y, x int) {
 	width = max(width, 4)
 	now, used, pasted := row{}, 0, 0

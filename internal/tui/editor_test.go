@@ -79,7 +79,8 @@ func TestEditorPaste(t *testing.T) {
 	}
 }
 
-// The lines of the editor are no wider than the terminal, and the cursor stands where the next letter comes.
+// The lines of the editor are no wider than the terminal, and the cursor stands where the next
+// letter comes.
 func TestEditorRows(t *testing.T) {
 	name := func(string) string { return "" }
 	for _, row := range []struct {

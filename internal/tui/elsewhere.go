@@ -21,8 +21,9 @@ type moves interface {
 	written() string
 }
 
-// overtaken closes a dialog whose question is settled without it. What the person has typed stands in the prompt, where nothing is lost; and as with a
-// dialog that opens, Enter does nothing there before they have paused: it was meant for the dialog, and would begin a run.
+// overtaken closes a dialog whose question is settled without it. What the person has typed stands
+// in the prompt, where nothing is lost; and as with a dialog that opens, Enter does nothing there
+// before they have paused: it was meant for the dialog, and would begin a run.
 func (m *model) overtaken(d moves) {
 	written := d.written()
 	armed := m.armed
@@ -89,7 +90,8 @@ func (a *approving) heard(m *model, body json.RawMessage) {
 	}
 }
 
-// news takes in decisions that others have made, and tells of each that was not known. It reports whether there were any.
+// news takes in decisions that others have made, and tells of each that was not known. It reports
+// whether there were any.
 func (a *approving) news(m *model, decisions []regie.Decision) (some bool) {
 	news := map[regie.Answer][]regie.Decision{}
 	for i := range decisions {
@@ -101,16 +103,21 @@ func (a *approving) news(m *model, decisions []regie.Decision) (some bool) {
 			}
 		}
 	}
-	for _, answer := range []regie.Answer{regie.AnswerAllow, regie.AnswerSession, regie.AnswerAlways, regie.AnswerDeny} {
+	for _, answer := range []regie.Answer{
+		regie.AnswerAllow, regie.AnswerSession,
+		regie.AnswerAlways, regie.AnswerDeny,
+	} {
 		if list := news[answer]; len(list) > 0 {
-			m.note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(list[0].By), m.decision(&list[0], len(list))))
+			m.note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(list[0].By),
+				m.decision(&list[0], len(list))))
 			some = true
 		}
 	}
 	return some
 }
 
-// again reads the approval, where a decision was refused because somebody else had decided: who did is told, or else why it was.
+// again reads the approval, where a decision was refused because somebody else had decided: who did
+// is told, or else why it was.
 func (a *approving) again(m *model, why error) tea.Cmd {
 	id := a.asked.ID
 	return m.do(func(ctx context.Context) func() tea.Cmd {
@@ -127,7 +134,8 @@ func (a *approving) again(m *model, why error) tea.Cmd {
 	})
 }
 
-// read takes the approval as it is now; none: it is gone. What the log said of it went by while this person's own answer was on its way.
+// read takes the approval as it is now; none: it is gone. What the log said of it went by while
+// this person's own answer was on its way.
 func (a *approving) read(m *model, now []regie.Approval, why error) {
 	var decided []regie.Decision
 	for i := range now {

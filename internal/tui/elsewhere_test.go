@@ -42,7 +42,8 @@ func typing(m *model, said string) {
 	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
 }
 
-// What is settled elsewhere says so, and what was typed for it stands in the prompt, unsent until the person has paused.
+// What is settled elsewhere says so, and what was typed for it stands in the prompt, unsent until
+// the person has paused.
 func TestSettledElsewhere(t *testing.T) {
 	first, second := regie.NewID(), regie.NewID()
 	approval := func() *approving {

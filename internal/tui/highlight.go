@@ -11,11 +11,12 @@ import (
 // maxHighlight bounds the code that is coloured at once, in bytes; more of it is shown as it is.
 const maxHighlight = 64 << 10
 
-// patienceWithCode is how long a piece may take: expressions of a language can be slow on what was written to make them so.
+// patienceWithCode is how long a piece may take: expressions of a language can be slow on what was
+// written to make them so.
 const patienceWithCode = 100 * time.Millisecond
 
-// highlight are the lines of a piece of code in colours. context is what stands before it in the same block: it says whether the piece begins
-// inside a comment or a text.
+// highlight are the lines of a piece of code in colours. context is what stands before it in the
+// same block: it says whether the piece begins inside a comment or a text.
 func highlight(source, lang, context string) [][]span {
 	before := 0
 	if context != "" {

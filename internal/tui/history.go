@@ -14,21 +14,25 @@ import (
 )
 
 const (
-	// pastSessions is of how many chats of the workspace the messages are read at once, beside this one's; maxSessions of how many at most.
+	// pastSessions is of how many chats of the workspace the messages are read at once, beside this
+	// one's; maxSessions of how many at most.
 	pastSessions = 20
 	maxSessions  = 400
-	// perSession is among how many messages of a chat, the newest ones, are those of the person that are known.
+	// perSession is among how many messages of a chat, the newest ones, are those of the person
+	// that are known.
 	perSession = 1000
 	// maxHistory bounds how many messages are known.
 	maxHistory = 5000
 )
 
-// history is what the person has said: in this chat, and, once it is asked for, in others of the workspace. It comes from the store.
+// history is what the person has said: in this chat, and, once it is asked for, in others of the
+// workspace. It comes from the store.
 type history struct {
 	list  []string // oldest first
 	at    int      // how far back from the end; 0 is what is being written
 	draft editor
-	// sessions is how many other chats are known too, the newest ones, and from where on: the place of the oldest of them.
+	// sessions is how many other chats are known too, the newest ones, and from where on: the place
+	// of the oldest of them.
 	sessions  int
 	from      store.Mark
 	atOnce    int  // how many are read at once
@@ -64,7 +68,8 @@ func (h *history) older(m *model) {
 	m.draft.set(h.list[len(h.list)-h.at])
 }
 
-// back puts the message before into the prompt, and reads what was said before the oldest one that is known.
+// back puts the message before into the prompt, and reads what was said before the oldest one that
+// is known.
 func (h *history) back(m *model) tea.Cmd {
 	if h.older(m); h.at == len(h.list) {
 		return h.further(m)
@@ -109,7 +114,8 @@ func (h *history) load(m *model) tea.Cmd {
 	})
 }
 
-// further reads what was said in the chats of the workspace before those that are known, some of them at a time.
+// further reads what was said in the chats of the workspace before those that are known, some of
+// them at a time.
 func (h *history) further(m *model) tea.Cmd {
 	if h.reading || h.end {
 		return nil
@@ -154,7 +160,8 @@ func (h *history) begins(m *model) tea.Cmd {
 	return h.further(m)
 }
 
-// before puts older messages in front of what is known. What is said again stands where it was said last.
+// before puts older messages in front of what is known. What is said again stands where it was said
+// last.
 func (h *history) before(said []string) {
 	recent := h.list
 	h.list = nil
@@ -184,14 +191,16 @@ func (h *history) goOn(m *model) tea.Cmd {
 	return h.further(m)
 }
 
-// moved looks again, where messages of this chat have come that were read meanwhile: they stand elsewhere now.
+// moved looks again, where messages of this chat have come that were read meanwhile: they stand
+// elsewhere now.
 func (h *history) moved() {
 	if h.searching {
 		h.look(len(h.list))
 	}
 }
 
-// saidIn are the newest messages of the person in a session, oldest first, among so many of all. What cannot be read is left out: a history is a convenience.
+// saidIn are the newest messages of the person in a session, oldest first, among so many of all.
+// What cannot be read is left out: a history is a convenience.
 func saidIn(ctx context.Context, control dispatch.Control, session regie.ID, among int) []string {
 	var out []string
 	messages, err := control.Messages(ctx, dispatch.MessagesRequest{SessionID: session, Before: 1 << 53, Limit: among})
@@ -212,7 +221,8 @@ func (h *history) search(*model) {
 	h.wants = !h.look(len(h.list))
 }
 
-// look finds the newest message before a place that holds what is looked for, and reports whether there is one.
+// look finds the newest message before a place that holds what is looked for, and reports whether
+// there is one.
 func (h *history) look(before int) bool {
 	wanted := strings.ToLower(h.query.value())
 	for i := min(before, len(h.list)) - 1; i >= 0; i-- {

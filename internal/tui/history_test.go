@@ -118,7 +118,8 @@ func works(cmd tea.Cmd) {
 	}
 }
 
-// The history has the newest messages of a chat, and a search reads as far back as it goes; then it says so.
+// The history has the newest messages of a chat, and a search reads as far back as it goes; then it
+// says so.
 func TestHistoryReadsOn(t *testing.T) {
 	c, ids := talked(t, []string{"the oldest of them"}, []string{"in between"}, []string{"first", "second", "third"})
 	if got := saidIn(t.Context(), c.Control, ids[2], 4); !slices.Equal(got, []string{"second", "third"}) {

@@ -9,8 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// say gives a message to the agent; while the session waits for the person they are told first what that does (decision 10). What they said before, and have
-// not decided about, is a part of it.
+// say gives a message to the agent; while the session waits for the person they are told first what
+// that does (decision 10). What they said before, and have not decided about, is a part of it.
 func (m *model) say(typed string) tea.Cmd {
 	typed = m.with(typed)
 	if !waiting(m.state) {
@@ -28,16 +28,19 @@ func (m *model) say(typed string) tea.Cmd {
 			case session != m.session: // another chat has been taken up since
 				m.back(typed)
 				return nil
-			case len(inbox.Approvals)+len(inbox.Questions) == 0, len(inbox.Questions) > 0 && inbox.Questions[0].Module.AllowFreeText:
+			case len(inbox.Approvals)+len(inbox.Questions) == 0, len(inbox.Questions) > 0 &&
+				inbox.Questions[0].Module.AllowFreeText:
 				return m.send(m.with(typed), store.Queue)
 			}
-			m.openNow(&instead{typed: m.with(typed), question: len(inbox.Questions) > 0}, m.Text.T("not sent yet: Tab shows why"))
+			m.openNow(&instead{typed: m.with(typed), question: len(inbox.Questions) > 0},
+				m.Text.T("not sent yet: Tab shows why"))
 			return nil
 		}
 	})
 }
 
-// with puts a message behind the one that the person has been asked about, and asks no more about that.
+// with puts a message behind the one that the person has been asked about, and asks no more about
+// that.
 func (m *model) with(typed string) string {
 	d, ok := m.dialog.(*instead)
 	if !ok {
@@ -47,7 +50,8 @@ func (m *model) with(typed string) string {
 	return d.typed + "\n" + typed
 }
 
-// back puts a message that was not sent into the prompt, before what has been written there meanwhile.
+// back puts a message that was not sent into the prompt, before what has been written there
+// meanwhile.
 func (m *model) back(typed string) {
 	if strings.HasPrefix(typed, "/") { // as it is typed: else it would be a command
 		typed = "/" + typed

@@ -18,8 +18,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// parked is a chat whose run waits for an approval, which was put off, of calls that write files. asked are the texts of all messages that a model was asked
-// with.
+// parked is a chat whose run waits for an approval, which was put off, of calls that write files.
+// asked are the texts of all messages that a model was asked with.
 func parked(t *testing.T, files ...string) (*model, func() string) {
 	t.Helper()
 	calls := make([]string, len(files))
@@ -83,7 +83,8 @@ func alone(m *model, r rune) {
 	works(m.obey(stands{m.letter.serial}))
 }
 
-// Nothing is lost of several messages that are written while something waits: they are one that is sent, or stands in the prompt.
+// Nothing is lost of several messages that are written while something waits: they are one that is
+// sent, or stands in the prompt.
 func TestSecondMessageWhileWaiting(t *testing.T) {
 	m, asked := parked(t, "a.txt")
 	says(m, "first important message")
@@ -111,7 +112,8 @@ func TestSecondMessageWhileWaiting(t *testing.T) {
 	}
 }
 
-// Two messages of which the first is still being looked into are asked about together, and so is what is being written in the meantime not disturbed.
+// Two messages of which the first is still being looked into are asked about together, and so is
+// what is being written in the meantime not disturbed.
 func TestMessageOnItsWay(t *testing.T) {
 	m, _ := parked(t, "a.txt")
 	types(m, "first")
@@ -130,7 +132,8 @@ func TestMessageOnItsWay(t *testing.T) {
 	}
 }
 
-// A message that was not sent comes back without anything of what has been written since going, and is the message that it was.
+// A message that was not sent comes back without anything of what has been written since going, and
+// is the message that it was.
 func TestNotSent(t *testing.T) {
 	for _, row := range []struct{ not, written, want string }{
 		{"one", "", "one"},

@@ -90,7 +90,8 @@ func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	return m.popup.fetch(m)
 }
 
-// suspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it, and other programs wait for it.
+// suspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it, and
+// other programs wait for it.
 func (m *model) suspend() tea.Cmd {
 	if m.IsEngine != nil && m.IsEngine() {
 		m.stays()
@@ -104,7 +105,8 @@ func (m *model) stays() {
 	m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
 }
 
-// cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where there is nothing of that, twice leaves.
+// cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where
+// there is nothing of that, twice leaves.
 func (m *model) cancel() tea.Cmd {
 	_, asks := m.dialog.(moves)
 	switch {
@@ -132,7 +134,8 @@ func (m *model) cancel() tea.Cmd {
 	return nil
 }
 
-// escape obeys Esc: it interrupts the run; where nothing runs, or the run waits for the person who writes, twice clears what was written.
+// escape obeys Esc: it interrupts the run; where nothing runs, or the run waits for the person who
+// writes, twice clears what was written.
 func (m *model) escape() tea.Cmd {
 	switch {
 	case !m.round.IsZero() && (m.draft.empty() || !waiting(m.state)):

@@ -9,8 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// aloneFor is how long a letter that decides something stands alone before it does: with another letter behind it, it was the beginning of a
-// message, and decides nothing.
+// aloneFor is how long a letter that decides something stands alone before it does: with another
+// letter behind it, it was the beginning of a message, and decides nothing.
 const aloneFor = 300 * time.Millisecond
 
 // letter is a key of a dialogue that waits for that.
@@ -85,8 +85,9 @@ func (d *instead) letter(typed string) meaning {
 	return among("yonq", typed)
 }
 
-// answerKey gives a key to the dialogue, a letter that decides something after a moment. A letter that is no key begins a message: nothing typed is lost, and
-// Enter behind it sends that, and takes nothing of what is asked.
+// answerKey gives a key to the dialogue, a letter that decides something after a moment. A letter
+// that is no key begins a message: nothing typed is lost, and Enter behind it sends that, and takes
+// nothing of what is asked.
 func (m *model) answerKey(name, typed string) tea.Cmd {
 	d, ok := m.dialog.(lettered)
 	switch {
@@ -94,7 +95,8 @@ func (m *model) answerKey(name, typed string) tea.Cmd {
 		return m.words(m.letter.typed + typed)
 	case m.letter.typed != "":
 		first := m.letterStands(m.letter.serial)
-		if name == "enter" || m.dialog == nil || !m.armed { // Enter ends the wait; what it would take of what the letter opens was not seen
+		// Enter ends the wait; what it would take of what the letter opens was not seen
+		if name == "enter" || m.dialog == nil || !m.armed {
 			return first
 		}
 		return tea.Batch(first, m.decide(name, typed))

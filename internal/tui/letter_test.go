@@ -21,7 +21,8 @@ func keyed() *model {
 
 func pressed(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: string(r)} }
 
-// A letter decides when it stands alone; with another one behind it, it is the beginning of a message.
+// A letter decides when it stands alone; with another one behind it, it is the beginning of a
+// message.
 func TestLetter(t *testing.T) {
 	m := keyed()
 	m.obey(pressed('n'))

@@ -18,12 +18,14 @@ import (
 // newParser reads Markdown with tables, lists of tasks and strikethrough.
 func newParser() parser.Parser {
 	p := parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...), parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
 		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
 	)
 	p.AddOptions(
 		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
-		parser.WithInlineParsers(util.Prioritized(extension.NewStrikethroughParser(), 500), util.Prioritized(extension.NewTaskCheckBoxParser(), 0)),
+		parser.WithInlineParsers(util.Prioritized(extension.NewStrikethroughParser(), 500),
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0)),
 	)
 	return p
 }
@@ -38,8 +40,9 @@ type renderer struct {
 // maxRefs bounds how many definitions of links are remembered of a reply.
 const maxRefs = 500
 
-// lines are a finished block as lines of spans, none wider than the renderer's width. What the block says acts on nothing: see internal/plain. The links
-// that it defines are known to the blocks after it; those before stand there already, as they were written, so a definition is shown too.
+// lines are a finished block as lines of spans, none wider than the renderer's width. What the
+// block says acts on nothing: see internal/plain. The links that it defines are known to the blocks
+// after it; those before stand there already, as they were written, so a definition is shown too.
 func (r *renderer) lines(b block) [][]span {
 	lines, known := r.draft(b)
 	if known != nil && len(r.refs) < maxRefs {
@@ -92,7 +95,8 @@ type page struct {
 	cells  bool // what is read stands in a table, where a bar in code is written with a backslash
 }
 
-// blocks are the blocks below a node, with an empty line between those that are not items of a tight list.
+// blocks are the blocks below a node, with an empty line between those that are not items of a
+// tight list.
 func (p *page) blocks(parent ast.Node, width int) [][]span {
 	var out [][]span
 	for node := parent.FirstChild(); node != nil; node = node.NextSibling() {
@@ -182,7 +186,8 @@ func (p *page) list(list *ast.List, width int) [][]span {
 		if len(out) > 0 && !list.IsTight {
 			out = append(out, nil)
 		}
-		out = append(out, prefixed(lines, span{mark, style{fg: cyan}}, span{text: strings.Repeat(" ", len([]rune(mark)))})...)
+		out = append(out, prefixed(lines, span{mark, style{fg: cyan}},
+			span{text: strings.Repeat(" ", len([]rune(mark)))})...)
 	}
 	return out
 }
@@ -255,7 +260,8 @@ func (p *page) inline(parent ast.Node, s style) []span {
 	return out
 }
 
-// unescaped is a text as it is read: escapes and entities say what they mean, and nothing that acts comes in through one.
+// unescaped is a text as it is read: escapes and entities say what they mean, and nothing that acts
+// comes in through one.
 func (p *page) unescaped(n *ast.Text) string {
 	value := n.Segment.Value(p.source)
 	if n.IsRaw() && p.cells {

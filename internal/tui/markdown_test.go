@@ -89,7 +89,8 @@ end & é no
 	}
 }
 
-// What a reference link leads to is shown: behind the link where it is known by then, and by itself where it comes later.
+// What a reference link leads to is shown: behind the link where it is known by then, and by itself
+// where it comes later.
 func TestReferences(t *testing.T) {
 	source := "See [the site][a] and [b].\n\n[a]: http://a.example \"A title\"\n[b]: <http://b.example>\n\nAgain [the site][A], [^1] and [c][none].\n\n- [x] done\n- [ ] open\n\n[^1]: a note\n"
 	want := strings.Split(`See [the site][a] and [b].
@@ -118,7 +119,8 @@ Again the site (http://a.example), [^1] and [c][none].
 	}
 }
 
-// Where terminals may count more columns than we do, a line has room for that; a bar in the code of a table is one.
+// Where terminals may count more columns than we do, a line has room for that; a bar in the code of
+// a table is one.
 func TestUncertainWidth(t *testing.T) {
 	for source, want := range map[string]string{
 		"aaaaa 👍🏽 bb":                            "aaaaa\n👍🏽 bb",
@@ -135,7 +137,8 @@ func TestUncertainWidth(t *testing.T) {
 	}
 }
 
-// Code that goes on for long is given back in pieces, so that the open block stays small, and the highlighting of a piece knows what stands before.
+// Code that goes on for long is given back in pieces, so that the open block stays small, and the
+// highlighting of a piece knows what stands before.
 func TestCutLongCode(t *testing.T) {
 	var c cutter
 	out := c.add("```python\ns = \"\"\"a text\n")
@@ -163,7 +166,8 @@ func TestCutLongCode(t *testing.T) {
 	}
 }
 
-// A line without an end does not make each piece cost more than the one before: it is broken, and nothing of it is lost.
+// A line without an end does not make each piece cost more than the one before: it is broken, and
+// nothing of it is lost.
 func TestCutLongLine(t *testing.T) {
 	for _, start := range []string{"", "```\n", "- "} {
 		var c cutter
@@ -185,8 +189,8 @@ func TestCutLongLine(t *testing.T) {
 	}
 }
 
-// FuzzMarkdown holds that no line is wider than the terminal, that nothing in it acts on that, and that the pieces in which a source comes make no
-// difference to what is said.
+// FuzzMarkdown holds that no line is wider than the terminal, that nothing in it acts on that, and
+// that the pieces in which a source comes make no difference to what is said.
 func FuzzMarkdown(f *testing.F) {
 	for _, s := range []string{sample, "\x1b[2J&#27;[31m", "|a|\n|-|\n|\x07|", "```\n\u202e", "- \n-\n  ```\n", "&#x202e;", "[a](\x1b]8;;x)", "1) a\n\n    b", "~~~~\n```\n~~~", "👩‍🔬é|日本", "[a][b]\n\n[b]: http://\x1b]8;;x \"\x9b2J\"\n\n[a][b] - [x] y"} {
 		f.Add(s, 3, 20)
@@ -223,7 +227,8 @@ func abs(n int) int {
 	return n
 }
 
-// TestCutLongTable has a table that is longer than what is held back stay a table, under its head again, whatever comes after it.
+// TestCutLongTable has a table that is longer than what is held back stay a table, under its head
+// again, whatever comes after it.
 func TestCutLongTable(t *testing.T) {
 	var source strings.Builder
 	source.WriteString("before\n\n| name | n |\n|---|--:|\n")

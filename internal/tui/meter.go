@@ -15,19 +15,24 @@ import (
 type meter struct {
 	// prompt is what the last model call read and wrote, budget what a prompt may hold, in tokens.
 	prompt, budget int64
-	// before is what the chat had cost when it was taken up, resumed are the rounds of that; counted is what the others have cost until now.
+	// before is what the chat had cost when it was taken up, resumed are the rounds of that;
+	// counted is what the others have cost until now.
 	before  regie.Spending
 	resumed map[regie.ID]bool
 	counted map[regie.ID]regie.Spending
 	today   store.Spent
 	// asked and heard count what was read of it: an older reading does not replace a newer one.
 	asked, heard int
-	// provider and model are what the newest run was asked with, "" where the person has chosen another one since.
+	// provider and model are what the newest run was asked with, "" where the person has chosen
+	// another one since.
 	provider, model string
 }
 
 func newMeter(today store.Spent) meter {
-	return meter{before: regie.Spending{Known: true}, resumed: map[regie.ID]bool{}, counted: map[regie.ID]regie.Spending{}, today: today}
+	return meter{
+		before: regie.Spending{Known: true}, resumed: map[regie.ID]bool{},
+		counted: map[regie.ID]regie.Spending{}, today: today,
+	}
 }
 
 func (g *meter) message(message *regie.Message) {
@@ -47,7 +52,8 @@ func (g *meter) context(m *model) string {
 	}
 }
 
-// cost is what the chat has cost, and of the caps the one that is reached first if it goes on like this.
+// cost is what the chat has cost, and of the caps the one that is reached first if it goes on like
+// this.
 func (g *meter) cost(m *model) string {
 	spent := g.spent()
 	nearest := g.nearest(m.round, spent)
@@ -142,7 +148,8 @@ func (m *model) measure(round regie.ID) tea.Cmd {
 	})
 }
 
-// bounds reads what bounds a round's prompts, and which model it was asked with: a size, or no word at all, stands for one that only the engine knows.
+// bounds reads what bounds a round's prompts, and which model it was asked with: a size, or no word
+// at all, stands for one that only the engine knows.
 func (m *model) bounds(round regie.ID) tea.Cmd {
 	if m.meter.budget > 0 && m.meter.model != "" {
 		return nil

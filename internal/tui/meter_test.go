@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestMeter has the status line say what a chat costs while it runs, and the cap that is reached first.
+// TestMeter has the status line say what a chat costs while it runs, and the cap that is reached
+// first.
 func TestMeter(t *testing.T) {
 	const dollar = 1_000_000
 	old, running, fresh := regie.NewID(), regie.NewID(), regie.NewID()

@@ -14,26 +14,29 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Config is what a chat at a terminal needs. Look, Skills, Files, Settings and Continue may be missing.
+// Config is what a chat at a terminal needs. Look, Skills, Files, Settings and Continue may be
+// missing.
 type Config struct {
 	Control dispatch.Control
 	Text    *text.Printer
 	In, Out *os.File // the terminal
 	Editor  chat.Editor
 	Signals <-chan os.Signal
-	// IsEngine reports whether this process is the engine: then it does not stop for a while. nil: it is not.
+	// IsEngine reports whether this process is the engine: then it does not stop for a while. nil:
+	// it is not.
 	IsEngine func() bool
 	// Request is what each message is sent with; session, text and client id are the chat's.
 	Request dispatch.RunRequest
-	// Look finds what a message names with @; nil has nothing named. Files lists what may be named: paths of the workspace.
+	// Look finds what a message names with @; nil has nothing named. Files lists what may be named:
+	// paths of the workspace.
 	Look  chat.Look
 	Files func(ctx context.Context) []string
 	// Skills writes the skills of the workspace, a line each; nil has none.
 	Skills func(note func(line string))
 	// Settings is the fingerprint of a provider's settings, for /model.
 	Settings func(provider string) regie.Hash
-	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id of a session or a run or the end of
-	// one, "" for a new session.
+	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id
+	// of a session or a run or the end of one, "" for a new session.
 	Continue string
 	// Env is the environment, as os.Environ has it.
 	Env []string
@@ -83,10 +86,11 @@ type model struct {
 	later        map[regie.ID]bool // what was put off
 	began        time.Time         // of the round
 	work         work
-	own          regie.ID                                   // the call of a command that the person gave, until its round has ended
-	taking       bool                                       // a message is being taken back
-	ops          []func(ctx context.Context) func() tea.Cmd // what is said to the Control, in order
-	busyOps      bool
+	// the call of a command that the person gave, until its round has ended
+	own     regie.ID
+	taking  bool                                       // a message is being taken back
+	ops     []func(ctx context.Context) func() tea.Cmd // what is said to the Control, in order
+	busyOps bool
 
 	draft   editor
 	history history
@@ -115,7 +119,8 @@ type model struct {
 
 func newModel(ctx context.Context, c Config) *model {
 	m := &model{
-		Config: c, ctx: ctx, session: regie.NewID(), state: regie.SessionIdle, later: map[regie.ID]bool{}, typed: time.Time{},
+		Config: c, ctx: ctx, session: regie.NewID(), state: regie.SessionIdle,
+		later: map[regie.ID]bool{}, typed: time.Time{},
 	}
 	m.screen = newScreen(c.Env)
 	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
@@ -175,7 +180,8 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// pastes takes what is pasted: into the line that a dialog or a search has, and else into the prompt, as the letters of a message: a paste decides nothing.
+// pastes takes what is pasted: into the line that a dialog or a search has, and else into the
+// prompt, as the letters of a message: a paste decides nothing.
 func (m *model) pastes(content string) tea.Cmd {
 	m.stillTyping()
 	if m.hasField() && m.letter.typed != "" {
@@ -266,15 +272,18 @@ func (m *model) attend() tea.Cmd {
 	return nil
 }
 
-// quiet is how long nothing may be typed before something that is asked takes the keyboard: what was meant for the prompt decides nothing.
+// quiet is how long nothing may be typed before something that is asked takes the keyboard: what
+// was meant for the prompt decides nothing.
 const quiet = 600 * time.Millisecond
 
-// writing reports whether the person is in the middle of something at the prompt: what is asked waits for that.
+// writing reports whether the person is in the middle of something at the prompt: what is asked
+// waits for that.
 func (m *model) writing() bool { return !m.draft.empty() || m.history.searching || m.popup.shown() }
 
 func (m *model) open(d dialog) { m.dialog, m.armed = d, false }
 
-// openNow is open for what follows from what the person has just typed: it has the keyboard at once, unless they write something else by now; then it is hinted at.
+// openNow is open for what follows from what the person has just typed: it has the keyboard at
+// once, unless they write something else by now; then it is hinted at.
 func (m *model) openNow(d dialog, hint string) {
 	m.open(d)
 	if m.armed = !m.writing(); !m.armed {
@@ -282,7 +291,8 @@ func (m *model) openNow(d dialog, hint string) {
 	}
 }
 
-// forgo closes what the person had opened and left again for the prompt, where they send something: it would come back over what is asked then.
+// forgo closes what the person had opened and left again for the prompt, where they send something:
+// it would come back over what is asked then.
 func (m *model) forgo() {
 	switch m.dialog.(type) {
 	case *picking:

@@ -70,8 +70,9 @@ func (m *model) models(name string) tea.Cmd {
 	})
 }
 
-// answers is the model that answers the next message, as far as that is known: what the newest run was asked with, what this chat asks for, or, where it has no
-// model of its own, what the engine has.
+// answers is the model that answers the next message, as far as that is known: what the newest run
+// was asked with, what this chat asks for, or, where it has no model of its own, what the engine
+// has.
 func (m *model) answers() (provider, model string) {
 	switch {
 	case m.meter.model != "":
@@ -82,7 +83,8 @@ func (m *model) answers() (provider, model string) {
 	return chat.EngineModel(m.engine, m.Request.Agent)
 }
 
-// engineHas asks what answers where the chat has no model of its own. A server that does not say is told of with the first message, not here.
+// engineHas asks what answers where the chat has no model of its own. A server that does not say is
+// told of with the first message, not here.
 func (m *model) engineHas() tea.Cmd {
 	if m.Request.Model != "" {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestNarrow: what is printed fits in the terminal as narrow as it is, and a line of a diff that goes on keeps its bar.
+// TestNarrow: what is printed fits in the terminal as narrow as it is, and a line of a diff that
+// goes on keeps its bar.
 func TestNarrow(t *testing.T) {
 	for width := narrow; width < 45; width++ {
 		a := calls("some/dir/file.txt")
@@ -59,7 +60,8 @@ func TestLiveLine(t *testing.T) {
 	}
 }
 
-// TestNarrowQuestions: what an answer for longer means, and what is asked, are seen whole in a narrow terminal.
+// TestNarrowQuestions: what an answer for longer means, and what is asked, are seen whole in a
+// narrow terminal.
 func TestNarrowQuestions(t *testing.T) {
 	for _, width := range []int{20, 40, 80} {
 		m := opened(t, calls("a.txt"), width)

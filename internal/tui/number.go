@@ -9,8 +9,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// numbers are the numbers of options as they are typed. Each digit acts at once, so that what is seen is what Enter answers; where a second one makes a longer
-// number, what the first did is taken back.
+// numbers are the numbers of options as they are typed. Each digit acts at once, so that what is
+// seen is what Enter answers; where a second one makes a longer number, what the first did is taken
+// back.
 type numbers struct {
 	digits string // of a number that may go on
 	behind bool   // a digit was typed last: a space or a comma only ends the number
@@ -57,7 +58,8 @@ func (q *questioning) option(number string) int {
 	return n
 }
 
-// number obeys a digit, and what stands between numbers. It reports false for anything else, which ends a number.
+// number obeys a digit, and what stands between numbers. It reports false for anything else, which
+// ends a number.
 func (q *questioning) number(typed string) bool {
 	n := &q.numbers
 	digit := typed != "" && typed != " " && typed != "," && q.letter(typed) == acts
@@ -96,7 +98,8 @@ func (q *questioning) digit(typed string) {
 	}
 }
 
-// words implements worded: they are the answer where the question takes one in the person's own words. What the prompt has commands for goes there.
+// words implements worded: they are the answer where the question takes one in the person's own
+// words. What the prompt has commands for goes there.
 func (q *questioning) words(m *model, typed string) (rest string) {
 	n := &q.numbers
 	if n.run != "" && time.Since(n.at) < aloneFor {
@@ -104,7 +107,8 @@ func (q *questioning) words(m *model, typed string) (rest string) {
 		typed = n.run + typed
 	}
 	*n = numbers{}
-	if q.busy || !q.asked.Module.AllowFreeText || strings.HasPrefix(typed, "/") || strings.HasPrefix(typed, regie.CommandMark) {
+	if q.busy || !q.asked.Module.AllowFreeText || strings.HasPrefix(typed, "/") ||
+		strings.HasPrefix(typed, regie.CommandMark) {
 		return typed
 	}
 	q.writes = true

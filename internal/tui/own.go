@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// give has a person's own command run: with the same approval as the agent's, and without a model (spec 10.1).
+// give has a person's own command run: with the same approval as the agent's, and without a model
+// (spec 10.1).
 func (m *model) give(typed string) tea.Cmd {
 	command, _ := chat.CommandOf(typed)
 	if command == "" {
@@ -22,7 +23,8 @@ func (m *model) give(typed string) tea.Cmd {
 	return m.inOrder(func(ctx context.Context) func() tea.Cmd {
 		run, err := m.Control.Submit(ctx, request)
 		return func() tea.Cmd {
-			if regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.empty() && request.SessionID == m.session { // it stays where it can be given again
+			// it stays where it can be given again
+			if regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.empty() && request.SessionID == m.session {
 				m.runHint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
 				m.draft.set(typed)
 				return nil
@@ -32,7 +34,8 @@ func (m *model) give(typed string) tea.Cmd {
 	})
 }
 
-// outcome shows what came of the person's own command, once its round has ended: they gave it to read that. What comes behind the end waits for it.
+// outcome shows what came of the person's own command, once its round has ended: they gave it to
+// read that. What comes behind the end waits for it.
 func (m *model) outcome(round regie.ID) tea.Cmd {
 	own, session := m.own, m.session
 	if m.own = (regie.ID{}); own.IsZero() {

@@ -24,8 +24,9 @@ type screen struct {
 	stands        func() bool // whether the live part has been on the terminal; nil: there is none
 }
 
-// isDrawn reports whether the live part has been drawn. Before that the library takes it to be as high as the terminal, and what is printed above it
-// would stand over what the terminal shows of other programs.
+// isDrawn reports whether the live part has been drawn. Before that the library takes it to be as
+// high as the terminal, and what is printed above it would stand over what the terminal shows of
+// other programs.
 func (s *screen) isDrawn() bool { return s.stands == nil || s.stands() }
 
 // drawn is the live part as it was given to the library, which draws it within a few milliseconds.
@@ -64,8 +65,9 @@ func (s *screen) profile(msg tea.ColorProfileMsg) { s.colours = msg.Profile >= c
 // printed says that the terminal has what was last written into its scrollback.
 type printed struct{}
 
-// redraw has the library draw all of the live part once more. Its own word for that, ClearScreen, leaves a movement of the cursor behind, which goes wrong
-// where something is printed before it is made.
+// redraw has the library draw all of the live part once more. Its own word for that, ClearScreen,
+// leaves a movement of the cursor behind, which goes wrong where something is printed before it is
+// made.
 type redraw struct{}
 
 // paper is the scrollback: what is written there is finished.
@@ -83,7 +85,8 @@ type paper struct {
 	tailWidth  int
 }
 
-// resized has lines made for a terminal of some columns. Its last one stays empty, as below what is printed: so what streams in stands as it will be printed.
+// resized has lines made for a terminal of some columns. Its last one stays empty, as below what is
+// printed: so what streams in stands as it will be printed.
 func (p *paper) resized(width int) { p.render.width = width - 1 }
 
 // margin is what a line is indented by, of what it would be where there is room.
@@ -145,7 +148,8 @@ func (p *paper) flush() {
 // lookAgain is how soon it is looked again whether the live part stands.
 const lookAgain = 5 * time.Millisecond
 
-// print brings lines to the terminal, all that are there at once: one bundle after another, because what the library is told beside each other has no order.
+// print brings lines to the terminal, all that are there at once: one bundle after another, because
+// what the library is told beside each other has no order.
 func (m *model) print() tea.Cmd {
 	p := &m.paper
 	if p.printing || len(p.out) == 0 || !m.screen.ready {
@@ -172,7 +176,8 @@ func (w replies) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// maxSaid is how many lines of a person's message are shown, of a longer one the first and the last.
+// maxSaid is how many lines of a person's message are shown, of a longer one the first and the
+// last.
 const maxSaid = 60
 
 // notes is where all else is written, in whole lines.
@@ -193,7 +198,8 @@ func (w notes) Write(data []byte) (int, error) {
 	lines := strings.Split(text, "\n")
 	if said && len(lines) > maxSaid { // the person knows what they pasted
 		left := len(lines) - maxSaid
-		lines = slices.Concat(lines[:maxSaid/2], []string{"  " + w.m.Text.T("… %d more lines", left)}, lines[len(lines)-maxSaid/2:])
+		lines = slices.Concat(lines[:maxSaid/2], []string{"  " + w.m.Text.T("… %d more lines", left)},
+			lines[len(lines)-maxSaid/2:])
 	}
 	for _, line := range lines {
 		for _, spans := range noted(plain.Strip(line), said, p.render.width) {
@@ -206,7 +212,8 @@ func (w notes) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// noted is a line beside the replies as it is shown: by what it begins with. said says that it is a person's message.
+// noted is a line beside the replies as it is shown: by what it begins with. said says that it is a
+// person's message.
 func noted(line string, said bool, width int) [][]span {
 	if said {
 		return indentWrap(line, style{bold: true}, 2, width)

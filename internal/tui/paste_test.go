@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// What has no room in a message is refused with a word, and nothing of what stands there goes; what was written before comes back whole.
+// What has no room in a message is refused with a word, and nothing of what stands there goes; what
+// was written before comes back whole.
 func TestPasteTooLarge(t *testing.T) {
 	large := strings.Repeat("0123456789\n", maxTyped/10)
 	m := newModel(t.Context(), Config{Text: text.New("en")})
@@ -45,7 +46,8 @@ func TestPasteTooLarge(t *testing.T) {
 	}
 }
 
-// A large message that is recalled is one mark; one that was written by hand stands there to be edited, and the cursor goes through it at once.
+// A large message that is recalled is one mark; one that was written by hand stands there to be
+// edited, and the cursor goes through it at once.
 func TestRecalled(t *testing.T) {
 	var e editor
 	e.set(strings.Repeat("a line\n", recalledLines+1))
@@ -68,7 +70,8 @@ func TestRecalled(t *testing.T) {
 	}
 }
 
-// A paste is no answer: where something is asked it stands in the prompt, with the letter that was typed before it.
+// A paste is no answer: where something is asked it stands in the prompt, with the letter that was
+// typed before it.
 func TestPasteAtQuestion(t *testing.T) {
 	for _, d := range []moves{
 		&approving{asked: regie.Approval{Reviews: []regie.Review{{}}}},

@@ -53,7 +53,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// A chat whose model sends nothing says so, and which key stops it, until the model is at work again.
+// A chat whose model sends nothing says so, and which key stops it, until the model is at work
+// again.
 func TestSilentModel(t *testing.T) {
 	c := engine(t, nil)
 	m := newModel(t.Context(), c)

@@ -66,7 +66,12 @@ func (p *picking) paste(s string) (writes, fits bool) {
 
 func (p *picking) view(m *model) [][]span {
 	width := m.screen.width - 2
-	lines := [][]span{{{"? ", style{fg: cyan, bold: true}}, {p.title + " ", style{bold: true}}, {plain.Line(p.query.value()), style{}}, {" ", style{reverse: true}}}}
+	lines := [][]span{{
+		{"? ", style{fg: cyan, bold: true}},
+		{p.title + " ", style{bold: true}},
+		{plain.Line(p.query.value()), style{}},
+		{" ", style{reverse: true}},
+	}}
 	fits := p.fits()
 	most := m.choices(min(10, max(3, m.screen.height/2)))
 	from := min(max(0, p.picked-most/2), max(0, len(fits)-most))

@@ -27,8 +27,9 @@ func (m *model) queue(rest string) tea.Cmd {
 	return m.takeBack(q, word == "edit")
 }
 
-// takeBack takes a queued message back; edit puts it into the prompt, where nothing has been written there meanwhile. In order with what is sent: a message
-// that is on its way is stored before.
+// takeBack takes a queued message back; edit puts it into the prompt, where nothing has been
+// written there meanwhile. In order with what is sent: a message that is on its way is stored
+// before.
 func (m *model) takeBack(q chat.Queued, edit bool) tea.Cmd {
 	if m.taking {
 		return nil

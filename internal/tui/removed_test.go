@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// A chat that is removed elsewhere says so, and what is being written stands in the prompt of another one.
+// A chat that is removed elsewhere says so, and what is being written stands in the prompt of
+// another one.
 func TestRemovedElsewhere(t *testing.T) {
 	c, ids := talked(t, []string{"one"})
 	m := newModel(t.Context(), c)

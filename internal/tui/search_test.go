@@ -29,7 +29,8 @@ func pauses(m *model) {
 	m.attend()
 }
 
-// While the person looks back, or something is offered for what they write, what is asked has not the keyboard.
+// While the person looks back, or something is offered for what they write, what is asked has not
+// the keyboard.
 func TestSearchKeepsKeyboard(t *testing.T) {
 	m := looking(t, "Make it so", "My word")
 	m.obey(ctrl('r'))
@@ -116,7 +117,8 @@ func TestPickPaste(t *testing.T) {
 	}
 }
 
-// What the person opened does not come in between where they write meanwhile, and goes with what they send; what waits for them is asked behind it.
+// What the person opened does not come in between where they write meanwhile, and goes with what
+// they send; what waits for them is asked behind it.
 func TestPickBeside(t *testing.T) {
 	m := looking(t)
 	p := &picking{list: []option{{"1", "main"}, {"2", "other"}}}

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 )
 
-// maxQuestion is how many lines of the live part a question has for itself, in a terminal of as many times that many lines; it stands whole above.
+// maxQuestion is how many lines of the live part a question has for itself, in a terminal of as
+// many times that many lines; it stands whole above.
 const maxQuestion = 5
 
 // question is what is asked, at the head of a dialogue.
@@ -25,7 +26,8 @@ func (m *model) question(said string) [][]span {
 			}
 			left.WriteByte(' ')
 		}
-		lines = append(lines[:most-1:most-1], []span{{cut(strings.TrimSpace(left.String()), width-2), style{bold: true}}})
+		lines = append(lines[:most-1:most-1],
+			[]span{{cut(strings.TrimSpace(left.String()), width-2), style{bold: true}}})
 	}
 	return marked(lines)
 }
@@ -42,8 +44,8 @@ func marked(lines [][]span) [][]span {
 	return lines
 }
 
-// allowAll allows all calls that are left. Where some have not been shown they are, and Y is asked for once more; so it is where a diff was shortened, unless
-// that was asked before.
+// allowAll allows all calls that are left. Where some have not been shown they are, and Y is asked
+// for once more; so it is where a diff was shortened, unless that was asked before.
 func (a *approving) allowAll(m *model) tea.Cmd {
 	all := chat.Undecided(&a.asked, a.i)
 	asked := a.all
@@ -57,7 +59,8 @@ func (a *approving) allowAll(m *model) tea.Cmd {
 	return a.decide(m, all)
 }
 
-// askAgain has what was just written read before a key answers: as where a dialogue opens, the keyboard is the prompt's for a moment.
+// askAgain has what was just written read before a key answers: as where a dialogue opens, the
+// keyboard is the prompt's for a moment.
 func (m *model) askAgain() { m.armed, m.typed = false, time.Now() }
 
 // allKey is the keyboard once all that Y allows has been shown.
@@ -80,7 +83,8 @@ func (a *approving) allKey(m *model, name, typed string) tea.Cmd {
 
 func (a *approving) viewAll(m *model) [][]span {
 	t, all := m.Text, chat.Undecided(&a.asked, a.i)
-	lines := marked(wrap([]span{{t.T("Y again allows these %d calls", len(all)), style{bold: true}}}, m.screen.width-4)) // whole, or no key decides anything
+	// whole, or no key decides anything
+	lines := marked(wrap([]span{{t.T("Y again allows these %d calls", len(all)), style{bold: true}}}, m.screen.width-4))
 	m.screen.from, m.screen.to = 0, len(lines)
 	list := []string{t.T("[Y] yes to all"), t.T("[N] no to all")}
 	if len(a.seen.Cut(&a.asked, all)) > 0 {
@@ -95,13 +99,15 @@ func (a *approving) along() []regie.Decision {
 	return append([]regie.Decision{{CallID: a.review().CallID}}, more...)
 }
 
-// showsAlong shows the calls that an answer for longer would allow with this one, where they have not been; Enter once more allows them.
+// showsAlong shows the calls that an answer for longer would allow with this one, where they have
+// not been; Enter once more allows them.
 func (a *approving) showsAlong(m *model, scope *regie.Scope) bool {
 	more, numbers := chat.Covered(&a.asked, a.i+1, scope)
 	if !a.seen.Show(m.page, &a.asked, more) {
 		return false
 	}
-	m.note("     ! " + m.Text.T("it allows the calls %s with it, as they stand above: Enter once more", strings.Join(numbers, ", ")))
+	m.note("     ! " + m.Text.T("it allows the calls %s with it, as they stand above: Enter once more",
+		strings.Join(numbers, ", ")))
 	m.askAgain()
 	return true
 }

@@ -51,7 +51,8 @@ func (m *model) puts(a *approving) {
 	a.begin(m)
 }
 
-// proposed is such a chat of an engine whose model wants to write files. decided are the answers that are stored.
+// proposed is such a chat of an engine whose model wants to write files. decided are the answers
+// that are stored.
 func proposed(t *testing.T, files ...string) (m *model, a *approving, decided func() []regie.Decision) {
 	t.Helper()
 	m, _ = parked(t, files...)
@@ -107,7 +108,8 @@ func shown(m *model) string {
 	return out.String()
 }
 
-// TestYesToAllShowsAll: all calls are named when an approval opens, and none runs by Y whose preview was not shown (decision 20).
+// TestYesToAllShowsAll: all calls are named when an approval opens, and none runs by Y whose
+// preview was not shown (decision 20).
 func TestYesToAllShowsAll(t *testing.T) {
 	m, _, decided := proposed(t, "harmless.txt", "precious.txt", "third.txt")
 	if out := scrollback(m); !strings.Contains(out, "  2  write 1 line to precious.txt") || strings.Contains(out, "+of precious.txt") {
@@ -135,7 +137,8 @@ func TestYesToAllShowsAll(t *testing.T) {
 	}
 }
 
-// TestLongerAnswerShowsAll: an answer for longer allows no other call of the same approval that was not shown.
+// TestLongerAnswerShowsAll: an answer for longer allows no other call of the same approval that was
+// not shown.
 func TestLongerAnswerShowsAll(t *testing.T) {
 	m, a, decided := proposed(t, "docs/a.txt", "docs/b.txt")
 	answers(m, "a")
@@ -152,7 +155,8 @@ func TestLongerAnswerShowsAll(t *testing.T) {
 	}
 }
 
-// TestManyCalls: of very many calls the head names some, and says how many there are; a key names all.
+// TestManyCalls: of very many calls the head names some, and says how many there are; a key names
+// all.
 func TestManyCalls(t *testing.T) {
 	var names []string
 	for i := range chat.ListedCalls + 5 {
@@ -171,7 +175,8 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
-// TestEditedIsShown: what an edited call would do is written, and nothing is decided before the person has said yes to that.
+// TestEditedIsShown: what an edited call would do is written, and nothing is decided before the
+// person has said yes to that.
 func TestEditedIsShown(t *testing.T) {
 	m, a, decided := proposed(t, "a.txt", "b.txt")
 	const edited = `{"content":"zwei\n","mode":"overwrite","path":"old.txt"}`

@@ -7,8 +7,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// style is how a piece of text looks. Colours are the sixteen of the terminal's own theme, so that they are legible on light and on dark
-// backgrounds and where there is no truecolour.
+// style is how a piece of text looks. Colours are the sixteen of the terminal's own theme, so that
+// they are legible on light and on dark backgrounds and where there is no truecolour.
 type style struct {
 	bold, faint, italic, underline, strike, reverse bool
 	fg                                              colour
@@ -57,7 +57,8 @@ type span struct {
 	style style
 }
 
-// paint writes spans that stand on one line. Each piece ends what it begins, so that no line depends on another.
+// paint writes spans that stand on one line. Each piece ends what it begins, so that no line
+// depends on another.
 func paint(line []span, colours bool) string {
 	var b strings.Builder
 	for _, s := range line {
@@ -82,8 +83,9 @@ func wide(line []span) int {
 	return n
 }
 
-// most is how many columns a cluster may take: terminals do not agree on what is joined of several characters (families, flags, tones of skin), and a
-// finished line that a terminal finds too long moves all that is drawn below it.
+// most is how many columns a cluster may take: terminals do not agree on what is joined of several
+// characters (families, flags, tones of skin), and a finished line that a terminal finds too long
+// moves all that is drawn below it.
 func most(cluster string, columns int) int {
 	sum, last := 0, rune(0)
 	for _, r := range cluster {
@@ -112,7 +114,8 @@ func mostWide(line []span) int {
 	return n
 }
 
-// wrap breaks spans into lines of at most a width, at spaces where it can, and inside what is too long for a line. Line feeds break too.
+// wrap breaks spans into lines of at most a width, at spaces where it can, and inside what is too
+// long for a line. Line feeds break too.
 func wrap(spans []span, width int) [][]span {
 	w := wrapper{width: max(width, 2)}
 	for _, s := range spans {

@@ -9,8 +9,8 @@ import (
 // minColumn is how narrow a column of a table may be made, in columns of the terminal.
 const minColumn = 6
 
-// table writes a table with its columns as wide as they need to be; where they do not fit their cells are wrapped, and where that leaves too
-// little each row becomes a list of its cells.
+// table writes a table with its columns as wide as they need to be; where they do not fit their
+// cells are wrapped, and where that leaves too little each row becomes a list of its cells.
 func (p *page) table(table *east.Table, width int) [][]span {
 	p.cells = true
 	defer func() { p.cells = false }()
@@ -45,7 +45,8 @@ func (p *page) table(table *east.Table, width int) [][]span {
 	return out
 }
 
-// columnWidths shares a width among columns; fits is false where some would be narrower than minColumn without need.
+// columnWidths shares a width among columns; fits is false where some would be narrower than
+// minColumn without need.
 func columnWidths(rows [][][]span, columns, width int) (widths []int, fits bool) {
 	widths = make([]int, columns)
 	unsure := 0 // how much longer a terminal may find a row that is as wide as it can be

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// together is how long what streams in is collected before it is shown: the eye sees no difference, and typing stays quick.
+	// together is how long what streams in is collected before it is shown: the eye sees no
+	// difference, and typing stays quick.
 	together = 20 * time.Millisecond
 	// atOnce bounds how many items are taken together.
 	atOnce = 512
@@ -178,7 +179,8 @@ func (m *model) turn(event *regie.Event) tea.Cmd {
 			if body.RoundID == m.round || m.round.IsZero() {
 				m.round, m.state, m.interrupting, m.stop = regie.ID{}, regie.SessionIdle, false, ""
 				m.settled()
-				return tea.Batch(came, m.read(), m.measure(body.RoundID), m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.began)))
+				return tea.Batch(came, m.read(), m.measure(body.RoundID),
+					m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.began)))
 			}
 			return came
 		case body.State == string(regie.RoundRunning) && body.Stop == "":
@@ -238,11 +240,15 @@ func (m *model) begin() tea.Cmd {
 	return m.resume(m.Continue)
 }
 
-// greeting says where the chat is. It is written before anything is drawn, so that what is drawn never begins on the terminal's first line: what is erased from
-// there on some terminals (tmux) keep.
+// greeting says where the chat is. It is written before anything is drawn, so that what is drawn
+// never begins on the terminal's first line: what is erased from there on some terminals (tmux)
+// keep.
 func (m *model) greeting() string {
 	m.paper.wrote = true
-	return paint([]span{{"regie ", style{bold: true}}, {plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}}}, m.screen.colours)
+	return paint([]span{
+		{"regie ", style{bold: true}},
+		{plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}},
+	}, m.screen.colours)
 }
 
 // resume goes on with a chat.
@@ -310,7 +316,8 @@ func (m *model) fresh(session regie.ID) {
 	m.closeDialog()
 }
 
-// lost takes in that nothing more of the session comes. One that was removed elsewhere takes nothing along that the person has written.
+// lost takes in that nothing more of the session comes. One that was removed elsewhere takes
+// nothing along that the person has written.
 func (m *model) lost(why error) tea.Cmd {
 	if regie.CodeOf(why) != regie.CodeNotFound {
 		m.err, m.leaving = why, true
@@ -324,8 +331,8 @@ func (m *model) lost(why error) tea.Cmd {
 	return nil
 }
 
-// markRead says how far the person has read (decision 45). That it could not be stored, because the engine has gone for example, is no reason
-// to do anything otherwise, or to wait.
+// markRead says how far the person has read (decision 45). That it could not be stored, because the
+// engine has gone for example, is no reason to do anything otherwise, or to wait.
 func (m *model) markRead(ctx context.Context) {
 	if m.seen == 0 {
 		return
@@ -335,7 +342,8 @@ func (m *model) markRead(ctx context.Context) {
 	_ = m.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: m.session, Seq: m.seen})
 }
 
-// read says that the person has read the chat as far as it is shown: at the end of each run, and before another chat takes its place.
+// read says that the person has read the chat as far as it is shown: at the end of each run, and
+// before another chat takes its place.
 func (m *model) read() tea.Cmd {
 	read := &model{Config: m.Config, session: m.session, seen: m.seen}
 	return m.do(func(ctx context.Context) func() tea.Cmd {
@@ -367,7 +375,8 @@ func (m *model) send(typed string, when store.WhenBusy) tea.Cmd {
 	})
 }
 
-// unsent keeps what was not taken: a message in the prompt, a command too where it is one command there.
+// unsent keeps what was not taken: a message in the prompt, a command too where it is one command
+// there.
 func (m *model) unsent(typed string, when store.WhenBusy) {
 	switch {
 	case when != store.Reject:

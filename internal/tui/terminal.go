@@ -18,18 +18,23 @@ import (
 // terminal is the program's output. What it writes at once stays together.
 type terminal struct {
 	*os.File
-	mu    sync.Mutex
-	live  func() []string // the live part as it is to be drawn; called where the library handles what the model asked for, on its goroutine
-	drawn atomic.Bool     // the live part has been
-	above atomic.Bool     // what was written last went above the live part, and left the cursor at its beginning
+	mu sync.Mutex
+	// the live part as it is to be drawn; called where the library handles what the model asked
+	// for, on its goroutine
+	live  func() []string
+	drawn atomic.Bool // the live part has been
+	above atomic.Bool // what was written last went above the live part, and left the cursor at its beginning
 }
 
-// inserts begins what the library writes to have lines above the live part: how far down to its end, how many lines to make room for, and how far up
-// again from there. It holds where the terminal is as wide and as high as the library believes.
+// inserts begins what the library writes to have lines above the live part: how far down to its
+// end, how many lines to make room for, and how far up again from there. It holds where the
+// terminal is as wide and as high as the library believes.
 var inserts = regexp.MustCompile(`^\r(?:\x1b\[(\d*)B)?(\n+)\x1b\[(\d*)A\x1b\[\d*L`)
 
-// eraseBelow is what erases all from the cursor on in place of ansi.EraseScreenBelow: of what is erased from a screen's first line on, tmux keeps a copy in
-// the scrollback. The library erases so each time when the live part has another height, and in a terminal that has become narrower it may begin there.
+// eraseBelow is what erases all from the cursor on in place of ansi.EraseScreenBelow: of what is
+// erased from a screen's first line on, tmux keeps a copy in the scrollback. The library erases so
+// each time when the live part has another height, and in a terminal that has become narrower it
+// may begin there.
 var eraseBelow = ansi.EraseLineRight + ansi.SaveCursor + ansi.CUD1 + ansi.EraseScreenBelow + ansi.RestoreCursor
 
 // Write implements io.Writer.
@@ -42,7 +47,8 @@ func (t *terminal) Write(data []byte) (int, error) {
 	room := inserts.FindSubmatch(data)
 	t.above.Store(room != nil)
 	if room == nil {
-		if _, err := t.File.Write(bytes.ReplaceAll(data, []byte(ansi.EraseScreenBelow), []byte(eraseBelow))); err != nil {
+		if _, err := t.File.Write(bytes.ReplaceAll(data, []byte(ansi.EraseScreenBelow),
+			[]byte(eraseBelow))); err != nil {
 			return 0, err
 		}
 		return len(data), nil
@@ -54,9 +60,10 @@ func (t *terminal) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// insert is how lines get above the live part in a terminal of any size, which may be another one by now than anybody here knows: the cursor goes up to
-// the beginning of the live part, which is written over and anew below the lines, and drawn by the library once more (model.print). rows is how many it
-// has drawn: it may change some of these before it draws all, and needs the room.
+// insert is how lines get above the live part in a terminal of any size, which may be another one
+// by now than anybody here knows: the cursor goes up to the beginning of the live part, which is
+// written over and anew below the lines, and drawn by the library once more (model.print). rows is
+// how many it has drawn: it may change some of these before it draws all, and needs the room.
 func (t *terminal) insert(rows, up int, lines string) string {
 	var b strings.Builder
 	b.WriteString("\r")
@@ -81,7 +88,8 @@ func (t *terminal) insert(rows, up int, lines string) string {
 	return b.String()
 }
 
-// steps is the count of a movement of the cursor: one where it is left out, none where there is no movement.
+// steps is the count of a movement of the cursor: one where it is left out, none where there is no
+// movement.
 func steps(digits []byte) int {
 	switch n, err := strconv.Atoi(string(digits)); {
 	case digits == nil:
@@ -96,10 +104,12 @@ func steps(digits []byte) int {
 // WriteString implements io.StringWriter.
 func (t *terminal) WriteString(s string) (int, error) { return t.Write([]byte(s)) }
 
-// reflow puts the cursor where the library believes it is, before it hears of a new size. A terminal that becomes narrower breaks the lines of the live part anew, so that it
-// has more of them than were drawn; without this their upper ones would stay in the scrollback as garbage.
+// reflow puts the cursor where the library believes it is, before it hears of a new size. A
+// terminal that becomes narrower breaks the lines of the live part anew, so that it has more of
+// them than were drawn; without this their upper ones would stay in the scrollback as garbage.
 func (m *model) reflow(out *terminal) func(tea.Model, tea.Msg) tea.Msg {
-	still := slices.ContainsFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") }) // xterm cuts lines off
+	// xterm cuts lines off
+	still := slices.ContainsFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") })
 	return func(_ tea.Model, msg tea.Msg) tea.Msg {
 		if _, is := msg.(redraw); is && m.screen.ready {
 			return m.screen.said
@@ -119,8 +129,8 @@ func (m *model) reflow(out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	}
 }
 
-// grown is how many lines lie more above the cursor when the live part is broken anew at a width: of what may be on the terminal the least, so
-// that nothing above it is ever drawn over.
+// grown is how many lines lie more above the cursor when the live part is broken anew at a width:
+// of what may be on the terminal the least, so that nothing above it is ever drawn over.
 func (s *screen) grown(width int) int {
 	least := -1
 	for i := range s.drawn {

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 )
 
-// Run holds the conversation until the person leaves. Errors are those of Control that nothing can be done about here; what a message is
-// refused for is shown and goes on.
+// Run holds the conversation until the person leaves. Errors are those of Control that nothing can
+// be done about here; what a message is refused for is shown and goes on.
 func Run(ctx context.Context, c Config) (chat.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -29,7 +29,8 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 		return m.result, err
 	}
 	program := tea.NewProgram(
-		m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(out), tea.WithEnvironment(c.Env), tea.WithoutSignalHandler(), tea.WithFilter(m.reflow(out)),
+		m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(out), tea.WithEnvironment(c.Env),
+		tea.WithoutSignalHandler(), tea.WithFilter(m.reflow(out)),
 		tea.WithFPS(120), // a key is seen within 9 ms
 	)
 	handed := make(chan struct{})
@@ -57,7 +58,8 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 	return m.result, err
 }
 
-// Fits reports whether a terminal of this environment can show the chat: one that knows no cursor is served in plain lines.
+// Fits reports whether a terminal of this environment can show the chat: one that knows no cursor
+// is served in plain lines.
 func Fits(env []string) bool {
 	for _, variable := range env {
 		if name, value, _ := strings.Cut(variable, "="); name == "TERM" {

@@ -21,7 +21,8 @@ const tiny = 10
 // narrow is how many columns a terminal has at least for a key to be seen.
 const narrow = 9
 
-// choices is how many things to choose from are shown together, so that what is picked is seen in the smallest terminal too.
+// choices is how many things to choose from are shown together, so that what is picked is seen in
+// the smallest terminal too.
 func (m *model) choices(most int) int {
 	return max(1, min(most, m.screen.height-6))
 }
@@ -36,7 +37,8 @@ func (m *model) View() tea.View {
 	input, y, x := m.input(width, max(1, room/2))
 	below := m.below(width, max(1, room-len(input)))
 	gap := 1
-	if m.screen.height < tiny { // what is asked goes before the prompt, which has not the keyboard, and before the empty line
+	// what is asked goes before the prompt, which has not the keyboard, and before the empty line
+	if m.screen.height < tiny {
 		gap = 0
 		if m.hasField() {
 			input, y, x = nil, 0, 0
@@ -84,8 +86,9 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// asked is what a dialog asks, in at most so many lines, and whether all of it fits. What Enter would do comes before all else, then the keys; where not even
-// that has its place, no key decides anything.
+// asked is what a dialog asks, in at most so many lines, and whether all of it fits. What Enter
+// would do comes before all else, then the keys; where not even that has its place, no key decides
+// anything.
 func (m *model) asked(most int) (lines [][]span, fits bool) {
 	m.screen.small = false
 	if m.dialog == nil || !m.armed {
@@ -112,7 +115,8 @@ func (m *model) asked(most int) (lines [][]span, fits bool) {
 	return slices.Concat(body, keys), false
 }
 
-// keysBehind puts as many keys as fit behind the last line of what is picked, where they have no line of their own.
+// keysBehind puts as many keys as fit behind the last line of what is picked, where they have no
+// line of their own.
 func (m *model) keysBehind(line []span, keys [][]span) []span {
 	for _, key := range slices.Concat(keys...) {
 		more := append(slices.Clip(line), span{text: " "}, span{strings.TrimSpace(key.text), key.style})
@@ -124,10 +128,14 @@ func (m *model) keysBehind(line []span, keys [][]span) []span {
 	return line
 }
 
-// tooSmall says, in at most so many lines, that what is asked has no room, and the keys that there are then: as much of it as fits.
+// tooSmall says, in at most so many lines, that what is asked has no room, and the keys that there
+// are then: as much of it as fits.
 func (m *model) tooSmall(most int) (lines [][]span) {
 	esc := m.Text.T("[Esc]")
-	for _, said := range []string{m.Text.T("too small to answer: make the terminal larger, or %s", esc), m.Text.T("too small: %s", esc), esc} {
+	for _, said := range []string{
+		m.Text.T("too small to answer: make the terminal larger, or %s", esc),
+		m.Text.T("too small: %s", esc), esc,
+	} {
 		lines = wrap([]span{{said, style{fg: yellow}}}, m.screen.said.Width-1)
 		if len(lines) <= most {
 			break
@@ -139,7 +147,8 @@ func (m *model) tooSmall(most int) (lines [][]span) {
 // hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
 func (m *model) hasField() bool { return m.dialog != nil && m.armed }
 
-// opened reports whether something that the person opened themselves has the keyboard, so that what waits for them is not asked yet.
+// opened reports whether something that the person opened themselves has the keyboard, so that what
+// waits for them is not asked yet.
 func (m *model) opened() bool {
 	switch m.dialog.(type) {
 	case *picking, *undoing:
@@ -178,7 +187,8 @@ func (m *model) pasted(paste string) string {
 	return "[" + m.Text.T("pasted: %d lines", strings.Count(strings.TrimRight(paste, "\n"), "\n")+1) + "]"
 }
 
-// below is what stands under the prompt, in at most so many lines: what can be completed, before the status.
+// below is what stands under the prompt, in at most so many lines: what can be completed, before
+// the status.
 func (m *model) below(width, most int) [][]span {
 	if m.history.searching && m.screen.height <= 3 { // what is found has the place
 		return nil
@@ -205,12 +215,16 @@ func (m *model) queued(width int) [][]span {
 		if i == len(queue)-1 && width >= 60 {
 			state = append(state, span{"  " + m.Text.T("Up takes it back"), style{faint: true}})
 		}
-		out = append(out, append([]span{{"  ⏳ ", style{}}, {cut(text, max(8, width-8-wide(state))), style{faint: true}}}, state...))
+		out = append(out, append([]span{{"  ⏳ ", style{}}, {
+			cut(text, max(8, width-8-wide(state))),
+			style{faint: true},
+		}}, state...))
 	}
 	return out
 }
 
-// status is the line at the bottom: what the agent does, the model, how full its context is, what it costs.
+// status is the line at the bottom: what the agent does, the model, how full its context is, what
+// it costs.
 func (m *model) status(width int) []span {
 	parts := [][]span{m.doing()}
 	add := func(s string) {
@@ -262,7 +276,10 @@ func (m *model) doing() []span {
 	case m.stop == regie.StopPause && m.state != regie.SessionPaused:
 		return []span{{t.T("pausing…"), style{fg: yellow}}}
 	case m.state == regie.SessionActive && m.silent > 0:
-		return []span{{t.T("the model has not answered for %d s", m.silent), style{fg: yellow}}, {"  " + t.T("Esc stops"), faint}}
+		return []span{
+			{t.T("the model has not answered for %d s", m.silent), style{fg: yellow}},
+			{"  " + t.T("Esc stops"), faint},
+		}
 	case m.state == regie.SessionActive:
 		return []span{{t.T("working") + since, style{fg: yellow}}, {"  " + t.T("Esc interrupts"), faint}}
 	case m.state == regie.SessionQueued && m.place > 0:
@@ -270,13 +287,25 @@ func (m *model) doing() []span {
 	case m.state == regie.SessionQueued:
 		return []span{{t.T("waits for a slot"), style{fg: yellow}}}
 	case waiting(m.state) && m.history.searching:
-		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Esc ends the search"), faint}}
+		return []span{
+			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
+			{"  " + t.T("Esc ends the search"), faint},
+		}
 	case waiting(m.state) && m.due && m.opened():
-		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Esc shows it"), faint}}
+		return []span{
+			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
+			{"  " + t.T("Esc shows it"), faint},
+		}
 	case waiting(m.state) && !m.armed && !m.draft.empty():
-		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Tab answers, Enter sends what you write instead"), faint}}
+		return []span{
+			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
+			{"  " + t.T("Tab answers, Enter sends what you write instead"), faint},
+		}
 	case waiting(m.state) && m.dialog == nil:
-		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}, {"  " + t.T("Tab shows it"), faint}}
+		return []span{
+			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
+			{"  " + t.T("Tab shows it"), faint},
+		}
 	case waiting(m.state):
 		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}}
 	case m.state == regie.SessionWaitingNetwork:

@@ -32,7 +32,8 @@ func types(m *model, said string) {
 	}
 }
 
-// What is typed as words at a question is words from the first letter on: an answer where the question takes one, else a message; no option is taken.
+// What is typed as words at a question is words from the first letter on: an answer where the
+// question takes one, else a message; no option is taken.
 func TestWordsAtQuestion(t *testing.T) {
 	for _, said := range []string{"no thanks", "no, wait, first back it up", "later please", "the other one", "k", "2 hours before", "1. first that", "0.5 of it", "é"} {
 		m, q := choice(t, 2, false, false)
@@ -163,7 +164,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A paste at a question that takes own words is one, behind the letter that was typed before it; nothing of an answer that was written is lost.
+// A paste at a question that takes own words is one, behind the letter that was typed before it;
+// nothing of an answer that was written is lost.
 func TestPasteAsAnswer(t *testing.T) {
 	m, q := choice(t, 2, true, true)
 	m.obey(pressed('t'))

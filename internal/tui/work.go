@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// work is what the agent is doing: calls on their way, and the plan; and what it did, by the numbers under which it is unfolded.
+// work is what the agent is doing: calls on their way, and the plan; and what it did, by the
+// numbers under which it is unfolded.
 type work struct {
 	running []running
 	calls   chat.Calls
@@ -168,13 +169,17 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 		for _, row := range rows[max(0, len(rows)-3):] {
 			row = strings.TrimRight(row, "\r")
 			row = row[strings.LastIndexByte(row, '\r')+1:] // what a progress bar has written last
-			out = append(out, []span{{"    │ ", style{faint: true}}, {cut(tabs(plain.Strip(row)), m.screen.width-8), style{faint: true}}})
+			out = append(out, []span{
+				{"    │ ", style{faint: true}},
+				{cut(tabs(plain.Strip(row)), m.screen.width-8), style{faint: true}},
+			})
 		}
 	}
 	return out[:min(len(out), max(most, 0))]
 }
 
-// steps are the plan: where there is no room for all of it, the part around the step that is worked on.
+// steps are the plan: where there is no room for all of it, the part around the step that is worked
+// on.
 func (w *work) steps(m *model, room int) [][]span {
 	if len(w.plan) == 0 || room < 1 {
 		return nil

@@ -12,10 +12,13 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// carryOut puts back the files of an undo that is intended, and stores what became of each. again says that another process may have begun with
-// it: what is done already is not done twice. lost says why the workspace cannot be opened; then each file is left as it is. Where another
-// process may have taken the undo over meanwhile, no more files change here: CodeStale, and it ends there.
-func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error, held store.HeldUndo, again bool) (regie.Undo, error) {
+// carryOut puts back the files of an undo that is intended, and stores what became of each. again
+// says that another process may have begun with it: what is done already is not done twice. lost
+// says why the workspace cannot be opened; then each file is left as it is. Where another process
+// may have taken the undo over meanwhile, no more files change here: CodeStale, and it ends there.
+func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error, held store.HeldUndo,
+	again bool,
+) (regie.Undo, error) {
 	undo := held.Undo
 	undo.Files = slices.Clone(undo.Files)
 	swept := lost != nil
@@ -49,10 +52,15 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 		root.RemoveEmpty(undo.Removes)
 	}
 	fault.Point(fault.UndoFiles)
-	done, err := u.Store.FinishUndo(ctx, store.FinishUndo{UndoID: undo.ID, Epoch: held.Epoch, Files: undo.Files, Message: regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "undo"},
-		System: &regie.SystemContent{Type: regie.SystemUndone, Summary: told(&undo)},
-	}})
+	done, err := u.Store.FinishUndo(ctx, store.FinishUndo{
+		UndoID: undo.ID, Epoch: held.Epoch,
+		Files: undo.Files, Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{
+				Kind: regie.AuthorComponent, ID: "undo",
+			},
+			System: &regie.SystemContent{Type: regie.SystemUndone, Summary: told(&undo)},
+		},
+	})
 	if err == nil {
 		fault.Point(fault.UndoAfter)
 	}
@@ -61,7 +69,8 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 
 var errStuck = regie.Errorf(regie.CodeUndoConflict, "it could not be put back when the undo was made")
 
-var errTaken = regie.Errorf(regie.CodeStale, "this engine has lost its hold of the undo: another one carries it out to its end")
+var errTaken = regie.Errorf(regie.CodeStale,
+	"this engine has lost its hold of the undo: another one carries it out to its end")
 
 // leave notes that a file is as it was found, and why.
 func leave(f *regie.UndoFile, why error) {
@@ -71,7 +80,8 @@ func leave(f *regie.UndoFile, why error) {
 
 // putBack makes one file what it was, in one step, if it still is what was found.
 func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.Undo, i int, again bool) {
-	f, tag := &undo.Files[i], fmt.Sprintf("%s-%d", undo.ID, i) // each file its own: what lies aside must not pass for another
+	// each file its own: what lies aside must not pass for another
+	f, tag := &undo.Files[i], fmt.Sprintf("%s-%d", undo.ID, i)
 	if again && !f.To.Exists() {
 		// A dead process may have moved it aside.
 		_ = root.Reappear(f.Path, tag)
@@ -82,7 +92,8 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 	}
 	state := stateOf(now)
 	switch code := regie.CodeOf(err); {
-	case !f.To.Exists() && (code == regie.CodeNotADirectory || code == regie.CodeNotAFile): // its name, or its directory's, is taken otherwise by now
+	case !f.To.Exists() && (code == regie.CodeNotADirectory || code == regie.CodeNotAFile):
+		// its name, or its directory's, is taken otherwise by now
 		f.Outcome = regie.FileUndone
 		return
 	case err != nil:
@@ -95,7 +106,8 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 		f.Outcome = regie.FileUndone
 		return
 	case !state.Same(f.From):
-		leave(f, regie.Errorf(regie.CodeFileChanged, "%s was changed while it was being undone, and is left as it is", f.Path))
+		leave(f, regie.Errorf(regie.CodeFileChanged, "%s was changed while it was being undone, and is left as it is",
+			f.Path))
 		return
 	}
 	tried, err := u.change(ctx, root, now, f, tag)
@@ -112,13 +124,16 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 	leave(f, err)
 }
 
-// reached reports whether a file is as it is to be. Its permissions count where nothing else changes: they come with the content otherwise.
+// reached reports whether a file is as it is to be. Its permissions count where nothing else
+// changes: they come with the content otherwise.
 func reached(now regie.FileState, f *regie.UndoFile) bool {
 	return now.Same(f.To) && (!f.From.Same(f.To) || now.Perm == f.To.Perm)
 }
 
 // change does the step.
-func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace.Content, f *regie.UndoFile, tag string) (tried bool, err error) {
+func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace.Content, f *regie.UndoFile,
+	tag string,
+) (tried bool, err error) {
 	if !f.To.Exists() {
 		return root.Remove(ctx, workspace.Removal{Before: now, Tag: tag})
 	}
@@ -126,7 +141,10 @@ func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace
 	if err != nil {
 		return false, err
 	}
-	return root.Replace(workspace.Change{Before: now, Data: data, Tag: tag, Perm: f.To.Perm, DirPerm: f.To.DirPerm.Perm()})
+	return root.Replace(workspace.Change{
+		Before: now, Data: data, Tag: tag, Perm: f.To.Perm,
+		DirPerm: f.To.DirPerm.Perm(),
+	})
 }
 
 // maxTold bounds how many files the thread is told of by name.

@@ -49,10 +49,13 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 		c := &b.source.Calls[i]
 		done := c.State == regie.CallSucceeded
 		var why *regie.Sentence
-		if !done && c.State != regie.CallUnknown || c.Class == regie.ClassResumable { // a sub-agent's calls stand for themselves
+		// a sub-agent's calls stand for themselves
+		if !done && c.State != regie.CallUnknown || c.Class == regie.ClassResumable {
 			continue
 		}
-		if done || len(c.Changed) > 0 { // of what nobody knows whether it happened nothing is taken back, unless it was looked at afterwards
+		// of what nobody knows whether it happened nothing is taken back, unless it was looked at
+		// afterwards
+		if done || len(c.Changed) > 0 {
 			made, err := b.changesOf(ctx, c)
 			if out = append(out, made...); err == nil && done {
 				continue
@@ -62,7 +65,10 @@ func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects 
 				why = &sentence
 			}
 		}
-		effects = append(effects, regie.Effect{CallID: c.ID, Tool: c.Tool, State: c.State, Arguments: brief(c), Why: why})
+		effects = append(effects, regie.Effect{
+			CallID: c.ID, Tool: c.Tool, State: c.State,
+			Arguments: brief(c), Why: why,
+		})
 	}
 	return out, effects
 }
@@ -79,7 +85,10 @@ func (b *builder) changesOf(ctx context.Context, c *regie.Call) ([]regie.FileCha
 	if undoer == nil {
 		return nil, errNotFiles
 	}
-	return undoer.Changes(ctx, &tool.Invocation{CallID: c.ID, RoundID: c.RoundID, SessionID: c.SessionID, Workspace: b.source.Workspace, Intent: c.Intent, Changed: c.Changed})
+	return undoer.Changes(ctx, &tool.Invocation{
+		CallID: c.ID, RoundID: c.RoundID, SessionID: c.SessionID,
+		Workspace: b.source.Workspace, Intent: c.Intent, Changed: c.Changed,
+	})
 }
 
 func brief(c *regie.Call) string {
@@ -90,7 +99,8 @@ func brief(c *regie.Call) string {
 	return plain.Line(string([]rune(arguments)[:min(len([]rune(arguments)), maxArguments)]))
 }
 
-// anything reports whether something of the target can still be undone, whether or not something stands in the way.
+// anything reports whether something of the target can still be undone, whether or not something
+// stands in the way.
 func (b *builder) anything(ctx context.Context) bool {
 	changes, _ := b.changes(ctx)
 	files, _ := merge(changes)
@@ -99,8 +109,9 @@ func (b *builder) anything(ctx context.Context) bool {
 	return len(files) > 0 || b.chat()
 }
 
-// large takes out the deleted files that are too large to be put back: what else was done can be undone without them, and they are named
-// with the place where they lie. One that a person has moved back is none of them.
+// large takes out the deleted files that are too large to be put back: what else was done can be
+// undone without them, and they are named with the place where they lie. One that a person has
+// moved back is none of them.
 func (b *builder) large(all []merged) (files []merged, effects []regie.Effect) {
 	for _, m := range all {
 		if m.trash == "" || m.before.Size <= maxLooked {
@@ -143,10 +154,14 @@ func (b *builder) chat() bool {
 func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 	s := &b.source
 	p := regie.UndoPlan{
-		Undo: regie.Undo{SessionID: s.Session.ID, RoundID: s.Round.ID, Undoes: b.target, State: regie.UndoPlanned, By: b.in.By, Chat: b.chat(), Files: []regie.UndoFile{}},
+		Undo: regie.Undo{
+			SessionID: s.Session.ID, RoundID: s.Round.ID, Undoes: b.target, State: regie.UndoPlanned,
+			By: b.in.By, Chat: b.chat(), Files: []regie.UndoFile{},
+		},
 		Root: s.Workspace.Root, SessionName: s.Session.Name, Text: s.Text, Previews: []regie.FilePreview{},
 	}
-	if s.Round.State != regie.RoundEnded || s.Session.State != regie.SessionIdle && s.Session.State != regie.SessionClosed {
+	if s.Round.State != regie.RoundEnded || s.Session.State != regie.SessionIdle &&
+		s.Session.State != regie.SessionClosed {
 		return p, store.RunIsOpen(s.Session.State)
 	}
 	changes, effects := b.changes(ctx)
@@ -159,7 +174,9 @@ func (b *builder) plan(ctx context.Context) (regie.UndoPlan, error) {
 	}
 	if len(files) == 0 && !p.Chat {
 		if len(large) > 0 {
-			return p, regie.Errorf(regie.CodeConflict, "what is left to undo is too large to be put back by itself: %s, which a person can move back from %s", large[0].Arguments,
+			return p, regie.Errorf(regie.CodeConflict,
+				"what is left to undo is too large to be put back by itself: %s, which a person can move back from %s",
+				large[0].Arguments,
 				cmp.Or(large[0].Trash, "nowhere: the trash was emptied"))
 		}
 		return p, b.nothing(len(all) > 0, undone, gone)
@@ -215,7 +232,8 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 	if err != nil {
 		now.state = regie.FileState{}
 	}
-	if content.Link && !m.before.IsLink() && !m.after.IsLink() { // somebody has put it there: why it is not written through is said
+	// somebody has put it there: why it is not written through is said
+	if content.Link && !m.before.IsLink() && !m.after.IsLink() {
 		_, now.err = root.LoadAny(m.path, maxLooked)
 	}
 	if !known && !m.after.Exists() && b.linked(root, m.path) { // what lies behind the link is not what was there
@@ -265,7 +283,8 @@ func look(root *workspace.Root, name string) (workspace.Content, error) {
 	return root.LoadEntry(name, maxLooked)
 }
 
-// frees reports whether a directory that stands where a file was deleted is one that the target made, with nothing in it but what goes too.
+// frees reports whether a directory that stands where a file was deleted is one that the target
+// made, with nothing in it but what goes too.
 func (b *builder) frees(root *workspace.Root, m merged) bool {
 	if m.after.Exists() || !slices.Contains(b.made, m.path) {
 		return false
@@ -337,12 +356,14 @@ func (u *Undoer) trashed(name string) ([]byte, error) {
 	case err != nil:
 		return nil, regie.Errorf(regie.CodeCorrupt, "what lies of it in the trash cannot be read: %v", err)
 	case len(data) > maxLooked:
-		return nil, regie.Errorf(regie.CodeFileTooLarge, "it is too large to be put back by itself; it lies in %s", filepath.Join(u.Trash, filepath.FromSlash(name)))
+		return nil, regie.Errorf(regie.CodeFileTooLarge, "it is too large to be put back by itself; it lies in %s",
+			filepath.Join(u.Trash, filepath.FromSlash(name)))
 	}
 	return data, nil
 }
 
-// adopt makes a blob of what lay in the trash, where the undo is about to be stored: from there on it is like any other.
+// adopt makes a blob of what lay in the trash, where the undo is about to be stored: from there on
+// it is like any other.
 func (b *builder) adopt(ctx context.Context, data []byte) error {
 	if b.show {
 		return nil

@@ -12,15 +12,16 @@ import (
 // maxOver bounds how many undos are assumed to be done before one is planned.
 const maxOver = 100
 
-// overlay is what files would be after undos that are planned and not done: of several undos that a person is shown together each is planned on
-// those before it.
+// overlay is what files would be after undos that are planned and not done: of several undos that a
+// person is shown together each is planned on those before it.
 type overlay struct {
 	files map[string]regie.FileState
 	dirs  map[string]bool // directories that would have been made
 }
 
-// over plans the undos that are assumed to be done, in their order. An undo in whose way something stands would not be done, so what is planned on
-// it does not count either: the plan of that one says what it is.
+// over plans the undos that are assumed to be done, in their order. An undo in whose way something
+// stands would not be done, so what is planned on it does not count either: the plan of that one
+// says what it is.
 func (u *Undoer) over(ctx context.Context, in Request) (*overlay, error) {
 	if len(in.Over) == 0 {
 		return nil, nil
@@ -34,7 +35,10 @@ func (u *Undoer) over(ctx context.Context, in Request) (*overlay, error) {
 		if err != nil {
 			return nil, err
 		}
-		b := builder{Undoer: u, in: Request{Target: id, Chat: in.Chat, Force: in.Force}, source: source, target: target, over: out}
+		b := builder{
+			Undoer: u, in: Request{Target: id, Chat: in.Chat, Force: in.Force},
+			source: source, target: target, over: out,
+		}
 		plan, err := b.plan(ctx)
 		if err != nil {
 			return nil, err
@@ -52,7 +56,8 @@ func (u *Undoer) over(ctx context.Context, in Request) (*overlay, error) {
 	return out, nil
 }
 
-// assumed is a file as the undos before this one would leave it; known is false where they do not touch it.
+// assumed is a file as the undos before this one would leave it; known is false where they do not
+// touch it.
 func (b *builder) assumed(ctx context.Context, name string) (content workspace.Content, known bool, err error) {
 	if b.over == nil {
 		return content, false, nil
@@ -63,7 +68,8 @@ func (b *builder) assumed(ctx context.Context, name string) (content workspace.C
 		return content, known, nil
 	}
 	content.Exists, content.Perm, content.Size, content.Link = true, state.Perm, state.Size, state.IsLink()
-	if content.Data, err = b.blob(ctx, state.Hash); regie.CodeOf(err) == regie.CodeNotFound { // it is as it is found, and not kept yet
+	// it is as it is found, and not kept yet
+	if content.Data, err = b.blob(ctx, state.Hash); regie.CodeOf(err) == regie.CodeNotFound {
 		now, failed := b.root.LoadEntry(name, maxLooked)
 		if content.Data, err = now.Data, failed; err == nil && regie.HashOf(now.Data) != state.Hash {
 			err = regie.Errorf(regie.CodeFileChanged, "%s is being changed while it is looked at", name)
@@ -88,7 +94,8 @@ func (u *Undoer) back(ctx context.Context, name string) (regie.ID, error) {
 	case err != nil:
 		return regie.ID{}, err
 	case len(found) != 1:
-		return regie.ID{}, regie.Errorf(regie.CodeNotFound, "%s is not the id of one run: name a run, or a message by its whole id", name)
+		return regie.ID{}, regie.Errorf(regie.CodeNotFound,
+			"%s is not the id of one run: name a run, or a message by its whole id", name)
 	}
 	return found[0].RoundID, nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// merged is what a target made of one file, all of its changes together: the first one's before and the last one's after.
+// merged is what a target made of one file, all of its changes together: the first one's before and
+// the last one's after.
 type merged struct {
 	path          string
 	before, after regie.FileState
@@ -18,12 +19,13 @@ type merged struct {
 	trash         string // where the content before lies, if it is no blob
 	special       fs.FileMode
 	owner         *int // as regie.FileChange has them
-	// between says that somebody else changed the file between two of them; that change goes too, and is kept.
+	// between says that somebody else changed the file between two of them; that change goes too,
+	// and is kept.
 	between bool
 }
 
-// merge makes one change a path of changes in their order, sorted by path, and collects the directories that were made, the topmost first. A file
-// that is in the end what it was is left out.
+// merge makes one change a path of changes in their order, sorted by path, and collects the
+// directories that were made, the topmost first. A file that is in the end what it was is left out.
 func merge(changes []regie.FileChange) (files []merged, made []string) {
 	at := map[string]int{}
 	for i := range changes {
@@ -33,7 +35,8 @@ func merge(changes []regie.FileChange) (files []merged, made []string) {
 		if !again {
 			at[c.Path] = len(files)
 			files = append(files, merged{
-				path: c.Path, before: c.Before, after: c.After, kept: c.Kept || !c.Before.Exists() || c.Trash != "", trash: c.Trash,
+				path: c.Path, before: c.Before, after: c.After, kept: c.Kept || !c.Before.Exists() ||
+					c.Trash != "", trash: c.Trash,
 				special: c.Special, owner: c.Owner,
 			})
 			continue
@@ -72,7 +75,8 @@ type step struct {
 	conflict *regie.UndoConflict
 }
 
-// decide says what becomes of a file, or why nothing does. lost says why the content before is not there to be put back; nil where it is.
+// decide says what becomes of a file, or why nothing does. lost says why the content before is not
+// there to be put back; nil where it is.
 func decide(m merged, now found, lost error) step {
 	s := step{file: regie.UndoFile{Path: m.path, From: now.state, To: m.before}}
 	s.file.To.Perm = permOf(m, now.state)
@@ -82,15 +86,20 @@ func decide(m merged, now found, lost error) step {
 	case now.err != nil:
 		s.conflict = refusal(now.err)
 	case now.really != "" && now.really != m.path:
-		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("a link that was put on the way leads to %s now", now.really)}
+		s.conflict = &regie.UndoConflict{
+			Code:     regie.CodeFileChanged,
+			Sentence: regie.Say("a link that was put on the way leads to %s now", now.really),
+		}
 	case now.state.IsLink() && !m.before.IsLink() && !m.after.IsLink():
 		s.conflict = refusal(regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link now", m.path))
 	case m.locked(now.state):
-		s.conflict = refusal(regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", m.path))
+		s.conflict = refusal(regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it",
+			m.path))
 	case same && !permissions: // nothing is to be done, so nothing is in the way
 		s.file.To = now.state
 	case same:
-	case m.before.Same(m.after) && now.state.Exists() && !now.state.IsLink(): // of what others have written since the permissions alone come back
+	case m.before.Same(m.after) && now.state.Exists() && !now.state.IsLink():
+		// of what others have written since the permissions alone come back
 		s.file.To = now.state
 		if permissions {
 			s.file.To.Perm = m.before.Perm
@@ -99,19 +108,30 @@ func decide(m merged, now found, lost error) step {
 		s.conflict = refusal(lost)
 	case asLeft:
 	case !now.state.Exists():
-		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("it has been deleted since"), Forceable: true}
+		s.conflict = &regie.UndoConflict{
+			Code:     regie.CodeFileChanged,
+			Sentence: regie.Say("it has been deleted since"), Forceable: true,
+		}
 	case !m.after.Exists():
-		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("there is a file of that name again"), Forceable: true}
+		s.conflict = &regie.UndoConflict{
+			Code:     regie.CodeFileChanged,
+			Sentence: regie.Say("there is a file of that name again"), Forceable: true,
+		}
 	default:
-		s.conflict = &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: regie.Say("it has been changed since"), Forceable: true}
+		s.conflict = &regie.UndoConflict{
+			Code:     regie.CodeFileChanged,
+			Sentence: regie.Say("it has been changed since"), Forceable: true,
+		}
 	}
 	return s
 }
 
-// locked reports whether somebody else has made the file read-only: what was so before, or what the target made so, is not meant.
+// locked reports whether somebody else has made the file read-only: what was so before, or what the
+// target made so, is not meant.
 func (m *merged) locked(now regie.FileState) bool {
 	const writable = 0o222
-	free := m.after.Perm != 0 && m.after.Perm&writable == 0 || m.before.Perm != 0 && m.before.Perm&writable == 0 || m.permissions() && m.after.Perm == now.Perm
+	free := m.after.Perm != 0 && m.after.Perm&writable == 0 || m.before.Perm != 0 && m.before.Perm&writable == 0 ||
+		m.permissions() && m.after.Perm == now.Perm
 	return now.Exists() && !now.IsLink() && now.Perm&writable == 0 && !free
 }
 
@@ -120,7 +140,8 @@ func refusal(err error) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeOf(err), Sentence: regie.SentenceOf(err)}
 }
 
-// permOf is what permissions a file gets that is put back: those that it has, unless the round changed them; one that is made anew those that it had.
+// permOf is what permissions a file gets that is put back: those that it has, unless the round
+// changed them; one that is made anew those that it had.
 func permOf(m merged, now regie.FileState) fs.FileMode {
 	switch {
 	case !m.before.Exists():
@@ -134,8 +155,8 @@ func permOf(m merged, now regie.FileState) fs.FileMode {
 	}
 }
 
-// ordered puts files in the order in which they are changed: those that go first, the deepest of them first, because a name may have to be
-// freed for another one.
+// ordered puts files in the order in which they are changed: those that go first, the deepest of
+// them first, because a name may have to be freed for another one.
 func ordered(files []regie.UndoFile) []int {
 	out := make([]int, len(files))
 	for i := range out {

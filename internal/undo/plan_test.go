@@ -63,7 +63,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestDecide says what becomes of a file, in every combination of what the round made of it and what is there now.
+// TestDecide says what becomes of a file, in every combination of what the round made of it and
+// what is there now.
 func TestDecide(t *testing.T) {
 	lost := regie.Errorf(regie.CodeNotFound, "gone")
 	for _, c := range []struct {
@@ -107,7 +108,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestPermissions keeps the permissions that a file has, gives one that comes back those that it had, and takes a change of them back.
+// TestPermissions keeps the permissions that a file has, gives one that comes back those that it
+// had, and takes a change of them back.
 func TestPermissions(t *testing.T) {
 	with := func(content string, perm fs.FileMode) regie.FileState {
 		s := held(content)

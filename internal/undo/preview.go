@@ -43,7 +43,8 @@ func preview(s *step, m merged, now, then []byte) regie.FilePreview {
 	case p.Diff != "":
 		p.Sentence = regie.Say("put %s back: +%s −%s lines", name, strconv.Itoa(added), strconv.Itoa(removed))
 	default:
-		p.Sentence = regie.Say("put %s back: %s bytes become %s bytes", name, strconv.FormatInt(from.Size, 10), strconv.FormatInt(to.Size, 10))
+		p.Sentence = regie.Say("put %s back: %s bytes become %s bytes", name, strconv.FormatInt(from.Size, 10),
+			strconv.FormatInt(to.Size, 10))
 	}
 	if known && secret {
 		p.Warnings = append(p.Warnings, regie.Say("it may hold a secret, so no lines are shown"))
@@ -51,10 +52,13 @@ func preview(s *step, m merged, now, then []byte) regie.FilePreview {
 		p.Warnings = append(p.Warnings, regie.Say("it is not text, so no lines are shown"))
 	}
 	if m.between {
-		p.Warnings = append(p.Warnings, regie.Say("somebody else changed it between two writes of the run: that goes too"))
+		p.Warnings = append(p.Warnings, regie.Say(
+			"somebody else changed it between two writes of the run: that goes too"))
 	}
 	if m.special != 0 && s.puts() {
-		p.Warnings = append(p.Warnings, regie.Say("its set-user-ID, set-group-ID or sticky bit does not come back (%s): only a person sets it", m.special.String()))
+		p.Warnings = append(p.Warnings, regie.Say(
+			"its set-user-ID, set-group-ID or sticky bit does not come back (%s): only a person sets it",
+			m.special.String()))
 	}
 	if from.Exists() && to.Exists() && !from.IsLink() && !to.IsLink() && from.Perm != to.Perm {
 		p.Warnings = append(p.Warnings, regie.Say("its permissions become %s", to.Perm.String()))
@@ -69,7 +73,8 @@ func bequest(root *workspace.Root, s *step, m merged, now workspace.Content) []r
 	if !known || m.owner == nil || !s.puts() || *m.owner == heir {
 		return nil
 	}
-	return []regie.Sentence{regie.Say("it belonged to the user %s and will belong to the user %s", strconv.Itoa(*m.owner), strconv.Itoa(heir))}
+	return []regie.Sentence{regie.Say("it belonged to the user %s and will belong to the user %s",
+		strconv.Itoa(*m.owner), strconv.Itoa(heir))}
 }
 
 // puts reports whether a file is put there with a content.
@@ -86,7 +91,8 @@ func diff(name string, from, to regie.FileState, now, then []byte) (out string, 
 	if !to.Exists() {
 		b = "/dev/null"
 	}
-	found, err := udiff.ToUnifiedDiff(a, b, string(now), udiff.Lines(string(now), string(then)), udiff.DefaultContextLines)
+	found, err := udiff.ToUnifiedDiff(a, b, string(now), udiff.Lines(string(now), string(then)),
+		udiff.DefaultContextLines)
 	if err != nil { // the edits do not fit the text that they were made from
 		return "", 0, 0
 	}

@@ -36,17 +36,20 @@ type Store interface {
 type Request struct {
 	// UndoID is the undo's own id: asking again under it adds nothing. A plan needs none.
 	UndoID regie.ID
-	// Target is a round or an undo; Short is a part of its id. With neither it is the newest round of the session, or of the workspace at Root,
-	// that something can be undone of.
+	// Target is a round or an undo; Short is a part of its id. With neither it is the newest round
+	// of the session, or of the workspace at Root, that something can be undone of.
 	Target    regie.ID
 	Short     string
 	Root      string
 	SessionID regie.ID
-	// Back is a message, a run or a part of a run's id: with it the newest run is sought among those of its session that came with it or since.
+	// Back is a message, a run or a part of a run's id: with it the newest run is sought among
+	// those of its session that came with it or since.
 	Back string
-	// Over are runs and undos that are assumed to be undone before this one, in this order; only for a plan.
+	// Over are runs and undos that are assumed to be undone before this one, in this order; only
+	// for a plan.
 	Over []regie.ID
-	// Chat takes the round's messages out of the conversation too. An undo of an undo does so where that did.
+	// Chat takes the round's messages out of the conversation too. An undo of an undo does so where
+	// that did.
 	Chat bool
 	// Force puts files back that others have changed since; what they hold now is kept first.
 	Force bool
@@ -62,8 +65,8 @@ type Config struct {
 	Tools func(context.Context) *tool.Registry
 	// Trash is the absolute path of the directory with the large files that calls have deleted.
 	Trash string
-	// Holder names this process in leases. Holds reports whether no other process can have taken over what it holds; nil where there is
-	// no other one.
+	// Holder names this process in leases. Holds reports whether no other process can have taken
+	// over what it holds; nil where there is no other one.
 	Holder string
 	Holds  func() bool
 	Log    *slog.Logger
@@ -83,11 +86,15 @@ type Undoer struct {
 
 // New returns an Undoer.
 func New(c Config) *Undoer {
-	return &Undoer{Config: c, closing: make(chan struct{}), places: map[regie.ID]chan struct{}{}, running: map[regie.ID]chan struct{}{}}
+	return &Undoer{
+		Config: c, closing: make(chan struct{}), places: map[regie.ID]chan struct{}{},
+		running: map[regie.ID]chan struct{}{},
+	}
 }
 
-// Plan says what an undo would do now, with every conflict. It changes nothing. It returns CodeNotFound where there is nothing to undo,
-// CodeRoundInProgress while a round of the session is open, and CodeConflict for what is undone already.
+// Plan says what an undo would do now, with every conflict. It changes nothing. It returns
+// CodeNotFound where there is nothing to undo, CodeRoundInProgress while a round of the session is
+// open, and CodeConflict for what is undone already.
 func (u *Undoer) Plan(ctx context.Context, in Request) (regie.UndoPlan, error) {
 	source, target, err := u.find(ctx, in)
 	if err != nil {
@@ -101,9 +108,10 @@ func (u *Undoer) Plan(ctx context.Context, in Request) (regie.UndoPlan, error) {
 	return b.plan(ctx)
 }
 
-// Undo undoes (decision 16). It returns the errors of Plan, CodeUndoConflict where files are not as the round left them, and CodeStalePreview
-// where the plan is not the one that was agreed to: in each case nothing has changed. Where files were changed meanwhile the undo itself
-// says which were left.
+// Undo undoes (decision 16). It returns the errors of Plan, CodeUndoConflict where files are not as
+// the round left them, and CodeStalePreview where the plan is not the one that was agreed to: in
+// each case nothing has changed. Where files were changed meanwhile the undo itself says which were
+// left.
 func (u *Undoer) Undo(ctx context.Context, in Request) (regie.Undo, error) {
 	if in.UndoID.IsZero() {
 		return regie.Undo{}, regie.Errorf(regie.CodeBadRequest, "the undo has no id")
@@ -164,7 +172,8 @@ func (u *Undoer) repeated(ctx context.Context, known regie.Undo, in Request) (re
 // begin stores a plan that nothing stands in the way of, and carries it out.
 func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (regie.Undo, error) {
 	if !in.Plan.IsZero() && in.Plan != plan.Plan {
-		return regie.Undo{}, regie.Errorf(regie.CodeStalePreview, "what would be undone is no longer what was shown: look at it again")
+		return regie.Undo{}, regie.Errorf(regie.CodeStalePreview,
+			"what would be undone is no longer what was shown: look at it again")
 	}
 	if conflicts := plan.Conflicts(in.Force); len(conflicts) > 0 {
 		return regie.Undo{}, conflictError(plan, in.Force)
@@ -198,7 +207,8 @@ func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (r
 	return u.carryOut(context.WithoutCancel(ctx), root, nil, stored, false)
 }
 
-// keep makes blobs of what the files hold now, before anything is intended: nothing that is replaced is lost, whoever wrote it.
+// keep makes blobs of what the files hold now, before anything is intended: nothing that is
+// replaced is lost, whoever wrote it.
 func (u *Undoer) keep(ctx context.Context, root *workspace.Root, undo *regie.Undo) error {
 	for i := range undo.Files {
 		f := &undo.Files[i]
@@ -207,7 +217,8 @@ func (u *Undoer) keep(ctx context.Context, root *workspace.Root, undo *regie.Und
 		}
 		now, err := look(root, f.Path)
 		if err == nil && (stateOf(now) != f.From || now.Path != f.Path) {
-			err = regie.Errorf(regie.CodeUndoConflict, "%s is being changed while it is looked at: nothing was undone", f.Path)
+			err = regie.Errorf(regie.CodeUndoConflict, "%s is being changed while it is looked at: nothing was undone",
+				f.Path)
 		}
 		if err != nil {
 			return err
@@ -238,11 +249,15 @@ func conflictError(plan *regie.UndoPlan, force bool) error {
 	}
 	switch n := plan.Stuck(); {
 	case !force && n > 0 && (n < len(plan.Files) || plan.Chat):
-		return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files cannot be put back: %s; force leaves those as they are, and undoes the rest", strings.Join(names, "; "))
+		return regie.Errorf(regie.CodeUndoConflict,
+			"nothing was undone: files cannot be put back: %s; force leaves those as they are, and undoes the rest",
+			strings.Join(names, "; "))
 	case n == 0:
-		return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files are no longer as the run left them: %s; force puts them back all the same and keeps what they hold now", strings.Join(names, "; "))
+		return regie.Errorf(regie.CodeUndoConflict,
+			"nothing was undone: files are no longer as the run left them: %s; force puts them back all the same and keeps what they hold now", strings.Join(names, "; "))
 	}
-	return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files cannot be put back: %s", strings.Join(names, "; "))
+	return regie.Errorf(regie.CodeUndoConflict, "nothing was undone: files cannot be put back: %s",
+		strings.Join(names, "; "))
 }
 
 // find resolves what a request is about.
@@ -272,7 +287,8 @@ func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource,
 				names[i] = c.UndoID.String()
 			}
 		}
-		return source, target, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", nameOf(in), strings.Join(names, " "))
+		return source, target, regie.Errorf(regie.CodeConflict,
+			"%s is the end or the beginning of several ids, write more of it: %s", nameOf(in), strings.Join(names, " "))
 	case named:
 		source, err = u.Store.UndoSource(ctx, found[0].RoundID)
 		return source, found[0].UndoID, err
@@ -326,7 +342,8 @@ func (u *Undoer) Close() {
 	u.wg.Wait()
 }
 
-// alone waits until no other undo of the workspace runs, and has rounds of the session wait until leave.
+// alone waits until no other undo of the workspace runs, and has rounds of the session wait until
+// leave.
 func (u *Undoer) alone(ctx context.Context, place, session regie.ID) (leave func(), err error) {
 	u.mu.Lock()
 	turn := u.places[place]
@@ -369,8 +386,8 @@ func (u *Undoer) Idle(ctx context.Context, session regie.ID) error {
 	}
 }
 
-// Settle waits for an undo of a session that is under way, and ends one that was left in the middle. It returns store.ErrUndoing where
-// another process is still at it after a while.
+// Settle waits for an undo of a session that is under way, and ends one that was left in the
+// middle. It returns store.ErrUndoing where another process is still at it after a while.
 func (u *Undoer) Settle(ctx context.Context, session regie.ID) error {
 	open, err := u.Store.OpenUndos(ctx)
 	if err != nil {
@@ -393,8 +410,9 @@ func (u *Undoer) Settle(ctx context.Context, session regie.ID) error {
 	return nil
 }
 
-// Recover ends what a process left in the middle that lives no more: at the start of an engine before anything else runs, and, where several
-// share a database, whenever one of them looks for what others have left. What one of them still carries out, and what lies in a workspace that
+// Recover ends what a process left in the middle that lives no more: at the start of an engine
+// before anything else runs, and, where several share a database, whenever one of them looks for
+// what others have left. What one of them still carries out, and what lies in a workspace that
 // cannot be reached from here, is left to those who can.
 func (u *Undoer) Recover(ctx context.Context) error {
 	if err := u.enter(); err != nil {
@@ -445,12 +463,12 @@ func (u *Undoer) finishOpen(ctx context.Context, place regie.ID) error {
 	return err
 }
 
-// patience is how long a person's request waits for an undo that another process carries out: a little longer than it would take to
-// notice that the process is dead.
+// patience is how long a person's request waits for an undo that another process carries out: a
+// little longer than it would take to notice that the process is dead.
 const patience = 10 * time.Second
 
-// take ends an undo that is left in the middle, as it stands. One that another process carries out is waited for; store.ErrUndoing says
-// that it was not done in time.
+// take ends an undo that is left in the middle, as it stands. One that another process carries out
+// is waited for; store.ErrUndoing says that it was not done in time.
 func (u *Undoer) take(ctx context.Context, id regie.ID, patience time.Duration) (regie.Undo, error) {
 	end := time.NewTimer(patience)
 	defer end.Stop()
@@ -477,7 +495,8 @@ func (u *Undoer) take(ctx context.Context, id regie.ID, patience time.Duration) 
 }
 
 func (u *Undoer) resume(ctx context.Context, held store.HeldUndo) (regie.Undo, error) {
-	u.Log.Warn("an undo that was interrupted is carried out to its end", "undo", held.ID.String(), "files", strconv.Itoa(len(held.Files)))
+	u.Log.Warn("an undo that was interrupted is carried out to its end", "undo", held.ID.String(), "files",
+		strconv.Itoa(len(held.Files)))
 	_, place, err := u.Store.Session(ctx, held.SessionID)
 	if err != nil {
 		return regie.Undo{}, err

@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxSplits bounds the kinds of characters of an automaton, times its instructions that tell them apart. What is beyond is left to package
-// regexp.
+// maxSplits bounds the kinds of characters of an automaton, times its instructions that tell them
+// apart. What is beyond is left to package regexp.
 const maxSplits = 1 << 18
 
-// automaton is an expression for machines: the characters that its program does not tell apart are one kind. It is made once and shared.
+// automaton is an expression for machines: the characters that its program does not tell apart are
+// one kind. It is made once and shared.
 type automaton struct {
 	program *syntax.Prog
 	reads   syntax.EmptyOp       // the assertions that the program makes
@@ -23,8 +24,10 @@ type automaton struct {
 	kindOf  []uint8              // from there on
 	word    []bool               // by kind: whether they make words, for \b
 	end     uint8                // the kind of the line feed, which is all alone in it
-	set     []int                // by instruction: which characters it takes, as a place in takes; -1 where it is no such instruction
-	takes   [][]bool             // by kind
+	// by instruction: which characters it takes, as a place in takes; -1 where it is no such
+	// instruction
+	set   []int
+	takes [][]bool // by kind
 }
 
 // newAutomaton makes the automaton of a program, or nil where it would be too large.
@@ -57,7 +60,8 @@ func newAutomaton(program *syntax.Prog) *automaton {
 	return a
 }
 
-// splits are the characters at which any set of them begins or ends, rising; also those that matter to a line and to words.
+// splits are the characters at which any set of them begins or ends, rising; also those that matter
+// to a line and to words.
 func splits(sets []*syntax.Inst) []rune {
 	out := []rune{0, '\n', '\n' + 1, '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1}
 	for _, set := range sets {

@@ -15,17 +15,20 @@ const (
 	maxDepth = 256  // elements
 )
 
-// Clean turns a path as a model writes it into a relative, slash-separated one without "..": "." is the root (spec 8.2, 12.5). The
-// rules are those of names alone; no file is looked at, so "a/../b" is "b" whatever a is. A slash at the end is dropped. It returns
-// CodePathInvalid for what no file can be called or what would surprise on another system: an empty path, NUL and other control
-// characters, bad UTF-8, a backslash, too much of anything; and CodePathOutside for what does not stay below the root.
+// Clean turns a path as a model writes it into a relative, slash-separated one without "..": "." is
+// the root (spec 8.2, 12.5). The rules are those of names alone; no file is looked at, so "a/../b"
+// is "b" whatever a is. A slash at the end is dropped. It returns CodePathInvalid for what no file
+// can be called or what would surprise on another system: an empty path, NUL and other control
+// characters, bad UTF-8, a backslash, too much of anything; and CodePathOutside for what does not
+// stay below the root.
 func Clean(name string) (string, error) {
 	if err := checkSpelling(name); err != nil {
 		return "", err
 	}
 	cleaned := path.Clean(name)
 	if cleaned == "~" || strings.HasPrefix(cleaned, "~/") {
-		return "", regie.Errorf(regie.CodePathOutside, "%s means a home directory, which lies outside the workspace", name)
+		return "", regie.Errorf(regie.CodePathOutside, "%s means a home directory, which lies outside the workspace",
+			name)
 	}
 	return checkShape(cleaned, name)
 }
@@ -39,11 +42,13 @@ func checkShape(cleaned, name string) (string, error) {
 	case parts[0] == "..":
 		return "", regie.Errorf(regie.CodePathOutside, "%s leads out of the workspace", name)
 	case len(parts) > maxDepth:
-		return "", regie.Errorf(regie.CodePathInvalid, "the path has %d parts, at most %d are allowed", len(parts), maxDepth)
+		return "", regie.Errorf(regie.CodePathInvalid, "the path has %d parts, at most %d are allowed", len(parts),
+			maxDepth)
 	}
 	for _, part := range parts {
 		if len(part) > maxName {
-			return "", regie.Errorf(regie.CodePathInvalid, "a name in the path has %d bytes, at most %d are allowed", len(part), maxName)
+			return "", regie.Errorf(regie.CodePathInvalid, "a name in the path has %d bytes, at most %d are allowed",
+				len(part), maxName)
 		}
 	}
 	return cleaned, nil
@@ -68,12 +73,14 @@ func checkSpelling(name string) error {
 	return nil
 }
 
-// isControl reports whether a character could make a path look like something else: controls, and marks that turn text around.
+// isControl reports whether a character could make a path look like something else: controls, and
+// marks that turn text around.
 func isControl(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Clean is the function Clean that also accepts an absolute path where it lies inside the root by its letters.
+// Clean is the function Clean that also accepts an absolute path where it lies inside the root by
+// its letters.
 func (r *Root) Clean(name string) (string, error) {
 	if !path.IsAbs(name) {
 		return Clean(name)

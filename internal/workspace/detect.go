@@ -21,11 +21,13 @@ const (
 	FoundByDirectory = "directory" // it is the directory itself
 )
 
-// Detect finds the workspace that a directory belongs to (spec 8.1): upward to a .regie directory, else the git root, else the
-// directory itself; foundBy says which. Marks in the home directory or above it do not count for the directories below, because many
-// people keep their settings in git there, and neither do those of strangers: what somebody else has put into /tmp makes no workspace of it. A
-// workspace at the home directory, above it, at / or at a directory of the system's is refused with CodePathProtected unless here says that it is meant
-// (decision 32). Else Detect returns the codes of Open.
+// Detect finds the workspace that a directory belongs to (spec 8.1): upward to a .regie directory,
+// else the git root, else the directory itself; foundBy says which. Marks in the home directory or
+// above it do not count for the directories below, because many people keep their settings in git
+// there, and neither do those of strangers: what somebody else has put into /tmp makes no workspace
+// of it. A workspace at the home directory, above it, at / or at a directory of the system's is
+// refused with CodePathProtected unless here says that it is meant (decision 32). Else Detect
+// returns the codes of Open.
 func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	if strings.IndexByte(dir, 0) >= 0 {
 		return "", "", regie.Errorf(regie.CodePathInvalid, "the directory's path holds a NUL character")
@@ -50,13 +52,15 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 		root, foundBy = at, FoundByGit
 	}
 	if !here && (homes.tooWide(root) || isSystem(root)) {
-		return "", "", regie.Errorf(regie.CodePathProtected, "the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
+		return "", "", regie.Errorf(regie.CodePathProtected,
+			"the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
 	}
 	return root, foundBy, nil
 }
 
-// Settled checks that a directory which somebody names as a workspace is one that Detect could have found: by its resolved name, and not too wide unless
-// here says that it is meant. It returns CodePathInvalid, CodePathProtected and the codes of Open.
+// Settled checks that a directory which somebody names as a workspace is one that Detect could have
+// found: by its resolved name, and not too wide unless here says that it is meant. It returns
+// CodePathInvalid, CodePathProtected and the codes of Open.
 func Settled(root, home string, here bool) error {
 	confined, err := Open(root)
 	if err != nil {
@@ -64,21 +68,25 @@ func Settled(root, home string, here bool) error {
 	}
 	_ = confined.Close() // it was only to see that it is a directory
 	if resolved, err := filepath.EvalSymlinks(root); err != nil || resolved != root {
-		return regie.Errorf(regie.CodePathInvalid, "%s is another name of a directory: name the workspace as it is called itself", root)
+		return regie.Errorf(regie.CodePathInvalid,
+			"%s is another name of a directory: name the workspace as it is called itself", root)
 	}
 	if !here && (homesOf(home).tooWide(root) || isSystem(root)) {
-		return regie.Errorf(regie.CodePathProtected, "the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
+		return regie.Errorf(regie.CodePathProtected,
+			"the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
 	}
 	return nil
 }
 
-// isRegie finds a directory of Regie's files. A link to one elsewhere is none: nothing behind it is read either.
+// isRegie finds a directory of Regie's files. A link to one elsewhere is none: nothing behind it is
+// read either.
 func isRegie(dir string) (fs.FileInfo, bool) {
 	info, err := os.Lstat(filepath.Join(dir, ".regie"))
 	return info, err == nil && info.IsDir()
 }
 
-// isGit finds a repository's directory, and the file that stands for it in a linked work tree or a submodule.
+// isGit finds a repository's directory, and the file that stands for it in a linked work tree or a
+// submodule.
 func isGit(dir string) (fs.FileInfo, bool) {
 	name := filepath.Join(dir, ".git")
 	info, err := os.Stat(name)
@@ -98,7 +106,8 @@ func isGit(dir string) (fs.FileInfo, bool) {
 	return info, err == nil && string(head) == "gitdir:"
 }
 
-// ours takes of the marks above a directory those that its owner, this program's user or root has put there.
+// ours takes of the marks above a directory those that its owner, this program's user or root has
+// put there.
 func ours(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool {
 	var owner uint32
 	info, err := os.Stat(dir)
@@ -116,27 +125,30 @@ func ours(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool
 	}
 }
 
-// Versioned reports whether a file, by its resolved path, lies in a directory that version control watches: git, Jujutsu, Mercurial or
-// Subversion, found upward and outside the workspace too. As with Detect, marks in the home directory or above it do not count.
-// Whether the file itself is watched is not asked.
+// Versioned reports whether a file, by its resolved path, lies in a directory that version control
+// watches: git, Jujutsu, Mercurial or Subversion, found upward and outside the workspace too. As
+// with Detect, marks in the home directory or above it do not count. Whether the file itself is
+// watched is not asked.
 func (r *Root) Versioned(resolved string) bool {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = ""
 	}
-	_, found := upward(filepath.Join(filepath.FromSlash(r.dir), filepath.FromSlash(path.Dir(resolved))), homesOf(home), func(dir string) bool {
-		for _, mark := range []string{".git", ".jj", ".hg", ".svn"} {
-			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
-				return true
+	_, found := upward(filepath.Join(filepath.FromSlash(r.dir), filepath.FromSlash(path.Dir(resolved))),
+		homesOf(home), func(dir string) bool {
+			for _, mark := range []string{".git", ".jj", ".hg", ".svn"} {
+				if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
+					return true
+				}
 			}
-		}
-		return false
-	})
+			return false
+		})
 	return found
 }
 
-// homes are the directories that are too wide for a workspace: a person's home, by the environment and by the system's own list, and all above.
-// They are compared as files, because a name may be written in several ways.
+// homes are the directories that are too wide for a workspace: a person's home, by the environment
+// and by the system's own list, and all above. They are compared as files, because a name may be
+// written in several ways.
 type homes []fs.FileInfo
 
 func homesOf(home string) (out homes) {
@@ -170,7 +182,8 @@ func (h homes) tooWide(dir string) bool {
 	return err == nil && slices.ContainsFunc(h, func(home fs.FileInfo) bool { return os.SameFile(home, info) })
 }
 
-// upward looks for a marked directory from dir to the top, leaving out those that are too wide unless they are dir itself.
+// upward looks for a marked directory from dir to the top, leaving out those that are too wide
+// unless they are dir itself.
 func upward(dir string, h homes, marked func(string) bool) (string, bool) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if at != dir && h.tooWide(at) {

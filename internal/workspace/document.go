@@ -14,12 +14,14 @@ import (
 type Document struct {
 	Text []byte // UTF-8
 	More bool   // there is more of it
-	// Repaired says that it has bytes which are not UTF-8, each shown as U+FFFD: nobody can tell what else it is written in.
+	// Repaired says that it has bytes which are not UTF-8, each shown as U+FFFD: nobody can tell
+	// what else it is written in.
 	Repaired bool
 }
 
-// Document reads up to some bytes of a document, as read_file shows it: UTF-16 is decoded, a link followed where it stays inside and leads to no
-// secret. Where there is none it is empty. It returns the codes of OpenFile, and CodeNotText for what is no text.
+// Document reads up to some bytes of a document, as read_file shows it: UTF-16 is decoded, a link
+// followed where it stays inside and leads to no secret. Where there is none it is empty. It
+// returns the codes of OpenFile, and CodeNotText for what is no text.
 func (r *Root) Document(name string, most int64) (Document, error) {
 	if _, err := r.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return Document{}, nil
@@ -28,8 +30,9 @@ func (r *Root) Document(name string, most int64) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	defer func() { _ = f.Close() }()                           // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, 2*most+Sniffed)) // in UTF-16 it may have half as many characters, or more bytes in UTF-8
+	defer func() { _ = f.Close() }() // it was only read
+	// in UTF-16 it may have half as many characters, or more bytes in UTF-8
+	data, err := io.ReadAll(io.LimitReader(f, 2*most+Sniffed))
 	if err != nil {
 		return Document{}, regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
 	}

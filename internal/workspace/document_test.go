@@ -24,8 +24,8 @@ func wide(order binary.ByteOrder, text string) string {
 	return string(out)
 }
 
-// TestDocument reads a text at the top in whatever it is written, through a link that stays inside, and says of all else why it does not: a link
-// could bring a secret into every prompt.
+// TestDocument reads a text at the top in whatever it is written, through a link that stays inside,
+// and says of all else why it does not: a link could bring a secret into every prompt.
 func TestDocument(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

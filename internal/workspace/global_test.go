@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// TestGlobalIgnore: what a person has git ignore everywhere is ignored in a repository, after what the repository says; the repository's own settings
-// name no file of the machine.
+// TestGlobalIgnore: what a person has git ignore everywhere is ignored in a repository, after what
+// the repository says; the repository's own settings name no file of the machine.
 func TestGlobalIgnore(t *testing.T) {
 	for name, row := range map[string]struct {
 		home   map[string]string // below the home directory

@@ -72,7 +72,10 @@ func (h handle) look(name string) (SurveyEntry, error) {
 	if err != nil {
 		return SurveyEntry{}, err
 	}
-	return SurveyEntry{Mode: info.Mode().Type() | info.Mode().Perm(), Links: 1, Stamp: Stamp{Size: info.Size(), Mtime: info.ModTime().UnixNano()}}, nil
+	return SurveyEntry{
+		Mode: info.Mode().Type() | info.Mode().Perm(), Links: 1,
+		Stamp: Stamp{Size: info.Size(), Mtime: info.ModTime().UnixNano()},
+	}, nil
 }
 
 // readlink returns what a link of this directory says.

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle is an open directory of a walk. What it opens is the very entry of that name: no link is followed, at any moment, so nothing can
-// be put into a name's place that leads elsewhere.
+// handle is an open directory of a walk. What it opens is the very entry of that name: no link is
+// followed, at any moment, so nothing can be put into a name's place that leads elsewhere.
 type handle struct{ f *os.File }
 
 func newHandle(at *os.Root) (handle, error) {
@@ -93,7 +93,10 @@ func (h handle) look(name string) (SurveyEntry, error) {
 
 // special are the system's set-user-ID, set-group-ID and sticky bits.
 func special(mode uint32) (out fs.FileMode) {
-	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+	for bit, is := range map[uint32]fs.FileMode{
+		unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid,
+		unix.S_ISVTX: fs.ModeSticky,
+	} {
 		if mode&bit != 0 {
 			out |= is
 		}
@@ -114,7 +117,8 @@ type found struct {
 func statAt(dir int, name string) (found, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
-	return found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), owner: stat.Uid, stamp: stampOf(&stat)}, err //nolint:unconvert // they differ by system
+	return found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), owner: stat.Uid, stamp: stampOf(&stat)}, //nolint:unconvert // they differ by system
+		err
 }
 
 // readlink returns what a link of this directory says.
@@ -149,7 +153,8 @@ func openAt(dir *os.File, name string, flags int) (fd int, err error) {
 	}
 }
 
-// rawFile is a regular file that is read from its beginning to its end, without what package os does for files that are waited for.
+// rawFile is a regular file that is read from its beginning to its end, without what package os
+// does for files that are waited for.
 type rawFile int
 
 // Read implements io.Reader.

@@ -19,7 +19,8 @@ const (
 	maxIgnoreAll  = 4 << 20 // of the files that hold in one directory: rules take many times their size in memory
 )
 
-// ignoreFiles are the names of the files that say what is ignored, the ones that win last: git's, the one that search tools share, our own.
+// ignoreFiles are the names of the files that say what is ignored, the ones that win last: git's,
+// the one that search tools share, our own.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".regieignore"}
 
 // ignoreRule is one line of an ignore file.
@@ -30,7 +31,8 @@ type ignoreRule struct {
 	name    bool // it speaks of names in any directory, not of paths
 }
 
-// parseIgnore reads an ignore file by git's rules (gitignore(5)). It cannot fail: a line that makes no sense matches nothing.
+// parseIgnore reads an ignore file by git's rules (gitignore(5)). It cannot fail: a line that makes
+// no sense matches nothing.
 func parseIgnore(data []byte) []ignoreRule {
 	var rules []ignoreRule
 	text := strings.TrimPrefix(string(data), "\uFEFF")
@@ -92,10 +94,12 @@ func (r *ignoreRule) matches(names []string, dir bool) bool {
 // matchesName compares a pattern without slashes, where ** is nothing but *.
 func (p *wildPart) matchesName(name string) bool { return p.any || p.matches(name) }
 
-// Ignores says which entries of a directory the ignore files of the workspace name: those of the directory itself and of all above it, up to
-// the root, and git's exclude file. Of two files of one kind the deeper one wins, of two lines in one file the later one; what
-// .regieignore says wins over .ignore, and that over git's files. A directory that is ignored is not looked into, so nothing in it can be
-// taken back. Files above the workspace and a person's own, outside of it, are not read. A nil Ignores ignores nothing.
+// Ignores says which entries of a directory the ignore files of the workspace name: those of the
+// directory itself and of all above it, up to the root, and git's exclude file. Of two files of one
+// kind the deeper one wins, of two lines in one file the later one; what .regieignore says wins
+// over .ignore, and that over git's files. A directory that is ignored is not looked into, so
+// nothing in it can be taken back. Files above the workspace and a person's own, outside of it, are
+// not read. A nil Ignores ignores nothing.
 type Ignores struct {
 	above   *Ignores
 	names   []string // of the directory, below the root
@@ -138,7 +142,8 @@ func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) 
 	return false, false
 }
 
-// below is what holds in a directory whose ignore files read gives; a name without a file gives nothing.
+// below is what holds in a directory whose ignore files read gives; a name without a file gives
+// nothing.
 func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
 	next := &Ignores{above: g, quiet: g == nil || g.quiet}
 	if g != nil {
@@ -153,8 +158,8 @@ func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
 	return next
 }
 
-// Ignores reads what is ignored in an open directory. Where the directory itself, or one above it, is ignored, whoever opened it wanted to
-// see it: then only its own files and those below it count.
+// Ignores reads what is ignored in an open directory. Where the directory itself, or one above it,
+// is ignored, whoever opened it wanted to see it: then only its own files and those below it count.
 func (r *Root) Ignores(dir *Dir) *Ignores {
 	g, ignored := r.ignoresAt(dir.Path)
 	if ignored {
@@ -163,7 +168,8 @@ func (r *Root) Ignores(dir *Dir) *Ignores {
 	return g
 }
 
-// ignoresAt is what holds in a directory, by its path without links, and whether it is ignored itself.
+// ignoresAt is what holds in a directory, by its path without links, and whether it is ignored
+// itself.
 func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
 	at, _, err := r.parent("./")
 	if err != nil {
@@ -188,7 +194,8 @@ func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
 	return g, false
 }
 
-// excluded is what is ignored by no file of the workspace's tree: in a repository what the person has git ignore everywhere, and then git's exclude file.
+// excluded is what is ignored by no file of the workspace's tree: in a repository what the person
+// has git ignore everywhere, and then git's exclude file.
 func excluded(at *os.Root) []byte {
 	if _, err := at.Lstat(".git"); err != nil {
 		return nil
@@ -205,7 +212,8 @@ func (g *Ignores) Enter(dir *Dir) *Ignores {
 	return g.below(path.Base(dir.Path), func(name string) []byte { return readIgnore(dir.at, name) })
 }
 
-// Ignored reports whether the ignore files name a file, by its path without links, or a directory that it lies in. It need not exist.
+// Ignored reports whether the ignore files name a file, by its path without links, or a directory
+// that it lies in. It need not exist.
 func (r *Root) Ignored(resolved string) bool {
 	g, ignored := r.ignoresAt(path.Dir(resolved))
 	return ignored || g.Ignored(path.Base(resolved), false)
@@ -224,7 +232,8 @@ func readBelow(at *os.Root, names ...string) []byte {
 	return readBelow(next, names[1:]...)
 }
 
-// readIgnore reads an ignore file of an open directory; nothing where there is none, or where a link or anything else has its name.
+// readIgnore reads an ignore file of an open directory; nothing where there is none, or where a
+// link or anything else has its name.
 func readIgnore(at *os.Root, name string) []byte {
 	seen, err := at.Lstat(name)
 	if err != nil || !seen.Mode().IsRegular() {

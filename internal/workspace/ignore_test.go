@@ -194,8 +194,8 @@ func readIf(p *place, name string) string {
 	return string(data)
 }
 
-// FuzzIgnore reads rules and compares them with a path: whatever they are, it ends soon and does not panic, and what is taken back by name
-// as the last word is not ignored.
+// FuzzIgnore reads rules and compares them with a path: whatever they are, it ends soon and does
+// not panic, and what is taken back by name as the last word is not ignored.
 func FuzzIgnore(f *testing.F) {
 	for _, seed := range []string{"*.go\n!x\n", "a/**/b", "[a-z", "**/**/**/**/x", "\\", "[[:alpha:]-", strings.Repeat("*a", 500)} {
 		f.Add(seed, "a/b/c.go")

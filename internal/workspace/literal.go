@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// literal is a text that is looked for. It is found by its rarest character, in each of the forms that folding gives it, and compared from
-// there: looking for one byte is what processors are fastest at.
+// literal is a text that is looked for. It is found by its rarest character, in each of the forms
+// that folding gives it, and compared from there: looking for one byte is what processors are
+// fastest at.
 type literal struct {
 	needle   []byte
 	fold     bool
@@ -17,7 +18,8 @@ type literal struct {
 	wide     bool     // some character has a form of another length, so a comparison byte by byte may miss it
 }
 
-// frequent are the bytes of program texts from the most frequent one on. What is not among them is rare.
+// frequent are the bytes of program texts from the most frequent one on. What is not among them is
+// rare.
 const frequent = " etrnaiosl\tcdupmfgh.(),\"b_vyx/w=:k*-10;T[]{}2SERNCAIPLFDMOBG'3z4qj8655q7VU&<>"
 
 func rarity(b byte) int {
@@ -99,7 +101,8 @@ func (f *finder) find(from int) (start, end int) {
 	return -1, -1
 }
 
-// indexFrom returns where a form stands at or after from, and the length of the text where it does not.
+// indexFrom returns where a form stands at or after from, and the length of the text where it does
+// not.
 func indexFrom(text, form []byte, from int) int {
 	var i int
 	if len(form) == 1 {

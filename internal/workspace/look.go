@@ -6,8 +6,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Look says what stands at a path, links followed: the path as Clean gives it, and whether it is a directory. It opens nothing, so what may
-// hold a secret can be looked at, and returns the codes of Place, and CodeFileNotFound also for what is neither a file nor a directory.
+// Look says what stands at a path, links followed: the path as Clean gives it, and whether it is a
+// directory. It opens nothing, so what may hold a secret can be looked at, and returns the codes of
+// Place, and CodeFileNotFound also for what is neither a file nor a directory.
 func (r *Root) Look(name string) (clean string, dir bool, err error) {
 	place, err := r.Place(name)
 	if err != nil {
@@ -26,8 +27,8 @@ func (r *Root) Look(name string) (clean string, dir bool, err error) {
 	return clean, info.IsDir(), nil
 }
 
-// Searchable returns where a directory or a file lies that is to be searched, by its path without links; "" is the workspace itself. It returns the codes
-// of OpenDir and of OpenFile.
+// Searchable returns where a directory or a file lies that is to be searched, by its path without
+// links; "" is the workspace itself. It returns the codes of OpenDir and of OpenFile.
 func (r *Root) Searchable(name string) (string, error) {
 	place, err := r.Place(name)
 	if err != nil {

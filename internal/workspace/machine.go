@@ -14,12 +14,13 @@ const (
 	leastGains = 32      // characters looked at for each state that is made: below it package regexp is faster
 )
 
-// machine tells which lines an automaton's expression matches, not where in them: it looks at each character once, whatever the expression. Its
-// states, each a set of instructions, are made when they are first met. It is used by one goroutine.
+// machine tells which lines an automaton's expression matches, not where in them: it looks at each
+// character once, whatever the expression. Its states, each a set of instructions, are made when
+// they are first met. It is used by one goroutine.
 type machine struct {
 	*automaton
-	// table holds, by state and kind of the next character, the state that follows: unknown (0), matched (1), or the place of its row. The first
-	// row is nobody's.
+	// table holds, by state and kind of the next character, the state that follows: unknown (0),
+	// matched (1), or the place of its row. The first row is nobody's.
 	table  []int32
 	states []state          // by row
 	rows   map[string]int32 // by what the state is
@@ -41,8 +42,8 @@ const (
 	matched = 1
 )
 
-// state is where the program stands between two characters. Each line begins at its beginning anew, and so does each character in it, for a match
-// may begin anywhere.
+// state is where the program stands between two characters. Each line begins at its beginning anew,
+// and so does each character in it, for a match may begin anywhere.
 type state struct {
 	insts []uint32 // rising
 	begin bool     // nothing of the line stands before
@@ -89,8 +90,9 @@ func (m *machine) row(s state) int32 {
 	return at
 }
 
-// find returns a place in the first line at or after from that matches; from is the beginning of a line. Without one it is -1. Where sure is false
-// the machine has given up: from the line on that at is the beginning of it says nothing.
+// find returns a place in the first line at or after from that matches; from is the beginning of a
+// line. Without one it is -1. Where sure is false the machine has given up: from the line on that
+// at is the beginning of it says nothing.
 func (m *machine) find(text []byte, from int) (at int, sure bool) {
 	if m.off {
 		return from, false
@@ -133,7 +135,8 @@ func (m *machine) find(text []byte, from int) (at int, sure bool) {
 	return -1, true
 }
 
-// step is what follows a state with a character of a kind, and enters it into the table. It is unknown where the machine gives up.
+// step is what follows a state with a character of a kind, and enters it into the table. It is
+// unknown where the machine gives up.
 func (m *machine) step(from int32, kind uint8) int32 {
 	s := m.states[int(from)/m.kinds]
 	if m.close(s, kind) {
@@ -165,8 +168,9 @@ func (m *machine) step(from int32, kind uint8) int32 {
 	return next
 }
 
-// close follows the program from a state, and from its beginning, as far as it goes without taking a character, with a character of a kind ahead.
-// It reports whether that is a match; else the instructions that take one are in reached.
+// close follows the program from a state, and from its beginning, as far as it goes without taking
+// a character, with a character of a kind ahead. It reports whether that is a match; else the
+// instructions that take one are in reached.
 func (m *machine) close(s state, kind uint8) bool {
 	holds := syntax.EmptyOp(0)
 	if s.begin {

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Expressions with more states than a machine holds: one forgets them and begins anew, one gives up. Either finds the lines that package regexp finds.
+// Expressions with more states than a machine holds: one forgets them and begins anew, one gives
+// up. Either finds the lines that package regexp finds.
 func TestSearchManyStates(t *testing.T) {
 	p := newPlace(t)
 	random := rand.New(rand.NewPCG(7, 7))
@@ -61,7 +62,8 @@ func TestSearchAssertions(t *testing.T) {
 	}
 }
 
-// A text in UTF-16 that is larger than what is decoded of one is searched in part, and that is said.
+// A text in UTF-16 that is larger than what is decoded of one is searched in part, and that is
+// said.
 func TestSearchLargeUTF16(t *testing.T) {
 	p := newPlace(t)
 	var text strings.Builder
@@ -76,7 +78,8 @@ func TestSearchLargeUTF16(t *testing.T) {
 	}
 }
 
-// Ignore files below each other hold up to a bound together; an end of the search is obeyed between two entries.
+// Ignore files below each other hold up to a bound together; an end of the search is obeyed between
+// two entries.
 func TestSearchHostileIgnores(t *testing.T) {
 	p := newPlace(t)
 	filler := strings.Repeat("#"+strings.Repeat("x", 999)+"\n", 1000) // a million bytes that say nothing

@@ -14,10 +14,12 @@ var own struct {
 	paths []string // absolute, with and without links
 }
 
-// Keep has what lies at absolute paths, or below, be Regie's own for every Root that is opened from now on in this process, wherever it is confined to a
-// directory above: it is neither listed, searched, indexed nor surveyed, not written whoever allows it, and read with a person's word only. It stays so
-// as long as the process lives: which files hold the settings is settled once. A Root at one of the paths, or below, is not affected: who may open that
-// is for others to say. Empty paths are none.
+// Keep has what lies at absolute paths, or below, be Regie's own for every Root that is opened from
+// now on in this process, wherever it is confined to a directory above: it is neither listed,
+// searched, indexed nor surveyed, not written whoever allows it, and read with a person's word
+// only. It stays so as long as the process lives: which files hold the settings is settled once. A
+// Root at one of the paths, or below, is not affected: who may open that is for others to say.
+// Empty paths are none.
 func Keep(paths ...string) {
 	own.Lock()
 	defer own.Unlock()
@@ -57,7 +59,8 @@ func ownBelow(dir string) (out []string) {
 	dirs := []string{filepath.FromSlash(dir), Resolved(filepath.FromSlash(dir))}
 	for _, name := range own.paths {
 		for _, dir := range dirs {
-			if len(name) <= len(dir) || !strings.EqualFold(name[:len(dir)], dir) { // as almost all: Rel takes a hundred times as long to say so
+			// as almost all: Rel takes a hundred times as long to say so
+			if len(name) <= len(dir) || !strings.EqualFold(name[:len(dir)], dir) {
 				continue
 			}
 			below, err := filepath.Rel(dir, name)

@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// TestOwn: where a workspace holds Regie's own directories, no way leads to what is in them: not by name, not by another spelling of it or a link, not by
-// a search, a walk, a list or a survey. A directory of that name elsewhere is one like any other.
+// TestOwn: where a workspace holds Regie's own directories, no way leads to what is in them: not by
+// name, not by another spelling of it or a link, not by a search, a walk, a list or a survey. A
+// directory of that name elsewhere is one like any other.
 func TestOwn(t *testing.T) {
 	home := t.TempDir()
 	put := func(name string) {

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Bounds of what is looked for (spec 12.5). Expressions are those of RE2: they cost at most their size for each byte.
+// Bounds of what is looked for (spec 12.5). Expressions are those of RE2: they cost at most their
+// size for each byte.
 const (
 	maxQuery     = 1000     // bytes
 	maxProgram   = 10_000   // instructions of an expression
@@ -33,17 +34,20 @@ type pattern struct {
 	atOnce   int            // bytes that are looked at between two looks at the clock
 }
 
-// compilePattern reads a query. It returns CodeBadPattern for one that does not parse, is too costly, or speaks of several lines.
+// compilePattern reads a query. It returns CodeBadPattern for one that does not parse, is too
+// costly, or speaks of several lines.
 func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) {
 	switch {
 	case text == "":
 		return nil, regie.Errorf(regie.CodeBadPattern, "there is nothing to look for: the query is empty")
 	case len(text) > maxQuery:
-		return nil, regie.Errorf(regie.CodeBadPattern, "the query has %d bytes, at most %d are allowed", len(text), maxQuery)
+		return nil, regie.Errorf(regie.CodeBadPattern, "the query has %d bytes, at most %d are allowed", len(text),
+			maxQuery)
 	case !utf8.ValidString(text):
 		return nil, regie.Errorf(regie.CodeBadPattern, "the query is not text")
 	case strings.ContainsAny(text, "\r\n\x00"):
-		return nil, regie.Errorf(regie.CodeBadPattern, "the query holds a line feed or NUL: lines are searched one by one, so look for one of its lines")
+		return nil, regie.Errorf(regie.CodeBadPattern,
+			"the query holds a line feed or NUL: lines are searched one by one, so look for one of its lines")
 	case !isRegex:
 		return &pattern{literals: []*literal{newLiteral(text, !caseSensitive)}, exact: true, atOnce: mostAtOnce}, nil
 	}
@@ -51,19 +55,25 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	if !caseSensitive {
 		flags = "i"
 	}
-	if _, err := syntax.Parse(text, syntax.Perl); err != nil { // alone: its errors name what was written, and it closes no group of ours
-		return nil, regie.Errorf(regie.CodeBadPattern, "the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)
+	// alone: its errors name what was written, and it closes no group of ours
+	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
+		return nil, regie.Errorf(regie.CodeBadPattern,
+			"the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)
 	}
 	tree, err := syntax.Parse("(?m"+flags+":"+text+")", syntax.Perl&^syntax.OneLine)
 	if err != nil {
-		return nil, regie.Errorf(regie.CodeBadPattern, "the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)
+		return nil, regie.Errorf(regie.CodeBadPattern,
+			"the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)
 	}
 	tree = tree.Simplify()
 	program, err := syntax.Compile(tree)
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression is too costly: use smaller repetitions")
 	}
-	p := &pattern{atOnce: min(max(stepsAtOnce/len(program.Inst), leastAtOnce), mostAtOnce), lines: newAutomaton(program)}
+	p := &pattern{
+		atOnce: min(max(stepsAtOnce/len(program.Inst), leastAtOnce), mostAtOnce),
+		lines:  newAutomaton(program),
+	}
 	if p.line, err = regexp.Compile("(?m" + flags + ":" + text + ")"); err != nil {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression does not parse: %v", err)
 	}
@@ -106,7 +116,8 @@ func worth(set []needed) bool {
 	return true
 }
 
-// required returns texts of which at least one stands in whatever the expression matches; nothing where there are none.
+// required returns texts of which at least one stands in whatever the expression matches; nothing
+// where there are none.
 func required(tree *syntax.Regexp) []needed {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -141,7 +152,8 @@ func required(tree *syntax.Regexp) []needed {
 	return nil
 }
 
-// value tells which of two sets finds fewer places: long texts are rarer than short ones, few than many.
+// value tells which of two sets finds fewer places: long texts are rarer than short ones, few than
+// many.
 func value(set []needed) int {
 	shortest := 1 << 10
 	for _, n := range set {
@@ -185,8 +197,8 @@ func (s *seeker) reset(text []byte) {
 	}
 }
 
-// seek returns the first line at or after from that holds a match, and where in it; from is the beginning of a line. Without one, found is
-// false.
+// seek returns the first line at or after from that holds a match, and where in it; from is the
+// beginning of a line. Without one, found is false.
 func (s *seeker) seek(from int) (line, match [2]int, found bool) {
 	for from < len(s.text) {
 		start, end := s.candidate(from)

@@ -18,15 +18,23 @@ const (
 	Secret                 // may hold a key or a password: neither, without a person's word
 )
 
-// secrets are the names that need a person's word even to be read, as folded gives them. One * stands for anything, one at each end for anything around.
+// secrets are the names that need a person's word even to be read, as folded gives them. One *
+// stands for anything, one at each end for anything around.
 var secrets = []string{
-	".env*", "*.env", "api.token", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json", "credentials.toml",
-	"secret.json", "secret.yaml", "secret.yml", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "client_secret*", "service-account*.json",
-	"service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate", "*.tfstate.backup", ".my.cnf", ".mylogin.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ovpn",
-	"*.tfvars", "*.tfvars.json", "secring.gpg", "shadow", "gshadow", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history",
-	".dev.vars*", "*.env.*", "*.key.bak", "*.key.old", "*.key.orig", "*.pem.bak", "*.pem.old", "*.p8", "*.kdb", "application_default_credentials.json", ".terraformrc",
-	"terraform.rc", "*.tfstate.*", "rclone.conf", ".rclone.conf", ".age-key*", "*.agekey", "htpasswd", ".authinfo*", ".fetchmailrc", "*firebase-adminsdk*",
+	".env*", "*.env", "api.token", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
+	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials",
+	"credentials.json", "credentials.toml",
+	"secret.json", "secret.yaml", "secret.yml", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml",
+	"client_secret*", "service-account*.json",
+	"service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate", "*.tfstate.backup", ".my.cnf", ".mylogin.cnf",
+	".dockercfg", ".s3cfg", ".boto", "*.ovpn",
+	"*.tfvars", "*.tfvars.json", "secring.gpg", "shadow", "gshadow", ".bash_history", ".zsh_history", ".python_history",
+	".node_repl_history", ".psql_history",
+	".dev.vars*", "*.env.*", "*.key.bak", "*.key.old", "*.key.orig", "*.pem.bak", "*.pem.old", "*.p8", "*.kdb",
+	"application_default_credentials.json", ".terraformrc",
+	"terraform.rc", "*.tfstate.*", "rclone.conf", ".rclone.conf", ".age-key*", "*.agekey", "htpasswd", ".authinfo*",
+	".fetchmailrc", "*firebase-adminsdk*",
 	"credentials.yml", "credentials.yaml",
 	"secrets.env*",
 	".mysql_history", ".sqlite_history", ".rediscli_history", "vault.yml", "vault.yaml", ".vault_pass*",
@@ -37,16 +45,18 @@ var secretDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".private
 
 // harmless are names that look secret and are made to be shared.
 var harmless = []string{
-	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.d.ts", "*.env.example", "*.env.sample", "*.env.template", "*.env.dist", "*.env.ts", "*.env.js",
-	"*.env.mjs", "*.env.d.ts", "*.env.go", "*.env.py", "*.env.rb", "*.env.rs", "*.env.md", ".dev.vars.example", ".dev.vars.sample", ".dev.vars.template", "example.env",
+	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.d.ts", "*.env.example", "*.env.sample",
+	"*.env.template", "*.env.dist", "*.env.ts", "*.env.js",
+	"*.env.mjs", "*.env.d.ts", "*.env.go", "*.env.py", "*.env.rb", "*.env.rs", "*.env.md", ".dev.vars.example",
+	".dev.vars.sample", ".dev.vars.template", "example.env",
 	"sample.env", "template.env", "*.pub",
 }
 
 // internal are the directories of programs; the short names are those that Windows gives them.
 var internal = []string{".git", ".regie", "git~1", "regie~1"}
 
-// Protected returns the protection of a clean path (spec 8.2). It judges names alone; methods of Root judge each name that a path
-// leads through.
+// Protected returns the protection of a clean path (spec 8.2). It judges names alone; methods of
+// Root judge each name that a path leads through.
 func Protected(clean string) Protection {
 	parts := strings.Split(clean, "/")
 	found := Unprotected
@@ -87,8 +97,9 @@ func protectedPlace(full string) Protection {
 	return Unprotected
 }
 
-// folded gives a name the form in which a careless file system compares it: without cases, without what cannot be seen, without dots
-// and spaces at its end, without the name of a stream. It must not make a way around the rules.
+// folded gives a name the form in which a careless file system compares it: without cases, without
+// what cannot be seen, without dots and spaces at its end, without the name of a stream. It must
+// not make a way around the rules.
 func folded(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
@@ -111,7 +122,8 @@ func matches(name string, patterns []string) bool {
 		if inner, around := strings.CutSuffix(suffix, "*"); around && strings.Contains(name, inner) {
 			return true
 		}
-		if name == pattern || open && len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
+		if name == pattern || open && len(name) >= len(prefix)+len(suffix) && strings.HasPrefix(name, prefix) &&
+			strings.HasSuffix(name, suffix) {
 			return true
 		}
 	}
@@ -121,7 +133,8 @@ func matches(name string, patterns []string) bool {
 // mayRead refuses a secret for which there is no person's word.
 func mayRead(found Protection, name string) error {
 	if found == Secret {
-		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not read without a person's word for this very file", name)
+		return regie.Errorf(regie.CodePathProtected,
+			"%s may hold a secret: it is not read without a person's word for this very file", name)
 	}
 	return nil
 }
@@ -134,15 +147,18 @@ func mayList(found Protection, name string) error {
 	return nil
 }
 
-// mayWrite refuses what no tool may write, whoever allows it, and a secret unless the caller sees to the person's word.
+// mayWrite refuses what no tool may write, whoever allows it, and a secret unless the caller sees
+// to the person's word.
 func (r *Root) mayWrite(t target, name string, secrets bool) error {
 	switch {
 	case t.internal:
 		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and can only be read", name)
 	case r.gitRuns(t.path):
-		return regie.Errorf(regie.CodePathProtected, "git's settings have it run or believe what stands in %s: it can only be read", name)
+		return regie.Errorf(regie.CodePathProtected,
+			"git's settings have it run or believe what stands in %s: it can only be read", name)
 	case t.found == Secret && !secrets:
-		return regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not changed without a person's word for this very file", name)
+		return regie.Errorf(regie.CodePathProtected,
+			"%s may hold a secret: it is not changed without a person's word for this very file", name)
 	default:
 		return nil
 	}

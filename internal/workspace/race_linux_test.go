@@ -27,8 +27,8 @@ func swaps(p *place) []string {
 	return []string{"good", "link-out", "good", "link-absolute", "good", "link-secret", "good", "link-git", "good", "fifo"}
 }
 
-// swapping puts each of the names into a place in turn, in one step each and as fast as can be, until it is stopped. It leaves all
-// names as they were.
+// swapping puts each of the names into a place in turn, in one step each and as fast as can be,
+// until it is stopped. It leaves all names as they were.
 func (p *place) swapping(at string, names []string) (stop func()) {
 	swap := func(name string) error {
 		return unix.Renameat2(unix.AT_FDCWD, p.abs(at), unix.AT_FDCWD, p.abs(name), unix.RENAME_EXCHANGE)
@@ -53,8 +53,9 @@ func (p *place) swapping(at string, names []string) (stop func()) {
 	return func() { close(done); group.Wait() }
 }
 
-// Somebody exchanges a directory on the way for links and a FIFO, as fast as can be, while it is read, listed and written through. What
-// lies outside or is protected is never read and never changed.
+// Somebody exchanges a directory on the way for links and a FIFO, as fast as can be, while it is
+// read, listed and written through. What lies outside or is protected is never read and never
+// changed.
 func TestSwapRace(t *testing.T) {
 	p := newPlace(t)
 	names := swaps(p)
@@ -123,7 +124,8 @@ func TestSwapRaceOfFile(t *testing.T) {
 	if p.content(".env") != "CANARY of env" || p.content("../outside/x") != "CANARY outside" {
 		t.Error("what is protected was written to")
 	}
-	for _, code := range []regie.Code{regie.CodeToolError, regie.CodePathInvalid, regie.CodeFileNotFound} { // what is always there is found
+	// what is always there is found
+	for _, code := range []regie.Code{regie.CodeToolError, regie.CodePathInvalid, regie.CodeFileNotFound} {
 		if codes[code]+codes["write "+code] > 0 {
 			t.Errorf("%d times %s", codes[code]+codes["write "+code], code)
 		}

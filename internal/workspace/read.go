@@ -11,14 +11,15 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// OpenFile opens a regular file for reading (spec 8.2), links followed. It never waits for a FIFO or a device. It returns
-// CodeFileNotFound, CodeNotAFile, CodeSpecialFile, CodePathOutside, CodePathInvalid, CodeNoPermission, or CodePathProtected for a
-// secret. The caller closes the file.
+// OpenFile opens a regular file for reading (spec 8.2), links followed. It never waits for a FIFO
+// or a device. It returns CodeFileNotFound, CodeNotAFile, CodeSpecialFile, CodePathOutside,
+// CodePathInvalid, CodeNoPermission, or CodePathProtected for a secret. The caller closes the file.
 func (r *Root) OpenFile(name string) (f *os.File, info fs.FileInfo, err error) {
 	return r.OpenGranted(name, "")
 }
 
-// OpenGranted is OpenFile that also opens one file which may hold a secret: that to which granted, a path without links, is a person's word.
+// OpenGranted is OpenFile that also opens one file which may hold a secret: that to which granted,
+// a path without links, is a person's word.
 func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, err error) {
 	clean, err := r.Clean(name)
 	if err != nil {
@@ -47,7 +48,8 @@ type Place struct {
 	Secret bool   // it may hold a secret, or a link on the way to it goes through what may
 }
 
-// Place says where a path leads, links followed. It opens nothing, and returns the codes of a path that leads out or that nothing can have.
+// Place says where a path leads, links followed. It opens nothing, and returns the codes of a path
+// that leads out or that nothing can have.
 func (r *Root) Place(name string) (Place, error) {
 	clean, err := r.Clean(name)
 	if err != nil {
@@ -83,7 +85,8 @@ func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
 
 // openSeen opens the very file that was looked at.
 func openSeen(dir *os.Root, base string, seen fs.FileInfo) (*os.File, fs.FileInfo, error) {
-	// What was looked at may be something else by now. Without O_NONBLOCK opening a FIFO would wait for a writer for ever.
+	// What was looked at may be something else by now. Without O_NONBLOCK opening a FIFO would wait
+	// for a writer for ever.
 	f, err := dir.OpenFile(base, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, unlessSwapped(dir, base, seen, err)
@@ -121,7 +124,8 @@ func kind(mode fs.FileMode) string {
 	}
 }
 
-// Dir is an open directory of a workspace (spec 8.2). It is used by one goroutine and closed by its caller.
+// Dir is an open directory of a workspace (spec 8.2). It is used by one goroutine and closed by its
+// caller.
 type Dir struct {
 	// Path is the directory's path without links, "." for the root.
 	Path string
@@ -130,7 +134,8 @@ type Dir struct {
 	f    *os.File
 }
 
-// OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and CodeNotADirectory.
+// OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and
+// CodeNotADirectory.
 func (r *Root) OpenDir(name string) (*Dir, error) {
 	clean, err := r.Clean(name)
 	if err != nil {
@@ -167,7 +172,8 @@ func (r *Root) newDir(at *os.Root, resolved string) (*Dir, error) {
 // Next returns up to n further entries in no order, and io.EOF after the last one.
 func (d *Dir) Next(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
 
-// Done gives back what only Next needs. A walk calls it before it goes deeper, so as to hold few files open.
+// Done gives back what only Next needs. A walk calls it before it goes deeper, so as to hold few
+// files open.
 func (d *Dir) Done() error { return d.f.Close() }
 
 // Lstat describes an entry; of a link the link itself.
@@ -176,8 +182,8 @@ func (d *Dir) Lstat(entry string) (fs.FileInfo, error) { return d.at.Lstat(entry
 // Readlink returns what a link says, wherever that is.
 func (d *Dir) Readlink(entry string) (string, error) { return d.at.Readlink(entry) }
 
-// Enter opens a directory in this one. It follows no link: one that has taken the directory's place is CodeFileChanged. A directory
-// of secrets is CodePathProtected.
+// Enter opens a directory in this one. It follows no link: one that has taken the directory's place
+// is CodeFileChanged. A directory of secrets is CodePathProtected.
 func (d *Dir) Enter(entry string) (*Dir, error) {
 	below := path.Join(d.Path, entry)
 	if err := mayList(d.root.protection(below, entry), below); err != nil {

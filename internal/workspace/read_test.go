@@ -186,7 +186,8 @@ func TestDetect(t *testing.T) {
 		foundBy string
 		code    regie.Code
 	}{
-		{"home/me/plain/deep", false, "home/me/plain/deep", "directory", ""}, // the settings in the home directory do not count
+		// the settings in the home directory do not count
+		{"home/me/plain/deep", false, "home/me/plain/deep", "directory", ""},
 		{"home/me/repo/src/a", false, "home/me/repo", "git", ""},
 		{"home/me/both/sub/a", false, "home/me/both", "regie", ""},
 		{"home/me/tree/src", false, "home/me/tree", "git", ""},

@@ -16,15 +16,17 @@ import (
 // Removal takes a file away.
 type Removal struct {
 	Before Content // as Load, LoadAny or LoadLarge gave it
-	// Tag makes the name that the file has while it is looked at: what a crash left under it is recognised.
+	// Tag makes the name that the file has while it is looked at: what a crash left under it is
+	// recognised.
 	Tag string
-	// Trash is the absolute path that the file is moved to, outside the workspace; its directory is made. Empty: the file is removed,
-	// because its content is kept elsewhere.
+	// Trash is the absolute path that the file is moved to, outside the workspace; its directory is
+	// made. Empty: the file is removed, because its content is kept elsewhere.
 	Trash string
 }
 
-// Remove takes a file away, into the trash or for good (spec 8.2). It is moved aside first and looked at there: what is not the file that
-// Before says goes back, and CodeFileChanged is returned. So nothing is lost that nobody has seen, whoever writes at the same moment.
+// Remove takes a file away, into the trash or for good (spec 8.2). It is moved aside first and
+// looked at there: what is not the file that Before says goes back, and CodeFileChanged is
+// returned. So nothing is lost that nobody has seen, whoever writes at the same moment.
 //
 // tried tells whether the file may be gone in spite of an error. If not, it is where it was.
 func (r *Root) Remove(ctx context.Context, removal Removal) (tried bool, err error) {
@@ -91,7 +93,9 @@ func sameAside(dir *os.Root, aside string, before *Content) error {
 // takeBack gives what was moved aside its name again, without replacing what has that name by now.
 func (r *Root) takeBack(dir *os.Root, aside, base, name string, why error) (tried bool, err error) {
 	if err := putBack(dir, aside, base); err != nil {
-		return true, regie.Errorf(regie.CodeFileChanged, "%s was replaced while it was being deleted: what stood there is in %s now (%v)", name, path.Join(path.Dir(name), aside), err)
+		return true, regie.Errorf(regie.CodeFileChanged,
+			"%s was replaced while it was being deleted: what stood there is in %s now (%v)", name,
+			path.Join(path.Dir(name), aside), err)
 	}
 	return false, r.explain(errors.Join(why, syncDir(dir)), name)
 }
@@ -106,8 +110,8 @@ func putBack(dir *os.Root, aside, base string) error {
 	return dir.Rename(aside, base)
 }
 
-// Reappear puts a file back that an attempt with this tag had moved aside when it died. It does nothing where there is none, and where
-// something else has the name by now.
+// Reappear puts a file back that an attempt with this tag had moved aside when it died. It does
+// nothing where there is none, and where something else has the name by now.
 func (r *Root) Reappear(resolved, tag string) error {
 	dir, base, err := r.parent(resolved)
 	if err != nil {
@@ -131,8 +135,8 @@ func (r *Root) Reappear(resolved, tag string) error {
 	return r.explain(syncDir(dir), resolved)
 }
 
-// intoTrash moves a file out of the workspace: by a rename, or by a copy where the trash lies on another file system. The file goes only
-// when the copy is safe on the disk.
+// intoTrash moves a file out of the workspace: by a rename, or by a copy where the trash lies on
+// another file system. The file goes only when the copy is safe on the disk.
 func intoTrash(ctx context.Context, dir *os.Root, aside, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err

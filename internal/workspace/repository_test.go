@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// TestRepositories: what is a repository by what lies in it is git's, whatever it is called: no walk shows its parts, a survey names it, and nothing of it
-// is written. What lies beside its parts, as a work tree does, and what is not quite one are files like any other.
+// TestRepositories: what is a repository by what lies in it is git's, whatever it is called: no
+// walk shows its parts, a survey names it, and nothing of it is written. What lies beside its
+// parts, as a work tree does, and what is not quite one are files like any other.
 func TestRepositories(t *testing.T) {
 	p := newPlace(t)
 	for _, name := range []string{
@@ -58,7 +59,8 @@ func TestRepositories(t *testing.T) {
 	}
 }
 
-// TestNamedByGit: what git runs because its configuration names it can be read, and is not written, there or not.
+// TestNamedByGit: what git runs because its configuration names it can be read, and is not written,
+// there or not.
 func TestNamedByGit(t *testing.T) {
 	p := newPlace(t)
 	home := filepath.Join(p.outside, "home")

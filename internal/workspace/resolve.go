@@ -23,7 +23,8 @@ var errSwapped = errors.New("the path was exchanged while it was being opened")
 type target struct {
 	path  string // without links; its last elements need not exist
 	found Protection
-	// internal says that one of the names on the way is Internal, whatever else was found: a person's word does not lift that.
+	// internal says that one of the names on the way is Internal, whatever else was found: a
+	// person's word does not lift that.
 	internal bool
 }
 
@@ -33,7 +34,8 @@ func (t *target) note(name string, last bool) {
 	t.found, t.internal = max(t.found, found), t.internal || found == Internal
 }
 
-// keep takes in that a place on the way is Regie's own: neither read without a person's word, nor ever written.
+// keep takes in that a place on the way is Regie's own: neither read without a person's word, nor
+// ever written.
 func (t *target) keep(r *Root, at string) {
 	if r.isOwn(at) {
 		t.found, t.internal = Secret, true
@@ -51,8 +53,9 @@ func retry(name string, try func() error) error {
 	return regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", name)
 }
 
-// resolve follows the links of a clean path, the last element's only if follow says so. It notes the protection of each name that it
-// goes through, because a link's target is as secret as the link. It returns CodePathOutside for a link that leads out.
+// resolve follows the links of a clean path, the last element's only if follow says so. It notes
+// the protection of each name that it goes through, because a link's target is as secret as the
+// link. It returns CodePathOutside for a link that leads out.
 func (r *Root) resolve(clean string, follow bool) (target, error) {
 	t := target{}
 	var done []string
@@ -102,7 +105,8 @@ func (r *Root) resolve(clean string, follow bool) (target, error) {
 	return t, nil
 }
 
-// elements splits a path into its names. A dot or a slash at the end must not make the last name look like one on the way.
+// elements splits a path into its names. A dot or a slash at the end must not make the last name
+// look like one on the way.
 func elements(name string) []string {
 	var out []string
 	for part := range strings.SplitSeq(name, "/") {
@@ -140,8 +144,8 @@ func (r *Root) missing(t target, clean string, done, todo []string) (target, err
 	return t, nil
 }
 
-// parent opens the directory of a resolved path without following any link, and returns the last element; of the root itself that is
-// ".". The caller closes it.
+// parent opens the directory of a resolved path without following any link, and returns the last
+// element; of the root itself that is ".". The caller closes it.
 func (r *Root) parent(resolved string) (*os.Root, string, error) {
 	dir, base := path.Split(resolved)
 	at, err := r.root.OpenRoot(".")
@@ -162,7 +166,8 @@ func (r *Root) parent(resolved string) (*os.Root, string, error) {
 	return at, base, nil
 }
 
-// step goes down one directory and makes sure that it is the one that was seen, not one behind a link put there meanwhile.
+// step goes down one directory and makes sure that it is the one that was seen, not one behind a
+// link put there meanwhile.
 func step(at *os.Root, part string) (*os.Root, error) {
 	seen, err := at.Lstat(part)
 	if err != nil {
@@ -174,7 +179,8 @@ func step(at *os.Root, part string) (*os.Root, error) {
 	case !seen.IsDir():
 		return nil, regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", part)
 	}
-	// The dot makes the system insist on a directory: a FIFO put there meanwhile would be waited on.
+	// The dot makes the system insist on a directory: a FIFO put there meanwhile would be waited
+	// on.
 	next, err := at.OpenRoot(part + "/.")
 	if err != nil {
 		return nil, unlessSwapped(at, part, seen, err)
@@ -187,10 +193,12 @@ func step(at *os.Root, part string) (*os.Root, error) {
 	return nil, errSwapped
 }
 
-// unlessSwapped is an error in opening what was seen, or errSwapped where it speaks of something else than that.
+// unlessSwapped is an error in opening what was seen, or errSwapped where it speaks of something
+// else than that.
 func unlessSwapped(at *os.Root, name string, seen fs.FileInfo, err error) error {
 	now, failed := at.Lstat(name)
-	if failed != nil || !os.SameFile(seen, now) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENXIO) {
+	if failed != nil || !os.SameFile(seen, now) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) ||
+		errors.Is(err, syscall.ENXIO) {
 		return errSwapped
 	}
 	return err

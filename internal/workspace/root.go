@@ -21,8 +21,8 @@ type Root struct {
 	own     []string // paths below it that are Regie's own
 }
 
-// Open confines a directory, given by its absolute path. It returns CodePathInvalid, CodeFileNotFound, CodeNotADirectory or
-// CodeNoPermission. The caller closes it.
+// Open confines a directory, given by its absolute path. It returns CodePathInvalid,
+// CodeFileNotFound, CodeNotADirectory or CodeNoPermission. The caller closes it.
 func Open(dir string) (*Root, error) {
 	if !filepath.IsAbs(dir) || strings.IndexByte(dir, 0) >= 0 {
 		return nil, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", dir)
@@ -47,10 +47,12 @@ func Open(dir string) (*Root, error) {
 // Close lets go of the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Dir is the directory's absolute path, for what takes no open directory, such as a watch: nothing is read or written by it.
+// Dir is the directory's absolute path, for what takes no open directory, such as a watch: nothing
+// is read or written by it.
 func (r *Root) Dir() string { return filepath.FromSlash(r.dir) }
 
-// InPlace reports whether the directory still lies at its path, and has not been moved away or replaced.
+// InPlace reports whether the directory still lies at its path, and has not been moved away or
+// replaced.
 func (r *Root) InPlace() bool {
 	ours, err := r.root.Stat(".")
 	if err != nil {

@@ -98,7 +98,8 @@ func (s *scanner) file(in io.Reader, size int64) error {
 				continue
 			}
 			if cut == 0 {
-				cut = max(1, len(text)-maxQuery) // a piece of a line; what the next piece begins with may belong to a match
+				// a piece of a line; what the next piece begins with may belong to a match
+				cut = max(1, len(text)-maxQuery)
 			}
 		}
 		s.text(text[:cut], end)
@@ -118,7 +119,8 @@ func (s *scanner) count(bytes int64) {
 	s.seen.bytes.Add(bytes)
 }
 
-// readFull fills a buffer, or reaches the end of the file. A file of which all is there by its size is not asked once more.
+// readFull fills a buffer, or reaches the end of the file. A file of which all is there by its size
+// is not asked once more.
 func readFull(in io.Reader, buffer []byte, left int64) (n int, end bool, err error) {
 	for n < len(buffer) {
 		m, err := in.Read(buffer[n:])
@@ -135,8 +137,9 @@ func readFull(in io.Reader, buffer []byte, left int64) (n int, end bool, err err
 	return n, false, nil
 }
 
-// text searches whole lines, or a piece of one, in portions between which the clock is looked at. The last text of a file need not be
-// counted. A line that would take a costly expression too long is searched in pieces; what stands across two of them is not found.
+// text searches whole lines, or a piece of one, in portions between which the clock is looked at.
+// The last text of a file need not be counted. A line that would take a costly expression too long
+// is searched in pieces; what stands across two of them is not found.
 func (s *scanner) text(text []byte, last bool) {
 	if s.line == 1 && !s.inner {
 		text = bytes.TrimPrefix(text, []byte("\uFEFF"))
@@ -179,7 +182,8 @@ func (s *scanner) portion(text []byte) bool {
 		}
 		number += bytes.Count(text[counted:line[0]], []byte("\n"))
 		counted = line[0]
-		s.out.found = append(s.out.found, s.clip(Match{Path: s.path, Line: number}, text[line[0]:line[1]], match[0]-line[0]))
+		s.out.found = append(s.out.found, s.clip(Match{Path: s.path, Line: number},
+			text[line[0]:line[1]], match[0]-line[0]))
 		if len(s.out.found) >= s.most {
 			return false
 		}
@@ -200,7 +204,8 @@ func (s *scanner) wide(in io.Reader, head []byte, size int64) error {
 	return nil
 }
 
-// fromUTF16 makes UTF-8 of a text in UTF-16 that says so by its byte order mark; size is that of the whole file.
+// fromUTF16 makes UTF-8 of a text in UTF-16 that says so by its byte order mark; size is that of
+// the whole file.
 func fromUTF16(data []byte, size int64) (text []byte, wide bool) {
 	order, ok := WideOrder(data)
 	if !ok || size%2 != 0 {
@@ -217,7 +222,8 @@ func fromUTF16(data []byte, size int64) (text []byte, wide bool) {
 // WideOrder returns the byte order of a text in UTF-16 by its byte order mark.
 func WideOrder(data []byte) (order binary.ByteOrder, wide bool) {
 	switch {
-	case len(data) < 2, len(data) >= 4 && data[0] == 0xFF && data[1] == 0xFE && data[2] == 0 && data[3] == 0: // that of UTF-32
+	case len(data) < 2, len(data) >= 4 && data[0] == 0xFF && data[1] == 0xFE && data[2] == 0 && data[3] == 0:
+		// that of UTF-32
 		return nil, false
 	case data[0] == 0xFF && data[1] == 0xFE:
 		return binary.LittleEndian, true

@@ -27,7 +27,8 @@ type Query struct {
 	CaseSensitive bool
 	// Path is a directory, which is searched with all below it, or one file.
 	Path string
-	// Wanted limits the search to files by their path below Path; nil wants all. Holds says whether such files may lie below a directory.
+	// Wanted limits the search to files by their path below Path; nil wants all. Holds says whether
+	// such files may lie below a directory.
 	Wanted, Holds func(relative string) bool
 	// Skip is how many matches are left out, Most how many are given after them.
 	Skip, Most int
@@ -41,8 +42,9 @@ type Query struct {
 type Match struct {
 	Path string
 	Line int
-	// Text is the line without its end, or the part of it around the match where it is longer than wanted: then Before and After say what
-	// is missing at its ends, in bytes. Of a line of some megabytes After may be less than what is missing.
+	// Text is the line without its end, or the part of it around the match where it is longer than
+	// wanted: then Before and After say what is missing at its ends, in bytes. Of a line of some
+	// megabytes After may be less than what is missing.
 	Text          string
 	Before, After int
 }
@@ -61,13 +63,15 @@ type Searched struct {
 	Stopped      bool  // its context ended before it did
 }
 
-// Search looks through the text files of a directory, or one file, and calls found with each line that matches, in the order of the tree:
-// the files of a directory by their names, then its directories. It follows no links, and leaves out what is protected (spec 8.2), what
-// ignore files name, what is no text. A path that is itself ignored is searched all the same: somebody wanted it. found returns false to
-// end the search. Where the context ends, what was found so far has been given, and Stopped is set.
+// Search looks through the text files of a directory, or one file, and calls found with each line
+// that matches, in the order of the tree: the files of a directory by their names, then its
+// directories. It follows no links, and leaves out what is protected (spec 8.2), what ignore files
+// name, what is no text. A path that is itself ignored is searched all the same: somebody wanted
+// it. found returns false to end the search. Where the context ends, what was found so far has been
+// given, and Stopped is set.
 //
-// It returns the codes of OpenFile and OpenDir, and CodeBadPattern. It starts a goroutine that walks and some that search; they end before
-// it returns.
+// It returns the codes of OpenFile and OpenDir, and CodeBadPattern. It starts a goroutine that
+// walks and some that search; they end before it returns.
 func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Searched, error) {
 	wanted, err := compilePattern(q.Text, q.Regex, q.CaseSensitive)
 	if err != nil {
@@ -82,7 +86,8 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &search{
-		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, work: make(chan *batch, batchesAhead), order: make(chan *batch, batchesAhead),
+		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, work: make(chan *batch, batchesAhead),
+		order: make(chan *batch, batchesAhead),
 	}
 	start, err := s.begin(r)
 	if err != nil {
@@ -121,7 +126,8 @@ type search struct {
 	broken  atomic.Pointer[string] // what a goroutine panicked with
 }
 
-// sound does a part of the work on a goroutine of the search: a panic there ends the search, not the program.
+// sound does a part of the work on a goroutine of the search: a panic there ends the search, not
+// the program.
 func (s *search) sound(do func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -136,7 +142,8 @@ type counts struct{ files, bytes, binary, secret, ignored, system, unreadable, c
 
 func (c *counts) searched() Searched {
 	return Searched{
-		Files: c.files.Load(), Bytes: c.bytes.Load(), Binary: c.binary.Load(), Secret: c.secret.Load(), Ignored: c.ignored.Load(), System: c.system.Load(),
+		Files: c.files.Load(), Bytes: c.bytes.Load(), Binary: c.binary.Load(), Secret: c.secret.Load(),
+		Ignored: c.ignored.Load(), System: c.system.Load(),
 		Unreadable: c.unreadable.Load(), Clipped: c.clipped.Load(),
 	}
 }
@@ -173,7 +180,9 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if place.Secret { // what it leads to a moment later is for others to say: here this very file is opened, without links
+	// what it leads to a moment later is for others to say: here this very file is opened, without
+	// links
+	if place.Secret {
 		return nil, mayRead(Secret, s.query.Path)
 	}
 	f, _, err := r.OpenFile(s.query.Path) // for its codes
@@ -194,7 +203,8 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 	return func() { s.send(in, []string{base}); in.release() }, nil
 }
 
-// send gives files of a directory to the workers and to the collector. It reports whether the search goes on.
+// send gives files of a directory to the workers and to the collector. It reports whether the
+// search goes on.
 func (s *search) send(in *opened, names []string) bool {
 	b := &batch{in: in, names: names, done: make(chan struct{})}
 	in.uses.Add(1)
@@ -214,12 +224,14 @@ func (s *search) walk(top level) {
 	_ = w.walk(top) // only the end of the search ends it, which collect knows of
 }
 
-// wants reports whether an entry is searched or looked into, and counts it where a rule of the workspace is why not.
+// wants reports whether an entry is searched or looked into, and counts it where a rule of the
+// workspace is why not.
 func (s *search) wants(l *level, entry fs.DirEntry) bool {
 	name, isDir := entry.Name(), entry.IsDir()
 	below := path.Join(l.relative, name)
 	switch found := l.protection(name); {
-	case !isDir && !entry.Type().IsRegular(), isDir && !s.query.Holds(below), !isDir && !s.query.Wanted(below), found == Internal:
+	case !isDir && !entry.Type().IsRegular(), isDir && !s.query.Holds(below), !isDir &&
+		!s.query.Wanted(below), found == Internal:
 	case found == Secret:
 		s.seen.secret.Add(1)
 	case l.ignores.Ignored(name, isDir):
@@ -287,7 +299,8 @@ func (s *search) worker() {
 	}
 }
 
-// clip gives a line as a match shows it, of a long one the part around the place where the match begins.
+// clip gives a line as a match shows it, of a long one the part around the place where the match
+// begins.
 func (s *search) clip(m Match, line []byte, start int) Match {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	from, to := 0, len(line)

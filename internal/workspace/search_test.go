@@ -75,9 +75,11 @@ func TestSearchLong(t *testing.T) {
 	p := newPlace(t)
 	filler := strings.Repeat("x", 100)
 	for name, text := range map[string]string{
-		"at-256k":  strings.Repeat("y\n", 128<<10-2) + "needle\nnext needle\n",
-		"long":     strings.Repeat(filler, 6000) + "needle\nneedle\n",                                                                    // 600 KB
-		"huge":     "first\n" + strings.Repeat(filler, 30_000) + "needle" + strings.Repeat(filler, 30_000) + "needle\nlast\nneedle here", // 6 MB in one line
+		"at-256k": strings.Repeat("y\n", 128<<10-2) + "needle\nnext needle\n",
+		// 600 KB
+		"long": strings.Repeat(filler, 6000) + "needle\nneedle\n",
+		// 6 MB in one line
+		"huge":     "first\n" + strings.Repeat(filler, 30_000) + "needle" + strings.Repeat(filler, 30_000) + "needle\nlast\nneedle here",
 		"at-piece": strings.Repeat("z", 1<<20-3) + "needle" + strings.Repeat("z", 100) + "\nneedle\n",
 		"many":     strings.Repeat(filler+"\n", 50_000) + "needle\n",
 	} {
@@ -183,7 +185,8 @@ func TestSearchBreaks(t *testing.T) {
 	}
 }
 
-// missing skips a test for what a machine lacks, and fails it where all that the tests need must be there.
+// missing skips a test for what a machine lacks, and fails it where all that the tests need must be
+// there.
 func missing(tb testing.TB, what string) {
 	tb.Helper()
 	if os.Getenv("REGIE_CI") == "1" {

@@ -18,7 +18,8 @@ func lookAt(dir int, name string) (found, error) {
 		return statAt(dir, name)
 	}
 	out := found{mode: uint32(stat.Mode), links: uint64(stat.Nlink), owner: stat.Uid, stamp: Stamp{
-		Size: int64(stat.Size), Mtime: nanos(stat.Mtime), Ctime: nanos(stat.Ctime), Ino: stat.Ino, Dev: unix.Mkdev(stat.Dev_major, stat.Dev_minor),
+		Size: int64(stat.Size), Mtime: nanos(stat.Mtime), Ctime: nanos(stat.Ctime), Ino: stat.Ino,
+		Dev: unix.Mkdev(stat.Dev_major, stat.Dev_minor),
 	}}
 	if stat.Mask&unix.STATX_BTIME != 0 {
 		out.born = nanos(stat.Btime)

@@ -54,8 +54,9 @@ func moveOut(dir *os.Root, name, to string) error {
 	return unix.Renameat(int(f.Fd()), name, unix.AT_FDCWD, to)
 }
 
-// giveAway gives a file that was made anew in a directory to that one's owner, where we are root: else the person whose workspace it is could not
-// change it. Who it belonged to before, where it comes back by an undo, nobody knows.
+// giveAway gives a file that was made anew in a directory to that one's owner, where we are root:
+// else the person whose workspace it is could not change it. Who it belonged to before, where it
+// comes back by an undo, nobody knows.
 func giveAway(f *os.File, dir *os.Root) {
 	if os.Geteuid() != 0 {
 		return
@@ -69,8 +70,8 @@ func giveAway(f *os.File, dir *os.Root) {
 	}
 }
 
-// giveDirAway is giveAway for a directory that was just made. What somebody has put in its place meanwhile is not given away: it has something in it, or
-// is theirs already.
+// giveDirAway is giveAway for a directory that was just made. What somebody has put in its place
+// meanwhile is not given away: it has something in it, or is theirs already.
 func giveDirAway(made, dir *os.Root) {
 	if os.Geteuid() != 0 {
 		return
@@ -85,8 +86,8 @@ func giveDirAway(made, dir *os.Root) {
 	}
 }
 
-// keepOwner gives a new file the owner of the one that it will replace, as far as the system allows it: a user who may write
-// somebody else's file cannot give a file away.
+// keepOwner gives a new file the owner of the one that it will replace, as far as the system allows
+// it: a user who may write somebody else's file cannot give a file away.
 func keepOwner(f *os.File, like fs.FileInfo) {
 	stat, ok := like.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) == os.Geteuid() && int(stat.Gid) == os.Getegid() {

@@ -22,16 +22,17 @@ const (
 	maxAside        = 20_000 // places that are left out one by one
 )
 
-// Stamp is what the file system says of a file without opening it. Two equal stamps mean the same content, but for a file that was written
-// in the very moment of the first look: see Settled.
+// Stamp is what the file system says of a file without opening it. Two equal stamps mean the same
+// content, but for a file that was written in the very moment of the first look: see Settled.
 type Stamp struct {
 	Size         int64
 	Mtime, Ctime int64 // nanoseconds since 1970; Ctime is 0 where the system has none
 	Ino, Dev     uint64
 }
 
-// Settled reports whether a file that had this stamp when it was read, from began on, in nanoseconds since 1970, has it no longer when
-// somebody writes to it. Clocks of file systems are coarse, some of two seconds, so what was written just then is not settled.
+// Settled reports whether a file that had this stamp when it was read, from began on, in
+// nanoseconds since 1970, has it no longer when somebody writes to it. Clocks of file systems are
+// coarse, some of two seconds, so what was written just then is not settled.
 func (s Stamp) Settled(began int64) bool {
 	const coarse = int64(2e9)
 	return max(s.Mtime, s.Ctime) < began-coarse
@@ -48,7 +49,8 @@ type SurveyEntry struct {
 	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }
 
-// Rules are the ignore files of one directory: in the order of their weight, and at the root git's exclude file.
+// Rules are the ignore files of one directory: in the order of their weight, and at the root git's
+// exclude file.
 type Rules struct {
 	Files   [len(ignoreFiles)][]byte
 	Exclude []byte
@@ -61,37 +63,45 @@ func (r *Rules) none() bool {
 
 // Surveying says what a survey does.
 type Surveying struct {
-	// Rules are the ignore files of directories that count in place of those that are there; with known false those that are there count.
+	// Rules are the ignore files of directories that count in place of those that are there; with
+	// known false those that are there count.
 	Rules func(dir string) (rules Rules, known bool)
-	// Known says of a path whether it is looked at even where an ignore file names it; nil: none is.
+	// Known says of a path whether it is looked at even where an ignore file names it; nil: none
+	// is.
 	Known func(name string) bool
-	// Skip is a directory, by its path without links, that is not looked at as if it were not there; "" for none.
+	// Skip is a directory, by its path without links, that is not looked at as if it were not
+	// there; "" for none.
 	Skip string
-	// File is called with each regular file; open, which is good for this call only, opens that very file for reading. Its error ends the
-	// survey.
+	// File is called with each regular file; open, which is good for this call only, opens that
+	// very file for reading. Its error ends the survey.
 	File func(e *SurveyEntry, open func() (*os.File, error)) error
 }
 
 // Surveyed is what a survey found.
 type Surveyed struct {
-	// Entries are the directories (but the root), files and links: a directory before what is in it.
+	// Entries are the directories (but the root), files and links: a directory before what is in
+	// it.
 	Entries []SurveyEntry
-	// Rules are the ignore files that counted, by directory, "." for the root. Directories without any are not in it.
+	// Rules are the ignore files that counted, by directory, "." for the root. Directories without
+	// any are not in it.
 	Rules map[string]Rules
-	// Repositories are places that are git's and not looked into: what is called .git, and directories that are a repository under another name. Of very
-	// many they are the first ones.
+	// Repositories are places that are git's and not looked into: what is called .git, and
+	// directories that are a repository under another name. Of very many they are the first ones.
 	Repositories []string
-	// Blind are the places of which not all was looked at, because that was not possible or too much.
+	// Blind are the places of which not all was looked at, because that was not possible or too
+	// much.
 	Blind []string
-	// Aside are the places that ignore files name, special files, and what has a name that no path can have, in the order of the walk: what became of
-	// them can be seen, though nothing of them is read. MoreAside says that there are more.
+	// Aside are the places that ignore files name, special files, and what has a name that no path
+	// can have, in the order of the walk: what became of them can be seen, though nothing of them
+	// is read. MoreAside says that there are more.
 	Aside     []Aside
 	MoreAside bool
 	// Left is what is there and was left out.
 	Left Left
 }
 
-// Aside is a place that is left out of a survey, as the file system has it. A directory stands for what is in it.
+// Aside is a place that is left out of a survey, as the file system has it. A directory stands for
+// what is in it.
 type Aside struct {
 	Path string // with a slash behind a directory's; quoted where no path can have the name
 	Mode fs.FileMode
@@ -103,7 +113,9 @@ type Left struct {
 	Ignored    int // files and directories that the ignore files name
 	Special    int // FIFOs, sockets, devices, and directories that the kernel makes up, such as /proc
 	Unreadable int // directories that could not be read, and entries that could not be looked at
-	Odd        int // names that no path can have here, because they hold control characters, backslashes or bytes that are no UTF-8
+	// names that no path can have here, because they hold control characters, backslashes or bytes
+	// that are no UTF-8
+	Odd int
 	// Beyond says that there is more than is looked at: more entries, or deeper directories.
 	Beyond bool
 
@@ -116,8 +128,10 @@ func (l *Left) note(count *int, names *[]string, name string) {
 	}
 }
 
-// Survey looks at all that the workspace holds, follows no link, and leaves out .git and .regie of every directory, repositories that have another
-// name, what is Regie's own (Keep), and what ignore files name (spec 8.2). Secrets are part of it: who surveys shows nothing of them. It starts no goroutine.
+// Survey looks at all that the workspace holds, follows no link, and leaves out .git and .regie of
+// every directory, repositories that have another name, what is Regie's own (Keep), and what ignore
+// files name (spec 8.2). Secrets are part of it: who surveys shows nothing of them. It starts no
+// goroutine.
 //
 // It returns the context's cause where that ends, and the first error of File.
 func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
@@ -211,7 +225,8 @@ func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 	return true
 }
 
-// aside notes a place that is left out, by what the file system says of it. Of a device or a pipe that is what it is alone: others write to it.
+// aside notes a place that is left out, by what the file system says of it. Of a device or a pipe
+// that is what it is alone: others write to it.
 func (s *survey) aside(l *level, name, full string) {
 	if len(s.out.Aside) == maxAside {
 		s.out.MoreAside = true
@@ -309,7 +324,8 @@ func (s *survey) unreadable(name string) {
 	s.out.Blind = append(s.out.Blind, name)
 }
 
-// isTemp reports whether a name is one that Regie gives for a moment to what takes a file's place: those of other calls come and go.
+// isTemp reports whether a name is one that Regie gives for a moment to what takes a file's place:
+// those of other calls come and go.
 func isTemp(name string) bool {
 	id, ok := strings.CutPrefix(name, ".regie-")
 	if !ok {

@@ -2,12 +2,18 @@ package workspace
 
 import "golang.org/x/sys/unix"
 
-// systemMagic are the file systems in which nothing lies: the kernel makes up what is read there, and some of it ends never, or does something.
+// systemMagic are the file systems in which nothing lies: the kernel makes up what is read there,
+// and some of it ends never, or does something.
 var systemMagic = map[uint32]bool{
-	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true, unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true,
-	unix.SECURITYFS_MAGIC: true, unix.SELINUX_MAGIC: true, unix.SMACK_MAGIC: true, unix.BPF_FS_MAGIC: true, unix.PSTOREFS_MAGIC: true, unix.EFIVARFS_MAGIC: true,
-	unix.DEVPTS_SUPER_MAGIC: true, unix.BINFMTFS_MAGIC: true, unix.NSFS_MAGIC: true, unix.RDTGROUP_SUPER_MAGIC: true, unix.XENFS_SUPER_MAGIC: true,
-	unix.OPENPROM_SUPER_MAGIC: true, unix.USBDEVICE_SUPER_MAGIC: true, 0x62656570: true, 0x65735543: true, 0x19800202: true, // configfs, fusectl, mqueue
+	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
+	unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true,
+	unix.SECURITYFS_MAGIC: true, unix.SELINUX_MAGIC: true, unix.SMACK_MAGIC: true, unix.BPF_FS_MAGIC: true,
+	unix.PSTOREFS_MAGIC: true, unix.EFIVARFS_MAGIC: true,
+	unix.DEVPTS_SUPER_MAGIC: true, unix.BINFMTFS_MAGIC: true, unix.NSFS_MAGIC: true, unix.RDTGROUP_SUPER_MAGIC: true,
+	unix.XENFS_SUPER_MAGIC: true,
+	// configfs, fusectl, mqueue
+	unix.OPENPROM_SUPER_MAGIC: true, unix.USBDEVICE_SUPER_MAGIC: true, 0x62656570: true,
+	0x65735543: true, 0x19800202: true,
 }
 
 // system reports whether the directory lies in such a file system.

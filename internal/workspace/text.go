@@ -20,7 +20,8 @@ func NotText(data []byte) bool {
 		return false
 	}
 	bad, total := 0, 0
-	for rest := head; len(rest) > 0 && (len(rest) >= utf8.UTFMax || total == 0); total++ { // the last character may be cut
+	// the last character may be cut
+	for rest := head; len(rest) > 0 && (len(rest) >= utf8.UTFMax || total == 0); total++ {
 		r, size := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && size == 1 {
 			bad++

@@ -19,8 +19,9 @@ import (
 type TreeEntry struct {
 	Path string // without links, relative to the root
 	Size int64  // bytes, of a regular file
-	// Why is the code of what is not read: CodePathOutside for a link (none is followed), CodeSpecialFile, CodePathProtected for what may hold a
-	// secret, CodeNoPermission. Empty for a regular file.
+	// Why is the code of what is not read: CodePathOutside for a link (none is followed),
+	// CodeSpecialFile, CodePathProtected for what may hold a secret, CodeNoPermission. Empty for a
+	// regular file.
 	Why regie.Code
 	// Data is what a file holds, where the walk was to read it.
 	Data []byte
@@ -30,13 +31,16 @@ type TreeEntry struct {
 type TreeBounds struct {
 	Entries int // looked at
 	Depth   int // directories below each other
-	// File and Files have the walk read each file while it is there, of at most so many bytes, and all together. Zero reads none.
+	// File and Files have the walk read each file while it is there, of at most so many bytes, and
+	// all together. Zero reads none.
 	File, Files int64
 }
 
-// Tree lists what lies below a directory, in the order of the paths' bytes, directories themselves left out. No link is followed, neither below
-// the directory nor on the way to it, so that all that it names lies where it says. Where there is no such directory the list is empty. It
-// returns CodeFileTooLarge where there is more than the bounds say, CodePathOutside where a link leads to the directory, and the codes of OpenDir.
+// Tree lists what lies below a directory, in the order of the paths' bytes, directories themselves
+// left out. No link is followed, neither below the directory nor on the way to it, so that all that
+// it names lies where it says. Where there is no such directory the list is empty. It returns
+// CodeFileTooLarge where there is more than the bounds say, CodePathOutside where a link leads to
+// the directory, and the codes of OpenDir.
 func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
 	d, err := r.plainDir(dir)
 	switch regie.CodeOf(err) {
@@ -52,7 +56,10 @@ func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
 		return nil, r.explain(err, d.Path)
 	}
 	t := treeWalk{root: r, bounds: bounds}
-	w := walker{ctx: context.Background(), entries: bounds.Entries, depth: bounds.Depth, wants: t.wants, take: t.take, omit: t.omit}
+	w := walker{
+		ctx: context.Background(), entries: bounds.Entries, depth: bounds.Depth,
+		wants: t.wants, take: t.take, omit: t.omit,
+	}
 	if err := w.walk(level{root: r, in: newOpened(h, d.Path)}); err != nil {
 		return nil, err
 	}
@@ -124,9 +131,11 @@ func (t *treeWalk) take(l *level, names []string) error {
 func (t *treeWalk) omit(name string, why omission, err error) error {
 	switch why {
 	case omitMany:
-		return regie.Errorf(regie.CodeFileTooLarge, "%s and what lies around it are more than %d files", name, cmp.Or(t.bounds.Entries, maxInDirectory))
+		return regie.Errorf(regie.CodeFileTooLarge, "%s and what lies around it are more than %d files", name,
+			cmp.Or(t.bounds.Entries, maxInDirectory))
 	case omitDeep:
-		return regie.Errorf(regie.CodeFileTooLarge, "%s lies deeper than %d directories", name, cmp.Or(t.bounds.Depth, maxWalkDepth))
+		return regie.Errorf(regie.CodeFileTooLarge, "%s lies deeper than %d directories", name,
+			cmp.Or(t.bounds.Depth, maxWalkDepth))
 	case omitSystem:
 		t.found = append(t.found, TreeEntry{Path: name, Why: regie.CodeSpecialFile})
 	default:
@@ -135,7 +144,8 @@ func (t *treeWalk) omit(name string, why omission, err error) error {
 	return nil
 }
 
-// why is the code of what cannot be opened. What is no longer what it was named as is being exchanged.
+// why is the code of what cannot be opened. What is no longer what it was named as is being
+// exchanged.
 func (t *treeWalk) why(err error, name string) regie.Code {
 	if errors.Is(err, errSwapped) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {
 		return regie.CodeFileChanged
@@ -163,7 +173,9 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 			e.Data, err = readMost(in, min(t.bounds.File, t.bounds.Files-t.bytes), e.Path)
 		}
 		if regie.CodeOf(err) == regie.CodeFileTooLarge {
-			return e, regie.Errorf(regie.CodeFileTooLarge, "%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path, t.bounds.File, t.bounds.Files)
+			return e, regie.Errorf(regie.CodeFileTooLarge,
+				"%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path,
+				t.bounds.File, t.bounds.Files)
 		} else if err != nil {
 			e.Why = t.why(err, e.Path)
 		}
@@ -195,8 +207,9 @@ func readMost(f *os.File, most int64, shown string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadPlain reads a regular file that no link leads to, on the whole way. It returns CodeFileTooLarge for one with more than most bytes,
-// CodePathOutside for a link, CodePathProtected for what may hold a secret, and the codes of OpenFile.
+// ReadPlain reads a regular file that no link leads to, on the whole way. It returns
+// CodeFileTooLarge for one with more than most bytes, CodePathOutside for a link, CodePathProtected
+// for what may hold a secret, and the codes of OpenFile.
 func (r *Root) ReadPlain(name string, most int64) ([]byte, error) {
 	clean, err := r.Clean(name)
 	if err != nil {
@@ -230,8 +243,9 @@ func (r *Root) readPlain(clean string, most int64) ([]byte, error) {
 	return readSeen(d.at, base, seen, most, clean)
 }
 
-// Identity tells a directory from another one that stands at the same path later: its number on its file system, and when it was made, in
-// nanoseconds. The file system's own number is left out, because a restart may give another one. Either is 0 where the system does not say.
+// Identity tells a directory from another one that stands at the same path later: its number on its
+// file system, and when it was made, in nanoseconds. The file system's own number is left out,
+// because a restart may give another one. Either is 0 where the system does not say.
 func (r *Root) Identity() (number uint64, made int64, err error) {
 	f, err := r.root.Open(".")
 	if err != nil {

@@ -131,7 +131,8 @@ func TestDetectMarks(t *testing.T) {
 	}
 }
 
-// TestDetectHome refuses a person's home by whatever name it has: another spelling, or none in the environment.
+// TestDetectHome refuses a person's home by whatever name it has: another spelling, or none in the
+// environment.
 func TestDetectHome(t *testing.T) {
 	p := newPlace(t)
 	p.must(os.MkdirAll(p.abs("home/me/work"), 0o755))
@@ -151,7 +152,8 @@ func TestDetectHome(t *testing.T) {
 	}
 }
 
-// TestDetectStrangers does not let somebody else's mark in a shared directory take in what lies below it.
+// TestDetectStrangers does not let somebody else's mark in a shared directory take in what lies
+// below it.
 func TestDetectStrangers(t *testing.T) {
 	p := newPlace(t)
 	for _, mark := range []string{".regie", ".git"} {

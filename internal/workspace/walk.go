@@ -7,7 +7,8 @@ import (
 	"io/fs"
 )
 
-// WalkEntry is a file or a directory that a walk comes to. It may be used during the call of visit; a file also afterwards, if Keep is called.
+// WalkEntry is a file or a directory that a walk comes to. It may be used during the call of visit;
+// a file also afterwards, if Keep is called.
 type WalkEntry struct {
 	Path  string // without links
 	Dir   bool
@@ -16,13 +17,15 @@ type WalkEntry struct {
 	in    *opened
 }
 
-// Keep has the entry stay usable after visit has returned, until Release. It holds its directory open.
+// Keep has the entry stay usable after visit has returned, until Release. It holds its directory
+// open.
 func (e *WalkEntry) Keep() { e.in.uses.Add(1) }
 
 // Release ends what Keep began.
 func (e *WalkEntry) Release() { e.in.release() }
 
-// Open opens the file of that name in that very directory: no link is followed, no FIFO waited for. The caller closes it.
+// Open opens the file of that name in that very directory: no link is followed, no FIFO waited for.
+// The caller closes it.
 func (e *WalkEntry) Open() (io.ReadCloser, error) {
 	f, _, err := e.in.open(e.name)
 	return f, err
@@ -38,9 +41,11 @@ type Walked struct {
 	TooMany    bool  // more entries, or deeper directories, than a walk looks at
 }
 
-// Walk visits the regular files below a directory, and the directories themselves before what they hold. As Search it follows no links, and leaves
-// out what is secret or belongs to git or regie, and what ignore files name; the directory itself is walked even if it is ignored. It ends where visit
-// returns false, and with the context's error. It starts no goroutine. It returns the codes of OpenDir.
+// Walk visits the regular files below a directory, and the directories themselves before what they
+// hold. As Search it follows no links, and leaves out what is secret or belongs to git or regie,
+// and what ignore files name; the directory itself is walked even if it is ignored. It ends where
+// visit returns false, and with the context's error. It starts no goroutine. It returns the codes
+// of OpenDir.
 func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) bool) (Walked, error) {
 	dir, err := r.OpenDir(name)
 	if err != nil {
@@ -75,7 +80,8 @@ func (v *visits) begin(l *level) error {
 	return nil
 }
 
-// wants reports whether an entry is visited, and counts it where a rule of the workspace is why not.
+// wants reports whether an entry is visited, and counts it where a rule of the workspace is why
+// not.
 func (v *visits) wants(l *level, entry fs.DirEntry) bool {
 	name, isDir := entry.Name(), entry.IsDir()
 	switch found := l.protection(name); {

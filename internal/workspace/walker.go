@@ -38,11 +38,13 @@ func (o *opened) release() {
 
 // level is a directory that is walked.
 type level struct {
-	root     *Root
-	in       *opened
-	ignores  *Ignores // of the directory above until prepare was called, then of this one; at the top its own from the beginning
-	relative string   // its path below the top
-	depth    int      // 1 at the top
+	root *Root
+	in   *opened
+	// of the directory above until prepare was called, then of this one; at the top its own from
+	// the beginning
+	ignores  *Ignores
+	relative string // its path below the top
+	depth    int    // 1 at the top
 
 	repository bool // it is one, by what lies in it
 }
@@ -71,19 +73,25 @@ const (
 // errEnough says that whoever is shown what a walk finds wants no more.
 var errEnough = errors.New("enough")
 
-// walker is the one walk through directories, of Search, Walk, Survey and Tree: they say what is left out and what becomes of the rest. It opens each
-// directory relative to the one that named it, follows no link, and goes into no file system that the kernel makes up. Of a directory it has the files
-// taken by their names, and then goes into its directories, by their names too. The first error of a function ends it; it starts no goroutine.
+// walker is the one walk through directories, of Search, Walk, Survey and Tree: they say what is
+// left out and what becomes of the rest. It opens each directory relative to the one that named it,
+// follows no link, and goes into no file system that the kernel makes up. Of a directory it has the
+// files taken by their names, and then goes into its directories, by their names too. The first
+// error of a function ends it; it starts no goroutine.
 type walker struct {
 	ctx            context.Context // it lives as long as the walk
 	entries, depth int             // the most that is looked at; 0 for the bounds of every walk
 
-	begin   func(l *level) error                             // of each directory, before it is listed; may be nil
-	prepare func(l *level, entries []fs.DirEntry) *Ignores   // what is ignored in it; it may sort the entries, which are asked about in that order; may be nil
-	wants   func(l *level, entry fs.DirEntry) bool           // whether an entry is taken, or gone into
-	take    func(l *level, names []string) error             // of what is wanted what is no directory
-	enter   func(l *level, name string) (bool, error)        // whether a directory that is wanted is gone into; nil: each
-	omit    func(name string, why omission, err error) error // of each place that is passed by for another reason than wants; err of omitUnreadable
+	begin func(l *level) error // of each directory, before it is listed; may be nil
+	// what is ignored in it; it may sort the entries, which are asked about in that order; may be
+	// nil
+	prepare func(l *level, entries []fs.DirEntry) *Ignores
+	wants   func(l *level, entry fs.DirEntry) bool // whether an entry is taken, or gone into
+	take    func(l *level, names []string) error   // of what is wanted what is no directory
+	// whether a directory that is wanted is gone into; nil: each
+	enter func(l *level, name string) (bool, error)
+	// of each place that is passed by for another reason than wants; err of omitUnreadable
+	omit func(name string, why omission, err error) error
 
 	seen   int
 	system bool // the top itself lies where the kernel makes up what there is: whoever begins there wants it
@@ -183,7 +191,10 @@ func (w *walker) into(l *level, name string) error {
 		h.close()
 		return w.omit(full, omitSystem, nil)
 	}
-	return w.directory(&level{root: l.root, in: newOpened(h, full), ignores: l.ignores, relative: path.Join(l.relative, name), depth: l.depth + 1})
+	return w.directory(&level{
+		root: l.root, in: newOpened(h, full), ignores: l.ignores,
+		relative: path.Join(l.relative, name), depth: l.depth + 1,
+	})
 }
 
 // ignoreFile reads an ignore file where the directory has one.

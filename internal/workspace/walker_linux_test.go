@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// TestWalksAvoidTheSystem is about a workspace that holds file systems which the kernel makes up, as --here at / has.
+// TestWalksAvoidTheSystem is about a workspace that holds file systems which the kernel makes up,
+// as --here at / has.
 func TestWalksAvoidTheSystem(t *testing.T) {
 	root, err := workspace.Open("/")
 	if err != nil {
@@ -39,7 +40,8 @@ func TestWalksAvoidTheSystem(t *testing.T) {
 	}
 }
 
-// TestWalksAreOne has each kind of walk go through one tree, in which there is something of each kind.
+// TestWalksAreOne has each kind of walk go through one tree, in which there is something of each
+// kind.
 func TestWalksAreOne(t *testing.T) {
 	p := newPlace(t)
 	for _, name := range []string{"b/two.txt", "a/one.txt", "a/deep/three.txt", "top.txt", "a/.env", ".git/config", "a/gone/x", "zz"} {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// wildmatch is a pattern of an ignore file, read once: names separated by slashes, of which each is compared with one name of a path.
-// It compares bytes, as git does. Matching costs at most the product of the lengths, whatever the pattern is (spec 12.5).
+// wildmatch is a pattern of an ignore file, read once: names separated by slashes, of which each is
+// compared with one name of a path. It compares bytes, as git does. Matching costs at most the
+// product of the lengths, whatever the pattern is (spec 12.5).
 type wildmatch struct {
 	parts []wildPart
 }
@@ -35,7 +36,8 @@ const (
 	wildClass
 )
 
-// compileWild reads a pattern. What git takes for malformed, such as a class without an end, matches nothing.
+// compileWild reads a pattern. What git takes for malformed, such as a class without an end,
+// matches nothing.
 func compileWild(pattern string) wildmatch {
 	var w wildmatch
 	var tokens []wildToken
@@ -91,8 +93,9 @@ func compileWild(pattern string) wildmatch {
 	return w
 }
 
-// readClass reads a class such as [a-z], [!.] or [[:digit:]] that begins at start, and returns where the pattern goes on. One without an
-// end is never matched and takes the rest of the pattern with it.
+// readClass reads a class such as [a-z], [!.] or [[:digit:]] that begins at start, and returns
+// where the pattern goes on. One without an end is never matched and takes the rest of the pattern
+// with it.
 func readClass(pattern string, start int) (wildToken, int) {
 	never := wildToken{}
 	i, negated := start+1, false
@@ -183,7 +186,8 @@ func addNamed(chars *[256]bool, name string) bool {
 	return true
 }
 
-// matches compares the pattern with a path, of which names are given. A ** at the end stands for at least one name.
+// matches compares the pattern with a path, of which names are given. A ** at the end stands for at
+// least one name.
 func (w wildmatch) matches(names []string) bool {
 	part, name := 0, 0
 	retryPart, retryName := -1, 0

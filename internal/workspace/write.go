@@ -22,21 +22,26 @@ type Content struct {
 	Data   []byte
 	Perm   fs.FileMode // of a file that exists
 	Links  uint64      // how many names it has
-	// Secret says that the file may hold a secret: whoever loaded it with LoadAny has a person's word for it before it is changed.
+	// Secret says that the file may hold a secret: whoever loaded it with LoadAny has a person's
+	// word for it before it is changed.
 	Secret bool
-	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only LoadEntry returns one.
+	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only
+	// LoadEntry returns one.
 	Link bool
-	// Large says that the file has more bytes than were to be loaded: there is no Data, and Identity stands for it.
+	// Large says that the file has more bytes than were to be loaded: there is no Data, and
+	// Identity stands for it.
 	Large bool
 	Size  int64
-	// Special are the set-user-ID, set-group-ID and sticky bits of a file that exists. No change keeps them.
+	// Special are the set-user-ID, set-group-ID and sticky bits of a file that exists. No change
+	// keeps them.
 	Special fs.FileMode
 	info    fs.FileInfo
 	entry   bool // LoadEntry gave it
 }
 
-// Identity is what a file is compared by: the SHA-256 of its content; of a large one that of what the file system says of it, which is the
-// same after a rename and another one after a write. It is zero where there is no file.
+// Identity is what a file is compared by: the SHA-256 of its content; of a large one that of what
+// the file system says of it, which is the same after a rename and another one after a write. It is
+// zero where there is no file.
 func (c *Content) Identity() regie.Hash {
 	switch {
 	case !c.Exists:
@@ -48,14 +53,16 @@ func (c *Content) Identity() regie.Hash {
 	}
 }
 
-// Load reads a file that is to be changed; one that does not exist is empty. It returns the codes of OpenFile except
-// CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that nobody may write,
-// CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
+// Load reads a file that is to be changed; one that does not exist is empty. It returns the codes
+// of OpenFile except CodeFileNotFound, and CodePathProtected for what cannot be written,
+// CodeReadOnly for a file that nobody may write, CodeFileTooLarge for one of more than most bytes,
+// CodeNotAFile for a link.
 func (r *Root) Load(name string, most int64) (Content, error) {
 	return r.loadNamed(name, loading{most: most})
 }
 
-// LoadAny is Load for a caller that asks a person about what may hold a secret: it does not refuse those.
+// LoadAny is Load for a caller that asks a person about what may hold a secret: it does not refuse
+// those.
 func (r *Root) LoadAny(name string, most int64) (Content, error) {
 	return r.loadNamed(name, loading{most: most, secrets: true})
 }
@@ -65,8 +72,8 @@ func (r *Root) LoadLarge(name string, most int64) (Content, error) {
 	return r.loadNamed(name, loading{most: most, secrets: true, large: true})
 }
 
-// LoadEntry is LoadAny that refuses neither a file that nobody may write nor a link in the last place, which it gives as the link that it is: for
-// an undo, which puts back what others did.
+// LoadEntry is LoadAny that refuses neither a file that nobody may write nor a link in the last
+// place, which it gives as the link that it is: for an undo, which puts back what others did.
 func (r *Root) LoadEntry(name string, most int64) (Content, error) {
 	return r.loadNamed(name, loading{most: most, secrets: true, entry: true})
 }
@@ -128,7 +135,8 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 		c.Large = true
 		return c, nil
 	case info.Size() > how.most:
-		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(), how.most)
+		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(),
+			how.most)
 	}
 	c.Data, err = io.ReadAll(io.LimitReader(f, how.most+1))
 	if err == nil && int64(len(c.Data)) > how.most {
@@ -180,7 +188,8 @@ func isLink(at *os.Root, name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// Stranger is the number of a file's owner, where that is another user than the one who runs this program; nil else, and where nobody knows.
+// Stranger is the number of a file's owner, where that is another user than the one who runs this
+// program; nil else, and where nobody knows.
 func (c *Content) Stranger() *int {
 	if !c.Exists || c.info == nil {
 		return nil
@@ -199,7 +208,8 @@ func Stranger(user uint32) *int {
 	return nil
 }
 
-// Heir is the number of the user to whom a file will belong when Replace has put it there; false where nobody knows.
+// Heir is the number of the user to whom a file will belong when Replace has put it there; false
+// where nobody knows.
 func (r *Root) Heir(c Content) (user int, known bool) {
 	us := os.Geteuid()
 	if us != 0 {
@@ -209,7 +219,8 @@ func (r *Root) Heir(c Content) (user int, known bool) {
 		_, owner, known := inode(c.info)
 		return int(owner), known
 	}
-	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) { // directories that have to be made belong to whom the one above them does
+	// directories that have to be made belong to whom the one above them does
+	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
 		info, err := r.root.Lstat(dir)
 		if err == nil {
 			_, owner, known := inode(info)
@@ -225,21 +236,26 @@ func (r *Root) Heir(c Content) (user int, known bool) {
 type Change struct {
 	Before Content // as Load gave it
 	Data   []byte
-	// Perm is what the file gets; 0 leaves it as it is, and of a file that did not exist to the process's mask. With fs.ModeSymlink a link is
-	// made, of which Data is what regie.LinkData gives.
+	// Perm is what the file gets; 0 leaves it as it is, and of a file that did not exist to the
+	// process's mask. With fs.ModeSymlink a link is made, of which Data is what regie.LinkData
+	// gives.
 	Perm fs.FileMode
 	// DirPerm is what directories get that have to be made; 0 leaves them to the process's mask.
 	DirPerm fs.FileMode
-	// Tag makes the name of the temporary file: a crashed attempt with the same tag is recognised and replaced.
+	// Tag makes the name of the temporary file: a crashed attempt with the same tag is recognised
+	// and replaced.
 	Tag string
 }
 
-// Replace puts a new content in place of a file in one step: whoever looks sees the old file or the new one, also after a power cut
-// (spec 8.2). Missing directories are made. At the last moment, when the new content is safe on the disk, the file is read once more:
-// if it is not what Before says, nothing is done and CodeFileChanged returned. A file that did not exist is put there without ever
-// replacing another. Permissions are kept; a new file gets those of the process's mask.
+// Replace puts a new content in place of a file in one step: whoever looks sees the old file or the
+// new one, also after a power cut (spec 8.2). Missing directories are made. At the last moment,
+// when the new content is safe on the disk, the file is read once more: if it is not what Before
+// says, nothing is done and CodeFileChanged returned. A file that did not exist is put there
+// without ever replacing another. Permissions are kept; a new file gets those of the process's
+// mask.
 //
-// tried tells whether the file may have been changed in spite of an error. If not, everything is as it was.
+// tried tells whether the file may have been changed in spite of an error. If not, everything is as
+// it was.
 func (r *Root) Replace(change Change) (tried bool, err error) {
 	name := change.Before.Path
 	dir, made, err := r.mkdirs(path.Dir(name), change.DirPerm)
@@ -275,15 +291,20 @@ func changed(name string) error {
 	return regie.Errorf(regie.CodeFileChanged, "%s has changed since the write was prepared: read it again", name)
 }
 
-// unchanged compares the file with what it was, and its directory, which is held open, with the one that the path leads to now.
+// unchanged compares the file with what it was, and its directory, which is held open, with the one
+// that the path leads to now.
 func (r *Root) unchanged(before Content, dir *os.Root) error {
-	now, err := r.loadClean(before.Path, loading{most: int64(len(before.Data)), secrets: before.Secret, large: before.Large, entry: before.entry})
+	now, err := r.loadClean(before.Path, loading{
+		most: int64(len(before.Data)), secrets: before.Secret,
+		large: before.Large, entry: before.entry,
+	})
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
 		return changed(before.Path)
 	case err != nil:
 		return err
-	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, now.Large != before.Large, !bytes.Equal(now.Data, before.Data):
+	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, now.Large != before.Large,
+		!bytes.Equal(now.Data, before.Data):
 		return changed(before.Path)
 	case now.Large && identity(now.info) != identity(before.info):
 		return changed(before.Path)
@@ -347,8 +368,8 @@ func writeTemp(dir *os.Root, temp string, change Change) error {
 	return err
 }
 
-// put gives the temporary file its name. A new name is made by a link, which never replaces anything, where the file system has
-// links.
+// put gives the temporary file its name. A new name is made by a link, which never replaces
+// anything, where the file system has links.
 func put(dir *os.Root, temp, base string, replace bool) error {
 	if !replace {
 		err := dir.Link(temp, base)
@@ -394,8 +415,8 @@ func (r *Root) Missing(resolved string) ([]string, error) {
 	return out, nil
 }
 
-// mkdirs opens a directory by its resolved path, going through no link, and makes what is missing of it, with some permissions or, for 0, those of the
-// mask. It tells what it made.
+// mkdirs opens a directory by its resolved path, going through no link, and makes what is missing
+// of it, with some permissions or, for 0, those of the mask. It tells what it made.
 func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string, err error) {
 	if at, err = r.root.OpenRoot("."); err != nil {
 		return nil, nil, err

@@ -106,7 +106,8 @@ func TestReplaceKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// TestCreateGivesAway: what root makes in a workspace of somebody else is that person's, directories too.
+// TestCreateGivesAway: what root makes in a workspace of somebody else is that person's,
+// directories too.
 func TestCreateGivesAway(t *testing.T) {
 	p := newPlace(t)
 	p.file("theirs/a", "old")
@@ -206,7 +207,8 @@ func TestReplaceUndoesDirectories(t *testing.T) {
 	p.file("there/new", "theirs")
 	_, err = p.root.Replace(workspace.Change{Before: before, Data: []byte("mine"), Tag: "test"})
 	wantCode(t, "a file in the way", err, regie.CodeNotADirectory)
-	// Directories that were made in vain are gone again: the file's name is too long together with nothing else.
+	// Directories that were made in vain are gone again: the file's name is too long together with
+	// nothing else.
 	before.Path = "fresh/one/" + strings.Repeat("a", 300)
 	_, err = p.root.Replace(workspace.Change{Before: before, Data: []byte("mine"), Tag: "test"})
 	wantCode(t, "a name that is too long", err, regie.CodePathInvalid)

@@ -8,10 +8,12 @@ import (
 // ErrDamaged says that bytes are not what this package has written.
 var ErrDamaged = errors.New("the lists of terms are damaged")
 
-// A list is: how many chunks it has, then blocks. A chunk is how far it lies behind the one before, less one, and a bit that says that a weight follows,
-// less two: else it is 1. The head of a block is how far it reaches, beyond the one before, and its bytes; a list of one block has none.
+// A list is: how many chunks it has, then blocks. A chunk is how far it lies behind the one before,
+// less one, and a bit that says that a weight follows, less two: else it is 1. The head of a block
+// is how far it reaches, beyond the one before, and its bytes; a list of one block has none.
 
-// blockSize is how many chunks of a list stand in a block. A block in which nothing is looked for is passed over.
+// blockSize is how many chunks of a list stand in a block. A block in which nothing is looked for
+// is passed over.
 const blockSize = 128
 
 // list makes a list.
@@ -23,7 +25,8 @@ type list struct {
 	open   []byte // the block under way
 }
 
-// add notes a chunk, whose number is larger than those before, and the weight of the term in it, which is at least 1.
+// add notes a chunk, whose number is larger than those before, and the weight of the term in it,
+// which is at least 1.
 func (l *list) add(chunk, weight uint32) {
 	if l.n > 0 && l.n%blockSize == 0 {
 		l.head()
@@ -92,7 +95,8 @@ func (c *cursor) err() error {
 	return nil
 }
 
-// block decodes the next block that reaches to some chunk. It reports false where there is none, or where the list is damaged.
+// block decodes the next block that reaches to some chunk. It reports false where there is none, or
+// where the list is damaged.
 func (c *cursor) block(b *block, chunk uint32) bool {
 	for c.left > 0 && !c.bad {
 		c.bad = true

@@ -46,8 +46,9 @@ func (r *reader) next() error {
 	return nil
 }
 
-// Merge makes one segment of several, given in the order of their chunks' ids, without what has gone. Its pages go to put, as in Build. Without
-// a chunk that is alive there is none: Chunks is 0. It returns ErrDamaged and the errors of put and of the sources' pages.
+// Merge makes one segment of several, given in the order of their chunks' ids, without what has
+// gone. Its pages go to put, as in Build. Without a chunk that is alive there is none: Chunks is 0.
+// It returns ErrDamaged and the errors of put and of the sources' pages.
 func Merge(sources []Source, put func(page int, body []byte) error) (Built, error) {
 	var files fileList
 	chunks := uint32(0)
@@ -127,7 +128,8 @@ func (r *reader) copy(l *list) error {
 const (
 	// together is how many segments of about one size are left side by side.
 	together = 6
-	// deadShare is the part of a segment's chunks that may have gone before it is made anew, of such as have deadLeast of them.
+	// deadShare is the part of a segment's chunks that may have gone before it is made anew, of
+	// such as have deadLeast of them.
 	deadShare = 4
 	deadLeast = 64
 )
@@ -138,9 +140,10 @@ type Size struct{ Chunks, Gone int }
 // tier is the class of a segment by its size: each has eight times as many chunks as the one below.
 func tier(chunks int) int { return bits.Len(uint(chunks)/64) / 3 }
 
-// Plan says which segments, given in the order of their chunks, are to be merged: those from some place to before another one, or none. What is merged
-// is always one or more beside each other, so that the chunks of each have the ids of a stretch of their own. Who merges until there is no plan has as many
-// segments as a logarithm of the chunks, and has written each chunk as often.
+// Plan says which segments, given in the order of their chunks, are to be merged: those from some
+// place to before another one, or none. What is merged is always one or more beside each other, so
+// that the chunks of each have the ids of a stretch of their own. Who merges until there is no plan
+// has as many segments as a logarithm of the chunks, and has written each chunk as often.
 func Plan(sizes []Size) (from, to int) {
 	for i, s := range sizes {
 		if s.Gone == s.Chunks || s.Gone >= deadLeast && s.Gone > s.Chunks/deadShare {

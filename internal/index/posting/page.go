@@ -8,7 +8,8 @@ const pageSize = 4 << 10
 // MaxPages is how many pages a segment has at most.
 const MaxPages = 1 << 24
 
-// A page is terms in order, each as how many bytes it shares with the one before, its other bytes, and its list, with the length of both before them.
+// A page is terms in order, each as how many bytes it shares with the one before, its other bytes,
+// and its list, with the length of both before them.
 
 // pages makes the pages of a segment, of terms that come in order.
 type pages struct {

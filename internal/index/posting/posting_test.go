@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// shelf keeps segments as a database would, and beside them every chunk, so that what a search should find can be computed from nothing.
+// shelf keeps segments as a database would, and beside them every chunk, so that what a search
+// should find can be computed from nothing.
 type shelf struct {
 	tb       testing.TB
 	segments []*kept // in the order of their chunks
@@ -259,7 +260,8 @@ func randomFile(dice *rand.Rand) (out []chunk) {
 	return out
 }
 
-// TestSearch puts, changes, removes and merges at random, and holds what is found against every chunk scored by the formula.
+// TestSearch puts, changes, removes and merges at random, and holds what is found against every
+// chunk scored by the formula.
 func TestSearch(t *testing.T) {
 	for seed := range uint64(5) {
 		dice := rand.New(rand.NewPCG(seed, 1))
@@ -306,7 +308,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestCloses asks for many terms of which most are common: what cannot be among the best is not taken up, and the answer is exact all the same.
+// TestCloses asks for many terms of which most are common: what cannot be among the best is not
+// taken up, and the answer is exact all the same.
 func TestCloses(t *testing.T) {
 	dice := rand.New(rand.NewPCG(7, 7))
 	s := newShelf(t)
@@ -356,7 +359,8 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestPlan adds segments of all sizes in any order, and takes chunks out: there are never many, and merging comes to an end.
+// TestPlan adds segments of all sizes in any order, and takes chunks out: there are never many, and
+// merging comes to an end.
 func TestPlan(t *testing.T) {
 	for seed := range uint64(20) {
 		dice := rand.New(rand.NewPCG(seed, 2))
@@ -398,7 +402,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// FuzzDamaged reads anything as what this package has written: it is refused, or read, and never more than that.
+// FuzzDamaged reads anything as what this package has written: it is refused, or read, and never
+// more than that.
 func FuzzDamaged(f *testing.F) {
 	s := newShelf(f)
 	dice := rand.New(rand.NewPCG(3, 3))

@@ -7,21 +7,27 @@ import (
 	"slices"
 )
 
-// The constants of BM25, those of FTS5: how soon a term that is repeated weighs no more, and how much a long chunk is held against it.
+// The constants of BM25, those of FTS5: how soon a term that is repeated weighs no more, and how
+// much a long chunk is held against it.
 const (
 	saturation = 1.2
 	byLength   = 0.75
-	// common is the weight of a term that more than half of all chunks have: it orders what nothing else does.
+	// common is the weight of a term that more than half of all chunks have: it orders what nothing
+	// else does.
 	common = 1e-6
 )
 
-// Search returns the chunks that rank best for some terms by BM25, at most limit of them, the best first and of two that rank the same the one with the
-// smaller id. allowed may be nil; what it refuses by its path is passed over, and counts all the same for how rare a term is. It returns ErrDamaged, the error of
-// fetch, and that of the context.
+// Search returns the chunks that rank best for some terms by BM25, at most limit of them, the best
+// first and of two that rank the same the one with the smaller id. allowed may be nil; what it
+// refuses by its path is passed over, and counts all the same for how rare a term is. It returns
+// ErrDamaged, the error of fetch, and that of the context.
 //
-// The lists of all terms are read, the rarest first; no more chunks are taken up when the lists that are left cannot lift a new one over the limit-th
-// best. Then they are only looked up for those that still can be among the best. So the order is exact.
-func (v *View) Search(ctx context.Context, terms []string, limit int, allowed func(path string) bool, fetch Fetch) ([]Found, error) {
+// The lists of all terms are read, the rarest first; no more chunks are taken up when the lists
+// that are left cannot lift a new one over the limit-th best. Then they are only looked up for
+// those that still can be among the best. So the order is exact.
+func (v *View) Search(ctx context.Context, terms []string, limit int, allowed func(path string) bool,
+	fetch Fetch,
+) ([]Found, error) {
 	if limit <= 0 || v.chunks == 0 {
 		return nil, nil
 	}
@@ -293,7 +299,8 @@ func (s *search) least(candidates []uint32) float64 {
 	return largest(values, s.limit)
 }
 
-// close takes up no more chunks where those that have nothing so far cannot be among the best: rest is what they can still get.
+// close takes up no more chunks where those that have nothing so far cannot be among the best: rest
+// is what they can still get.
 func (s *search) close(rest float64) {
 	candidates := s.candidates()
 	if len(candidates) < s.limit {

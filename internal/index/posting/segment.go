@@ -65,7 +65,8 @@ func Read(id int64, files, pages []byte) (*Segment, error) {
 	for next := int64(0); len(s.data) > 0; {
 		path = s.shared(path)
 		gap, n := s.number(), s.number()
-		if s.bad || gap > math.MaxInt64/2 || n > uint64(len(s.data)) || next > math.MaxInt64/2 || len(out.of)+int(n) > math.MaxInt32 {
+		if s.bad || gap > math.MaxInt64/2 || n > uint64(len(s.data)) || next > math.MaxInt64/2 ||
+			len(out.of)+int(n) > math.MaxInt32 {
 			return nil, ErrDamaged
 		}
 		next += int64(gap)
@@ -154,8 +155,9 @@ func NewBuilder() *Builder { return &Builder{lists: map[string]*list{}} }
 // Len is how many chunks were added.
 func (b *Builder) Len() int { return int(b.chunks) }
 
-// Add adds a chunk, with its terms, each of them once, and how long it is, in terms. Its id is larger than those before, from 1. The file of each chunk
-// is named by its path; what it holds of the terms' texts the builder keeps.
+// Add adds a chunk, with its terms, each of them once, and how long it is, in terms. Its id is
+// larger than those before, from 1. The file of each chunk is named by its path; what it holds of
+// the terms' texts the builder keeps.
 func (b *Builder) Add(path string, id int64, terms []Term, length int) {
 	b.files.add(path, id, length)
 	for i := range terms {
@@ -170,7 +172,8 @@ func (b *Builder) Add(path string, id int64, terms []Term, length int) {
 	b.chunks++
 }
 
-// Build ends the segment. Its pages go to put, in order; what that is given is good until it returns, and its error ends the building.
+// Build ends the segment. Its pages go to put, in order; what that is given is good until it
+// returns, and its error ends the building.
 func (b *Builder) Build(put func(page int, body []byte) error) (Built, error) {
 	terms := make([]string, 0, len(b.lists))
 	for term := range b.lists {

@@ -45,7 +45,8 @@ type View struct {
 	sums   sync.Pool
 }
 
-// NewView is a view of segments that are given in the order of their chunks' ids. Two of them may hold chunks of one file, and none the same chunk.
+// NewView is a view of segments that are given in the order of their chunks' ids. Two of them may
+// hold chunks of one file, and none the same chunk.
 func NewView(parts []Part) *View {
 	v := &View{parts: slices.Clone(parts)}
 	for i := range v.parts {
@@ -65,7 +66,8 @@ func NewView(parts []Part) *View {
 // Chunks is how many are alive.
 func (v *View) Chunks() int64 { return v.chunks }
 
-// Each calls fn with each chunk that is alive, in the order of ids: its id, its file's path and how long it is, in terms.
+// Each calls fn with each chunk that is alive, in the order of ids: its id, its file's path and how
+// long it is, in terms.
 func (v *View) Each(fn func(id int64, path string, length int)) {
 	for i := range v.parts {
 		p := &v.parts[i]
@@ -77,7 +79,8 @@ func (v *View) Each(fn func(id int64, path string, length int)) {
 	}
 }
 
-// EachTerm calls fn with each term of each chunk that is alive, and its weight there. It returns ErrDamaged and the error of fetch.
+// EachTerm calls fn with each term of each chunk that is alive, and its weight there. It returns
+// ErrDamaged and the error of fetch.
 func (v *View) EachTerm(fetch Fetch, fn func(id int64, term string, weight int)) error {
 	for i := range v.parts {
 		p := &v.parts[i]
@@ -113,7 +116,8 @@ type Page struct {
 	Number  int
 }
 
-// Fetch gives pages, in any order, each of them once. What each gets is good until it returns; its error is Fetch's.
+// Fetch gives pages, in any order, each of them once. What each gets is good until it returns; its
+// error is Fetch's.
 type Fetch func(pages []Page, each func(Page, []byte) error) error
 
 // Found is a chunk that has a term that was asked for.

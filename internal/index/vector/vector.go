@@ -8,9 +8,11 @@ import (
 	"slices"
 )
 
-// A search narrows down in three steps: the vectors whose signs differ least from the query's, of those the ones that signs and the query's own
-// numbers say are nearest, and of those the nearest by all their numbers, which alone are read from outside. Of 278,240 vectors in groups of 556 that are
-// as near as each other the ten nearest are held by the signs' first 200 to 85 of 100, by 200 of the second step to 97, by 300 to 99.
+// A search narrows down in three steps: the vectors whose signs differ least from the query's, of
+// those the ones that signs and the query's own numbers say are nearest, and of those the nearest
+// by all their numbers, which alone are read from outside. Of 278,240 vectors in groups of 556 that
+// are as near as each other the ten nearest are held by the signs' first 200 to 85 of 100, by 200
+// of the second step to 97, by 300 to 99.
 const (
 	exactly     = 200
 	exactlyMany = 300 // where there are many vectors
@@ -41,11 +43,13 @@ func Signs(v []float32) []byte {
 // Near is a vector that a search found.
 type Near struct {
 	ID int64
-	// Score is the product with what was asked: the cosine of their angle, where both have length 1.
+	// Score is the product with what was asked: the cosine of their angle, where both have length
+	// 1.
 	Score float64
 }
 
-// Set are the signs of vectors of one number of dimensions. It may be searched from many goroutines, and changed by one alone.
+// Set are the signs of vectors of one number of dimensions. It may be searched from many
+// goroutines, and changed by one alone.
 type Set struct {
 	dimensions int
 	words      int      // of 64 signs, of each vector
@@ -71,8 +75,8 @@ func (s *Set) Has(id int64) bool {
 	return ok
 }
 
-// Put adds the signs of a vector as Signs writes them, or replaces those that its id has. It reports whether they are of as many dimensions as
-// the set; others are left out.
+// Put adds the signs of a vector as Signs writes them, or replaces those that its id has. It
+// reports whether they are of as many dimensions as the set; others are left out.
 func (s *Set) Put(id int64, signs []byte) bool {
 	if len(signs) != (s.dimensions+7)/8 {
 		return false
@@ -111,9 +115,10 @@ func (s *Set) Remove(id int64) {
 	s.ids, s.signs = s.ids[:last], s.signs[:last*s.words]
 }
 
-// Candidates are the vectors, at most n, that seem nearest to a query, the nearest first, and of two that seem as near the one with the smaller id: which
-// they are depends on what is in the set alone, not on how it came there. keep may be nil; what it does not keep is passed over. A query of other dimensions
-// has none.
+// Candidates are the vectors, at most n, that seem nearest to a query, the nearest first, and of
+// two that seem as near the one with the smaller id: which they are depends on what is in the set
+// alone, not on how it came there. keep may be nil; what it does not keep is passed over. A query
+// of other dimensions has none.
 func (s *Set) Candidates(query []float32, n int, keep func(id int64) bool) []int64 {
 	if len(query) != s.dimensions || n <= 0 || len(s.ids) == 0 {
 		return nil
@@ -123,7 +128,9 @@ func (s *Set) Candidates(query []float32, n int, keep func(id int64) bool) []int
 	for i := range found {
 		found[i].guess = guess.of(s.signs[found[i].slot*s.words:][:s.words])
 	}
-	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.guess, a.guess), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.guess, a.guess), cmp.Compare(a.id, b.id))
+	})
 	out := make([]int64, min(n, len(found)))
 	for i := range out {
 		out[i] = found[i].id
@@ -131,7 +138,8 @@ func (s *Set) Candidates(query []float32, n int, keep func(id int64) bool) []int
 	return out
 }
 
-// closest are the vectors, at most n, whose signs differ least from those of a query, in no order; of those that differ as much the ones with the smallest ids.
+// closest are the vectors, at most n, whose signs differ least from those of a query, in no order;
+// of those that differ as much the ones with the smallest ids.
 func (s *Set) closest(query []float32, n int, keep func(id int64) bool) []candidate {
 	asked := make([]uint64, s.words)
 	pack(asked, Signs(query))
@@ -176,8 +184,8 @@ type candidate struct {
 	guess float32
 }
 
-// guesser is the product of a query with vectors of which the signs alone are known, each of their numbers taken for 1 or −1: for eight signs at once, by
-// what they are.
+// guesser is the product of a query with vectors of which the signs alone are known, each of their
+// numbers taken for 1 or −1: for eight signs at once, by what they are.
 type guesser [][256]float32
 
 func newGuesser(query []float32) guesser {
@@ -227,7 +235,8 @@ func (s *Set) distances(asked []uint64) []uint16 {
 			n, j := 0, 0
 			for ; j+4 <= len(v); j += 4 {
 				a, q := (*[4]uint64)(v[j:]), (*[4]uint64)(asked[j:])
-				n += bits.OnesCount64(a[0]^q[0]) + bits.OnesCount64(a[1]^q[1]) + bits.OnesCount64(a[2]^q[2]) + bits.OnesCount64(a[3]^q[3])
+				n += bits.OnesCount64(a[0]^q[0]) + bits.OnesCount64(a[1]^q[1]) +
+					bits.OnesCount64(a[2]^q[2]) + bits.OnesCount64(a[3]^q[3])
 			}
 			for ; j < len(v); j++ {
 				n += bits.OnesCount64(v[j] ^ asked[j])
@@ -243,13 +252,17 @@ func six(v, q *[6]uint64) int {
 		bits.OnesCount64(v[3]^q[3]) + bits.OnesCount64(v[4]^q[4]) + bits.OnesCount64(v[5]^q[5])
 }
 
-// Fetch gives the vectors of some ids, as Encode writes them, in any order; those that are no longer there are left out. What each gets is good
-// until it returns.
+// Fetch gives the vectors of some ids, as Encode writes them, in any order; those that are no
+// longer there are left out. What each gets is good until it returns.
 type Fetch func(ids []int64, each func(id int64, vector []byte)) error
 
-// Search returns the vectors that are nearest to a query, at most n of them, the nearest first and of two that are as near the one with the smaller
-// id: those among Candidates whose product with the query is largest. Whoever of them fetch did not give is returned as gone. It returns fetch's error.
-func (s *Set) Search(query []float32, n int, keep func(id int64) bool, fetch Fetch) (found []Near, gone []int64, err error) {
+// Search returns the vectors that are nearest to a query, at most n of them, the nearest first and
+// of two that are as near the one with the smaller id: those among Candidates whose product with
+// the query is largest. Whoever of them fetch did not give is returned as gone. It returns fetch's
+// error.
+func (s *Set) Search(query []float32, n int, keep func(id int64) bool,
+	fetch Fetch,
+) (found []Near, gone []int64, err error) {
 	compared := exactly
 	if len(s.ids) >= many {
 		compared = exactlyMany
@@ -274,11 +287,14 @@ func (s *Set) Search(query []float32, n int, keep func(id int64) bool, fetch Fet
 			gone = append(gone, id)
 		}
 	}
-	slices.SortFunc(found, func(a, b Near) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(found, func(a, b Near) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
 	return found[:min(n, len(found))], gone, nil
 }
 
-// product is the scalar product of a vector with one as Encode writes it. Four sums run side by side: one would wait for itself.
+// product is the scalar product of a vector with one as Encode writes it. Four sums run side by
+// side: one would wait for itself.
 func product(query []float32, vector []byte) float64 {
 	var a, b, c, d float64
 	i := 0

@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/index/vector"
 )
 
-// topics makes vectors as embedding models do: those of one topic lie together, the topics are many, and all lean to one side.
+// topics makes vectors as embedding models do: those of one topic lie together, the topics are
+// many, and all lean to one side.
 type topics struct {
 	dice    *rand.Rand
 	centres [][]float32
@@ -88,7 +89,8 @@ func (k *kept) nearest(query []float32, n int) (out []vector.Near) {
 	return out[:min(n, len(out))]
 }
 
-// TestRecall compares with brute force, on vectors of topics and, which is the worst case, on vectors without any order.
+// TestRecall compares with brute force, on vectors of topics and, which is the worst case, on
+// vectors without any order.
 func TestRecall(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -132,7 +134,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestSet puts, replaces and removes at random: what is found is what is there, whatever the way to it, and in the same order.
+// TestSet puts, replaces and removes at random: what is found is what is there, whatever the way to
+// it, and in the same order.
 func TestSet(t *testing.T) {
 	for seed := range uint64(30) {
 		source := newTopics(seed, 5, 70)
@@ -177,7 +180,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestGuess holds what the second step orders by against the plain sum, where the last eight signs are not all there too: the order of candidates is its.
+// TestGuess holds what the second step orders by against the plain sum, where the last eight signs
+// are not all there too: the order of candidates is its.
 func TestGuess(t *testing.T) {
 	for _, dimensions := range []int{1, 7, 8, 9, 63, 64, 65, 384, 1000} {
 		source := newTopics(uint64(dimensions), 3, dimensions)
@@ -204,7 +208,8 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// TestTies: of vectors that are as near as each other the ones with the smaller ids are found, in their order.
+// TestTies: of vectors that are as near as each other the ones with the smaller ids are found, in
+// their order.
 func TestTies(t *testing.T) {
 	k := &kept{vector.New(64), map[int64][]float32{}}
 	v := newTopics(3, 1, 64).next()

@@ -1,4 +1,5 @@
-// Package keyringtest starts a session bus with a real Secret Service for tests: dbus-daemon and gnome-keyring-daemon, with a home of their own.
+// Package keyringtest starts a session bus with a real Secret Service for tests: dbus-daemon and
+// gnome-keyring-daemon, with a home of their own.
 package keyringtest
 
 import (
@@ -19,7 +20,8 @@ type Bus struct {
 	ring    *exec.Cmd
 }
 
-// Start starts a bus and an unlocked keyring, which end with the test. Without the programs it skips the test; with REGIE_CI it fails.
+// Start starts a bus and an unlocked keyring, which end with the test. Without the programs it
+// skips the test; with REGIE_CI it fails.
 func Start(t *testing.T) *Bus {
 	t.Helper()
 	for _, program := range []string{"dbus-daemon", "dbus-send", "gnome-keyring-daemon"} {
@@ -36,9 +38,13 @@ func Start(t *testing.T) *Bus {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "XDG_DATA_HOME=" + filepath.Join(home, "data")}
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + home,
+		"XDG_DATA_HOME=" + filepath.Join(home, "data"),
+	}
 	socket := "--address=unix:path=" + filepath.Join(home, "bus")
-	bus := exec.CommandContext(t.Context(), "dbus-daemon", "--session", "--nofork", "--nosyslog", "--print-address", socket)
+	bus := exec.CommandContext(t.Context(), "dbus-daemon", "--session", "--nofork",
+		"--nosyslog", "--print-address", socket)
 	bus.Env = env
 	out, err := bus.StdoutPipe()
 	if err != nil {
@@ -50,10 +56,13 @@ func Start(t *testing.T) *Bus {
 		t.Fatalf("the bus says nothing: %v", err)
 	}
 	b := &Bus{Address: strings.TrimSpace(line)}
-	b.ring = exec.CommandContext(t.Context(), "gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets")
-	b.ring.Env, b.ring.Stdin = slices.Concat(env, []string{"DBUS_SESSION_BUS_ADDRESS=" + b.Address}), strings.NewReader("a password")
+	b.ring = exec.CommandContext(t.Context(), "gnome-keyring-daemon", "--foreground",
+		"--unlock", "--components=secrets")
+	b.ring.Env, b.ring.Stdin = slices.Concat(env, []string{"DBUS_SESSION_BUS_ADDRESS=" + b.Address}),
+		strings.NewReader("a password")
 	run(t, b.ring)
-	for deadline := time.Now().Add(20 * time.Second); !b.owned(t, env); time.Sleep(20 * time.Millisecond) { // between two looks
+	// between two looks
+	for deadline := time.Now().Add(20 * time.Second); !b.owned(t, env); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the keyring does not come")
 		}
@@ -64,7 +73,8 @@ func Start(t *testing.T) *Bus {
 // owned reports whether the Secret Service is on the bus.
 func (b *Bus) owned(t *testing.T, env []string) bool {
 	t.Helper()
-	ask := exec.CommandContext(t.Context(), "dbus-send", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.NameHasOwner",
+	ask := exec.CommandContext(t.Context(), "dbus-send", "--print-reply", "--dest=org.freedesktop.DBus",
+		"/org/freedesktop/DBus", "org.freedesktop.DBus.NameHasOwner",
 		"string:org.freedesktop.secrets")
 	ask.Env = slices.Concat(env, []string{"DBUS_SESSION_BUS_ADDRESS=" + b.Address})
 	said, err := ask.Output()

@@ -61,7 +61,8 @@ func body(t *testing.T, head provider.Head, options anthropic.Options, turns ...
 	return first
 }
 
-// TestRendering is the thread as it goes over the wire: merged sides, results first, thinking first and unchanged, marks.
+// TestRendering is the thread as it goes over the wire: merged sides, results first, thinking first
+// and unchanged, marks.
 func TestRendering(t *testing.T) {
 	got := body(t, head, anthropic.Options{ThinkingBudget: 1024},
 		user("Look."), user("Now."), assistant(thinking("hm", `{"signature":"c2ln"}`), thinking("", `{"data":"eA=="}`), text("I look."), call("a"), call("functions.b:1")),
@@ -115,7 +116,8 @@ func TestTurnsBecomeLegal(t *testing.T) {
 	}
 }
 
-// TestTail is how a request ends: behind the last mark, in the last message where that is the user's side's, and gone the next time.
+// TestTail is how a request ends: behind the last mark, in the last message where that is the
+// user's side's, and gone the next time.
 func TestTail(t *testing.T) {
 	const mark = `,"cache_control":{"type":"ephemeral"}`
 	serial := head
@@ -157,7 +159,8 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestFourthMark: after an exchange of many calls the request before is marked too, within what the API looks back (decision 50).
+// TestFourthMark: after an exchange of many calls the request before is marked too, within what the
+// API looks back (decision 50).
 func TestFourthMark(t *testing.T) {
 	turns := []provider.Turn{user("go")}
 	for _, n := range []int{3, 10, 1} {

@@ -15,8 +15,9 @@ import (
 	"github.com/regie-run/regie/internal/provider/anthropic"
 )
 
-// cacheServer is a Messages API with the vendor's prompt cache: what lies before a mark is written, and found again by a later request that has a
-// mark at it or at most documentedLookBack blocks behind it. A token is a byte here.
+// cacheServer is a Messages API with the vendor's prompt cache: what lies before a mark is written,
+// and found again by a later request that has a mark at it or at most documentedLookBack blocks
+// behind it. A token is a byte here.
 type cacheServer struct {
 	t        *testing.T
 	lastOnly bool     // takes the last mark of the messages alone, as if the others were not there
@@ -124,8 +125,8 @@ func (s *cacheServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(events(append(lines, because(reason), ended)...)))
 }
 
-// exchanges runs a thread whose replies make so many calls each, and returns what each request read of the cache and could have read: all that was
-// written or read by the one before it.
+// exchanges runs a thread whose replies make so many calls each, and returns what each request read
+// of the cache and could have read: all that was written or read by the one before it.
 func exchanges(t *testing.T, s *cacheServer) (reads, possible []int64) {
 	t.Helper()
 	s.t, s.cached = t, map[[sha256.Size]byte]bool{}
@@ -171,8 +172,9 @@ func exchanges(t *testing.T, s *cacheServer) (reads, possible []int64) {
 	return reads, possible
 }
 
-// TestCachedReads: each request reads from the cache all that the one before it left there, also behind an exchange of 10 calls, which is
-// more blocks than the API looks back (decision 50). Without the fourth mark that one reads the levels alone: the server does look back no further.
+// TestCachedReads: each request reads from the cache all that the one before it left there, also
+// behind an exchange of 10 calls, which is more blocks than the API looks back (decision 50).
+// Without the fourth mark that one reads the levels alone: the server does look back no further.
 func TestCachedReads(t *testing.T) {
 	calls := []int{0, 1, 3, 10, 0, 7, 8, 10, 10, 1}
 	reads, possible := exchanges(t, &cacheServer{calls: calls})

@@ -14,8 +14,8 @@ func TestDecoded(t *testing.T) {
 	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return ask(t, stream) }, "*.sse", "crash_*.txt")
 }
 
-// TestGoldenRequests shows what one thread becomes, byte for byte: for a model that thinks within a budget, for one that decides how much, for
-// one that does not think.
+// TestGoldenRequests shows what one thread becomes, byte for byte: for a model that thinks within a
+// budget, for one that decides how much, for one that does not think.
 func TestGoldenRequests(t *testing.T) {
 	turns := wiretest.Thread(func(text string) provider.Part {
 		return provider.Part{Type: regie.PartThinking, Text: text, Provider: "anthropic", Opaque: []byte(`{"signature":"c2ln"}`)}

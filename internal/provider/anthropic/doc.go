@@ -1,7 +1,9 @@
-// Package anthropic speaks the Messages API (spec 6.3), always streamed, with the stream guard of spec 12.6: no reply is returned before
-// message_stop and whole, valid calls were seen. It holds the pure rendering of a thread, the strict validator of what comes out of it,
-// the reader of the stream, and the provider over HTTP.
+// Package anthropic speaks the Messages API (spec 6.3), always streamed, with the stream guard of
+// spec 12.6: no reply is returned before message_stop and whole, valid calls were seen. It holds
+// the pure rendering of a thread, the strict validator of what comes out of it, the reader of the
+// stream, and the provider over HTTP.
 //
-// The codec is our own for the reasons that package openai gives for its one. It starts no goroutine: Send works on its caller's, net/http
-// keeps its own for the connection, and a timer ends a silent one.
+// The codec is our own for the reasons that package openai gives for its one. It starts no
+// goroutine: Send works on its caller's, net/http keeps its own for the connection, and a timer
+// ends a silent one.
 package anthropic

@@ -27,7 +27,8 @@ type Config struct {
 	APIKey  string // empty for servers without keys
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
-	// ThinkingBudget asks models up to 4.6 to think, with so many tokens; later ones decide by themselves and refuse a budget.
+	// ThinkingBudget asks models up to 4.6 to think, with so many tokens; later ones decide by
+	// themselves and refuse a budget.
 	ThinkingBudget int
 }
 
@@ -48,7 +49,8 @@ func New(cfg Config) (*Provider, error) {
 		header.Set("X-Api-Key", cfg.APIKey)
 	}
 	server, err := wire.New(wire.Config{
-		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"), Example: DefaultAddress, API: "Messages", Header: header,
+		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"), Example: DefaultAddress,
+		API: "Messages", Header: header,
 		Idle: cfg.Idle, Judge: judge, NotRunning: regie.Say("start the model server there, or set its address"),
 	})
 	if err != nil {
@@ -57,7 +59,8 @@ func New(cfg Config) (*Provider, error) {
 	return &Provider{cfg: cfg, server: server}, nil
 }
 
-// judge knows the API's kinds of error, which come as a status or, once the stream has begun, as an event (spec 12.6, trap 7).
+// judge knows the API's kinds of error, which come as a status or, once the stream has begun, as an
+// event (spec 12.6, trap 7).
 func judge(e *provider.Error, kind, said string) {
 	switch {
 	case kind == "billing_error", strings.Contains(strings.ToLower(said), "credit balance is too low"):
@@ -121,17 +124,22 @@ func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 	return models, nil
 }
 
-// thinks says that a model thinks unless it is told not to, and wants its thinking back: all from generation 5 on. A name without a number
-// is taken for a new one: thinking that came with a signature is then replayed, and a model that has none is not harmed.
+// thinks says that a model thinks unless it is told not to, and wants its thinking back: all from
+// generation 5 on. A name without a number is taken for a new one: thinking that came with a
+// signature is then replayed, and a model that has none is not harmed.
 func (p *Provider) thinks(model string) bool {
 	major, _, known := generation(model)
 	return !known || major >= 5
 }
 
-// generation reads the numbers of a model's name: claude-opus-5-5, claude-haiku-4-5-20251001, claude-3-7-sonnet-20250219.
+// generation reads the numbers of a model's name: claude-opus-5-5, claude-haiku-4-5-20251001,
+// claude-3-7-sonnet-20250219.
 func generation(model string) (major, minor int, known bool) {
 	numbers := []int{}
-	for _, word := range strings.FieldsFunc(model, func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' || r == '/' }) {
+	for _, word := range strings.FieldsFunc(model, func(r rune) bool {
+		return r == '-' || r == '.' ||
+			r == '@' || r == ':' || r == '/'
+	}) {
 		n, err := strconv.Atoi(word)
 		if err != nil {
 			if len(numbers) > 0 {
@@ -162,8 +170,9 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return &conversation{provider: p, request: request}, nil
 }
 
-// options are how a model is asked to think (platform.claude.com, effort and adaptive thinking). From generation 5 on it thinks by itself, and
-// 4.6 to 4.9 do so when they are asked (adaptive); both take an effort. Older ones take a budget of tokens and no effort.
+// options are how a model is asked to think (platform.claude.com, effort and adaptive thinking).
+// From generation 5 on it thinks by itself, and 4.6 to 4.9 do so when they are asked (adaptive);
+// both take an effort. Older ones take a budget of tokens and no effort.
 func (p *Provider) options(head provider.Head) Options {
 	options := Options{Thinks: p.thinks(head.Model), Untempered: untempered(head.Model)}
 	major, minor, known := generation(head.Model)
@@ -187,7 +196,8 @@ func (p *Provider) options(head provider.Head) Options {
 	return options
 }
 
-// effortOf is the nearest effort that a model has: minimal is none of them, xhigh came with 4.7, and of 4.6 only Opus has max.
+// effortOf is the nearest effort that a model has: minimal is none of them, xhigh came with 4.7,
+// and of 4.6 only Opus has max.
 func effortOf(effort, model string, major, minor int, known bool) string {
 	first := known && major == 4 && minor == 6
 	switch {
@@ -200,9 +210,11 @@ func effortOf(effort, model string, major, minor int, known bool) string {
 	}
 }
 
-// budgetOf is how many tokens of a reply an effort leaves to thinking, where the model wants a number; 0 where the reply is too short for any.
+// budgetOf is how many tokens of a reply an effort leaves to thinking, where the model wants a
+// number; 0 where the reply is too short for any.
 func budgetOf(effort string, output int) int {
-	share := map[string]int{"minimal": 8, "low": 4, "medium": 2}[effort] // a half, and for more than that three quarters
+	// a half, and for more than that three quarters
+	share := map[string]int{"minimal": 8, "low": 4, "medium": 2}[effort]
 	budget := output * 3 / 4
 	if share > 0 {
 		budget = output / share
@@ -262,7 +274,10 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *
 // whole returns the reply of a stream that has ended in good order.
 func (c *collector) whole() (*provider.Reply, error) {
 	if c.Finish == "refusal" { // what came before is no answer, and to ask again changes nothing
-		return nil, c.Failed(&provider.Error{Code: regie.CodeProviderRejected, Message: "the model declined to answer" + c.refusal})
+		return nil, c.Failed(&provider.Error{
+			Code:    regie.CodeProviderRejected,
+			Message: "the model declined to answer" + c.refusal,
+		})
 	}
 	reply, err := c.Reply()
 	var failed *provider.Error

@@ -52,7 +52,8 @@ func recorded(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestRecordedStreams reads what a real server of the API's format sent, and the vendor's own as it is documented.
+// TestRecordedStreams reads what a real server of the API's format sent, and the vendor's own as it
+// is documented.
 func TestRecordedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"messages_call.sse":  `call_2myy6lcm get_weather({"city":"Paris"}) [tool_use 178/0/0/7]`,
@@ -181,7 +182,8 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// TestThinkingGoesBack: what came goes back as it came, to models that think by themselves; to others only where they were asked to.
+// TestThinkingGoesBack: what came goes back as it came, to models that think by themselves; to
+// others only where they were asked to.
 func TestThinkingGoesBack(t *testing.T) {
 	for _, c := range []struct {
 		model  string

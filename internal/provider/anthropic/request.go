@@ -19,13 +19,17 @@ const Name = "anthropic"
 
 // Options are what a request has beside its head.
 type Options struct {
-	// ThinkingBudget enables thinking with so many tokens, from 1,024 on and below Head.MaxOutput; 0 leaves it off.
+	// ThinkingBudget enables thinking with so many tokens, from 1,024 on and below Head.MaxOutput;
+	// 0 leaves it off.
 	ThinkingBudget int
-	// Thinks says that the model thinks without being asked: nothing is asked for, and what it thought goes back to it.
+	// Thinks says that the model thinks without being asked: nothing is asked for, and what it
+	// thought goes back to it.
 	Thinks bool
-	// Thinking is what the request says of thinking where it sets no budget: adaptive, disabled, or empty for nothing.
+	// Thinking is what the request says of thinking where it sets no budget: adaptive, disabled, or
+	// empty for nothing.
 	Thinking string
-	// Effort is how much the model is to spend on the whole reply: low, medium, high, xhigh or max; empty leaves it to the vendor.
+	// Effort is how much the model is to spend on the whole reply: low, medium, high, xhigh or max;
+	// empty leaves it to the vendor.
 	Effort string
 	// Untempered leaves the temperature out: the model refuses it.
 	Untempered bool
@@ -33,19 +37,22 @@ type Options struct {
 	NoMarks bool
 }
 
-// Request is a request body that grows turn by turn: each turn's blocks are encoded once, and messages of one side are merged by leaving
-// the last one open (spec 6.3). Cache marks are spliced in when the body is asked for and never stored (decision 31). It is used by one
-// goroutine.
+// Request is a request body that grows turn by turn: each turn's blocks are encoded once, and
+// messages of one side are merged by leaving the last one open (spec 6.3). Cache marks are spliced
+// in when the body is asked for and never stored (decision 31). It is used by one goroutine.
 //
-// Thinking parts carry in Opaque what came with the text: {"signature": …}, or {"data": …} for a redacted block.
+// Thinking parts carry in Opaque what came with the text: {"signature": …}, or {"data": …} for
+// a redacted block.
 type Request struct {
 	head     []byte // up to the first message
 	messages wire.Text
 	open     string // the role of the last message, whose content is not closed
 	mark     int    // where a cache mark goes in messages: behind the last block's last member; 0 where there is none
-	previous int    // the same for the last message of the user before the newest reply: where the request before this one ended
-	blocks   int    // how many blocks came since
-	turns    int    // how many turns there are
+	// the same for the last message of the user before the newest reply: where the request before
+	// this one ended
+	previous int
+	blocks   int // how many blocks came since
+	turns    int // how many turns there are
 	// The turns that mark and previous are in.
 	markTurn, previousTurn int
 	levels                 [2]bool // which levels there are
@@ -53,11 +60,12 @@ type Request struct {
 	tools                  bool
 	parallel               bool
 	ends                   provider.Tail
-	budget                 int            // where the thinking is asked for in head
-	thought                bool           // the last block is thinking
-	loop                   bool           // the newest message of a person has no reply yet
-	foreign                bool           // the first reply to it has calls and no thinking of the API's own: then none may be asked for
-	digests                [2]wire.Digest // of what comes before the first mark, without thinking and with it
+	budget                 int  // where the thinking is asked for in head
+	thought                bool // the last block is thinking
+	loop                   bool // the newest message of a person has no reply yet
+	// the first reply to it has calls and no thinking of the API's own: then none may be asked for
+	foreign bool
+	digests [2]wire.Digest // of what comes before the first mark, without thinking and with it
 }
 
 // minThinking is the least that the API takes, in tokens.
@@ -68,15 +76,18 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 // filler stands where the API wants the other side to have spoken and it has not.
 const filler = "(go on)"
 
-// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API cannot take.
+// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
+// cannot take.
 func NewRequest(head provider.Head, options Options) (*Request, error) {
 	switch {
 	case head.Model == "":
 		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for Anthropic")
 	case head.MaxOutput <= 0:
 		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
-	case options.ThinkingBudget != 0 && (options.ThinkingBudget < minThinking || options.ThinkingBudget >= head.MaxOutput):
-		return nil, regie.Errorf(regie.CodeBadRequest, "thinking takes from 1,024 tokens up to less than the output, which is %d", head.MaxOutput)
+	case options.ThinkingBudget != 0 && (options.ThinkingBudget < minThinking ||
+		options.ThinkingBudget >= head.MaxOutput):
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"thinking takes from 1,024 tokens up to less than the output, which is %d", head.MaxOutput)
 	}
 	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls}
 	b := appendString([]byte(`{"model":`), head.Model)
@@ -92,7 +103,8 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if head.ServiceTier != "" {
 		b = appendString(append(b, `,"service_tier":`...), head.ServiceTier)
 	}
-	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks && !options.Untempered { // thinking goes with no other temperature than 1
+	// thinking goes with no other temperature than 1
+	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks && !options.Untempered {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
 	}
@@ -223,7 +235,8 @@ func (r *Request) result(result *provider.Result) {
 	r.end()
 }
 
-// assistant writes a model's own turn: never first, never after another one of its own, with its thinking where it stood.
+// assistant writes a model's own turn: never first, never after another one of its own, with its
+// thinking where it stood.
 func (r *Request) assistant(turn *provider.Turn) {
 	if r.open != "user" {
 		r.speak("user")
@@ -236,7 +249,8 @@ func (r *Request) assistant(turn *provider.Turn) {
 	for i := range turn.Parts {
 		switch part := &turn.Parts[i]; part.Type {
 		case regie.PartThinking:
-			// A turn with thinking begins with it; behind something else, and without any before, it is not the API's.
+			// A turn with thinking begins with it; behind something else, and without any before,
+			// it is not the API's.
 			if thinks || r.messages.Len() == began {
 				thinks = r.think(part) || thinks
 			}
@@ -264,10 +278,12 @@ type opaque struct {
 	Data      string `json:"data,omitempty"`
 }
 
-// think replays a thinking block unchanged, where thinking is on, and only the API's own: a signature is good for nobody else.
+// think replays a thinking block unchanged, where thinking is on, and only the API's own: a
+// signature is good for nobody else.
 func (r *Request) think(part *provider.Part) bool {
 	var with opaque
-	if r.options.ThinkingBudget == 0 && !r.options.Thinks || part.Provider != Name || json.Unmarshal(part.Opaque, &with) != nil {
+	if r.options.ThinkingBudget == 0 && !r.options.Thinks || part.Provider != Name ||
+		json.Unmarshal(part.Opaque, &with) != nil {
 		return false
 	}
 	switch {
@@ -298,12 +314,14 @@ func (r *Request) call(call *provider.Call) {
 	r.end()
 }
 
-// lookBack is how many blocks before a mark the API finds an older one within: it is about 20 (decision 50).
+// lookBack is how many blocks before a mark the API finds an older one within: it is about 20
+// (decision 50).
 const lookBack = 15
 
-// pieces are the whole request: what comes before the messages, the messages up to the first mark, and the rest. The levels and the last
-// block are marked, and where more than 15 blocks were added since the request before, that one's last block too, so that its cache is
-// still found (decision 50).
+// pieces are the whole request: what comes before the messages, the messages up to the first mark,
+// and the rest. The levels and the last block are marked, and where more than 15 blocks were added
+// since the request before, that one's last block too, so that its cache is still found (decision
+// 50).
 func (r *Request) pieces() (head []byte, grown, rest [][]byte, thinking int) {
 	head = r.head
 	if r.options.ThinkingBudget > 0 && !r.foreign {
@@ -334,7 +352,8 @@ func (r *Request) pieces() (head []byte, grown, rest [][]byte, thinking int) {
 	return head, r.messages.Pieces(0, until), append(rest, r.tail()), thinking
 }
 
-// marked reports which blocks of the messages are marked: the last one of the request before, and the last one.
+// marked reports which blocks of the messages are marked: the last one of the request before, and
+// the last one.
 func (r *Request) marked() (before, last bool) {
 	last = !r.options.NoMarks && r.mark > 0
 	return last && r.blocks > lookBack && r.previous > 0, last
@@ -356,8 +375,8 @@ func (r *Request) Marks() provider.Marks {
 	return out
 }
 
-// EndWith has the requests from now on end with tail. Its guidance stands behind the last mark: no cache is written of what is not said
-// again.
+// EndWith has the requests from now on end with tail. Its guidance stands behind the last mark: no
+// cache is written of what is not said again.
 func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
 
 // tail closes the messages and the request.
@@ -396,7 +415,8 @@ func (r *Request) Body() []byte {
 	return slices.Concat(slices.Concat([][]byte{head}, grown, rest)...)
 }
 
-// send returns the whole request without copying it. What is appended later stands behind its bytes.
+// send returns the whole request without copying it. What is appended later stands behind its
+// bytes.
 func (r *Request) send() *wire.Body {
 	head, grown, rest, _ := r.pieces()
 	return wire.NewBody(slices.Concat([][]byte{head}, grown, rest)...)
@@ -410,8 +430,8 @@ func (r *Request) sum() (regie.Hash, int) {
 
 var idPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// WireID is a call's id as the API takes it. Another vendor's may have other characters: such a one becomes a hash of itself, the same at
-// the call and at its result.
+// WireID is a call's id as the API takes it. Another vendor's may have other characters: such a one
+// becomes a hash of itself, the same at the call and at its result.
 func WireID(id string) string {
 	if idPattern.MatchString(id) {
 		return id

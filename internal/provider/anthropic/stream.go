@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// event is what we read of one streamed event. New kinds of events, blocks and deltas may come at any time and are passed over.
+// event is what we read of one streamed event. New kinds of events, blocks and deltas may come at
+// any time and are passed over.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -121,8 +122,8 @@ func (c *collector) add(data []byte) error {
 	return nil
 }
 
-// count merges what a server says of tokens. Input is the whole prompt, as other vendors count it: here it comes without what the cache
-// knew or took.
+// count merges what a server says of tokens. Input is the whole prompt, as other vendors count it:
+// here it comes without what the cache knew or took.
 func (c *collector) count(claimed jsontext.Value) {
 	var u usage
 	if !wire.Claimed(claimed, &u) {
@@ -131,7 +132,12 @@ func (c *collector) count(claimed jsontext.Value) {
 	for _, field := range []struct {
 		from *int64
 		to   *int64
-	}{{u.Input, &c.plain}, {u.Output, &c.Usage.Output}, {u.CacheCreation, &c.Usage.CacheCreation}, {u.CacheRead, &c.Usage.CacheRead}} {
+	}{
+		{u.Input, &c.plain},
+		{u.Output, &c.Usage.Output},
+		{u.CacheCreation, &c.Usage.CacheCreation},
+		{u.CacheRead, &c.Usage.CacheRead},
+	} {
 		if field.from != nil {
 			*field.to = wire.Tokens(*field.from)
 		}
@@ -139,7 +145,8 @@ func (c *collector) count(claimed jsontext.Value) {
 	c.Usage.Input = c.plain + c.Usage.CacheCreation + c.Usage.CacheRead
 }
 
-// start opens a block. An index that comes again is another block: some bridges number all of them 0.
+// start opens a block. An index that comes again is another block: some bridges number all of them
+// 0.
 func (c *collector) start(index int, b *block) error {
 	if err := c.stop(index); err != nil {
 		return err

@@ -85,8 +85,9 @@ type wireBlock struct {
 	Cache     *wireCache     `json:"cache_control"`
 }
 
-// ValidateRequest says what a strict Messages API would refuse in a request (invariant 18): it is for the tests, which run every prompt
-// through it. It knows the fields that this package writes and refuses others.
+// ValidateRequest says what a strict Messages API would refuse in a request (invariant 18): it is
+// for the tests, which run every prompt through it. It knows the fields that this package writes
+// and refuses others.
 func ValidateRequest(body []byte) error {
 	var r wireRequest
 	if err := wire.Strict(body, &r); err != nil {
@@ -122,7 +123,8 @@ func ValidateRequest(body []byte) error {
 func (r *wireRequest) thinking() error {
 	if r.Output != nil {
 		major, minor, known := generation(r.Model)
-		if !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, r.Output.Effort) || known && (major < 4 || major == 4 && minor < 6) {
+		if !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, r.Output.Effort) || known &&
+			(major < 4 || major == 4 && minor < 6) {
 			return fmt.Errorf("the effort %q of %s", r.Output.Effort, r.Model)
 		}
 	}
@@ -142,7 +144,8 @@ func (r *wireRequest) thinking() error {
 	case t.Type != "enabled":
 		return fmt.Errorf("thinking is %q", t.Type)
 	case t.Budget < minThinking || t.Budget >= r.MaxTokens:
-		return fmt.Errorf("the thinking budget %d is not from %d to less than max_tokens, %d", t.Budget, minThinking, r.MaxTokens)
+		return fmt.Errorf("the thinking budget %d is not from %d to less than max_tokens, %d",
+			t.Budget, minThinking, r.MaxTokens)
 	case r.Temperature != nil && *r.Temperature != 1:
 		return fmt.Errorf("thinking goes with no temperature but 1")
 	case r.ToolChoice != nil && r.ToolChoice.Type != "auto" && r.ToolChoice.Type != "none":
@@ -156,11 +159,14 @@ func (r *wireRequest) tools() error {
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		if !toolName.MatchString(t.Name) || names[t.Name] {
-			return fmt.Errorf("tool %d: the name %q is malformed (letters, digits, _ and -, at most %d) or declared twice", i, t.Name, maxName)
+			return fmt.Errorf(
+				"tool %d: the name %q is malformed (letters, digits, _ and -, at most %d) or declared twice", i, t.Name,
+				maxName)
 		}
 		names[t.Name] = true
 		var schema map[string]jsontext.Value
-		if t.Schema.Kind() != '{' || jsonv2.Unmarshal(t.Schema, &schema) != nil || string(schema["type"]) != `"object"` {
+		if t.Schema.Kind() != '{' || jsonv2.Unmarshal(t.Schema, &schema) != nil ||
+			string(schema["type"]) != `"object"` {
 			return fmt.Errorf("tool %s: input_schema is not of type object", t.Name)
 		}
 		for _, key := range []string{"oneOf", "anyOf", "allOf"} {
@@ -174,7 +180,8 @@ func (r *wireRequest) tools() error {
 		}
 		for property := range properties {
 			if !propertyName.MatchString(property) {
-				return fmt.Errorf("tool %s: the property %q is not of letters, digits, _, . and -, at most 64", t.Name, property)
+				return fmt.Errorf("tool %s: the property %q is not of letters, digits, _, . and -, at most 64", t.Name,
+					property)
 			}
 		}
 	}
@@ -253,7 +260,9 @@ func (m *wireMessage) user(open []string) error {
 			case b.ToolUseID == nil || !toolID.MatchString(*b.ToolUseID):
 				return fmt.Errorf("block %d: a tool_result without a well-formed tool_use_id", j)
 			case !wanted[*b.ToolUseID]:
-				return fmt.Errorf("block %d: a tool_result of %s, which the message before did not call, or has its result already", j, *b.ToolUseID)
+				return fmt.Errorf(
+					"block %d: a tool_result of %s, which the message before did not call, or has its result already",
+					j, *b.ToolUseID)
 			case others:
 				return fmt.Errorf("block %d: a tool_result behind other content: results come first", j)
 			}
@@ -282,7 +291,9 @@ func (m *wireMessage) assistant(seen map[string]bool) (calls []string, err error
 			thinks = true
 			switch {
 			case m.Content[0].Type != "thinking" && m.Content[0].Type != "redacted_thinking":
-				return nil, fmt.Errorf("block %d: if a message contains thinking, the first block must be thinking, found %s", j, m.Content[0].Type)
+				return nil,
+					fmt.Errorf("block %d: if a message contains thinking, the first block must be thinking, found %s",
+						j, m.Content[0].Type)
 			case b.Type == "thinking" && (b.Thinking == nil || b.Signature == nil || *b.Signature == ""):
 				return nil, fmt.Errorf("block %d: thinking without its signature", j)
 			case b.Type == "redacted_thinking" && (b.Data == nil || *b.Data == ""):
@@ -313,7 +324,8 @@ func (m *wireMessage) assistant(seen map[string]bool) (calls []string, err error
 	return calls, nil
 }
 
-// loop checks that with thinking the calls that are being answered follow from thinking: the first reply since the person spoke.
+// loop checks that with thinking the calls that are being answered follow from thinking: the first
+// reply since the person spoke.
 func (r *wireRequest) loop() error {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := &r.Messages[i]
@@ -329,7 +341,9 @@ func (r *wireRequest) loop() error {
 			calls = calls || first.Content[j].Type == "tool_use"
 		}
 		if calls && !strings.HasSuffix(first.Content[0].Type, "thinking") {
-			return fmt.Errorf("message %d: expected thinking, found %s: with thinking a tool loop starts with a thinking block", i+1, first.Content[0].Type)
+			return fmt.Errorf(
+				"message %d: expected thinking, found %s: with thinking a tool loop starts with a thinking block", i+1,
+				first.Content[0].Type)
 		}
 		return nil
 	}

@@ -26,8 +26,8 @@ const (
 	DefaultMemory = 8 << 20
 	DefaultSize   = 64 << 20
 	maxAnswer     = 1 << 20
-	// storing bounds how long a question waits for its answer to be stored, during which the answer is given from its flight. A run that ends
-	// before says nothing about it.
+	// storing bounds how long a question waits for its answer to be stored, during which the answer
+	// is given from its flight. A run that ends before says nothing about it.
 	storing = 10 * time.Second
 )
 
@@ -36,8 +36,9 @@ type Config struct {
 	Store Store
 	// TTL is how long an answer is given again; zero means a day.
 	TTL time.Duration
-	// Memory bounds the first level, in bytes; zero means 8 MiB, less than that that there is none: where other processes erase sessions of
-	// the same database, nothing may be held here that they cannot reach.
+	// Memory bounds the first level, in bytes; zero means 8 MiB, less than that that there is none:
+	// where other processes erase sessions of the same database, nothing may be held here that they
+	// cannot reach.
 	Memory int64
 	// Size bounds the second level, in bytes; zero means 64 MiB.
 	Size int64
@@ -74,7 +75,8 @@ func New(cfg Config) *Cache {
 	return &Cache{cfg: cfg, memory: memory{most: cfg.Memory}, flights: map[regie.Hash]*flight{}}
 }
 
-// flight is a question that is being asked, or whose answer is being stored. Its fields are set before done is closed.
+// flight is a question that is being asked, or whose answer is being stored. Its fields are set
+// before done is closed.
 type flight struct {
 	done    chan struct{}
 	session regie.ID        // who leads it
@@ -85,10 +87,13 @@ type flight struct {
 	other   bool            // the reply is no answer: everybody asks for themselves
 }
 
-// Ask returns the answer that is kept, or has send ask the model; answers says of a reply whether it may be given to others. Where the same
-// is being asked already it waits for that: a failure of the provider is then everybody's, the end of ctx only its own. A reply that was not
-// asked for here has Cached set and no usage.
-func (c *Cache) Ask(ctx context.Context, q provider.Question, send func() (*provider.Reply, error), answers func(*provider.Reply) bool) (*provider.Reply, error) {
+// Ask returns the answer that is kept, or has send ask the model; answers says of a reply whether
+// it may be given to others. Where the same is being asked already it waits for that: a failure of
+// the provider is then everybody's, the end of ctx only its own. A reply that was not asked for
+// here has Cached set and no usage.
+func (c *Cache) Ask(ctx context.Context, q provider.Question, send func() (*provider.Reply, error),
+	answers func(*provider.Reply) bool,
+) (*provider.Reply, error) {
 	if q.Key.IsZero() {
 		return send()
 	}
@@ -122,8 +127,8 @@ func (c *Cache) Ask(ctx context.Context, q provider.Question, send func() (*prov
 	}
 }
 
-// board takes part in the flight of a key. Whoever is first leads it, unless the answer has come meanwhile. No flight and no answer is where the
-// store was given one meanwhile.
+// board takes part in the flight of a key. Whoever is first leads it, unless the answer has come
+// meanwhile. No flight and no answer is where the store was given one meanwhile.
 func (c *Cache) board(q provider.Question) (f *flight, leads bool, reply *provider.Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +150,9 @@ func (c *Cache) board(q provider.Question) (f *flight, leads bool, reply *provid
 	return f, true, nil
 }
 
-func (c *Cache) lead(q provider.Question, f *flight, send func() (*provider.Reply, error), answers func(*provider.Reply) bool) (reply *provider.Reply, err error) {
+func (c *Cache) lead(q provider.Question, f *flight, send func() (*provider.Reply, error),
+	answers func(*provider.Reply) bool,
+) (reply *provider.Reply, err error) {
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -162,7 +169,10 @@ func (c *Cache) lead(q provider.Question, f *flight, send func() (*provider.Repl
 	case err == nil && answers(reply):
 		f.reply = copied(reply) // who asked goes on with its own
 		now := c.cfg.Now()
-		c.hold(q.Key, provider.Answer{Reply: *copied(reply), Session: q.Session, At: now, Cost: reply.Usage.Input + reply.Usage.Output}, now.Add(c.cfg.TTL), -1)
+		c.hold(q.Key, provider.Answer{
+			Reply: *copied(reply), Session: q.Session, At: now,
+			Cost: reply.Usage.Input + reply.Usage.Output,
+		}, now.Add(c.cfg.TTL), -1)
 	case err == nil:
 		f.other = true
 	case errors.As(err, &failed):
@@ -186,7 +196,8 @@ func copied(reply *provider.Reply) *provider.Reply {
 	return &out
 }
 
-// kept looks the answer up: in memory, then in the store, whose errors are no reason not to ask the model.
+// kept looks the answer up: in memory, then in the store, whose errors are no reason not to ask the
+// model.
 func (c *Cache) kept(ctx context.Context, q provider.Question) *provider.Reply {
 	now := c.cfg.Now()
 	c.mu.Lock()
@@ -195,7 +206,8 @@ func (c *Cache) kept(ctx context.Context, q provider.Question) *provider.Reply {
 	if e != nil {
 		return given(&e.answer.Reply, e.answer.At)
 	}
-	stored, found, err := c.cfg.Store.CachedReply(ctx, store.CacheOf{WorkspaceID: q.Workspace, UserID: q.User}, q.Key, now)
+	stored, found, err := c.cfg.Store.CachedReply(ctx, store.CacheOf{WorkspaceID: q.Workspace, UserID: q.User}, q.Key,
+		now)
 	if err != nil || !found {
 		return nil
 	}
@@ -219,19 +231,22 @@ func (c *Cache) hold(key regie.Hash, answer provider.Answer, expires time.Time, 
 	c.memory.put(&entry{key: key, answer: answer, expires: expires, size: sizeOf(&answer.Reply)})
 }
 
-// Entry is an answer as the store keeps it with the reply that it is, or nil for one that is too large.
+// Entry is an answer as the store keeps it with the reply that it is, or nil for one that is too
+// large.
 func (c *Cache) Entry(q provider.Question, reply *provider.Reply) *store.CachedReply {
 	data, err := write(reply)
 	if err != nil || len(data) > maxAnswer || q.Key.IsZero() {
 		return nil
 	}
 	return &store.CachedReply{
-		Key: q.Key, Provider: q.Provider, Model: q.Model, Reply: data, Usage: reply.Usage, Expires: c.cfg.Now().Add(c.cfg.TTL),
+		Key: q.Key, Provider: q.Provider, Model: q.Model, Reply: data, Usage: reply.Usage,
+		Expires: c.cfg.Now().Add(c.cfg.TTL),
 	}
 }
 
-// Stored tells what became of an Entry: kept by the store, or not; what was not is not held either. It keeps the store within its bound, to
-// within a sixteenth that each process may add before it looks.
+// Stored tells what became of an Entry: kept by the store, or not; what was not is not held either.
+// It keeps the store within its bound, to within a sixteenth that each process may add before it
+// looks.
 func (c *Cache) Stored(ctx context.Context, kept *store.CachedReply, err error) {
 	c.mu.Lock()
 	if f := c.flights[kept.Key]; f != nil && !f.landed.IsZero() {
@@ -253,7 +268,8 @@ func (c *Cache) Stored(ctx context.Context, kept *store.CachedReply, err error) 
 	}
 }
 
-// Forget drops the answers that came from a session: it was removed. The store has erased them itself.
+// Forget drops the answers that came from a session: it was removed. The store has erased them
+// itself.
 func (c *Cache) Forget(session regie.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,7 +323,10 @@ func read(data []byte) (*provider.Reply, error) {
 		if p.Type == regie.PartCall {
 			return nil, errUnusable
 		}
-		reply.Parts = append(reply.Parts, provider.Part{Type: p.Type, Text: p.Text, Provider: p.Provider, Opaque: p.Opaque})
+		reply.Parts = append(reply.Parts, provider.Part{
+			Type: p.Type, Text: p.Text,
+			Provider: p.Provider, Opaque: p.Opaque,
+		})
 	}
 	if len(reply.Parts) == 0 {
 		return nil, errUnusable

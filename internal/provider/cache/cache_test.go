@@ -69,7 +69,8 @@ var errAsked = errors.New("the model was asked")
 
 func refuses() (*provider.Reply, error) { return nil, errAsked }
 
-// TestLevels finds an answer in memory, in the store once memory has lost it, and nowhere once it has expired. It costs nothing.
+// TestLevels finds an answer in memory, in the store once memory has lost it, and nowhere once it
+// has expired. It costs nothing.
 func TestLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &table{}
@@ -105,7 +106,8 @@ func TestLevels(t *testing.T) {
 	})
 }
 
-// TestOneAsks has many ask the same at once: one of them asks the model, and the others have its answer.
+// TestOneAsks has many ask the same at once: one of them asks the model, and the others have its
+// answer.
 func TestOneAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{Store: &table{}})
@@ -142,7 +144,8 @@ func TestOneAsks(t *testing.T) {
 	})
 }
 
-// TestLeaderIsCancelled: who is cancelled harms nobody else. The next one asks, and who waits leaves at once when it is cancelled itself.
+// TestLeaderIsCancelled: who is cancelled harms nobody else. The next one asks, and who waits
+// leaves at once when it is cancelled itself.
 func TestLeaderIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{Store: &table{}})
@@ -189,7 +192,8 @@ func TestLeaderIsCancelled(t *testing.T) {
 	})
 }
 
-// TestFailureIsShared: a failure of the provider is everybody's, what it cost only of who asked; a reply with calls is nobody else's.
+// TestFailureIsShared: a failure of the provider is everybody's, what it cost only of who asked; a
+// reply with calls is nobody else's.
 func TestFailureIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{Store: &table{}})
@@ -252,7 +256,8 @@ func TestErasedWhileReading(t *testing.T) {
 	}
 }
 
-// TestForget drops what came from a session, wherever it was given since, and what the store did not keep.
+// TestForget drops what came from a session, wherever it was given since, and what the store did
+// not keep.
 func TestForget(t *testing.T) {
 	c := New(Config{Store: &table{}})
 	removed, other := question("a"), question("b")
@@ -275,7 +280,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestNoMemory holds nothing where there is no first level, but for an answer that the store does not have yet.
+// TestNoMemory holds nothing where there is no first level, but for an answer that the store does
+// not have yet.
 func TestNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &table{}
@@ -319,7 +325,8 @@ func TestNoMemory(t *testing.T) {
 	})
 }
 
-// TestMemoryIsBounded: it never holds more than it may, and what it lets go is what saves least for its room.
+// TestMemoryIsBounded: it never holds more than it may, and what it lets go is what saves least for
+// its room.
 func TestMemoryIsBounded(t *testing.T) {
 	m := memory{most: 100_000}
 	now := time.Now()
@@ -355,7 +362,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestStoreIsTrimmed looks at the bound of the store at first, and then once a sixteenth of it was added. What is too large is not kept.
+// TestStoreIsTrimmed looks at the bound of the store at first, and then once a sixteenth of it was
+// added. What is too large is not kept.
 func TestStoreIsTrimmed(t *testing.T) {
 	d := &table{}
 	c := New(Config{Store: d, Size: 160_000})
@@ -371,7 +379,8 @@ func TestStoreIsTrimmed(t *testing.T) {
 	}
 }
 
-// FuzzRead reads whatever the database holds: it is an answer, or none, and what was written is read as it was.
+// FuzzRead reads whatever the database holds: it is an answer, or none, and what was written is
+// read as it was.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{`{"parts":[{"type":"text","text":"hi"}],"stop_reason":"stop"}`, `{"parts":[{"type":"call"}]}`, `{}`, ``, `[`, `{"parts":[{"type":"thinking","opaque":{"a":1}}]}`} {
 		f.Add([]byte(seed))

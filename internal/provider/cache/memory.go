@@ -19,9 +19,10 @@ type entry struct {
 	at      int     // in the heap
 }
 
-// memory is the first level: bounded in bytes, and aware of what an answer costs. What goes first is what saves least for the room that it
-// takes: the tokens of its model call, times how often it was used, by its bytes, and the longer ago that was the less (greedy dual by size
-// and frequency). The zero memory holds nothing.
+// memory is the first level: bounded in bytes, and aware of what an answer costs. What goes first
+// is what saves least for the room that it takes: the tokens of its model call, times how often it
+// was used, by its bytes, and the longer ago that was the less (greedy dual by size and frequency).
+// The zero memory holds nothing.
 type memory struct {
 	most  int64
 	bytes int64

@@ -14,14 +14,15 @@ import (
 	"github.com/regie-run/regie/internal/spell"
 )
 
-// The steps of a request are run from its beginning in each reply: what was done already is taken from the thread in its order, and what is
-// still to be done is the reply. So nothing need be remembered between two replies, and a run that was killed goes on as if nothing had
-// been.
+// The steps of a request are run from its beginning in each reply: what was done already is taken
+// from the thread in its order, and what is still to be done is the reply. So nothing need be
+// remembered between two replies, and a run that was killed goes on as if nothing had been.
 
 // next makes the next reply: the first calls that have no result yet, or the answer.
 func (t *thread) next() reaction {
 	if slices.ContainsFunc(t.past, func(o outcome) bool { return dropped.MatchString(o.content) }) {
-		return reaction{text: t.say("What I found out was left out of this conversation to make room, so I stop here. Ask again for what is missing.",
+		return reaction{text: t.say(
+			"What I found out was left out of this conversation to make room, so I stop here. Ask again for what is missing.",
 			"Ce que j'avais trouvé a été retiré de cette conversation pour faire de la place : je m'arrête ici. Redemandez ce qui manque.")}
 	}
 	var answers []string
@@ -29,7 +30,8 @@ func (t *thread) next() reaction {
 		s := &t.steps[i]
 		text, ok, wait := t.run(s)
 		if t.lost {
-			return reaction{text: t.say("I have lost the thread of this request: please say it again.", "J'ai perdu le fil de cette demande : redites-la, s'il vous plaît.")}
+			return reaction{text: t.say("I have lost the thread of this request: please say it again.",
+				"J'ai perdu le fil de cette demande : redites-la, s'il vous plaît.")}
 		}
 		if s.guess != "" && wait != nil {
 			wait.text = t.say("(I take %s.) ", "(Je comprends %s.) ", s.guess) + wait.text
@@ -44,14 +46,16 @@ func (t *thread) next() reaction {
 			answers = append(answers, text)
 		}
 		if left := len(t.steps) - i - 1; !ok && left > 0 {
-			answers = append(answers, t.say("So I left out the rest: %s.", "J'ai donc laissé le reste : %s.", t.described(t.steps[i+1:])))
+			answers = append(answers, t.say("So I left out the rest: %s.",
+				"J'ai donc laissé le reste : %s.", t.described(t.steps[i+1:])))
 			break
 		}
 	}
 	return reaction{text: strings.Join(answers, "\n\n")}
 }
 
-// run makes one step: its answer and whether what follows may be done, or the reply that it needs first.
+// run makes one step: its answer and whether what follows may be done, or the reply that it needs
+// first.
 func (t *thread) run(s *step) (text string, ok bool, wait *reaction) {
 	switch s.verb {
 	case wantsTalk:
@@ -77,8 +81,9 @@ func (t *thread) run(s *step) (text string, ok bool, wait *reaction) {
 	}
 }
 
-// do returns the outcomes of calls of a tool, in their order; where some have none yet, wait is the reply that makes them, at most batch at
-// once; said says what is about to happen. What the calls came to in part, before a refusal of all, is returned with it.
+// do returns the outcomes of calls of a tool, in their order; where some have none yet, wait is the
+// reply that makes them, at most batch at once; said says what is about to happen. What the calls
+// came to in part, before a refusal of all, is returned with it.
 func (t *thread) do(said, tool string, wanted []arguments) (got []outcome, wait *reaction) {
 	for len(got) < len(wanted) && t.at < len(t.past) {
 		if t.past[t.at].tool != tool {
@@ -123,7 +128,8 @@ func (t *thread) complement(o *outcome) (wait *reaction) {
 		if err != nil {
 			break
 		}
-		more, wait := t.do(t.say("The result is long: I read on.", "Le résultat est long : je lis la suite."), toolMore, []arguments{{CallID: id, Offset: at}})
+		more, wait := t.do(t.say("The result is long: I read on.", "Le résultat est long : je lis la suite."), toolMore,
+			[]arguments{{CallID: id, Offset: at}})
 		if wait != nil || t.lost {
 			return wait
 		}
@@ -154,14 +160,18 @@ func (t *thread) ask(text, tool string, wanted []arguments) *reaction {
 		if err != nil { // strings, numbers and booleans always encode
 			data = []byte("{}")
 		}
-		r.calls = append(r.calls, provider.Call{ID: fmt.Sprintf("demo_%d", t.calls), Name: tool, Arguments: string(data)})
+		r.calls = append(r.calls, provider.Call{
+			ID:   fmt.Sprintf("demo_%d", t.calls),
+			Name: tool, Arguments: string(data),
+		})
 	}
 	return r
 }
 
 // cannot says what is missing for the next step, and what was done before.
 func (t *thread) cannot(tool string) string {
-	text := t.say("I have no tool for that: %s is not in my scope, so I cannot go on.", "Je n'ai pas d'outil pour cela : %s n'est pas à ma portée, je ne peux pas continuer.",
+	text := t.say("I have no tool for that: %s is not in my scope, so I cannot go on.",
+		"Je n'ai pas d'outil pour cela : %s n'est pas à ma portée, je ne peux pas continuer.",
 		strings.ReplaceAll(tool, "__", "."))
 	if done := changes(t.past); len(done) > 0 {
 		text += "\n\n" + t.say("Done before: %s.", "Fait avant : %s.", t.account(t.past))
@@ -169,7 +179,8 @@ func (t *thread) cannot(tool string) string {
 	return text
 }
 
-// choose asks the person for one of several things, or names them where nobody can be asked; the answer is "" where there is none.
+// choose asks the person for one of several things, or names them where nobody can be asked; the
+// answer is "" where there is none.
 func (t *thread) choose(question string, options []string) (answer string, wait *reaction) {
 	if !t.has(toolAsk) {
 		return "", &reaction{text: question + "\n- " + strings.Join(options, "\n- ")}
@@ -183,9 +194,11 @@ func (t *thread) choose(question string, options []string) (answer string, wait 
 	return answer, nil
 }
 
-// find looks for a file whose name is only nearly known. Where several could be meant the person is asked.
+// find looks for a file whose name is only nearly known. Where several could be meant the person is
+// asked.
 func (t *thread) find(name string) (found string, wait *reaction) {
-	got, wait := t.do(t.say("I look for %q.", "Je cherche « %s ».", name), toolList, []arguments{{Path: ".", Recursive: true}})
+	got, wait := t.do(t.say("I look for %q.", "Je cherche « %s ».", name), toolList,
+		[]arguments{{Path: ".", Recursive: true}})
 	if wait != nil || t.lost || got[0].failed {
 		return "", wait
 	}
@@ -195,7 +208,8 @@ func (t *thread) find(name string) (found string, wait *reaction) {
 	}
 	const most = 19
 	none := t.say("none of them", "aucun de ceux-là")
-	answer, wait := t.choose(t.say("Which file do you mean by %q?", "Quel fichier est « %s » ?", name), append(slices.Clone(like[:min(len(like), most)]), none))
+	answer, wait := t.choose(t.say("Which file do you mean by %q?", "Quel fichier est « %s » ?", name),
+		append(slices.Clone(like[:min(len(like), most)]), none))
 	if answer == none {
 		answer = ""
 	}
@@ -243,7 +257,8 @@ func allIn(stem, wanted string) bool {
 	return true
 }
 
-// entries are the files of a listing: one entry a line, the path first, a tab before what else is said of it.
+// entries are the files of a listing: one entry a line, the path first, a tab before what else is
+// said of it.
 func entries(listing string) (out []string) {
 	for line := range strings.SplitSeq(listing, "\n") {
 		name, detail, ok := strings.Cut(strings.TrimRight(line, "\r"), "\t")
@@ -254,14 +269,15 @@ func entries(listing string) (out []string) {
 	return out
 }
 
-// file returns the file that a step is about: the one that it names, the one that it seems to name, or the one that was last spoken of. A
-// reply to wait for may be the answer that there is none.
+// file returns the file that a step is about: the one that it names, the one that it seems to name,
+// or the one that was last spoken of. A reply to wait for may be the answer that there is none.
 func (t *thread) file(s *step) (name string, wait *reaction) {
 	switch {
 	case len(s.paths) == 0 && t.last != "":
 		return t.last, nil
 	case len(s.paths) == 0:
-		return "", &reaction{text: t.say("Which file do you mean? Name it, please.", "De quel fichier parlez-vous ? Nommez-le, s'il vous plaît.")}
+		return "", &reaction{text: t.say("Which file do you mean? Name it, please.",
+			"De quel fichier parlez-vous ? Nommez-le, s'il vous plaît.")}
 	case !s.loose && (isFile(s.paths[0]) || strings.Contains(s.paths[0], "/")):
 		return s.paths[0], nil
 	}
@@ -272,7 +288,8 @@ func (t *thread) file(s *step) (name string, wait *reaction) {
 	return found, wait
 }
 
-// files are those that a step names, each as it is found; what cannot be found is the reply to wait for.
+// files are those that a step names, each as it is found; what cannot be found is the reply to wait
+// for.
 func (t *thread) files(s *step) (names []string, wait *reaction) {
 	if len(s.paths) < 2 {
 		name, wait := t.file(s)
@@ -290,15 +307,19 @@ func (t *thread) files(s *step) (names []string, wait *reaction) {
 
 func (t *thread) unfound(name string) string {
 	if t.none {
-		return t.say("Then I leave it: I do not know which file is %q.", "Alors je laisse : je ne sais pas quel fichier est « %s ».", name)
+		return t.say("Then I leave it: I do not know which file is %q.",
+			"Alors je laisse : je ne sais pas quel fichier est « %s ».", name)
 	}
-	return t.say("I find no file that is called %q or nearly so.", "Je ne trouve aucun fichier qui s'appelle « %s », même à peu près.", name)
+	return t.say("I find no file that is called %q or nearly so.",
+		"Je ne trouve aucun fichier qui s'appelle « %s », même à peu près.", name)
 }
 
-// opened reads a file, and one of nearly that name where it is not there. The outcome's path is the file that was read.
+// opened reads a file, and one of nearly that name where it is not there. The outcome's path is the
+// file that was read.
 func (t *thread) opened(name string, from, upto int) (o outcome, wait *reaction) {
 	read := func(name string) (outcome, *reaction) {
-		got, wait := t.do(t.say("I read %s.", "Je lis %s.", name), toolRead, []arguments{{Path: name, StartLine: from, EndLine: upto}})
+		got, wait := t.do(t.say("I read %s.", "Je lis %s.", name), toolRead,
+			[]arguments{{Path: name, StartLine: from, EndLine: upto}})
 		if wait != nil || t.lost {
 			return outcome{}, wait
 		}

@@ -9,10 +9,12 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// maxTries bounds how often a change is proposed again after its file changed or a person said how they want it.
+// maxTries bounds how often a change is proposed again after its file changed or a person said how
+// they want it.
 const maxTries = 3
 
-// write writes what a person said, or what the step before found. Where something is in the way the person decides.
+// write writes what a person said, or what the step before found. Where something is in the way the
+// person decides.
 func (t *thread) write(s *step) (string, bool, *reaction) {
 	args := arguments{Path: s.to, Content: s.content, Mode: s.mode}
 	if args.Path == "" {
@@ -20,7 +22,8 @@ func (t *thread) write(s *step) (string, bool, *reaction) {
 	}
 	if s.result {
 		if args.Content = strings.Trim(t.result, "\n"); args.Content == "" {
-			return t.say("I have found nothing that I could write.", "Je n'ai rien trouvé que je puisse écrire."), false, nil
+			return t.say("I have found nothing that I could write.", "Je n'ai rien trouvé que je puisse écrire."),
+				false, nil
 		}
 		args.Content += "\n"
 		if strings.HasSuffix(args.Path, "/") {
@@ -29,9 +32,11 @@ func (t *thread) write(s *step) (string, bool, *reaction) {
 	}
 	switch {
 	case args.Path == "":
-		return t.say("Which file do you mean? Name it, please.", "De quel fichier parlez-vous ? Nommez-le, s'il vous plaît."), false, nil
+		return t.say("Which file do you mean? Name it, please.",
+			"De quel fichier parlez-vous ? Nommez-le, s'il vous plaît."), false, nil
 	case args.Content == "":
-		return t.say("What shall stand in %[1]s? Say it like this: write \"…\" to %[1]s.", "Que faut-il écrire dans %[1]s ? Dites-le ainsi : écris « … » dans %[1]s.", args.Path), false, nil
+		return t.say("What shall stand in %[1]s? Say it like this: write \"…\" to %[1]s.",
+			"Que faut-il écrire dans %[1]s ? Dites-le ainsi : écris « … » dans %[1]s.", args.Path), false, nil
 	}
 	said := t.say("I write to %s.", "J'écris dans %s.", args.Path)
 	for range maxTries {
@@ -49,11 +54,13 @@ func (t *thread) write(s *step) (string, bool, *reaction) {
 			return "", false, wait
 		}
 		if !again {
-			return strings.TrimSpace(t.say("It is not done.", "Ce n'est pas fait.") + " " + t.problem(o) + text), false, nil
+			return strings.TrimSpace(t.say("It is not done.", "Ce n'est pas fait.") + " " + t.problem(o) + text), false,
+				nil
 		}
 		said = text
 	}
-	return t.say("It is not done: %s kept changing.", "Ce n'est pas fait : %s change sans cesse.", args.Path), false, nil
+	return t.say("It is not done: %s kept changing.", "Ce n'est pas fait : %s change sans cesse.", args.Path), false,
+		nil
 }
 
 // done says that a change happened, in the tool's own words.
@@ -71,7 +78,8 @@ func (t *thread) inTheWay(args *arguments, o *outcome) (again bool, text string,
 	case regie.CodeFileExists:
 		return t.exists(args)
 	case regie.CodeStalePreview, regie.CodeFileChanged:
-		return true, t.say("%s has changed meanwhile: I propose it again, on what is there now.", "%s a changé entre-temps : je le propose de nouveau, sur ce qui y est maintenant.", args.Path), nil
+		return true, t.say("%s has changed meanwhile: I propose it again, on what is there now.",
+			"%s a changé entre-temps : je le propose de nouveau, sur ce qui y est maintenant.", args.Path), nil
 	case regie.CodeUserRejected:
 		return t.otherwise(args, reasonOf(o))
 	}
@@ -79,12 +87,15 @@ func (t *thread) inTheWay(args *arguments, o *outcome) (again bool, text string,
 }
 
 func (t *thread) exists(args *arguments) (again bool, text string, wait *reaction) {
-	replace, behind := t.say("replace what is there", "remplacer ce qui y est"), t.say("add it at the end", "l'ajouter à la fin")
+	replace, behind := t.say("replace what is there", "remplacer ce qui y est"),
+		t.say("add it at the end", "l'ajouter à la fin")
 	leave := t.say("leave it as it is", "le laisser tel quel")
 	if !t.has(toolAsk) {
-		return false, " " + t.say("Say \"append\" to add to it, or \"overwrite\" to replace it.", "Dites « ajoute » pour compléter, ou « écrase » pour remplacer."), nil
+		return false, " " + t.say("Say \"append\" to add to it, or \"overwrite\" to replace it.",
+			"Dites « ajoute » pour compléter, ou « écrase » pour remplacer."), nil
 	}
-	answer, wait := t.choose(t.say("%s exists already. What shall I do?", "%s existe déjà. Que faire ?", args.Path), []string{replace, behind, leave})
+	answer, wait := t.choose(t.say("%s exists already. What shall I do?", "%s existe déjà. Que faire ?", args.Path),
+		[]string{replace, behind, leave})
 	switch answer {
 	case replace:
 		args.Mode = "overwrite"
@@ -118,7 +129,8 @@ func (t *thread) otherwise(args *arguments, reason string) (again bool, text str
 	return true, t.say("As you say: I write to %s.", "Comme vous dites : j'écris dans %s.", args.Path), nil
 }
 
-// edit replaces a text in a file. It reads the file first, as it must be known where the text stands.
+// edit replaces a text in a file. It reads the file first, as it must be known where the text
+// stands.
 func (t *thread) edit(s *step) (string, bool, *reaction) {
 	name, wait := t.file(s)
 	if wait != nil || t.lost {
@@ -161,13 +173,15 @@ type replacement struct {
 	all      bool
 }
 
-// planned decides what exactly is replaced. Where a text stands several times the person says which; change is nil where nothing is.
+// planned decides what exactly is replaced. Where a text stands several times the person says
+// which; change is nil where nothing is.
 func (t *thread) planned(s *step, name, text string) (change *replacement, said string, wait *reaction) {
 	old := s.old
 	n := strings.Count(text, old)
 	if n == 0 {
 		if old = inOtherCase(text, s.old); old == "" {
-			return nil, t.say("“%s” does not stand in %s, so I changed nothing.", "« %s » n'est pas dans %s, je n'ai donc rien changé.", s.old, name), nil
+			return nil, t.say("“%s” does not stand in %s, so I changed nothing.",
+				"« %s » n'est pas dans %s, je n'ai donc rien changé.", s.old, name), nil
 		}
 		n = strings.Count(text, old)
 	}
@@ -190,7 +204,8 @@ func (t *thread) planned(s *step, name, text string) (change *replacement, said 
 			options, at = append(options, shorten(t.say("line %d: %s", "ligne %d : %s", i+1, line), 150)), append(at, i)
 		}
 	}
-	answer, wait := t.choose(t.say("“%s” stands %d times in %s. Which one do you mean?", "« %s » est %d fois dans %s. Lequel ?", old, n, name), options)
+	answer, wait := t.choose(t.say("“%s” stands %d times in %s. Which one do you mean?",
+		"« %s » est %d fois dans %s. Lequel ?", old, n, name), options)
 	if wait != nil || t.lost {
 		return nil, "", wait
 	}
@@ -199,7 +214,8 @@ func (t *thread) planned(s *step, name, text string) (change *replacement, said 
 		return &replacement{old: old, new: s.new, all: true}, said, nil
 	case chosen > 0:
 		around := unique(lines, at[chosen])
-		return &replacement{old: around, new: strings.Replace(around, lines[at[chosen]], strings.ReplaceAll(lines[at[chosen]], old, s.new), 1)}, said, nil
+		return &replacement{old: around, new: strings.Replace(around, lines[at[chosen]],
+			strings.ReplaceAll(lines[at[chosen]], old, s.new), 1)}, said, nil
 	}
 	return nil, t.say("So I changed nothing.", "Je n'ai donc rien changé."), nil
 }
@@ -207,7 +223,8 @@ func (t *thread) planned(s *step, name, text string) (change *replacement, said 
 // inOtherCase finds a text whatever the case of its letters; "" where it is not there.
 func inOtherCase(text, old string) string {
 	at := strings.Index(strings.ToLower(text), strings.ToLower(old))
-	if at < 0 || len(strings.ToLower(text)) != len(text) || len(strings.ToLower(old)) != len(old) { // letters whose forms have other lengths
+	// letters whose forms have other lengths
+	if at < 0 || len(strings.ToLower(text)) != len(text) || len(strings.ToLower(old)) != len(old) {
 		return ""
 	}
 	return text[at : at+len(old)]
@@ -236,7 +253,8 @@ func unique(lines []string, at int) string {
 	return strings.Join(lines[:at+1], "\n")
 }
 
-// applied turns a replacement into a call of the tool that is there: an edit, or else a write of the whole file.
+// applied turns a replacement into a call of the tool that is there: an edit, or else a write of
+// the whole file.
 func (t *thread) applied(c *replacement, name, text string, whole bool) (tool string, args arguments, why string) {
 	if t.has(toolEdit) {
 		if edits := t.edits(c); edits != nil {
@@ -247,16 +265,19 @@ func (t *thread) applied(c *replacement, name, text string, whole bool) (tool st
 	case !t.has(toolWrite):
 		return "", arguments{}, t.cannot(toolEdit)
 	case !whole:
-		return "", arguments{}, t.say("%s is too long for me to write it as a whole, so I changed nothing.", "%s est trop long pour que je l'écrive en entier, je n'ai donc rien changé.", name)
+		return "", arguments{}, t.say("%s is too long for me to write it as a whole, so I changed nothing.",
+			"%s est trop long pour que je l'écrive en entier, je n'ai donc rien changé.", name)
 	}
 	times := 1
 	if c.all {
 		times = -1
 	}
-	return toolWrite, arguments{Path: name, Content: strings.TrimRight(strings.Replace(text+"\n", c.old, c.new, times), "\n") + "\n", Mode: "overwrite"}, ""
+	return toolWrite, arguments{Path: name, Content: strings.TrimRight(strings.Replace(text+"\n", c.old, c.new, times),
+		"\n") + "\n", Mode: "overwrite"}, ""
 }
 
-// edits are the arguments of an edit under the names that the declared tool has for them; nil where it cannot replace all.
+// edits are the arguments of an edit under the names that the declared tool has for them; nil where
+// it cannot replace all.
 func (t *thread) edits(c *replacement) json.RawMessage {
 	var schema struct {
 		Properties struct {
@@ -351,7 +372,8 @@ func (t *thread) doomed(s *step) (names []string, text string, wait *reaction) {
 		names = append(names, entries(got[i].content)...)
 	}
 	if len(names) == 0 {
-		return nil, t.say("Nothing matches %s, so there is nothing to delete.", "Rien ne correspond à %s, il n'y a donc rien à supprimer.", s.pattern), nil
+		return nil, t.say("Nothing matches %s, so there is nothing to delete.",
+			"Rien ne correspond à %s, il n'y a donc rien à supprimer.", s.pattern), nil
 	}
 	return names, "", nil
 }
@@ -412,7 +434,8 @@ func (t *thread) account(past []outcome) string {
 	return strings.Join(out, ", ")
 }
 
-// plural writes an amount with a noun and what was done to it: both words take the mark of the plural in French.
+// plural writes an amount with a noun and what was done to it: both words take the mark of the
+// plural in French.
 func (t *thread) plural(n int, english, french string) string {
 	noun, rest, _ := strings.Cut(t.say(english, french), " ")
 	if n > 1 {

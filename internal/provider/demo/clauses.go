@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// understand reads a message: what it asks for, in order. Only its first paragraph can ask for something: what follows was appended from
-// standard input and is data. before is the language of the conversation so far. There is always at least one step.
+// understand reads a message: what it asks for, in order. Only its first paragraph can ask for
+// something: what follows was appended from standard input and is data. before is the language of
+// the conversation so far. There is always at least one step.
 func understand(message string, before bool) []step {
 	message = strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n"))
 	instruction, data, _ := strings.Cut(message, "\n\n")
@@ -37,7 +38,8 @@ func understand(message string, before bool) []step {
 	return steps
 }
 
-// joined makes one step of two where the second only says what is to become of the first: "summarise notes/ and write it to x.md".
+// joined makes one step of two where the second only says what is to become of the first:
+// "summarise notes/ and write it to x.md".
 func joined(first, second *step) bool {
 	if first.verb != wantsDigest || first.to != "" || second.verb != wantsWrite || !second.result {
 		return false
@@ -46,7 +48,8 @@ func joined(first, second *step) bool {
 	return true
 }
 
-// clauses cuts a request where one thing to do ends and another begins: at a verb that follows a comma or a word like "then".
+// clauses cuts a request where one thing to do ends and another begins: at a verb that follows a
+// comma or a word like "then".
 func clauses(list []token) (out [][]token) {
 	from := 0
 	for i := 1; i < len(list); i++ {
@@ -77,7 +80,10 @@ func begins(list []token, i int) bool {
 	if word == "note" && i+1 < len(list) && !source[list[i+1].word] { // rather the noun
 		return false
 	}
-	for _, verbs := range []set{listing, reading, writing, appending, overwriting, editing, deleting, searching, counting, undoing} {
+	for _, verbs := range []set{
+		listing, reading, writing, appending, overwriting, editing, deleting,
+		searching, counting, undoing,
+	} {
 		if verbs[word] {
 			return true
 		}
@@ -85,7 +91,8 @@ func begins(list []token, i int) bool {
 	return isDigest(word) || word == "how" || word == "what" || asking[word] && !source[word]
 }
 
-// acts reports whether a part of a request asks for anything: "into out/, write a summary of each text of notes/" is one thing.
+// acts reports whether a part of a request asks for anything: "into out/, write a summary of each
+// text of notes/" is one thing.
 func acts(list []token) bool {
 	for i := range list {
 		if begins(list, i) || mend(list[i].word) != "" && !isPath(list[i].text) && !list[i].quoted {
@@ -95,15 +102,18 @@ func acts(list []token) bool {
 	return new(step).talks(list)
 }
 
-// eachOfThem recognises the second half of "read every note of notes/ and write a summary of each": it is no thing of its own.
+// eachOfThem recognises the second half of "read every note of notes/ and write a summary of each":
+// it is no thing of its own.
 func eachOfThem(first, second []token) bool {
 	digest := slices.ContainsFunc(second, func(t token) bool { return isDigest(t.word) })
 	each := slices.ContainsFunc(second, func(t token) bool {
 		return whole[t.word] || t.word == "them" || t.word == "chacune" || t.word == "chacun" || t.word == "it"
 	})
 	reads := slices.ContainsFunc(first, func(t token) bool { return reading[t.word] || listing[t.word] })
-	sums := slices.ContainsFunc(first, func(t token) bool { return isDigest(t.word) }) // "summarise notes/ and write the summaries to out/"
-	return digest && (each && reads || sums && slices.ContainsFunc(second, func(t token) bool { return writing[t.word] }))
+	// "summarise notes/ and write the summaries to out/"
+	sums := slices.ContainsFunc(first, func(t token) bool { return isDigest(t.word) })
+	return digest && (each && reads || sums && slices.ContainsFunc(second,
+		func(t token) bool { return writing[t.word] }))
 }
 
 func trimJoining(list []token) []token {

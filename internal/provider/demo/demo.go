@@ -15,7 +15,8 @@ import (
 // Model is the only "model" of this provider (spec 6.3); its name says what it is.
 const Model = "rules, not a model"
 
-// bytesPerToken turns bytes into tokens. Rules read no tokens: the counters get the usual estimate, and the price is none.
+// bytesPerToken turns bytes into tokens. Rules read no tokens: the counters get the usual estimate,
+// and the price is none.
 const bytesPerToken = 4
 
 // Provider is the demo provider (spec 6.3).
@@ -46,7 +47,8 @@ type conversation struct {
 	tools map[string]provider.Tool
 	turns []provider.Turn
 	tail  provider.Tail
-	// sum and size are those of the canonical rendering so far: each turn is rendered once (decision 31).
+	// sum and size are those of the canonical rendering so far: each turn is rendered once
+	// (decision 31).
 	sum  hash.Hash
 	size int
 	head provider.Head
@@ -94,7 +96,8 @@ func (c *conversation) Body() []byte {
 // EndWith implements provider.Conversation. Rules need no guidance.
 func (c *conversation) EndWith(tail provider.Tail) { c.tail = tail }
 
-// Request implements provider.Conversation. Nothing is sent anywhere: the hash is that of the head and the turns as lines of JSON.
+// Request implements provider.Conversation. Nothing is sent anywhere: the hash is that of the head
+// and the turns as lines of JSON.
 func (c *conversation) Request() (regie.Hash, int) {
 	return regie.Hash(c.sum.Sum(nil)), c.size
 }

@@ -20,12 +20,14 @@ type job struct {
 	wrote []outcome
 }
 
-// digest is the main job: list the directories, read each text in them, then write one summary of each and one line of each into an
-// index. A line is appended, so a write that happened twice would show as a line that stands there twice.
+// digest is the main job: list the directories, read each text in them, then write one summary of
+// each and one line of each into an index. A line is appended, so a write that happened twice would
+// show as a line that stands there twice.
 func (t *thread) digest(s *step) (string, bool, *reaction) {
 	if len(s.paths) == 0 {
 		if t.last == "" {
-			return t.say("Which file do you mean? Name it, please.", "De quel fichier parlez-vous ? Nommez-le, s'il vous plaît."), false, nil
+			return t.say("Which file do you mean? Name it, please.",
+				"De quel fichier parlez-vous ? Nommez-le, s'il vous plaît."), false, nil
 		}
 		s.paths = []string{t.last}
 	}
@@ -36,7 +38,8 @@ func (t *thread) digest(s *step) (string, bool, *reaction) {
 		wanted = append(wanted, arguments{Path: strings.TrimSuffix(p, "/"), Recursive: s.recursive})
 	}
 	var wait *reaction
-	if j.lists, wait = t.do(t.say("I look at %s.", "Je regarde %s.", strings.Join(directories, ", ")), toolList, wanted); wait != nil || t.lost {
+	if j.lists, wait = t.do(t.say("I look at %s.", "Je regarde %s.", strings.Join(directories, ", ")), toolList,
+		wanted); wait != nil || t.lost {
 		return "", false, wait
 	}
 	for i := range j.lists {
@@ -54,7 +57,8 @@ func (t *thread) digest(s *step) (string, bool, *reaction) {
 	writes := t.writes(j)
 	for len(j.wrote) < len(writes) && !refused(j.wrote) {
 		next := writes[len(j.wrote):min(len(writes), len(j.wrote)+batch)]
-		got, wait := t.do(t.say("I make %s into %s.", "Je fais %s dans %s.", t.n(len(next), "write", "écriture"), s.to), toolWrite, next)
+		got, wait := t.do(t.say("I make %s into %s.", "Je fais %s dans %s.", t.n(len(next), "write", "écriture"), s.to),
+			toolWrite, next)
 		j.wrote = append(j.wrote, got...)
 		if wait != nil && len(wait.calls) == 0 && len(j.wrote) > 0 { // the tool was taken away meanwhile
 			wait.text += "\n\n" + t.report(j)
@@ -94,13 +98,14 @@ func (s *step) sources() (directories, texts []string) {
 	return directories, texts
 }
 
-// refused reports whether none of the writes so far was run at all: another batch would fare no better.
+// refused reports whether none of the writes so far was run at all: another batch would fare no
+// better.
 func refused(done []outcome) bool {
 	return len(done) > 0 && !slices.ContainsFunc(done, func(o outcome) bool { return o.state != regie.CallNotRun })
 }
 
-// textFiles picks the texts from a listing: one entry a line, the path first, a tab before what else is said of it. What lies in the
-// target is no source.
+// textFiles picks the texts from a listing: one entry a line, the path first, a tab before what
+// else is said of it. What lies in the target is no source.
 func textFiles(listing, target string) []string {
 	var out []string
 	for line := range strings.SplitSeq(listing, "\n") {
@@ -131,7 +136,8 @@ func once(list []string) []string {
 	return out
 }
 
-// writes are all writes of the job, text by text: the summary, then its line of the index. A target that is a file gets the lines alone.
+// writes are all writes of the job, text by text: the summary, then its line of the index. A target
+// that is a file gets the lines alone.
 func (t *thread) writes(j *job) []arguments {
 	var out []arguments
 	to, taken := j.step.to, set{indexName: true}
@@ -149,7 +155,8 @@ func (t *thread) writes(j *job) []arguments {
 		}
 		source := t.say("Source: %s, %s.", "Source : %s, %s.", from, s.count(t))
 		out = append(out,
-			arguments{Path: path.Join(to, fileName(from, taken)), Content: fmt.Sprintf("# %s\n\n%s\n\n%s\n", s.title, s.line(t), source), Mode: "create"},
+			arguments{Path: path.Join(to, fileName(from, taken)), Content: fmt.Sprintf("# %s\n\n%s\n\n%s\n", s.title,
+				s.line(t), source), Mode: "create"},
 			arguments{Path: path.Join(to, indexName), Content: line, Mode: "append"})
 	}
 	if isFile(to) && lines.Len() > 0 {
@@ -158,7 +165,8 @@ func (t *thread) writes(j *job) []arguments {
 	return out
 }
 
-// fileName names a summary after its text. Two texts of one name (a.md and a.txt, x/a.md and y/a.md) get two summaries.
+// fileName names a summary after its text. Two texts of one name (a.md and a.txt, x/a.md and
+// y/a.md) get two summaries.
 func fileName(from string, taken set) string {
 	base := path.Base(from)
 	stem := strings.TrimSuffix(base, path.Ext(base))
@@ -170,7 +178,8 @@ func fileName(from string, taken set) string {
 	return name
 }
 
-// report says what was done, from the results alone: what did not succeed is named, with the reason.
+// report says what was done, from the results alone: what did not succeed is named, with the
+// reason.
 func (t *thread) report(j *job) string {
 	read, problems := t.seen(j)
 	var made []string
@@ -191,24 +200,32 @@ func (t *thread) report(j *job) string {
 	switch to := j.step.to; {
 	case len(read) == 0 && len(problems) == 0:
 		where := strings.Join(j.step.paths, ", ")
-		return t.say("There is no text file in %s, so there is nothing to summarise.", "Il n'y a aucun texte dans %s, donc rien à résumer.", where)
+		return t.say("There is no text file in %s, so there is nothing to summarise.",
+			"Il n'y a aucun texte dans %s, donc rien à résumer.", where)
 	case to == "" && len(read) > 0:
 		t.result = "- " + strings.Join(read, "\n- ")
-		text = t.say("I read %s. These are the first headings and the first sentences; ", "J'ai lu %s. Voici les premiers titres et les premières phrases ; ", texts) + better + "\n\n" + t.result
+		text = t.say("I read %s. These are the first headings and the first sentences; ",
+			"J'ai lu %s. Voici les premiers titres et les premières phrases ; ", texts) + better + "\n\n" + t.result
 	case len(made)+lines == 0:
 		text = t.say("I read %s and wrote nothing.", "J'ai lu %s et n'ai rien écrit.", texts)
 	case isFile(to):
-		text = t.say("I read %s and wrote a line of each to %s: the first heading and the first sentence; ", "J'ai lu %s et écrit une ligne de chacun dans %s : le premier titre et la première phrase ; ", texts, to) + better
+		text = t.say("I read %s and wrote a line of each to %s: the first heading and the first sentence; ",
+			"J'ai lu %s et écrit une ligne de chacun dans %s : le premier titre et la première phrase ; ", texts, to) +
+			better
 	default:
-		text = t.say("I read %s and wrote %s into %s (%s) and %s into %s. Each takes the first heading and the first sentence of its text; ",
-			"J'ai lu %s et écrit %s dans %s (%s) et %s dans %s. Chacun reprend le premier titre et la première phrase de son texte ; ",
-			texts, t.summaries(len(made)), to, strings.Join(made, ", "), t.n(lines, "line", "ligne"), path.Join(to, indexName)) + better
+		text =
+			t.say(
+				"I read %s and wrote %s into %s (%s) and %s into %s. Each takes the first heading and the first sentence of its text; ",
+				"J'ai lu %s et écrit %s dans %s (%s) et %s dans %s. Chacun reprend le premier titre et la première phrase de son texte ; ",
+				texts, t.summaries(len(made)), to, strings.Join(made, ", "), t.n(lines, "line", "ligne"),
+				path.Join(to, indexName)) + better
 	}
 	if missing := t.unwritten(j); missing > 0 {
 		problems = append(problems, t.say("%d writes were not tried", "%d écritures n'ont pas été tentées", missing))
 	}
 	if len(problems) > 0 {
-		text += "\n\n" + t.say("Not everything worked:", "Tout n'a pas marché :") + "\n- " + strings.Join(problems, "\n- ")
+		text += "\n\n" + t.say("Not everything worked:", "Tout n'a pas marché :") + "\n- " +
+			strings.Join(problems, "\n- ")
 	}
 	return text
 }

@@ -22,11 +22,12 @@ type summary struct {
 	partial  bool // the file is longer than what was read
 }
 
-// numbered matches a line of a text as read_file shows it; what else stands in the result is said by the tool.
+// numbered matches a line of a text as read_file shows it; what else stands in the result is said
+// by the tool.
 var numbered = regexp.MustCompile(`^ *\d+\t(.*)$`)
 
-// extract takes a text's first heading, or its file's name, and its first sentence, and counts its words. It follows nothing that the
-// text says.
+// extract takes a text's first heading, or its file's name, and its first sentence, and counts its
+// words. It follows nothing that the text says.
 func extract(from, content string) summary {
 	var lines []string
 	s := summary{}
@@ -53,7 +54,8 @@ func extract(from, content string) summary {
 	return s
 }
 
-// opening finds the first heading and the first paragraph of prose; front matter, code and rules are neither.
+// opening finds the first heading and the first paragraph of prose; front matter, code and rules
+// are neither.
 func opening(lines []string) (title, paragraph string) {
 	var prose []string
 	fence := ""
@@ -87,7 +89,8 @@ func opening(lines []string) (title, paragraph string) {
 }
 
 func ruler(line string) bool {
-	return len(line) >= 3 && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "" || strings.Trim(line, "*") == "")
+	return len(line) >= 3 && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "" ||
+		strings.Trim(line, "*") == "")
 }
 
 // abbreviations end in a full stop that ends no sentence.
@@ -98,7 +101,8 @@ func firstSentence(paragraph string) string {
 	fields := strings.Fields(paragraph)
 	for i, word := range fields {
 		bare := strings.TrimRight(word, `"'”»)`)
-		if !strings.HasSuffix(bare, ".") && !strings.HasSuffix(bare, "!") && !strings.HasSuffix(bare, "?") && !strings.HasSuffix(bare, "…") {
+		if !strings.HasSuffix(bare, ".") && !strings.HasSuffix(bare, "!") && !strings.HasSuffix(bare, "?") &&
+			!strings.HasSuffix(bare, "…") {
 			continue
 		}
 		if i+1 < len(fields) {

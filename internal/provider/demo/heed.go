@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// What a request says beside what is to be done: that it is not to be done, that it is only asked about, and what is dictated.
+// What a request says beside what is to be done: that it is not to be done, that it is only asked
+// about, and what is dictated.
 
 var (
 	negations = words("don't dont don’t never not doesn't shouldn't mustn't without ne n sans jamais")
@@ -28,10 +29,12 @@ var (
 	whether = regexp.MustCompile(`^(?:and |but |so |et |mais )?(?:should|shall|must|may|might|would (?:i|it|that)|if|is|are|does|do you|what if|what happens|when) |^(?:et |mais )?(?:dois-je|devrais-je|faut-il|faudrait-il|et si|si|est-ce que je (?:dois|devrais)|que se passe) `)
 )
 
-// heeds recognises what must not be done, and what is only asked about: "do not delete a.md", "did you delete a.md?". What is to be done
-// before a ban is left in the list.
+// heeds recognises what must not be done, and what is only asked about: "do not delete a.md", "did
+// you delete a.md?". What is to be done before a ban is left in the list.
 func (s *step) heeds(list []token) (rest []token, talk bool) {
-	changes := slices.ContainsFunc(list[:spoken(list)], func(t token) bool { return !t.quoted && changing[verbOf(t.word)] })
+	changes := slices.ContainsFunc(list[:spoken(list)], func(t token) bool {
+		return !t.quoted && changing[verbOf(t.word)]
+	})
 	text := strings.ToLower(said(list))
 	switch {
 	case changes && past.MatchString(text):
@@ -60,7 +63,8 @@ func (s *step) heeds(list []token) (rest []token, talk bool) {
 }
 
 var (
-	// What may stand before a verb that changes files, so that it is an order and no question, report or part of another sentence.
+	// What may stand before a verb that changes files, so that it is an order and no question,
+	// report or part of another sentence.
 	polite = words(`please can could would will you i i'd want need like to let's let us just now then ok okay yes yeah so and also go ahead hey hi hello regie first
 		finally next kindly thanks well the a an my for on
 		s'il s il te vous plaît plait tu peux pouvez peux-tu pouvez-vous veux-tu voulez-vous pourrais-tu pourriez-vous je j veux voudrais aimerais que faut maintenant
@@ -69,23 +73,27 @@ var (
 	sparing    = words("except excepting but save sauf excepté excepte hormis besides unless")
 )
 
-// ordered reports whether what changes files is plainly asked for: the verb comes first, behind a place or words of politeness at most.
+// ordered reports whether what changes files is plainly asked for: the verb comes first, behind a
+// place or words of politeness at most.
 func ordered(list []token) bool {
 	list = list[:spoken(list)]
 	first := slices.IndexFunc(list, func(t token) bool { return !t.quoted && changing[verbOf(t.word)] })
-	if first < 0 || slices.ContainsFunc(list, func(t token) bool { return !t.quoted && isDigest(t.word) }) { // "read each note and write a summary of it"
+	// "read each note and write a summary of it"
+	if first < 0 || slices.ContainsFunc(list, func(t token) bool { return !t.quoted && isDigest(t.word) }) {
 		return true
 	}
 	for i := range list[:first] {
 		t := &list[i]
-		if !t.quoted && !isPath(t.text) && !polite[t.word] && !source[t.word] && !target[t.word] && (i == 0 || !source[list[i-1].word] && !target[list[i-1].word]) {
+		if !t.quoted && !isPath(t.text) && !polite[t.word] && !source[t.word] && !target[t.word] &&
+			(i == 0 || !source[list[i-1].word] && !target[list[i-1].word]) {
 			return false
 		}
 	}
 	return !permission.MatchString(strings.ToLower(said(list[:first+1])))
 }
 
-// spares reports whether something is to be deleted but for what is named: nobody wants just that deleted.
+// spares reports whether something is to be deleted but for what is named: nobody wants just that
+// deleted.
 func spares(list []token) bool {
 	deletes := slices.ContainsFunc(list, func(t token) bool { return !t.quoted && deleting[verbOf(t.word)] })
 	return deletes && slices.ContainsFunc(list, func(t token) bool { return !t.quoted && sparing[t.word] })
@@ -129,8 +137,8 @@ func begin(word string) bool {
 // saying are words behind which stands what is to be written.
 var saying = words("containing contenant saying disant that que qu")
 
-// spoken is how many words of a request say what to do. What follows is dictated, whatever words are in it: in "add to todo.txt: delete
-// the old branch" nothing is to be deleted.
+// spoken is how many words of a request say what to do. What follows is dictated, whatever words
+// are in it: in "add to todo.txt: delete the old branch" nothing is to be deleted.
 func spoken(list []token) int {
 	verb := slices.IndexFunc(list, func(t token) bool { return !t.quoted && begin(t.word) || t.word == "note" })
 	if verb < 0 || !writing[list[verb].word] && !appending[list[verb].word] {
@@ -198,7 +206,8 @@ func noted(list []token) (at int) {
 // maxNoting is how many words a note may begin with.
 const maxNoting = 10
 
-// notes understands a note that names no file, "remember that the key is under the mat", and the wish to read them again.
+// notes understands a note that names no file, "remember that the key is under the mat", and the
+// wish to read them again.
 func (s *step) notes(list []token) bool {
 	if myNotes.MatchString(strings.ToLower(said(list))) {
 		s.verb, s.paths = wantsRead, []string{notesFile}
@@ -219,7 +228,8 @@ func (s *step) notes(list []token) bool {
 // intoFile recognises "add a note to notes/garden.md: water": the file is named.
 func intoFile(list []token) bool {
 	for i := range list[:min(len(list), 4)] {
-		if isPath(list[i].text) && (i == 0 || target[list[i-1].word] || source[list[i-1].word] || fillers[list[i-1].word]) {
+		if isPath(list[i].text) && (i == 0 || target[list[i-1].word] ||
+			source[list[i-1].word] || fillers[list[i-1].word]) {
 			return true
 		}
 	}

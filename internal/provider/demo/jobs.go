@@ -14,7 +14,8 @@ func (t *thread) list(s *step) (string, bool, *reaction) {
 	if wait != nil || t.lost {
 		return "", false, wait
 	}
-	if len(got) == 1 && len(s.paths) == 1 && (got[0].code == regie.CodeNotADirectory || got[0].code == regie.CodeFileNotFound) && s.pattern == "" {
+	if len(got) == 1 && len(s.paths) == 1 && (got[0].code == regie.CodeNotADirectory ||
+		got[0].code == regie.CodeFileNotFound) && s.pattern == "" {
 		found := s.paths[0] // "what is in travel?"
 		if got[0].code == regie.CodeFileNotFound {
 			if found, wait = t.find(strings.TrimSuffix(s.paths[0], "/")); wait != nil || t.lost {
@@ -42,7 +43,8 @@ func (t *thread) listed(s *step) ([]outcome, *reaction) {
 	return t.do(t.say("I look at %s.", "Je regarde %s.", orHere(t, strings.Join(paths, ", "))), toolList, wanted)
 }
 
-// shown is an answer that shows results as they came, each under its heading; a later step can use them.
+// shown is an answer that shows results as they came, each under its heading; a later step can use
+// them.
 func (t *thread) shown(done []outcome, english, french string) (text string, ok bool) {
 	var out []string
 	t.result, ok = "", true
@@ -99,7 +101,8 @@ func (t *thread) read(s *step) (string, bool, *reaction) {
 		for _, p := range names {
 			wanted = append(wanted, arguments{Path: p, StartLine: s.from, EndLine: s.upto})
 		}
-		if got, wait = t.do(t.say("I read %s.", "Je lis %s.", t.n(min(batch, len(wanted)), "text", "texte")), toolRead, wanted); wait != nil || t.lost {
+		if got, wait = t.do(t.say("I read %s.", "Je lis %s.", t.n(min(batch, len(wanted)), "text", "texte")), toolRead,
+			wanted); wait != nil || t.lost {
 			return "", false, wait
 		}
 	}
@@ -112,7 +115,8 @@ func (t *thread) read(s *step) (string, bool, *reaction) {
 	return text, ok, nil
 }
 
-// known are the files that a read is about; none where it names only one, which cannot be found but could be searched for.
+// known are the files that a read is about; none where it names only one, which cannot be found but
+// could be searched for.
 func (t *thread) known(s *step) (names []string, wait *reaction) {
 	if !s.loose || len(s.paths) != 1 || !t.has(toolSearch) {
 		return t.files(s)
@@ -141,11 +145,13 @@ func (t *thread) readAll(s *step) (string, bool, *reaction) {
 		texts = append(texts, textFiles(got[i].content, "")...)
 	}
 	if len(texts) == 0 {
-		return t.say("There is no text file in %s.", "Il n'y a aucun texte dans %s.", strings.Join(s.paths, ", ")), true, nil
+		return t.say("There is no text file in %s.", "Il n'y a aucun texte dans %s.", strings.Join(s.paths, ", ")),
+			true, nil
 	}
 	left := ""
 	if n := len(texts) - batch; n > 0 {
-		left, texts = "\n\n"+t.say("And %d more, which I did not read.", "Et %d autres, que je n'ai pas lus.", n), texts[:batch]
+		left, texts = "\n\n"+t.say("And %d more, which I did not read.", "Et %d autres, que je n'ai pas lus.", n),
+			texts[:batch]
 	}
 	text, ok, wait := t.read(&step{verb: wantsRead, paths: texts})
 	return text + left, ok, wait
@@ -180,7 +186,8 @@ func (t *thread) text(name string) (o outcome, text string, whole bool, wait *re
 		}
 	}
 	o.content = content
-	return o, strings.Join(lines, "\n"), !onward.MatchString(content) && len(lines) > 0 && !strings.Contains(content, "… [the line has "), nil
+	return o, strings.Join(lines, "\n"), !onward.MatchString(content) && len(lines) > 0 &&
+		!strings.Contains(content, "… [the line has "), nil
 }
 
 // count counts files by a listing, and lines and words by a text.
@@ -204,7 +211,8 @@ func (t *thread) count(s *step) (string, bool, *reaction) {
 			if where == "" || where == "." {
 				where = t.say("the workspace", "l'espace de travail")
 			}
-			out = append(out, t.say("There are %s in %s%s.", "Il y a %s dans %s%s.", t.n(len(entries(got[i].content)), "file", "fichier"), where, more))
+			out = append(out, t.say("There are %s in %s%s.", "Il y a %s dans %s%s.",
+				t.n(len(entries(got[i].content)), "file", "fichier"), where, more))
 		}
 		t.result = strings.Join(out, "\n")
 		return t.result, true, nil
@@ -274,15 +282,18 @@ func (t *thread) problem(o *outcome) string {
 	what := t.say("failed", "échec")
 	switch o.state {
 	case regie.CallUnknown:
-		what = t.say("the outcome is not known, look before you try again", "résultat inconnu, vérifiez avant de recommencer")
+		what = t.say("the outcome is not known, look before you try again",
+			"résultat inconnu, vérifiez avant de recommencer")
 	case regie.CallNotRun:
 		what = t.say("was not run", "pas exécuté")
 	}
 	if o.code == regie.CodeUserRejected {
 		if reason := reasonOf(o); reason != "" {
-			return t.say("%s: you said no: “%s”. I left it.", "%s : vous avez dit non : « %s ». Je n'y ai pas touché.", o.args.Path, reason)
+			return t.say("%s: you said no: “%s”. I left it.", "%s : vous avez dit non : « %s ». Je n'y ai pas touché.",
+				o.args.Path, reason)
 		}
-		return t.say("%s: you said no, so I left it.", "%s : vous avez dit non, je n'y ai donc pas touché.", o.args.Path)
+		return t.say("%s: you said no, so I left it.", "%s : vous avez dit non, je n'y ai donc pas touché.",
+			o.args.Path)
 	}
 	if o.code != "" {
 		what += " (" + string(o.code) + ")"

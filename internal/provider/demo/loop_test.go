@@ -38,7 +38,8 @@ var allTools = []provider.Tool{
 	{Name: toolList}, {Name: toolRead}, {Name: toolWrite}, {Name: toolEdit, Parameters: json.RawMessage(editSchema)}, {Name: toolDelete}, {Name: toolSearch}, {Name: toolAsk}, {Name: toolMore},
 }
 
-// ask puts a request and runs the loop to its answer. Each reply comes from a conversation of its own, as after a restart.
+// ask puts a request and runs the loop to its answer. Each reply comes from a conversation of its
+// own, as after a restart.
 func (w *world) ask(message string) string {
 	w.t.Helper()
 	w.turns = append(w.turns, provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: message}}})
@@ -267,7 +268,8 @@ func TestMainJob(t *testing.T) {
 			t.Errorf("the answer %q does not say %q", answer, part)
 		}
 	}
-	// The same words again, in the same thread: the summaries are there already, and the answer says so.
+	// The same words again, in the same thread: the summaries are there already, and the answer
+	// says so.
 	again := w.ask("Read every note in notes/ and write a one-line summary of each to summaries/")
 	if !strings.Contains(again, "summaries/n00.md: failed (FILE_EXISTS)") || strings.Contains(again, "not a model") {
 		t.Errorf("the second answer is %q", again)

@@ -8,7 +8,8 @@ import (
 // between are the words between what is to go and what takes its place.
 var between = words("by with to into for par en avec → ->")
 
-// edits understands “replace X by Y in a.md” and "change X to Y". A whole file that is replaced by one text is a write.
+// edits understands “replace X by Y in a.md” and "change X to Y". A whole file that is replaced
+// by one text is a write.
 func (s *step) edits(list []token, places []place) bool {
 	verb := slices.IndexFunc(list, func(t token) bool { return !t.quoted && editing[t.word] })
 	middle := -1
@@ -35,7 +36,8 @@ func (s *step) edits(list []token, places []place) bool {
 	if file == "" && len(places) > 0 { // "in a.md, replace X by Y"
 		file = places[0].path
 	}
-	s.verb, s.old, s.new, s.all = wantsEdit, old, replacement, has(wordsOf(list), words("all every everywhere each partout tous toutes tout"))
+	s.verb, s.old, s.new, s.all = wantsEdit, old, replacement,
+		has(wordsOf(list), words("all every everywhere each partout tous toutes tout"))
 	if file != "" {
 		s.paths = []string{file}
 	}
@@ -54,8 +56,8 @@ func wordsOf(list []token) (out []string) {
 
 func quotedEmpty(list []token) bool { return len(list) > 0 && list[0].quoted && list[0].text == "" }
 
-// piece is the text that begins a list of tokens, and the file that stands behind it after in, of or dans; from is the place of its first
-// token in the clause.
+// piece is the text that begins a list of tokens, and the file that stands behind it after in, of
+// or dans; from is the place of its first token in the clause.
 func piece(list []token, places []place, from int) (text, file string) {
 	isPlace := func(i int) string {
 		for _, p := range places {
@@ -72,7 +74,8 @@ func piece(list []token, places []place, from int) (text, file string) {
 			return t.text, fileBehind(list[i+1:], places, from+i+1)
 		case isPlace(i) != "" && (i == 0 || isFile(isPlace(i)) || source[list[i-1].word]):
 			return tidy(said), isPlace(i)
-		case i > 0 && source[t.word] && fileBehind(list[i:], places, from+i) != "", i > 0 && source[t.word] && refers(list[i:]):
+		case i > 0 && source[t.word] && fileBehind(list[i:], places, from+i) != "", i > 0 &&
+			source[t.word] && refers(list[i:]):
 			return tidy(said), fileBehind(list[i:], places, from+i)
 		}
 		said = append(said, t.text)
@@ -82,7 +85,9 @@ func piece(list []token, places []place, from int) (text, file string) {
 
 // tidy drops the words before a text that only say what it is: "the word garden".
 func tidy(said []string) string {
-	for len(said) > 1 && words("the word words text every all of le la les l mot mots texte chaque tous toutes each")[strings.ToLower(said[0])] {
+	for len(said) > 1 &&
+		words("the word words text every all of le la les l mot mots texte chaque tous toutes each")[strings.ToLower(
+			said[0])] {
 		said = said[1:]
 	}
 	return strings.Join(said, " ")
@@ -122,7 +127,8 @@ func (s *step) deletes(list []token, places []place) bool {
 	return true
 }
 
-// outOf recognises a text that is to go out of a file, "remove the word foo from a.md": the file itself must stay.
+// outOf recognises a text that is to go out of a file, "remove the word foo from a.md": the file
+// itself must stay.
 func outOf(list []token, places []place) (text, file string) {
 	verb := slices.IndexFunc(list, func(t token) bool { return !t.quoted && deleting[t.word] })
 	for _, p := range places {
@@ -151,7 +157,8 @@ func (s *step) counts(verbs []string, places []place) bool {
 		s.unit = "words"
 	case has(verbs, lineWord):
 		s.unit = "lines"
-	case has(verbs, files) || len(places) > 0 && !namesFile(places) || s.pattern != "" || has(verbs, words("notes texts textes documents")):
+	case has(verbs, files) || len(places) > 0 && !namesFile(places) || s.pattern != "" ||
+		has(verbs, words("notes texts textes documents")):
 		s.unit = "files"
 	case namesFile(places):
 		s.unit = "lines"
@@ -166,7 +173,8 @@ func (s *step) counts(verbs []string, places []place) bool {
 	return true
 }
 
-// searches understands “search for X in notes/”, "which files mention X", and "find all *.md", which is a list.
+// searches understands “search for X in notes/”, "which files mention X", and "find all *.md",
+// which is a list.
 func (s *step) searches(list []token, places []place) bool {
 	if s.pattern != "" {
 		s.verb, s.recursive, s.paths = wantsList, true, pathsOf(places)
@@ -188,7 +196,8 @@ func (s *step) searches(list []token, places []place) bool {
 			if source[list[i].word] && fileBehind(list[i:], places, i) != "" {
 				break
 			}
-			if slices.ContainsFunc(places, func(p place) bool { return p.at == i }) || len(said) == 0 && skip[list[i].word] ||
+			if slices.ContainsFunc(places, func(p place) bool { return p.at == i }) ||
+				len(said) == 0 && skip[list[i].word] ||
 				words("stand stands appear appears written said here ici everywhere partout trouve apparaît écrit mentioned mentionné files file fichiers fichier")[list[i].word] {
 				continue
 			}
@@ -209,8 +218,9 @@ func (s *step) searches(list []token, places []place) bool {
 
 func baseOf(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// writes understands “write "hello" to hello.txt”, "add to list.md: milk" and "note in a.md that it rains"; what was appended from
-// standard input can be the content too, and so can what the step before found.
+// writes understands “write "hello" to hello.txt”, "add to list.md: milk" and "note in a.md
+// that it rains"; what was appended from standard input can be the content too, and so can what the
+// step before found.
 func (s *step) writes(verbs []string, list []token, places []place, data string) bool {
 	goal := -1
 	for i, p := range places {
@@ -271,18 +281,22 @@ func content(list []token, goal int) string {
 		}
 	}
 	verb := slices.IndexFunc(list, func(t token) bool { return writing[t.word] || appending[t.word] })
-	if verb < 0 || goal <= verb+1 || !target[list[goal-1].word] && !source[list[goal-1].word] && !fillers[list[goal-1].word] {
+	if verb < 0 || goal <= verb+1 || !target[list[goal-1].word] && !source[list[goal-1].word] &&
+		!fillers[list[goal-1].word] {
 		return ""
 	}
 	said := list[verb+1 : goal]
-	for len(said) > 0 && (target[said[len(said)-1].word] || source[said[len(said)-1].word] || fillers[said[len(said)-1].word]) {
+	for len(said) > 0 && (target[said[len(said)-1].word] || source[said[len(said)-1].word] ||
+		fillers[said[len(said)-1].word]) {
 		said = said[:len(said)-1]
 	}
-	for len(said) > 0 && words("the a an line lines text words word le la les l une un ligne texte mot note that new nouvelle this")[said[0].word] {
+	for len(said) > 0 &&
+		words("the a an line lines text words word le la les l une un ligne texte mot note that new nouvelle this")[said[0].word] {
 		said = said[1:]
 	}
 	if len(said) > 0 && slices.ContainsFunc(said, func(t token) bool {
-		return !results[t.word] && !fillers[t.word] && !pronouns[t.word] && !nowhere[t.word] && !isDigest(t.word) && !source[t.word]
+		return !results[t.word] && !fillers[t.word] && !pronouns[t.word] && !nowhere[t.word] &&
+			!isDigest(t.word) && !source[t.word]
 	}) {
 		return textOfTokens(said)
 	}

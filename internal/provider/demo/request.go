@@ -88,14 +88,19 @@ func parse(list []token, data string) step {
 	case has(verbs, deleting) && s.deletes(list, places):
 	case has(verbs, counting) && s.counts(verbs, places):
 	case has(verbs, searching) && s.searches(list, places):
-	case (has(verbs, writing) || has(verbs, appending) || has(verbs, overwriting)) && s.writes(verbs, list, places, data):
-	case has(verbs, listing), (has(verbs, asking) || has(verbs, reading)) && !s.it && !namesFile(places) && (has(verbs, files) || len(places) > 0) &&
+	case (has(verbs, writing) || has(verbs, appending) || has(verbs, overwriting)) &&
+		s.writes(verbs, list, places, data):
+	case has(verbs, listing), (has(verbs, asking) || has(verbs, reading)) && !s.it && !namesFile(places) &&
+		(has(verbs, files) || len(places) > 0) &&
 		!s.named(verbs, list, places):
 		s.verb, s.paths = wantsList, pathsOf(places)
-		if last := list[len(list)-1]; len(places) == 0 && len(list) == 2 && !last.quoted && (last.word == "notes" || !known(last.word) && !french[last.word] && !english[last.word]) && s.pattern == "" {
+		if last := list[len(list)-1]; len(places) == 0 && len(list) == 2 && !last.quoted &&
+			(last.word == "notes" || !known(last.word) && !french[last.word] && !english[last.word]) &&
+			s.pattern == "" {
 			s.paths = []string{clean(last.text)} // ls notes
 		}
-	case has(verbs, asking) && len(places) == 0 && len(list) < 6 && has(verbs, words("here there ici")): // what is here?
+	case has(verbs, asking) && len(places) == 0 && len(list) < 6 && has(verbs, words("here there ici")):
+		// what is here?
 		s.verb, s.it = wantsList, false
 	case (has(verbs, asking) || has(verbs, reading)) && (len(places) > 0 || s.it):
 		s.reads(places, list)
@@ -126,7 +131,10 @@ func mended(list []token) (out []token, guess string) {
 }
 
 func hasVerb(verbs []string) bool {
-	for _, known := range []set{listing, reading, writing, appending, overwriting, editing, deleting, searching, counting, asking, undoing} {
+	for _, known := range []set{
+		listing, reading, writing, appending, overwriting, editing, deleting,
+		searching, counting, asking, undoing,
+	} {
 		if has(verbs, known) {
 			return true
 		}
@@ -141,7 +149,8 @@ func survey(list []token, s *step) (places []place, verbs []string) {
 		switch {
 		case t.quoted && t.text == "":
 		case t.quoted:
-			if target[before.word] || source[before.word] || isPath(t.text) && !strings.ContainsAny(t.text, " \n") || i > 0 && files[list[i-1].word] {
+			if target[before.word] || source[before.word] || isPath(t.text) && !strings.ContainsAny(t.text, " \n") ||
+				i > 0 && files[list[i-1].word] {
 				places = append(places, place{path: clean(t.text), at: i, to: target[before.word]})
 			}
 		case strings.Contains(t.text, "*"):
@@ -163,7 +172,10 @@ func survey(list []token, s *step) (places []place, verbs []string) {
 
 // known reports whether a word has a meaning of its own, so that it is not the name of a place.
 func known(word string) bool {
-	for _, s := range []set{nowhere, fillers, files, lineWord, wordWord, recursive, listing, reading, writing, appending, overwriting, asking, source, target} {
+	for _, s := range []set{
+		nowhere, fillers, files, lineWord, wordWord, recursive, listing, reading, writing,
+		appending, overwriting, asking, source, target,
+	} {
 		if s[word] && word != "notes" && word != "text" {
 			return true
 		}
@@ -176,13 +188,15 @@ func isDigest(word string) bool {
 	return strings.HasPrefix(word, "summar") || strings.HasPrefix(word, "résum") || strings.HasPrefix(word, "resum")
 }
 
-// certain drops words that only look like places where others surely are: in "the summary of letters in docs/", docs/ is meant.
+// certain drops words that only look like places where others surely are: in "the summary of
+// letters in docs/", docs/ is meant.
 func certain(places []place) []place {
 	sure := slices.ContainsFunc(places, func(p place) bool { return !p.bare && !p.to })
 	return slices.DeleteFunc(places, func(p place) bool { return sure && p.bare && !p.to })
 }
 
-// refers reports whether a clause speaks of a file without naming it: it, that file, le fichier, ouvre-le.
+// refers reports whether a clause speaks of a file without naming it: it, that file, le fichier,
+// ouvre-le.
 func refers(list []token) bool {
 	for i, t := range list {
 		switch {
@@ -193,8 +207,10 @@ func refers(list []token) bool {
 			return true
 		case t.word == "l" && i > 0 && (joining[list[i-1].word] || i == 1): // puis l'efface
 			return true
-		case (t.word == "file" || t.word == "fichier" || t.word == "note") && i > 0 && (pronouns[list[i-1].word] || list[i-1].word == "the"):
-			return i+1 >= len(list) || t.ends || !list[i+1].quoted && known(list[i+1].word) && !named[list[i+1].word] || joining[list[i+1].word]
+		case (t.word == "file" || t.word == "fichier" || t.word == "note") && i > 0 &&
+			(pronouns[list[i-1].word] || list[i-1].word == "the"):
+			return i+1 >= len(list) || t.ends || !list[i+1].quoted && known(list[i+1].word) &&
+				!named[list[i+1].word] || joining[list[i+1].word]
 		case (t.word == "that" || t.word == "this" || t.word == "ça" || t.word == "cela") && i == len(list)-1:
 			return true
 		case t.word == "le" && i > 0 && i+1 < len(list) && begins(list, i+1): // puis le supprime
@@ -207,7 +223,8 @@ func refers(list []token) bool {
 // named are words behind which a file's name stands.
 var named = words("named called nommé appelé")
 
-// clean makes a path of what was written; a slash at its end stays, because it says that a directory is meant.
+// clean makes a path of what was written; a slash at its end stays, because it says that a
+// directory is meant.
 func clean(text string) string {
 	out := path.Clean(text)
 	if strings.HasSuffix(text, "/") && out != "/" && out != "." {
@@ -243,7 +260,8 @@ func pathsOf(places []place) []string {
 	return out
 }
 
-// named reports whether a file is meant by a name that somebody remembers: "show the boiler note", "open the file budget".
+// named reports whether a file is meant by a name that somebody remembers: "show the boiler note",
+// "open the file budget".
 func (s *step) named(verbs []string, list []token, places []place) bool {
 	return len(places) == 0 && has(verbs, reading) && !has(verbs, words("files fichiers")) && s.remembers(list)
 }
@@ -266,7 +284,8 @@ func (s *step) remembers(list []token) bool {
 			next()
 		case strings.Contains(t.text, "://"): // nothing here reaches the network
 			return false
-		case !english[t.word] && !french[t.word] && !known(t.word) && !joining[t.word] && !deleting[t.word] && len(t.word) > 2 && strings.ContainsFunc(t.word, letter):
+		case !english[t.word] && !french[t.word] && !known(t.word) && !joining[t.word] && !deleting[t.word] &&
+			len(t.word) > 2 && strings.ContainsFunc(t.word, letter):
 			name = append(name, t.text)
 		}
 		if t.ends {
@@ -281,7 +300,8 @@ func (s *step) remembers(list []token) bool {
 	return true
 }
 
-// digests understands "summarise every text of notes/ into summaries/". Without a target the summaries go into the answer.
+// digests understands "summarise every text of notes/ into summaries/". Without a target the
+// summaries go into the answer.
 func (s *step) digests(verbs []string, places []place) bool {
 	if !slices.ContainsFunc(verbs, isDigest) {
 		return false
@@ -290,7 +310,9 @@ func (s *step) digests(verbs []string, places []place) bool {
 		switch {
 		case has(verbs, words("notes")): // "summarise the notes"
 			s.verb, s.paths = wantsDigest, []string{"notes/"}
-		case has(verbs, words("everything tout here ici workspace project projet directory folder dossier répertoire")) || has(verbs, files) && has(verbs, whole):
+		case has(verbs,
+			words("everything tout here ici workspace project projet directory folder dossier répertoire")) ||
+			has(verbs, files) && has(verbs, whole):
 			s.verb, s.paths = wantsDigest, []string{"."}
 		}
 		return s.verb == wantsDigest

@@ -32,19 +32,50 @@ var topics = []struct {
 	talk    string
 	pattern *regexp.Regexp
 }{
-	{talkUndo, regexp.MustCompile(`^(?:how .*|can (?:i|you) .*|please |could .*|comment .*|peux.*|(?:est-ce que )?je peux .*|what if .*)?\b(?:undo|revert|roll ?back|annule|annuler|annulez|défais|défaire|take (?:it|that|this) back|revenir en arrière)(?:$|[^\pL])|(?:^|[^\pL])(?:restore|recover|bring back|get back|restaure|restaurer|récupère|récupérer)(?:$|[^\pL])`)},
-	{talkAll, regexp.MustCompile(`^(?:please )?(?:delete|remove|erase|supprime|supprimer|efface|effacer) (?:absolutely )?(?:everything|all|all files|it all|all of it|tout|tous les fichiers)$`)},
+	{
+		talkUndo,
+		regexp.MustCompile(`^(?:how .*|can (?:i|you) .*|please |could .*|comment .*|peux.*|(?:est-ce que )?je peux .*|what if .*)?\b(?:undo|revert|roll ?back|annule|annuler|annulez|défais|défaire|take (?:it|that|this) back|revenir en arrière)(?:$|[^\pL])|(?:^|[^\pL])(?:restore|recover|bring back|get back|restaure|restaurer|récupère|récupérer)(?:$|[^\pL])`),
+	},
+	{
+		talkAll,
+		regexp.MustCompile(`^(?:please )?(?:delete|remove|erase|supprime|supprimer|efface|effacer) (?:absolutely )?(?:everything|all|all files|it all|all of it|tout|tous les fichiers)$`),
+	},
 	{talkWhy, regexp.MustCompile(`^(?:but |mais |and |et )?(?:why|how come|pourquoi)(?:$|[^\pL])`)},
-	{talkChanged, regexp.MustCompile(`\b(?:what|which|anything).*\b(?:did you|have you|you|has|been|were|was|was it)\b.*\b(?:change|changed|write|written|wrote|modified|modify|edit|edited|delete|deleted|create|created)\b|^what changed|which changes|what changes|(?:qu|quoi|quels?|que|qu'est-ce que).*\b(?:as-tu|tu as|avez-vous|a été|ont été|t-il été)\b.*(?:chang|modifi|écri|suppr|effac|cré)|quels changements|qu'est-ce qui a changé|as-tu changé quoi`)},
-	{talkFiles, regexp.MustCompile(`\b(?:which|what) files\b.*\b(?:did you|have you|you read|you use|touch)|^which files$|^quels fichiers$|quels fichiers.*(?:as-tu|tu as|avez-vous)`)},
-	{talkDid, regexp.MustCompile(`\bwhat (?:did|have) you (?:just |already )?(?:do|done|been doing)|what happened|what was done|qu(?:'| )?(?:as-tu|est-ce que tu as|avez-vous|a-t-il été) (?:donc |déjà )?fait|(?:tu viens|vous venez|viens-tu|venez-vous) de faire|qu(?:'| )as tu fait|tu as fait quoi|que s'?est-il passé|s est-il passé`)},
-	{talkIdentity, regexp.MustCompile(`\b(?:who|what) are you\b|are you (?:a |an )?(?:real |language )?(?:model|ai|human|llm|robot|bot|chatgpt|claude)|qui es-tu|qui êtes-vous|es-tu (?:un |une )?(?:vrai )?(?:modèle|ia|robot|humain|llm|intelligence)|tu es qui`)},
-	{talkHelp, regexp.MustCompile(`^(?:help|aide|à l'?aide|\?)(?: me|-moi)?$|what can (?:you|i) (?:do|say|ask)|que (?:peux|sais)-tu (?:faire|me)|que peux tu faire|what do you (?:know|understand)|comment (?:ça marche|tu marches)|how (?:does this|do you) work`)},
-	{talkUnable, regexp.MustCompile(`^(?:what(?:'s| is)? the )?(?:what |current )?(?:time|weather|date|day)(?: is it| is today| like)?$|what (?:time|day|date) is it|what's the weather|^quelle heure|^quel (?:jour|temps) |^(?:what is|what's|combien font|how much is)? ?\d+ ?[-+*/x×] ?\d+|` +
-		`^(?:please |can you |could you |would you |peux-tu |pouvez-vous )?(?:copy|move|duplicate|run|execute|install|translate|download|compile|calculate|copie|copier|déplace|déplacer|exécute|exécuter|installe|traduis|traduire|télécharge|télécharger|calcule|calculer) `)},
-	{talkThanks, regexp.MustCompile(`^(?:ok |great |super |perfect |parfait )?(?:thanks|thank you|thx|merci|cheers)(?:$|[^\pL])`)},
+	{
+		talkChanged,
+		regexp.MustCompile(`\b(?:what|which|anything).*\b(?:did you|have you|you|has|been|were|was|was it)\b.*\b(?:change|changed|write|written|wrote|modified|modify|edit|edited|delete|deleted|create|created)\b|^what changed|which changes|what changes|(?:qu|quoi|quels?|que|qu'est-ce que).*\b(?:as-tu|tu as|avez-vous|a été|ont été|t-il été)\b.*(?:chang|modifi|écri|suppr|effac|cré)|quels changements|qu'est-ce qui a changé|as-tu changé quoi`),
+	},
+	{
+		talkFiles,
+		regexp.MustCompile(`\b(?:which|what) files\b.*\b(?:did you|have you|you read|you use|touch)|^which files$|^quels fichiers$|quels fichiers.*(?:as-tu|tu as|avez-vous)`),
+	},
+	{
+		talkDid,
+		regexp.MustCompile(`\bwhat (?:did|have) you (?:just |already )?(?:do|done|been doing)|what happened|what was done|qu(?:'| )?(?:as-tu|est-ce que tu as|avez-vous|a-t-il été) (?:donc |déjà )?fait|(?:tu viens|vous venez|viens-tu|venez-vous) de faire|qu(?:'| )as tu fait|tu as fait quoi|que s'?est-il passé|s est-il passé`),
+	},
+	{
+		talkIdentity,
+		regexp.MustCompile(`\b(?:who|what) are you\b|are you (?:a |an )?(?:real |language )?(?:model|ai|human|llm|robot|bot|chatgpt|claude)|qui es-tu|qui êtes-vous|es-tu (?:un |une )?(?:vrai )?(?:modèle|ia|robot|humain|llm|intelligence)|tu es qui`),
+	},
+	{
+		talkHelp,
+		regexp.MustCompile(`^(?:help|aide|à l'?aide|\?)(?: me|-moi)?$|what can (?:you|i) (?:do|say|ask)|que (?:peux|sais)-tu (?:faire|me)|que peux tu faire|what do you (?:know|understand)|comment (?:ça marche|tu marches)|how (?:does this|do you) work`),
+	},
+	{
+		talkUnable,
+		regexp.MustCompile(`^(?:what(?:'s| is)? the )?(?:what |current )?(?:time|weather|date|day)(?: is it| is today| like)?$|what (?:time|day|date) is it|what's the weather|^quelle heure|^quel (?:jour|temps) |^(?:what is|what's|combien font|how much is)? ?\d+ ?[-+*/x×] ?\d+|` +
+			`^(?:please |can you |could you |would you |peux-tu |pouvez-vous )?(?:copy|move|duplicate|run|execute|install|translate|download|compile|calculate|copie|copier|déplace|déplacer|exécute|exécuter|installe|traduis|traduire|télécharge|télécharger|calcule|calculer) `),
+	},
+	{
+		talkThanks,
+		regexp.MustCompile(
+			`^(?:ok |great |super |perfect |parfait )?(?:thanks|thank you|thx|merci|cheers)(?:$|[^\pL])`),
+	},
 	{talkBye, regexp.MustCompile(`^(?:bye|goodbye|see you|au revoir|à bientôt|salut et merci)(?:$|[^\pL])`)},
-	{talkHello, regexp.MustCompile(`^(?:hello|hi|hey|good (?:morning|evening|afternoon)|bonjour|bonsoir|salut|coucou)(?: (?:there|you|toi|à toi|regie|all|à tous))*$`)},
+	{
+		talkHello,
+		regexp.MustCompile(`^(?:hello|hi|hey|good (?:morning|evening|afternoon)|bonjour|bonsoir|salut|coucou)(?: (?:there|you|toi|à toi|regie|all|à tous))*$`),
+	},
 }
 
 // talks recognises what is no work: a greeting, a question about what was done.
@@ -83,11 +114,14 @@ func (t *thread) talk(s *step) string {
 	case talkHello:
 		return t.say("Hello.", "Bonjour.") + " " + t.help()
 	case talkThanks:
-		return t.say("You are welcome; though I am only rules, and not a model.", "Je vous en prie ; même si je ne suis que des règles, pas un modèle.")
+		return t.say("You are welcome; though I am only rules, and not a model.",
+			"Je vous en prie ; même si je ne suis que des règles, pas un modèle.")
 	case talkBye:
-		return t.say("Goodbye. What we did stays in the log: regie sessions show last.", "Au revoir. Ce que nous avons fait reste dans le journal : regie sessions show last.")
+		return t.say("Goodbye. What we did stays in the log: regie sessions show last.",
+			"Au revoir. Ce que nous avons fait reste dans le journal : regie sessions show last.")
 	case talkIdentity:
-		return t.say("I am the demo of Regie: a few hundred rules for words, in English and French. I am not a model and I understand nothing; but the tools, the approvals and the log that you see are the real ones. For a model: regie setup.",
+		return t.say(
+			"I am the demo of Regie: a few hundred rules for words, in English and French. I am not a model and I understand nothing; but the tools, the approvals and the log that you see are the real ones. For a model: regie setup.",
 			"Je suis la démonstration de Regie : quelques centaines de règles sur des mots, en français et en anglais. Je ne suis pas un modèle et je ne comprends rien ; mais les outils, les approbations et le journal que vous voyez sont les vrais. Pour un modèle : regie setup.")
 	case talkAll:
 		return t.say("I delete only what you name: a file, or a pattern with its directory, such as *.tmp in old/.",
@@ -95,7 +129,8 @@ func (t *thread) talk(s *step) string {
 	case talkNot:
 		return t.leave()
 	case talkWhether:
-		return t.say("I change nothing on a question. Tell me what to do, such as: delete notes/a.md.", "Sur une question, je ne change rien. Dites-moi quoi faire, par exemple : supprime notes/a.md.")
+		return t.say("I change nothing on a question. Tell me what to do, such as: delete notes/a.md.",
+			"Sur une question, je ne change rien. Dites-moi quoi faire, par exemple : supprime notes/a.md.")
 	case talkUnable:
 		return t.unable()
 	case talkUndo:
@@ -141,33 +176,38 @@ func (t *thread) leave() string {
 	text := t.say("Then I do nothing.", "Alors je ne fais rien.")
 	for _, one := range slices.Backward(t.history()) {
 		if done := changes(one.past); len(done) > 0 {
-			return text + " " + t.say("What was done before stands (%s); `regie undo` takes it back.", "Ce qui a été fait avant reste (%s) ; `regie undo` l'annule.", t.account(done))
+			return text + " " + t.say("What was done before stands (%s); `regie undo` takes it back.",
+				"Ce qui a été fait avant reste (%s) ; `regie undo` l'annule.", t.account(done))
 		}
 	}
 	return text
 }
 
 func (t *thread) unable() string {
-	return t.say("I cannot do that: my tools list, read, search, write, edit and delete files, and I am rules, not a model. Say help for what I understand.",
+	return t.say(
+		"I cannot do that: my tools list, read, search, write, edit and delete files, and I am rules, not a model. Say help for what I understand.",
 		"Je ne sais pas faire cela : mes outils listent, lisent, cherchent, écrivent, modifient et suppriment des fichiers, et je suis des règles, pas un modèle. Dites aide pour ce que je comprends.")
 }
 
 func (t *thread) puzzled() string {
 	if t.answers > 0 {
-		return t.say("I do not understand that: I am rules, not a model. Say help for what I understand.", "Je ne comprends pas cela : je suis des règles, pas un modèle. Dites aide pour ce que je comprends.")
+		return t.say("I do not understand that: I am rules, not a model. Say help for what I understand.",
+			"Je ne comprends pas cela : je suis des règles, pas un modèle. Dites aide pour ce que je comprends.")
 	}
 	return t.say("I do not understand that.", "Je ne comprends pas cela.") + " " + t.help()
 }
 
 func (t *thread) undo() string {
-	text := t.say("I cannot undo anything myself, and need not: `regie undo` takes back what the last run changed in your files, as a whole, and shows it first. Deleted files come back with it too.",
+	text := t.say(
+		"I cannot undo anything myself, and need not: `regie undo` takes back what the last run changed in your files, as a whole, and shows it first. Deleted files come back with it too.",
 		"Je ne peux rien annuler moi-même, et ce n'est pas nécessaire : `regie undo` défait en bloc ce que la dernière exécution a changé dans vos fichiers, et le montre d'abord. Les fichiers supprimés reviennent aussi.")
 	for _, one := range slices.Backward(t.history()) {
 		if done := changes(one.past); len(done) > 0 {
 			return text + "\n" + t.say("The last changes were: %s.", "Les derniers changements : %s.", t.account(done))
 		}
 	}
-	return text + "\n" + t.say("In this conversation nothing was changed.", "Dans cette conversation, rien n'a été changé.")
+	return text + "\n" + t.say("In this conversation nothing was changed.",
+		"Dans cette conversation, rien n'a été changé.")
 }
 
 // history is all that was asked and done, what the same message asked for before too.
@@ -184,15 +224,18 @@ func (t *thread) did() string {
 	var out []string
 	for _, one := range t.history() {
 		if account := t.account(one.past); account != "" {
-			out = append(out, t.say("- You asked “%s”: %s", "- Vous avez demandé « %s » : %s", shorten(firstParagraph(one.message), 120), account))
+			out = append(out, t.say("- You asked “%s”: %s", "- Vous avez demandé « %s » : %s",
+				shorten(firstParagraph(one.message), 120), account))
 		}
 	}
 	if len(out) == 0 {
-		return t.say("Nothing yet: no tool was called in this conversation.", "Rien encore : aucun outil n'a été appelé dans cette conversation.")
+		return t.say("Nothing yet: no tool was called in this conversation.",
+			"Rien encore : aucun outil n'a été appelé dans cette conversation.")
 	}
 	head := t.say("This is what was done:", "Voici ce qui a été fait :")
 	if len(out) > most {
-		head, out = t.say("These were the last of %s:", "Voici les dernières de %s :", t.n(len(out), "request", "demande")), out[len(out)-most:]
+		head, out = t.say("These were the last of %s:", "Voici les dernières de %s :",
+			t.n(len(out), "request", "demande")), out[len(out)-most:]
 	}
 	return head + "\n" + strings.Join(out, "\n")
 }
@@ -214,7 +257,8 @@ func (t *thread) changed() string {
 		text = t.say("I changed:", "J'ai changé :") + "\n" + strings.Join(done, "\n")
 	}
 	if len(not) > 0 {
-		text += "\n" + t.say("And this I did not do:", "Et ceci, je ne l'ai pas fait :") + "\n" + strings.Join(not, "\n")
+		text += "\n" + t.say("And this I did not do:", "Et ceci, je ne l'ai pas fait :") +
+			"\n" + strings.Join(not, "\n")
 	}
 	return text
 }
@@ -232,7 +276,8 @@ func (t *thread) touched() string {
 	if account := t.account(past); account != "" {
 		return account + "."
 	}
-	return t.say("None: I have opened no file in this conversation.", "Aucun : je n'ai ouvert aucun fichier dans cette conversation.")
+	return t.say("None: I have opened no file in this conversation.",
+		"Aucun : je n'ai ouvert aucun fichier dans cette conversation.")
 }
 
 // why explains the last request by the rules that it met.
@@ -242,8 +287,10 @@ func (t *thread) why() string {
 		if steps[0].verb == unclear || steps[0].verb == wantsTalk {
 			continue
 		}
-		out := []string{t.say("You asked “%s”. My rules took that for: %s. I have no reasons of my own: I am not a model.",
-			"Vous avez demandé « %s ». Mes règles y ont lu : %s. Je n'ai pas de raisons à moi : je ne suis pas un modèle.", shorten(firstParagraph(one.message), 120), t.described(steps))}
+		out := []string{
+			t.say("You asked “%s”. My rules took that for: %s. I have no reasons of my own: I am not a model.",
+				"Vous avez demandé « %s ». Mes règles y ont lu : %s. Je n'ai pas de raisons à moi : je ne suis pas un modèle.", shorten(firstParagraph(one.message), 120), t.described(steps)),
+		}
 		for j := range one.past {
 			if o := &one.past[j]; o.failed {
 				out = append(out, "- "+t.problem(o))
@@ -251,7 +298,8 @@ func (t *thread) why() string {
 		}
 		return strings.Join(out, "\n")
 	}
-	return t.say("I have done nothing yet that could have a reason.", "Je n'ai encore rien fait qui puisse avoir une raison.")
+	return t.say("I have done nothing yet that could have a reason.",
+		"Je n'ai encore rien fait qui puisse avoir une raison.")
 }
 
 // described says what steps would do, as the rules took them.
@@ -275,7 +323,8 @@ func (t *thread) described(steps []step) string {
 		case wantsWrite:
 			out = append(out, t.say("write to %s", "écrire dans %s", cmp.Or(s.to, what)))
 		case wantsEdit:
-			out = append(out, t.say("replace “%s” by “%s” in %s", "remplacer « %s » par « %s » dans %s", s.old, s.new, what))
+			out = append(out, t.say("replace “%s” by “%s” in %s", "remplacer « %s » par « %s » dans %s", s.old, s.new,
+				what))
 		case wantsDelete:
 			out = append(out, t.say("delete %s", "supprimer %s", what+s.pattern))
 		case wantsDigest:

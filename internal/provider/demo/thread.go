@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// The tools that the rules can drive, by their names on the wire (decision 27). They drive those that are declared to them.
+// The tools that the rules can drive, by their names on the wire (decision 27). They drive those
+// that are declared to them.
 const (
 	toolList     = "files__list_files"
 	toolRead     = "files__read_file"
@@ -93,16 +94,19 @@ var notice = regexp.MustCompile(`^\[[A-Z_]+\] `)
 // dropped matches a result that was left out of the prompt to make room.
 var dropped = regexp.MustCompile(`^\[this result of \d+ bytes is left out to make room`)
 
-// react is the whole provider: the next reply to a thread, given the declared tools by their wire names.
+// react is the whole provider: the next reply to a thread, given the declared tools by their wire
+// names.
 func react(tools map[string]provider.Tool, turns []provider.Turn) reaction {
 	if r, ok := complete(tools, turns); ok {
 		return r
 	}
 	t := observe(tools, turns)
 	r := t.next()
-	// The first reply says who speaks, and so does the first answer, which is all that some people see.
+	// The first reply says who speaks, and so does the first answer, which is all that some people
+	// see.
 	if t.replies == 0 || t.answers == 0 && len(r.calls) == 0 {
-		r.text = strings.TrimSpace(t.say("(This is the demo: a few rules, not a model.)", "(Ceci est la démonstration : quelques règles, pas un modèle.)") + " " + r.text)
+		r.text = strings.TrimSpace(t.say("(This is the demo: a few rules, not a model.)",
+			"(Ceci est la démonstration : quelques règles, pas un modèle.)") + " " + r.text)
 	}
 	return r
 }
@@ -110,11 +114,15 @@ func react(tools map[string]provider.Tool, turns []provider.Turn) reaction {
 // complete ends a run that nobody watches: there an answer is no end, and a notice says so.
 func complete(tools map[string]provider.Tool, turns []provider.Turn) (reaction, bool) {
 	n := len(turns)
-	if _, can := tools[toolComplete]; n < 2 || !can || turns[n-1].Role != provider.RoleUser || !strings.HasPrefix(textOf(&turns[n-1]), "[COMPLETE_REFUSED] Nobody reads along") {
+	if _, can := tools[toolComplete]; n < 2 || !can || turns[n-1].Role != provider.RoleUser ||
+		!strings.HasPrefix(textOf(&turns[n-1]), "[COMPLETE_REFUSED] Nobody reads along") {
 		return reaction{}, false
 	}
 	summary, _ := json.Marshal(map[string]string{"summary": textOf(&turns[n-2])})
-	return reaction{calls: []provider.Call{{ID: fmt.Sprintf("demo_end_%d", n), Name: toolComplete, Arguments: string(summary)}}}, true
+	return reaction{calls: []provider.Call{{
+		ID: fmt.Sprintf("demo_end_%d", n), Name: toolComplete,
+		Arguments: string(summary),
+	}}}, true
 }
 
 // observe finds the current request, what was done for it, and what was asked and done before.
@@ -194,7 +202,8 @@ func (t *thread) replied(turn *provider.Turn, open map[string]outcome) {
 		}
 		made++
 		o := outcome{tool: part.Call.Name}
-		_ = json.Unmarshal([]byte(part.Call.Arguments), &o.args) // another model's arguments may be anything: then there are none
+		// another model's arguments may be anything: then there are none
+		_ = json.Unmarshal([]byte(part.Call.Arguments), &o.args)
 		open[part.Call.ID] = o
 		if number, err := strconv.Atoi(strings.TrimPrefix(part.Call.ID, "demo_")); err == nil {
 			t.calls = max(t.calls, number)
@@ -208,7 +217,8 @@ func (t *thread) replied(turn *provider.Turn, open map[string]outcome) {
 // changedBefore begins the result of a call whose arguments a person has changed.
 const changedBefore = "[a person changed the arguments of this call before it ran, to: "
 
-// settled adds a call's result. A failed one tells its state and code as JSON (spec 3.3, 4.3); whatever else it says is shown as it is.
+// settled adds a call's result. A failed one tells its state and code as JSON (spec 3.3, 4.3);
+// whatever else it says is shown as it is.
 func (o outcome) settled(result provider.Result) outcome {
 	o.content, o.failed = result.Content, result.IsError
 	if rest, ok := strings.CutPrefix(o.content, changedBefore); ok {

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/spell"
 )
 
-// vocabulary are the words that say what to do, sorted, so that of two that are as near the same one is always taken.
+// vocabulary are the words that say what to do, sorted, so that of two that are as near the same
+// one is always taken.
 var vocabulary = sync.OnceValue(func() []string {
 	all := words("summarise summarize summary résume résumer résumé undo annule annuler help aide")
 	for _, s := range []set{listing, reading, writing, appending, overwriting, editing, deleting, searching, counting} {
@@ -24,7 +25,8 @@ var vocabulary = sync.OnceValue(func() []string {
 	return out
 })
 
-// common are words that say what to do in one place and something else in another, so nothing is taken for them.
+// common are words that say what to do in one place and something else in another, so nothing is
+// taken for them.
 var common = words("note notes make many look turn that this")
 
 // mend finds the word that was probably meant where a person's finger slipped, or "".
@@ -34,7 +36,8 @@ func mend(word string) string {
 	if len(runes) >= 7 {
 		most = 2
 	}
-	if len(runes) < 4 || len(runes) > 16 || english[word] || french[word] || joining[word] || fillers[word] || nowhere[word] {
+	if len(runes) < 4 || len(runes) > 16 || english[word] || french[word] || joining[word] ||
+		fillers[word] || nowhere[word] {
 		return ""
 	}
 	best := ""

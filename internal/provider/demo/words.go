@@ -74,12 +74,15 @@ type token struct {
 // closers are the ends of quotations by their beginnings.
 var closers = map[rune]rune{'"': '"', '“': '”', '«': '»', '`': '`', '\'': '\'', '‘': '’', '„': '“'}
 
-// tokens cuts a request into words and quotations. An apostrophe inside a word (it's, d'une) quotes nothing.
+// tokens cuts a request into words and quotations. An apostrophe inside a word (it's, d'une) quotes
+// nothing.
 func tokens(request string) []token {
 	var out []token
 	runes := []rune(request)
 	for i := 0; i < len(runes); {
-		if i+1 < len(runes) && (i == 0 || !letter(runes[i-1])) && runes[i] != '\'' && runes[i] != '`' && closers[runes[i]] == runes[i+1] { // nothing, quoted
+		// nothing, quoted
+		if i+1 < len(runes) && (i == 0 || !letter(runes[i-1])) && runes[i] != '\'' && runes[i] != '`' &&
+			closers[runes[i]] == runes[i+1] {
 			out = append(out, token{quoted: true})
 			i += 2
 			continue
@@ -100,14 +103,16 @@ func tokens(request string) []token {
 		text := string(runes[from:i])
 		out = append(out, plainTokens(text)...)
 		if n := len(out); n > 0 && text != "." && text != ".." {
-			out[n-1].ends = out[n-1].ends || strings.ContainsAny(text[len(strings.TrimRight(text, ".,;:!?…)]}\"'”»’")):], ".,;!?…")
+			out[n-1].ends = out[n-1].ends || strings.ContainsAny(
+				text[len(strings.TrimRight(text, ".,;:!?…)]}\"'”»’")):], ".,;!?…")
 			out[n-1].colon = out[n-1].colon || strings.HasSuffix(text, ":")
 		}
 	}
 	return out
 }
 
-// quotation returns the place of the mark that ends the quotation which begins at i, or 0 if none begins there.
+// quotation returns the place of the mark that ends the quotation which begins at i, or 0 if none
+// begins there.
 func quotation(runes []rune, i int) int {
 	closer, opens := closers[runes[i]]
 	if !opens || i > 0 && letter(runes[i-1]) {
@@ -123,8 +128,8 @@ func quotation(runes []rune, i int) int {
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// plainTokens makes tokens of what stands between two spaces: without the punctuation around it, and with the elided words of French
-// (l'index, d'une) on their own.
+// plainTokens makes tokens of what stands between two spaces: without the punctuation around it,
+// and with the elided words of French (l'index, d'une) on their own.
 func plainTokens(text string) []token {
 	text = strings.TrimLeft(text, "([{\"'“«‘")
 	if text != "." && text != ".." {
@@ -146,7 +151,8 @@ func plainTokens(text string) []token {
 	return []token{{text: text, word: strings.ToLower(text)}}
 }
 
-// isPath reports whether a word looks like a path rather than like a word: notes/, notes/a.md, hello.txt.
+// isPath reports whether a word looks like a path rather than like a word: notes/, notes/a.md,
+// hello.txt.
 func isPath(text string) bool {
 	if strings.Contains(text, "://") || strings.Contains(text, "*") {
 		return false
@@ -158,10 +164,12 @@ func isPath(text string) bool {
 	if strings.Contains(text, "@") { // an address
 		return false
 	}
-	return len(ext) > 1 && len(ext) <= 9 && len(text) > len(ext) && unicode.IsLetter(rune(ext[1])) && !abbreviations[strings.ToLower(text)]
+	return len(ext) > 1 && len(ext) <= 9 && len(text) > len(ext) && unicode.IsLetter(rune(ext[1])) &&
+		!abbreviations[strings.ToLower(text)]
 }
 
-// isFrench compares how many words of each language stand in a request; where that does not tell, it is as before.
+// isFrench compares how many words of each language stand in a request; where that does not tell,
+// it is as before.
 func isFrench(list []token, before bool) bool {
 	balance := 0
 	for _, t := range list {

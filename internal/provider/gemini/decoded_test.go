@@ -15,7 +15,8 @@ func TestDecoded(t *testing.T) {
 	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return asker(t)(http.StatusOK, stream) }, "*.sse")
 }
 
-// TestGoldenRequests shows what one thread becomes, byte for byte: its own signatures on the parts that had them, those of others left out.
+// TestGoldenRequests shows what one thread becomes, byte for byte: its own signatures on the parts
+// that had them, those of others left out.
 func TestGoldenRequests(t *testing.T) {
 	for _, model := range []string{"gemini-3-pro", "gemini-2.5-flash"} {
 		r, err := gemini.NewRequest(wiretest.Head(model), gemini.Options{})

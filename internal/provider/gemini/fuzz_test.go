@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// FuzzStream reads anything as a stream: it never panics, and what it returns is whole, can be stored, and is legal in the next request.
+// FuzzStream reads anything as a stream: it never panics, and what it returns is whole, can be
+// stored, and is legal in the next request.
 func FuzzStream(f *testing.F) {
 	for _, data := range wiretest.Recorded(f, "*.sse") {
 		f.Add(data)

@@ -66,7 +66,8 @@ func body(t *testing.T, head provider.Head, turns ...provider.Turn) string {
 	return got
 }
 
-// TestRendering is the thread as it goes over the wire: one content for parallel results and nothing else in it, signatures on their parts.
+// TestRendering is the thread as it goes over the wire: one content for parallel results and
+// nothing else in it, signatures on their parts.
 func TestRendering(t *testing.T) {
 	got := body(t, head, user("Look."), user("Now."), assistant(provider.Part{Type: regie.PartThinking, Text: "hm", Provider: "gemini"}, signed(text("I look."), "s1"), signed(call("a"), "s2"), call("b")),
 		results("a", "b"), user("Hurry."), assistant(signed(text(""), "s3")), user("Well?"))

@@ -48,8 +48,10 @@ func New(cfg Config) (*Provider, error) {
 		header.Set("X-Goog-Api-Key", cfg.APIKey)
 	}
 	server, err := wire.New(wire.Config{
-		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), version), Example: DefaultAddress, API: "Gemini", Header: header,
-		Idle: cfg.Idle, Judge: judge, Details: details, NotRunning: regie.Say("start the model server there, or set its address"),
+		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), version), Example: DefaultAddress,
+		API: "Gemini", Header: header,
+		Idle: cfg.Idle, Judge: judge, Details: details,
+		NotRunning: regie.Say("start the model server there, or set its address"),
 	})
 	if err != nil {
 		return nil, err
@@ -60,10 +62,12 @@ func New(cfg Config) (*Provider, error) {
 // version is the version of the API that this codec speaks, as its addresses have it.
 const version = "/v1beta"
 
-// judge knows the API's kinds of error, which come as a status or, once the stream has begun, in it (spec 12.6, trap 7).
+// judge knows the API's kinds of error, which come as a status or, once the stream has begun, in it
+// (spec 12.6, trap 7).
 func judge(e *provider.Error, kind, said string) {
 	switch {
-	case strings.Contains(said, "API key not valid"), strings.Contains(said, "API key expired"), strings.Contains(said, "API Key not found"):
+	case strings.Contains(said, "API key not valid"), strings.Contains(said, "API key expired"),
+		strings.Contains(said, "API Key not found"):
 		e.Code, e.Retryable = regie.CodeProviderAuth, false // it comes as 400
 		_ = e.Tell(regie.Say("check the API key: %s", said))
 	case e.Status != 0: // the status says the rest
@@ -74,8 +78,8 @@ func judge(e *provider.Error, kind, said string) {
 	}
 }
 
-// details reads what the API says in the body of an error and nowhere else: when to come again, and that a day's share is used up, which
-// no waiting of ours outlasts (spec 12.6, trap 7).
+// details reads what the API says in the body of an error and nowhere else: when to come again, and
+// that a day's share is used up, which no waiting of ours outlasts (spec 12.6, trap 7).
 func details(e *provider.Error, body []byte) {
 	var said struct {
 		Error struct {
@@ -162,7 +166,8 @@ func embedPath(model string) (path, resource string) {
 	return version + "/" + url.PathEscape(kind) + "/" + url.PathEscape(name) + ":batchEmbedContents", kind + "/" + name
 }
 
-// resourceOf are the two parts of a model's name, which may say what kind of model it is: models/gemini-…, tunedModels/….
+// resourceOf are the two parts of a model's name, which may say what kind of model it is:
+// models/gemini-…, tunedModels/….
 func resourceOf(model string) (kind, name string) {
 	kind, name, ok := strings.Cut(model, "/")
 	if !ok {
@@ -192,7 +197,8 @@ func (c *conversation) Request() (regie.Hash, int) {
 // Body implements provider.Shower.
 func (c *conversation) Body() []byte { return c.request.Body() }
 
-// Send implements provider.Conversation. The stream is read to its end: a reason for the end may stand in a chunk that others follow.
+// Send implements provider.Conversation. The stream is read to its end: a reason for the end may
+// stand in a chunk that others follow.
 func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
 	defer c.provider.server.Hide(&err)
 	stream, err := c.provider.server.Post(ctx, c.path, c.request.send, "text/event-stream")

@@ -17,11 +17,13 @@ type Options struct {
 	Thinking string
 }
 
-// Request is a request body that only grows: each turn is encoded once, and the tail is put on only for sending (decision 31). The model is
-// part of the address, not of the body. It is used by one goroutine.
+// Request is a request body that only grows: each turn is encoded once, and the tail is put on only
+// for sending (decision 31). The model is part of the address, not of the body. It is used by one
+// goroutine.
 //
-// A text or call part carries in Opaque the signature that came on it: {"thoughtSignature": …}. Thinking itself is not sent back: the
-// API wants the signature, on the part that had it, and nothing else.
+// A text or call part carries in Opaque the signature that came on it: {"thoughtSignature": …}.
+// Thinking itself is not sent back: the API wants the signature, on the part that had it, and
+// nothing else.
 type Request struct {
 	body   wire.Text
 	open   content           // what the last content is; it is not closed
@@ -43,13 +45,15 @@ const (
 	model     content = "model"
 )
 
-// skipSignature is the API's own word for a call that another model made, which has no signature to check.
+// skipSignature is the API's own word for a call that another model made, which has no signature to
+// check.
 const skipSignature = "skip_thought_signature_validator"
 
 // filler stands where the API wants the person to have spoken and they have not.
 const filler = "(go on)"
 
-// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API cannot take.
+// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
+// cannot take.
 func NewRequest(head provider.Head, options Options) (*Request, error) {
 	switch {
 	case head.Model == "":
@@ -114,8 +118,8 @@ func appendTools(b []byte, tools []provider.Tool) []byte {
 	return append(b, `]}],`...)
 }
 
-// WireName is a function's name as the API takes it, which begins with a letter or an underscore. The reader of replies maps a name back
-// by the tools that it declared.
+// WireName is a function's name as the API takes it, which begins with a letter or an underscore.
+// The reader of replies maps a name back by the tools that it declared.
 func WireName(name string) string {
 	if name != "" && (name[0] == '_' || name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z') {
 		return name
@@ -246,7 +250,8 @@ func (r *Request) call(b []byte, call *provider.Call, signature string) []byte {
 	return sign(append(b, '}'), signature)
 }
 
-// EndWith has the requests from now on end with tail. What forbids calls stands behind the contents: what lies before keeps its bytes.
+// EndWith has the requests from now on end with tail. What forbids calls stands behind the
+// contents: what lies before keeps its bytes.
 func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
 
 // tail closes the last content and the request.
@@ -276,5 +281,6 @@ func (r *Request) tail() []byte {
 // Body returns the whole request, copied.
 func (r *Request) Body() []byte { return slices.Concat(append(r.body.All(), r.tail())...) }
 
-// send returns the whole request without copying it. What is appended later stands behind its bytes.
+// send returns the whole request without copying it. What is appended later stands behind its
+// bytes.
 func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }

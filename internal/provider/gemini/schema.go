@@ -16,8 +16,9 @@ var (
 	schemaByName = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
 
-// plainSchema takes the keywords out that the API refuses, wherever a schema stands; a property that is named like one stays. The tool
-// itself still checks what they said. Keys come out sorted, so the same schema has the same bytes.
+// plainSchema takes the keywords out that the API refuses, wherever a schema stands; a property
+// that is named like one stays. The tool itself still checks what they said. Keys come out sorted,
+// so the same schema has the same bytes.
 func plainSchema(schema json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil || members == nil {

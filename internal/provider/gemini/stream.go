@@ -40,8 +40,8 @@ type piece struct {
 	} `json:"functionCall"`
 }
 
-// usage is cumulative: the last one holds for the whole reply. What the model thought is not among the candidates' tokens, and is paid for
-// like them.
+// usage is cumulative: the last one holds for the whole reply. What the model thought is not among
+// the candidates' tokens, and is paid for like them.
 type usage struct {
 	Prompt     int64 `json:"promptTokenCount"` // what was cached is a part of it
 	ToolPrompt int64 `json:"toolUsePromptTokenCount"`
@@ -73,13 +73,15 @@ func (c *collector) add(data []byte) error {
 	}
 	if u := (usage{}); wire.Claimed(ch.Usage, &u) {
 		c.Usage = regie.Usage{
-			Input: wire.Tokens(u.Prompt) + wire.Tokens(u.ToolPrompt), Output: wire.Tokens(u.Candidates) + wire.Tokens(u.Thoughts),
+			Input:     wire.Tokens(u.Prompt) + wire.Tokens(u.ToolPrompt),
+			Output:    wire.Tokens(u.Candidates) + wire.Tokens(u.Thoughts),
 			CacheRead: wire.Tokens(u.Cached), Reasoning: wire.Tokens(u.Thoughts),
 		}
 	}
 	if ch.Feedback != nil && blocked(ch.Feedback.BlockReason) {
 		return &provider.Error{
-			Code: regie.CodeProviderRejected, Message: "Gemini refused the prompt (" + wire.Clip(wire.Safe(ch.Feedback.BlockReason), 60) + "): say it in other words",
+			Code: regie.CodeProviderRejected, Message: "Gemini refused the prompt (" +
+				wire.Clip(wire.Safe(ch.Feedback.BlockReason), 60) + "): say it in other words",
 		}
 	}
 	for i := range ch.Candidates {
@@ -113,7 +115,8 @@ func held(reason string) bool {
 	}
 }
 
-// piece takes a part. What is signed stays a part of its own: the signature goes back on the very part that had it (spec 12.6, trap 5).
+// piece takes a part. What is signed stays a part of its own: the signature goes back on the very
+// part that had it (spec 12.6, trap 5).
 func (c *collector) piece(p *piece) error {
 	switch {
 	case p.Call != nil:
@@ -150,9 +153,13 @@ func opaque(signature string) json.RawMessage {
 	return data
 }
 
-// toolName is the name of the tool that a function stands for. Models sometimes put the name of a module before it that does not exist.
+// toolName is the name of the tool that a function stands for. Models sometimes put the name of a
+// module before it that does not exist.
 func (c *collector) toolName(name string) string {
-	for _, candidate := range []string{name, strings.TrimPrefix(name, "default_api."), strings.TrimPrefix(name, "default_api:")} {
+	for _, candidate := range []string{
+		name, strings.TrimPrefix(name, "default_api."),
+		strings.TrimPrefix(name, "default_api:"),
+	} {
 		if tool, ok := c.names[candidate]; ok {
 			return tool
 		}
@@ -160,8 +167,8 @@ func (c *collector) toolName(name string) string {
 	return name // the pipeline says which ones there are
 }
 
-// end judges a stream that has ended in good order: without a reason for the end it is cut (spec 12.6, trap 1), and with some there is no
-// reply.
+// end judges a stream that has ended in good order: without a reason for the end it is cut (spec
+// 12.6, trap 1), and with some there is no reply.
 func (c *collector) end() (*provider.Reply, error) {
 	switch c.Finish {
 	case "":
@@ -179,7 +186,10 @@ func (c *collector) end() (*provider.Reply, error) {
 	}
 	reply, err := c.Reply()
 	if provider.CodeOf(err) == regie.CodeEmptyReply && held(c.Finish) { // to ask again changes nothing
-		return nil, c.Failed(&provider.Error{Code: regie.CodeProviderRejected, Message: "Gemini held its reply back (" + c.Finish + "): say it in other words"})
+		return nil, c.Failed(&provider.Error{
+			Code:    regie.CodeProviderRejected,
+			Message: "Gemini held its reply back (" + c.Finish + "): say it in other words",
+		})
 	}
 	return reply, err
 }

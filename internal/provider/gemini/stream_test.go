@@ -19,7 +19,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/gemini"
 )
 
-// asker returns a function that sends one request to a server, which answers with a status and a body.
+// asker returns a function that sends one request to a server, which answers with a status and a
+// body.
 func asker(t *testing.T) func(status int, body string) (*provider.Reply, error) {
 	t.Helper()
 	var status int
@@ -78,7 +79,8 @@ func documented(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestStreams reads streams as the API's documentation shows them, whole and cut after every byte: no half call ever runs (spec 12.6, trap 1).
+// TestStreams reads streams as the API's documentation shows them, whole and cut after every byte:
+// no half call ever runs (spec 12.6, trap 1).
 func TestStreams(t *testing.T) {
 	ask := asker(t)
 	for name, want := range map[string]string{
@@ -235,7 +237,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEffort is what each generation is told of how hard to think, and a strict server of that model takes it.
+// TestEffort is what each generation is told of how hard to think, and a strict server of that
+// model takes it.
 func TestEffort(t *testing.T) {
 	for model, by := range map[string]map[string]string{
 		"gemini-3.5-flash":       {"": `{"includeThoughts":true}`, "none": `"thinkingLevel":"minimal"`, "medium": `"thinkingLevel":"medium"`, "max": `"thinkingLevel":"high"`},

@@ -68,8 +68,9 @@ type wireResponse struct {
 	Response jsontext.Value `json:"response"`
 }
 
-// ValidateRequest says what a strict generateContent of that model would refuse in a request (invariant 18): it is for the tests, which run
-// every prompt through it. It knows the fields that this package writes and refuses others.
+// ValidateRequest says what a strict generateContent of that model would refuse in a request
+// (invariant 18): it is for the tests, which run every prompt through it. It knows the fields that
+// this package writes and refuses others.
 func ValidateRequest(modelName string, body []byte) error {
 	var r wireRequest
 	if err := wire.Strict(body, &r); err != nil {
@@ -124,7 +125,8 @@ func (r *wireRequest) thinking(modelName string) error {
 		return fmt.Errorf("thinking_config.include_thoughts is only enabled when thinking is enabled")
 	case major >= 3 && t.Budget != nil || major == 2 && t.Level != "":
 		return fmt.Errorf("a thinking level is for generation 3, a thinking budget for 2.5")
-	case t.Level != "" && !slices.Contains([]string{"minimal", "low", "medium", "high"}, t.Level), t.Level == "minimal" && strings.Contains(modelName, "pro"):
+	case t.Level != "" && !slices.Contains([]string{"minimal", "low", "medium", "high"}, t.Level),
+		t.Level == "minimal" && strings.Contains(modelName, "pro"):
 		return fmt.Errorf("the thinking level %q", t.Level)
 	case t.Budget != nil && (*t.Budget < 0 || *t.Budget > 24576), off && strings.Contains(modelName, "pro"):
 		return fmt.Errorf("the thinking budget %d", *t.Budget)
@@ -141,7 +143,8 @@ func (r *wireRequest) tools() error {
 		}
 		for _, f := range r.Tools[i].Functions {
 			if !functionName.MatchString(f.Name) || names[f.Name] {
-				return fmt.Errorf("the function %q has a malformed name (it begins with a letter or _, at most %d) or is declared twice", f.Name, maxName)
+				return fmt.Errorf(
+					"the function %q has a malformed name (it begins with a letter or _, at most %d) or is declared twice", f.Name, maxName)
 			}
 			names[f.Name] = true
 			if f.Description == "" {
@@ -181,7 +184,8 @@ func (r *wireRequest) thread() error {
 		}
 		switch {
 		case kind == responses && len(open) == 0:
-			return fmt.Errorf("content %d: ensure that function response turn comes immediately after a function call turn", i)
+			return fmt.Errorf(
+				"content %d: ensure that function response turn comes immediately after a function call turn", i)
 		case kind != responses && len(open) > 0:
 			return fmt.Errorf("content %d: %d function calls have no response directly after them", i, len(open))
 		case kind == model && (before == none || before == model):
@@ -264,17 +268,20 @@ func (c *wireContent) kind() (content, []*wireCall, error) {
 // answers compares responses with the calls before them.
 func (c *wireContent) answers(open []*wireCall) error {
 	if len(c.Parts) != len(open) {
-		return fmt.Errorf("the number of function response parts, %d, is not equal to the number of function call parts of the function call turn, %d", len(c.Parts), len(open))
+		return fmt.Errorf(
+			"the number of function response parts, %d, is not equal to the number of function call parts of the function call turn, %d", len(c.Parts), len(open))
 	}
 	for i, call := range open {
 		if answer := c.Parts[i].Response; answer.Name != call.Name || answer.ID != call.ID {
-			return fmt.Errorf("part %d: the response of %q %q, expected %q %q", i, answer.Name, answer.ID, call.Name, call.ID)
+			return fmt.Errorf("part %d: the response of %q %q, expected %q %q", i, answer.Name,
+				answer.ID, call.Name, call.ID)
 		}
 	}
 	return nil
 }
 
-// signatures checks the steps since the person last spoke: the first call of each has its signature.
+// signatures checks the steps since the person last spoke: the first call of each has its
+// signature.
 func (r *wireRequest) signatures() error {
 	for i := len(r.Contents) - 1; i >= 0; i-- {
 		c := &r.Contents[i]
@@ -286,7 +293,8 @@ func (r *wireRequest) signatures() error {
 				continue
 			}
 			if c.Parts[j].Signature == "" {
-				return fmt.Errorf("content %d: function call %q is missing a thought_signature", i, c.Parts[j].Call.Name)
+				return fmt.Errorf("content %d: function call %q is missing a thought_signature", i,
+					c.Parts[j].Call.Name)
 			}
 			break
 		}

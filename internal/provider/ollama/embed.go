@@ -11,18 +11,20 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// How much one request has. A server computes a batch on the machine of its owner, who may stop in the middle of it: small ones lose little.
+// How much one request has. A server computes a batch on the machine of its owner, who may stop in
+// the middle of it: small ones lose little.
 const (
 	embedTexts   = 32
 	embedBytes   = 64 << 10
 	embedLongest = 24 << 10
 )
 
-// Embedder implements provider.Embeds (docs.ollama.com/api/embed). What is too long for the model is refused by the server and cut here: cut
-// there, nobody would know.
+// Embedder implements provider.Embeds (docs.ollama.com/api/embed). What is too long for the model
+// is refused by the server and cut here: cut there, nobody would know.
 func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, error) {
 	return wire.NewEmbedder(wire.EmbedConfig{
-		Server: p.server, Name: p.cfg.Name, Model: model, API: Name, Dimensions: dimensions, Free: p.free, Path: "/api/embed",
+		Server: p.server, Name: p.cfg.Name, Model: model, API: Name, Dimensions: dimensions,
+		Free: p.free, Path: "/api/embed",
 		Texts: embedTexts, Bytes: embedBytes, Longest: embedLongest,
 		Encode: func(_ provider.Purpose, texts []string) []byte {
 			return appendEmbed(nil, model, dimensions, p.cfg.KeepAlive, texts)

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// FuzzStream reads anything as a stream: it never panics, and what it returns is whole and can be stored.
+// FuzzStream reads anything as a stream: it never panics, and what it returns is whole and can be
+// stored.
 func FuzzStream(f *testing.F) {
 	for _, data := range wiretest.Recorded(f, "*.ndjson") {
 		f.Add(data)

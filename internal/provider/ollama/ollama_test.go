@@ -149,7 +149,8 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// TestRequest is a thread as it goes over the wire: one system message, results that name their tool, own thinking beside calls only.
+// TestRequest is a thread as it goes over the wire: one system message, results that name their
+// tool, own thinking beside calls only.
 func TestRequest(t *testing.T) {
 	warm := 0.5
 	r := ollama.NewRequest(provider.Head{

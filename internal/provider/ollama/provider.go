@@ -21,8 +21,9 @@ const Name = "ollama"
 // DefaultAddress is where Ollama listens on its own machine.
 const DefaultAddress = "http://127.0.0.1:11434"
 
-// DefaultContext is the size of the context that is asked for, in tokens, where nothing says another and the model has as much. Ollama's
-// own default is 4,096 on most machines, in which no agent can work.
+// DefaultContext is the size of the context that is asked for, in tokens, where nothing says
+// another and the model has as much. Ollama's own default is 4,096 on most machines, in which no
+// agent can work.
 const DefaultContext = 32_768
 
 // Config is a configured server.
@@ -30,11 +31,14 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // such as http://127.0.0.1:11434; empty for it
 	APIKey  string // empty for servers without keys, which is nearly all
-	// Context is the size of the context in tokens (num_ctx); zero means DefaultContext, or what the model has if that is less.
+	// Context is the size of the context in tokens (num_ctx); zero means DefaultContext, or what
+	// the model has if that is less.
 	Context int
-	// KeepAlive is how long the model stays in memory after a request, as Ollama writes it: 10m, 0, -1; empty leaves it to the server.
+	// KeepAlive is how long the model stays in memory after a request, as Ollama writes it: 10m, 0,
+	// -1; empty leaves it to the server.
 	KeepAlive string
-	// Idle bounds how long a stream may be silent; zero means 10 minutes, because a model is first loaded into memory.
+	// Idle bounds how long a stream may be silent; zero means 10 minutes, because a model is first
+	// loaded into memory.
 	Idle time.Duration
 }
 
@@ -62,7 +66,8 @@ func New(cfg Config) (*Provider, error) {
 		header.Set("Authorization", "Bearer "+cfg.APIKey)
 	}
 	server, err := wire.New(wire.Config{
-		Address: trimmed(cfg.BaseURL), Example: DefaultAddress, API: "Ollama", Header: header, Idle: cfg.Idle, Judge: judge,
+		Address: trimmed(cfg.BaseURL), Example: DefaultAddress, API: "Ollama", Header: header,
+		Idle: cfg.Idle, Judge: judge,
 		NotRunning: regie.Say("Ollama is not running; start it with: ollama serve"),
 	})
 	if err != nil {
@@ -70,7 +75,10 @@ func New(cfg Config) (*Provider, error) {
 	}
 	host := server.Host()
 	free := host != "ollama.com" && !strings.HasSuffix(host, ".ollama.com")
-	return &Provider{cfg: cfg, server: server, free: free, known: map[string]provider.Capabilities{}, levels: map[string][]string{}}, nil
+	return &Provider{
+		cfg: cfg, server: server, free: free, known: map[string]provider.Capabilities{},
+		levels: map[string][]string{},
+	}, nil
 }
 
 // trimmed takes away the path of the compatible API, which people copy with the address.
@@ -106,8 +114,8 @@ func (p *Provider) Name() string { return p.cfg.Name }
 // lookTime bounds how long the server is asked what a model can do before a conversation begins.
 const lookTime = 2 * time.Second
 
-// Capabilities implements provider.Provider. The server is asked, once for each model; where it does not answer, what most models can do
-// is assumed, and asked again the next time.
+// Capabilities implements provider.Provider. The server is asked, once for each model; where it
+// does not answer, what most models can do is assumed, and asked again the next time.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
@@ -175,7 +183,8 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 // maxShown bounds how many models are asked about in one list.
 const maxShown = 50
 
-// Models implements provider.Lister: the newest first, each with what it can do where the server says it in time.
+// Models implements provider.Lister: the newest first, each with what it can do where the server
+// says it in time.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 	var answer struct {
 		Models []struct {
@@ -211,9 +220,10 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return &conversation{provider: p, request: NewRequest(head, options)}, nil
 }
 
-// think is what is said of thinking (docs.ollama.com/capabilities/thinking). A model that cannot think refuses to be asked, so nothing is said
-// to it. What others take stands in what the server says of the model: most are only told whether, some how hard, by name; older servers do not
-// say, and of gpt-oss the levels are known.
+// think is what is said of thinking (docs.ollama.com/capabilities/thinking). A model that cannot
+// think refuses to be asked, so nothing is said to it. What others take stands in what the server
+// says of the model: most are only told whether, some how hard, by name; older servers do not say,
+// and of gpt-oss the levels are known.
 func (p *Provider) think(head provider.Head, can provider.Capabilities) string {
 	if head.ReasoningEffort == "" || !can.Thinking {
 		return ""
@@ -224,7 +234,9 @@ func (p *Provider) think(head provider.Head, can provider.Capabilities) string {
 	if len(values) == 0 && strings.Contains(head.Model, "gpt-oss") {
 		values = []string{"low", "medium", "high"}
 	}
-	named := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !slices.Contains(regie.Efforts(), value) })
+	named := slices.DeleteFunc(slices.Clone(values), func(value string) bool {
+		return !slices.Contains(regie.Efforts(), value)
+	})
 	switch {
 	case head.ReasoningEffort == "none" && (len(named) == 0 || slices.Contains(values, "false")):
 		return "false"

@@ -14,12 +14,13 @@ import (
 type Options struct {
 	Context   int    // num_ctx, tokens; 0 leaves it to the server
 	KeepAlive string // empty leaves it to the server
-	// Think is the JSON of what is said of thinking: true, false or a level such as "high"; empty says nothing.
+	// Think is the JSON of what is said of thinking: true, false or a level such as "high"; empty
+	// says nothing.
 	Think string
 }
 
-// Request is a request body that only grows: each turn is encoded once, and the tail is put on only for sending (decision 31). It is used
-// by one goroutine.
+// Request is a request body that only grows: each turn is encoded once, and the tail is put on only
+// for sending (decision 31). It is used by one goroutine.
 type Request struct {
 	body   wire.Text
 	first  bool              // no message yet
@@ -112,7 +113,9 @@ func (r *Request) Append(turns ...provider.Turn) {
 		case provider.RoleAssistant:
 			r.body.Add(func(b []byte) []byte { return r.assistant(b, turn) })
 		default:
-			r.body.Add(func(b []byte) []byte { return append(r.message(b, "user", provider.JoinText(turn.Parts)), '}') })
+			r.body.Add(func(b []byte) []byte {
+				return append(r.message(b, "user", provider.JoinText(turn.Parts)), '}')
+			})
 		}
 	}
 }
@@ -126,7 +129,8 @@ func (r *Request) result(b []byte, result *provider.Result) []byte {
 	return append(b, '}')
 }
 
-// assistant writes a model's own turn. What it thought goes back beside its calls, and only Ollama's own.
+// assistant writes a model's own turn. What it thought goes back beside its calls, and only
+// Ollama's own.
 func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
 	b = r.message(b, "assistant", provider.JoinText(turn.Parts))
 	clear(r.names)
@@ -167,9 +171,10 @@ func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
 	return append(b, `]}`...)
 }
 
-// EndWith has the requests from now on end with tail. The API has no way to forbid calls. The declarations stay all the same: without them
-// the server would take a call for text of the answer, and read the whole prompt anew, which begins with them. The guidance asks for an
-// answer, and a call that comes in spite of it is refused by the engine.
+// EndWith has the requests from now on end with tail. The API has no way to forbid calls. The
+// declarations stay all the same: without them the server would take a call for text of the answer,
+// and read the whole prompt anew, which begins with them. The guidance asks for an answer, and a
+// call that comes in spite of it is refused by the engine.
 func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
 
 // tail closes the messages and the request.
@@ -189,5 +194,6 @@ func (r *Request) Body() []byte {
 	return slices.Concat(append(r.body.All(), r.tail())...)
 }
 
-// send returns the whole request without copying it. What is appended later stands behind its bytes.
+// send returns the whole request without copying it. What is appended later stands behind its
+// bytes.
 func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }

@@ -42,8 +42,8 @@ func newCollector(server *wire.Server, sink func(provider.Delta)) *collector {
 	return &collector{Collector: wire.Collector{Name: Name, Sink: sink}, server: server}
 }
 
-// add takes one line. Calls come whole, each in one line; their numbers say nothing that their order does not. The error is an
-// *provider.Error.
+// add takes one line. Calls come whole, each in one line; their numbers say nothing that their
+// order does not. The error is an *provider.Error.
 func (c *collector) add(data []byte) error {
 	var l line
 	if err := jsonv2.Unmarshal(data, &l, wire.Lenient); err != nil {

@@ -46,9 +46,9 @@ type wireMessage struct {
 	} `json:"tool_calls"`
 }
 
-// ValidateRequest says what a strict server of the native API would refuse in a request (invariant 18), and what the templates of models
-// cannot make sense of: it is for tests, which run every prompt through it. It knows the fields that this package writes and refuses
-// others.
+// ValidateRequest says what a strict server of the native API would refuse in a request (invariant
+// 18), and what the templates of models cannot make sense of: it is for tests, which run every
+// prompt through it. It knows the fields that this package writes and refuses others.
 func ValidateRequest(body []byte) error {
 	var r wireRequest
 	if err := wire.Strict(body, &r); err != nil {
@@ -68,7 +68,8 @@ func ValidateRequest(body []byte) error {
 	}
 	names := map[string]bool{}
 	for _, t := range r.Tools {
-		if t.Type != "function" || t.Function.Name == "" || names[t.Function.Name] || t.Function.Parameters.Kind() != '{' {
+		if t.Type != "function" || t.Function.Name == "" || names[t.Function.Name] ||
+			t.Function.Parameters.Kind() != '{' {
 			return fmt.Errorf("the tool %q is malformed or declared twice", t.Function.Name)
 		}
 		names[t.Function.Name] = true

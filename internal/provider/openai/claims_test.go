@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/openai"
 )
 
-// TestWrongUsage: what a server claims to have used is a number that can be added up, or is not believed, and never costs the reply.
+// TestWrongUsage: what a server claims to have used is a number that can be added up, or is not
+// believed, and never costs the reply.
 func TestWrongUsage(t *testing.T) {
 	const most = 1 << 40
 	for claimed, want := range map[string]regie.Usage{

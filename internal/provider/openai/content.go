@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// contentChunk is one of a list: text, or thinking, which is a list of texts itself; others, such as references, hold no text of the answer.
+// contentChunk is one of a list: text, or thinking, which is a list of texts itself; others, such
+// as references, hold no text of the answer.
 type contentChunk struct {
 	Type     string         `json:"type"`
 	Text     string         `json:"text"`
@@ -71,22 +72,24 @@ func (c *collector) addThinking(thinking jsontext.Value) error {
 	return nil
 }
 
-// details is what a thinking part of OpenRouter carries: they are good for the model that thought them.
+// details is what a thinking part of OpenRouter carries: they are good for the model that thought
+// them.
 type details struct {
 	Model   string          `json:"model"`
 	Details json.RawMessage `json:"reasoning_details"`
 }
 
-// detail is one of reasoning_details, with all of its members. What of it grows with the stream is kept apart, so that a long one costs
-// what is added.
+// detail is one of reasoning_details, with all of its members. What of it grows with the stream is
+// kept apart, so that a long one costs what is added.
 type detail struct {
 	members map[string]jsontext.Value
 	grows   string // text or summary; empty for one that comes whole
 	text    *strings.Builder
 }
 
-// addDetails takes pieces of reasoning_details: a piece of a text or a summary goes on with the one before it if that is of the same type
-// and index, what else it brings (a signature) replaces what was there; any other piece is one of its own.
+// addDetails takes pieces of reasoning_details: a piece of a text or a summary goes on with the one
+// before it if that is of the same type and index, what else it brings (a signature) replaces what
+// was there; any other piece is one of its own.
 func (c *collector) addDetails(raw json.RawMessage) error {
 	if !wire.Said(raw) {
 		return nil
@@ -145,7 +148,8 @@ func (c *collector) keepDetails(model string) {
 		}
 		list = append(list, d.members)
 	}
-	raw, err := jsonv2.Marshal(list, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	raw, err := jsonv2.Marshal(list, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true))
 	if err != nil || len(list) == 0 {
 		return
 	}
@@ -168,7 +172,8 @@ const (
 	maxURL     = 2000 // bytes; a longer one is no address that anybody opens
 )
 
-// addSources takes what the answer is from; the last list wins, as usage does. The one with titles goes before the one without.
+// addSources takes what the answer is from; the last list wins, as usage does. The one with titles
+// goes before the one without.
 func (c *collector) addSources(ch *chunk) {
 	var results []struct {
 		Title string `json:"title"`
@@ -191,7 +196,8 @@ func (c *collector) addSources(ch *chunk) {
 	c.sources = c.sources[:0]
 	for _, r := range results[:min(len(results), maxSources)] {
 		source := provider.Source{Title: wire.Clip(wire.OneLine(r.Title), maxTitle), URL: wire.OneLine(r.URL)}
-		if u, err := url.Parse(source.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || len(source.URL) > maxURL {
+		if u, err := url.Parse(source.URL); err != nil || u.Host == "" || u.Scheme != "http" &&
+			u.Scheme != "https" || len(source.URL) > maxURL {
 			source.URL = "" // it keeps its place: the text counts on the numbers
 		}
 		c.sources = append(c.sources, source)

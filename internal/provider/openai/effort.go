@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Each vendor has some of regie.Efforts, under names of its own, and takes the nearest for the others.
+// Each vendor has some of regie.Efforts, under names of its own, and takes the nearest for the
+// others.
 
 // plainEffort is the member that most servers know.
 func plainEffort(_, effort string, _ bool) string { return effortMember(effort) }
@@ -19,7 +20,8 @@ func effortMember(effort string) string {
 	return `"reasoning_effort":"` + effort + `"`
 }
 
-// openAIEffort says none where the API takes tools in no other way; what a person asks for is sent, and refused in the API's own words.
+// openAIEffort says none where the API takes tools in no other way; what a person asks for is sent,
+// and refused in the API's own words.
 func openAIEffort(model, effort string, tools bool) string {
 	major, minor, known := gpt(model)
 	if effort == "" && tools && known && (major > 5 || major == 5 && minor >= 6) {
@@ -38,7 +40,8 @@ func gpt(model string) (major, minor int, known bool) {
 	return major, minor, found && err == nil
 }
 
-// groqEffort asks for a model's thinking apart from its text too, where that is not the default already.
+// groqEffort asks for a model's thinking apart from its text too, where that is not the default
+// already.
 func groqEffort(model, effort string, tools bool) string {
 	switch {
 	case strings.HasPrefix(model, "qwen/"):
@@ -68,7 +71,8 @@ func deepSeekEffort(_, effort string, _ bool) string {
 	}
 }
 
-// mistralEffort: small and medium models have none and high, large ones what lies between too; Magistral models always think.
+// mistralEffort: small and medium models have none and high, large ones what lies between too;
+// Magistral models always think.
 func mistralEffort(model, effort string, _ bool) string {
 	switch {
 	case effort == "" || strings.Contains(model, "magistral"):
@@ -106,7 +110,8 @@ func llamaEffort(_, effort string, _ bool) string {
 	case "none":
 		return `"chat_template_kwargs":{"enable_thinking":false}`
 	default:
-		return `"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"` + regie.EffortWithin(effort, "low", "high") + `"}`
+		return `"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"` +
+			regie.EffortWithin(effort, "low", "high") + `"}`
 	}
 }
 

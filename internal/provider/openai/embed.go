@@ -15,7 +15,8 @@ import (
 type embeds struct {
 	// none says that the vendor has no embeddings, or none that this API has.
 	none bool
-	// packed asks for the vectors in base64, a quarter of the size; all answers are read in either form.
+	// packed asks for the vectors in base64, a quarter of the size; all answers are read in either
+	// form.
 	packed bool
 	// dimensions is the member that shortens the vectors; empty where there is none.
 	dimensions string
@@ -23,17 +24,21 @@ type embeds struct {
 	texts, bytes int
 }
 
-// embeddings is how vendors embed, as their public documentation has it, or what their servers answered to others.
+// embeddings is how vendors embed, as their public documentation has it, or what their servers
+// answered to others.
 var embeddings = map[string]embeds{
 	"": {dimensions: "dimensions", texts: 64, bytes: 96 << 10},
-	// platform.openai.com/docs/api-reference/embeddings: 2,048 texts, 8,192 tokens in each and 300,000 in all.
+	// platform.openai.com/docs/api-reference/embeddings: 2,048 texts, 8,192 tokens in each and
+	// 300,000 in all.
 	"openai": {packed: true, dimensions: "dimensions", texts: 256, bytes: 256 << 10},
-	// docs.mistral.ai/api/endpoint/embeddings: 16,384 tokens in all ("Too many tokens in batch"), output_dimension for codestral-embed.
+	// docs.mistral.ai/api/endpoint/embeddings: 16,384 tokens in all ("Too many tokens in batch"),
+	// output_dimension for codestral-embed.
 	"mistral":    {dimensions: "output_dimension", texts: 64, bytes: 32 << 10},
 	"openrouter": {dimensions: "dimensions", texts: 96, bytes: 128 << 10},
 	"vllm":       {packed: true, dimensions: "dimensions", texts: 64, bytes: 96 << 10},
 	"lmstudio":   {texts: 32, bytes: 64 << 10},
-	// llama.cpp tools/server/README.md: started with --embeddings; a text has to fit into one physical batch (--ubatch-size), else 500.
+	// llama.cpp tools/server/README.md: started with --embeddings; a text has to fit into one
+	// physical batch (--ubatch-size), else 500.
 	"llamacpp": {texts: 32, bytes: 64 << 10},
 	"groq":     {none: true}, "deepseek": {none: true}, "perplexity": {none: true},
 }
@@ -50,14 +55,17 @@ func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, er
 	api := p.quirks.vendor
 	switch {
 	case how.none:
-		return nil, regie.Errorf(regie.CodeBadRequest, "%s has no embeddings: let another provider embed", p.quirks.vendor)
+		return nil, regie.Errorf(regie.CodeBadRequest, "%s has no embeddings: let another provider embed",
+			p.quirks.vendor)
 	case dimensions != 0 && how.dimensions == "":
-		return nil, regie.Errorf(regie.CodeBadRequest, "the vectors of %s cannot be shortened: leave dimensions out", p.quirks.vendor)
+		return nil, regie.Errorf(regie.CodeBadRequest, "the vectors of %s cannot be shortened: leave dimensions out",
+			p.quirks.vendor)
 	case p.quirks.free || p.cfg.Vendor == "": // whose models are called as their owner likes
 		api += " " + p.server.Base()
 	}
 	return wire.NewEmbedder(wire.EmbedConfig{
-		Server: p.server, Name: p.cfg.Name, Model: model, API: api, Dimensions: dimensions, Free: p.quirks.free, Path: "/embeddings",
+		Server: p.server, Name: p.cfg.Name, Model: model, API: api, Dimensions: dimensions,
+		Free: p.quirks.free, Path: "/embeddings",
 		Texts: how.texts, Bytes: how.bytes, Longest: embedLongest,
 		Encode: func(_ provider.Purpose, texts []string) []byte { return how.request(nil, model, dimensions, texts) },
 		Decode: p.decodeEmbed,
@@ -77,7 +85,8 @@ func (h *embeds) request(b []byte, model string, dimensions int, texts []string)
 	return append(wire.AppendStrings(b, texts), '}')
 }
 
-// decodeEmbed reads an answer. Its vectors say whose they are, and need not come in order; servers that do not say it keep the order.
+// decodeEmbed reads an answer. Its vectors say whose they are, and need not come in order; servers
+// that do not say it keep the order.
 func (p *Provider) decodeEmbed(body []byte, texts int) (out wire.Embedded, err error) {
 	var answer struct {
 		Data []struct {
@@ -136,7 +145,8 @@ func ValidateEmbed(vendor string, body []byte) error {
 		return fmt.Errorf("no model")
 	case r.Format != "" && r.Format != "base64":
 		return fmt.Errorf("the format %q", r.Format)
-	case r.Output != nil && vendor != "mistral", r.Dimension != nil && slices.Contains([]string{"mistral", "lmstudio", "llamacpp"}, vendor):
+	case r.Output != nil && vendor != "mistral", r.Dimension != nil &&
+		slices.Contains([]string{"mistral", "lmstudio", "llamacpp"}, vendor):
 		return fmt.Errorf("a member for the dimensions that %q does not take", vendor)
 	}
 	return wire.CheckInput(r.Input, 2048)

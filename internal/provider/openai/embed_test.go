@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/openai"
 )
 
-// TestNoEmbedder: who has no embeddings, or cannot shorten them, is told so before anybody is asked.
+// TestNoEmbedder: who has no embeddings, or cannot shorten them, is told so before anybody is
+// asked.
 func TestNoEmbedder(t *testing.T) {
 	for _, vendor := range append(openai.Vendors(), "", "somebody") {
 		p, err := openai.New(openai.Config{Name: "lab", Vendor: vendor, BaseURL: "http://127.0.0.1:1/v1"})
@@ -43,7 +44,8 @@ func TestNoEmbedder(t *testing.T) {
 	}
 }
 
-// TestSpace: vectors of one model at a vendor are the same wherever the vendor is reached; those of servers of one's own are not.
+// TestSpace: vectors of one model at a vendor are the same wherever the vendor is reached; those of
+// servers of one's own are not.
 func TestSpace(t *testing.T) {
 	space := func(vendor, address, model string, dimensions int) string {
 		p, err := openai.New(openai.Config{Name: "lab", Vendor: vendor, BaseURL: address})

@@ -7,10 +7,11 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// frame is what stands around the delta in every chunk of one stream: its server writes the same id, time and model around each token.
-// It is learned from a chunk and proved by the decoder; from then on a chunk in that frame whose delta is nothing but a plain text is
-// read by comparing bytes, which costs a tenth of reading it as JSON. Anything else, however slightly, is left to the decoder; a fuzz
-// test compares the two.
+// frame is what stands around the delta in every chunk of one stream: its server writes the same
+// id, time and model around each token. It is learned from a chunk and proved by the decoder; from
+// then on a chunk in that frame whose delta is nothing but a plain text is read by comparing bytes,
+// which costs a tenth of reading it as JSON. Anything else, however slightly, is left to the
+// decoder; a fuzz test compares the two.
 type frame struct {
 	head, tail []byte // up to the delta's opening brace; from its closing one
 	tries      int
@@ -62,19 +63,22 @@ func (f *frame) learn(data []byte) {
 	}
 }
 
-// frames proves with the decoder that a text between head and tail is read as the text of the only choice, and nothing else is read.
+// frames proves with the decoder that a text between head and tail is read as the text of the only
+// choice, and nothing else is read.
 func frames(head, tail []byte, text string) bool {
 	data := make([]byte, 0, len(head)+len(tail)+len(contentOpen)+2)
 	data = append(append(append(append(data, head...), contentOpen...), text...), '"')
 	ch, err := decode(append(data, tail...))
-	if err != nil || len(ch.Choices) != 1 || wire.Said(ch.Usage) || len(ch.Error) > 0 || ch.failed() || ch.Groq != nil ||
+	if err != nil || len(ch.Choices) != 1 || wire.Said(ch.Usage) || len(ch.Error) > 0 ||
+		ch.failed() || ch.Groq != nil ||
 		len(ch.Citations) > 0 || len(ch.SearchResults) > 0 {
 		return false
 	}
 	c := &ch.Choices[0]
 	d := &c.Delta
 	return c.Index == 0 && c.FinishReason == nil && len(c.Error) == 0 && string(d.Content) == `"`+text+`"` &&
-		d.Reasoning == nil && len(d.ReasoningDetails) == 0 && d.ReasoningContent == nil && d.Refusal == nil && d.ToolCalls == nil
+		d.Reasoning == nil && len(d.ReasoningDetails) == 0 && d.ReasoningContent == nil &&
+		d.Refusal == nil && d.ToolCalls == nil
 }
 
 // plainText says that a string's bytes stand for themselves.

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// FuzzFastPath compares the reading by a frame, learned from one chunk, with the decoder: where it says anything, it says the same.
+// FuzzFastPath compares the reading by a frame, learned from one chunk, with the decoder: where it
+// says anything, it says the same.
 func FuzzFastPath(f *testing.F) {
 	for _, pair := range [][2]string{
 		{
@@ -57,7 +58,8 @@ func FuzzFastPath(f *testing.F) {
 	})
 }
 
-// FuzzStream reads anything as a stream: it never panics, and what it returns is whole and can be stored.
+// FuzzStream reads anything as a stream: it never panics, and what it returns is whole and can be
+// stored.
 func FuzzStream(f *testing.F) {
 	for _, data := range wiretest.Recorded(f, "*.sse") {
 		f.Add(data)

@@ -42,7 +42,8 @@ var models = map[string]string{
 	"vllm": "mistralai/Devstral-Small-2", "lmstudio": "openai/gpt-oss-20b", "llamacpp": "qwen3.gguf",
 }
 
-// TestGoldenRequests shows what goes to each vendor of one thread, byte for byte; here it is broken into lines.
+// TestGoldenRequests shows what goes to each vendor of one thread, byte for byte; here it is broken
+// into lines.
 func TestGoldenRequests(t *testing.T) {
 	for _, vendor := range append([]string{""}, openai.Vendors()...) {
 		model, name := models[vendor], vendor
@@ -67,8 +68,9 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestGrowsAsItStands: whatever a vendor's order asks for, a thread that grew turn by turn, with an end behind each, has the bytes of one that is
-// rendered at once, and what was sent stays the beginning of what is sent next.
+// TestGrowsAsItStands: whatever a vendor's order asks for, a thread that grew turn by turn, with an
+// end behind each, has the bytes of one that is rendered at once, and what was sent stays the
+// beginning of what is sent next.
 func TestGrowsAsItStands(t *testing.T) {
 	for _, vendor := range append([]string{""}, openai.Vendors()...) {
 		p, err := openai.New(openai.Config{Name: "x", BaseURL: "http://127.0.0.1:1/v1", Vendor: vendor})

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// house holds a request to a vendor's own rules, written down apart from what the codec does: so that one can be wrong without the other.
+// house holds a request to a vendor's own rules, written down apart from what the codec does: so
+// that one can be wrong without the other.
 func (r *wireRequest) house(vendor string) error {
 	if err := r.members(vendor); err != nil {
 		return err
@@ -23,7 +24,8 @@ func (r *wireRequest) house(vendor string) error {
 	}
 	switch vendor {
 	case "openai":
-		if major, minor, known := gpt(r.Model); known && len(r.Tools) > 0 && r.Effort != "none" && (major > 5 || major == 5 && (minor >= 6 || minor >= 4 && r.Effort != "")) {
+		if major, minor, known := gpt(r.Model); known && len(r.Tools) > 0 && r.Effort != "none" &&
+			(major > 5 || major == 5 && (minor >= 6 || minor >= 4 && r.Effort != "")) {
 			return fmt.Errorf("function tools with the effort %q are not taken of %s", r.Effort, r.Model)
 		}
 	case "groq":
@@ -44,7 +46,9 @@ func (r *wireRequest) house(vendor string) error {
 			return fmt.Errorf("two system messages, of which templates take one")
 		}
 	case "perplexity":
-		if len(r.Tools) > 0 || slices.ContainsFunc(r.Messages, func(m wireMessage) bool { return m.Role == "tool" || len(m.ToolCalls) > 0 }) {
+		if len(r.Tools) > 0 || slices.ContainsFunc(r.Messages, func(m wireMessage) bool {
+			return m.Role == "tool" || len(m.ToolCalls) > 0
+		}) {
 			return fmt.Errorf("tools or results, which Perplexity does not have")
 		}
 		return r.turns()
@@ -60,14 +64,26 @@ func (r *wireRequest) members(vendor string) error {
 		vendors []string // that take it
 	}{
 		{"max_completion_tokens", r.MaxCompletionTokens != 0, []string{"openai"}},
-		{"max_tokens", r.MaxTokens != 0, []string{"", "groq", "deepseek", "mistral", "openrouter", "vllm", "lmstudio", "llamacpp", "perplexity"}},
-		{"stream_options", r.StreamOptions != nil, []string{"", "openai", "groq", "deepseek", "openrouter", "vllm", "lmstudio", "llamacpp"}},
-		{"parallel_tool_calls", r.ParallelCalls != nil, []string{"", "openai", "groq", "mistral", "openrouter", "vllm", "llamacpp"}},
+		{"max_tokens", r.MaxTokens != 0, []string{
+			"", "groq", "deepseek", "mistral", "openrouter", "vllm",
+			"lmstudio", "llamacpp", "perplexity",
+		}},
+		{"stream_options", r.StreamOptions != nil, []string{
+			"", "openai", "groq", "deepseek", "openrouter",
+			"vllm", "lmstudio", "llamacpp",
+		}},
+		{"parallel_tool_calls", r.ParallelCalls != nil, []string{
+			"", "openai", "groq", "mistral",
+			"openrouter", "vllm", "llamacpp",
+		}},
 		{"reasoning_format", r.ReasoningFormat != "", []string{"groq"}},
 		{"thinking", r.Thinking != nil, []string{"deepseek"}},
 		{"reasoning", r.Reasoning != nil, []string{"openrouter"}},
 		{"chat_template_kwargs", r.Template != nil, []string{"vllm", "llamacpp"}},
-		{"reasoning_effort", r.Effort != "", []string{"", "openai", "groq", "deepseek", "mistral", "vllm", "lmstudio", "perplexity"}},
+		{"reasoning_effort", r.Effort != "", []string{
+			"", "openai", "groq", "deepseek", "mistral",
+			"vllm", "lmstudio", "perplexity",
+		}},
 		{"service_tier", r.ServiceTier != "", []string{"", "openai", "groq"}},
 	} {
 		if member.there && !slices.Contains(member.vendors, vendor) {
@@ -80,8 +96,8 @@ func (r *wireRequest) members(vendor string) error {
 	return nil
 }
 
-// reasoningBack is DeepSeek's rule: from the first call after a person's message on each of the model's messages says what was thought, and
-// no other does.
+// reasoningBack is DeepSeek's rule: from the first call after a person's message on each of the
+// model's messages says what was thought, and no other does.
 func (r *wireRequest) reasoningBack() error {
 	if r.Thinking != nil && r.Thinking.Type == "disabled" {
 		return nil
@@ -94,7 +110,8 @@ func (r *wireRequest) reasoningBack() error {
 		case "assistant":
 			loop = loop || len(m.ToolCalls) > 0
 			if loop != (m.Reasoning != nil) {
-				return fmt.Errorf("message %d: reasoning_content is there: %v, in a loop of calls: %v", i, m.Reasoning != nil, loop)
+				return fmt.Errorf("message %d: reasoning_content is there: %v, in a loop of calls: %v", i,
+					m.Reasoning != nil, loop)
 			}
 		}
 	}
@@ -107,19 +124,24 @@ func (r *wireRequest) shortIDs() error {
 	for i := range r.Messages {
 		for _, c := range r.Messages[i].ToolCalls {
 			if !nine.MatchString(c.ID) {
-				return fmt.Errorf("message %d: tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9", i, c.ID)
+				return fmt.Errorf("message %d: tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9", i,
+					c.ID)
 			}
 		}
 	}
 	return nil
 }
 
-// turns has user and assistant take turns; results stand between an assistant's calls and its next word.
+// turns has user and assistant take turns; results stand between an assistant's calls and its next
+// word.
 func (r *wireRequest) turns() error {
 	before := "system"
 	for i := range r.Messages {
 		role := r.Messages[i].Role
-		follows := map[string][]string{"system": {"system", "user"}, "user": {"assistant"}, "assistant": {"user", "tool"}, "tool": {"tool", "assistant"}}[before]
+		follows := map[string][]string{
+			"system": {"system", "user"}, "user": {"assistant"},
+			"assistant": {"user", "tool"}, "tool": {"tool", "assistant"},
+		}[before]
 		if !slices.Contains(follows, role) {
 			return fmt.Errorf("message %d: unexpected role %s after role %s", i, role, before)
 		}

@@ -70,7 +70,8 @@ func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 		Data []listedModel `json:"data"`
 	}
 	err := p.server.Get(ctx, "/models", &answer)
-	if failed := notThere(err); failed && p.quirks.models != nil { // it has no list: that it answers is all that can be said
+	// it has no list: that it answers is all that can be said
+	if failed := notThere(err); failed && p.quirks.models != nil {
 		answer.Data, err = nil, nil
 		for _, name := range p.quirks.models {
 			answer.Data = append(answer.Data, listedModel{ID: name})
@@ -82,7 +83,10 @@ func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 	known := p.vendorCapabilities()
 	models := make([]provider.Model, 0, len(answer.Data))
 	for i := range answer.Data {
-		models = append(models, provider.Model{Name: wire.Safe(answer.Data[i].ID), Capabilities: answer.Data[i].capabilities(known)})
+		models = append(models, provider.Model{
+			Name:         wire.Safe(answer.Data[i].ID),
+			Capabilities: answer.Data[i].capabilities(known),
+		})
 	}
 	if p.quirks.sizes != nil {
 		p.quirks.sizes(ctx, p, models)
@@ -101,7 +105,8 @@ func (p *Provider) vendorCapabilities() provider.Capabilities {
 	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, LeastOutput: p.quirks.minOutput}
 }
 
-// sizes fills in the windows of models that the list does not tell. What cannot be had stays as it is: it is the answer to another question.
+// sizes fills in the windows of models that the list does not tell. What cannot be had stays as it
+// is: it is the answer to another question.
 type sizes func(ctx context.Context, p *Provider, models []provider.Model)
 
 // listed is for a server whose list says it all.
@@ -140,8 +145,9 @@ func llamaSizes(ctx context.Context, p *Provider, models []provider.Model) {
 // lookTime bounds how long a server is asked for its windows before a conversation begins.
 const lookTime = 2 * time.Second
 
-// window is what a model holds, in tokens: what the settings say, else what the server does where its vendor has servers that say it. The
-// server is asked once; where it does not answer, again the next time.
+// window is what a model holds, in tokens: what the settings say, else what the server does where
+// its vendor has servers that say it. The server is asked once; where it does not answer, again the
+// next time.
 func (p *Provider) window(model string) int {
 	if p.cfg.ContextTokens > 0 || p.quirks.sizes == nil {
 		return p.cfg.ContextTokens

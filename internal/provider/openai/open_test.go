@@ -19,7 +19,8 @@ func declared() []provider.Tool {
 	return tools
 }
 
-// TestKeptDeclarations sends the same bytes whether the declarations were kept or encoded anew, to any server of this kind.
+// TestKeptDeclarations sends the same bytes whether the declarations were kept or encoded anew, to
+// any server of this kind.
 func TestKeptDeclarations(t *testing.T) {
 	kept := &provider.Encoded{}
 	for _, vendor := range []string{"", "deepseek", "openai", ""} {

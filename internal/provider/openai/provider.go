@@ -22,7 +22,8 @@ type Config struct {
 	Name    string // the name in the configuration
 	BaseURL string // as the vendor's documentation gives it, such as https://api.openai.com/v1
 	APIKey  string // empty for servers without keys
-	// Vendor is whose server it is, one of Vendors; empty, or another, is a server of which nothing is known.
+	// Vendor is whose server it is, one of Vendors; empty, or another, is a server of which nothing
+	// is known.
 	Vendor string
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
@@ -37,7 +38,9 @@ type Provider struct {
 	cfg    Config
 	quirks quirks
 	server *wire.Server
-	root   *wire.Server // the same without the path of the API, for what a vendor says elsewhere; nil where nobody asks there
+	// the same without the path of the API, for what a vendor says elsewhere; nil where nobody asks
+	// there
+	root *wire.Server
 
 	mu      sync.Mutex
 	windows map[string]int // by model: what the server said of its window
@@ -51,7 +54,8 @@ func New(cfg Config) (*Provider, error) {
 	}
 	p := &Provider{cfg: cfg, quirks: quirksOf(cfg.Vendor), windows: map[string]int{}}
 	settings := wire.Config{
-		Address: cfg.BaseURL, Example: cmp.Or(p.quirks.example, "http://127.0.0.1:8000/v1"), API: "Chat Completions", Header: header, Idle: cfg.Idle, Dial: cfg.Dial,
+		Address: cfg.BaseURL, Example: cmp.Or(p.quirks.example, "http://127.0.0.1:8000/v1"), API: "Chat Completions",
+		Header: header, Idle: cfg.Idle, Dial: cfg.Dial,
 		Judge: p.judge, NotRunning: regie.Say("start the model server there, or set REGIE_BASE_URL to where it runs"),
 	}
 	var err error
@@ -65,7 +69,8 @@ func New(cfg Config) (*Provider, error) {
 	return p, err
 }
 
-// judge knows what an error means beyond its HTTP status: what all vendors have in common, then the vendor's own.
+// judge knows what an error means beyond its HTTP status: what all vendors have in common, then the
+// vendor's own.
 func (p *Provider) judge(e *provider.Error, kind, said string) {
 	judgeAll(e, kind, said)
 	if p.quirks.judge != nil {
@@ -78,7 +83,10 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	can := provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, ContextTokens: p.window(model), LeastOutput: p.quirks.minOutput}
+	can := provider.Capabilities{
+		NativeTools: !p.quirks.noTools, Free: p.quirks.free, ContextTokens: p.window(model),
+		LeastOutput: p.quirks.minOutput,
+	}
 	if p.quirks.untempered != nil && p.quirks.untempered(model) {
 		can.Temperature = provider.TemperedNever
 	}
@@ -93,7 +101,8 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	case head.MaxOutput <= 0:
 		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
 	case p.quirks.noTools && len(head.Tools) > 0:
-		return nil, regie.Errorf(regie.CodeBadRequest, "the models of %s make no calls: leave the dialect out, or set it to json", p.quirks.vendor)
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"the models of %s make no calls: leave the dialect out, or set it to json", p.quirks.vendor)
 	}
 	c := &conversation{provider: p}
 	c.begin(p.quirks, head)

@@ -49,13 +49,14 @@ func sketch(reply *provider.Reply) string {
 	return strings.Join(out, " ") + fmt.Sprintf(" [%s %d/%d]", reply.StopReason, reply.Usage.Input, reply.Usage.Output)
 }
 
-// TestRecordedStreams reads the streams that a real server sent (spec 12.6), each to its whole reply or its error.
+// TestRecordedStreams reads the streams that a real server sent (spec 12.6), each to its whole
+// reply or its error.
 func TestRecordedStreams(t *testing.T) {
 	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return ask(t, stream) }, "chat_*.sse", "crash_*.txt")
 }
 
-// TestCutAnywhere cuts each recorded stream after every byte: no reply is returned before its terminal marker, so no half call can
-// ever run (spec 12.6, trap 1).
+// TestCutAnywhere cuts each recorded stream after every byte: no reply is returned before its
+// terminal marker, so no half call can ever run (spec 12.6, trap 1).
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "chat_*.sse"))
@@ -92,10 +93,12 @@ func stream(reason string, deltas ...string) string {
 
 const done = "data: [DONE]\n\n"
 
-// TestTraps is spec 12.6 as a table, each line under the number of its trap. The rest of what the traps say of Chat Completions stands elsewhere:
+// TestTraps is spec 12.6 as a table, each line under the number of its trap. The rest of what the
+// traps say of Chat Completions stands elsewhere:
 //
 //  1. TestCutAnywhere, TestRecordedStreams, and the cuts of each vendor in providertest
-//  2. an id that is missing or repeats gets another before it is used: TestRepeatedProviderIDs of internal/app
+//  2. an id that is missing or repeats gets another before it is used: TestRepeatedProviderIDs of
+//     internal/app
 //  4. providertest "stop, and calls", "nothing", "blanks"
 //  5. DeepSeek and Perplexity: TestGoldenRequests, TestHouseRules
 //  6. TestWrongUsage

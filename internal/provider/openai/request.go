@@ -13,8 +13,9 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// conversation is a request body that grows: head and turns, each encoded once; the tail is put on only for sending. The hash of
-// what is there is kept beside it, so that neither cost grows with the thread (decision 31).
+// conversation is a request body that grows: head and turns, each encoded once; the tail is put on
+// only for sending. The hash of what is there is kept beside it, so that neither cost grows with
+// the thread (decision 31).
 type conversation struct {
 	provider *Provider
 	quirks   quirks // for the model
@@ -28,8 +29,10 @@ type conversation struct {
 	tools    bool
 
 	last provider.Role // of the thread, empty before its first message
-	open bool          // the last message is a user's whose text is not closed: the next one of that side goes on with it (strict)
-	loop bool          // calls were made since the last message of a person
+	// the last message is a user's whose text is not closed: the next one of that side goes on with
+	// it (strict)
+	open bool
+	loop bool // calls were made since the last message of a person
 }
 
 var plainTail = []byte("]}") // never written to
@@ -101,8 +104,8 @@ func (c *conversation) appendHead(b []byte, head provider.Head) []byte {
 	return append(b, `,"messages":[`...)
 }
 
-// Body renders a whole request at once: the bytes that a conversation over the same turns sends to a server of a vendor, one of Vendors or
-// empty. It is for tests and for showing a prompt.
+// Body renders a whole request at once: the bytes that a conversation over the same turns sends to
+// a server of a vendor, one of Vendors or empty. It is for tests and for showing a prompt.
 func Body(vendor string, head provider.Head, tail provider.Tail, turns ...provider.Turn) []byte {
 	c := &conversation{}
 	c.begin(quirksOf(vendor), head)
@@ -120,7 +123,8 @@ func (c *conversation) EndWith(tail provider.Tail) {
 	c.close()
 }
 
-// close makes the end of a request that fits the thread as it is. Its bytes are new ones: the transport may still be reading the old.
+// close makes the end of a request that fits the thread as it is. Its bytes are new ones: the
+// transport may still be reading the old.
 func (c *conversation) close() {
 	if c.ends == (provider.Tail{}) && !c.open {
 		c.tail = plainTail
@@ -141,7 +145,8 @@ func (c *conversation) close() {
 	c.tail = b
 }
 
-// user writes what is said on the user's side, up to the end of its text: as a message, or behind the one that is open.
+// user writes what is said on the user's side, up to the end of its text: as a message, or behind
+// the one that is open.
 func (c *conversation) user(b []byte, text string, first bool) []byte {
 	if c.open {
 		from := len(b)
@@ -218,8 +223,8 @@ func (c *conversation) Request() (regie.Hash, int) { return c.digest.Sum(nil, c.
 // Body implements provider.Shower.
 func (c *conversation) Body() []byte { return slices.Concat(append(c.body.All(), c.tail)...) }
 
-// request returns the whole request. Its bytes are those of the conversation: what is appended later stands behind them, and another tail
-// has bytes of its own.
+// request returns the whole request. Its bytes are those of the conversation: what is appended
+// later stands behind them, and another tail has bytes of its own.
 func (c *conversation) request() *wire.Body { return wire.NewBody(append(c.body.All(), c.tail)...) }
 
 func (c *conversation) appendResult(b []byte, result *provider.Result) []byte {
@@ -230,7 +235,8 @@ func (c *conversation) appendResult(b []byte, result *provider.Result) []byte {
 	return append(b, '}')
 }
 
-// appendAssistant writes a model's own turn. Thinking goes back only where the vendor wants it, and only its own.
+// appendAssistant writes a model's own turn. Thinking goes back only where the vendor wants it, and
+// only its own.
 func (c *conversation) appendAssistant(b []byte, turn *provider.Turn) []byte {
 	b = append(b, `{"role":"assistant","content":`...)
 	text := joined(turn.Parts, regie.PartText)
@@ -271,14 +277,16 @@ func (c *conversation) appendAssistant(b []byte, turn *provider.Turn) []byte {
 func (c *conversation) appendThinking(b []byte, turn *provider.Turn) []byte {
 	switch {
 	case c.quirks.replay == replayLoop && c.loop && c.thinking:
-		// Also where there is none, as in a loop that another vendor's model began: the member is asked for, not what it says.
+		// Also where there is none, as in a loop that another vendor's model began: the member is
+		// asked for, not what it says.
 		b = append(b, `,"reasoning_content":`...)
 		return wire.AppendString(b, c.ownThinking(turn.Parts))
 	case c.quirks.replay == replayDetails:
 		for i := range turn.Parts {
 			var kept details
 			part := &turn.Parts[i]
-			if part.Type != regie.PartThinking || part.Provider != c.quirks.vendor || json.Unmarshal(part.Opaque, &kept) != nil {
+			if part.Type != regie.PartThinking || part.Provider != c.quirks.vendor ||
+				json.Unmarshal(part.Opaque, &kept) != nil {
 				continue
 			}
 			if kept.Model == c.model && len(kept.Details) > 0 {
@@ -293,8 +301,9 @@ func (c *conversation) appendThinking(b []byte, turn *provider.Turn) []byte {
 // maxID is how long an id of a call may be: OpenAI's own server refuses longer ones.
 const maxID = 40
 
-// wireID is a call's id as it goes out. Other vendors' ids may be longer than OpenAI takes (a thread can change its provider), and few are
-// like Mistral's: such a one becomes a hash of itself, the same at the call and at its result.
+// wireID is a call's id as it goes out. Other vendors' ids may be longer than OpenAI takes (a
+// thread can change its provider), and few are like Mistral's: such a one becomes a hash of itself,
+// the same at the call and at its result.
 func (c *conversation) wireID(id string) string {
 	switch {
 	case c.quirks.shortIDs && !isShortID(id):

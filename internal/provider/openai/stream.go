@@ -128,7 +128,10 @@ func (c *collector) add(data []byte) error {
 func (c *collector) finish(reason string) error {
 	switch reason {
 	case "error", "insufficient_system_resource": // Mistral and OpenRouter; DeepSeek
-		return &provider.Error{Code: regie.CodeProviderBusy, Retryable: true, Message: "the model's server broke the reply off: " + reason}
+		return &provider.Error{
+			Code: regie.CodeProviderBusy, Retryable: true,
+			Message: "the model's server broke the reply off: " + reason,
+		}
 	case "length", "content_filter", "model_length": // the last is Mistral's window
 		c.Cut = true
 	default:
@@ -148,7 +151,8 @@ func (ch *chunk) groqUsage() json.RawMessage {
 	return ch.Groq.Usage
 }
 
-// addUsage takes what the server claims to have used. A claim that cannot be read costs nobody the reply.
+// addUsage takes what the server claims to have used. A claim that cannot be read costs nobody the
+// reply.
 func (c *collector) addUsage(claimed json.RawMessage) {
 	var u usage
 	if !wire.Claimed(claimed, &u) {
@@ -192,8 +196,9 @@ func (c *collector) addDelta(d *delta) error {
 	return nil
 }
 
-// addCall takes a piece of a call. A later piece is known by its index alone; an index that comes with another id is another call,
-// whatever its number says: some bridges number all calls 0 (spec 12.6, trap 2).
+// addCall takes a piece of a call. A later piece is known by its index alone; an index that comes
+// with another id is another call, whatever its number says: some bridges number all calls 0 (spec
+// 12.6, trap 2).
 func (c *collector) addCall(d *callDelta) error {
 	var index int // without one in the chunk: a call of its own, or the one before
 	switch {
@@ -216,7 +221,8 @@ func (c *collector) addCall(d *callDelta) error {
 		part = nil
 	}
 	// Without ids a new name on a finished call is a new call.
-	if part != nil && d.ID == "" && d.Function != nil && d.Function.Name != "" && part.ID == "" && json.Valid([]byte(part.Text())) {
+	if part != nil && d.ID == "" && d.Function != nil && d.Function.Name != "" && part.ID == "" &&
+		json.Valid([]byte(part.Text())) {
 		part = nil
 	}
 	if part == nil {

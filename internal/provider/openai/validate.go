@@ -63,14 +63,16 @@ type wireMessage struct {
 	} `json:"tool_calls"`
 }
 
-// ValidateRequest says what a strict Chat Completions server of no particular vendor would refuse in a request (invariant 18): it is for the
-// scripted servers of tests and harnesses, which see every prompt that is sent.
+// ValidateRequest says what a strict Chat Completions server of no particular vendor would refuse
+// in a request (invariant 18): it is for the scripted servers of tests and harnesses, which see
+// every prompt that is sent.
 func ValidateRequest(body []byte) error { return ValidateVendor("", body) }
 
 // TakesTools reports whether a vendor's models make calls of their own.
 func TakesTools(vendor string) bool { return !quirksOf(vendor).noTools }
 
-// ValidateVendor says what a strict server of a vendor, one of Vendors or empty, would refuse in a request: what all do, and its own rules.
+// ValidateVendor says what a strict server of a vendor, one of Vendors or empty, would refuse in a
+// request: what all do, and its own rules.
 func ValidateVendor(vendor string, body []byte) error {
 	var r wireRequest
 	if err := wire.Strict(body, &r); err != nil {
@@ -92,7 +94,8 @@ func ValidateVendor(vendor string, body []byte) error {
 	}
 	names := map[string]bool{}
 	for _, t := range r.Tools {
-		if name := t.Function.Name; t.Type != "function" || !wireName.MatchString(name) || names[name] || !isObject(string(t.Function.Parameters)) {
+		if name := t.Function.Name; t.Type != "function" || !wireName.MatchString(name) || names[name] ||
+			!isObject(string(t.Function.Parameters)) {
 			return fmt.Errorf("the tool %q is malformed or declared twice", name)
 		}
 		names[t.Function.Name] = true
@@ -159,7 +162,8 @@ func (m *wireMessage) calls(i int, seen map[string]bool) error {
 		if len(c.ID) > maxID {
 			return fmt.Errorf("message %d: the id %q is longer than %d", i, c.ID, maxID)
 		}
-		if c.ID == "" || seen[c.ID] || c.Type != "function" || !wireName.MatchString(c.Function.Name) || !isObject(c.Function.Arguments) {
+		if c.ID == "" || seen[c.ID] || c.Type != "function" || !wireName.MatchString(c.Function.Name) ||
+			!isObject(c.Function.Arguments) {
 			return fmt.Errorf("message %d: the call %q of %q is malformed or repeats an id", i, c.ID, c.Function.Name)
 		}
 		seen[c.ID] = true

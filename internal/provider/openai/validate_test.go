@@ -81,7 +81,8 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestLongIDs: an id that OpenAI would refuse becomes another one, the same at the call and at its result; others stay as they are.
+// TestLongIDs: an id that OpenAI would refuse becomes another one, the same at the call and at its
+// result; others stay as they are.
 func TestLongIDs(t *testing.T) {
 	ids := []string{strings.Repeat("x", 40), strings.Repeat("x", 41), strings.Repeat("x", 42), "call_01a1fd57-6d04-72ce-bd06-a3e1e4eaf898"}
 	call, answers := provider.Turn{Role: provider.RoleAssistant}, provider.Turn{Role: provider.RoleTool}

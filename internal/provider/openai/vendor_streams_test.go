@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// TestReasoningDetails: what OpenRouter says of thinking comes together from its pieces and goes back unchanged, to the same model and nobody else.
+// TestReasoningDetails: what OpenRouter says of thinking comes together from its pieces and goes
+// back unchanged, to the same model and nobody else.
 func TestReasoningDetails(t *testing.T) {
 	reply, err := askVendor(t, "openrouter", "a/b", stream("stop",
 		`{"content":"","reasoning":"I ","reasoning_details":[{"type":"reasoning.text","text":"I ","signature":null,"id":"r1","format":"anthropic-claude-v1","index":0}]}`,
@@ -51,7 +52,8 @@ func TestReasoningDetails(t *testing.T) {
 	}
 }
 
-// TestSources: what an answer is from keeps its numbers, whatever a server says instead of addresses.
+// TestSources: what an answer is from keeps its numbers, whatever a server says instead of
+// addresses.
 func TestSources(t *testing.T) {
 	chunk := func(more string) string {
 		return `data: {"id":"1","model":"sonar","object":"chat.completion","choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"x"},"delta":{"role":"assistant","content":"x"}}]` + more + "}\r\n\r\n"
@@ -108,7 +110,8 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestHouseRules takes a legal request of each vendor and breaks one of its rules: a validator that sees nothing would hold nobody to anything.
+// TestHouseRules takes a legal request of each vendor and breaks one of its rules: a validator that
+// sees nothing would hold nobody to anything.
 func TestHouseRules(t *testing.T) {
 	const (
 		head    = `{"model":"m","max_tokens":5000,"messages":[`
@@ -153,7 +156,8 @@ func TestHouseRules(t *testing.T) {
 	}
 }
 
-// TestMistralGuests: a model of Mistral behind another server has Mistral's rules, because its template has.
+// TestMistralGuests: a model of Mistral behind another server has Mistral's rules, because its
+// template has.
 func TestMistralGuests(t *testing.T) {
 	turns := thread("vllm", "m")
 	for _, vendor := range []string{"openrouter", "vllm", "lmstudio", "llamacpp"} {

@@ -46,8 +46,8 @@ func askVendor(t *testing.T, vendor, model, stream string) (*provider.Reply, err
 	return c.Send(t.Context(), nil)
 }
 
-// TestVendorErrors is what vendors answer where something is wrong, as their documentation or their users show it: which it is, and what a
-// person reads.
+// TestVendorErrors is what vendors answer where something is wrong, as their documentation or their
+// users show it: which it is, and what a person reads.
 func TestVendorErrors(t *testing.T) {
 	for _, c := range []struct {
 		vendor     string
@@ -213,7 +213,8 @@ func TestVendorLists(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", c.vendor, diff)
 		}
-		// A server of one's own is asked before the first prompt is made, so that none is larger than it takes.
+		// A server of one's own is asked before the first prompt is made, so that none is larger
+		// than it takes.
 		own := c.vendor == "vllm" || c.vendor == "lmstudio" || c.vendor == "llamacpp"
 		for name, can := range c.want {
 			if window := p.Capabilities(name).ContextTokens; own && window != can.ContextTokens || !own && window != 0 {

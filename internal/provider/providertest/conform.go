@@ -20,7 +20,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Conform is the one suite for every codec that speaks over HTTP: what a provider owes the engine, whatever its format.
+// Conform is the one suite for every codec that speaks over HTTP: what a provider owes the engine,
+// whatever its format.
 func Conform(t *testing.T, f *Format) {
 	t.Helper()
 	t.Run("answers", f.answers)
@@ -42,14 +43,21 @@ func Conform(t *testing.T, f *Format) {
 }
 
 var (
-	callTwo = []provider.Call{{ID: "call_a", Name: "files__read_file", Arguments: `{"path":"é \"x\".md"}`}, {ID: "call_b", Name: "files__list_files", Arguments: `{}`}}
-	aTool   = []provider.Tool{
-		{Name: "files__read_file", Description: "Read.", Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
+	callTwo = []provider.Call{
+		{ID: "call_a", Name: "files__read_file", Arguments: `{"path":"é \"x\".md"}`},
+		{ID: "call_b", Name: "files__list_files", Arguments: `{}`},
+	}
+	aTool = []provider.Tool{
+		{
+			Name: "files__read_file", Description: "Read.",
+			Parameters: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+		},
 		{Name: "files__list_files", Description: "List.", Parameters: []byte(`{"type":"object"}`)},
 	}
 )
 
-// own is the software that people run themselves; all else is paid, also behind an address of this machine (decision 29).
+// own is the software that people run themselves; all else is paid, also behind an address of this
+// machine (decision 29).
 var own = []string{"ollama", "vllm", "lmstudio", "llamacpp"}
 
 func (f *Format) open(t *testing.T, address string, idle time.Duration) provider.Conversation {
@@ -58,10 +66,14 @@ func (f *Format) open(t *testing.T, address string, idle time.Duration) provider
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name() != f.Name || p.Capabilities("scripted").Free != slices.Contains(own, f.Name) || p.Capabilities("scripted").NativeTools == f.NoTools {
+	if p.Name() != f.Name || p.Capabilities("scripted").Free != slices.Contains(own, f.Name) ||
+		p.Capabilities("scripted").NativeTools == f.NoTools {
 		t.Errorf("%s: %+v", p.Name(), p.Capabilities("scripted"))
 	}
-	head := provider.Head{Model: "scripted", Level1: "You are.", Level2: "They are.", Tools: aTool, MaxOutput: 4096, ParallelCalls: true}
+	head := provider.Head{
+		Model: "scripted", Level1: "You are.", Level2: "They are.", Tools: aTool,
+		MaxOutput: 4096, ParallelCalls: true,
+	}
 	if f.NoTools {
 		head.Tools = nil
 	}
@@ -86,7 +98,8 @@ func sketch(parts []provider.Part) (out []string) {
 		switch last := len(out) - 1; {
 		case part.Type == regie.PartCall:
 			out = append(out, part.Call.ID+" "+part.Call.Name+part.Call.Arguments)
-		case part.Type == regie.PartText && last >= 0 && strings.HasPrefix(out[last], "text "): // signed text is a part of its own
+		case part.Type == regie.PartText && last >= 0 && strings.HasPrefix(out[last], "text "):
+			// signed text is a part of its own
 			out[last] += part.Text
 		default:
 			out = append(out, string(part.Type)+" "+part.Text)
@@ -97,7 +110,10 @@ func sketch(parts []provider.Part) (out []string) {
 
 func (f *Format) answers(t *testing.T) {
 	var text, thinking []string
-	scene := Scene{Thinking: "I weigh.", Signature: "c2ln", Text: []string{"Hello", " you, ", "é\u0000\u2028!"}, Input: 120, Output: 13, CacheRead: 100}
+	scene := Scene{
+		Thinking: "I weigh.", Signature: "c2ln", Text: []string{"Hello", " you, ", "é\u0000\u2028!"},
+		Input: 120, Output: 13, CacheRead: 100,
+	}
 	reply, err := f.send(t, scene, func(d provider.Delta) {
 		if d.Text != "" {
 			text = append(text, d.Text)
@@ -140,15 +156,27 @@ func (f *Format) calls(t *testing.T) {
 		want  []string
 		code  regie.Code
 	}{
-		"two at once":             {Scene{Text: []string{"I look."}, Calls: callTwo}, []string{"text I look.", `call_a files__read_file{"path":"é \"x\".md"}`, "call_b files__list_files{}"}, ""},
-		"without arguments":       {Scene{Calls: []provider.Call{{ID: "a", Name: "f"}}}, []string{"a f{}"}, ""},
-		"without an id":           {Scene{Calls: []provider.Call{{Name: "f", Arguments: "{}"}}}, []string{" f{}"}, ""},
-		"stop, and calls":         {Scene{Calls: callTwo[:1], Reason: "stop"}, []string{`call_a files__read_file{"path":"é \"x\".md"}`}, ""},
-		"an answer that is cut":   {Scene{Text: []string{"And so"}, Reason: "length"}, []string{"text And so"}, ""},
-		"nothing":                 {Scene{}, nil, regie.CodeEmptyReply},
-		"blanks":                  {Scene{Text: []string{" \n"}}, nil, regie.CodeEmptyReply},
-		"thinking and no more":    {Scene{Thinking: "Hm.", Signature: "c2ln"}, nil, regie.CodeEmptyReply},
-		"thinking, out of tokens": {Scene{Thinking: "Hm.", Signature: "c2ln", Reason: "length"}, nil, regie.CodeEmptyReply},
+		"two at once": {
+			Scene{Text: []string{"I look."}, Calls: callTwo},
+			[]string{"text I look.", `call_a files__read_file{"path":"é \"x\".md"}`, "call_b files__list_files{}"},
+			"",
+		},
+		"without arguments": {Scene{Calls: []provider.Call{{ID: "a", Name: "f"}}}, []string{"a f{}"}, ""},
+		"without an id":     {Scene{Calls: []provider.Call{{Name: "f", Arguments: "{}"}}}, []string{" f{}"}, ""},
+		"stop, and calls": {
+			Scene{Calls: callTwo[:1], Reason: "stop"},
+			[]string{`call_a files__read_file{"path":"é \"x\".md"}`},
+			"",
+		},
+		"an answer that is cut": {Scene{Text: []string{"And so"}, Reason: "length"}, []string{"text And so"}, ""},
+		"nothing":               {Scene{}, nil, regie.CodeEmptyReply},
+		"blanks":                {Scene{Text: []string{" \n"}}, nil, regie.CodeEmptyReply},
+		"thinking and no more":  {Scene{Thinking: "Hm.", Signature: "c2ln"}, nil, regie.CodeEmptyReply},
+		"thinking, out of tokens": {
+			Scene{Thinking: "Hm.", Signature: "c2ln", Reason: "length"},
+			nil,
+			regie.CodeEmptyReply,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if f.NoTools && len(c.scene.Calls) > 0 {
@@ -156,7 +184,8 @@ func (f *Format) calls(t *testing.T) {
 			}
 			reply, err := f.send(t, c.scene, nil)
 			if c.code != "" {
-				if failed, ok := errors.AsType[*provider.Error](err); reply != nil || !ok || failed.Code != c.code || !failed.Retryable {
+				if failed, ok := errors.AsType[*provider.Error](err); reply != nil || !ok ||
+					failed.Code != c.code || !failed.Retryable {
 					t.Fatalf("got %v, %v, want %s", reply, err, c.code)
 				}
 				return
@@ -175,7 +204,8 @@ func (f *Format) calls(t *testing.T) {
 	if f.WholeCalls || f.NoTools {
 		return // there a call comes whole or not at all
 	}
-	// A call that was cut at the limit of the reply before its first argument looks like one that has none.
+	// A call that was cut at the limit of the reply before its first argument looks like one that
+	// has none.
 	for _, arguments := range []string{"", `{"path":"a`} {
 		scene := Scene{Calls: []provider.Call{{ID: "a", Name: "f", Arguments: arguments}}, Reason: "length"}
 		if reply, err := f.send(t, scene, nil); reply != nil || provider.CodeOf(err) != regie.CodeBadReply {
@@ -184,10 +214,14 @@ func (f *Format) calls(t *testing.T) {
 	}
 }
 
-// growing goes through an exchange and compares the hash with what arrived, and a resumed conversation with the one that grew.
+// growing goes through an exchange and compares the hash with what arrived, and a resumed
+// conversation with the one that grew.
 func (f *Format) growing(t *testing.T) {
 	first := Scene{Thinking: "I weigh.", Signature: "c2ln", Text: []string{"I look."}, Calls: callTwo}
-	s := NewServer(t, f, first, Scene{Calls: []provider.Call{{ID: "call_c", Name: "files__list_files", Arguments: "{}"}}}, Scene{Text: []string{"Done."}})
+	s := NewServer(t, f, first, Scene{Calls: []provider.Call{{
+		ID: "call_c", Name: "files__list_files",
+		Arguments: "{}",
+	}}}, Scene{Text: []string{"Done."}})
 	c := f.open(t, s.URL, 5*time.Second)
 	var turns []provider.Turn
 	for step := range 3 {
@@ -213,15 +247,23 @@ func (f *Format) growing(t *testing.T) {
 		c.Append(more...)
 		turns = append(turns, more...)
 	}
-	if key := s.Header(); !strings.Contains(strings.Join(slices.Concat(key["Authorization"], key["X-Api-Key"], key["X-Goog-Api-Key"]), " "), "sk-canary") {
+	if key := s.Header(); !strings.Contains(strings.Join(slices.Concat(key["Authorization"], key["X-Api-Key"],
+		key["X-Goog-Api-Key"]), " "), "sk-canary") {
 		t.Error("the key was not sent")
 	}
 }
 
-// tails has the end of a request change from one to the next: the thread before it keeps its bytes, and what is sent is what was hashed.
+// tails has the end of a request change from one to the next: the thread before it keeps its bytes,
+// and what is sent is what was hashed.
 func (f *Format) tails(t *testing.T) {
 	scenes := []Scene{{Text: []string{"I look."}, Calls: callTwo}}
-	ends := []provider.Tail{{}, {Withheld: true, Guidance: `Answer "now".`}, {Withheld: true}, {Guidance: "In short."}, {}}
+	ends := []provider.Tail{
+		{},
+		{Withheld: true, Guidance: `Answer "now".`},
+		{Withheld: true},
+		{Guidance: "In short."},
+		{},
+	}
 	for range ends {
 		scenes = append(scenes, Scene{Text: []string{"Done."}})
 	}
@@ -231,7 +273,8 @@ func (f *Format) tails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Append(provider.Turn{Role: provider.RoleAssistant, Parts: reply.Parts}, provider.Turn{Role: provider.RoleTool, Results: resultsOf(reply)})
+	c.Append(provider.Turn{Role: provider.RoleAssistant, Parts: reply.Parts},
+		provider.Turn{Role: provider.RoleTool, Results: resultsOf(reply)})
 	for i, end := range ends {
 		c.EndWith(end)
 		hash, size := c.Request()
@@ -244,13 +287,15 @@ func (f *Format) tails(t *testing.T) {
 		}
 		plain := s.Requests()[1]
 		kept := bytes.LastIndex(plain, []byte("ok <b>")) + len("ok <b>")
-		if len(sent) < kept || !bytes.Equal(sent[:kept], plain[:kept]) || end == (provider.Tail{}) && !bytes.Equal(sent, plain) {
+		if len(sent) < kept || !bytes.Equal(sent[:kept], plain[:kept]) ||
+			end == (provider.Tail{}) && !bytes.Equal(sent, plain) {
 			t.Errorf("%+v changes the thread:\n%s", end, sent)
 		}
 		if said, _ := json.Marshal(end.Guidance); end.Guidance != "" && bytes.Count(sent, said) != 1 {
 			t.Errorf("%+v is not said once:\n%s", end, sent)
 		}
-		if forbids := regexp.MustCompile(`"tool_choice":("none"|\{"type":"none"\})|"mode":"NONE"`).Match(sent); forbids != (end.Withheld && f.chat != "/api/chat") {
+		if forbids := regexp.MustCompile(`"tool_choice":("none"|\{"type":"none"\})|"mode":"NONE"`).
+			Match(sent); forbids != (end.Withheld && f.chat != "/api/chat") {
 			t.Errorf("%+v forbids calls: %v", end, forbids)
 		}
 		if !bytes.Contains(sent, []byte(`"tools":[`)) {
@@ -262,7 +307,10 @@ func (f *Format) tails(t *testing.T) {
 func resultsOf(reply *provider.Reply) (out []provider.Result) {
 	for _, part := range reply.Parts {
 		if part.Call != nil {
-			out = append(out, provider.Result{CallID: part.Call.ID, Content: "ok <b>&\u2028", IsError: part.Call.Name == "files__read_file"})
+			out = append(out, provider.Result{
+				CallID: part.Call.ID, Content: "ok <b>&\u2028",
+				IsError: part.Call.Name == "files__read_file",
+			})
 		}
 	}
 	return out
@@ -270,7 +318,10 @@ func resultsOf(reply *provider.Reply) (out []provider.Result) {
 
 // cuts ends a stream after every byte: no reply comes of it before it is whole (spec 12.6, trap 1).
 func (f *Format) cuts(t *testing.T) {
-	scene, wanted := Scene{Thinking: "Hm.", Signature: "c2ln", Text: []string{"I look."}, Calls: callTwo, Input: 7, Output: 3}, 4
+	scene, wanted := Scene{
+		Thinking: "Hm.", Signature: "c2ln", Text: []string{"I look."},
+		Calls: callTwo, Input: 7, Output: 3,
+	}, 4
 	if f.NoTools {
 		scene.Calls, wanted = nil, 2
 	}
@@ -290,7 +341,10 @@ func (f *Format) cuts(t *testing.T) {
 			t.Fatalf("cut after %d of %d bytes: %+v, %v", cut, len(whole), reply, err)
 		}
 	}
-	for _, text = range []string{whole, strings.ReplaceAll(strings.ReplaceAll(whole, "\r\n", "\n"), "\n", "\r\n"), strings.ReplaceAll(whole, "\r\n", "\n")} {
+	for _, text = range []string{
+		whole, strings.ReplaceAll(strings.ReplaceAll(whole, "\r\n", "\n"), "\n", "\r\n"),
+		strings.ReplaceAll(whole, "\r\n", "\n"),
+	} {
 		if reply, err := c.Send(t.Context(), nil); err != nil || len(reply.Parts) != wanted {
 			t.Fatalf("the whole stream: %+v, %v", reply, err)
 		}
@@ -298,34 +352,80 @@ func (f *Format) cuts(t *testing.T) {
 	// A connection that breaks says what had come.
 	scene.Text, scene.Cut = []string{"I was about"}, true
 	_, err := f.send(t, scene, nil)
-	if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != regie.CodeTruncatedStream || failed.Partial != "I was about" {
+	if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != regie.CodeTruncatedStream ||
+		failed.Partial != "I was about" {
 		t.Errorf("a broken connection: %+v", failed)
 	}
 }
 
+// refusalCases are answers that refuse a request, and what a provider makes of each.
+var refusalCases = map[string]struct {
+	scene     Scene
+	code      regie.Code
+	retryable bool
+	wish      time.Duration
+	kinds     bool // only where the format has kinds of errors
+}{
+	"the key": {
+		Scene{Status: 401, Kind: "authentication_error", Message: "invalid key"},
+		regie.CodeProviderAuth, false, 0, false,
+	},
+	"not allowed": {
+		Scene{Status: 403, Kind: "permission_error", Message: "no"},
+		regie.CodeProviderAuth, false, 0, false,
+	},
+	"the request": {
+		Scene{Status: 400, Kind: "invalid_request_error", Message: "messages: too long"},
+		regie.CodeProviderRejected, false, 0, false,
+	},
+	"no such model": {
+		Scene{Status: 404, Kind: "not_found_error", Message: "model: x"},
+		regie.CodeProviderRejected, false, 0, false,
+	},
+	"too large": {
+		Scene{Status: 413, Kind: "request_too_large", Message: "x"},
+		regie.CodeContextTooLarge, false, 0, false,
+	},
+	"too many": {
+		Scene{Status: 429, Kind: "rate_limit_error", Message: "slow down", RetryAfter: "7"},
+		regie.CodeProviderBusy, true, 7 * time.Second, false,
+	},
+	"pay": {
+		Scene{Status: 402, Kind: "billing_error", Message: "pay"},
+		regie.CodeProviderQuota, false, 0, false,
+	},
+	"a bug of theirs": {
+		Scene{Status: 500, Kind: "api_error", Message: "oh"},
+		regie.CodeProviderBusy, true, 0, false,
+	},
+	"unavailable": {
+		Scene{
+			Status:  503,
+			Message: "server busy, please try again.  maximum pending requests exceeded",
+		},
+		regie.CodeProviderBusy, true, 0, false,
+	},
+	"overloaded": {
+		Scene{Status: 529, Kind: "overloaded_error", Message: "Overloaded"},
+		regie.CodeProviderBusy, true, 0, false,
+	},
+	"moved": {Scene{Status: 307, Message: "x"}, regie.CodeProviderRejected, false, 0, false},
+	"overloaded at once": {
+		Scene{InBand: true, Kind: "overloaded_error", Message: "Overloaded"},
+		regie.CodeProviderBusy, true, 0, false,
+	},
+	"overloaded midway": {Scene{
+		Text: []string{"a"}, InBand: true, Kind: "overloaded_error",
+		Message: "Overloaded",
+	}, regie.CodeProviderBusy, true, 0, false},
+	"no credit, in a body": {Scene{
+		Status: 429, Kind: "insufficient_quota",
+		Message: "Your credit balance is too low",
+	}, regie.CodeProviderQuota, false, 0, true},
+}
+
 func (f *Format) refusals(t *testing.T) {
-	for name, c := range map[string]struct {
-		scene     Scene
-		code      regie.Code
-		retryable bool
-		wish      time.Duration
-		kinds     bool // only where the format has kinds of errors
-	}{
-		"the key":              {Scene{Status: 401, Kind: "authentication_error", Message: "invalid key"}, regie.CodeProviderAuth, false, 0, false},
-		"not allowed":          {Scene{Status: 403, Kind: "permission_error", Message: "no"}, regie.CodeProviderAuth, false, 0, false},
-		"the request":          {Scene{Status: 400, Kind: "invalid_request_error", Message: "messages: too long"}, regie.CodeProviderRejected, false, 0, false},
-		"no such model":        {Scene{Status: 404, Kind: "not_found_error", Message: "model: x"}, regie.CodeProviderRejected, false, 0, false},
-		"too large":            {Scene{Status: 413, Kind: "request_too_large", Message: "x"}, regie.CodeContextTooLarge, false, 0, false},
-		"too many":             {Scene{Status: 429, Kind: "rate_limit_error", Message: "slow down", RetryAfter: "7"}, regie.CodeProviderBusy, true, 7 * time.Second, false},
-		"pay":                  {Scene{Status: 402, Kind: "billing_error", Message: "pay"}, regie.CodeProviderQuota, false, 0, false},
-		"a bug of theirs":      {Scene{Status: 500, Kind: "api_error", Message: "oh"}, regie.CodeProviderBusy, true, 0, false},
-		"unavailable":          {Scene{Status: 503, Message: "server busy, please try again.  maximum pending requests exceeded"}, regie.CodeProviderBusy, true, 0, false},
-		"overloaded":           {Scene{Status: 529, Kind: "overloaded_error", Message: "Overloaded"}, regie.CodeProviderBusy, true, 0, false},
-		"moved":                {Scene{Status: 307, Message: "x"}, regie.CodeProviderRejected, false, 0, false},
-		"overloaded at once":   {Scene{InBand: true, Kind: "overloaded_error", Message: "Overloaded"}, regie.CodeProviderBusy, true, 0, false},
-		"overloaded midway":    {Scene{Text: []string{"a"}, InBand: true, Kind: "overloaded_error", Message: "Overloaded"}, regie.CodeProviderBusy, true, 0, false},
-		"no credit, in a body": {Scene{Status: 429, Kind: "insufficient_quota", Message: "Your credit balance is too low"}, regie.CodeProviderQuota, false, 0, true},
-	} {
+	for name, c := range refusalCases {
 		t.Run(name, func(t *testing.T) {
 			if c.kinds && !f.HasKinds {
 				return
@@ -335,14 +435,22 @@ func (f *Format) refusals(t *testing.T) {
 			}
 			reply, err := f.send(t, c.scene, nil)
 			failed, ok := errors.AsType[*provider.Error](err)
-			if reply != nil || !ok || failed.Code != c.code || failed.Retryable != c.retryable || failed.RetryAfter != c.wish || failed.Offline {
+			if reply != nil || !ok || failed.Code != c.code || failed.Retryable != c.retryable ||
+				failed.RetryAfter != c.wish || failed.Offline {
 				t.Fatalf("got %v, %+v", reply, failed)
 			}
-			if !strings.Contains(failed.Message, strings.Join(strings.Fields(c.scene.Message), " ")) || strings.Contains(failed.Message, "sk-canary") {
+			if !strings.Contains(failed.Message, strings.Join(strings.Fields(c.scene.Message), " ")) ||
+				strings.Contains(failed.Message, "sk-canary") {
 				t.Errorf("it says %q", failed.Message)
 			}
 		})
 	}
+	f.notStreams(t)
+}
+
+// notStreams answers with pages that are no stream.
+func (f *Format) notStreams(t *testing.T) {
+	t.Helper()
 	for _, c := range []struct{ kind, body, says string }{
 		{"text/html", "<html>\x1b[31mlogin", "text/html, which is not how that API streams: <html>"},
 		{"text/plain", "", "text/plain, which is not how that API streams"},
@@ -355,7 +463,8 @@ func (f *Format) refusals(t *testing.T) {
 		}))
 		_, err := f.open(t, server.URL, time.Second).Send(t.Context(), nil)
 		server.Close()
-		if provider.CodeOf(err) != regie.CodeProviderRejected || strings.ContainsRune(err.Error(), 0x1b) || !strings.Contains(err.Error(), c.says) {
+		if provider.CodeOf(err) != regie.CodeProviderRejected || strings.ContainsRune(err.Error(), 0x1b) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s in place of a stream: %v", c.kind, err)
 		}
 	}
@@ -367,7 +476,10 @@ func (f *Format) garbage(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.Serve(text)(w, r) }))
 	defer server.Close()
 	c := f.open(t, server.URL, 5*time.Second)
-	for _, text = range []string{"<html><body>502 Bad Gateway</body></html>\n", "data: <html>\n\n", "data: 7\n\n", "data: []\n\n", "\x00\xff\n\n", "{}\n"} {
+	for _, text = range []string{
+		"<html><body>502 Bad Gateway</body></html>\n", "data: <html>\n\n", "data: 7\n\n",
+		"data: []\n\n", "\x00\xff\n\n", "{}\n",
+	} {
 		reply, err := c.Send(t.Context(), nil)
 		if failed, ok := errors.AsType[*provider.Error](err); reply != nil || !ok || !failed.Retryable {
 			t.Errorf("%q: %+v, %v", text, reply, err)
@@ -398,7 +510,8 @@ func (f *Format) huge(t *testing.T) {
 	}))
 	defer server.Close()
 	reply, err := f.open(t, server.URL, 30*time.Second).Send(t.Context(), nil)
-	if failed, ok := errors.AsType[*provider.Error](err); reply != nil || !ok || failed.Code != regie.CodeReplyTooLarge || failed.Retryable {
+	if failed, ok := errors.AsType[*provider.Error](err); reply != nil || !ok ||
+		failed.Code != regie.CodeReplyTooLarge || failed.Retryable {
 		t.Errorf("got %v, %v", reply != nil, err)
 	}
 }
@@ -413,7 +526,8 @@ func (f *Format) silence(t *testing.T) {
 	}
 	// A slow stream is not a silent one: each piece counts anew.
 	s = NewServer(t, f, Scene{Text: []string{"a", "b", "c", "d", "e", "f"}, Pause: 400 * time.Millisecond})
-	if reply, err := f.open(t, s.URL, 2*time.Second).Send(t.Context(), nil); err != nil || reply.Parts[0].Text != "abcdef" {
+	if reply, err := f.open(t, s.URL, 2*time.Second).Send(t.Context(), nil); err != nil ||
+		reply.Parts[0].Text != "abcdef" {
 		t.Errorf("a slow stream: %+v, %v", reply, err)
 	}
 }
@@ -437,7 +551,8 @@ const nobody = "http://127.0.0.1:1"
 func (f *Format) offline(t *testing.T) {
 	_, err := f.open(t, nobody, time.Second).Send(t.Context(), nil)
 	failed, ok := errors.AsType[*provider.Error](err)
-	if !ok || failed.Code != regie.CodeProviderOffline || !failed.Offline || !failed.Retryable || !strings.Contains(failed.Message, "start") {
+	if !ok || failed.Code != regie.CodeProviderOffline || !failed.Offline || !failed.Retryable ||
+		!strings.Contains(failed.Message, "start") {
 		t.Errorf("got %v", err)
 	}
 	for _, bad := range []string{"nowhere", "ftp://h", "http://", "http://u:p@h", "http://h?x=1", "http://h#x"} {

@@ -13,7 +13,8 @@ func TestConform(t *testing.T) {
 	}
 }
 
-// TestVendors holds the codec of Chat Completions to the same suite as each vendor, in that vendor's framing and under its own rules.
+// TestVendors holds the codec of Chat Completions to the same suite as each vendor, in that
+// vendor's framing and under its own rules.
 func TestVendors(t *testing.T) {
 	t.Parallel()
 	for _, format := range providertest.Vendors() {

@@ -25,7 +25,8 @@ import (
 
 // EmbedFormat is a wire format of embeddings with what speaks it on either side.
 type EmbedFormat struct {
-	// Name is that of the type or vendor, Model the one that is asked for, Path what an address has behind the server's own.
+	// Name is that of the type or vendor, Model the one that is asked for, Path what an address has
+	// behind the server's own.
 	Name, Model, Path string
 	// Open makes the embedder under test, with as many dimensions as the server has.
 	Open func(address string, idle time.Duration) (provider.Embedder, error)
@@ -36,7 +37,8 @@ type EmbedFormat struct {
 	texts    func(body []byte) (texts []string, task string)
 	answer   func(vectors [][]float32, tokens int) string
 	failure  func(s *Scene) string
-	// before is what the model wants said before a document and a query, task the name of the purpose beside the texts.
+	// before is what the model wants said before a document and a query, task the name of the
+	// purpose beside the texts.
 	before, task map[provider.Purpose]string
 	// tooLong is how the server refuses a text that its model does not hold.
 	tooLong Scene
@@ -48,8 +50,9 @@ func EmbedFormats() []EmbedFormat {
 	nomic := map[provider.Purpose]string{provider.ForDocument: "search_document: ", provider.ForQuery: "search_query: "}
 	out := []EmbedFormat{
 		{
-			Name: "ollama", Model: model, path: "/api/embed", Counts: true, before: nomic, validate: ollama.ValidateEmbed,
-			texts: inputTexts, answer: ollamaVectors, failure: nativeFailure,
+			Name: "ollama", Model: model, path: "/api/embed", Counts: true, before: nomic,
+			validate: ollama.ValidateEmbed,
+			texts:    inputTexts, answer: ollamaVectors, failure: nativeFailure,
 			tooLong: Scene{Status: http.StatusBadRequest, Message: "the input length exceeds the context length"},
 			Open: func(address string, idle time.Duration) (provider.Embedder, error) {
 				p, err := ollama.New(ollama.Config{Name: "ollama", BaseURL: address, APIKey: "sk-canary", Idle: idle})
@@ -58,20 +61,27 @@ func EmbedFormats() []EmbedFormat {
 		},
 	}
 	for model, task := range map[string]map[provider.Purpose]string{
-		"gemini-embedding-001": {provider.ForDocument: "RETRIEVAL_DOCUMENT", provider.ForQuery: "RETRIEVAL_QUERY"}, "gemini-embedding-2": nil,
+		"gemini-embedding-001": {provider.ForDocument: "RETRIEVAL_DOCUMENT", provider.ForQuery: "RETRIEVAL_QUERY"},
+		"gemini-embedding-2":   nil,
 	} {
 		f := EmbedFormat{
 			Name: "gemini", Model: model, path: "/v1beta/models/" + model + ":batchEmbedContents", task: task,
 			texts: geminiTexts, answer: geminiVectors(task == nil), failure: geminiFailure,
 			Counts: task == nil, validate: func(body []byte) error { return gemini.ValidateEmbed(model, body) },
-			tooLong: Scene{Status: http.StatusBadRequest, Kind: "INVALID_ARGUMENT", Message: "The input token count exceeds the maximum number of tokens allowed"},
+			tooLong: Scene{
+				Status: http.StatusBadRequest, Kind: "INVALID_ARGUMENT",
+				Message: "The input token count exceeds the maximum number of tokens allowed",
+			},
 			Open: func(address string, idle time.Duration) (provider.Embedder, error) {
 				p, err := gemini.New(gemini.Config{Name: "gemini", BaseURL: address, APIKey: "sk-canary", Idle: idle})
 				return embedderOf(p, err, model, EmbedDimensions)
 			},
 		}
 		if task == nil {
-			f.before = map[provider.Purpose]string{provider.ForDocument: "title: none | text: ", provider.ForQuery: "task: search result | query: "}
+			f.before = map[provider.Purpose]string{
+				provider.ForDocument: "title: none | text: ",
+				provider.ForQuery:    "task: search result | query: ",
+			}
 		}
 		out = append(out, f)
 	}
@@ -83,19 +93,29 @@ func EmbedFormats() []EmbedFormat {
 		}
 		dimensions := EmbedDimensions
 		f := EmbedFormat{
-			Name: vendor, Model: model, Path: "/v1", path: "/v1/embeddings", Counts: true, before: nomic, texts: inputTexts, answer: openAIVectors(vendor), failure: failure,
+			Name: vendor, Model: model, Path: "/v1", path: "/v1/embeddings", Counts: true, before: nomic,
+			texts: inputTexts, answer: openAIVectors(vendor), failure: failure,
 			validate: func(body []byte) error { return openai.ValidateEmbed(vendor, body) },
-			tooLong:  Scene{Status: http.StatusBadRequest, Message: "This model's maximum context length is 8192 tokens, however you requested 9000 tokens"},
+			tooLong: Scene{
+				Status:  http.StatusBadRequest,
+				Message: "This model's maximum context length is 8192 tokens, however you requested 9000 tokens",
+			},
 		}
 		switch vendor {
 		case "llamacpp":
-			f.tooLong = Scene{Status: http.StatusInternalServerError, Message: "input (992 tokens) is too large to process. increase the physical batch size (current batch size: 512)"}
+			f.tooLong = Scene{
+				Status:  http.StatusInternalServerError,
+				Message: "input (992 tokens) is too large to process. increase the physical batch size (current batch size: 512)",
+			}
 			dimensions = 0
 		case "lmstudio":
 			dimensions = 0
 		}
 		f.Open = func(address string, idle time.Duration) (provider.Embedder, error) {
-			p, err := openai.New(openai.Config{Name: vendor, Vendor: vendor, BaseURL: address + "/v1", APIKey: "sk-canary", Idle: idle})
+			p, err := openai.New(openai.Config{
+				Name: vendor, Vendor: vendor, BaseURL: address + "/v1",
+				APIKey: "sk-canary", Idle: idle,
+			})
 			return embedderOf(p, err, model, dimensions)
 		}
 		out = append(out, f)
@@ -113,11 +133,13 @@ func embedderOf(p provider.Embeds, err error, model string, dimensions int) (pro
 // EmbedDimensions are those of the vectors of an EmbedServer.
 const EmbedDimensions = 64
 
-// EmbedServer is a scripted server of embeddings over real HTTP. What two texts have in common of words is how near their vectors are, so that
-// what is found by it can be told. What is sent must pass the strict validator of its format.
+// EmbedServer is a scripted server of embeddings over real HTTP. What two texts have in common of
+// words is how near their vectors are, so that what is found by it can be told. What is sent must
+// pass the strict validator of its format.
 type EmbedServer struct {
 	*httptest.Server
-	// Answer takes the place of the server's own answer to one request where it reports true. The requests are counted from 0.
+	// Answer takes the place of the server's own answer to one request where it reports true. The
+	// requests are counted from 0.
 	Answer func(w http.ResponseWriter, r *http.Request, request int, vectors [][]float32) bool
 	// Meaning is the vector of a text as it comes; nil is the function of that name.
 	Meaning func(text string) []float32
@@ -200,10 +222,13 @@ func (f *EmbedFormat) Refuse(w http.ResponseWriter, scene Scene) {
 	_, _ = io.WriteString(w, f.failure(&scene))
 }
 
-// Meaning is the vector of a text: the sum of one for each of its words, which has a length other than 1.
+// Meaning is the vector of a text: the sum of one for each of its words, which has a length other
+// than 1.
 func Meaning(text string) []float32 {
 	out := make([]float32, EmbedDimensions)
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 	for _, word := range append(words, "") {
 		h := fnv.New64a()
 		_, _ = io.WriteString(h, word)
@@ -242,7 +267,10 @@ func geminiTexts(body []byte) (texts []string, task string) {
 }
 
 func ollamaVectors(vectors [][]float32, tokens int) string {
-	return object(fields{"model": "nomic-embed-text", "embeddings": vectors, "total_duration": 14143917, "load_duration": 1019500, "prompt_eval_count": tokens})
+	return object(fields{
+		"model": "nomic-embed-text", "embeddings": vectors, "total_duration": 14143917,
+		"load_duration": 1019500, "prompt_eval_count": tokens,
+	})
 }
 
 func geminiVectors(counts bool) func(vectors [][]float32, tokens int) string {
@@ -259,7 +287,8 @@ func geminiVectors(counts bool) func(vectors [][]float32, tokens int) string {
 	}
 }
 
-// openAIVectors answers in the reverse order, which index tells; in base64 where that was asked for.
+// openAIVectors answers in the reverse order, which index tells; in base64 where that was asked
+// for.
 func openAIVectors(vendor string) func(vectors [][]float32, tokens int) string {
 	return func(vectors [][]float32, tokens int) string {
 		data := []any{}
@@ -274,6 +303,9 @@ func openAIVectors(vendor string) func(vectors [][]float32, tokens int) string {
 			}
 			data = append(data, fields{"object": "embedding", "index": i, "embedding": embedding})
 		}
-		return object(fields{"object": "list", "data": data, "model": "m", "usage": fields{"prompt_tokens": tokens, "total_tokens": tokens}})
+		return object(fields{
+			"object": "list", "data": data, "model": "m",
+			"usage": fields{"prompt_tokens": tokens, "total_tokens": tokens},
+		})
 	}
 }

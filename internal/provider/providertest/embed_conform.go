@@ -40,11 +40,13 @@ func (f *EmbedFormat) open(t *testing.T, address string) provider.Embedder {
 	return e
 }
 
-// vectors: each text has its own, of length 1, in the order of the texts; the model is told the purpose in its way, and the key is sent.
+// vectors: each text has its own, of length 1, in the order of the texts; the model is told the
+// purpose in its way, and the key is sent.
 func (f *EmbedFormat) vectors(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	e := f.open(t, s.URL)
-	if e.Name() != f.Name || e.Model() != f.Model || e.Free() != slices.Contains(own, f.Name) || !strings.Contains(e.Space(), f.Model) {
+	if e.Name() != f.Name || e.Model() != f.Model || e.Free() != slices.Contains(own, f.Name) ||
+		!strings.Contains(e.Space(), f.Model) {
 		t.Errorf("%s %s %s, free: %v", e.Name(), e.Model(), e.Space(), e.Free())
 	}
 	texts := []string{"one é \"x\"\x00", "two\u2028three", "the third"}
@@ -56,19 +58,23 @@ func (f *EmbedFormat) vectors(t *testing.T) {
 		if s.tasks[i] != f.task[purpose] {
 			t.Errorf("%s has the task %q", purpose, s.tasks[i])
 		}
-		if len(got.Vectors) != len(texts) || len(got.Cut) != 0 || got.Estimated == f.Counts || f.Counts && got.Usage.Input != 21 || got.Usage.Input == 0 {
-			t.Fatalf("%d vectors, cut %v, usage %+v, estimated: %v", len(got.Vectors), got.Cut, got.Usage, got.Estimated)
+		if len(got.Vectors) != len(texts) || len(got.Cut) != 0 || got.Estimated == f.Counts || f.Counts &&
+			got.Usage.Input != 21 || got.Usage.Input == 0 {
+			t.Fatalf("%d vectors, cut %v, usage %+v, estimated: %v", len(got.Vectors),
+				got.Cut, got.Usage, got.Estimated)
 		}
 		for j, sent := range s.Requests()[i] {
 			if want := f.before[purpose] + strings.ReplaceAll(texts[j], "\x00", "\uFFFD"); sent != want {
 				t.Errorf("text %d was sent as %q, want %q", j, sent, want)
 			}
-			if near := cosine(Meaning(sent), got.Vectors[j]); math.Abs(near-1) > 1e-5 || math.Abs(cosine(got.Vectors[j], got.Vectors[j])*length(got.Vectors[j])-1) > 1e-5 {
+			if near := cosine(Meaning(sent), got.Vectors[j]); math.Abs(near-1) > 1e-5 ||
+				math.Abs(cosine(got.Vectors[j], got.Vectors[j])*length(got.Vectors[j])-1) > 1e-5 {
 				t.Errorf("vector %d is not that of its text (%.3f), or not of length 1", j, near)
 			}
 		}
 	}
-	if key := strings.Join(slices.Concat(s.header["Authorization"], s.header["X-Goog-Api-Key"]), " "); !strings.Contains(key, "sk-canary") {
+	if key := strings.Join(slices.Concat(s.header["Authorization"], s.header["X-Goog-Api-Key"]),
+		" "); !strings.Contains(key, "sk-canary") {
 		t.Error("the key was not sent")
 	}
 }
@@ -95,7 +101,8 @@ func (f *EmbedFormat) batches(t *testing.T) {
 	e := f.open(t, s.URL)
 	most, bytes := e.Batch()
 	for name, texts := range map[string][]string{
-		"none": nil, "a blank one": {"a", " \n"}, "too many": slices.Repeat([]string{"a"}, most+1), "too much": {strings.Repeat("a", bytes/2+1), strings.Repeat("b", bytes/2+1)},
+		"none": nil, "a blank one": {"a", " \n"}, "too many": slices.Repeat([]string{"a"}, most+1),
+		"too much": {strings.Repeat("a", bytes/2+1), strings.Repeat("b", bytes/2+1)},
 	} {
 		if _, err := e.Embed(t.Context(), provider.ForDocument, texts); provider.CodeOf(err) != regie.CodeBadRequest {
 			t.Errorf("%s: %v", name, err)
@@ -104,12 +111,14 @@ func (f *EmbedFormat) batches(t *testing.T) {
 	if n := len(s.Requests()); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	if got, err := e.Embed(t.Context(), provider.ForDocument, slices.Repeat([]string{"a"}, most)); err != nil || len(got.Vectors) != most {
+	if got, err := e.Embed(t.Context(), provider.ForDocument, slices.Repeat([]string{"a"}, most)); err != nil ||
+		len(got.Vectors) != most {
 		t.Errorf("a whole batch: %v", err)
 	}
 }
 
-// cutsTexts: one text that the model does not hold is cut, which is told, and costs the others nothing; the next one of its length is sent alone.
+// cutsTexts: one text that the model does not hold is cut, which is told, and costs the others
+// nothing; the next one of its length is sent alone.
 func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	s.Longest = 600
@@ -129,7 +138,8 @@ func (f *EmbedFormat) cutsTexts(t *testing.T) {
 		}
 	}
 	before := len(s.Requests())
-	if got, err = e.Embed(t.Context(), provider.ForDocument, []string{"a", long, "b"}); err != nil || !slices.Equal(got.Cut, []int{1}) {
+	if got, err = e.Embed(t.Context(), provider.ForDocument, []string{"a", long, "b"}); err != nil ||
+		!slices.Equal(got.Cut, []int{1}) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	for _, request := range s.Requests()[before:] {
@@ -139,7 +149,8 @@ func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	}
 	// What is beyond any model is cut before it is sent.
 	most, before := 0, len(s.Requests())
-	if got, err = e.Embed(t.Context(), provider.ForDocument, []string{strings.Repeat("word ", 100_000)}); err != nil || !slices.Equal(got.Cut, []int{0}) {
+	if got, err = e.Embed(t.Context(), provider.ForDocument, []string{strings.Repeat("word ", 100_000)}); err != nil ||
+		!slices.Equal(got.Cut, []int{0}) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	for _, request := range s.Requests()[before:] {
@@ -150,7 +161,8 @@ func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	}
 	// A model that takes nothing at all is told as what it is, in the end.
 	s.Longest = 1
-	if _, err = e.Embed(t.Context(), provider.ForDocument, []string{strings.Repeat("é", 500)}); provider.CodeOf(err) != regie.CodeContextTooLarge {
+	if _, err = e.Embed(t.Context(), provider.ForDocument, []string{strings.Repeat("é", 500)}); provider.CodeOf(
+		err) != regie.CodeContextTooLarge {
 		t.Errorf("it takes nothing: %v", err)
 	}
 }
@@ -184,7 +196,8 @@ func (f *EmbedFormat) broken(t *testing.T) {
 		"shorter":  mangled(func(v [][]float32) [][]float32 { return [][]float32{v[0][:63], v[1][:63]} }),
 		"one is":   mangled(func(v [][]float32) [][]float32 { return [][]float32{v[0], v[1][:63]} }),
 		"empty":    mangled(func([][]float32) [][]float32 { return [][]float32{{}, {}} }),
-		"nothing":  written(""), "an object": written("{}"), "a list": written("[]"), "a number": written("7"), "garbage": written("\x00\xff"),
+		"nothing":  written(""), "an object": written("{}"), "a list": written("[]"), "a number": written("7"),
+		"garbage": written("\x00\xff"),
 	}
 	if !strings.Contains(f.answer([][]float32{{1}}, 1), "AACAPw") { // base64 has no words for these
 		cases["no number"] = replaced("[0.5,", `["a",`)
@@ -209,7 +222,8 @@ func (f *EmbedFormat) broken(t *testing.T) {
 			return true
 		}
 		got, err := e.Embed(t.Context(), provider.ForDocument, []string{"a", "b"})
-		if failed, ok := errors.AsType[*provider.Error](err); got != nil || !ok || failed.Code != regie.CodeBadReply || !failed.Retryable {
+		if failed, ok := errors.AsType[*provider.Error](err); got != nil || !ok ||
+			failed.Code != regie.CodeBadReply || !failed.Retryable {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -237,7 +251,8 @@ func (f *EmbedFormat) cutAnswers(t *testing.T) {
 	for cut := range len(whole) {
 		at.Store(int64(cut))
 		got, err := e.Embed(t.Context(), provider.ForDocument, []string{"a"})
-		if failed, ok := errors.AsType[*provider.Error](err); got != nil || !ok || !failed.Retryable || aborts(cut) && failed.Code != regie.CodeTruncatedStream {
+		if failed, ok := errors.AsType[*provider.Error](err); got != nil || !ok || !failed.Retryable || aborts(cut) &&
+			failed.Code != regie.CodeTruncatedStream {
 			t.Fatalf("cut after %d of %d bytes: %v, %v", cut, len(whole), got, err)
 		}
 	}
@@ -256,11 +271,26 @@ func (f *EmbedFormat) refuses(t *testing.T) {
 		retryable bool
 		wish      time.Duration
 	}{
-		"the key":         {Scene{Status: 401, Kind: "authentication_error", Message: "invalid key sk-canary"}, regie.CodeProviderAuth, false, 0},
-		"no such model":   {Scene{Status: 404, Kind: "not_found_error", Message: `model "nomic-embed-text" not found, try pulling it first`}, regie.CodeProviderRejected, false, 0},
-		"the request":     {Scene{Status: 400, Kind: "invalid_request_error", Message: "no"}, regie.CodeProviderRejected, false, 0},
-		"too many":        {Scene{Status: 429, Kind: "rate_limit_error", Message: "slow down", RetryAfter: "7"}, regie.CodeProviderBusy, true, 7 * time.Second},
-		"pay":             {Scene{Status: 402, Kind: "billing_error", Message: "pay"}, regie.CodeProviderQuota, false, 0},
+		"the key": {
+			Scene{Status: 401, Kind: "authentication_error", Message: "invalid key sk-canary"},
+			regie.CodeProviderAuth, false, 0,
+		},
+		"no such model": {Scene{
+			Status: 404, Kind: "not_found_error",
+			Message: `model "nomic-embed-text" not found, try pulling it first`,
+		}, regie.CodeProviderRejected, false, 0},
+		"the request": {
+			Scene{Status: 400, Kind: "invalid_request_error", Message: "no"},
+			regie.CodeProviderRejected, false, 0,
+		},
+		"too many": {
+			Scene{Status: 429, Kind: "rate_limit_error", Message: "slow down", RetryAfter: "7"},
+			regie.CodeProviderBusy, true, 7 * time.Second,
+		},
+		"pay": {
+			Scene{Status: 402, Kind: "billing_error", Message: "pay"},
+			regie.CodeProviderQuota, false, 0,
+		},
 		"a bug of theirs": {Scene{Status: 500, Kind: "api_error", Message: "oh"}, regie.CodeProviderBusy, true, 0},
 		"moved":           {Scene{Status: 307, Message: "x"}, regie.CodeProviderRejected, false, 0},
 	} {
@@ -270,21 +300,27 @@ func (f *EmbedFormat) refuses(t *testing.T) {
 		}
 		got, err := e.Embed(t.Context(), provider.ForDocument, []string{"a"})
 		failed, ok := errors.AsType[*provider.Error](err)
-		if got != nil || !ok || failed.Code != c.code || failed.Retryable != c.retryable || failed.RetryAfter != c.wish || failed.Offline {
+		if got != nil || !ok || failed.Code != c.code || failed.Retryable != c.retryable ||
+			failed.RetryAfter != c.wish || failed.Offline {
 			t.Fatalf("%s: %v, %+v", name, got, err)
 		}
-		if strings.Contains(failed.Message, "sk-canary") || f.Name == "ollama" && c.scene.Status == 404 && !strings.Contains(failed.Message, "ollama pull") {
+		if strings.Contains(failed.Message, "sk-canary") || f.Name == "ollama" && c.scene.Status == 404 &&
+			!strings.Contains(failed.Message, "ollama pull") {
 			t.Errorf("%s: it says %q", name, failed.Message)
 		}
 	}
-	for kind, body := range map[string]string{"text/html": "<html>\x1b[31mlogin", "application/json": "<html>502", "": "<html>", "text/plain": "hello"} {
+	for kind, body := range map[string]string{
+		"text/html": "<html>\x1b[31mlogin", "application/json": "<html>502",
+		"": "<html>", "text/plain": "hello",
+	} {
 		s.Answer = func(w http.ResponseWriter, _ *http.Request, _ int, _ [][]float32) bool {
 			w.Header()["Content-Type"] = []string{kind}
 			_, _ = io.WriteString(w, body)
 			return true
 		}
 		_, err := e.Embed(t.Context(), provider.ForDocument, []string{"a"})
-		if provider.CodeOf(err) != regie.CodeProviderRejected || strings.ContainsRune(err.Error(), 0x1b) || !strings.Contains(err.Error(), "does not speak") {
+		if provider.CodeOf(err) != regie.CodeProviderRejected || strings.ContainsRune(err.Error(), 0x1b) ||
+			!strings.Contains(err.Error(), "does not speak") {
 			t.Errorf("%q in place of vectors: %v", kind, err)
 		}
 	}
@@ -302,7 +338,8 @@ func (f *EmbedFormat) hugeAnswer(t *testing.T) {
 		}
 		return true
 	}
-	if _, err := f.open(t, s.URL).Embed(t.Context(), provider.ForQuery, []string{"a"}); provider.CodeOf(err) != regie.CodeReplyTooLarge {
+	if _, err := f.open(t, s.URL).Embed(t.Context(), provider.ForQuery,
+		[]string{"a"}); provider.CodeOf(err) != regie.CodeReplyTooLarge {
 		t.Errorf("got %v", err)
 	}
 }
@@ -338,7 +375,8 @@ var errPerson = errors.New("the person")
 
 func (f *EmbedFormat) away(t *testing.T) {
 	_, err := f.open(t, nobody).Embed(t.Context(), provider.ForQuery, []string{"a"})
-	if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != regie.CodeProviderOffline || !failed.Offline || !strings.Contains(failed.Message, "start") {
+	if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != regie.CodeProviderOffline ||
+		!failed.Offline || !strings.Contains(failed.Message, "start") {
 		t.Errorf("got %v", err)
 	}
 }

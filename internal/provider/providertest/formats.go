@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The wire formats as real servers write them: Chat Completions and the native API as recorded, Messages as documented. Responses has a file
-// of its own.
+// The wire formats as real servers write them: Chat Completions and the native API as recorded,
+// Messages as documented. Responses has a file of its own.
 
 type fields = map[string]any
 
@@ -41,11 +41,15 @@ func chatStream(s *Scene) (out []string) {
 	for i, c := range s.Calls {
 		head, rest := halves(c.Arguments)
 		out = append(out,
-			chatChunk(fields{"tool_calls": []any{fields{"index": i, "id": c.ID, "type": "function", "function": fields{"name": c.Name, "arguments": head}}}}, nil),
+			chatChunk(fields{"tool_calls": []any{fields{
+				"index": i, "id": c.ID, "type": "function",
+				"function": fields{"name": c.Name, "arguments": head},
+			}}}, nil),
 			chatChunk(fields{"tool_calls": []any{fields{"index": i, "function": fields{"arguments": rest}}}}, nil))
 	}
 	return append(out, chatChunk(fields{}, s.reason())+"data: "+object(fields{"choices": []any{}, "usage": fields{
-		"prompt_tokens": s.Input, "completion_tokens": s.Output, "prompt_tokens_details": fields{"cached_tokens": s.CacheRead},
+		"prompt_tokens": s.Input, "completion_tokens": s.Output,
+		"prompt_tokens_details": fields{"cached_tokens": s.CacheRead},
 	}})+"\n\ndata: [DONE]\n\n")
 }
 
@@ -82,8 +86,12 @@ func messagesEvent(kind string, more fields) string {
 
 func messagesStream(s *Scene) (out []string) {
 	out = append(out, messagesEvent("message_start", fields{"message": fields{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "content": []any{}, "stop_reason": nil,
-		"usage": fields{"input_tokens": s.Input - s.CacheRead, "cache_creation_input_tokens": 0, "cache_read_input_tokens": s.CacheRead, "output_tokens": 1},
+		"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted",
+		"content": []any{}, "stop_reason": nil,
+		"usage": fields{
+			"input_tokens": s.Input - s.CacheRead, "cache_creation_input_tokens": 0,
+			"cache_read_input_tokens": s.CacheRead, "output_tokens": 1,
+		},
 	}}), messagesEvent("ping", fields{}))
 	index := 0
 	block := func(start fields, deltas ...fields) {
@@ -113,11 +121,17 @@ func messagesStream(s *Scene) (out []string) {
 	}
 	for _, c := range s.Calls {
 		head, rest := halves(c.Arguments)
-		block(fields{"type": "tool_use", "id": c.ID, "name": c.Name, "input": fields{}}, fields{"type": "input_json_delta", "partial_json": ""},
-			fields{"type": "input_json_delta", "partial_json": head}, fields{"type": "input_json_delta", "partial_json": rest})
+		block(fields{"type": "tool_use", "id": c.ID, "name": c.Name, "input": fields{}},
+			fields{"type": "input_json_delta", "partial_json": ""},
+			fields{"type": "input_json_delta", "partial_json": head},
+			fields{"type": "input_json_delta", "partial_json": rest})
 	}
 	reason := map[string]string{"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}[s.reason()]
-	return append(out, messagesEvent("message_delta", fields{"delta": fields{"stop_reason": reason, "stop_sequence": nil}, "usage": fields{"output_tokens": s.Output}})+
+	return append(out, messagesEvent("message_delta",
+		fields{
+			"delta": fields{"stop_reason": reason, "stop_sequence": nil},
+			"usage": fields{"output_tokens": s.Output},
+		})+
 		messagesEvent("message_stop", fields{}))
 }
 
@@ -132,7 +146,8 @@ func messagesModels(w http.ResponseWriter, r *http.Request, names []string) bool
 	data := []any{}
 	for _, name := range names {
 		data = append(data, fields{
-			"id": name, "type": "model", "display_name": name, "created_at": "2026-10-01T00:00:00Z", "max_input_tokens": 200000, "max_tokens": 64000,
+			"id": name, "type": "model", "display_name": name, "created_at": "2026-10-01T00:00:00Z",
+			"max_input_tokens": 200000, "max_tokens": 64000,
 			"capabilities": fields{"thinking": fields{"supported": true}},
 		})
 	}
@@ -144,7 +159,10 @@ func nativeLine(message fields, more fields) string {
 	if message["content"] == nil {
 		message["content"] = ""
 	}
-	line := fields{"model": "scripted", "created_at": "2026-11-21T04:30:07.297178426Z", "message": message, "done": false}
+	line := fields{
+		"model": "scripted", "created_at": "2026-11-21T04:30:07.297178426Z",
+		"message": message, "done": false,
+	}
 	maps.Copy(line, more)
 	return object(line) + "\n"
 }
@@ -161,13 +179,20 @@ func nativeStream(s *Scene) (out []string) {
 		if arguments == "" {
 			arguments = "{}"
 		}
-		out = append(out, nativeLine(fields{"tool_calls": []any{fields{"id": c.ID, "function": fields{"index": i, "name": c.Name, "arguments": json.RawMessage(arguments)}}}}, nil))
+		out = append(out,
+			nativeLine(fields{"tool_calls": []any{fields{
+				"id":       c.ID,
+				"function": fields{"index": i, "name": c.Name, "arguments": json.RawMessage(arguments)},
+			}}}, nil))
 	}
 	reason := s.reason()
 	if reason == "tool_calls" { // it never says so (spec 12.6, trap 4)
 		reason = "stop"
 	}
-	return append(out, nativeLine(fields{}, fields{"done": true, "done_reason": reason, "prompt_eval_count": s.Input, "eval_count": s.Output}))
+	return append(out, nativeLine(fields{}, fields{
+		"done": true, "done_reason": reason,
+		"prompt_eval_count": s.Input, "eval_count": s.Output,
+	}))
 }
 
 func nativeFailure(s *Scene) string { return object(fields{"error": s.Message}) }
@@ -191,7 +216,10 @@ func nativeModels(w http.ResponseWriter, r *http.Request, names []string) bool {
 		if strings.Contains(in.Model, "embed") {
 			can = []string{"embedding"}
 		}
-		return answer(w, fields{"capabilities": can, "model_info": fields{"general.architecture": "scripted", "scripted.context_length": 40960}})
+		return answer(w, fields{"capabilities": can, "model_info": fields{
+			"general.architecture":    "scripted",
+			"scripted.context_length": 40960,
+		}})
 	default:
 		return false
 	}

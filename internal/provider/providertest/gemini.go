@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// Gemini's format as documented: whole calls, signatures on the part that they sign, counts that grow with the stream, and no mark at its end.
+// Gemini's format as documented: whole calls, signatures on the part that they sign, counts that
+// grow with the stream, and no mark at its end.
 
 func geminiChunk(s *Scene, reason any, parts ...fields) string {
 	candidate := fields{"index": 0, "content": fields{"role": "model", "parts": parts}}
@@ -14,7 +15,10 @@ func geminiChunk(s *Scene, reason any, parts ...fields) string {
 	}
 	return "data: " + object(fields{
 		"candidates": []any{candidate}, "modelVersion": "scripted", "responseId": "r1",
-		"usageMetadata": fields{"promptTokenCount": s.Input, "cachedContentTokenCount": s.CacheRead, "candidatesTokenCount": s.Output, "totalTokenCount": s.Input + s.Output},
+		"usageMetadata": fields{
+			"promptTokenCount": s.Input, "cachedContentTokenCount": s.CacheRead,
+			"candidatesTokenCount": s.Output, "totalTokenCount": s.Input + s.Output,
+		},
 	}) + "\n\n"
 }
 
@@ -43,7 +47,8 @@ func geminiStream(s *Scene) (out []string) {
 	if len(s.Calls) == 0 && s.Signature != "" {
 		end = append(end, fields{"text": "", "thoughtSignature": s.Signature})
 	}
-	reason := map[string]string{"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}[s.reason()] // it says STOP with calls too
+	// it says STOP with calls too
+	reason := map[string]string{"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}[s.reason()]
 	return append(out, geminiChunk(s, reason, end...))
 }
 
@@ -62,7 +67,8 @@ func geminiModels(w http.ResponseWriter, r *http.Request, names []string) bool {
 	models := []any{fields{"name": "models/embedder", "supportedGenerationMethods": []string{"embedContent"}}}
 	for _, name := range names {
 		models = append(models, fields{
-			"name": "models/" + name, "displayName": name, "inputTokenLimit": 1048576, "outputTokenLimit": 65536, "thinking": true,
+			"name": "models/" + name, "displayName": name, "inputTokenLimit": 1048576,
+			"outputTokenLimit": 65536, "thinking": true,
 			"supportedGenerationMethods": []string{"generateContent", "countTokens"},
 		})
 	}

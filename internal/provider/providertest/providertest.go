@@ -1,5 +1,6 @@
-// Package providertest holds every prompt to the strict validator of every vendor (invariant 18), whichever one it was made for: a stored
-// thread must be legal everywhere, because it can be sent anywhere (decision 7). It is for tests and starts no goroutine.
+// Package providertest holds every prompt to the strict validator of every vendor (invariant 18),
+// whichever one it was made for: a stored thread must be legal everywhere, because it can be sent
+// anywhere (decision 7). It is for tests and starts no goroutine.
 package providertest
 
 import (
@@ -21,8 +22,8 @@ import (
 // tails are what any thread may end with.
 var tails = []provider.Tail{{}, {Withheld: true}, {Guidance: "Answer now."}, {Withheld: true, Guidance: "Answer now."}}
 
-// tailsOf are the ends that a vendor's way with a thread is tried with: all of them for its first way, for the others the one that has all
-// that an end can have.
+// tailsOf are the ends that a vendor's way with a thread is tried with: all of them for its first
+// way, for the others the one that has all that an end can have.
 func tailsOf(way int) []provider.Tail {
 	if way > 0 {
 		return tails[len(tails)-1:]
@@ -30,8 +31,8 @@ func tailsOf(way int) []provider.Tail {
 	return tails
 }
 
-// Check renders a thread as each vendor's request, in each of the ways in which that vendor's rules differ, and returns what a strict
-// server would refuse.
+// Check renders a thread as each vendor's request, in each of the ways in which that vendor's rules
+// differ, and returns what a strict server would refuse.
 func Check(head provider.Head, turns []provider.Turn) error {
 	if head.Model == "" {
 		head.Model = "model"
@@ -39,8 +40,10 @@ func Check(head provider.Head, turns []provider.Turn) error {
 	head.MaxOutput = max(head.MaxOutput, 4096)
 	head.ServiceTier = "" // which is of one vendor
 	if len(head.Tools) == 0 {
-		head.Encoded = nil         // which is of no tools
-		head.Tools = called(turns) // a provider that needs the declarations has them: withholding tools is not leaving them out
+		head.Encoded = nil // which is of no tools
+		// a provider that needs the declarations has them: withholding tools is not leaving them
+		// out
+		head.Tools = called(turns)
 	}
 	for _, vendor := range append([]string{""}, openai.Vendors()...) {
 		if err := checkChat(vendor, head, turns); err != nil {
@@ -55,7 +58,12 @@ func Check(head provider.Head, turns []provider.Turn) error {
 			return fmt.Errorf("ollama with %+v: %w", tail, err)
 		}
 	}
-	for way, options := range []anthropic.Options{{}, {Thinks: true, Thinking: "adaptive", Effort: "low"}, {ThinkingBudget: 1024}, {ThinkingBudget: 2048, NoMarks: true}} {
+	for way, options := range []anthropic.Options{
+		{},
+		{Thinks: true, Thinking: "adaptive", Effort: "low"},
+		{ThinkingBudget: 1024},
+		{ThinkingBudget: 2048, NoMarks: true},
+	} {
 		claude := head
 		claude.Model = "claude" // of the newest generation: which options one has follows from its name
 		request, err := anthropic.NewRequest(claude, options)
@@ -85,7 +93,8 @@ func Check(head provider.Head, turns []provider.Turn) error {
 	}
 	for way, model := range []string{"gemini-3-pro", "gemini-2.5-pro"} {
 		head.Model = model
-		request, err := gemini.NewRequest(head, gemini.Options{Thinking: gemini.ThinkingOf(model, head.ReasoningEffort)})
+		request, err := gemini.NewRequest(head,
+			gemini.Options{Thinking: gemini.ThinkingOf(model, head.ReasoningEffort)})
 		if err != nil {
 			return err
 		}
@@ -100,12 +109,13 @@ func Check(head provider.Head, turns []provider.Turn) error {
 	return nil
 }
 
-// checkChat renders a thread as a request of Chat Completions to a vendor. One whose models make no calls is never sent a thread with some:
-// it is rendered in the JSON dialect.
+// checkChat renders a thread as a request of Chat Completions to a vendor. One whose models make no
+// calls is never sent a thread with some: it is rendered in the JSON dialect.
 func checkChat(vendor string, head provider.Head, turns []provider.Turn) error {
 	if !openai.TakesTools(vendor) {
 		if slices.ContainsFunc(turns, func(turn provider.Turn) bool {
-			return turn.Role == provider.RoleTool || slices.ContainsFunc(turn.Parts, func(part provider.Part) bool { return part.Call != nil })
+			return turn.Role == provider.RoleTool || slices.ContainsFunc(turn.Parts,
+				func(part provider.Part) bool { return part.Call != nil })
 		}) {
 			return nil
 		}
@@ -131,14 +141,18 @@ func called(turns []provider.Turn) []provider.Tool {
 		for j := range turns[i].Parts {
 			if c := turns[i].Parts[j].Call; c != nil && !seen[gemini.WireName(c.Name)] {
 				seen[gemini.WireName(c.Name)] = true
-				out = append(out, provider.Tool{Name: c.Name, Description: "once declared", Parameters: json.RawMessage(`{"type":"object"}`)})
+				out = append(out, provider.Tool{
+					Name: c.Name, Description: "once declared",
+					Parameters: json.RawMessage(`{"type":"object"}`),
+				})
 			}
 		}
 	}
 	return out
 }
 
-// Watch wraps a provider: whatever is sent through it is first held to Check, and refused tells what that finds.
+// Watch wraps a provider: whatever is sent through it is first held to Check, and refused tells
+// what that finds.
 func Watch(p provider.Provider, refused func(error)) provider.Provider {
 	return &watched{Provider: p, refused: refused}
 }
@@ -183,7 +197,10 @@ func (c *watchedConversation) EndWith(tail provider.Tail) {
 func (c *watchedConversation) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
 	turns := c.turns
 	if c.tail.Guidance != "" {
-		turns = append(slices.Clone(turns), provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: c.tail.Guidance}}})
+		turns = append(slices.Clone(turns), provider.Turn{
+			Role:  provider.RoleUser,
+			Parts: []provider.Part{{Type: regie.PartText, Text: c.tail.Guidance}},
+		})
 	}
 	if c.sent.Add(1)%every == 0 {
 		if err := Check(c.head, turns); err != nil {

@@ -78,8 +78,8 @@ func (s *silent) Send(context.Context, func(provider.Delta)) (*provider.Reply, e
 	return &provider.Reply{}, nil
 }
 
-// TestWatch: what is sent is checked, and sent all the same. Each prompt is sent as often as the watch takes to come round to it under the race
-// detector.
+// TestWatch: what is sent is checked, and sent all the same. Each prompt is sent as often as the
+// watch takes to come round to it under the race detector.
 func TestWatch(t *testing.T) {
 	var refused []string
 	c, err := providertest.Watch(deaf{}, func(err error) { refused = append(refused, err.Error()) }).Open(provider.Head{})

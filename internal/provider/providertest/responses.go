@@ -18,12 +18,14 @@ func responsesStream(s *Scene) (out []string) {
 		sequence++
 	}
 	response := fields{
-		"id": "resp_1", "object": "response", "created_at": 1795235415, "model": "scripted", "store": false, "status": "in_progress",
+		"id": "resp_1", "object": "response", "created_at": 1795235415, "model": "scripted",
+		"store": false, "status": "in_progress",
 		"error": nil, "incomplete_details": nil, "output": []any{},
 	}
 	event("response.created", fields{"response": response})
 	item := func(kind string, added, done fields, pieces func(at fields)) {
-		id := fmt.Sprintf("%s_%d", map[string]string{"reasoning": "rs", "message": "msg", "function_call": "fc"}[kind], items.Add(1))
+		id := fmt.Sprintf("%s_%d", map[string]string{"reasoning": "rs", "message": "msg", "function_call": "fc"}[kind],
+			items.Add(1))
 		for _, it := range []fields{added, done} {
 			it["id"], it["type"] = id, kind
 		}
@@ -38,24 +40,30 @@ func responsesStream(s *Scene) (out []string) {
 	}
 	if s.Thinking != "" || s.Signature != "" {
 		summary := []any{fields{"type": "summary_text", "text": s.Thinking}}
-		item("reasoning", fields{"summary": []any{}}, fields{"summary": summary, "encrypted_content": s.Signature}, func(at fields) {
-			event("response.reasoning_summary_text.delta", with(at, fields{"summary_index": 0, "delta": s.Thinking}))
-			event("response.reasoning_summary_text.done", with(at, fields{"summary_index": 0, "text": s.Thinking}))
-		})
+		item("reasoning", fields{"summary": []any{}}, fields{"summary": summary, "encrypted_content": s.Signature},
+			func(at fields) {
+				event("response.reasoning_summary_text.delta", with(at,
+					fields{"summary_index": 0, "delta": s.Thinking}))
+				event("response.reasoning_summary_text.done", with(at, fields{"summary_index": 0, "text": s.Thinking}))
+			})
 	}
 	if len(s.Text) > 0 {
 		content := []any{fields{"type": "output_text", "annotations": []any{}, "text": strings.Join(s.Text, "")}}
 		added := fields{"role": "assistant", "status": "in_progress", "content": []any{}}
 		item("message", added, fields{"role": "assistant", "status": "completed", "content": content}, func(at fields) {
 			for _, text := range s.Text {
-				event("response.output_text.delta", with(at, fields{"content_index": 0, "delta": text, "logprobs": []any{}}))
+				event("response.output_text.delta",
+					with(at, fields{"content_index": 0, "delta": text, "logprobs": []any{}}))
 			}
 		})
 	}
 	for _, c := range s.Calls {
 		head, rest := halves(c.Arguments)
 		call := fields{"call_id": c.ID, "name": c.Name, "status": "in_progress", "arguments": ""}
-		item("function_call", call, fields{"call_id": c.ID, "name": c.Name, "status": "completed", "arguments": c.Arguments}, func(at fields) {
+		item("function_call", call, fields{
+			"call_id": c.ID, "name": c.Name, "status": "completed",
+			"arguments": c.Arguments,
+		}, func(at fields) {
 			event("response.function_call_arguments.delta", with(at, fields{"delta": head}))
 			event("response.function_call_arguments.delta", with(at, fields{"delta": rest}))
 			event("response.function_call_arguments.done", with(at, fields{"arguments": c.Arguments}))
@@ -66,17 +74,22 @@ func responsesStream(s *Scene) (out []string) {
 		kind, response["incomplete_details"] = "incomplete", fields{"reason": "max_output_tokens"}
 	}
 	response["status"], response["usage"] = kind, fields{
-		"input_tokens": s.Input, "input_tokens_details": fields{"cached_tokens": s.CacheRead}, "output_tokens": s.Output, "output_tokens_details": fields{"reasoning_tokens": 0},
+		"input_tokens": s.Input, "input_tokens_details": fields{"cached_tokens": s.CacheRead},
+		"output_tokens": s.Output, "output_tokens_details": fields{"reasoning_tokens": 0},
 	}
 	event("response."+kind, fields{"response": response})
 	return out
 }
 
-// responsesInBand is an error of a stream: in the response that failed once that has begun, else by itself.
+// responsesInBand is an error of a stream: in the response that failed once that has begun, else by
+// itself.
 func responsesInBand(s *Scene) string {
 	if len(s.Text) > 0 {
 		failed := fields{"status": "failed", "error": fields{"code": s.Kind, "message": s.Message}}
 		return "event: response.failed\ndata: " + object(fields{"type": "response.failed", "response": failed}) + "\n\n"
 	}
-	return "event: error\ndata: " + object(fields{"type": "error", "code": s.Kind, "message": s.Message, "param": nil, "sequence_number": 1}) + "\n\n"
+	return "event: error\ndata: " + object(fields{
+		"type": "error", "code": s.Kind, "message": s.Message, "param": nil,
+		"sequence_number": 1,
+	}) + "\n\n"
 }

@@ -26,9 +26,11 @@ type Scene struct {
 	Signature string
 	Text      []string // each is a piece of the stream
 	Calls     []provider.Call
-	// Input and Output are the tokens of the whole prompt and of the reply; CacheRead is the part of the prompt that was cached.
+	// Input and Output are the tokens of the whole prompt and of the reply; CacheRead is the part
+	// of the prompt that was cached.
 	Input, Output, CacheRead int64
-	// Reason is the end of the reply in the words of Chat Completions (stop, tool_calls, length); empty follows from the rest.
+	// Reason is the end of the reply in the words of Chat Completions (stop, tool_calls, length);
+	// empty follows from the rest.
 	Reason string
 	// Status, if it is not 0, refuses the request with Message, and Kind where the format has one.
 	Status        int
@@ -73,47 +75,70 @@ type Format struct {
 func Formats() []Format {
 	return []Format{
 		{
-			Name: "openai", Path: "/v1", chat: "/v1/chat/completions", kind: "text/event-stream", stream: chatStream, failure: chatFailure,
-			inBand: func(s *Scene) string { return "data: " + chatFailure(s) + "\n\n" }, models: chatModels, Validate: openai.ValidateRequest, HasCache: true, HasKinds: true,
+			Name: "openai", Path: "/v1", chat: "/v1/chat/completions", kind: "text/event-stream",
+			stream: chatStream, failure: chatFailure,
+			inBand: func(s *Scene) string { return "data: " + chatFailure(s) + "\n\n" }, models: chatModels,
+			Validate: openai.ValidateRequest, HasCache: true, HasKinds: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
-				return openai.New(openai.Config{Name: "openai", BaseURL: address + "/v1", APIKey: "sk-canary", Idle: idle})
+				return openai.New(openai.Config{
+					Name: "openai", BaseURL: address + "/v1",
+					APIKey: "sk-canary", Idle: idle,
+				})
 			},
 		},
 		{
-			Name: "anthropic", chat: "/v1/messages", kind: "text/event-stream", stream: messagesStream, failure: messagesFailure,
-			inBand: func(s *Scene) string { return "event: error\ndata: " + messagesFailure(s) + "\n\n" }, models: messagesModels,
+			Name: "anthropic", chat: "/v1/messages", kind: "text/event-stream",
+			stream: messagesStream, failure: messagesFailure,
+			inBand:   func(s *Scene) string { return "event: error\ndata: " + messagesFailure(s) + "\n\n" },
+			models:   messagesModels,
 			Validate: anthropic.ValidateRequest, HasCache: true, HasKinds: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
-				return anthropic.New(anthropic.Config{Name: "anthropic", BaseURL: address, APIKey: "sk-canary", Idle: idle})
+				return anthropic.New(anthropic.Config{
+					Name: "anthropic", BaseURL: address,
+					APIKey: "sk-canary", Idle: idle,
+				})
 			},
 		},
 		{
-			Name: "ollama", chat: "/api/chat", kind: "application/x-ndjson", stream: nativeStream, failure: nativeFailure,
-			inBand: func(s *Scene) string { return nativeFailure(s) + "\n" }, models: nativeModels, Validate: ollama.ValidateRequest, WholeCalls: true,
+			Name: "ollama", chat: "/api/chat", kind: "application/x-ndjson",
+			stream: nativeStream, failure: nativeFailure,
+			inBand: func(s *Scene) string { return nativeFailure(s) + "\n" }, models: nativeModels,
+			Validate: ollama.ValidateRequest, WholeCalls: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
 				return ollama.New(ollama.Config{Name: "ollama", BaseURL: address, APIKey: "sk-canary", Idle: idle})
 			},
 		},
 		{
-			Name: "gemini", chat: "/v1beta/models/scripted:streamGenerateContent", kind: "text/event-stream", stream: geminiStream, failure: geminiFailure,
-			inBand: func(s *Scene) string { return "data: " + geminiFailure(s) + "\n\n" }, models: geminiModels, HasCache: true, WholeCalls: true,
+			Name: "gemini", chat: "/v1beta/models/scripted:streamGenerateContent", kind: "text/event-stream",
+			stream: geminiStream, failure: geminiFailure,
+			inBand: func(s *Scene) string { return "data: " + geminiFailure(s) + "\n\n" }, models: geminiModels,
+			HasCache: true, WholeCalls: true,
 			Validate: func(body []byte) error { return gemini.ValidateRequest("scripted", body) },
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
-				return gemini.New(gemini.Config{Name: "gemini", BaseURL: address + "/v1beta/", APIKey: "sk-canary", Idle: idle})
+				return gemini.New(gemini.Config{
+					Name: "gemini", BaseURL: address + "/v1beta/",
+					APIKey: "sk-canary", Idle: idle,
+				})
 			},
 		},
 		{
-			Name: "responses", Path: "/v1", chat: "/v1/responses", kind: "text/event-stream", stream: responsesStream, failure: chatFailure,
-			inBand: responsesInBand, models: chatModels, Validate: responses.ValidateRequest, HasCache: true, HasKinds: true,
+			Name: "responses", Path: "/v1", chat: "/v1/responses", kind: "text/event-stream",
+			stream: responsesStream, failure: chatFailure,
+			inBand: responsesInBand, models: chatModels, Validate: responses.ValidateRequest,
+			HasCache: true, HasKinds: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
-				return responses.New(responses.Config{Name: "responses", BaseURL: address + "/v1", APIKey: "sk-canary", Idle: idle})
+				return responses.New(responses.Config{
+					Name: "responses", BaseURL: address + "/v1",
+					APIKey: "sk-canary", Idle: idle,
+				})
 			},
 		},
 	}
 }
 
-// Server is a scripted model server over real HTTP. It has no memory: which scene it plays is the number of replies in the thread that it
-// is sent, and the last one plays on. What is sent must pass the strict validator of its format.
+// Server is a scripted model server over real HTTP. It has no memory: which scene it plays is the
+// number of replies in the thread that it is sent, and the last one plays on. What is sent must
+// pass the strict validator of its format.
 type Server struct {
 	*httptest.Server
 	Models []string // what it has
@@ -175,8 +200,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.format.play(w, r, &s.scenes[step])
 }
 
-// replies counts the model's own turns in a request; what a codec puts between two others is none. In Responses the items of one follow each
-// other.
+// replies counts the model's own turns in a request; what a codec puts between two others is none.
+// In Responses the items of one follow each other.
 func replies(body []byte) (n int) {
 	var request struct {
 		Messages []struct {
@@ -204,7 +229,8 @@ func replies(body []byte) (n int) {
 	speaks := false
 	for _, item := range request.Input {
 		before := speaks
-		if speaks = item.Role == "assistant" || item.Type == "reasoning" || item.Type == "function_call"; speaks && !before {
+		if speaks = item.Role == "assistant" || item.Type == "reasoning" ||
+			item.Type == "function_call"; speaks && !before {
 			n++
 		}
 	}

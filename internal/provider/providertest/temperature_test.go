@@ -10,7 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
-// TestTemperature: what a codec says of the temperature is what its requests carry, whatever the model and the effort.
+// TestTemperature: what a codec says of the temperature is what its requests carry, whatever the
+// model and the effort.
 func TestTemperature(t *testing.T) {
 	zero, carried, left := 0.0, 0, 0
 	for _, format := range slices.Concat(providertest.Formats(), providertest.Vendors()) {

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/openai"
 )
 
-// framing is how a vendor of Chat Completions frames its stream, as its documentation or what its server sent to others shows it.
+// framing is how a vendor of Chat Completions frames its stream, as its documentation or what its
+// server sent to others shows it.
 type framing struct {
 	before string // comments ahead of the first chunk
 	id     string
@@ -62,11 +63,17 @@ func listedAs(more fields) func(names []string) []route {
 
 var framings = map[string]framing{
 	"openai": {
-		id: "chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG", every: fields{"service_tier": "default", "system_fingerprint": "fp_44709d6fcb"}, choice: fields{"logprobs": nil}, role: true,
+		id: "chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG", every: fields{
+			"service_tier":       "default",
+			"system_fingerprint": "fp_44709d6fcb",
+		}, choice: fields{"logprobs": nil}, role: true,
 		place: "behind", hasCache: true, hasKinds: true,
 	},
 	"groq": {
-		id: "chatcmpl-f51b2cd2", every: fields{"system_fingerprint": "fp_10c08bf97d", "x_groq": fields{"id": "req_01jbd6g2"}},
+		id: "chatcmpl-f51b2cd2", every: fields{
+			"system_fingerprint": "fp_10c08bf97d",
+			"x_groq":             fields{"id": "req_01jbd6g2"},
+		},
 		choice: fields{"logprobs": nil}, role: true,
 		think: member("reasoning"), whole: true, place: "groq", hasCache: true, hasKinds: true,
 		models: listedAs(fields{"context_window": 131072, "max_completion_tokens": 65536, "active": true}),
@@ -80,9 +87,13 @@ var framings = map[string]framing{
 		hasCache: true, hasKinds: true,
 	},
 	"mistral": {
-		id: "cmpl-e5cc70bb28c444948073e77776eb30ef", role: true, whole: true, usage: plainUsage, place: "finish", hasKinds: true,
+		id: "cmpl-e5cc70bb28c444948073e77776eb30ef", role: true, whole: true, usage: plainUsage,
+		place: "finish", hasKinds: true,
 		think: func(text string) fields {
-			return fields{"content": []any{fields{"type": "thinking", "thinking": []any{fields{"type": "text", "text": text}}}}}
+			return fields{"content": []any{fields{
+				"type":     "thinking",
+				"thinking": []any{fields{"type": "text", "text": text}},
+			}}}
 		},
 		text: func(text string) fields {
 			if strings.HasPrefix(text, "Hello") { // the first chunks behind the thinking are a list too
@@ -91,15 +102,27 @@ var framings = map[string]framing{
 			return fields{"content": text}
 		},
 		fail: func(s *Scene) fields {
-			return fields{"object": "error", "message": s.Message, "type": s.Kind, "param": nil, "code": "3000", "raw_status_code": s.Status}
+			return fields{
+				"object": "error", "message": s.Message, "type": s.Kind, "param": nil,
+				"code": "3000", "raw_status_code": s.Status,
+			}
 		},
-		models: listedAs(fields{"max_context_length": 131072, "capabilities": fields{"completion_chat": true, "function_calling": true}}),
+		models: listedAs(fields{"max_context_length": 131072, "capabilities": fields{
+			"completion_chat": true, "function_calling": true,
+		}}),
 	},
 	"openrouter": {
-		before: ": OPENROUTER PROCESSING\n\n", id: "gen-1758885012-2qVPBxGHZxOgYWKthK4E", every: fields{"provider": "Anthropic"},
+		before: ": OPENROUTER PROCESSING\n\n", id: "gen-1758885012-2qVPBxGHZxOgYWKthK4E",
+		every:  fields{"provider": "Anthropic"},
 		choice: fields{"native_finish_reason": nil, "logprobs": nil}, role: true,
 		think: func(text string) fields {
-			return fields{"content": "", "reasoning": text, "reasoning_details": []any{fields{"type": "reasoning.text", "text": text, "format": "anthropic-claude-v1", "index": 0}}}
+			return fields{
+				"content": "", "reasoning": text,
+				"reasoning_details": []any{fields{
+					"type": "reasoning.text", "text": text,
+					"format": "anthropic-claude-v1", "index": 0,
+				}},
+			}
 		},
 		place: "behind", hasCache: true,
 		fail: func(s *Scene) fields {
@@ -107,11 +130,17 @@ var framings = map[string]framing{
 		},
 		inBand: func(body fields) string {
 			choice := fields{"index": 0, "delta": fields{"content": ""}, "finish_reason": "error"}
-			chunk := fields{"id": "gen-1", "object": "chat.completion.chunk", "provider": "Anthropic", "choices": []any{choice}}
+			chunk := fields{
+				"id": "gen-1", "object": "chat.completion.chunk",
+				"provider": "Anthropic", "choices": []any{choice},
+			}
 			maps.Copy(chunk, body)
 			return "data: " + object(chunk) + "\n\n"
 		},
-		models: listedAs(fields{"context_length": 200000, "top_provider": fields{"max_completion_tokens": 64000}, "supported_parameters": []string{"tools", "reasoning"}}),
+		models: listedAs(fields{
+			"context_length": 200000, "top_provider": fields{"max_completion_tokens": 64000},
+			"supported_parameters": []string{"tools", "reasoning"},
+		}),
 	},
 	"vllm": {
 		id: "chatcmpl-7f1b7a8bd86348d4b1dd0c7b39b1c1d8", choice: fields{"logprobs": nil, "token_ids": nil}, role: true,
@@ -128,22 +157,30 @@ var framings = map[string]framing{
 		inBand: func(body fields) string { return "event: error\ndata: " + object(body) + "\n\n" },
 		models: func(names []string) []route {
 			routes := listedAs(nil)(names)
-			rich := listedAs(fields{"type": "llm", "state": "loaded", "max_context_length": 131072, "loaded_context_length": 8192, "capabilities": []string{"tool_use"}})(names)
+			rich := listedAs(fields{
+				"type": "llm", "state": "loaded",
+				"max_context_length": 131072, "loaded_context_length": 8192,
+				"capabilities": []string{"tool_use"},
+			})(names)
 			return append(routes, route{"/api/v0/models", rich[0].answer})
 		},
 	},
 	"llamacpp": {
-		id: "chatcmpl-GDZlsQQXU8tSHZc7kUQ0PkW0zOyXq8wE", every: fields{"system_fingerprint": "b6840-5d195f17"}, role: true,
+		id: "chatcmpl-GDZlsQQXU8tSHZc7kUQ0PkW0zOyXq8wE", every: fields{"system_fingerprint": "b6840-5d195f17"},
+		role:  true,
 		think: member("reasoning_content"), usage: plainUsage, place: "behind", hasKinds: true,
 		fail: func(s *Scene) fields {
 			return fields{"error": fields{"code": s.Status, "message": s.Message, "type": s.Kind}}
 		},
 		models: func(names []string) []route {
-			return append(listedAs(fields{"meta": fields{"n_ctx_train": 131072}})(names), route{"/props", fields{"default_generation_settings": fields{"n_ctx": 16384}}})
+			return append(listedAs(fields{"meta": fields{"n_ctx_train": 131072}})(names),
+				route{"/props", fields{"default_generation_settings": fields{"n_ctx": 16384}}})
 		},
 	},
 	"perplexity": {
-		id: "8c1596dd-319a-4c71-a1b8-e0c546b01641", every: fields{"citations": []string{"https://a.example/1", "https://b.example/2"}},
+		id: "8c1596dd-319a-4c71-a1b8-e0c546b01641", every: fields{
+			"citations": []string{"https://a.example/1", "https://b.example/2"},
+		},
 		choice: fields{"message": fields{"role": "assistant", "content": "…"}},
 		usage:  plainUsage, place: "each", noDone: true, crlf: true, path: "-", hasKinds: true,
 		fail: func(s *Scene) fields {
@@ -156,7 +193,10 @@ var framings = map[string]framing{
 func (v *framing) chunk(delta fields, reason any, more fields) string {
 	choice := fields{"index": 0, "delta": delta, "finish_reason": reason}
 	maps.Copy(choice, v.choice)
-	chunk := fields{"id": v.id, "object": "chat.completion.chunk", "created": 1795235407, "model": "scripted", "choices": []any{choice}}
+	chunk := fields{
+		"id": v.id, "object": "chat.completion.chunk", "created": 1795235407,
+		"model": "scripted", "choices": []any{choice},
+	}
 	maps.Copy(chunk, v.every)
 	maps.Copy(chunk, more)
 	return "data: " + object(chunk) + "\n\n"
@@ -194,11 +234,17 @@ func (v *framing) stream(s *Scene) []string {
 	}
 	for i, c := range s.Calls {
 		if v.whole {
-			add(fields{"tool_calls": []any{fields{"index": i, "id": c.ID, "type": "function", "function": fields{"name": c.Name, "arguments": c.Arguments}}}})
+			add(fields{"tool_calls": []any{fields{
+				"index": i, "id": c.ID, "type": "function",
+				"function": fields{"name": c.Name, "arguments": c.Arguments},
+			}}})
 			continue
 		}
 		head, rest := halves(c.Arguments)
-		add(fields{"tool_calls": []any{fields{"index": i, "id": c.ID, "type": "function", "function": fields{"name": c.Name, "arguments": head}}}})
+		add(fields{"tool_calls": []any{fields{
+			"index": i, "id": c.ID, "type": "function",
+			"function": fields{"name": c.Name, "arguments": head},
+		}}})
 		add(fields{"tool_calls": []any{fields{"index": i, "function": fields{"arguments": rest}}}})
 	}
 	var end string
@@ -208,7 +254,8 @@ func (v *framing) stream(s *Scene) []string {
 	case "groq":
 		end = v.chunk(fields{}, s.reason(), fields{"x_groq": fields{"id": "req_1", "usage": usage(s)}})
 	default:
-		end = v.chunk(fields{}, s.reason(), nil) + "data: " + object(fields{"id": v.id, "choices": []any{}, "usage": usage(s)}) + "\n\n"
+		end = v.chunk(fields{}, s.reason(), nil) + "data: " + object(
+			fields{"id": v.id, "choices": []any{}, "usage": usage(s)}) + "\n\n"
 	}
 	if !v.noDone {
 		end += "data: [DONE]\n\n"
@@ -262,9 +309,13 @@ func Vendors() []Format {
 				return false
 			},
 			Validate: func(body []byte) error { return openai.ValidateVendor(name, body) },
-			HasCache: v.hasCache, HasKinds: v.hasKinds, NoTools: !openai.TakesTools(name), NoThinking: v.think == nil, Vendor: true,
+			HasCache: v.hasCache, HasKinds: v.hasKinds, NoTools: !openai.TakesTools(name),
+			NoThinking: v.think == nil, Vendor: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
-				return openai.New(openai.Config{Name: name, Vendor: name, BaseURL: address + path, APIKey: "sk-canary", Idle: idle})
+				return openai.New(openai.Config{
+					Name: name, Vendor: name, BaseURL: address + path,
+					APIKey: "sk-canary", Idle: idle,
+				})
 			},
 		})
 	}

@@ -195,7 +195,13 @@ func (w *writer) usage(u regie.Usage) {
 	for _, count := range []struct {
 		name   string
 		tokens int64
-	}{{"input", u.Input}, {"output", u.Output}, {"cache_creation", u.CacheCreation}, {"cache_read", u.CacheRead}, {"reasoning", u.Reasoning}} {
+	}{
+		{"input", u.Input},
+		{"output", u.Output},
+		{"cache_creation", u.CacheCreation},
+		{"cache_read", u.CacheRead},
+		{"reasoning", u.Reasoning},
+	} {
 		if count.tokens != 0 {
 			words = append(words, count.name+"="+strconv.FormatInt(count.tokens, 10))
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// FuzzRecording reads anything: what is a recording says the same when it is written again, and each of its threads can be shown.
+// FuzzRecording reads anything: what is a recording says the same when it is written again, and
+// each of its threads can be shown.
 func FuzzRecording(f *testing.F) {
 	seed, err := os.ReadFile(filepath.Join("testdata", "thread.txt"))
 	if err != nil {

@@ -20,7 +20,8 @@ type recording struct {
 	hashes []links // of calls
 }
 
-// links are the hashes of a call's thread, and of it with its answer; the second is zero for a call that failed.
+// links are the hashes of a call's thread, and of it with its answer; the second is zero for a call
+// that failed.
 type links struct{ asked, answered regie.Hash }
 
 // thread is all that a call was asked, from the beginning.
@@ -41,7 +42,8 @@ func (r *recording) thread(number int) []provider.Turn {
 	return turns
 }
 
-// add appends a call that is whole. It returns an error where its thread goes on with what there is not.
+// add appends a call that is whole. It returns an error where its thread goes on with what there is
+// not.
 func (r *recording) add(c *call) error {
 	var hash regie.Hash
 	if c.base > 0 {
@@ -95,7 +97,10 @@ func parse(data []byte) (*recording, error) {
 	r.rest, r.number = bytes.TrimPrefix(r.rest, []byte(firstLine)), 0
 	r.next() // which is behind the first line
 	if len(data) > 0 {
-		r.out.first = speaker{provider: r.field("provider"), model: r.field("model"), dialect: regie.Dialect(r.field("dialect"))}
+		r.out.first = speaker{
+			provider: r.field("provider"), model: r.field("model"),
+			dialect: regie.Dialect(r.field("dialect")),
+		}
 		r.known(r.out.first.dialect)
 	}
 	for r.err == nil && r.words != nil {
@@ -251,7 +256,8 @@ func (r *reader) call() *call {
 	}
 	if len(r.words) == 4 {
 		base, err := strconv.Atoi(r.words[3])
-		if c.again = r.words[2] == "again"; err != nil || base < 1 || base >= c.number || !c.again && r.words[2] != "after" {
+		if c.again = r.words[2] == "again"; err != nil || base < 1 || base >= c.number ||
+			!c.again && r.words[2] != "after" {
 			r.fail("a call goes on \"after\" or \"again\" with the number of one before it")
 		}
 		c.base = base
@@ -296,7 +302,8 @@ func (r *reader) question(c *call) {
 		turn.Parts = r.parts(false)
 		for r.is("result", 1, 2) {
 			result := provider.Result{CallID: r.words[1], IsError: len(r.words) == 3}
-			if place, err := strconv.Atoi(result.CallID); err != nil || place < 0 || result.IsError && r.words[2] != "failed" {
+			if place, err := strconv.Atoi(result.CallID); err != nil || place < 0 ||
+				result.IsError && r.words[2] != "failed" {
 				r.fail("a result has the place of its call, and may have \"failed\"")
 			}
 			result.Content = r.text()
@@ -310,13 +317,15 @@ func (r *reader) question(c *call) {
 	}
 }
 
-// parts reads the parts of a turn; those of an answer are what will be run, and bring what their provider wants back.
+// parts reads the parts of a turn; those of an answer are what will be run, and bring what their
+// provider wants back.
 func (r *reader) parts(answer bool) (parts []provider.Part) {
 	for r.err == nil && r.words != nil {
 		switch {
 		case r.is("call", 1, 1):
 			part := provider.Part{Type: regie.PartCall, Call: &provider.Call{Name: r.words[1]}}
-			if part.Call.Arguments = r.text(); answer && (!json.Valid([]byte(part.Call.Arguments)) || strings.TrimSpace(part.Call.Arguments)[0] != '{') {
+			if part.Call.Arguments = r.text(); answer && (!json.Valid([]byte(part.Call.Arguments)) ||
+				strings.TrimSpace(part.Call.Arguments)[0] != '{') {
 				r.fail("the arguments of the call above are not a JSON object")
 			}
 			parts = append(parts, part)
@@ -403,7 +412,10 @@ func (r *reader) usage() (u regie.Usage) {
 	}
 	for _, word := range r.words[1:] {
 		name, count, _ := strings.Cut(word, "=")
-		into := map[string]*int64{"input": &u.Input, "output": &u.Output, "cache_creation": &u.CacheCreation, "cache_read": &u.CacheRead, "reasoning": &u.Reasoning}[name]
+		into := map[string]*int64{
+			"input": &u.Input, "output": &u.Output, "cache_creation": &u.CacheCreation,
+			"cache_read": &u.CacheRead, "reasoning": &u.Reasoning,
+		}[name]
 		tokens, err := strconv.ParseInt(count, 10, 64)
 		switch {
 		case word == "estimated":

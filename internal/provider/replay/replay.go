@@ -40,7 +40,8 @@ func Open(path string) (*Player, error) {
 	return &Player{path: path, recording: r, played: make([]bool, len(r.calls))}, nil
 }
 
-// Silent is a player without answers: it writes requests as the one of a recording does, and whoever sends one gets CodeReplayMismatch.
+// Silent is a player without answers: it writes requests as the one of a recording does, and
+// whoever sends one gets CodeReplayMismatch.
 func Silent() *Player {
 	return &Player{recording: &recording{first: speaker{dialect: regie.DialectNative}}}
 }
@@ -48,7 +49,8 @@ func Silent() *Player {
 // Name implements provider.Provider.
 func (p *Player) Name() string { return "replay" }
 
-// Capabilities implements provider.Provider: the model of a recording speaks the dialect in which it was recorded.
+// Capabilities implements provider.Provider: the model of a recording speaks the dialect in which
+// it was recorded.
 func (p *Player) Capabilities(string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: p.recording.first.dialect == regie.DialectNative, Free: true}
 }
@@ -71,17 +73,20 @@ func (c *playing) Append(turns ...provider.Turn) {
 	c.thread.add(func(text string) string { return text }, turns...)
 }
 
-// EndWith implements provider.Conversation: a recording answers the same whatever stands behind the thread.
+// EndWith implements provider.Conversation: a recording answers the same whatever stands behind the
+// thread.
 func (c *playing) EndWith(provider.Tail) {}
 
-// Request implements provider.Conversation: the hash of a canonical rendering, since nothing is sent. Where the recording has a summary
-// next, the prompt was larger than its budget, and it is here.
+// Request implements provider.Conversation: the hash of a canonical rendering, since nothing is
+// sent. Where the recording has a summary next, the prompt was larger than its budget, and it is
+// here.
 func (c *playing) Request() (regie.Hash, int) {
 	data := c.Body()
 	size := len(data)
 	c.player.mu.Lock()
 	defer c.player.mu.Unlock()
-	if p := c.player; p.next < len(p.played) && provider.AsksSummary(p.recording.calls[p.next].asked) && len(c.turns) > 0 && !provider.AsksSummary(c.turns) {
+	if p := c.player; p.next < len(p.played) && provider.AsksSummary(p.recording.calls[p.next].asked) &&
+		len(c.turns) > 0 && !provider.AsksSummary(c.turns) {
 		size += overAnyBudget
 	}
 	return regie.HashOf(data), size
@@ -99,7 +104,8 @@ func (c *playing) Body() []byte {
 	return data
 }
 
-// find returns the first call with this thread that was not played, and takes it. It returns CodeReplayMismatch where there is none.
+// find returns the first call with this thread that was not played, and takes it. It returns
+// CodeReplayMismatch where there is none.
 func (c *playing) find() (*call, error) {
 	p := c.player
 	p.mu.Lock()
@@ -113,7 +119,8 @@ func (c *playing) find() (*call, error) {
 			continue
 		}
 		if c.dialect != "" && c.dialect != found.dialect {
-			return nil, c.refused("has this in the dialect " + string(found.dialect) + ", and it is asked for in " + string(c.dialect) + ": leave the dialect out")
+			return nil, c.refused("has this in the dialect " + string(found.dialect) + ", and it is asked for in " +
+				string(c.dialect) + ": leave the dialect out")
 		}
 		for p.played[i] = true; p.next < len(p.played) && p.played[p.next]; {
 			p.next++
@@ -122,17 +129,20 @@ func (c *playing) find() (*call, error) {
 	}
 	wanted := p.recording.calls[p.next]
 	if provider.AsksSummary(wanted.asked) != provider.AsksSummary(c.turns) {
-		return nil, c.refused("has a summary where a step is asked for, or the other way round: its run had another budget")
+		return nil,
+			c.refused("has a summary where a step is asked for, or the other way round: its run had another budget")
 	}
 	shown := difference(p.recording.thread(wanted.number), c.thread.turns)
-	return nil, c.refused("holds no answer to this request; its call " + strconv.Itoa(wanted.number) + " is the next one:\n" + shown)
+	return nil, c.refused("holds no answer to this request; its call " + strconv.Itoa(wanted.number) +
+		" is the next one:\n" + shown)
 }
 
 func (c *playing) refused(why string) error {
 	return &provider.Error{Code: regie.CodeReplayMismatch, Message: "the recording " + c.player.path + " " + why}
 }
 
-// Send implements provider.Conversation: what the recording has for this thread. It returns CodeReplayMismatch where it has nothing.
+// Send implements provider.Conversation: what the recording has for this thread. It returns
+// CodeReplayMismatch where it has nothing.
 func (c *playing) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
 	found, err := c.find()
 	if err != nil {
@@ -158,7 +168,10 @@ func (c *playing) Send(ctx context.Context, sink func(provider.Delta)) (*provide
 	reply.Parts = append([]provider.Part(nil), found.reply.Parts...)
 	for i := range reply.Parts {
 		if c := reply.Parts[i].Call; c != nil { // the ids that were recorded are of no use
-			reply.Parts[i].Call = &provider.Call{ID: "call_" + strconv.Itoa(found.number) + "_" + strconv.Itoa(i+1), Name: c.Name, Arguments: c.Arguments}
+			reply.Parts[i].Call = &provider.Call{
+				ID:   "call_" + strconv.Itoa(found.number) + "_" + strconv.Itoa(i+1),
+				Name: c.Name, Arguments: c.Arguments,
+			}
 		}
 	}
 	return &reply, nil

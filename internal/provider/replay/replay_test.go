@@ -107,8 +107,8 @@ func withoutIDs(reply *provider.Reply) *provider.Reply {
 	return &out
 }
 
-// TestRecordAndReplay records a provider, over two openings of the file, and gets the same from the recording, in any order, and nothing
-// that was not asked for.
+// TestRecordAndReplay records a provider, over two openings of the file, and gets the same from the
+// recording, in any order, and nothing that was not asked for.
 func TestRecordAndReplay(t *testing.T) {
 	path, again := filepath.Join(t.TempDir(), "tape"), filepath.Join(t.TempDir(), "again")
 	requests := []string{"list files in notes/", "hello"}
@@ -147,7 +147,8 @@ func TestRecordAndReplay(t *testing.T) {
 	mismatched(t, err, "no further answer")
 }
 
-// server is a model server that gives one answer after the other: a stream, or a status and what it says.
+// server is a model server that gives one answer after the other: a stream, or a status and what it
+// says.
 func server(t *testing.T, key string, answers ...string) provider.Provider {
 	t.Helper()
 	next := 0
@@ -177,8 +178,8 @@ func stream(reason string, deltas ...string) string {
 	return b.String() + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}],"usage":{"prompt_tokens":7,"completion_tokens":8}}` + "\n\ndata: [DONE]\n\n"
 }
 
-// aThread talks with a provider whose first answer makes two calls, whose second is a failure and whose third ends; id is what differs from run to
-// run. It returns the replies.
+// aThread talks with a provider whose first answer makes two calls, whose second is a failure and
+// whose third ends; id is what differs from run to run. It returns the replies.
 func aThread(t *testing.T, p provider.Provider, id string) (replies []*provider.Reply) {
 	t.Helper()
 	opened := said("What is in notes/?\n\n\tTabs, trailing blanks  \nand \x1b[31mmore")
@@ -217,8 +218,8 @@ func answers(id string) []string {
 	}
 }
 
-// TestRecordingIsRead holds a recording to what a person reads, byte for byte: the same in another run with other ids and times, and replayed by
-// one with others again.
+// TestRecordingIsRead holds a recording to what a person reads, byte for byte: the same in another
+// run with other ids and times, and replayed by one with others again.
 func TestRecordingIsRead(t *testing.T) {
 	golden := filepath.Join("testdata", "thread.txt")
 	for _, id := range []string{"1", "2"} {
@@ -240,7 +241,8 @@ func TestRecordingIsRead(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotRecorded: a key is nowhere in the recording nor in the raw responses, wherever it came from.
+// TestKeysAreNotRecorded: a key is nowhere in the recording nor in the raw responses, wherever it
+// came from.
 func TestKeysAreNotRecorded(t *testing.T) {
 	const key = "sk-very-secret-key"
 	dir := t.TempDir()
@@ -294,8 +296,8 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestRawFeedsTraps records a stream that a real server sent with its bytes, and cuts those after each one: what the recording keeps is what a
-// test of a trap needs (spec 12.6).
+// TestRawFeedsTraps records a stream that a real server sent with its bytes, and cuts those after
+// each one: what the recording keeps is what a test of a trap needs (spec 12.6).
 func TestRawFeedsTraps(t *testing.T) {
 	sent := content(t, filepath.Join("..", "openai", "testdata", "chat_calls.sse"))
 	dir := t.TempDir()

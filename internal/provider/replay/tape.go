@@ -38,18 +38,20 @@ type place struct {
 
 // TapeOptions are what a tape is made with.
 type TapeOptions struct {
-	// Secrets are the keys that must not be in the recording, wherever they come from; short ones are no secrets and are left.
+	// Secrets are the keys that must not be in the recording, wherever they come from; short ones
+	// are no secrets and are left.
 	Secrets []string
-	// Raw is a directory for the bytes of each response as they came, as far as they were read; empty keeps none. Of a reply that says a
-	// key nothing is kept.
+	// Raw is a directory for the bytes of each response as they came, as far as they were read;
+	// empty keeps none. Of a reply that says a key nothing is kept.
 	Raw string
 }
 
 // minSecret is how long a key is at least that is looked for, in bytes.
 const minSecret = 8
 
-// NewTape records into a new or empty file, or goes on with a recording. The file holds what was asked and said, so only its owner may
-// read it. It returns CodeBadRequest where the file is something else.
+// NewTape records into a new or empty file, or goes on with a recording. The file holds what was
+// asked and said, so only its owner may read it. It returns CodeBadRequest where the file is
+// something else.
 func NewTape(path string, options TapeOptions) (*Tape, error) {
 	secrets := slices.Clone(options.Secrets)
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike the longer one
@@ -59,7 +61,10 @@ func NewTape(path string, options TapeOptions) (*Tape, error) {
 			pairs = append(pairs, secret, "[the API key]")
 		}
 	}
-	t := &Tape{hide: strings.NewReplacer(pairs...), raw: options.Raw, texts: map[string]bool{}, thread: map[regie.Hash]place{}}
+	t := &Tape{
+		hide: strings.NewReplacer(pairs...), raw: options.Raw, texts: map[string]bool{},
+		thread: map[regie.Hash]place{},
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the recording cannot be written: %v", err)
@@ -80,7 +85,8 @@ func (t *Tape) goOn(path string) error {
 	if t.size = len(data); t.size > 0 {
 		r, err := parse(data)
 		if err != nil {
-			return regie.Errorf(regie.CodeBadRequest, "%s cannot be gone on with, and it would be spoiled: %v", path, err)
+			return regie.Errorf(regie.CodeBadRequest, "%s cannot be gone on with, and it would be spoiled: %v", path,
+				err)
 		}
 		t.first, t.calls, t.texts = r.first, len(r.calls), r.texts
 		for i, link := range r.hashes {
@@ -94,7 +100,8 @@ func (t *Tape) goOn(path string) error {
 		return regie.Errorf(regie.CodeBadRequest, "raw responses cannot be kept: %v", err)
 	}
 	if old, err := filepath.Glob(filepath.Join(t.raw, "call-*")); t.size == 0 && (err != nil || len(old) > 0) {
-		return regie.Errorf(regie.CodeBadRequest, "%s holds the raw responses of another recording: name another directory", t.raw)
+		return regie.Errorf(regie.CodeBadRequest,
+			"%s holds the raw responses of another recording: name another directory", t.raw)
 	}
 	return nil
 }
@@ -154,7 +161,8 @@ func (c *recorded) Body() []byte {
 	return nil
 }
 
-// Send implements provider.Conversation. A call that was cancelled is not written down: that is no answer.
+// Send implements provider.Conversation. A call that was cancelled is not written down: that is no
+// answer.
 func (c *recorded) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
 	var tap *provider.Tap
 	if c.tape.raw != "" {
@@ -178,13 +186,17 @@ func (c *recorded) Send(ctx context.Context, sink func(provider.Delta)) (*provid
 	} else if failed, ok := errors.AsType[*provider.Error](err); ok {
 		done.failed = &provider.Error{
 			Code: failed.Code, Retryable: failed.Retryable, Offline: failed.Offline, Status: failed.Status,
-			Message: c.tape.hide.Replace(failed.Message), Partial: c.tape.hide.Replace(failed.Partial), Usage: failed.Usage,
+			Message: c.tape.hide.Replace(failed.Message), Partial: c.tape.hide.Replace(failed.Partial),
+			Usage: failed.Usage,
 		}
 	} else {
 		return nil, err
 	}
 	for i := range stream {
-		hidden := provider.Delta{Text: c.tape.hide.Replace(stream[i].Text), Thinking: c.tape.hide.Replace(stream[i].Thinking)}
+		hidden := provider.Delta{
+			Text:     c.tape.hide.Replace(stream[i].Text),
+			Thinking: c.tape.hide.Replace(stream[i].Thinking),
+		}
 		if hidden != stream[i] {
 			stream[i], tap = hidden, nil
 		}
@@ -221,7 +233,10 @@ func (t *Tape) hidden(reply *provider.Reply) *provider.Reply {
 	}
 	out.Sources = slices.Clone(reply.Sources)
 	for i := range out.Sources {
-		out.Sources[i] = provider.Source{Title: t.hide.Replace(out.Sources[i].Title), URL: t.hide.Replace(out.Sources[i].URL)}
+		out.Sources[i] = provider.Source{
+			Title: t.hide.Replace(out.Sources[i].Title),
+			URL:   t.hide.Replace(out.Sources[i].URL),
+		}
 	}
 	return out
 }
@@ -294,7 +309,8 @@ func (t *Tape) write(c *recorded, done *call, tap *provider.Tap) error {
 	return t.file.Sync()
 }
 
-// keep writes what came over the wire for a call: one file, named by its number, its status where that is an error, and its kind.
+// keep writes what came over the wire for a call: one file, named by its number, its status where
+// that is an error, and its kind.
 func (t *Tape) keep(number int, tap *provider.Tap) error {
 	if tap == nil || tap.Status == 0 {
 		return nil // nothing answered
@@ -304,7 +320,11 @@ func (t *Tape) keep(number int, tap *provider.Tap) error {
 		name += fmt.Sprintf("-%d", tap.Status)
 	}
 	kind := ".txt"
-	for _, known := range [][2]string{{"text/event-stream", ".sse"}, {"application/x-ndjson", ".ndjson"}, {"application/json", ".json"}} {
+	for _, known := range [][2]string{
+		{"text/event-stream", ".sse"},
+		{"application/x-ndjson", ".ndjson"},
+		{"application/json", ".json"},
+	} {
 		if strings.HasPrefix(tap.Kind, known[0]) {
 			kind = known[1]
 		}

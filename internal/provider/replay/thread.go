@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// thread is a conversation as a recording has it: its turns in their written form, and the hash of each beginning.
+// thread is a conversation as a recording has it: its turns in their written form, and the hash of
+// each beginning.
 type thread struct {
 	turns  []provider.Turn // steady, without ids
 	hashes []regie.Hash    // hashes[i] is of the first i+1 turns
@@ -57,13 +58,17 @@ func after(before regie.Hash, turn *provider.Turn) regie.Hash {
 	return regie.Hash(sum.Sum(nil))
 }
 
-// steadied is a turn in its written form: a call has no id, and a result the place of its call in the turn before, from 1.
+// steadied is a turn in its written form: a call has no id, and a result the place of its call in
+// the turn before, from 1.
 func (t *thread) steadied(turn *provider.Turn, hide func(string) string) provider.Turn {
 	out := provider.Turn{Role: turn.Role, Parts: steadyParts(turn.Parts, hide)}
 	for i := range turn.Results {
 		result := turn.Results[i]
 		place := slices.Index(t.calls, result.CallID) + 1
-		out.Results = append(out.Results, provider.Result{CallID: strconv.Itoa(place), Content: steady(hide(result.Content)), IsError: result.IsError})
+		out.Results = append(out.Results, provider.Result{
+			CallID:  strconv.Itoa(place),
+			Content: steady(hide(result.Content)), IsError: result.IsError,
+		})
 	}
 	return out
 }
@@ -90,7 +95,8 @@ func answered(before regie.Hash, reply *provider.Reply) regie.Hash {
 }
 
 func answerTurn(reply *provider.Reply) provider.Turn {
-	return provider.Turn{Role: provider.RoleAssistant, Parts: steadyParts(reply.Parts, func(text string) string { return text })}
+	return provider.Turn{Role: provider.RoleAssistant, Parts: steadyParts(reply.Parts,
+		func(text string) string { return text })}
 }
 
 // written is turns as a recording has them.
@@ -102,7 +108,8 @@ func written(turns []provider.Turn) string {
 	return w.String()
 }
 
-// maxDiff bounds how much of a difference is shown, in lines, and maxDiffLine each of them, in bytes.
+// maxDiff bounds how much of a difference is shown, in lines, and maxDiffLine each of them, in
+// bytes.
 const (
 	maxDiff     = 24
 	maxDiffLine = 240
@@ -114,7 +121,8 @@ func difference(recorded, asked []provider.Turn) string {
 	for same < min(len(recorded), len(asked)) && written(recorded[same:same+1]) == written(asked[same:same+1]) {
 		same++
 	}
-	lines := strings.Split(strings.TrimSuffix(udiff.Unified("recorded", "asked", written(recorded[same:]), written(asked[same:])), "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(udiff.Unified("recorded", "asked", written(recorded[same:]),
+		written(asked[same:])), "\n"), "\n")
 	if len(lines) > maxDiff {
 		lines = append(lines[:maxDiff], fmt.Sprintf("(%d lines more)", len(lines)-maxDiff))
 	}

@@ -53,7 +53,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// FuzzStream reads anything as a stream: it never panics, what it returns is whole and can be stored, and goes back as a legal request.
+// FuzzStream reads anything as a stream: it never panics, what it returns is whole and can be
+// stored, and goes back as a legal request.
 func FuzzStream(f *testing.F) {
 	for _, data := range streams(f) {
 		f.Add(data)
@@ -77,7 +78,8 @@ func FuzzStream(f *testing.F) {
 		turns := []provider.Turn{{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "go"}}}, {Role: provider.RoleAssistant}}
 		for i, part := range reply.Parts {
 			if part.Type == regie.PartCall {
-				part.Call.ID, part.Call.Name = "call_"+string(rune('a'+i%26))+strings.Repeat("x", i/26%50), "f" // as the engine would refuse and name them anew
+				// as the engine would refuse and name them anew
+				part.Call.ID, part.Call.Name = "call_"+string(rune('a'+i%26))+strings.Repeat("x", i/26%50), "f"
 				if i >= 26*50 {
 					return
 				}

@@ -57,7 +57,8 @@ func New(cfg Config) (*Provider, error) {
 // tryAgain is how the API says in words when to ask again, where it says it in no header.
 var tryAgain = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:ms|s|m|h))+)\b`)
 
-// judge knows the API's kinds of error, which come as a status or, once the stream has begun, as an event (spec 12.6, trap 7).
+// judge knows the API's kinds of error, which come as a status or, once the stream has begun, as an
+// event (spec 12.6, trap 7).
 func judge(e *provider.Error, kind, said string) {
 	if found := tryAgain.FindStringSubmatch(said); found != nil && e.RetryAfter == 0 {
 		if wish, err := time.ParseDuration(strings.ToLower(strings.ReplaceAll(found[1], " ", ""))); err == nil {
@@ -65,7 +66,10 @@ func judge(e *provider.Error, kind, said string) {
 		}
 	}
 	switch {
-	case slices.Contains([]string{"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "usage_limit_reached"}, kind):
+	case slices.Contains([]string{
+		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active",
+		"usage_limit_reached",
+	}, kind):
 		e.Code, e.Retryable, e.RetryAfter = regie.CodeProviderQuota, false, 0
 	case kind == "invalid_encrypted_content":
 		e.Message += ": go on with another model, which is not given what this one reasoned"
@@ -76,7 +80,10 @@ func judge(e *provider.Error, kind, said string) {
 	case e.Status != 0, e.Code == regie.CodeContextTooLarge: // which says the rest
 	case slices.Contains([]string{"invalid_api_key", "authentication_error", "permission_error"}, kind):
 		e.Code, e.Retryable = regie.CodeProviderAuth, false
-	case slices.Contains([]string{"invalid_request_error", "invalid_prompt", "bio_policy", "cyber_policy", "data_residency_mismatch", "model_not_found"}, kind):
+	case slices.Contains([]string{
+		"invalid_request_error", "invalid_prompt", "bio_policy", "cyber_policy",
+		"data_residency_mismatch", "model_not_found",
+	}, kind):
 		e.Code, e.Retryable = regie.CodeProviderRejected, false
 	}
 }

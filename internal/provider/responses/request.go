@@ -13,21 +13,23 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// Name is the provider's name in the parts that carry something of its own: it is replayed only here.
+// Name is the provider's name in the parts that carry something of its own: it is replayed only
+// here.
 const Name = "responses"
 
 // Options are what a request has beside its head.
 type Options struct {
-	// Reasons says that the model reasons before it answers: it is asked for its reasoning, encrypted, and gets it back. Such a model takes
-	// no temperature, and others refuse to be asked.
+	// Reasons says that the model reasons before it answers: it is asked for its reasoning,
+	// encrypted, and gets it back. Such a model takes no temperature, and others refuse to be
+	// asked.
 	Reasons bool
 }
 
-// Request is a request body that grows item by item, each encoded once; only its end is put on anew (decision 31). It is used by one
-// goroutine.
+// Request is a request body that grows item by item, each encoded once; only its end is put on anew
+// (decision 31). It is used by one goroutine.
 //
-// A thinking part carries in Opaque the reasoning item that it is of, and which model made it; a text part the phase of its message, where it
-// has one.
+// A thinking part carries in Opaque the reasoning item that it is of, and which model made it; a
+// text part the phase of its message, where it has one.
 type Request struct {
 	model    string
 	options  Options
@@ -44,7 +46,8 @@ type Request struct {
 // minOutput is the least that the API takes for max_output_tokens.
 const minOutput = 16
 
-// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API cannot take.
+// NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
+// cannot take.
 func NewRequest(head provider.Head, options Options) (*Request, error) {
 	switch {
 	case head.Model == "":
@@ -90,7 +93,8 @@ func (r *Request) appendHead(b []byte, head provider.Head) []byte {
 	return append(b, `,"input":[`...)
 }
 
-// encodeTools writes the declarations of tools. A strict schema is another language than that of tools; they check their arguments themselves.
+// encodeTools writes the declarations of tools. A strict schema is another language than that of
+// tools; they check their arguments themselves.
 func encodeTools(tools []provider.Tool) []byte {
 	b := []byte(`,"tools":[`)
 	for i, t := range tools {
@@ -108,8 +112,9 @@ func encodeTools(tools []provider.Tool) []byte {
 // refusedAtTop is what the API takes nowhere but inside a schema.
 var refusedAtTop = []string{"oneOf", "anyOf", "allOf", "enum", "not"}
 
-// cacheKey names what requests with one prefix share: the vendor sends those with one key to the machine that has it cached. It is the same
-// for all requests of a session and another for most others, as one machine takes only so many a minute.
+// cacheKey names what requests with one prefix share: the vendor sends those with one key to the
+// machine that has it cached. It is the same for all requests of a session and another for most
+// others, as one machine takes only so many a minute.
 func cacheKey(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])
@@ -162,8 +167,8 @@ func appendResult(b []byte, result *provider.Result) []byte {
 	return append(b, '}')
 }
 
-// assistant writes a model's own turn, in its order: each reasoning in front of what it led to (spec 12.6, trap 5), and none that led to
-// nothing.
+// assistant writes a model's own turn, in its order: each reasoning in front of what it led to
+// (spec 12.6, trap 5), and none that led to nothing.
 func (r *Request) assistant(turn *provider.Turn) {
 	var before []*reasoning
 	lead := func() {
@@ -191,8 +196,8 @@ func (r *Request) assistant(turn *provider.Turn) {
 	}
 }
 
-// appendCall writes a call without the id of its item: with that the API would look for the reasoning that the item had, which may be
-// another model's and not be there.
+// appendCall writes a call without the id of its item: with that the API would look for the
+// reasoning that the item had, which may be another model's and not be there.
 func appendCall(b []byte, call *provider.Call) []byte {
 	b = wire.AppendString(append(b, `{"type":"function_call","call_id":`...), wire.ShortID(call.ID, maxID))
 	b = wire.AppendString(append(b, `,"name":`...), call.Name)
@@ -208,7 +213,8 @@ type reasoning struct {
 	Model     string   `json:"model"`
 }
 
-// own returns the reasoning item of a part, if this model made it. Another one may refuse the whole request for it.
+// own returns the reasoning item of a part, if this model made it. Another one may refuse the whole
+// request for it.
 func (r *Request) own(part *provider.Part) *reasoning {
 	item := &reasoning{}
 	if !r.options.Reasons || part.Provider != Name || json.Unmarshal(part.Opaque, item) != nil {
@@ -238,7 +244,8 @@ type phased struct {
 	Phase string `json:"phase"`
 }
 
-// phaseOf says whether a message was a remark on the way or the answer, where the model said so: newer ones want it back.
+// phaseOf says whether a message was a remark on the way or the answer, where the model said so:
+// newer ones want it back.
 func phaseOf(part *provider.Part) string {
 	var with phased
 	if part.Provider != Name || json.Unmarshal(part.Opaque, &with) != nil || !slices.Contains(phases, with.Phase) {
@@ -256,7 +263,8 @@ const maxID = 64
 // EndWith has the requests from now on end with tail.
 func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
 
-// tail closes the input and the request. It is made anew each time: the transport may still be reading the one before.
+// tail closes the input and the request. It is made anew each time: the transport may still be
+// reading the one before.
 func (r *Request) tail() []byte {
 	b := make([]byte, 0, len(r.ends.Guidance)+128)
 	if !blank(r.ends.Guidance) {
@@ -276,7 +284,8 @@ func (r *Request) tail() []byte {
 // Body returns the whole request. It changes nothing: the same turns give the same bytes.
 func (r *Request) Body() []byte { return slices.Concat(append(r.body.All(), r.tail())...) }
 
-// send returns the whole request without copying it. What is appended later stands behind its bytes.
+// send returns the whole request without copying it. What is appended later stands behind its
+// bytes.
 func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }
 
 // sum is the hash of the whole request and its length in bytes.

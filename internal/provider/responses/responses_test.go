@@ -165,7 +165,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestPrefix: what was sent once is how everything later begins, whatever the tail was, so that a cache of the prefix is found.
+// TestPrefix: what was sent once is how everything later begins, whatever the tail was, so that a
+// cache of the prefix is found.
 func TestPrefix(t *testing.T) {
 	r, err := responses.NewRequest(head, reasons)
 	if err != nil {
@@ -188,7 +189,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestCacheKey: one for all requests of a session, whatever changes behind the prefix that they share, and another for another session.
+// TestCacheKey: one for all requests of a session, whatever changes behind the prefix that they
+// share, and another for another session.
 func TestCacheKey(t *testing.T) {
 	key := func(change func(*provider.Head), turns ...provider.Turn) string {
 		with := head

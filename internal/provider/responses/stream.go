@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// event is what we read of one streamed event. New kinds of events and items may come at any time and are passed over, so what differs
-// between kinds is read only where the kind is known.
+// event is what we read of one streamed event. New kinds of events and items may come at any time
+// and are passed over, so what differs between kinds is read only where the kind is known.
 type event struct {
 	Type      string         `json:"type"`
 	Index     *int           `json:"output_index"`
@@ -98,7 +98,10 @@ type open struct {
 const maxItems = 20_000
 
 func newCollector(server *wire.Server, sink func(provider.Delta), model string) *collector {
-	return &collector{Collector: wire.Collector{Name: Name, Sink: sink}, server: server, model: model, byID: map[string]*open{}, byIndex: map[int]*open{}}
+	return &collector{
+		Collector: wire.Collector{Name: Name, Sink: sink}, server: server, model: model,
+		byID: map[string]*open{}, byIndex: map[int]*open{},
+	}
 }
 
 // add takes one event. The error is an *provider.Error.
@@ -146,7 +149,8 @@ func (c *collector) failed(raw []byte) error {
 	return c.server.InBand(append(append([]byte(`{"error":`), raw...), '}'))
 }
 
-// find returns the item that an event is of, by its id, else by its index; without either it is of the newest.
+// find returns the item that an event is of, by its id, else by its index; without either it is of
+// the newest.
 func (c *collector) find(id string, index *int) *open {
 	switch o := c.byID[id]; {
 	case o != nil:
@@ -159,15 +163,18 @@ func (c *collector) find(id string, index *int) *open {
 	return nil
 }
 
-// item returns the item of an event that holds one, and opens it if it is new: an id that was not there before, whatever its index says.
+// item returns the item of an event that holds one, and opens it if it is new: an id that was not
+// there before, whatever its index says.
 func (c *collector) item(e *event) (*open, *item, error) {
 	it := &item{}
 	if err := jsonv2.Unmarshal(e.Item, it, wire.Lenient); err != nil {
 		return nil, nil, wire.Broken("the server sent an item that cannot be read: %v", err)
 	}
 	o := c.byID[it.ID]
-	if o == nil && (it.ID == "" || e.Type == "response.output_item.done") { // some bridges change an item's id on its way
-		if o = c.find("", e.Index); o != nil && (o.closed || o.kind == "function_call" && o.part.ID != "" && it.CallID != "" && o.part.ID != it.CallID) {
+	// some bridges change an item's id on its way
+	if o == nil && (it.ID == "" || e.Type == "response.output_item.done") {
+		if o = c.find("", e.Index); o != nil && (o.closed || o.kind == "function_call" && o.part.ID != "" &&
+			it.CallID != "" && o.part.ID != it.CallID) {
 			o = nil
 		}
 	}
@@ -184,7 +191,10 @@ func (c *collector) item(e *event) (*open, *item, error) {
 // begin opens an item. Text has its part when the first of it comes.
 func (c *collector) begin(kind, id string, index *int) (*open, error) {
 	if len(c.items) >= maxItems {
-		return nil, &provider.Error{Code: regie.CodeReplyTooLarge, Message: "the model's reply had more than 20,000 items and was cut off"}
+		return nil, &provider.Error{
+			Code:    regie.CodeReplyTooLarge,
+			Message: "the model's reply had more than 20,000 items and was cut off",
+		}
 	}
 	o := &open{kind: kind}
 	c.items = append(c.items, o)
@@ -273,7 +283,10 @@ func (c *collector) done(o *open, it *item) error {
 			}
 		}
 		if it.Encrypted != "" {
-			return c.Keep(o.part, encoded(reasoning{ID: wire.Safe(it.ID), Encrypted: wire.Safe(it.Encrypted), Summary: summary, Model: c.model}))
+			return c.Keep(o.part, encoded(reasoning{
+				ID: wire.Safe(it.ID), Encrypted: wire.Safe(it.Encrypted),
+				Summary: summary, Model: c.model,
+			}))
 		}
 	case "function_call":
 		if err := c.AddCall(o.part, it.CallID, it.Name, ""); err != nil {
@@ -292,7 +305,8 @@ func (c *collector) settle(o *open, arguments jsontext.Value) error {
 	case strings.TrimSpace(had) == "":
 		return c.AddCall(o.part, "", "", all)
 	case strings.TrimSpace(all) != "" && strings.TrimSpace(all) != strings.TrimSpace(had):
-		return wire.Broken("the server sent a call of %s with arguments that are not those it sent in pieces", wire.Clip(o.part.Name, 80))
+		return wire.Broken("the server sent a call of %s with arguments that are not those it sent in pieces",
+			wire.Clip(o.part.Name, 80))
 	}
 	return nil
 }
@@ -338,7 +352,8 @@ func (c *collector) end(e *event) error {
 	return nil
 }
 
-// count takes what the server claims to have used. A claim that cannot be read costs nobody the reply.
+// count takes what the server claims to have used. A claim that cannot be read costs nobody the
+// reply.
 func (c *collector) count(claimed jsontext.Value) {
 	var u usage
 	if !wire.Claimed(claimed, &u) {

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/responses"
 )
 
-// asker returns a function that sends one request to a server, which answers with what serve writes.
+// asker returns a function that sends one request to a server, which answers with what serve
+// writes.
 func asker(t *testing.T, serve http.HandlerFunc) func() (*provider.Reply, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +71,8 @@ func recorded(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestRecordedStreams reads what a real server of the API's format sent, which numbers all items 0, and the vendor's own as it is documented.
+// TestRecordedStreams reads what a real server of the API's format sent, which numbers all items 0,
+// and the vendor's own as it is documented.
 func TestRecordedStreams(t *testing.T) {
 	for name, want := range map[string]string{
 		"responses_call.sse":  `call_shbcj18g get_weather({"city":"Paris"}) [completed 178/0/0/7/0]`,
@@ -100,7 +102,8 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// TestThereAndBack sends a reply back: each reasoning stands in front of what it led to, in the order of the stream (spec 12.6, trap 5).
+// TestThereAndBack sends a reply back: each reasoning stands in front of what it led to, in the
+// order of the stream (spec 12.6, trap 5).
 func TestThereAndBack(t *testing.T) {
 	reply, err := ask(t, recorded(t, "documented_pairs.sse"))
 	if err != nil {
@@ -278,7 +281,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestFlood is a server that never stops: its reply is cut off, and its answer to a question about models too.
+// TestFlood is a server that never stops: its reply is cut off, and its answer to a question about
+// models too.
 func TestFlood(t *testing.T) {
 	send := asker(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -73,8 +73,9 @@ type wireItem struct {
 	} `json:"summary"`
 }
 
-// ValidateRequest says what a strict Responses API would refuse in a request (invariant 18): it is for the tests, which run every prompt
-// through it. It knows the fields that this package writes and refuses others.
+// ValidateRequest says what a strict Responses API would refuse in a request (invariant 18): it is
+// for the tests, which run every prompt through it. It knows the fields that this package writes
+// and refuses others.
 func ValidateRequest(body []byte) error {
 	var r wireRequest
 	if err := wire.Strict(body, &r); err != nil {
@@ -99,7 +100,8 @@ func ValidateRequest(body []byte) error {
 		return fmt.Errorf("prompt_cache_key has %d characters, at most %d", len(r.CacheKey), maxKey)
 	case r.Tier != "" && !slices.Contains(tiers, r.Tier):
 		return fmt.Errorf("the service tier %q", r.Tier)
-	case r.Reasoning != nil && (r.Reasoning.Effort != "" && !slices.Contains(efforts, r.Reasoning.Effort) || r.Reasoning.Summary != "" && !slices.Contains(summaries, r.Reasoning.Summary)):
+	case r.Reasoning != nil && (r.Reasoning.Effort != "" && !slices.Contains(efforts, r.Reasoning.Effort) ||
+		r.Reasoning.Summary != "" && !slices.Contains(summaries, r.Reasoning.Summary)):
 		return fmt.Errorf("reasoning with the effort %q and the summary %q", r.Reasoning.Effort, r.Reasoning.Summary)
 	case len(r.Input) == 0:
 		return fmt.Errorf("there is no input")
@@ -118,14 +120,16 @@ func (r *wireRequest) tools() error {
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		if t.Type != "function" || !toolName.MatchString(t.Name) || names[t.Name] {
-			return fmt.Errorf("tool %d: the name %q is malformed (letters, digits, _ and -, at most 64) or declared twice", i, t.Name)
+			return fmt.Errorf(
+				"tool %d: the name %q is malformed (letters, digits, _ and -, at most 64) or declared twice", i, t.Name)
 		}
 		names[t.Name] = true
 		var schema map[string]jsontext.Value
 		switch {
 		case t.Strict == nil || *t.Strict:
 			return fmt.Errorf("tool %s: strict is not false, and the schema is not a strict one", t.Name)
-		case t.Parameters.Kind() != '{' || jsonv2.Unmarshal(t.Parameters, &schema) != nil || string(schema["type"]) != `"object"`:
+		case t.Parameters.Kind() != '{' || jsonv2.Unmarshal(t.Parameters, &schema) != nil ||
+			string(schema["type"]) != `"object"`:
 			return fmt.Errorf("tool %s: schema must have type 'object'", t.Name)
 		}
 		for _, key := range refusedAtTop {
@@ -199,7 +203,8 @@ func (it *wireItem) fields() error {
 		return true, len(*s)
 	}
 	for name, member := range map[string]*string{
-		"content": it.Content, "id": it.ID, "encrypted_content": it.Encrypted, "call_id": it.CallID, "name": it.Name, "arguments": it.Arguments, "output": it.Output,
+		"content": it.Content, "id": it.ID, "encrypted_content": it.Encrypted, "call_id": it.CallID, "name": it.Name,
+		"arguments": it.Arguments, "output": it.Output,
 	} {
 		is, length := size(member)
 		if is != slices.Contains(needed, name) || length > maxText {
@@ -250,7 +255,8 @@ func (p *pairs) message(it *wireItem) error {
 	return p.settled()
 }
 
-// speaks is what goes before anything that the model makes: the calls of the reply before have their outputs.
+// speaks is what goes before anything that the model makes: the calls of the reply before have
+// their outputs.
 func (p *pairs) speaks() error {
 	if p.answered && len(p.open) > 0 {
 		return fmt.Errorf("no tool output found for function calls %q", p.open)
@@ -306,7 +312,8 @@ func (p *pairs) output(it *wireItem) error {
 		return p.settled()
 	}
 	if len(p.open) == 0 || p.open[0] != *it.CallID {
-		return fmt.Errorf("no tool call found for function call output with call_id %s, expected one of %q", *it.CallID, p.open)
+		return fmt.Errorf("no tool call found for function call output with call_id %s, expected one of %q", *it.CallID,
+			p.open)
 	}
 	p.open, p.answered = p.open[1:], true
 	return nil

@@ -1,5 +1,5 @@
-// Package sse reads server-sent events as model servers really send them (spec 12.6): comments, keep-alives, CRLF, a byte order
-// mark, very long lines.
+// Package sse reads server-sent events as model servers really send them (spec 12.6): comments,
+// keep-alives, CRLF, a byte order mark, very long lines.
 package sse
 
 import (
@@ -29,10 +29,12 @@ type Reader struct {
 	started bool
 }
 
-// buffers keeps the buffers of readers that were released: one for each model call would be a quarter of all that a run allocates.
+// buffers keeps the buffers of readers that were released: one for each model call would be a
+// quarter of all that a run allocates.
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
 
-// NewReader returns a reader that refuses events longer than limit bytes. Release gives its buffer back.
+// NewReader returns a reader that refuses events longer than limit bytes. Release gives its buffer
+// back.
 func NewReader(in io.Reader, limit int) *Reader {
 	buffer, _ := buffers.Get().(*bufio.Reader)
 	buffer.Reset(in)
@@ -49,8 +51,9 @@ func (r *Reader) Release() {
 	r.in = nil
 }
 
-// Next returns the next event that has data. It returns io.EOF at the end of the stream, also where the stream ends inside an
-// event: such an event is not complete and is not returned (spec 12.6, trap 1).
+// Next returns the next event that has data. It returns io.EOF at the end of the stream, also where
+// the stream ends inside an event: such an event is not complete and is not returned (spec 12.6,
+// trap 1).
 func (r *Reader) Next() (Event, error) {
 	r.name, r.data = r.name[:0], r.data[:0]
 	hasData := false

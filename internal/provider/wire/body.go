@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Body is a request's body in pieces, which are not copied. The transport may still read it when the answer is here already, so whoever
-// owns the bytes writes only behind them.
+// Body is a request's body in pieces, which are not copied. The transport may still read it when
+// the answer is here already, so whoever owns the bytes writes only behind them.
 type Body struct {
 	pieces [][]byte
 	size   int64
@@ -49,14 +49,15 @@ func (b *Body) Read(p []byte) (n int, err error) {
 // Close implements io.Closer.
 func (b *Body) Close() error { return nil }
 
-// Digest is the hash of a request that grows: what stays is read once, so that its cost does not grow with the thread (decision 31).
+// Digest is the hash of a request that grows: what stays is read once, so that its cost does not
+// grow with the thread (decision 31).
 type Digest struct {
 	sum    hash.Hash
 	hashed int
 }
 
-// Sum returns the SHA-256 of a request and its length: head, which is the same at each call, then what only grows behind what it was at
-// the call before, in pieces, then the rest.
+// Sum returns the SHA-256 of a request and its length: head, which is the same at each call, then
+// what only grows behind what it was at the call before, in pieces, then the rest.
 func (d *Digest) Sum(head []byte, grown [][]byte, rest ...[]byte) (regie.Hash, int) {
 	length := 0
 	for _, piece := range grown {
@@ -91,7 +92,8 @@ func (d *Digest) clone(head []byte, grown [][]byte) hash.Hash {
 			return clone
 		}
 	}
-	// The standard library's SHA-256 can be cloned; without that the cost grows with the thread, the result does not change.
+	// The standard library's SHA-256 can be cloned; without that the cost grows with the thread,
+	// the result does not change.
 	whole := sha256.New()
 	whole.Write(head)
 	for _, piece := range grown {

@@ -26,7 +26,8 @@ type Collector struct {
 	Parts []*Part
 	// Finish is the vendor's reason for the end, "" before it was said.
 	Finish string
-	// Cut says that the reply ended before its end, at a limit of its length or at a filter: a call without arguments may have been about to get some.
+	// Cut says that the reply ended before its end, at a limit of its length or at a filter: a call
+	// without arguments may have been about to get some.
 	Cut bool
 	// HeldBack says that it was a filter.
 	HeldBack bool
@@ -37,7 +38,8 @@ type Collector struct {
 	first       time.Duration
 }
 
-// Part is a part of a reply that still grows. It is kept by pointer: a strings.Builder must not be copied.
+// Part is a part of a reply that still grows. It is kept by pointer: a strings.Builder must not be
+// copied.
 type Part struct {
 	Kind     regie.PartType
 	ID, Name string          // of a call
@@ -74,7 +76,8 @@ func (c *Collector) Add(part *Part, text string) error {
 	return nil
 }
 
-// AddText adds to the last part if it is of the kind, and holds nothing that belongs to it alone, else to a new one. The error is CodeReplyTooLarge.
+// AddText adds to the last part if it is of the kind, and holds nothing that belongs to it alone,
+// else to a new one. The error is CodeReplyTooLarge.
 func (c *Collector) AddText(kind regie.PartType, text string) error {
 	if text == "" {
 		return nil
@@ -88,7 +91,10 @@ func (c *Collector) AddText(kind regie.PartType, text string) error {
 // OpenCall begins a call. The error is CodeReplyTooLarge.
 func (c *Collector) OpenCall() (*Part, error) {
 	if c.calls++; c.calls > maxCalls {
-		return nil, &provider.Error{Code: regie.CodeReplyTooLarge, Message: "the model made more than 10,000 calls in one reply"}
+		return nil, &provider.Error{
+			Code:    regie.CodeReplyTooLarge,
+			Message: "the model made more than 10,000 calls in one reply",
+		}
 	}
 	return c.Open(regie.PartCall), nil
 }
@@ -108,7 +114,8 @@ func (c *Collector) AddCall(part *Part, id, name, arguments string) error {
 	return c.grow(len(id) + len(name) + len(arguments))
 }
 
-// Keep sets what the vendor wants back with a part of text or thinking. The error is CodeReplyTooLarge.
+// Keep sets what the vendor wants back with a part of text or thinking. The error is
+// CodeReplyTooLarge.
 func (c *Collector) Keep(part *Part, opaque json.RawMessage) error {
 	part.Opaque = opaque
 	return c.grow(len(opaque))
@@ -120,7 +127,10 @@ func (c *Collector) Grow(n int) error { return c.grow(n) }
 func (c *Collector) grow(n int) error {
 	c.anything = true
 	if c.size += n; c.size > maxReply {
-		return &provider.Error{Code: regie.CodeReplyTooLarge, Message: "the model's reply passed the bound of 16 MiB and was cut off"}
+		return &provider.Error{
+			Code:    regie.CodeReplyTooLarge,
+			Message: "the model's reply passed the bound of 16 MiB and was cut off",
+		}
 	}
 	return nil
 }
@@ -152,9 +162,13 @@ func (c *Collector) Failed(err error) error {
 	return failed
 }
 
-// Reply returns the whole reply, once the stream has ended in good order. The error is CodeEmptyReply or CodeBadReply.
+// Reply returns the whole reply, once the stream has ended in good order. The error is
+// CodeEmptyReply or CodeBadReply.
 func (c *Collector) Reply() (*provider.Reply, error) {
-	out := &provider.Reply{StopReason: Safe(c.Finish), Cut: c.Cut, HeldBack: c.HeldBack, Usage: c.Usage, FirstByte: c.first}
+	out := &provider.Reply{
+		StopReason: Safe(c.Finish), Cut: c.Cut, HeldBack: c.HeldBack,
+		Usage: c.Usage, FirstByte: c.first,
+	}
 	visible := false
 	for _, from := range c.Parts {
 		if from.Kind != regie.PartCall {
@@ -177,29 +191,37 @@ func (c *Collector) Reply() (*provider.Reply, error) {
 			return nil, c.Failed(err)
 		}
 		visible = true
-		part := provider.Part{Type: regie.PartCall, Call: &provider.Call{ID: Safe(from.ID), Name: Safe(from.Name), Arguments: arguments}}
+		part := provider.Part{Type: regie.PartCall, Call: &provider.Call{
+			ID:   Safe(from.ID),
+			Name: Safe(from.Name), Arguments: arguments,
+		}}
 		if from.Opaque != nil {
 			part.Provider, part.Opaque = c.Name, from.Opaque
 		}
 		out.Parts = append(out.Parts, part)
 	}
 	if !visible {
-		return nil, c.Failed(&provider.Error{Code: regie.CodeEmptyReply, Retryable: true, Message: "the model sent an empty reply"})
+		return nil, c.Failed(&provider.Error{
+			Code: regie.CodeEmptyReply, Retryable: true,
+			Message: "the model sent an empty reply",
+		})
 	}
 	return out, nil
 }
 
-// whole checks that a call is whole: arguments that are cut, or no object, never reach a tool (spec 12.6, trap 1). What is a string by
-// the book but wrong by the schema is the pipeline's to judge.
+// whole checks that a call is whole: arguments that are cut, or no object, never reach a tool (spec
+// 12.6, trap 1). What is a string by the book but wrong by the schema is the pipeline's to judge.
 func (c *Collector) whole(part *Part) (string, error) {
 	text := strings.TrimSpace(part.Text())
 	switch {
 	case text == "" && c.Cut:
-		return "", Broken("the model's reply reached the limit of its length in the middle of a call of %s", Clip(part.Name, 80))
+		return "", Broken("the model's reply reached the limit of its length in the middle of a call of %s",
+			Clip(part.Name, 80))
 	case text == "": // zero arguments stream as nothing (spec 12.6, trap 3)
 		return "{}", nil
 	case text[0] != '{' || !json.Valid([]byte(text)):
-		return "", Broken("the model sent a call of %s whose arguments are not a whole JSON object", Clip(part.Name, 80))
+		return "", Broken("the model sent a call of %s whose arguments are not a whole JSON object",
+			Clip(part.Name, 80))
 	}
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }

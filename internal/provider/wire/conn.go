@@ -11,15 +11,16 @@ import (
 	"sync/atomic"
 )
 
-// conn is a connection that copies a request from buffers which are used again: the standard library's would make one of 32 KiB for each
-// request that is longer than the transport's buffer.
+// conn is a connection that copies a request from buffers which are used again: the standard
+// library's would make one of 32 KiB for each request that is longer than the transport's buffer.
 type conn struct {
 	net.Conn
 	read    bool        // something was; the transport reads on one goroutine
 	alerted atomic.Bool // what came first was an alert of TLS
 }
 
-// errAlert is why the rest of a request could not be written where the server had said by an alert of TLS that it wants none.
+// errAlert is why the rest of a request could not be written where the server had said by an alert
+// of TLS that it wants none.
 var errAlert = errors.New("the server answered with an alert of TLS")
 
 // Read implements net.Conn.
@@ -32,7 +33,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. The transport closes a connection when it cannot read the answer, and of a request that is still being written says only that.
+// Write implements net.Conn. The transport closes a connection when it cannot read the answer, and
+// of a request that is still being written says only that.
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	return n, c.because(err)
@@ -58,7 +60,8 @@ func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // dialing wraps what dial connects.
-func dialing(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialing(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context,
+	network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {

@@ -18,13 +18,15 @@ import (
 type EmbedConfig struct {
 	Server      *Server
 	Name, Model string
-	// API is the word for the API in Space, with the server's address where models of the same name may differ from server to server.
+	// API is the word for the API in Space, with the server's address where models of the same name
+	// may differ from server to server.
 	API string
 	// Dimensions is what is asked for; 0 leaves it to the model.
 	Dimensions int
 	Free       bool
 	Path       string
-	// Texts and Bytes bound a request. Longest bounds a text, in bytes; what is longer is cut, and that is known.
+	// Texts and Bytes bound a request. Longest bounds a text, in bytes; what is longer is cut, and
+	// that is known.
 	Texts, Bytes, Longest int
 	// Encode writes a request, with each text as it is to be given to the model.
 	Encode func(purpose provider.Purpose, texts []string) []byte
@@ -50,11 +52,13 @@ type Embedder struct {
 	space string
 	// dimensions are those of the first vectors; all others must have as many. 0: there were none.
 	dimensions atomic.Int64
-	// refused is the length in bytes of the shortest text that was too long for the model; 0: there was none.
+	// refused is the length in bytes of the shortest text that was too long for the model; 0: there
+	// was none.
 	refused atomic.Int64
 }
 
-// NewEmbedder returns an embedder. It returns CodeNoModel where no model is named, and CodeBadRequest for dimensions that none has.
+// NewEmbedder returns an embedder. It returns CodeNoModel where no model is named, and
+// CodeBadRequest for dimensions that none has.
 func NewEmbedder(cfg EmbedConfig) (*Embedder, error) {
 	switch {
 	case strings.TrimSpace(cfg.Model) == "":
@@ -88,12 +92,14 @@ func (e *Embedder) Batch() (texts, bytes int) { return e.cfg.Texts, e.cfg.Bytes 
 // Free implements provider.Embedder.
 func (e *Embedder) Free() bool { return e.cfg.Free }
 
-// bytesOfToken is how many bytes a token has at least in the text of people and programs, nearly always: by it tokens are estimated where a
-// server does not count, and no text is taken for shorter than it is.
+// bytesOfToken is how many bytes a token has at least in the text of people and programs, nearly
+// always: by it tokens are estimated where a server does not count, and no text is taken for
+// shorter than it is.
 const bytesOfToken = 3
 
-// Embed implements provider.Embedder. What a server refuses because it is too much is sent in halves: first the batch, then the text, whose
-// beginning is what it means as far as this model can say. What is refused costs nothing.
+// Embed implements provider.Embedder. What a server refuses because it is too much is sent in
+// halves: first the batch, then the text, whose beginning is what it means as far as this model can
+// say. What is refused costs nothing.
 func (e *Embedder) Embed(ctx context.Context, purpose provider.Purpose, texts []string) (*provider.Embedding, error) {
 	size := 0
 	for _, text := range texts {
@@ -102,7 +108,10 @@ func (e *Embedder) Embed(ctx context.Context, purpose provider.Purpose, texts []
 		}
 	}
 	if len(texts) == 0 || len(texts) > e.cfg.Texts || len(texts) > 1 && size > e.cfg.Bytes {
-		return nil, &provider.Error{Code: regie.CodeBadRequest, Message: fmt.Sprintf("%d texts of %d bytes are no batch of this embedder", len(texts), size)}
+		return nil, &provider.Error{
+			Code:    regie.CodeBadRequest,
+			Message: fmt.Sprintf("%d texts of %d bytes are no batch of this embedder", len(texts), size),
+		}
 	}
 	out := &provider.Embedding{Vectors: make([][]float32, len(texts))}
 	before := Instruction(e.cfg.Model, purpose)
@@ -126,15 +135,19 @@ func (e *Embedder) Embed(ctx context.Context, purpose provider.Purpose, texts []
 	return out, nil
 }
 
-// shortest is the length in bytes below which a text is not cut again: a model that refuses so little has another reason.
+// shortest is the length in bytes below which a text is not cut again: a model that refuses so
+// little has another reason.
 const shortest = 64
 
 // embed fills in the vectors of the texts that stand at places.
-func (e *Embedder) embed(ctx context.Context, purpose provider.Purpose, before string, texts []string, places []int, out *provider.Embedding) error {
+func (e *Embedder) embed(ctx context.Context, purpose provider.Purpose, before string, texts []string, places []int,
+	out *provider.Embedding,
+) error {
 	if alone := e.tooLong(texts); alone >= 0 && len(texts) > 1 { // beside others it would take them with it
 		for _, part := range [][2]int{{0, alone}, {alone, alone + 1}, {alone + 1, len(texts)}} {
 			if part[0] < part[1] {
-				if err := e.embed(ctx, purpose, before, texts[part[0]:part[1]], places[part[0]:part[1]], out); err != nil {
+				if err := e.embed(ctx, purpose, before, texts[part[0]:part[1]],
+					places[part[0]:part[1]], out); err != nil {
 					return err
 				}
 			}
@@ -190,7 +203,9 @@ func (e *Embedder) count(answer Embedded, before string, texts []string, out *pr
 }
 
 // ask sends one request.
-func (e *Embedder) ask(ctx context.Context, purpose provider.Purpose, before string, texts []string) (_ Embedded, err error) {
+func (e *Embedder) ask(ctx context.Context, purpose provider.Purpose, before string,
+	texts []string,
+) (_ Embedded, err error) {
 	defer e.cfg.Server.Hide(&err)
 	given := texts
 	if before != "" {
@@ -211,7 +226,8 @@ func (e *Embedder) ask(ctx context.Context, purpose provider.Purpose, before str
 		return Embedded{}, Broken("the answer of the embedding model %s cannot be used: %v", e.cfg.Model, err)
 	}
 	if len(answer.Vectors) != len(texts) {
-		return Embedded{}, Broken("the embedding model %s answered %d texts with %d vectors", e.cfg.Model, len(texts), len(answer.Vectors))
+		return Embedded{}, Broken("the embedding model %s answered %d texts with %d vectors", e.cfg.Model,
+			len(texts), len(answer.Vectors))
 	}
 	return answer, e.check(answer.Vectors)
 }
@@ -224,7 +240,8 @@ func (e *Embedder) check(vectors [][]float32) error {
 	}
 	for _, vector := range vectors {
 		if len(vector) != wanted || wanted == 0 || wanted > maxDimensions {
-			return Broken("the embedding model %s answered with a vector of %d dimensions where %d belong", e.cfg.Model, len(vector), wanted)
+			return Broken("the embedding model %s answered with a vector of %d dimensions where %d belong",
+				e.cfg.Model, len(vector), wanted)
 		}
 		sum := 0.0
 		for _, x := range vector {
@@ -238,8 +255,10 @@ func (e *Embedder) check(vectors [][]float32) error {
 			vector[i] = float32(float64(vector[i]) / length)
 		}
 	}
-	if !e.dimensions.CompareAndSwap(0, int64(wanted)) && e.dimensions.Load() != int64(wanted) { // two that are asked at once
-		return Broken("the embedding model %s answered with a vector of %d dimensions where %d belong", e.cfg.Model, wanted, e.dimensions.Load())
+	// two that are asked at once
+	if !e.dimensions.CompareAndSwap(0, int64(wanted)) && e.dimensions.Load() != int64(wanted) {
+		return Broken("the embedding model %s answered with a vector of %d dimensions where %d belong",
+			e.cfg.Model, wanted, e.dimensions.Load())
 	}
 	return nil
 }

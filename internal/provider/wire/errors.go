@@ -25,12 +25,16 @@ import (
 
 // Truncated is the error of a stream that ended before its terminal marker (spec 12.6, trap 1).
 func Truncated() *provider.Error {
-	return (&provider.Error{Code: regie.CodeTruncatedStream, Retryable: true}).Tell(regie.Say("the model's stream ended before the reply was whole"))
+	return (&provider.Error{Code: regie.CodeTruncatedStream, Retryable: true}).
+		Tell(regie.Say("the model's stream ended before the reply was whole"))
 }
 
 // Broken is the error of a stream that does not keep to its format.
 func Broken(format string, args ...any) *provider.Error {
-	return &provider.Error{Code: regie.CodeBadReply, Retryable: true, Message: Clip(Safe(fmt.Sprintf(format, args...)), 500)}
+	return &provider.Error{
+		Code: regie.CodeBadReply, Retryable: true,
+		Message: Clip(Safe(fmt.Sprintf(format, args...)), 500),
+	}
 }
 
 // MaxEvent bounds one event of a stream, in bytes (spec 11.3).
@@ -43,9 +47,11 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 	case ctx.Err() != nil:
 		return &provider.Cut{Err: context.Cause(ctx)}
 	case errors.Is(context.Cause(inner), errSilent), strings.Contains(err.Error(), "timeout awaiting response headers"):
-		return (&provider.Error{Code: regie.CodeTimeout, Retryable: true, Err: err}).Tell(regie.Say("the model sent nothing for %s", s.cfg.Idle.String()))
+		return (&provider.Error{Code: regie.CodeTimeout, Retryable: true, Err: err}).
+			Tell(regie.Say("the model sent nothing for %s", s.cfg.Idle.String()))
 	case errors.Is(err, sse.ErrTooLong), errors.Is(err, bufio.ErrTooLong):
-		return (&provider.Error{Code: regie.CodeReplyTooLarge, Err: err}).Tell(regie.Say("the model's server sent an event longer than 8 MiB"))
+		return (&provider.Error{Code: regie.CodeReplyTooLarge, Err: err}).
+			Tell(regie.Say("the model's server sent an event longer than 8 MiB"))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		if begun {
 			return Truncated()
@@ -58,31 +64,41 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 		case errors.As(err, &slow) && slow.Timeout():
 			said = regie.Say("the model's server %s cannot be reached: it does not answer", s.cfg.Address)
 		case strings.Contains(err.Error(), plainHTTP):
-			said = regie.Say("the model's server %s cannot be reached: it speaks http and not https; write its address with http://", s.cfg.Address)
+			said = regie.Say(
+				"the model's server %s cannot be reached: it speaks http and not https; write its address with http://", s.cfg.Address)
 		}
 		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)
-	case !begun && (strings.Contains(err.Error(), tlsAlert) || errors.Is(err, errAlert) && strings.HasPrefix(s.base, "http://")):
-		said := regie.Say("the model's server %s cannot be reached: it speaks https and not http; write its address with https://", s.cfg.Address)
+	case !begun && (strings.Contains(err.Error(), tlsAlert) || errors.Is(err, errAlert) &&
+		strings.HasPrefix(s.base, "http://")):
+		said := regie.Say(
+			"the model's server %s cannot be reached: it speaks https and not http; write its address with https://", s.cfg.Address)
 		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)
 	}
-	return (&provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Err: err}).Tell(regie.Say("the connection to the model broke: %s", reason(err)))
+	return (&provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Err: err}).
+		Tell(regie.Say("the connection to the model broke: %s", reason(err)))
 }
 
-// plainHTTP is how the standard library says that a server began to speak http where it should have begun TLS.
+// plainHTTP is how the standard library says that a server began to speak http where it should have
+// begun TLS.
 const plainHTTP = "server gave HTTP response to HTTPS client"
 
 // tlsAlert is how an answer of TLS to http begins, as the standard library quotes it.
 const tlsAlert = `malformed HTTP response "\x15\x03`
 
 // wantsTLS is what servers say to http where they speak TLS: Go's, and nginx and Apache.
-var wantsTLS = []string{"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port", "speaking plain HTTP to an SSL-enabled server"}
+var wantsTLS = []string{
+	"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port",
+	"speaking plain HTTP to an SSL-enabled server",
+}
 
 // offline reports whether the request was certainly not sent (decision 42).
 func offline(err error) bool {
 	var dns *net.DNSError
 	var op *net.OpError
-	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || strings.Contains(err.Error(), "TLS handshake") ||
-		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") || strings.Contains(err.Error(), plainHTTP)
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" ||
+		strings.Contains(err.Error(), "TLS handshake") ||
+		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") ||
+		strings.Contains(err.Error(), plainHTTP)
 }
 
 // reason drops the method and address that net/http puts before its errors.
@@ -104,20 +120,27 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		e.Code, told = regie.CodeProviderAuth, regie.Say("the model's server answered %s: check the API key", answer)
 	case status == http.StatusPaymentRequired, status == http.StatusTooManyRequests && kind == "insufficient_quota":
-		e.Code, told = regie.CodeProviderQuota, regie.Say("the model's server answered %s: the account has no credit left", answer)
+		e.Code, told = regie.CodeProviderQuota,
+			regie.Say("the model's server answered %s: the account has no credit left", answer)
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
 		e.Code, e.Retryable = regie.CodeProviderBusy, true
-	case status == http.StatusBadRequest && slices.ContainsFunc(wantsTLS, func(words string) bool { return bytes.Contains(data, []byte(words)) }):
-		told = regie.Say("the model's server %s cannot be asked: it speaks https and not http; write its address with https://", s.cfg.Address)
+	case status == http.StatusBadRequest && slices.ContainsFunc(wantsTLS,
+		func(words string) bool { return bytes.Contains(data, []byte(words)) }):
+		told = regie.Say(
+			"the model's server %s cannot be asked: it speaks https and not http; write its address with https://",
+			s.cfg.Address)
 		return (&provider.Error{Code: regie.CodeProviderRejected, Status: status, Misplaced: true}).Tell(told)
 	case tooLong(status, kind, said):
-		e.Code, told = regie.CodeContextTooLarge, regie.Say("the model's server answered %s: the prompt is larger than the model's window", answer)
+		e.Code, told = regie.CodeContextTooLarge,
+			regie.Say("the model's server answered %s: the prompt is larger than the model's window", answer)
 	case status >= 300 && status < 400:
 		e.Code, e.Misplaced = regie.CodeProviderRejected, true
-		told = regie.Say("the model's server answered %s: it redirects, which is not followed; check the address", answer)
+		told = regie.Say("the model's server answered %s: it redirects, which is not followed; check the address",
+			answer)
 	default:
 		e.Code = regie.CodeProviderRejected
-		e.Misplaced = status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone
+		e.Misplaced = status == http.StatusNotFound || status == http.StatusMethodNotAllowed ||
+			status == http.StatusGone
 		if status == http.StatusNotFound && s.cfg.API != "Ollama" { // which says it in its own words
 			told = s.elsewhere(answer)
 		}
@@ -140,10 +163,12 @@ func (s *Server) judge(e *provider.Error, kind, said string, body []byte) {
 	}
 }
 
-// InBand names an error that the server sent in place of the rest of a stream: it is its own word, in the form of an error's body.
+// InBand names an error that the server sent in place of the rest of a stream: it is its own word,
+// in the form of an error's body.
 func (s *Server) InBand(data []byte) *provider.Error {
 	said, kind := VendorWords(s.hide(data))
-	e := (&provider.Error{Code: regie.CodeProviderBusy, Retryable: true}).Tell(regie.Say("the model's server reported an error: %s", said))
+	e := (&provider.Error{Code: regie.CodeProviderBusy, Retryable: true}).
+		Tell(regie.Say("the model's server reported an error: %s", said))
 	switch {
 	case kind == "insufficient_quota":
 		e.Code, e.Retryable = regie.CodeProviderQuota, false
@@ -151,7 +176,8 @@ func (s *Server) InBand(data []byte) *provider.Error {
 		e.Code, e.Retryable = regie.CodeContextTooLarge, false
 	}
 	s.judge(e, kind, said, data)
-	if e.Code == regie.CodeProviderBusy && e.Status == 0 && overloaded(kind) { // after those who take a status for the answer's own
+	// after those who take a status for the answer's own
+	if e.Code == regie.CodeProviderBusy && e.Status == 0 && overloaded(kind) {
 		e.Status = http.StatusServiceUnavailable
 	}
 	return e
@@ -167,14 +193,17 @@ func overloaded(kind string) bool {
 	}
 }
 
-// elsewhere is what to look at where a server knows no such thing: the address, where it lacks the path of the example, else the model.
+// elsewhere is what to look at where a server knows no such thing: the address, where it lacks the
+// path of the example, else the model.
 func (s *Server) elsewhere(answer string) regie.Sentence {
 	example, err := url.Parse(s.cfg.Example)
 	given, failed := url.Parse(s.cfg.Address)
 	if err == nil && failed == nil && strings.Trim(given.Path, "/") == "" && example.Path != "" {
-		return regie.Say("the model's server answered %s: its address may lack a path; try %s", answer, strings.TrimRight(s.cfg.Address, "/")+example.Path)
+		return regie.Say("the model's server answered %s: its address may lack a path; try %s", answer,
+			strings.TrimRight(s.cfg.Address, "/")+example.Path)
 	}
-	return regie.Say("the model's server answered %s: is it the model's name, or the address? regie models shows both", answer)
+	return regie.Say("the model's server answered %s: is it the model's name, or the address? regie models shows both",
+		answer)
 }
 
 // notAStream reads an answer with status 200 that is no stream: a proxy's page, or an error.
@@ -182,11 +211,13 @@ func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	data, _ := io.ReadAll(io.LimitReader(body, 64<<10))
 	said, _ := VendorWords(s.hide(data))
 	var object map[string]json.RawMessage
-	told := regie.Say("%s is no %s server: it answered %s, which is not how that API streams", s.cfg.Address, s.cfg.API, Clip(OneLine(kind), 60))
+	told := regie.Say("%s is no %s server: it answered %s, which is not how that API streams", s.cfg.Address,
+		s.cfg.API, Clip(OneLine(kind), 60))
 	switch isObject := json.Unmarshal(data, &object) == nil; {
 	case isObject && object["error"] != nil:
 		told = regie.Say("the model's server %s answered with an error in place of a stream", s.cfg.Address)
-	case isObject && (object["choices"] != nil || object["content"] != nil || object["message"] != nil || object["output"] != nil):
+	case isObject && (object["choices"] != nil || object["content"] != nil ||
+		object["message"] != nil || object["output"] != nil):
 		told, said = regie.Say("the server %s answers at once and does not stream, which is needed", s.cfg.Address), ""
 	}
 	if said != "" {
@@ -195,10 +226,11 @@ func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	return (&provider.Error{Code: regie.CodeProviderRejected, Misplaced: true}).Tell(told)
 }
 
-// tooLong reports whether a request was refused because the model's window does not hold it: vendors and local servers have no common word
-// for that.
+// tooLong reports whether a request was refused because the model's window does not hold it:
+// vendors and local servers have no common word for that.
 func tooLong(status int, kind, said string) bool {
-	if status == http.StatusRequestEntityTooLarge || kind == "context_length_exceeded" || kind == "exceed_context_size_error" {
+	if status == http.StatusRequestEntityTooLarge || kind == "context_length_exceeded" ||
+		kind == "exceed_context_size_error" {
 		return true
 	}
 	said = strings.ToLower(said)
@@ -228,8 +260,8 @@ type said struct {
 	} `json:"metadata"`
 }
 
-// VendorWords finds the vendor's own message and its kind of error in an error's body. A kind that is a number is one only where there is
-// no other word.
+// VendorWords finds the vendor's own message and its kind of error in an error's body. A kind that
+// is a number is one only where there is no other word.
 func VendorWords(data []byte) (message, kind string) { return vendorWords(data, 0) }
 
 func vendorWords(data []byte, depth int) (message, kind string) {
@@ -292,10 +324,12 @@ func text(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// maxWish is the longest time to wait that a vendor is believed: one beyond it is a slip, and is asked again after a day.
+// maxWish is the longest time to wait that a vendor is believed: one beyond it is a slip, and is
+// asked again after a day.
 const maxWish = 24 * time.Hour
 
-// Wish is a vendor's wish to be asked again after a time, held to a day; less than nothing is no wish.
+// Wish is a vendor's wish to be asked again after a time, held to a day; less than nothing is no
+// wish.
 func Wish(d time.Duration) time.Duration { return min(max(0, d), maxWish) }
 
 // RetryAfter reads the vendor's wish: seconds, or an HTTP date; 0 if there is none.

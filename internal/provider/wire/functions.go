@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// ObjectSchema is the schema of a tool's arguments for an API that takes no schema but one of an object, without the keys of refused at its
-// top; the tool itself still checks what they say.
+// ObjectSchema is the schema of a tool's arguments for an API that takes no schema but one of an
+// object, without the keys of refused at its top; the tool itself still checks what they say.
 func ObjectSchema(schema json.RawMessage, refused ...string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil || members == nil {
@@ -35,8 +35,9 @@ func ObjectSchema(schema json.RawMessage, refused ...string) json.RawMessage {
 	return out
 }
 
-// ShortID is a call's id for an API that takes at most longest characters. A thread can change its provider, and other vendors' ids may be
-// longer: such a one becomes a hash of itself, the same at the call and at its result.
+// ShortID is a call's id for an API that takes at most longest characters. A thread can change its
+// provider, and other vendors' ids may be longer: such a one becomes a hash of itself, the same at
+// the call and at its result.
 func ShortID(id string, longest int) string {
 	if len(id) <= longest {
 		return id
@@ -45,8 +46,8 @@ func ShortID(id string, longest int) string {
 	return "call_" + hex.EncodeToString(sum[:16])
 }
 
-// AppendFunctions writes the declarations of tools as the member "tools", in the form that Chat Completions made common: behind a comma, and the
-// same for all servers of one kind.
+// AppendFunctions writes the declarations of tools as the member "tools", in the form that Chat
+// Completions made common: behind a comma, and the same for all servers of one kind.
 func AppendFunctions(b []byte, tools []provider.Tool) []byte {
 	b = append(b, `,"tools":[`...)
 	for i, t := range tools {

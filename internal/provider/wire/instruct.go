@@ -6,8 +6,9 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// instructions are what models want said before a text, as their makers' cards have it; without it they find less, and nothing says so. A
-// model that is not here wants nothing, or nobody knows what.
+// instructions are what models want said before a text, as their makers' cards have it; without it
+// they find less, and nothing says so. A model that is not here wants nothing, or nobody knows
+// what.
 var instructions = []struct {
 	// family is how the model's name begins, without its maker and in small letters.
 	family, query, document string
@@ -38,7 +39,8 @@ const (
 // Instruction is what stands before a text of a model, whoever serves it; it may be empty.
 func Instruction(model string, purpose provider.Purpose) string {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
-	name = strings.TrimPrefix(name, "text-embedding-") // as LM Studio calls what embeds: text-embedding-nomic-embed-text-v1.5
+	// as LM Studio calls what embeds: text-embedding-nomic-embed-text-v1.5
+	name = strings.TrimPrefix(name, "text-embedding-")
 	for i := range instructions {
 		if in := &instructions[i]; strings.HasPrefix(name, in.family) {
 			if purpose == provider.ForQuery {

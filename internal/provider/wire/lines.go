@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// Lines reads a stream of JSON lines. A last line without its end counts: whether it is whole, its JSON says.
+// Lines reads a stream of JSON lines. A last line without its end counts: whether it is whole, its
+// JSON says.
 type Lines struct {
 	in   *bufio.Reader
 	line []byte
@@ -16,12 +17,13 @@ type Lines struct {
 // NewLines returns a reader of lines.
 func NewLines(in io.Reader) *Lines { return &Lines{in: bufio.NewReaderSize(in, 16<<10)} }
 
-// Next returns the next line that is not blank; it is valid until the next call. It returns io.EOF at the end, and bufio.ErrTooLong for
-// a line over MaxEvent.
+// Next returns the next line that is not blank; it is valid until the next call. It returns io.EOF
+// at the end, and bufio.ErrTooLong for a line over MaxEvent.
 func (l *Lines) Next() ([]byte, error) {
 	for {
 		line, err := l.read()
-		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))); len(line) > 0 && (err == nil || errors.Is(err, io.EOF)) {
+		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))); len(line) > 0 &&
+			(err == nil || errors.Is(err, io.EOF)) {
 			return line, nil
 		}
 		if err != nil {

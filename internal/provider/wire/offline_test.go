@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// TestOffline: only who refuses to be connected is told to be started; a server on this machine that is there, and cannot be talked to, says why.
+// TestOffline: only who refuses to be connected is told to be started; a server on this machine
+// that is there, and cannot be talked to, says why.
 func TestOffline(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = nil
@@ -40,7 +41,8 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// TestPlainToTLS: a server that speaks TLS and is asked in http is told as such, whichever way it says so, and another is asked instead.
+// TestPlainToTLS: a server that speaks TLS and is asked in http is told as such, whichever way it
+// says so, and another is asked instead.
 func TestPlainToTLS(t *testing.T) {
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
@@ -61,7 +63,8 @@ func TestPlainToTLS(t *testing.T) {
 			if err != nil {
 				return
 			}
-			// Whole: where the rest of a request comes to a closed connection, the answer can be lost.
+			// Whole: where the rest of a request comes to a closed connection, the answer can be
+			// lost.
 			if request, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 				_, _ = io.Copy(io.Discard, request.Body)
 			}
@@ -84,7 +87,8 @@ func TestPlainToTLS(t *testing.T) {
 	}
 }
 
-// TestAlertWhileWriting: a server's alert of TLS is what is told of a request whose rest cannot be written any more, whatever else the transport says of that.
+// TestAlertWhileWriting: a server's alert of TLS is what is told of a request whose rest cannot be
+// written any more, whatever else the transport says of that.
 func TestAlertWhileWriting(t *testing.T) {
 	for said, alerted := range map[string]bool{"\x15\x03\x01\x00\x02\x02\x46": true, "HTTP/1.1 200 OK\r\n": false} {
 		ours, theirs := net.Pipe()

@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// Reasons says that a model reasons before it answers. Those of generation 4 and before do not, nor do those that are made for talk; what is
-// not known is taken for a newer one.
+// Reasons says that a model reasons before it answers. Those of generation 4 and before do not, nor
+// do those that are made for talk; what is not known is taken for a newer one.
 func Reasons(model string) bool {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	name = strings.TrimPrefix(name, "ft:")

@@ -29,13 +29,16 @@ type Config struct {
 	Header http.Header
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
-	// NotRunning is what to do where nothing answers on this machine, such as "start the model server there".
+	// NotRunning is what to do where nothing answers on this machine, such as "start the model
+	// server there".
 	NotRunning regie.Sentence
 	// Dial connects to the server; nil dials TCP. It is for servers that listen elsewhere.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Judge knows what a vendor means by an error beyond its HTTP status; it may change the code, and what is retried. May be nil.
+	// Judge knows what a vendor means by an error beyond its HTTP status; it may change the code,
+	// and what is retried. May be nil.
 	Judge func(e *provider.Error, kind, said string)
-	// Details reads what else a vendor says in the body of an error, after Judge; it may change what is retried and when. May be nil.
+	// Details reads what else a vendor says in the body of an error, after Judge; it may change
+	// what is retried and when. May be nil.
 	Details func(e *provider.Error, body []byte)
 }
 
@@ -53,11 +56,14 @@ func New(cfg Config) (*Server, error) {
 	u, err := url.Parse(strings.TrimRight(cfg.Address, "/"))
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not the address of a server: write it like %s", cfg.Address, cfg.Example)
+		return nil, regie.Errorf(regie.CodeBadRequest, "%q is not the address of a server: write it like %s",
+			cfg.Address, cfg.Example)
 	case u.User != nil:
-		return nil, regie.Errorf(regie.CodeBadRequest, "the address of a server must not hold a password: give the key by its own variable")
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"the address of a server must not hold a password: give the key by its own variable")
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, regie.Errorf(regie.CodeBadRequest, "the address %q must be a plain one such as %s", cfg.Address, cfg.Example)
+		return nil, regie.Errorf(regie.CodeBadRequest, "the address %q must be a plain one such as %s", cfg.Address,
+			cfg.Example)
 	}
 	if cfg.Idle == 0 {
 		cfg.Idle = 2 * time.Minute
@@ -97,17 +103,20 @@ func IsLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Hide takes the key out of what an error says: some servers quote the one that they refuse, and what they say is stored and shown.
+// Hide takes the key out of what an error says: some servers quote the one that they refuse, and
+// what they say is stored and shown.
 func (s *Server) Hide(err *error) {
 	if failed, ok := errors.AsType[*provider.Error](*err); ok {
 		failed.Message, failed.Partial = string(s.hide([]byte(failed.Message))), string(s.hide([]byte(failed.Partial)))
 	}
 }
 
-// minSecret is how long a key is at least that is looked for, in bytes: a shorter one is no secret, and stands in any text.
+// minSecret is how long a key is at least that is looked for, in bytes: a shorter one is no secret,
+// and stands in any text.
 const minSecret = 8
 
-// hide takes the server's keys out of what it said, in one pass: what stands in place of one is not looked at for another.
+// hide takes the server's keys out of what it said, in one pass: what stands in place of one is not
+// looked at for another.
 func (s *Server) hide(said []byte) []byte {
 	var keys []string
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
@@ -132,8 +141,9 @@ func (s *Server) Host() string { return s.host }
 // Base is the address without a slash at its end.
 func (s *Server) Base() string { return s.base }
 
-// Post sends a request and returns its answer once the server has begun it. Every error is an *provider.Error, or the cause of ctx if
-// that ended first. kinds are the content types that a stream of this API has; an answer of another kind is refused.
+// Post sends a request and returns its answer once the server has begun it. Every error is an
+// *provider.Error, or the cause of ctx if that ended first. kinds are the content types that a
+// stream of this API has; an answer of another kind is refused.
 func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds ...string) (*Stream, error) {
 	stream, err := s.post(ctx, path, body, strings.Join(kinds, ", "))
 	if err != nil {
@@ -147,7 +157,8 @@ func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds
 	return stream, nil
 }
 
-// Call sends a request and returns the whole of its answer, a JSON document of at most so many bytes; errors are those of Post.
+// Call sends a request and returns the whole of its answer, a JSON document of at most so many
+// bytes; errors are those of Post.
 func (s *Server) Call(ctx context.Context, path string, body []byte, most int) ([]byte, error) {
 	const kind = "application/json"
 	stream, err := s.post(ctx, path, func() *Body { return NewBody(body) }, kind)
@@ -159,14 +170,19 @@ func (s *Server) Call(ctx context.Context, path string, body []byte, most int) (
 	said := stream.response.Header.Get("Content-Type")
 	switch {
 	case len(data) > most:
-		return nil, &provider.Error{Code: regie.CodeReplyTooLarge, Message: fmt.Sprintf("the model's server answered with more than %d MiB", most>>20)}
+		return nil, &provider.Error{
+			Code:    regie.CodeReplyTooLarge,
+			Message: fmt.Sprintf("the model's server answered with more than %d MiB", most>>20),
+		}
 	case err != nil:
 		return nil, stream.Failed(err)
-	case said != "" && !strings.Contains(said, "json") || len(data) > 0 && data[0] == '<': // some have no word for what they send
+	case said != "" && !strings.Contains(said, "json") || len(data) > 0 && data[0] == '<':
+		// some have no word for what they send
 		words, _ := VendorWords(s.hide(data))
 		return nil, &provider.Error{
 			Code: regie.CodeProviderRejected, Misplaced: true,
-			Message: fmt.Sprintf("%s does not speak %s: it answered %s: %s", s.cfg.Address, s.cfg.API, Clip(OneLine(said), 60), Clip(words, 120)),
+			Message: fmt.Sprintf("%s does not speak %s: it answered %s: %s", s.cfg.Address, s.cfg.API,
+				Clip(OneLine(said), 60), Clip(words, 120)),
 		}
 	}
 	return data, nil
@@ -178,13 +194,16 @@ func (s *Server) post(ctx context.Context, path string, body func() *Body, accep
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	first := body()
-	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, trace), http.MethodPost, s.base+path, first)
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, trace),
+		http.MethodPost, s.base+path, first)
 	if err != nil {
 		cancel(nil)
-		return nil, &provider.Error{Code: regie.CodeBadRequest, Message: "the request could not be made: " + err.Error(), Err: err}
+		return nil, &provider.Error{Code: regie.CodeBadRequest, Message: "the request could not be made: " +
+			err.Error(), Err: err}
 	}
 	request.ContentLength = first.Size()
-	// An idle connection that the server has just closed is replaced without a word: nothing was sent on it.
+	// An idle connection that the server has just closed is replaced without a word: nothing was
+	// sent on it.
 	request.GetBody = func() (io.ReadCloser, error) { return body(), nil }
 	s.dress(request, accept)
 	request.Header.Set("Content-Type", "application/json")
@@ -227,24 +246,32 @@ func (s *Server) dress(request *http.Request, accept string) {
 // maxAnswer bounds what is read of an answer that is no stream, in bytes.
 const maxAnswer = 8 << 20
 
-// Get asks for a JSON document and reads it into out; Ask sends one too, where in is not nil. Errors are those of Post.
+// Get asks for a JSON document and reads it into out; Ask sends one too, where in is not nil.
+// Errors are those of Post.
 func (s *Server) Get(ctx context.Context, path string, out any) error {
 	return s.Ask(ctx, http.MethodGet, path, nil, out)
 }
 
-// Ask sends a JSON document, if in is not nil, and reads the answer into out. Errors are those of Post.
+// Ask sends a JSON document, if in is not nil, and reads the answer into out. Errors are those of
+// Post.
 func (s *Server) Ask(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
 		if err != nil {
-			return &provider.Error{Code: regie.CodeInternal, Message: "the request could not be made: " + err.Error(), Err: err}
+			return &provider.Error{
+				Code: regie.CodeInternal, Message: "the request could not be made: " + err.Error(),
+				Err: err,
+			}
 		}
 		body = strings.NewReader(string(data))
 	}
 	request, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
 	if err != nil {
-		return &provider.Error{Code: regie.CodeBadRequest, Message: "the request could not be made: " + err.Error(), Err: err}
+		return &provider.Error{
+			Code: regie.CodeBadRequest, Message: "the request could not be made: " + err.Error(),
+			Err: err,
+		}
 	}
 	s.dress(request, "application/json")
 	if in != nil {

@@ -8,8 +8,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// Strict reads a request as the strictest server would (invariant 18): UTF-8, no key twice, and nothing that into does not name. It is for the
-// validators, which know the fields that their package writes.
+// Strict reads a request as the strictest server would (invariant 18): UTF-8, no key twice, and
+// nothing that into does not name. It is for the validators, which know the fields that their
+// package writes.
 func Strict(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return errors.New("the request is not UTF-8")

@@ -1,7 +1,8 @@
 package wire
 
-// Text is a text that only grows, in pieces that are never moved or copied: growing costs what is added, however long the text is
-// (decision 31), and who still reads what was there is not disturbed. The zero Text is empty. It is used by one goroutine.
+// Text is a text that only grows, in pieces that are never moved or copied: growing costs what is
+// added, however long the text is (decision 31), and who still reads what was there is not
+// disturbed. The zero Text is empty. It is used by one goroutine.
 type Text struct {
 	full [][]byte
 	last []byte
@@ -56,7 +57,8 @@ func (t *Text) Last() byte {
 // Len is the length of the text in bytes.
 func (t *Text) Len() int { return t.size }
 
-// Pieces are the bytes from one place up to another, as they lie. They stay what they are while the text grows.
+// Pieces are the bytes from one place up to another, as they lie. They stay what they are while the
+// text grows.
 func (t *Text) Pieces(from, to int) (out [][]byte) {
 	at := 0
 	for i := 0; i <= len(t.full) && at < to; i++ {

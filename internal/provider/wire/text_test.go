@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// TestText adds pieces of all sizes and compares with a plain buffer: the whole, any part of it, its hash, and what was handed out before.
+// TestText adds pieces of all sizes and compares with a plain buffer: the whole, any part of it,
+// its hash, and what was handed out before.
 func TestText(t *testing.T) {
 	for seed := range uint64(50) {
 		dice := rand.New(rand.NewPCG(seed, 1))

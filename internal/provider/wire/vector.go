@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Vector reads a vector as servers write it: a list of numbers, or the base64 of little-endian 32-bit numbers. null is no number: that is how
-// some write one that is none.
+// Vector reads a vector as servers write it: a list of numbers, or the base64 of little-endian
+// 32-bit numbers. null is no number: that is how some write one that is none.
 func Vector(raw []byte) ([]float32, error) {
 	value := jsontext.Value(raw)
 	if err := value.Compact(); err != nil {
@@ -45,7 +45,8 @@ func packed(text []byte) ([]float32, error) {
 	return out, nil
 }
 
-// numbers reads a compact list: what is not a number between its commas is refused, a list in the list too.
+// numbers reads a compact list: what is not a number between its commas is refused, a list in the
+// list too.
 func numbers(list []byte) ([]float32, error) {
 	list = list[1 : len(list)-1]
 	var out []float32
@@ -79,7 +80,8 @@ func AppendStrings(b []byte, texts []string) []byte {
 	return append(b, ']')
 }
 
-// CheckInput is what every API asks of the texts to embed: there are some, not more than it takes, and none is empty. It is for the validators.
+// CheckInput is what every API asks of the texts to embed: there are some, not more than it takes,
+// and none is empty. It is for the validators.
 func CheckInput(texts []string, most int) error {
 	if len(texts) == 0 || len(texts) > most {
 		return fmt.Errorf("%d texts, of 1 to %d", len(texts), most)

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// FuzzVector reads anything as a vector: it never panics, and what is a list of numbers for the standard library is the same one here.
+// FuzzVector reads anything as a vector: it never panics, and what is a list of numbers for the
+// standard library is the same one here.
 func FuzzVector(f *testing.F) {
 	for _, text := range []string{`[0.5, -1e-3,2]`, `"AAAAPw=="`, `[null]`, `[[1]]`, `[1e999]`, `[]`, `null`, `"A"`, ` [ 1 , 2 ] `, `[1,]`, `["a,b",1]`, `{"a":1}`, `[NaN]`} {
 		f.Add([]byte(text))
@@ -33,7 +34,8 @@ func FuzzVector(f *testing.F) {
 	})
 }
 
-// TestInstruction: a model is known by its family, whoever serves it and however its version is called.
+// TestInstruction: a model is known by its family, whoever serves it and however its version is
+// called.
 func TestInstruction(t *testing.T) {
 	for model, want := range map[string][2]string{
 		"nomic-embed-text":                        {"search_query: ", "search_document: "},

@@ -81,7 +81,8 @@ func TestTraits(t *testing.T) {
 
 func BenchmarkStreams(b *testing.B) { format.Measure(b) }
 
-// UnmarshalJSON writes the signature that stands for none, which Google documents as it is, in the alphabet that Go's base64 reads: the API takes both.
+// UnmarshalJSON writes the signature that stands for none, which Google documents as it is, in the
+// alphabet that Go's base64 reads: the API takes both.
 func (r *request) UnmarshalJSON(data []byte) error {
 	type plain request
 	strict := json.NewDecoder(strings.NewReader(strings.ReplaceAll(string(data), "skip_thought_signature_validator", standard)))

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/sdkcheck"
 )
 
-// readChat keeps calls apart by their ids: the SDK's accumulator would make one of those that share a number (spec 12.6, trap 2).
+// readChat keeps calls apart by their ids: the SDK's accumulator would make one of those that share
+// a number (spec 12.6, trap 2).
 func readChat(ctx context.Context, url string) (out sdkcheck.Answer, err error) {
 	client := openaisdk.NewClient(option.WithBaseURL(url+"/v1"), option.WithAPIKey(sdkcheck.Key), option.WithMaxRetries(0))
 	stream := client.Chat.Completions.NewStreaming(ctx, openaisdk.ChatCompletionNewParams{Model: "m", Messages: []openaisdk.ChatCompletionMessageParamUnion{openaisdk.UserMessage("go")}})

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// readings are reads of each kind: of one row, of several, in a snapshot, and of what a claim finds.
+// readings are reads of each kind: of one row, of several, in a snapshot, and of what a claim
+// finds.
 func readings(s *sqlite.Store, fence store.Fence, workspace regie.ID) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"one row": func(ctx context.Context) error { _, err := s.Round(ctx, fence.RoundID); return err },
@@ -23,7 +24,8 @@ func readings(s *sqlite.Store, fence store.Fence, workspace regie.ID) map[string
 	}
 }
 
-// TestReadsAgain ends all connections and refuses some new ones, as when the server starts anew: a read waits for it.
+// TestReadsAgain ends all connections and refuses some new ones, as when the server starts anew: a
+// read waits for it.
 func TestReadsAgain(t *testing.T) {
 	p, url := storetest.NewProxy(t, storetest.Postgres(t))
 	s := open(t, postgres.Config{URL: url, Dir: t.TempDir()})
@@ -54,7 +56,8 @@ func TestReadsAgain(t *testing.T) {
 	}
 }
 
-// TestFrozen has all connections stay open and lead nowhere: a read without a deadline of its caller gives up on one, and is answered by another.
+// TestFrozen has all connections stay open and lead nowhere: a read without a deadline of its
+// caller gives up on one, and is answered by another.
 func TestFrozen(t *testing.T) {
 	p, url := storetest.NewProxy(t, storetest.Postgres(t))
 	s := open(t, postgres.Config{URL: url, Dir: t.TempDir()})

@@ -14,8 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// BenchmarkExchange stores exchanges of two queries, in one session and in many at once: where nobody is told, where another node could be
-// told but none lives, and where one lives and listens.
+// BenchmarkExchange stores exchanges of two queries, in one session and in many at once: where
+// nobody is told, where another node could be told but none lives, and where one lives and listens.
 func BenchmarkExchange(b *testing.B) {
 	for _, sessions := range []int{1, 16, 64} {
 		for _, told := range []string{"nobody", "alone", "another"} {

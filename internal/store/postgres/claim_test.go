@@ -34,8 +34,9 @@ func lockLog(t *testing.T, address string, chain int64) (release func()) {
 	}
 }
 
-// TestLockedLog has somebody hold the log of a session. Who claims a round of it gives up long before the server does, and before its lease is
-// over, who has a deadline keeps it, and both leave nothing behind.
+// TestLockedLog has somebody hold the log of a session. Who claims a round of it gives up long
+// before the server does, and before its lease is over, who has a deadline keeps it, and both leave
+// nothing behind.
 func TestLockedLog(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := open(t, postgres.Config{URL: address, Dir: t.TempDir()})
@@ -65,7 +66,8 @@ func TestLockedLog(t *testing.T) {
 	}
 }
 
-// TestFrozenHolder has a node freeze in the middle of a batch, with the log of its session locked: another one takes the round over all the same.
+// TestFrozenHolder has a node freeze in the middle of a batch, with the log of its session locked:
+// another one takes the round over all the same.
 func TestFrozenHolder(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	p, through := storetest.NewProxy(t, address)
@@ -91,8 +93,8 @@ func TestFrozenHolder(t *testing.T) {
 	}
 }
 
-// TestLockedDeadline has somebody hold the log of one of the sessions whose deadlines have passed: the waits of the others end, and this one's
-// once the log is free.
+// TestLockedDeadline has somebody hold the log of one of the sessions whose deadlines have passed:
+// the waits of the others end, and this one's once the log is free.
 func TestLockedDeadline(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := open(t, postgres.Config{URL: address, Dir: t.TempDir()})
@@ -113,7 +115,8 @@ func TestLockedDeadline(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnotherNode: what one node has begun with an Idempotency-Key is its own as long as its lease, and left once that has ended.
+// TestKeyOfAnotherNode: what one node has begun with an Idempotency-Key is its own as long as its
+// lease, and left once that has ended.
 func TestKeyOfAnotherNode(t *testing.T) {
 	s := open(t, postgres.Config{URL: storetest.Postgres(t), Dir: t.TempDir()})
 	key, request := regie.HashOf([]byte("key")), regie.HashOf([]byte("request"))

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestNotices looks at both ends of a connection for what has them notice that the other one is gone.
+// TestNotices looks at both ends of a connection for what has them notice that the other one is
+// gone.
 func TestNotices(t *testing.T) {
 	pools, err := parse(storetest.Postgres(t) + "&sslmode=disable")
 	if err != nil {

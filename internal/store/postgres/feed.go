@@ -18,13 +18,15 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Others is how a process tells the others on its database which logs it made grow, and hears it of them (spec 11.1). The zero value tells
-// nobody and hears nothing.
+// Others is how a process tells the others on its database which logs it made grow, and hears it of
+// them (spec 11.1). The zero value tells nobody and hears nothing.
 type Others struct {
-	// Holder is this process's name in leases: it tells whenever a lease of another name is not over. Empty tells nobody.
+	// Holder is this process's name in leases: it tells whenever a lease of another name is not
+	// over. Empty tells nobody.
 	Holder string
-	// Heard is told, on one goroutine, that another process made the log of a session grow; Missed, that any log may have grown, because
-	// the connection that is listened on is a new one. Neither may block. A process without Heard does not listen.
+	// Heard is told, on one goroutine, that another process made the log of a session grow; Missed,
+	// that any log may have grown, because the connection that is listened on is a new one. Neither
+	// may block. A process without Heard does not listen.
 	Heard  func(session regie.ID)
 	Missed func()
 	// Log gets a line when listening fails and one when it works again; nil discards them.
@@ -32,28 +34,32 @@ type Others struct {
 }
 
 const (
-	// tellEvery is how far apart two tellings are at least: what is committed in between goes with the next one.
+	// tellEvery is how far apart two tellings are at least: what is committed in between goes with
+	// the next one.
 	tellEvery = 5 * time.Millisecond
 	// tellLast bounds what a store that is closed still tells.
 	tellLast = 2 * time.Second
-	// maxUntold bounds what is kept while nothing can be told: beyond it the others are told that any log may have grown.
+	// maxUntold bounds what is kept while nothing can be told: beyond it the others are told that
+	// any log may have grown.
 	maxUntold = 10_000
 	// perPayload keeps a payload below the 8,000 bytes that PostgreSQL takes.
 	perPayload = 200
-	// listenPing is how long a connection may be silent until it is asked whether it is still there, and pingPatience how long it has to answer.
+	// listenPing is how long a connection may be silent until it is asked whether it is still
+	// there, and pingPatience how long it has to answer.
 	listenPing, pingPatience = 5 * time.Second, 5 * time.Second
 	relistenMost             = 2 * time.Second
-	// alone is how long a process that found no other one believes that it is alone, unless one says hello; company is how long one that was
-	// heard is taken to live without a look at leases.
+	// alone is how long a process that found no other one believes that it is alone, unless one
+	// says hello; company is how long one that was heard is taken to live without a look at leases.
 	alone, company = 2 * time.Second, 10 * time.Second
 	anyLog, hello  = "*", "hello"
 )
 
 // feed is the telling and the listening of a store. Its two goroutines end with close.
 //
-// What is told is told behind the commit, not in it: PostgreSQL lets the transactions that notify commit one after the other, each with its
-// own write to the disk (docs/design.md has the figures). So a process that dies in between leaves something untold; who reads a log looks
-// at it once in a while anyway.
+// What is told is told behind the commit, not in it: PostgreSQL lets the transactions that notify
+// commit one after the other, each with its own write to the disk (docs/design.md has the figures).
+// So a process that dies in between leaves something untold; who reads a log looks at it once in a
+// while anyway.
 type feed struct {
 	pool    *pgxpool.Pool
 	conn    *pgx.ConnConfig
@@ -83,7 +89,8 @@ func newFeed(pool *pgxpool.Pool, conn *pgx.ConnConfig, schema string, others Oth
 	var self [8]byte
 	_, _ = rand.Read(self[:]) // never fails
 	f := &feed{
-		deaf: true, pool: pool, conn: conn.Copy(), channel: channelOf(schema), self: hex.EncodeToString(self[:]), others: others,
+		deaf: true, pool: pool, conn: conn.Copy(), channel: channelOf(schema),
+		self: hex.EncodeToString(self[:]), others: others,
 		untold: map[regie.ID]struct{}{}, wake: make(chan struct{}, 1),
 	}
 	f.conn.RuntimeParams["statement_timeout"] = "0"
@@ -161,14 +168,16 @@ func (f *feed) telling() {
 	}
 }
 
-// Telling others asks first whether there are any, unless one was heard lately: it may have said hello before it took its lease.
+// Telling others asks first whether there are any, unless one was heard lately: it may have said
+// hello before it took its lease.
 const (
 	tellAnyway = "SELECT count(pg_notify($1, payload)) FROM unnest($2::text[]) payload"
 	tellOthers = tellAnyway + " WHERE EXISTS (SELECT 1 FROM holders WHERE name <> $3 AND until > clock_timestamp())"
 )
 
-// tell sends what is untold; what cannot be sent stays untold. Where there is nobody to tell it costs nothing: one that begins to live reads
-// the logs that it follows, and says hello, whereupon it is told that any log may have grown.
+// tell sends what is untold; what cannot be sent stays untold. Where there is nobody to tell it
+// costs nothing: one that begins to live reads the logs that it follows, and says hello, whereupon
+// it is told that any log may have grown.
 func (f *feed) tell() error {
 	f.mu.Lock()
 	untold, all := f.untold, f.all
@@ -249,7 +258,9 @@ func (f *feed) listening() {
 		}
 		if !deaf && pause > 0 { // the first new connection follows at once, without a word
 			deaf = true
-			f.others.Log.Warn("the other engines on the database cannot be heard; streams of their runs move only now and then", "error", err)
+			f.others.Log.Warn(
+				"the other engines on the database cannot be heard; streams of their runs move only now and then",
+				"error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -259,7 +270,8 @@ func (f *feed) listening() {
 	}
 }
 
-// listen hears the others on one connection until that ends. What they said before it began is missed.
+// listen hears the others on one connection until that ends. What they said before it began is
+// missed.
 func (f *feed) listen(began func()) error {
 	ctx := f.lives
 	conn, err := pgx.ConnectConfig(ctx, f.conn)
@@ -300,14 +312,16 @@ func (f *feed) listen(began func()) error {
 	}
 }
 
-// listens notes whether others can be heard. Who could not hear them does not know that there are none.
+// listens notes whether others can be heard. Who could not hear them does not know that there are
+// none.
 func (f *feed) listens(now bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.deaf, f.nobody = !now, time.Time{}
 }
 
-// hear reads what somebody told. Who says hello may have missed what was forgotten here as nobody's.
+// hear reads what somebody told. Who says hello may have missed what was forgotten here as
+// nobody's.
 func (f *feed) hear(payload string) {
 	words := strings.Fields(payload)
 	if len(words) == 0 || words[0] == f.self {

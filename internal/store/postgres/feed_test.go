@@ -52,12 +52,13 @@ func (e ear) misses(t *testing.T, times int) {
 	}
 }
 
-// again is how often a node that listens anew beside another one is told that it may have missed something: since it listens, and because the
-// other one answers its hello.
+// again is how often a node that listens anew beside another one is told that it may have missed
+// something: since it listens, and because the other one answers its hello.
 const again = 2
 
-// TestOthers has two nodes hear each other, and not themselves; a node that listens anew is told that it may have missed something, whether
-// the server ended its connection or the way to it broke, and hears what comes then.
+// TestOthers has two nodes hear each other, and not themselves; a node that listens anew is told
+// that it may have missed something, whether the server ended its connection or the way to it
+// broke, and hears what comes then.
 func TestOthers(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	named := change(t, address, func(_ *url.URL, query url.Values) { query.Set("application_name", "ear of "+query.Get("search_path")) })
@@ -106,8 +107,8 @@ func TestOthers(t *testing.T) {
 	second.hears(t, one.SessionID)
 }
 
-// TestHello has a node come to one that believed that it was alone: it is told at once that it may have missed something, and hears all that
-// follows, also before it has taken its lease.
+// TestHello has a node come to one that believed that it was alone: it is told at once that it may
+// have missed something, and hears all that follows, also before it has taken its lease.
 func TestHello(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	first, talks := newEar("first")

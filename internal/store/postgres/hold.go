@@ -9,10 +9,12 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// Every transition begins by locking the row of its log in chains, before it reads anything of the session: what a session has hangs under
-// it, so two transitions of one session never run at once, and each statement after the lock sees all that was committed before (READ
-// COMMITTED takes a snapshot for each statement). So SERIALIZABLE has nothing left to find. Sessions' logs are locked before their
-// workspace's, several in the order of their numbers; what waits in a circle all the same is ended by PostgreSQL and run again.
+// Every transition begins by locking the row of its log in chains, before it reads anything of the
+// session: what a session has hangs under it, so two transitions of one session never run at once,
+// and each statement after the lock sees all that was committed before (READ COMMITTED takes a
+// snapshot for each statement). So SERIALIZABLE has nothing left to find. Sessions' logs are locked
+// before their workspace's, several in the order of their numbers; what waits in a circle all the
+// same is ended by PostgreSQL and run again.
 
 // logsOf are the conditions on chains c by which a transition names the logs that it holds.
 var logsOf = map[sqlite.Holding]string{
@@ -28,7 +30,8 @@ var logsOf = map[sqlite.Holding]string{
 }
 
 const (
-	// A session's row is locked with its log's by whoever changes it; the log's alone is enough, and it is what every transition writes.
+	// A session's row is locked with its log's by whoever changes it; the log's alone is enough,
+	// and it is what every transition writes.
 	lockLogs = "SELECT c.n, c.head, c.mac FROM chains c WHERE %s ORDER BY c.n FOR NO KEY UPDATE OF c"
 	waiting  = "SELECT DISTINCT p.session FROM pending p JOIN chains c ON c.n = p.session WHERE %s"
 )
@@ -44,7 +47,8 @@ func withLogs(query string) map[sqlite.Holding]string {
 	return out
 }
 
-// Hold implements sqlite.Statements. Two statements, because the second one is to see what was committed while the first one waited.
+// Hold implements sqlite.Statements. Two statements, because the second one is to see what was
+// committed while the first one waited.
 func (s *statements) Hold(by sqlite.Holding, key any) {
 	s.add(queued{query: lockQueries[by], read: func(row []driver.Value) error {
 		chain, seq, mac, err := held(row)
@@ -74,7 +78,8 @@ func (s *statements) HoldIfFree(chain int64) {
 	}}, []any{chain})
 }
 
-// lockSlots locks what is no row: a user's slots in a workspace. It belongs to a log's lock, which comes before it.
+// lockSlots locks what is no row: a user's slots in a workspace. It belongs to a log's lock, which
+// comes before it.
 const lockSlots = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1::uuid::text || ' ' || $2::uuid::text, 0))"
 
 // HoldSlots implements sqlite.Statements.
@@ -113,15 +118,16 @@ func (s *statements) Held(chain int64) (seq int64, mac []byte, pending bool, err
 	return l.seq, l.mac, l.pending, nil
 }
 
-// stalled are the connections of this user that hold logs here and whose process has sent nothing for as long as the server lets an idle
-// transaction be: it was stopped, or cut off, between the statements of one batch, where the server waits for it without limit.
+// stalled are the connections of this user that hold logs here and whose process has sent nothing
+// for as long as the server lets an idle transaction be: it was stopped, or cut off, between the
+// statements of one batch, where the server waits for it without limit.
 const stalled = `SELECT count(*) FILTER (WHERE pg_terminate_backend(a.pid)) FROM pg_stat_activity a
 	WHERE a.datname = current_database() AND a.usename = current_user AND a.pid <> pg_backend_pid()
 		AND a.state = 'active' AND a.wait_event_type = 'Client' AND a.state_change < clock_timestamp() - interval '4 seconds'
 		AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'chains'::regclass AND l.mode = 'RowShareLock' AND l.granted)`
 
-// endStalled ends them, and reports whether there were any: whoever waits for what they hold does so in vain. Theirs was not committed, and
-// a process that goes on runs it again.
+// endStalled ends them, and reports whether there were any: whoever waits for what they hold does
+// so in vain. Theirs was not committed, and a process that goes on runs it again.
 func (b *backend) endStalled(ctx context.Context) bool {
 	var ended int
 	return b.pool.QueryRow(ctx, stalled).Scan(&ended) == nil && ended > 0

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// Inspection is what can be told of a database from here without changing anything in it (spec 10.1, doctor). Where Err is set the rest is
-// what was found out before.
+// Inspection is what can be told of a database from here without changing anything in it (spec
+// 10.1, doctor). Where Err is set the rest is what was found out before.
 type Inspection struct {
 	Err  error         // why it cannot be reached or used, with its code
 	Took time.Duration // from nothing to a first answer
@@ -21,10 +21,12 @@ type Inspection struct {
 	Number, Oldest         int    // the server's version as server_version_num, and the oldest one that will do
 	Standby, ReadOnly      bool
 
-	// Current is the version of the schema, 0 where it is empty or not there; Newest is what this program writes.
+	// Current is the version of the schema, 0 where it is empty or not there; Newest is what this
+	// program writes.
 	Current, Newest int64
 	Foreign         error // another program uses the schema
-	// Missing are tables that the user may not write; MayMake says that they may make the schema, which is not there.
+	// Missing are tables that the user may not write; MayMake says that they may make the schema,
+	// which is not there.
 	Missing       []string
 	There         bool
 	User          string
@@ -37,11 +39,13 @@ type Inspection struct {
 	SyncCommit    string
 	Fsync, Pages  bool // fsync, full_page_writes
 	Skew, SkewMay time.Duration
-	// Limit is how many connections this user may have, Used how many all have now, Pool how many one engine takes at most.
+	// Limit is how many connections this user may have, Used how many all have now, Pool how many
+	// one engine takes at most.
 	Limit, Used, Pool int
 }
 
-// Inspect looks at the database that the settings name: it writes nothing and takes no lock. Dir holds the audit key.
+// Inspect looks at the database that the settings name: it writes nothing and takes no lock. Dir
+// holds the audit key.
 func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 	pools, err := parse(cfg.URL)
 	if err != nil {
@@ -82,10 +86,12 @@ func (in *Inspection) server(ctx context.Context, conn *sql.Conn) error {
 			current_setting('full_page_writes') = 'on', (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()),
 			least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
 				(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user), (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()))`).
-		Scan(&in.Number, &in.Version, &in.Standby, &in.ReadOnly, &in.SyncCommit, &in.Fsync, &in.Pages, &in.Used, &in.Limit)
+		Scan(&in.Number, &in.Version, &in.Standby, &in.ReadOnly, &in.SyncCommit, &in.Fsync,
+			&in.Pages, &in.Used, &in.Limit)
 }
 
-// clock compares the server's clock with this machine's; what the answer took on its way is how far that may be wrong.
+// clock compares the server's clock with this machine's; what the answer took on its way is how far
+// that may be wrong.
 func (in *Inspection) clock(ctx context.Context, conn *sql.Conn) error {
 	for range 3 { // the quickest answer says most
 		var there time.Time
@@ -144,7 +150,8 @@ func (in *Inspection) content(ctx context.Context, conn *sql.Conn, dir string) e
 		return err
 	}
 	var newest sql.NullInt64
-	err = conn.QueryRowContext(ctx, `SELECT (SELECT max(head_at) FROM chains WHERE head > 0), (SELECT count(*) FROM holders WHERE until > clock_timestamp())`).
+	err = conn.QueryRowContext(ctx,
+		`SELECT (SELECT max(head_at) FROM chains WHERE head > 0), (SELECT count(*) FROM holders WHERE until > clock_timestamp())`).
 		Scan(&newest, &in.Engines)
 	if newest.Valid {
 		in.Rows, in.LastEvent = true, time.UnixMicro(newest.Int64)

@@ -23,15 +23,16 @@ type object struct {
 	table bool
 }
 
-// CheckIntegrity implements sqlite.Backend: amcheck looks at tables and indexes where this user may run it; else every row
-// of every table is read.
+// CheckIntegrity implements sqlite.Backend: amcheck looks at tables and indexes where this user may
+// run it; else every row of every table is read.
 func (b *backend) CheckIntegrity(ctx context.Context, db *sql.DB) error {
 	objects, err := readObjects(ctx, db)
 	if err != nil {
 		return b.Explain(err)
 	}
 	var amcheck string // its schema
-	err = db.QueryRowContext(ctx, "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'").
+	err = db.QueryRowContext(ctx,
+		"SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'").
 		Scan(&amcheck)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return b.Explain(err)
@@ -55,7 +56,8 @@ func (b *backend) CheckIntegrity(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	if len(damage) > 0 {
-		return regie.Errorf(regie.CodeCorrupt, "the database is damaged (%s): restore a backup of the server", strings.Join(damage, "; "))
+		return regie.Errorf(regie.CodeCorrupt, "the database is damaged (%s): restore a backup of the server",
+			strings.Join(damage, "; "))
 	}
 	return nil
 }
@@ -78,20 +80,24 @@ func readObjects(ctx context.Context, db *sql.DB) (out []object, err error) {
 	return out, rows.Err()
 }
 
-// check returns the first damage of a table or an index; amcheck is the schema of the extension, empty without it.
+// check returns the first damage of a table or an index; amcheck is the schema of the extension,
+// empty without it.
 func (o *object) check(ctx context.Context, db *sql.DB, amcheck string) (found string, err error) {
 	switch {
 	case amcheck == "" && o.table: // the whole row as text: values that lie beside the table are read too
-		_, err = db.ExecContext(ctx, fmt.Sprintf("SELECT sum(length(t::text)) FROM %s t", pgx.Identifier{o.name}.Sanitize()))
+		_, err = db.ExecContext(ctx, fmt.Sprintf("SELECT sum(length(t::text)) FROM %s t",
+			pgx.Identifier{o.name}.Sanitize()))
 	case amcheck == "":
 	case o.table:
-		err = db.QueryRowContext(ctx, fmt.Sprintf("SELECT msg FROM %s.verify_heapam(relation => $1::bigint::oid::regclass, check_toast => true) LIMIT 1",
+		err = db.QueryRowContext(ctx, fmt.Sprintf(
+			"SELECT msg FROM %s.verify_heapam(relation => $1::bigint::oid::regclass, check_toast => true) LIMIT 1",
 			pgx.Identifier{amcheck}.Sanitize()), o.oid).Scan(&found)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
 	default:
-		_, err = db.ExecContext(ctx, fmt.Sprintf("SELECT %s.bt_index_check($1::bigint::oid::regclass, true)", pgx.Identifier{amcheck}.Sanitize()), o.oid)
+		_, err = db.ExecContext(ctx, fmt.Sprintf("SELECT %s.bt_index_check($1::bigint::oid::regclass, true)",
+			pgx.Identifier{amcheck}.Sanitize()), o.oid)
 	}
 	return found, err
 }

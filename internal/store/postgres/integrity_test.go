@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// ownDatabase makes a database for one test, in which it may have extensions, and returns the URL of it.
+// ownDatabase makes a database for one test, in which it may have extensions, and returns the URL
+// of it.
 func ownDatabase(t *testing.T) string {
 	t.Helper()
 	schema := storetest.Postgres(t) // skips without a server
@@ -27,7 +28,8 @@ func ownDatabase(t *testing.T) string {
 	return u.String()
 }
 
-// TestCheckIntegrity_Damaged: a row that cannot be read and an index that leads astray are found, with amcheck and without.
+// TestCheckIntegrity_Damaged: a row that cannot be read and an index that leads astray are found,
+// with amcheck and without.
 func TestCheckIntegrity_Damaged(t *testing.T) {
 	base := ownDatabase(t)
 	s := open(t, postgres.Config{URL: base, Dir: t.TempDir()})
@@ -47,7 +49,8 @@ func TestCheckIntegrity_Damaged(t *testing.T) {
 	check("intact, read", "")
 	exec(`CREATE SCHEMA checks; CREATE EXTENSION amcheck SCHEMA checks; CREATE EXTENSION pg_surgery SCHEMA checks`)
 	check("intact, with amcheck", "")
-	// An index whose order is not that of its function any more is what a damaged page is to amcheck.
+	// An index whose order is not that of its function any more is what a damaged page is to
+	// amcheck.
 	exec(`CREATE FUNCTION turned(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1';
 		CREATE TABLE ordered AS SELECT n::bigint FROM generate_series(1, 100) n; CREATE INDEX ordered_turned ON ordered (turned(n));
 		CREATE OR REPLACE FUNCTION turned(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT -$1'`)

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestLostConnections cuts the connection in the commit of one transition after the other, before the server has it and before its answer
-// comes back: each is done once, and its caller is told so.
+// TestLostConnections cuts the connection in the commit of one transition after the other, before
+// the server has it and before its answer comes back: each is done once, and its caller is told so.
 func TestLostConnections(t *testing.T) {
 	for name, at := range map[string]int32{"before the commit": storetest.CutBefore, "before its answer": storetest.CutAnswer} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,9 @@ func TestLostConnections(t *testing.T) {
 	}
 }
 
-// TestServerGone has all connections end, as when the server starts anew, and then the way to it: a transition is run again on a fresh
-// connection, and one that finds none says so and leaves nothing behind.
+// TestServerGone has all connections end, as when the server starts anew, and then the way to it: a
+// transition is run again on a fresh connection, and one that finds none says so and leaves nothing
+// behind.
 func TestServerGone(t *testing.T) {
 	p, url := storetest.NewProxy(t, storetest.Postgres(t))
 	s := open(t, postgres.Config{URL: url, Dir: t.TempDir()})

@@ -22,8 +22,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// prepare brings the schema forward and returns the audit key, and the version of the schema. Of processes that start at once one does it and
-// the others wait.
+// prepare brings the schema forward and returns the audit key, and the version of the schema. Of
+// processes that start at once one does it and the others wait.
 func prepare(ctx context.Context, c *pgx.ConnConfig, cfg Config, schema string) (key []byte, known int64, err error) {
 	settings := c.Copy()
 	settings.RuntimeParams["statement_timeout"], settings.RuntimeParams["lock_timeout"] = "0", "0"
@@ -73,22 +73,26 @@ func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 	}
 	switch {
 	case version < cfg.MinVersion:
-		return regie.Errorf(regie.CodeConflict, "the database server is PostgreSQL %s: version %d or newer is needed", shown, cfg.MinVersion/10000)
+		return regie.Errorf(regie.CodeConflict, "the database server is PostgreSQL %s: version %d or newer is needed",
+			shown, cfg.MinVersion/10000)
 	case encoding != "UTF8":
-		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: make one with the encoding UTF8", encoding)
+		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: make one with the encoding UTF8",
+			encoding)
 	case standby && !cfg.ReadOnly:
-		return regie.Errorf(regie.CodeReadOnly, "the database server is a standby, which takes no writes: name the primary, or all servers with target_session_attrs=read-write")
+		return regie.Errorf(regie.CodeReadOnly,
+			"the database server is a standby, which takes no writes: name the primary, or all servers with target_session_attrs=read-write")
 	case onlyRead && !cfg.ReadOnly: // said at once: the first transition would wait for a server that takes over
 		return regie.Errorf(regie.CodeReadOnly, "the database takes no writes: name its primary server (%v)", readOnly)
 	}
 	return nil
 }
 
-// migrate brings the schema forward (spec 11.1), never back, never onto a newer one and never below an engine, and returns its version. Each
-// step is a transaction.
+// migrate brings the schema forward (spec 11.1), never back, never onto a newer one and never below
+// an engine, and returns its version. Each step is a transaction.
 func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string) (newest int64, err error) {
 	var there bool
-	if err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)",
+		schema).Scan(&there); err != nil {
 		return 0, err
 	}
 	if !there {
@@ -120,20 +124,24 @@ func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string) (ne
 	return newest, err
 }
 
-// nobodyThere refuses a migration below an engine that lives: it knows the tables as they were. One that begins meanwhile is refused its lease.
+// nobodyThere refuses a migration below an engine that lives: it knows the tables as they were. One
+// that begins meanwhile is refused its lease.
 func nobodyThere(ctx context.Context, conn *sql.Conn, schema string, current, newest int64) error {
 	if current == 0 {
 		return nil
 	}
 	var engine sql.NullString
-	if err := conn.QueryRowContext(ctx, "SELECT min(name) FROM holders WHERE until > clock_timestamp()").Scan(&engine); err != nil || !engine.Valid {
+	if err := conn.QueryRowContext(ctx, "SELECT min(name) FROM holders WHERE until > clock_timestamp()").
+		Scan(&engine); err != nil || !engine.Valid {
 		return err
 	}
-	return regie.Errorf(regie.CodeConflict, "the database has schema %d in %s and must be migrated to %d, and an engine of the older program works on it (%s): stop all engines first; one that has died counts for some seconds more", current, schema, newest, engine.String)
+	return regie.Errorf(regie.CodeConflict,
+		"the database has schema %d in %s and must be migrated to %d, and an engine of the older program works on it (%s): stop all engines first; one that has died counts for some seconds more", current, schema, newest, engine.String)
 }
 
-// ownObjects counts what no other program's schema has all of; strangers names what stands in a schema that has nothing of ours yet. What
-// belongs to an extension is nobody's, and so is the table that counts migrations: a first one that failed leaves it.
+// ownObjects counts what no other program's schema has all of; strangers names what stands in a
+// schema that has nothing of ours yet. What belongs to an extension is nobody's, and so is the
+// table that counts migrations: a first one that failed leaves it.
 const (
 	ownObjects = `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = n.oid AND relname IN ('chains', 'event_bodies', 'holders') AND relkind = 'r')
 		+ (SELECT count(*) FROM pg_proc WHERE pronamespace = n.oid AND proname = 'must_be_one') FROM pg_namespace n WHERE n.nspname = $1`
@@ -146,7 +154,8 @@ const (
 		WHERE n.nspname = $1 AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = o.kind AND d.objid = o.oid AND d.deptype = 'e')`
 )
 
-// foreign refuses a schema that another program uses: what is made there would stand among its own, or fail half-way.
+// foreign refuses a schema that another program uses: what is made there would stand among its own,
+// or fail half-way.
 func foreign(ctx context.Context, conn *sql.Conn, schema string, current int64) error {
 	if current > 0 {
 		var own int
@@ -158,7 +167,8 @@ func foreign(ctx context.Context, conn *sql.Conn, schema string, current int64) 
 	if err := conn.QueryRowContext(ctx, strangers, schema).Scan(&first); err != nil || current == 0 && !first.Valid {
 		return err
 	}
-	return regie.Errorf(regie.CodeConflict, "the schema %s of the database holds what another program made (%s): name an empty schema, or one that is not there yet, with search_path in the URL", schema, first.String)
+	return regie.Errorf(regie.CodeConflict,
+		"the schema %s of the database holds what another program made (%s): name an empty schema, or one that is not there yet, with search_path in the URL", schema, first.String)
 }
 
 // checkSchema refuses a database that has not this program's schema; it changes nothing.
@@ -172,7 +182,8 @@ func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string)
 	case err != nil:
 		return err
 	case current == 0:
-		return regie.Errorf(regie.CodeNotFound, "there is nothing in the schema %s of the database: nothing has run there yet", schema)
+		return regie.Errorf(regie.CodeNotFound,
+			"there is nothing in the schema %s of the database: nothing has run there yet", schema)
 	case current > newest:
 		return newerSchema(schema, current, newest)
 	}
@@ -180,13 +191,15 @@ func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string)
 		return err
 	}
 	if current < newest {
-		return regie.Errorf(regie.CodeConflict, "the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, newest)
+		return regie.Errorf(regie.CodeConflict,
+			"the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, newest)
 	}
 	return nil
 }
 
 func newerSchema(schema string, current, newest int64) error {
-	return regie.Errorf(regie.CodeNewerSchema, "the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, newest)
+	return regie.Errorf(regie.CodeNewerSchema,
+		"the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, newest)
 }
 
 // migrator returns what migrates, and the schema that it brings a database to.
@@ -195,14 +208,16 @@ func migrator(db *sql.DB) (provider *goose.Provider, newest int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if provider, err = goose.NewProvider(database.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true)); err != nil {
+	if provider, err = goose.NewProvider(database.DialectPostgres, db, files,
+		goose.WithDisableGlobalRegistry(true)); err != nil {
 		return nil, 0, err
 	}
 	sources := provider.ListSources()
 	return provider, sources[len(sources)-1].Version, nil
 }
 
-// schemaVersion reads the version that goose keeps; 0 for a new schema. Asking through goose would write into a newer program's.
+// schemaVersion reads the version that goose keeps; 0 for a new schema. Asking through goose would
+// write into a newer program's.
 func schemaVersion(ctx context.Context, conn *sql.Conn, schema string) (version int64, err error) {
 	var there, ours bool
 	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'goose_db_version'),
@@ -220,8 +235,9 @@ func schemaVersion(ctx context.Context, conn *sql.Conn, schema string) (version 
 	return version, err
 }
 
-// agreeOnKey returns the key of the data directory, which is made only for a database that has none yet: all processes that write to it
-// need the same one, so that each can go on with and verify what another one wrote (decision 15).
+// agreeOnKey returns the key of the data directory, which is made only for a database that has none
+// yet: all processes that write to it need the same one, so that each can go on with and verify
+// what another one wrote (decision 15).
 func agreeOnKey(ctx context.Context, conn *sql.Conn, dir string) ([]byte, error) {
 	var recorded string
 	err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = $1", sqlite.RecordedKey).Scan(&recorded)

@@ -30,24 +30,28 @@ const (
 
 // Config sets up a store. URL and Dir are required.
 type Config struct {
-	// URL is that of the database, postgres://user:password@host:port/name; what libpq knows in one is known here too. search_path in it
-	// names the schema.
+	// URL is that of the database, postgres://user:password@host:port/name; what libpq knows in one
+	// is known here too. search_path in it names the schema.
 	URL string
-	// Dir is the data directory: it holds audit.key, which all processes of one database need the same of.
+	// Dir is the data directory: it holds audit.key, which all processes of one database need the
+	// same of.
 	Dir    string
 	Notify store.Notify                      // on the goroutine of the caller
 	Gate   func(committed, wrote bool) error // as sqlite.Config has it
 	// Others are told of each commit, and heard; not where the store is opened for reading.
 	Others Others
-	// ReadOnly opens the store for reading: it makes and migrates nothing, and needs no key but for Verify.
+	// ReadOnly opens the store for reading: it makes and migrates nothing, and needs no key but for
+	// Verify.
 	ReadOnly bool
 	// MinVersion refuses older servers; zero means MinVersion.
 	MinVersion int
 }
 
-// Open opens the database, makes its schema where that is empty, and migrates it forward. It returns CodeDatabaseDown where no server
-// answers, CodeNoPermission, CodeReadOnly for a standby, CodeNewerSchema, CodeConflict for a server that is too old, or, read only, for a
-// schema that is; CodeCorrupt for an audit key that is missing or another one; CodeBadRequest for a URL that is none.
+// Open opens the database, makes its schema where that is empty, and migrates it forward. It
+// returns CodeDatabaseDown where no server answers, CodeNoPermission, CodeReadOnly for a standby,
+// CodeNewerSchema, CodeConflict for a server that is too old, or, read only, for a schema that is;
+// CodeCorrupt for an audit key that is missing or another one; CodeBadRequest for a URL that is
+// none.
 func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	pools, err := parse(cfg.URL)
 	if err != nil {
@@ -76,7 +80,8 @@ func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	}
 	others := newFeed(pool, pools.ConnConfig, schema, cfg.Others)
 	return sqlite.NewStore(sqlite.BackendConfig{
-		Backend: &backend{pool: pool, dir: cfg.Dir, feed: others}, Read: read, Translate: translate, Arguments: arguments,
+		Backend: &backend{pool: pool, dir: cfg.Dir, feed: others}, Read: read,
+		Translate: translate, Arguments: arguments,
 		Key: key, Schema: known, Notify: others.beside(cfg.Notify), Gate: cfg.Gate, ReadOnly: cfg.ReadOnly,
 	}), nil
 }
@@ -84,22 +89,27 @@ func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 // parse reads the URL and settles what each connection is told.
 func parse(text string) (*pgxpool.Config, error) {
 	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
-		return nil, regie.Errorf(regie.CodeBadRequest, "the database must be named by a URL such as postgres://user@host:5432/name")
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"the database must be named by a URL such as postgres://user@host:5432/name")
 	}
 	c, err := pgxpool.ParseConfig(text)
 	if err != nil { // the driver's words may hold the password
-		return nil, regie.Errorf(regie.CodeBadRequest, "the database URL cannot be read: write postgres://user:password@host:5432/name, with what is special in it percent-encoded")
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"the database URL cannot be read: write postgres://user:password@host:5432/name, with what is special in it percent-encoded")
 	}
 	if u, err := url.Parse(text); err != nil || !u.Query().Has("pool_max_conns") {
 		c.MaxConns = writerCount
 	}
-	if c.MaxConns < 2 { // a store that asks what became of a commit, or tells the others, would wait for its own transitions
+	// a store that asks what became of a commit, or tells the others, would wait for its own
+	// transitions
+	if c.MaxConns < 2 {
 		return nil, regie.Errorf(regie.CodeBadRequest, "pool_max_conns in the database URL must be 2 or more")
 	}
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = connectAfter
 	}
-	// An engine that is stopped within a transition holds its session's log: not for longer than its lease, and than another one waits for it.
+	// An engine that is stopped within a transition holds its session's log: not for longer than
+	// its lease, and than another one waits for it.
 	for name, value := range map[string]string{
 		"search_path": DefaultSchema, "application_name": "regie", "default_transaction_isolation": "read committed",
 		"lock_timeout": "10s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": "4s", "jit": "off",
@@ -119,8 +129,8 @@ func parse(text string) (*pgxpool.Config, error) {
 	return c, refuseSettings(c.ConnConfig)
 }
 
-// schemaName is what is the same word to the server, to the jobs' library and in a statement, whether or not it is quoted. The library adds to
-// it, and names end after 63 bytes.
+// schemaName is what is the same word to the server, to the jobs' library and in a statement,
+// whether or not it is quoted. The library adds to it, and names end after 63 bytes.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,45}$`)
 
 // refuseSettings names what in a URL would fail only half-way, when the schema is made already.
@@ -128,17 +138,20 @@ func refuseSettings(c *pgx.ConnConfig) error {
 	schema := c.RuntimeParams["search_path"]
 	switch {
 	case !schemaName.MatchString(schema) || strings.HasPrefix(schema, "pg_"): // which the server keeps for itself
-		return regie.Errorf(regie.CodeBadRequest, "search_path in the database URL must name one schema: small letters, digits and _, at most 46 of them, and not pg_ at the beginning")
+		return regie.Errorf(regie.CodeBadRequest,
+			"search_path in the database URL must name one schema: small letters, digits and _, at most 46 of them, and not pg_ at the beginning")
 	case c.RuntimeParams["options"] != "": // it could name another schema, unseen
-		return regie.Errorf(regie.CodeBadRequest, "options (in the database URL, or PGOPTIONS) are not read: write each setting as a parameter of its own, such as search_path=regie")
+		return regie.Errorf(regie.CodeBadRequest,
+			"options (in the database URL, or PGOPTIONS) are not read: write each setting as a parameter of its own, such as search_path=regie")
 	case c.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || c.StatementCacheCapacity < 1:
-		return regie.Errorf(regie.CodeBadRequest, "the database URL must leave prepared statements on: take default_query_exec_mode and statement_cache_capacity out of it")
+		return regie.Errorf(regie.CodeBadRequest,
+			"the database URL must leave prepared statements on: take default_query_exec_mode and statement_cache_capacity out of it")
 	}
 	return nil
 }
 
-// acknowledge has a server that would acknowledge commits before they are on its disk wait for it (spec 11.1), and one that can (17 or newer)
-// end a transaction that outlasts everybody's patience.
+// acknowledge has a server that would acknowledge commits before they are on its disk wait for it
+// (spec 11.1), and one that can (17 or newer) end a transaction that outlasts everybody's patience.
 func acknowledge(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `SELECT set_config(name, CASE name WHEN 'synchronous_commit' THEN 'on' ELSE '30s' END, false) FROM pg_settings
 		WHERE name = 'synchronous_commit' AND setting = 'off' OR name = 'transaction_timeout' AND setting = '0'`)
@@ -156,12 +169,15 @@ func explain(err error, c *pgx.ConnConfig, schema string) error {
 	case errors.As(err, &coded), errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &state) && state.Code == "42501":
-		return regie.Errorf(regie.CodeNoPermission, "the user %s may not use the schema %s of the database %s: CREATE SCHEMA %s AUTHORIZATION %s (%s)", c.User, schema, place, schema, c.User, state.Message)
+		return regie.Errorf(regie.CodeNoPermission,
+			"the user %s may not use the schema %s of the database %s: CREATE SCHEMA %s AUTHORIZATION %s (%s)", c.User,
+			schema, place, schema, c.User, state.Message)
 	case errors.As(err, &state):
 		text := sqlite.ExplainState(err)
 		return regie.Errorf(regie.CodeOf(text), "%s: %v", place, text)
 	}
-	return regie.Errorf(regie.CodeDatabaseDown, "the database %s cannot be reached: is the server running there? (%v)", place, cause(err))
+	return regie.Errorf(regie.CodeDatabaseDown, "the database %s cannot be reached: is the server running there? (%v)",
+		place, cause(err))
 }
 
 // cause is the end of an error's chain: what connecting says before it repeats the settings.

@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestOpenTogether has several processes' worth of stores open an empty database at once: it is migrated once, and they agree on a key.
+// TestOpenTogether has several processes' worth of stores open an empty database at once: it is
+// migrated once, and they agree on a key.
 func TestOpenTogether(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	var group sync.WaitGroup
@@ -36,7 +37,8 @@ func TestOpenTogether(t *testing.T) {
 	group.Wait()
 }
 
-// TestOpenOnNodes has two nodes open an empty database at once: one makes the key, the other one is refused and makes none.
+// TestOpenOnNodes has two nodes open an empty database at once: one makes the key, the other one is
+// refused and makes none.
 func TestOpenOnNodes(t *testing.T) {
 	address, dirs := storetest.Postgres(t), []string{t.TempDir(), t.TempDir()}
 	failed := make([]error, len(dirs))
@@ -95,7 +97,8 @@ func schemaOf(t *testing.T, address string) string {
 	return u.Query().Get("search_path")
 }
 
-// TestOpenRefuses shows each way in which a database cannot be used, and that the message never holds the password.
+// TestOpenRefuses shows each way in which a database cannot be used, and that the message never
+// holds the password.
 func TestOpenRefuses(t *testing.T) {
 	address := storetest.Postgres(t)
 	dir := t.TempDir()
@@ -161,7 +164,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestAnotherKey refuses a key that is not the one of the database, before anything is written under it.
+// TestAnotherKey refuses a key that is not the one of the database, before anything is written
+// under it.
 func TestAnotherKey(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
@@ -184,8 +188,8 @@ func TestAnotherKey(t *testing.T) {
 	open(t, postgres.Config{URL: address, Dir: other})
 }
 
-// TestKeyBeside finds the key of a database that was reached by another name before, and keeps it; a key of another database is not taken, and
-// who only reads writes none.
+// TestKeyBeside finds the key of a database that was reached by another name before, and keeps it;
+// a key of another database is not taken, and who only reads writes none.
 func TestKeyBeside(t *testing.T) {
 	address, data := storetest.Postgres(t), t.TempDir()
 	in := func(name string) string {
@@ -220,7 +224,8 @@ func TestKeyBeside(t *testing.T) {
 	}
 }
 
-// TestSchemas refuses the schema of a newer program, for writing and for reading, and leaves it as it is.
+// TestSchemas refuses the schema of a newer program, for writing and for reading, and leaves it as
+// it is.
 func TestSchemas(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {

@@ -17,15 +17,17 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Jobs are inserted by the transition whose state they belong to, among its statements, so that they cost no round trip and are there exactly
-// if the state is. They say only where to look. A job of kind "round" is kept once as long as it waits to be fetched; it is locked by whoever
-// adds to it, so that nobody fetches it and looks before that commit.
+// Jobs are inserted by the transition whose state they belong to, among its statements, so that
+// they cost no round trip and are there exactly if the state is. They say only where to look. A job
+// of kind "round" is kept once as long as it waits to be fetched; it is locked by whoever adds to
+// it, so that nobody fetches it and looks before that commit.
 const (
 	roundJob = `INSERT INTO river_job (args, kind, max_attempts, scheduled_at, unique_key, unique_states)
 		VALUES (jsonb_build_object('round', $1::uuid), 'round', 5, clock_timestamp() + $2::bigint * interval '1 microsecond', uuid_send($1::uuid), B'00000001')
 		ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND unique_states IS NOT NULL AND river_job_state_in_bitmask(unique_states, state)
 		DO UPDATE SET scheduled_at = least(river_job.scheduled_at, excluded.scheduled_at)`
-	// A job that is due soon need not be made available by River's scheduler, which looks every 5 s; River does so itself with retries.
+	// A job that is due soon need not be made available by River's scheduler, which looks every 5
+	// s; River does so itself with retries.
 	deadlineJob = `INSERT INTO river_job (args, kind, max_attempts, state, scheduled_at)
 		SELECT jsonb_build_object('at', $1::bigint), 'deadline', 25,
 			(CASE WHEN due < clock_timestamp() + interval '10 seconds' THEN 'available' ELSE 'scheduled' END)::river_job_state, due
@@ -44,7 +46,8 @@ func (s *statements) Deadline(at time.Time) {
 	s.add(queued{query: deadlineJob}, []any{at.UnixMicro()})
 }
 
-// roundArgs are those of a job that brings a process to a round; deadlineArgs, to the waits that are over by a time, in microseconds.
+// roundArgs are those of a job that brings a process to a round; deadlineArgs, to the waits that
+// are over by a time, in microseconds.
 type (
 	roundArgs struct {
 		Round regie.ID `json:"round"`
@@ -63,11 +66,13 @@ func (deadlineArgs) Kind() string { return "deadline" }
 const (
 	queueConns   = 2
 	queueWorkers = 32
-	// fetchCooldown and fetchPoll are as measured: a job starts 2 ms after it is there, and at most fetchPoll later.
+	// fetchCooldown and fetchPoll are as measured: a job starts 2 ms after it is there, and at most
+	// fetchPoll later.
 	fetchCooldown, fetchPoll = 5 * time.Millisecond, 50 * time.Millisecond
 	jobTimeout, jobRescue    = 30 * time.Second, time.Minute
 	doneJobsFor              = time.Hour
-	// queueStops is what jobs that are under way may still take, and queueEnds what River may, once they are cancelled.
+	// queueStops is what jobs that are under way may still take, and queueEnds what River may, once
+	// they are cancelled.
 	queueStops, queueEnds = 3 * time.Second, time.Second
 )
 
@@ -81,8 +86,9 @@ type Queue struct {
 	client *river.Client[pgx.Tx]
 }
 
-// NewQueue returns the queue of the database and schema that url names, which a store has migrated when it starts. log gets what River has to
-// complain of, each complaint once a minute; nil discards it.
+// NewQueue returns the queue of the database and schema that url names, which a store has migrated
+// when it starts. log gets what River has to complain of, each complaint once a minute; nil
+// discards it.
 func NewQueue(url string, log *slog.Logger) *Queue {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -91,7 +97,9 @@ func NewQueue(url string, log *slog.Logger) *Queue {
 }
 
 // Start begins to work jobs, as dispatch.Queue has it.
-func (q *Queue) Start(ctx context.Context, round func(context.Context, regie.ID), overdue func(context.Context) time.Time) error {
+func (q *Queue) Start(ctx context.Context, round func(context.Context, regie.ID),
+	overdue func(context.Context) time.Time,
+) error {
 	pools, err := parse(q.url)
 	if err != nil {
 		return err
@@ -119,7 +127,9 @@ func (q *Queue) Start(ctx context.Context, round func(context.Context, regie.ID)
 		}
 	}))
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Schema: schema, Logger: q.log, Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: queueWorkers}},
+		Schema: schema, Logger: q.log, Workers: workers, Queues: map[string]river.QueueConfig{
+			river.QueueDefault: {MaxWorkers: queueWorkers},
+		},
 		FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll, PollOnly: true,
 		JobTimeout: jobTimeout, RescueStuckJobsAfter: jobRescue, CompletedJobRetentionPeriod: doneJobsFor,
 	})
@@ -174,11 +184,15 @@ func migrateJobs(ctx context.Context, conn *sql.Conn, c *pgx.ConnConfig, schema 
 		return err
 	}
 	defer pool.Close()
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{
+		Schema: schema,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return err
 	}
-	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil) // a transaction each: a new word of an enumeration is not used in that which adds it
+	// a transaction each: a new word of an enumeration is not used in that which adds it
+	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	return err
 }
 
@@ -190,16 +204,19 @@ func jobsMigrated(ctx context.Context, conn *sql.Conn, schema string) (bool, err
 	}
 	versions := known.AllVersions()
 	var there bool
-	if err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'river_migration')", schema).Scan(&there); err != nil || !there {
+	if err := conn.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'river_migration')",
+		schema).Scan(&there); err != nil || !there {
 		return false, err
 	}
 	var version int
-	err = conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM river_migration WHERE line = $1", riverdriver.MigrationLineMain).Scan(&version)
+	err = conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM river_migration WHERE line = $1",
+		riverdriver.MigrationLineMain).Scan(&version)
 	return version >= versions[len(versions)-1].Version, err
 }
 
-// seldom passes warnings and errors on as warnings, the same one once a minute: while a server is away River says so several times in a second,
-// and nothing is lost by it.
+// seldom passes warnings and errors on as warnings, the same one once a minute: while a server is
+// away River says so several times in a second, and nothing is lost by it.
 type seldom struct {
 	next slog.Handler
 	said *lately

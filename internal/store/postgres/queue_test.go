@@ -71,8 +71,8 @@ func (b *brought) until(t *testing.T, what string, want func() bool) {
 	}
 }
 
-// TestRoundJobs: each transition that leaves a round without a holder brings one process to it, and news of one that is still to be fetched add
-// nothing; a transition that is not done leaves no job.
+// TestRoundJobs: each transition that leaves a round without a holder brings one process to it, and
+// news of one that is still to be fetched add nothing; a transition that is not done leaves no job.
 func TestRoundJobs(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := open(t, postgres.Config{URL: address, Dir: t.TempDir()})
@@ -128,13 +128,15 @@ func TestRoundJobs(t *testing.T) {
 	}
 }
 
-// TestDeadlineJobs has waits end soon and later, with two processes there: each is given up once, by one of them.
+// TestDeadlineJobs has waits end soon and later, with two processes there: each is given up once,
+// by one of them.
 func TestDeadlineJobs(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := open(t, postgres.Config{URL: address, Dir: t.TempDir()})
 	w := storetest.NewWorld(t, s)
 	b := queues(t, address, s, 2)
-	deadlines := []time.Duration{300 * time.Millisecond, 1200 * time.Millisecond, 11 * time.Second} // the last one is River's scheduler's
+	// the last one is River's scheduler's
+	deadlines := []time.Duration{300 * time.Millisecond, 1200 * time.Millisecond, 11 * time.Second}
 	var latest time.Time
 	for _, in := range deadlines {
 		fence := w.Start()

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestNothingMade refuses what would fail only half-way before anything is made: settings of the URL, and schemas that another program uses.
+// TestNothingMade refuses what would fail only half-way before anything is made: settings of the
+// URL, and schemas that another program uses.
 func TestNothingMade(t *testing.T) {
 	address := storetest.Postgres(t)
 	count := func(query string, args ...any) (n int) {
@@ -71,7 +72,8 @@ func TestNothingMade(t *testing.T) {
 				if bad.made != "" {
 					code = regie.CodeConflict
 				}
-				nothing := reading && bad.made != "" && regie.CodeOf(err) == regie.CodeNotFound // who only looks sees nothing of ours
+				// who only looks sees nothing of ours
+				nothing := reading && bad.made != "" && regie.CodeOf(err) == regie.CodeNotFound
 				if !nothing && (regie.CodeOf(err) != code || !strings.Contains(err.Error(), bad.say)) {
 					t.Errorf("got %s: %v\nwant %s that says %q", regie.CodeOf(err), err, code, bad.say)
 				}
@@ -86,7 +88,8 @@ func TestNothingMade(t *testing.T) {
 	}
 }
 
-// TestExtensionsBeside takes a schema that holds nothing but what an extension put there, which is no other program's.
+// TestExtensionsBeside takes a schema that holds nothing but what an extension put there, which is
+// no other program's.
 func TestExtensionsBeside(t *testing.T) {
 	address := storetest.Postgres(t)
 	schema := schemaOf(t, address)

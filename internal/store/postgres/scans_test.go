@@ -9,14 +9,16 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// manyWait adds rounds that wait, each for a time ahead, with their sessions; nothing of them is in any log.
+// manyWait adds rounds that wait, each for a time ahead, with their sessions; nothing of them is in
+// any log.
 const manyWait = `SET session_replication_role = replica;
 	INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object('n', -i, 'id', gen_random_uuid()))).* FROM sessions s, generate_series(1, 5000) i WHERE s.n = (SELECT min(n) FROM sessions);
 	INSERT INTO rounds SELECT (jsonb_populate_record(r, jsonb_build_object('session', -i, 'id', gen_random_uuid()))).* FROM rounds r, generate_series(1, 5000) i WHERE r.state = 'WAITING';
 	INSERT INTO waits SELECT (jsonb_populate_record(w, jsonb_build_object('session', -i, 'id', gen_random_uuid(), 'deadline', w.deadline + i))).* FROM waits w, generate_series(1, 5000) i;
 	ANALYZE sessions; ANALYZE rounds; ANALYZE waits`
 
-// TestScans has the server say by which index it found what every engine asks all the time, among many rounds that wait.
+// TestScans has the server say by which index it found what every engine asks all the time, among
+// many rounds that wait.
 func TestScans(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	w := storetest.NewWorld(t, open(t, postgres.Config{URL: address, Dir: dir}))

@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// refusals are what the specification forbids, in plain SQL, and a word of what the database says to it; they are tried on a full store.
+// refusals are what the specification forbids, in plain SQL, and a word of what the database says
+// to it; they are tried on a full store.
 var refusals = map[string]struct{ sql, says string }{
 	"log row changed":                {"UPDATE events SET at = 1", "never change"},
 	"log row beyond a gap":           {"INSERT INTO events SELECT (n << 32) | (head + 2), n, head + 2, 'forged', 1, mac, mac FROM chains WHERE head > 0 LIMIT 1", "no gap"},

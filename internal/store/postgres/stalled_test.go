@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestStalled has a process stand still within a transition for longer than the server lets it: the server ends its transaction, so that others
-// get what it held, and once it goes on the transition is run again.
+// TestStalled has a process stand still within a transition for longer than the server lets it: the
+// server ends its transaction, so that others get what it held, and once it goes on the transition
+// is run again.
 func TestStalled(t *testing.T) {
 	u, err := url.Parse(storetest.Postgres(t))
 	if err != nil {

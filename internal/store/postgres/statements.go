@@ -12,8 +12,9 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// statements runs one transition on one connection. What nobody waits for the answer of is queued, and sent in one batch with the next
-// statement that somebody does, or with the commit: a transition costs as many round trips as it asks questions, and one.
+// statements runs one transition on one connection. What nobody waits for the answer of is queued,
+// and sent in one batch with the next statement that somebody does, or with the commit: a
+// transition costs as many round trips as it asks questions, and one.
 type statements struct {
 	ctx    context.Context //nolint:containedctx // of the transition whose statements these are
 	conn   conn
@@ -48,7 +49,8 @@ type log struct {
 	pending bool
 }
 
-// proof is what is there after the commit and was not before: the last row of a log that is held, or a row of commits.
+// proof is what is there after the commit and was not before: the last row of a log that is held,
+// or a row of commits.
 type proof struct {
 	chain, seq int64
 	mac        []byte
@@ -86,7 +88,10 @@ func (s *statements) Count(query string, args []any) (n int64, err error) {
 
 // Rows implements sqlite.Statements.
 func (s *statements) Rows(query string, args []any) (rows [][]driver.Value, err error) {
-	s.add(queued{query: translate(query), read: func(row []driver.Value) error { rows = append(rows, row); return nil }}, args)
+	s.add(queued{query: translate(query), read: func(row []driver.Value) error {
+		rows = append(rows, row)
+		return nil
+	}}, args)
 	return rows, s.flush()
 }
 
@@ -170,7 +175,8 @@ func (q *queued) answer(results pgx.BatchResults) error {
 	return rows.Err()
 }
 
-// commit sends what is left, and ends the transaction: one round trip. sure says that an error leaves nothing behind for certain.
+// commit sends what is left, and ends the transaction: one round trip. sure says that an error
+// leaves nothing behind for certain.
 func (s *statements) commit() (sure bool, err error) {
 	if s.err != nil {
 		return true, s.err
@@ -192,7 +198,8 @@ func (s *statements) commit() (sure bool, err error) {
 	return err == nil || errors.As(err, &coded), err
 }
 
-// rollback ends a transaction that has not been committed; a connection that cannot do so is not used again.
+// rollback ends a transaction that has not been committed; a connection that cannot do so is not
+// used again.
 func (s *statements) rollback() error {
 	if !s.begun {
 		return nil

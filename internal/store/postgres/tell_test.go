@@ -10,8 +10,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestTellNobody: a process that hears the others and found none asks the database nothing more, until one says hello; one that cannot hear
-// them goes on asking.
+// TestTellNobody: a process that hears the others and found none asks the database nothing more,
+// until one says hello; one that cannot hear them goes on asking.
 func TestTellNobody(t *testing.T) {
 	address := storetest.Postgres(t)
 	s, err := Open(t.Context(), Config{URL: address, Dir: t.TempDir()})

@@ -23,8 +23,8 @@ func nodes(t *testing.T, n int) (out []*sqlite.Store) {
 	return out
 }
 
-// TestNodes has many clients of three nodes do everything at once to the same few sessions. No transition fails because others were in its
-// way, no log has a gap, and each answer counts once.
+// TestNodes has many clients of three nodes do everything at once to the same few sessions. No
+// transition fails because others were in its way, no log has a gap, and each answer counts once.
 func TestNodes(t *testing.T) {
 	stores := nodes(t, 3)
 	w := storetest.NewWorld(t, stores[0])
@@ -75,7 +75,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestSubmitTogether has three nodes store the same first message: it makes one session with one round.
+// TestSubmitTogether has three nodes store the same first message: it makes one session with one
+// round.
 func TestSubmitTogether(t *testing.T) {
 	stores := nodes(t, 3)
 	w := storetest.NewWorld(t, stores[0])
@@ -110,8 +111,8 @@ func TestSubmitTogether(t *testing.T) {
 	}
 }
 
-// TestLeases: what a living holder has claimed is its own, on every node; what a dead one left is anybody's, and then the former one writes
-// nothing more.
+// TestLeases: what a living holder has claimed is its own, on every node; what a dead one left is
+// anybody's, and then the former one writes nothing more.
 func TestLeases(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	stores := []*sqlite.Store{open(t, postgres.Config{URL: address, Dir: dir}), open(t, postgres.Config{URL: address, Dir: dir})}

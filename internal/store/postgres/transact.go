@@ -19,13 +19,17 @@ import (
 )
 
 const (
-	// patience bounds a transition or a read with all its tries, unless its caller has less; a server that stays away for longer is told to the caller.
+	// patience bounds a transition or a read with all its tries, unless its caller has less; a
+	// server that stays away for longer is told to the caller.
 	patience = 20 * time.Second
-	// answerWithin is how long a read waits for its answer before it is tried on another connection: this one's other end may be gone.
+	// answerWithin is how long a read waits for its answer before it is tried on another
+	// connection: this one's other end may be gone.
 	answerWithin = 10 * time.Second
-	// tries is how often transitions may be in each other's way; a server that is away is tried for as long as patience lasts.
+	// tries is how often transitions may be in each other's way; a server that is away is tried for
+	// as long as patience lasts.
 	tries = 12
-	// collisions is how often a unique key may be in the way: the first times another transition was faster, then it is a conflict.
+	// collisions is how often a unique key may be in the way: the first times another transition
+	// was faster, then it is a conflict.
 	collisions = 3
 )
 
@@ -36,9 +40,10 @@ type backend struct {
 	feed *feed
 }
 
-// Transact implements sqlite.Backend. What PostgreSQL gave up because transitions were in each other's way is run again, and so is what a
-// broken connection certainly undid; where it broke in the commit itself, the database is asked what became of it (settle). The caller's
-// deadline counts, its end does not.
+// Transact implements sqlite.Backend. What PostgreSQL gave up because transitions were in each
+// other's way is run again, and so is what a broken connection certainly undid; where it broke in
+// the commit itself, the database is asked what became of it (settle). The caller's deadline
+// counts, its end does not.
 func (b *backend) Transact(ctx context.Context, run func(sqlite.Statements) error) (wrote bool, err error) {
 	until := time.Now().Add(patience)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
@@ -106,9 +111,11 @@ func (b *backend) Read(ctx context.Context, read func(context.Context) error) er
 }
 
 // errSilent is what a read gets that nobody answered.
-var errSilent = regie.Errorf(regie.CodeDatabaseDown, "the database does not answer: nothing is lost, try again when it does")
+var errSilent = regie.Errorf(regie.CodeDatabaseDown,
+	"the database does not answer: nothing is lost, try again when it does")
 
-// pauseAfter is how long to wait before the next try: never twice the same, so that those who met do not meet again.
+// pauseAfter is how long to wait before the next try: never twice the same, so that those who met
+// do not meet again.
 func pauseAfter(try int) time.Duration {
 	return time.Duration(rand.Int64N(int64(2*time.Millisecond) << min(try, 8)))
 }
@@ -141,7 +148,8 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 	done, unsettled := b.settle(ctx, s.proof)
 	switch {
 	case unsettled != nil:
-		return false, regie.Errorf(regie.CodeDatabaseDown, "the connection to the database broke in a commit, and the database cannot be asked yet whether that was done: look again before you repeat it (%v; %v)", err, unsettled)
+		return false, regie.Errorf(regie.CodeDatabaseDown,
+			"the connection to the database broke in a commit, and the database cannot be asked yet whether that was done: look again before you repeat it (%v; %v)", err, unsettled)
 	case done:
 		return wrote, nil
 	}
@@ -149,12 +157,14 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 }
 
 // errHeld is what a transition gets that hurries.
-var errHeld = regie.Errorf(regie.CodeDatabaseLocked, "another transition holds the log of this session, and does not come to its end: try again")
+var errHeld = regie.Errorf(regie.CodeDatabaseLocked,
+	"another transition holds the log of this session, and does not come to its end: try again")
 
 // errUndone marks a transition whose commit was certainly not done.
 var errUndone = errors.New("the commit was not done")
 
-// settle finds out whether a commit was done whose connection broke. It first waits for that transaction to end, on what it has locked.
+// settle finds out whether a commit was done whose connection broke. It first waits for that
+// transaction to end, on what it has locked.
 func (b *backend) settle(ctx context.Context, p proof) (done bool, err error) {
 	for try := 1; ; try++ {
 		done, err = b.ask(ctx, p)
@@ -184,22 +194,27 @@ func (b *backend) ask(ctx context.Context, p proof) (done bool, err error) {
 	if _, err := tx.Exec(ctx, "SELECT n FROM chains WHERE n = $1 FOR NO KEY UPDATE", p.chain); err != nil {
 		return false, err
 	}
-	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM events WHERE chain = $1 AND seq = $2 AND mac = $3)", p.chain, p.seq, p.mac).Scan(&done)
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM events WHERE chain = $1 AND seq = $2 AND mac = $3)",
+		p.chain, p.seq, p.mac).Scan(&done)
 	return done, err
 }
 
-// again reports whether a transition that failed has left nothing behind and may well pass the next time.
+// again reports whether a transition that failed has left nothing behind and may well pass the next
+// time.
 func again(err error) bool {
-	return errors.Is(err, sqlite.ErrNotHeld) || errors.Is(err, errUndone) || isState(err, "40001", "40P01", "23505", lockTimeout)
+	return errors.Is(err, sqlite.ErrNotHeld) || errors.Is(err, errUndone) ||
+		isState(err, "40001", "40P01", "23505", lockTimeout)
 }
 
 // lockTimeout is the state of a lock that somebody else holds for too long.
 const lockTimeout = "55P03"
 
-// readOnly is the state of a server that takes no writes: while a standby takes over, some connections still lead to the former primary.
+// readOnly is the state of a server that takes no writes: while a standby takes over, some
+// connections still lead to the former primary.
 const readOnly = "25006"
 
-// away reports whether no server can be reached that works, for now: there is none, it has no place left, or it takes no writes.
+// away reports whether no server can be reached that works, for now: there is none, it has no place
+// left, or it takes no writes.
 func away(err error) bool { return broken(err) || isState(err, "53300", readOnly) }
 
 func isState(err error, states ...string) bool {
@@ -219,11 +234,13 @@ func broken(err error) bool {
 	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled):
 		return false
 	case errors.As(err, &state):
-		// Ended by an administrator, by a crash, because it was idle or this process stood still in it, or starting up; or, of a pooler between,
-		// all of class 08.
-		return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"}, state.Code) || strings.HasPrefix(state.Code, "08")
+		// Ended by an administrator, by a crash, because it was idle or this process stood still in
+		// it, or starting up; or, of a pooler between, all of class 08.
+		return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"}, state.Code) ||
+			strings.HasPrefix(state.Code, "08")
 	}
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// backendOf migrates a database and returns a backend on it, by its URL or by one that leads there through a proxy.
+// backendOf migrates a database and returns a backend on it, by its URL or by one that leads there
+// through a proxy.
 func backendOf(t *testing.T, address string, through ...string) *backend {
 	t.Helper()
 	s, err := Open(t.Context(), Config{URL: address, Dir: t.TempDir()})
@@ -33,7 +34,8 @@ func backendOf(t *testing.T, address string, through ...string) *backend {
 	return &backend{pool: pool}
 }
 
-// TestManyBrokenCommits has as many commits lose their answer at once as the pool has connections: each of them finds out what became of it.
+// TestManyBrokenCommits has as many commits lose their answer at once as the pool has connections:
+// each of them finds out what became of it.
 func TestManyBrokenCommits(t *testing.T) {
 	address := storetest.Postgres(t)
 	p, through := storetest.NewProxy(t, address)
@@ -58,8 +60,9 @@ func TestManyBrokenCommits(t *testing.T) {
 	group.Wait()
 }
 
-// TestAway has a server say for a while that it takes no connection, no write, or nothing at all, as it does while it starts anew or another one
-// takes over: a transition is tried for longer than what is in the way of another one.
+// TestAway has a server say for a while that it takes no connection, no write, or nothing at all,
+// as it does while it starts anew or another one takes over: a transition is tried for longer than
+// what is in the way of another one.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, storetest.Postgres(t))
@@ -83,7 +86,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestLockTimeout has another one hold what a transition needs until the server gives up waiting for it, once.
+// TestLockTimeout has another one hold what a transition needs until the server gives up waiting
+// for it, once.
 func TestLockTimeout(t *testing.T) {
 	b := backendOf(t, storetest.Postgres(t))
 	said := false

@@ -23,7 +23,8 @@ var differently = strings.NewReplacer(
 
 var translated sync.Map // query → its translation
 
-// translate writes a statement of SQLite as PostgreSQL reads it: numbered parameters, and the few words that are others.
+// translate writes a statement of SQLite as PostgreSQL reads it: numbered parameters, and the few
+// words that are others.
 func translate(query string) string {
 	if known, ok := translated.Load(query); ok {
 		text, _ := known.(string)
@@ -60,7 +61,8 @@ func number(query string) string {
 	return b.String()
 }
 
-// outside is a text on its way into a statement: into a column for text that we wrote, or for bytes that somebody else did.
+// outside is a text on its way into a statement: into a column for text that we wrote, or for bytes
+// that somebody else did.
 type outside string
 
 // TextValue implements pgtype.TextValuer.
@@ -82,8 +84,8 @@ func (n integer) Int64Value() (pgtype.Int8, error) {
 // BoolValue implements pgtype.BoolValuer.
 func (n integer) BoolValue() (pgtype.Bool, error) { return pgtype.Bool{Bool: n != 0, Valid: true}, nil }
 
-// argument turns an argument of a statement into what the driver encodes as the parameter's own type. Bytes are copied: statements are
-// sent later.
+// argument turns an argument of a statement into what the driver encodes as the parameter's own
+// type. Bytes are copied: statements are sent later.
 func argument(arg any) (any, error) {
 	switch arg := arg.(type) {
 	case nil:

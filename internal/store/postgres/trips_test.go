@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestRoundTrips counts how often each transition of an exchange waits for the server, once its statements are prepared: docs/design.md says
-// these figures.
+// TestRoundTrips counts how often each transition of an exchange waits for the server, once its
+// statements are prepared: docs/design.md says these figures.
 func TestRoundTrips(t *testing.T) {
 	p, url := storetest.NewProxy(t, change(t, storetest.Postgres(t), withFewConnections))
 	s := open(t, postgres.Config{URL: url, Dir: t.TempDir()})
@@ -61,5 +61,6 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// withFewConnections has the store prepare each statement once: the connection that came back last is used first.
+// withFewConnections has the store prepare each statement once: the connection that came back last
+// is used first.
 func withFewConnections(_ *url.URL, query url.Values) { query.Set("pool_max_conns", "2") }

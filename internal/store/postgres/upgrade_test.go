@@ -17,7 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestNotBelowAnEngine: an older schema is not migrated while an engine's lease is alive, and by nobody who only looks; once it is over it is.
+// TestNotBelowAnEngine: an older schema is not migrated while an engine's lease is alive, and by
+// nobody who only looks; once it is over it is.
 func TestNotBelowAnEngine(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
 	storetest.PostgresExec(t, address, "CREATE SCHEMA "+schemaOf(t, address))
@@ -51,7 +52,8 @@ func TestNotBelowAnEngine(t *testing.T) {
 	open(t, postgres.Config{URL: address, Dir: dir})
 }
 
-// TestNewerBelow: an engine below which the schema was brought forward is told so with its next lease, which it does not get.
+// TestNewerBelow: an engine below which the schema was brought forward is told so with its next
+// lease, which it does not get.
 func TestNewerBelow(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := open(t, postgres.Config{URL: address, Dir: t.TempDir()})

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestWhatToWatch runs the statements that docs/operations.md gives an operator, as it gives them, on a connection that was told nothing else.
+// TestWhatToWatch runs the statements that docs/operations.md gives an operator, as it gives them,
+// on a connection that was told nothing else.
 func TestWhatToWatch(t *testing.T) {
 	address := storetest.Postgres(t)
 	storetest.NewWorld(t, open(t, postgres.Config{URL: address, Dir: t.TempDir()})).Start()

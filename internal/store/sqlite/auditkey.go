@@ -16,16 +16,19 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// auditKeyHash is the name in meta of a hash of the audit key, by which a wrong key is named as such and not as an altered log.
+// auditKeyHash is the name in meta of a hash of the audit key, by which a wrong key is named as
+// such and not as an altered log.
 const auditKeyHash = "audit_key_sha256"
 
-// openAuditKey returns the key of the hash chains. It lies outside the database, so that who can write only the database cannot forge
-// the log (decision 15). It is made only where no chain was begun: under a new key the logs that are there would look forged. It
-// returns CodeCorrupt for a key that is missing, cut off, or not the one of this database.
+// openAuditKey returns the key of the hash chains. It lies outside the database, so that who can
+// write only the database cannot forge the log (decision 15). It is made only where no chain was
+// begun: under a new key the logs that are there would look forged. It returns CodeCorrupt for a
+// key that is missing, cut off, or not the one of this database.
 func openAuditKey(ctx context.Context, db *sql.DB, dir string) ([]byte, error) {
 	var begun bool
 	var recorded sql.NullString
-	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chains), "+recordedHash).Scan(&begun, &recorded); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chains), "+
+		recordedHash).Scan(&begun, &recorded); err != nil {
 		return nil, err
 	}
 	if begun {
@@ -38,24 +41,29 @@ func openAuditKey(ctx context.Context, db *sql.DB, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = db.ExecContext(ctx, "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", auditKeyHash, hashOfKey(key))
+	_, err = db.ExecContext(ctx,
+		"INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+		auditKeyHash, hashOfKey(key))
 	return key, err
 }
 
 // recordedHash is what meta says of the key, NULL where it says nothing.
 const recordedHash = "(SELECT value FROM meta WHERE key = '" + auditKeyHash + "')"
 
-// rightAuditKey reads the key of chains that are there, and says what is wrong with it. Where no hash is recorded, only Verify can tell.
+// rightAuditKey reads the key of chains that are there, and says what is wrong with it. Where no
+// hash is recorded, only Verify can tell.
 func rightAuditKey(dir, recorded string) ([]byte, error) {
 	path := filepath.Join(dir, auditKey)
 	key, err := readAuditKey(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, regie.Errorf(regie.CodeCorrupt, "%s is missing, and the logs of this database are written with it: put it back from a backup of the data directory, or start anew in another one", path)
+		return nil, regie.Errorf(regie.CodeCorrupt,
+			"%s is missing, and the logs of this database are written with it: put it back from a backup of the data directory, or start anew in another one", path)
 	case err != nil:
 		return nil, err
 	case recorded != "" && hashOfKey(key) != recorded:
-		return nil, regie.Errorf(regie.CodeCorrupt, "%s is not the key that the logs of this database are written with: put the right one back from a backup of the data directory", path)
+		return nil, regie.Errorf(regie.CodeCorrupt,
+			"%s is not the key that the logs of this database are written with: put the right one back from a backup of the data directory", path)
 	}
 	return key, nil
 }
@@ -70,7 +78,9 @@ func readAuditKey(dir string) ([]byte, error) {
 	case err != nil:
 		return nil, explain(err, path)
 	case len(key) != sha256.Size:
-		return nil, regie.Errorf(regie.CodeCorrupt, "%s must hold 32 bytes, it holds %d: put the right file back from a backup of the data directory", path, len(key))
+		return nil, regie.Errorf(regie.CodeCorrupt,
+			"%s must hold 32 bytes, it holds %d: put the right file back from a backup of the data directory", path,
+			len(key))
 	}
 	return key, nil
 }
@@ -99,8 +109,8 @@ func writeAuditKey(path string, key []byte) error {
 	return explain(err, path)
 }
 
-// keyBeside looks for the key that a database has recorded in the directories of databases beside dir: one that was reached by another name of
-// its server has its key there.
+// keyBeside looks for the key that a database has recorded in the directories of databases beside
+// dir: one that was reached by another name of its server has its key there.
 func keyBeside(dir, recorded string) []byte {
 	kind, _, named := strings.Cut(filepath.Base(dir), "-") // as internal/config names them
 	siblings, err := os.ReadDir(filepath.Dir(dir))
@@ -111,14 +121,16 @@ func keyBeside(dir, recorded string) []byte {
 		if !strings.HasPrefix(sibling.Name(), kind+"-") {
 			continue
 		}
-		if key, err := readAuditKey(filepath.Join(filepath.Dir(dir), sibling.Name())); err == nil && hashOfKey(key) == recorded {
+		if key, err := readAuditKey(filepath.Join(filepath.Dir(dir), sibling.Name())); err == nil &&
+			hashOfKey(key) == recorded {
 			return key
 		}
 	}
 	return nil
 }
 
-// hashOfKey tells keys apart and tells nothing of them; the prefix keeps it from being the hash of anything else.
+// hashOfKey tells keys apart and tells nothing of them; the prefix keeps it from being the hash of
+// anything else.
 func hashOfKey(key []byte) string {
 	sum := sha256.Sum256(append([]byte("regie audit key\x00"), key...))
 	return hex.EncodeToString(sum[:])

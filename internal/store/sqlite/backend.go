@@ -20,17 +20,22 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Backend is another database below the same transitions. The statements are those of this package: what is written otherwise there is
-// translated, not written twice. A database that several processes write to keeps them apart by what a transition holds (Holding).
+// Backend is another database below the same transitions. The statements are those of this package:
+// what is written otherwise there is translated, not written twice. A database that several
+// processes write to keeps them apart by what a transition holds (Holding).
 type Backend interface {
-	// Transact runs a transition in one transaction and returns after its commit, and whether it wrote anything. run may be called more
-	// than once, each time in a new transaction; an error of it leaves nothing behind. Once begun it does not end with ctx, but by its deadline.
+	// Transact runs a transition in one transaction and returns after its commit, and whether it
+	// wrote anything. run may be called more than once, each time in a new transaction; an error of
+	// it leaves nothing behind. Once begun it does not end with ctx, but by its deadline.
 	Transact(ctx context.Context, run func(Statements) error) (wrote bool, err error)
-	// Read runs a read, again where the connection broke in it, and bounds how long it waits for an answer.
+	// Read runs a read, again where the connection broke in it, and bounds how long it waits for an
+	// answer.
 	Read(ctx context.Context, read func(context.Context) error) error
-	// Explain turns an error of the driver into one with a code and a sentence that a person can act on.
+	// Explain turns an error of the driver into one with a code and a sentence that a person can
+	// act on.
 	Explain(err error) error
-	// AuditKey reads the key of the chains (decision 15), and says what is wrong with it; recorded is what the database says of it.
+	// AuditKey reads the key of the chains (decision 15), and says what is wrong with it; recorded
+	// is what the database says of it.
 	AuditKey(recorded string) ([]byte, error)
 	// Check looks for damage.
 	Check(ctx context.Context) error
@@ -39,36 +44,45 @@ type Backend interface {
 	Close() error
 }
 
-// Statements runs the statements of one transition. Where one fails, everything after it fails too, and nothing is committed.
+// Statements runs the statements of one transition. Where one fails, everything after it fails too,
+// and nothing is committed.
 type Statements interface {
-	// Queue has a writing statement run before the next one that returns something, or with the commit. With refused it must change exactly
-	// one row, and refused is the transition's error where it does not. The arguments may not be changed afterwards.
+	// Queue has a writing statement run before the next one that returns something, or with the
+	// commit. With refused it must change exactly one row, and refused is the transition's error
+	// where it does not. The arguments may not be changed afterwards.
 	Queue(refused error, query string, args []any)
 	// Count runs a writing statement and returns how many rows it changed.
 	Count(query string, args []any) (int64, error)
 	// Rows runs a reading statement: int64, string, []byte, bool and nil are what it returns.
 	Rows(query string, args []any) ([][]driver.Value, error)
-	// Hold takes logs for this transition alone, before anything of them is read: what it reads afterwards stays so until its commit.
+	// Hold takes logs for this transition alone, before anything of them is read: what it reads
+	// afterwards stays so until its commit.
 	Hold(by Holding, key any)
-	// HoldIfFree takes a log that nobody holds just now, whatever this transition holds already; Held tells whether it did.
+	// HoldIfFree takes a log that nobody holds just now, whatever this transition holds already;
+	// Held tells whether it did.
 	HoldIfFree(chain int64)
-	// HoldSlots takes the slots of a user in a workspace for this transition alone (spec 5.1), after the logs that it holds.
+	// HoldSlots takes the slots of a user in a workspace for this transition alone (spec 5.1),
+	// after the logs that it holds.
 	HoldSlots(workspace, user regie.ID)
-	// Hurry has this transition wait for logs that others hold for a second only: then it fails with CodeDatabaseLocked. It comes before Hold.
+	// Hurry has this transition wait for logs that others hold for a second only: then it fails
+	// with CodeDatabaseLocked. It comes before Hold.
 	Hurry()
 	// Held returns the end of a log that is held, and whether messages wait for their place in it.
 	Held(chain int64) (seq int64, mac []byte, pending bool, err error)
-	// NeedsHolder has some process look at a round, from a time on, whether or not this one lives then: it may be without a holder. Zero means
-	// at once. It goes with the transition.
+	// NeedsHolder has some process look at a round, from a time on, whether or not this one lives
+	// then: it may be without a holder. Zero means at once. It goes with the transition.
 	NeedsHolder(round regie.ID, after time.Duration)
-	// Deadline has some process look for waits whose deadline has passed, once at is behind it. It goes with the transition.
+	// Deadline has some process look for waits whose deadline has passed, once at is behind it. It
+	// goes with the transition.
 	Deadline(at time.Time)
-	// Wrote is told the last row that was written to a log: whether it is there tells later whether the commit was done.
+	// Wrote is told the last row that was written to a log: whether it is there tells later whether
+	// the commit was done.
 	Wrote(chain, seq int64, mac []byte)
 }
 
-// Holding says by what a transition names the logs that it holds. A transition holds sessions' logs before their workspace's, and those of
-// several sessions in the order in which they were made, so that two never wait for each other.
+// Holding says by what a transition names the logs that it holds. A transition holds sessions' logs
+// before their workspace's, and those of several sessions in the order in which they were made, so
+// that two never wait for each other.
 type Holding int
 
 // The ways to name them.
@@ -89,7 +103,8 @@ type BackendConfig struct {
 	Backend Backend
 	// Read is the pool that reads go through.
 	Read *sql.DB
-	// Translate writes a statement of this package as the database reads it, and Arguments what its parameters get.
+	// Translate writes a statement of this package as the database reads it, and Arguments what its
+	// parameters get.
 	Translate func(query string) string
 	Arguments func(args []any) ([]any, error)
 	Key       []byte // of the chains
@@ -108,8 +123,9 @@ func NewStore(c BackendConfig) *Store {
 	s := &Store{
 		other: c.Backend, schema: c.Schema,
 		read: reader{
-			db: c.Read, prepared: new(sync.Map), missed: new(sync.Map), translate: c.Translate, arguments: c.Arguments, isolation: sql.LevelRepeatableRead,
-			again: c.Backend.Read,
+			db: c.Read, prepared: new(sync.Map), missed: new(sync.Map), translate: c.Translate, arguments: c.Arguments,
+			isolation: sql.LevelRepeatableRead,
+			again:     c.Backend.Read,
 		},
 	}
 	if !c.ReadOnly {
@@ -118,8 +134,8 @@ func NewStore(c BackendConfig) *Store {
 	return s
 }
 
-// closeOther ends the pools of another database. Reads that are under way come to their end first, so that none takes a connection for
-// broken that is only closed.
+// closeOther ends the pools of another database. Reads that are under way come to their end first,
+// so that none takes a connection for broken that is only closed.
 func (s *Store) closeOther() error {
 	for range 200 {
 		if s.read.db.Stats().InUse == 0 {
@@ -184,11 +200,12 @@ func (t *tx) heldHead(chain int64) (h head, err error) {
 	return h, err
 }
 
-// headStart is what who stores a piece of news has for claiming the round itself, before another process is brought to it: whoever asked for it
-// listens there.
+// headStart is what who stores a piece of news has for claiming the round itself, before another
+// process is brought to it: whoever asked for it listens there.
 const headStart = 200 * time.Millisecond
 
-// needsHolder has some process go on with a round that nobody holds, from a time on. SQLite has one process, which does so by itself.
+// needsHolder has some process go on with a round that nobody holds, from a time on. SQLite has one
+// process, which does so by itself.
 func (t *tx) needsHolder(round regie.ID, after time.Duration) {
 	if t.other != nil {
 		t.other.NeedsHolder(round, after)
@@ -218,8 +235,8 @@ func (t *tx) noteWaiting(chain int64, waits bool) {
 	}
 }
 
-// eventNumber is the key of a log row beside its place: SQLite counts them in the order in which they come, and elsewhere, where several
-// processes write, each follows from its place.
+// eventNumber is the key of a log row beside its place: SQLite counts them in the order in which
+// they come, and elsewhere, where several processes write, each follows from its place.
 func (t *tx) eventNumber(chain, seq int64) int64 {
 	if t.other != nil {
 		return chain<<32 | seq
@@ -258,9 +275,10 @@ func (s *Store) auditKey(recorded string) ([]byte, error) {
 // ErrNotHeld says that a transition writes to a log that it does not hold.
 var ErrNotHeld = regie.Errorf(regie.CodeInternal, "a transition writes to a log that it does not hold")
 
-// OpenAuditKey reads the key of chains that are there, in the data directory dir, or in that of the same database under another name beside it;
-// recorded is the hash of it that the database has, "" where none is recorded. It returns CodeCorrupt for a key that is missing, cut off, or
-// not that one.
+// OpenAuditKey reads the key of chains that are there, in the data directory dir, or in that of the
+// same database under another name beside it; recorded is the hash of it that the database has, ""
+// where none is recorded. It returns CodeCorrupt for a key that is missing, cut off, or not that
+// one.
 func OpenAuditKey(dir, recorded string) ([]byte, error) {
 	_, missing := os.Stat(filepath.Join(dir, auditKey))
 	if errors.Is(missing, fs.ErrNotExist) {
@@ -284,7 +302,8 @@ func KeepAuditKey(dir, recorded string) ([]byte, error) {
 	return key, err
 }
 
-// MakeAuditKey reads the key of a data directory, and makes one where there is none; hash is what a database records of it.
+// MakeAuditKey reads the key of a data directory, and makes one where there is none; hash is what a
+// database records of it.
 func MakeAuditKey(dir string) (key []byte, hash string, err error) {
 	key, err = readAuditKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -308,7 +327,11 @@ func (s *Store) recentBlobs(t *tx, blobs map[regie.Hash]bool, now time.Time) (ma
 		return s.blobs.recent(now), nil
 	}
 	fresh := map[regie.Hash]bool{}
-	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a, b regie.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a,
+		b regie.Hash,
+	) int {
+		return bytes.Compare(a[:], b[:])
+	}) {
 		var noted int64 // whoever notes it from here on waits, and finds it erased
 		err := t.row("SELECT noted_at FROM blobs WHERE hash = ? FOR NO KEY UPDATE", hash).Scan(&noted)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -325,9 +348,11 @@ func (s *Store) recentBlobs(t *tx, blobs map[regie.Hash]bool, now time.Time) (ma
 const putNoted = `INSERT INTO blobs (hash, size, data, created_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?4)
 	ON CONFLICT (hash) DO UPDATE SET data = coalesce(blobs.data, excluded.data), noted_at = excluded.noted_at`
 
-// noteBlob is hasBlob where other processes erase blobs too: who finds one there notes it in its row, so that it stays for a while.
+// noteBlob is hasBlob where other processes erase blobs too: who finds one there notes it in its
+// row, so that it stays for a while.
 func (s *Store) noteBlob(ctx context.Context, hash regie.Hash, now time.Time) (there bool, err error) {
-	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
+	err = s.read.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
 		now.Add(-lately/2).UnixMicro()).Scan(&there)
 	return there, err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// batch collects the events of one transition, encoded before it enters the writer, and the messages whose place in the log is
-// known only inside it.
+// batch collects the events of one transition, encoded before it enters the writer, and the
+// messages whose place in the log is known only inside it.
 type batch struct {
 	fence    store.Fence
 	now      time.Time
@@ -48,13 +48,15 @@ func (b *batch) message(m *regie.Message) {
 	b.add(regie.EventMessage, m)
 }
 
-// callEvent is the body of tool_call and tool_result. It binds the intent, what was changed and the result, which the call's row owns, by their
-// hashes, so that verify finds an altered row (decision 15). The arguments are bound by the message that proposed the call.
+// callEvent is the body of tool_call and tool_result. It binds the intent, what was changed and the
+// result, which the call's row owns, by their hashes, so that verify finds an altered row (decision
+// 15). The arguments are bound by the message that proposed the call.
 type callEvent struct {
-	CallID     regie.ID         `json:"call_id"`
-	Exchange   int              `json:"exchange"`
-	Tool       string           `json:"tool,omitempty"`
-	About      string           `json:"about,omitempty"` // the file, the query or the command, so that who follows the log sees which
+	CallID   regie.ID `json:"call_id"`
+	Exchange int      `json:"exchange"`
+	Tool     string   `json:"tool,omitempty"`
+	// the file, the query or the command, so that who follows the log sees which
+	About      string           `json:"about,omitempty"`
 	Kind       regie.CallKind   `json:"kind,omitempty"`
 	State      regie.CallState  `json:"state"`
 	Code       regie.NotRunCode `json:"code,omitempty"`
@@ -71,20 +73,25 @@ type callEvent struct {
 	ResolvedAs regie.ResolvedAs `json:"resolved_as,omitempty"`
 	ResolvedBy string           `json:"resolved_by,omitempty"`
 	Note       string           `json:"note,omitempty"`
-	// CopyOf is set in a fork; then the event says all of the call, its resolution with its time too.
+	// CopyOf is set in a fork; then the event says all of the call, its resolution with its time
+	// too.
 	CopyOf     regie.ID   `json:"copy_of,omitzero"`
 	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
 }
 
 // started tells that the intent of an action is stored.
 func (b *batch) started(c *regie.Call) {
-	b.add(regie.EventToolCall, callEvent{CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: regie.CallStarted, Intent: hashOrZero(c.Intent)})
+	b.add(regie.EventToolCall, callEvent{
+		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind,
+		State: regie.CallStarted, Intent: hashOrZero(c.Intent),
+	})
 }
 
 // settled tells a call's one result.
 func (b *batch) settled(c *regie.Call) {
 	event := callEvent{
-		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun, Bytes: len(c.Result), Exit: store.ExitCode(c), Lost: c.ResultLost,
+		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun,
+		Bytes: len(c.Result), Exit: store.ExitCode(c), Lost: c.ResultLost,
 		Recovered: c.Recovered, DurationUS: c.DurationUS, Changed: hashOrZero(c.Changed),
 	}
 	if c.Error != nil {
@@ -102,7 +109,10 @@ func (b *batch) end(end *store.End) {
 	if end.Notice != nil {
 		b.add(regie.EventNotice, end.Notice)
 	}
-	b.add(regie.EventRound, roundEvent{RoundID: b.fence.RoundID, State: regie.RoundEnded, End: end.Reason, Note: end.Note, Session: regie.SessionIdle})
+	b.add(regie.EventRound, roundEvent{
+		RoundID: b.fence.RoundID, State: regie.RoundEnded, End: end.Reason,
+		Note: end.Note, Session: regie.SessionIdle,
+	})
 }
 
 // store writes the events and the rows of the messages. Calls must have been written before.

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// BenchmarkQueryExchange is what one exchange of two queries costs the store: two transitions. Of many sessions, several are in a commit.
+// BenchmarkQueryExchange is what one exchange of two queries costs the store: two transitions. Of
+// many sessions, several are in a commit.
 func BenchmarkQueryExchange(b *testing.B) {
 	for _, sessions := range []int{1, 32} {
 		b.Run(strconv.Itoa(sessions), func(b *testing.B) {

@@ -10,9 +10,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// CachedReply returns the answer that is kept under a key for a user in a workspace, and whether there is one that has not expired (spec
-// 6.4).
-func (s *Store) CachedReply(ctx context.Context, of store.CacheOf, key regie.Hash, now time.Time) (out store.CachedReply, found bool, err error) {
+// CachedReply returns the answer that is kept under a key for a user in a workspace, and whether
+// there is one that has not expired (spec 6.4).
+func (s *Store) CachedReply(ctx context.Context, of store.CacheOf, key regie.Hash,
+	now time.Time,
+) (out store.CachedReply, found bool, err error) {
 	out.Key = key
 	var at, expires int64
 	err = s.read.QueryRowContext(ctx, `SELECT s.id, c.provider, c.model, c.reply, c.input_tokens, c.output_tokens, c.created_at, c.expires_at
@@ -27,10 +29,12 @@ func (s *Store) CachedReply(ctx context.Context, of store.CacheOf, key regie.Has
 	return out, err == nil, explain(err, FileName)
 }
 
-// cache keeps an answer in the response cache in the transition that stores it, or counts that one from there was given.
+// cache keeps an answer in the response cache in the transition that stores it, or counts that one
+// from there was given.
 func (t *tx) cache(fence store.Fence, in *store.Reply, now time.Time) error {
 	if !in.Hit.IsZero() { // it may have gone since it was read
-		if err := t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?", now.UnixMicro(), in.Hit); err != nil {
+		if err := t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?",
+			now.UnixMicro(), in.Hit); err != nil {
 			return err
 		}
 	}
@@ -42,11 +46,12 @@ func (t *tx) cache(fence store.Fence, in *store.Reply, now time.Time) error {
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)
 		ON CONFLICT (key) DO UPDATE SET session = excluded.session, reply = excluded.reply, size = excluded.size, input_tokens = excluded.input_tokens,
 			output_tokens = excluded.output_tokens, hits = 0, created_at = excluded.created_at, used_at = excluded.used_at, expires_at = excluded.expires_at`,
-		k.Key, fence.Chain, k.Provider, k.Model, string(k.Reply), len(k.Reply), k.Usage.Input, k.Usage.Output, now.UnixMicro(), k.Expires.UnixMicro())
+		k.Key, fence.Chain, k.Provider, k.Model, string(k.Reply), len(k.Reply), k.Usage.Input, k.Usage.Output,
+		now.UnixMicro(), k.Expires.UnixMicro())
 }
 
-// TrimCache takes out of the response cache what has expired and then, of what is left, the answers that were used least lately, until it has
-// at most so many bytes.
+// TrimCache takes out of the response cache what has expired and then, of what is left, the answers
+// that were used least lately, until it has at most so many bytes.
 func (s *Store) TrimCache(ctx context.Context, now time.Time, most int64) error {
 	return s.clearCache(ctx, func(t *tx) (gone int64, err error) {
 		if gone, err = t.count("DELETE FROM cached_replies WHERE expires_at <= ?", now.UnixMicro()); err != nil {
@@ -58,7 +63,8 @@ func (s *Store) TrimCache(ctx context.Context, now time.Time, most int64) error 
 	})
 }
 
-// ClearCache empties the response cache of the workspace at root, or of all of them for "", and returns how many answers went.
+// ClearCache empties the response cache of the workspace at root, or of all of them for "", and
+// returns how many answers went.
 func (s *Store) ClearCache(ctx context.Context, root string) (gone int64, err error) {
 	err = s.clearCache(ctx, func(t *tx) (int64, error) {
 		var err error

@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// logEvent is an event on its way into the log; its body is encoded by the caller, outside the writer.
+// logEvent is an event on its way into the log; its body is encoded by the caller, outside the
+// writer.
 type logEvent struct {
 	kind regie.EventType
 	body string
@@ -24,7 +25,8 @@ func newEvent(kind regie.EventType, body any) (logEvent, error) {
 	return logEvent{kind: kind, body: string(data), hash: regie.HashOf(data)}, nil
 }
 
-// appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and returns the first number.
+// appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and
+// returns the first number.
 func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []logEvent) (first int64, err error) {
 	h, err := t.head(chain)
 	if err != nil {
@@ -53,7 +55,8 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		}
 	}
 	copy(mac, h.mac[:])
-	if err := t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, mac, at.UnixMicro(), chain); err != nil {
+	if err := t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, mac,
+		at.UnixMicro(), chain); err != nil {
 		return 0, err
 	}
 	if t.other != nil {
@@ -86,7 +89,9 @@ func (t *tx) head(chain int64) (head, error) {
 }
 
 // link computes a row's MAC over the MAC before it and the row (decision 15).
-func (w *writer) link(previous [32]byte, seq int64, at time.Time, kind regie.EventType, body regie.Hash) (mac [32]byte) {
+func (w *writer) link(previous [32]byte, seq int64, at time.Time, kind regie.EventType,
+	body regie.Hash,
+) (mac [32]byte) {
 	var fixed [16]byte
 	binary.BigEndian.PutUint64(fixed[:8], uint64(seq))
 	binary.BigEndian.PutUint64(fixed[8:], uint64(at.UnixMicro()))

@@ -9,19 +9,23 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// A client of the OpenAI-compatible endpoint brings tools of its own (decision 35). A call of one stays PROPOSED when its round ends CLIENT_TOOLS,
-// and is settled by the transition that starts the session's next round, before anything of that: with the client's results, or as not run. So a
-// prompt never shows half a batch, and whatever dies in between leaves a session that goes on with either.
+// A client of the OpenAI-compatible endpoint brings tools of its own (decision 35). A call of one
+// stays PROPOSED when its round ends CLIENT_TOOLS, and is settled by the transition that starts the
+// session's next round, before anything of that: with the client's results, or as not run. So a
+// prompt never shows half a batch, and whatever dies in between leaves a session that goes on with
+// either.
 
 // ComponentClient is the author of the messages that a client's request brings beside the person's.
 const ComponentClient = "client"
 
-// settles reports whether a submission's message is that of a client's results, which the transition fills.
+// settles reports whether a submission's message is that of a client's results, which the
+// transition fills.
 func settles(in *store.Submission) bool {
 	return len(in.Results) > 0 && in.Message.System != nil
 }
 
-// importHistory stores what a client brings of a conversation, in front of the message that starts the session's first round.
+// importHistory stores what a client brings of a conversation, in front of the message that starts
+// the session's first round.
 func (t *tx) importHistory(b *batch, history []store.Imported, now time.Time) error {
 	for i := range history {
 		m := history[i].Message
@@ -38,8 +42,9 @@ func (t *tx) importHistory(b *batch, history []store.Imported, now time.Time) er
 	return nil
 }
 
-// settleClients settles the calls of a client's tools that a session waits for, all of them or, where the client has another message for it,
-// none: then they are NOT_RUN. It returns CodeBadRequest for results of other calls than these.
+// settleClients settles the calls of a client's tools that a session waits for, all of them or,
+// where the client has another message for it, none: then they are NOT_RUN. It returns
+// CodeBadRequest for results of other calls than these.
 func (t *tx) settleClients(b *batch, in *store.Submission, message *regie.Message, now time.Time) error {
 	open, err := t.openOfClients(b.fence.Chain)
 	if err != nil || len(open) == 0 && len(in.Results) == 0 {
@@ -56,7 +61,10 @@ func (t *tx) settleClients(b *batch, in *store.Submission, message *regie.Messag
 			open[i].State, open[i].Result = regie.CallSucceeded, in.Results[at].Content
 		} else {
 			open[i].State, open[i].NotRun = regie.CallNotRun, regie.NotRunSuperseded
-			open[i].Error = &regie.CallError{Code: regie.Code(regie.NotRunSuperseded), Message: "the client went on without a result of this call: whether it ran there is not known"}
+			open[i].Error = &regie.CallError{
+				Code:    regie.Code(regie.NotRunSuperseded),
+				Message: "the client went on without a result of this call: whether it ran there is not known",
+			}
 		}
 		b.settled(&open[i])
 		if err := t.settleCall(&open[i], now); err != nil {
@@ -73,7 +81,10 @@ func (t *tx) settleClients(b *batch, in *store.Submission, message *regie.Messag
 		return nil
 	}
 	b.message(&regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: ComponentClient}, TraceID: in.Round.TraceID, System: system,
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{
+			Kind: regie.AuthorComponent,
+			ID:   ComponentClient,
+		}, TraceID: in.Round.TraceID, System: system,
 	})
 	return nil
 }
@@ -124,7 +135,8 @@ func (t *tx) idsOf(query string, args ...any) (out []regie.ID, err error) {
 	return out, err
 }
 
-// leaveClients settles what a session still waits for of its client, where a round begins without it, or nothing will: the calls are NOT_RUN.
+// leaveClients settles what a session still waits for of its client, where a round begins without
+// it, or nothing will: the calls are NOT_RUN.
 func (t *tx) leaveClients(fence store.Fence, trace string, now time.Time) error {
 	b := batch{fence: fence, now: now}
 	in := store.Submission{Round: regie.Round{TraceID: trace}}
@@ -143,16 +155,20 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// Waiting returns the calls of a client's tools that a session waits for, in their order (decision 35).
+// Waiting returns the calls of a client's tools that a session waits for, in their order (decision
+// 35).
 func (s *Store) Waiting(ctx context.Context, session regie.ID) ([]regie.Call, error) {
 	calls, err := readCalls(ctx, s.read, callsOfThread+`JOIN rounds r ON r.id = c.round_id
 		WHERE s.id = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, session)
 	return calls, explain(err, FileName)
 }
 
-// Unused returns the sessions of OpenAI-compatible clients in which nothing has happened since a moment, the oldest first and at most so many, and
-// when the next one's last activity was, zero where there is none.
-func (s *Store) Unused(ctx context.Context, since time.Time, most int) (sessions []regie.ID, next time.Time, err error) {
+// Unused returns the sessions of OpenAI-compatible clients in which nothing has happened since a
+// moment, the oldest first and at most so many, and when the next one's last activity was, zero
+// where there is none.
+func (s *Store) Unused(ctx context.Context, since time.Time,
+	most int,
+) (sessions []regie.ID, next time.Time, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT s.id, c.head_at FROM sessions s JOIN chains c ON c.n = s.n
 		WHERE s.origin = 'api' AND s.deleted_at IS NULL ORDER BY c.head_at LIMIT ?`, most+1)
 	if err != nil {

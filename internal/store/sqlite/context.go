@@ -10,21 +10,23 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// BeginSummary makes the open step of a round the summary that has to come before it (spec 3.4): the exchange keeps its number, its
-// attempts and its reservation, and the step follows as the next one. It returns CodeStale, CodeStopRequested, or CodeConflict where the
-// exchange is no open step.
+// BeginSummary makes the open step of a round the summary that has to come before it (spec 3.4):
+// the exchange keeps its number, its attempts and its reservation, and the step follows as the next
+// one. It returns CodeStale, CodeStopRequested, or CodeConflict where the exchange is no open step.
 func (s *Store) BeginSummary(ctx context.Context, fence store.Fence, exchange int) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
 		if err := t.mayWrite(fence, true); err != nil {
 			return err
 		}
-		return t.one(errNotOpen, "UPDATE exchanges SET purpose = 'summary' WHERE round_id = ? AND number = ? AND state = 'OPEN' AND purpose = 'step'",
+		return t.one(errNotOpen,
+			"UPDATE exchanges SET purpose = 'summary' WHERE round_id = ? AND number = ? AND state = 'OPEN' AND purpose = 'step'",
 			fence.RoundID, exchange)
 	})
 }
 
-// ExchangeOf returns the exchange whose reply proposed a call, of a copy in a fork the one that was made, or CodeNotFound.
+// ExchangeOf returns the exchange whose reply proposed a call, of a copy in a fork the one that was
+// made, or CodeNotFound.
 func (s *Store) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT e.round_id, e.number FROM calls c JOIN calls o ON o.id = coalesce(c.copy_of, c.id)
 		JOIN exchanges e ON e.round_id = o.round_id AND e.number = o.exchange WHERE c.id = ? AND e.reply_id = o.message_id`, call).Scan(&round, &exchange)
@@ -34,9 +36,9 @@ func (s *Store) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, 
 	return round, exchange, explain(err, FileName)
 }
 
-// CallNamed returns the one call of the workspace at root, or of all of them for "", that a part of its id names: its end, or its beginning
-// from eight digits on. It returns CodeBadID for a part that no id has, CodeNotFound, and CodeConflict with all of them where there are
-// several.
+// CallNamed returns the one call of the workspace at root, or of all of them for "", that a part of
+// its id names: its end, or its beginning from eight digits on. It returns CodeBadID for a part
+// that no id has, CodeNotFound, and CodeConflict with all of them where there are several.
 func (s *Store) CallNamed(ctx context.Context, root, part string) (regie.ID, error) {
 	if strings.Trim(part, "0123456789abcdefABCDEF") != "" {
 		return regie.ID{}, regie.Errorf(regie.CodeBadID, "%q is no part of an id", part)
@@ -55,7 +57,8 @@ func (s *Store) CallNamed(ctx context.Context, root, part string) (regie.ID, err
 	for i := range found {
 		names[i] = found[i].String()
 	}
-	return regie.ID{}, regie.Errorf(regie.CodeConflict, "%s is the end or the beginning of several ids, write more of it: %s", part, strings.Join(names, " "))
+	return regie.ID{}, regie.Errorf(regie.CodeConflict,
+		"%s is the end or the beginning of several ids, write more of it: %s", part, strings.Join(names, " "))
 }
 
 // LastRound returns the newest round of a session, or CodeNotFound where it has none.

@@ -22,9 +22,10 @@ type approvalRow struct {
 	expires  int64
 }
 
-// Decide stores a person's decisions, all of them or none (decision 20). Each call is decided once: the same request again changes
-// nothing, another one gets CodeConflict with who decided. It returns CodeExpired after the deadline, CodeConflict for an approval
-// that was withdrawn, CodeNotFound for what is not there.
+// Decide stores a person's decisions, all of them or none (decision 20). Each call is decided once:
+// the same request again changes nothing, another one gets CodeConflict with who decided. It
+// returns CodeExpired after the deadline, CodeConflict for an approval that was withdrawn,
+// CodeNotFound for what is not there.
 func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
 	now := time.Now().UTC()
 	var out store.Resolved
@@ -32,7 +33,8 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 		out = store.Resolved{}
 		t.hold(ByApproval, in.ApprovalID)
 		var a approvalRow
-		err := t.row(`SELECT s.id, s.n, a.round_id, a.exchange, a.state, a.expires_at FROM approvals a JOIN sessions s ON s.n = a.session WHERE a.id = ?`, in.ApprovalID).
+		err := t.row(
+			`SELECT s.id, s.n, a.round_id, a.exchange, a.state, a.expires_at FROM approvals a JOIN sessions s ON s.n = a.session WHERE a.id = ?`, in.ApprovalID).
 			Scan(&a.session, &a.chain, &a.round, &a.exchange, &a.state, &a.expires)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound("approval", in.ApprovalID)
@@ -61,7 +63,8 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 			return err
 		}
 		open := 0
-		if err := t.row("SELECT count(*) FROM reviews WHERE approval_id = ? AND answer IS NULL", in.ApprovalID).Scan(&open); err != nil {
+		if err := t.row("SELECT count(*) FROM reviews WHERE approval_id = ? AND answer IS NULL",
+			in.ApprovalID).Scan(&open); err != nil {
 			return err
 		}
 		if open == 0 {
@@ -71,10 +74,12 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 		if err := errOr(b.err, func() error { return b.store(t) }); err != nil || open > 0 {
 			return err
 		}
-		if err := t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?", now.UnixMicro(), in.ApprovalID); err != nil {
+		if err := t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?",
+			now.UnixMicro(), in.ApprovalID); err != nil {
 			return err
 		}
-		if err := t.exec("UPDATE waits SET state = 'RESOLVED', resolved_by = ?, resolved_at = ? WHERE object_id = ? AND round_id = ? AND state = 'OPEN'",
+		if err := t.exec(
+			"UPDATE waits SET state = 'RESOLVED', resolved_by = ?, resolved_at = ? WHERE object_id = ? AND round_id = ? AND state = 'OPEN'",
 			fresh[len(fresh)-1].By, now.UnixMicro(), in.ApprovalID, a.round); err != nil {
 			return err
 		}
@@ -102,7 +107,8 @@ func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 	var fresh []regie.Decision
 	for _, d := range in.Decisions {
 		var answer, by, request, reason sql.NullString
-		err := t.row("SELECT answer, decided_by, request, reason FROM reviews WHERE approval_id = ? AND call_id = ?", in.ApprovalID, d.CallID).
+		err := t.row("SELECT answer, decided_by, request, reason FROM reviews WHERE approval_id = ? AND call_id = ?",
+			in.ApprovalID, d.CallID).
 			Scan(&answer, &by, &request, &reason)
 		if fault.Bug(fault.BugDecidedTwice) && answer.Valid && request.String != in.Request {
 			fresh = append(fresh, d)
@@ -110,22 +116,26 @@ func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 		}
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return nil, regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", in.ApprovalID, d.CallID)
+			return nil, regie.Errorf(regie.CodeNotFound, "the approval %s does not ask about call %s", in.ApprovalID,
+				d.CallID)
 		case err != nil:
 			return nil, err
 		case !answer.Valid:
 			fresh = append(fresh, d)
-		case request.String != in.Request, in.Request == "", answer.String != string(d.Answer), reason.String != d.Reason:
+		case request.String != in.Request, in.Request == "", answer.String != string(d.Answer),
+			reason.String != d.Reason:
 			return nil, regie.Errorf(regie.CodeConflict, "%s has answered this already: %s", by.String, answer.String)
 		}
 	}
 	return fresh, nil
 }
 
-// decideCall stores one decision and what it means for its call, and returns what the log says of it.
+// decideCall stores one decision and what it means for its call, and returns what the log says of
+// it.
 func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEvent, error) {
 	said := reviewEvent{
-		CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope, By: d.By, Request: in.Request,
+		CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope,
+		By: d.By, Request: in.Request,
 	}
 	if fault.Bug(fault.BugDecidedTwice) {
 		if err := t.decideAgain(d); err != nil {
@@ -163,16 +173,19 @@ func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEve
 func (t *tx) followDecision(b *batch, d regie.Decision) error {
 	c := regie.Call{ID: d.CallID, Executed: d.Arguments}
 	var kind string
-	if err := t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange, &c.Tool, &kind, &c.Arguments); err != nil {
+	if err := t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange,
+		&c.Tool, &kind, &c.Arguments); err != nil {
 		return err
 	}
 	c.Kind = regie.CallKind(kind)
 	if d.Answer != regie.AnswerDeny {
 		b.moved(&c, regie.CallApproved)
-		return t.one(errSettled, "UPDATE calls SET state = 'APPROVED', executed = coalesce(?, executed) WHERE id = ? AND state = 'AWAITING_APPROVAL'", null(string(d.Arguments)), d.CallID)
+		return t.one(errSettled,
+			"UPDATE calls SET state = 'APPROVED', executed = coalesce(?, executed) WHERE id = ? AND state = 'AWAITING_APPROVAL'", null(string(d.Arguments)), d.CallID)
 	}
 	c.State, c.NotRun, c.Error = regie.CallNotRun, regie.NotRunDenied, &regie.CallError{
-		Code: regie.CodeUserRejected, Message: "the person denied this call", Hint: "do not propose it again unless the person asks for it",
+		Code: regie.CodeUserRejected, Message: "the person denied this call",
+		Hint: "do not propose it again unless the person asks for it",
 	}
 	if d.Reason != "" {
 		c.Error.Message, c.Error.Hint = "the person denied this call: "+d.Reason, ""
@@ -181,8 +194,8 @@ func (t *tx) followDecision(b *batch, d regie.Decision) error {
 	return t.settleCall(&c, b.now)
 }
 
-// decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes away what keeps a call from being
-// decided twice.
+// decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes
+// away what keeps a call from being decided twice.
 func (t *tx) decideAgain(d regie.Decision) error {
 	if err := t.exec("DROP TRIGGER IF EXISTS reviews_decided_once"); err != nil {
 		return err
@@ -191,8 +204,9 @@ func (t *tx) decideAgain(d regie.Decision) error {
 	return err
 }
 
-// Answer stores a person's answer to a question: it is the call's result, and a message that people see (decision 40). The same
-// request again changes nothing; another one gets CodeConflict. It returns CodeExpired after the deadline.
+// Answer stores a person's answer to a question: it is the call's result, and a message that people
+// see (decision 40). The same request again changes nothing; another one gets CodeConflict. It
+// returns CodeExpired after the deadline.
 func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
 	now := time.Now().UTC()
 	reply, err := json.Marshal(in.Reply)
@@ -227,13 +241,17 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 		}
 		b := batch{fence: store.Fence{SessionID: out.SessionID, RoundID: out.RoundID, Chain: chain}, now: now}
 		c := regie.Call{ID: call, State: regie.CallSucceeded, Result: in.Result}
-		if err := t.row("SELECT exchange, tool, arguments FROM calls WHERE id = ?", call).Scan(&c.Exchange, &c.Tool, &c.Arguments); err != nil {
+		if err := t.row("SELECT exchange, tool, arguments FROM calls WHERE id = ?", call).Scan(&c.Exchange,
+			&c.Tool, &c.Arguments); err != nil {
 			return err
 		}
 		if err := t.settleCall(&c, now); err != nil {
 			return err
 		}
-		b.add(regie.EventQuestion, questionEvent{QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call, State: regie.WaitResolved, Reply: &in.Reply, Request: in.Request})
+		b.add(regie.EventQuestion, questionEvent{
+			QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call,
+			State: regie.WaitResolved, Reply: &in.Reply, Request: in.Request,
+		})
 		b.settled(&c) // what came of the answer follows it
 		message := in.Message
 		message.Exchange = c.Exchange
@@ -242,10 +260,12 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 			return err
 		}
 		out.MessageID, out.Seq = message.ID, message.Seq
-		if err := t.exec("UPDATE questions SET request = ? WHERE wait_id = ?", null(in.Request), in.QuestionID); err != nil {
+		if err := t.exec("UPDATE questions SET request = ? WHERE wait_id = ?",
+			null(in.Request), in.QuestionID); err != nil {
 			return err
 		}
-		if err := t.exec("UPDATE waits SET state = 'RESOLVED', resolution = ?, resolved_by = ?, resolved_at = ? WHERE id = ?",
+		if err := t.exec(
+			"UPDATE waits SET state = 'RESOLVED', resolution = ?, resolved_by = ?, resolved_at = ? WHERE id = ?",
 			string(reply), in.Reply.By, now.UnixMicro(), in.QuestionID); err != nil {
 			return err
 		}

@@ -8,9 +8,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Enrich stores what was read of what a person's message names: the queries with their results and the DATA_ADDED that brings them, whole or
-// not at all (decision 46). The round stays where it is. It returns CodeStale, and CodeStopRequested where a stopping word came first.
-// That it is done once follows from the fence: only the round's one holder reads, in the order of the thread.
+// Enrich stores what was read of what a person's message names: the queries with their results and
+// the DATA_ADDED that brings them, whole or not at all (decision 46). The round stays where it is.
+// It returns CodeStale, and CodeStopRequested where a stopping word came first. That it is done
+// once follows from the fence: only the round's one holder reads, in the order of the thread.
 func (s *Store) Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}

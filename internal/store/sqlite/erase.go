@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// erasedEvent is the body of an erased event: which rows of its log lost their bodies, from and to (decision 15).
+// erasedEvent is the body of an erased event: which rows of its log lost their bodies, from and to
+// (decision 15).
 type erasedEvent struct {
 	Reason string     `json:"reason"` // DELETED: the session was removed
 	Rows   [][2]int64 `json:"rows"`
@@ -43,7 +44,8 @@ func (l *spokenLog) tellsErased(seq int64) bool {
 func verifyFork(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
 	var from regie.ID
 	var at sql.NullInt64
-	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq FROM sessions WHERE id = ?", report.OwnerID).Scan(&from, &at)
+	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq FROM sessions WHERE id = ?",
+		report.OwnerID).Scan(&from, &at)
 	if err != nil {
 		return err
 	}
@@ -54,14 +56,15 @@ func verifyFork(ctx context.Context, q querier, report *store.VerifyReport, said
 	return nil
 }
 
-// putBlobs are the blobs that were put lately: whoever put one may not have stored yet what names it. It is locked while a blob is looked
-// for and while blobs are erased.
+// putBlobs are the blobs that were put lately: whoever put one may not have stored yet what names
+// it. It is locked while a blob is looked for and while blobs are erased.
 type putBlobs struct {
 	sync.Mutex
 	at map[regie.Hash]time.Time
 }
 
-// lately is longer than any step takes from a blob to what names it, and maxLately how many of them are noted before the old ones go.
+// lately is longer than any step takes from a blob to what names it, and maxLately how many of them
+// are noted before the old ones go.
 const (
 	lately    = 10 * time.Minute
 	maxLately = 10_000
@@ -96,14 +99,16 @@ type tombstone struct {
 	chain int64
 }
 
-// Remove takes a session away (decision 15): its row stays as a tombstone and its log as it is, but all that it held is erased, in the
-// rows and in the bodies of its log, with an erased event in the same transaction. Its sub-agents' sessions go with it, rules that
-// counted only there are revoked, and blobs go that nothing else names. Forks have their own copies and stay. It returns
-// CodeRoundInProgress while a round of it is open, CodeConflict for a sub-agent's session, which goes with its parent's, and CodeNotFound.
-// Removing what is removed changes nothing.
+// Remove takes a session away (decision 15): its row stays as a tombstone and its log as it is, but
+// all that it held is erased, in the rows and in the bodies of its log, with an erased event in the
+// same transaction. Its sub-agents' sessions go with it, rules that counted only there are revoked,
+// and blobs go that nothing else names. Forks have their own copies and stay. It returns
+// CodeRoundInProgress while a round of it is open, CodeConflict for a sub-agent's session, which
+// goes with its parent's, and CodeNotFound. Removing what is removed changes nothing.
 //
-// The pages that it filled are overwritten. What SQLite had moved about before stays in unused bytes of the file until that is made anew
-// (VACUUM), the -wal keeps it until its next checkpoint, and backups keep it.
+// The pages that it filled are overwritten. What SQLite had moved about before stays in unused
+// bytes of the file until that is made anew (VACUUM), the -wal keeps it until its next checkpoint,
+// and backups keep it.
 func (s *Store) Remove(ctx context.Context, in store.Remove) (store.Removed, error) {
 	now := time.Now().UTC()
 	var out store.Removed
@@ -140,17 +145,19 @@ func (s *Store) Remove(ctx context.Context, in store.Remove) (store.Removed, err
 		if err := t.eraseBlobs(blobs, fresh, &out); err != nil {
 			return err
 		}
-		return t.each("SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n", []any{in.SessionID}, func(row found) error {
-			var id regie.ID
-			err := row.Scan(&id)
-			out.Forks = append(out.Forks, id)
-			return err
-		})
+		return t.each("SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n",
+			[]any{in.SessionID}, func(row found) error {
+				var id regie.ID
+				err := row.Scan(&id)
+				out.Forks = append(out.Forks, id)
+				return err
+			})
 	})
 	return out, err
 }
 
-// pragma sets something of the connection. SQLite does so when it prepares the statement, so that is never kept.
+// pragma sets something of the connection. SQLite does so when it prepares the statement, so that
+// is never kept.
 func (w *writer) pragma(query string) error {
 	stmt, err := w.driver.PrepareContext(context.Background(), query)
 	if err != nil {
@@ -159,7 +166,8 @@ func (w *writer) pragma(query string) error {
 	return stmt.Close()
 }
 
-// family is a session with those of its sub-agents, all without an open round; none where it was removed before.
+// family is a session with those of its sub-agents, all without an open round; none where it was
+// removed before.
 func (t *tx) family(id regie.ID) ([]tombstone, error) {
 	t.hold(ByOwner, id)
 	var chain int64
@@ -172,24 +180,29 @@ func (t *tx) family(id regie.ID) ([]tombstone, error) {
 	case err != nil || deleted.Valid:
 		return nil, err
 	case kind == string(regie.SessionSubagent):
-		return nil, regie.Errorf(regie.CodeConflict, "this is the session of a sub-agent: it goes with the session that it works for")
+		return nil, regie.Errorf(regie.CodeConflict,
+			"this is the session of a sub-agent: it goes with the session that it works for")
 	}
 	family := []tombstone{{id, chain}}
 	for i := 0; i < len(family); i++ {
 		var open bool
-		if err := t.row("SELECT EXISTS (SELECT 1 FROM rounds WHERE session = ? AND state <> 'ENDED')", family[i].chain).Scan(&open); err != nil {
+		if err := t.row("SELECT EXISTS (SELECT 1 FROM rounds WHERE session = ? AND state <> 'ENDED')",
+			family[i].chain).Scan(&open); err != nil {
 			return nil, err
 		}
 		if open {
-			return nil, regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open: wait for its end, or interrupt it")
+			return nil, regie.Errorf(regie.CodeRoundInProgress,
+				"a round of this session is open: wait for its end, or interrupt it")
 		}
-		if err := t.row("SELECT EXISTS (SELECT 1 FROM undos WHERE session = ? AND state = 'INTENDED')", family[i].chain).Scan(&open); err != nil {
+		if err := t.row("SELECT EXISTS (SELECT 1 FROM undos WHERE session = ? AND state = 'INTENDED')",
+			family[i].chain).Scan(&open); err != nil {
 			return nil, err
 		}
 		if open {
 			return nil, errUndoing
 		}
-		if err := t.each("SELECT s.id, s.n FROM messages m JOIN calls c ON c.message_id = m.id JOIN sessions s ON s.parent_call = c.id WHERE m.session = ? AND s.deleted_at IS NULL",
+		if err := t.each(
+			"SELECT s.id, s.n FROM messages m JOIN calls c ON c.message_id = m.id JOIN sessions s ON s.parent_call = c.id WHERE m.session = ? AND s.deleted_at IS NULL",
 			[]any{family[i].chain}, func(row found) error {
 				var child tombstone
 				err := row.Scan(&child.id, &child.chain)
@@ -203,8 +216,8 @@ func (t *tx) family(id regie.ID) ([]tombstone, error) {
 	return family, nil
 }
 
-// contents are the statements that take what a session held out of its rows; ?1 is its chain. The schema lets them pass only behind a
-// tombstone.
+// contents are the statements that take what a session held out of its rows; ?1 is its chain. The
+// schema lets them pass only behind a tombstone.
 var contents = []string{
 	`UPDATE calls SET arguments = '', executed = NULL, intent = NULL, changed = NULL, result = substr(result, 1, 0), result_blob = NULL,
 		error = CASE WHEN error IS NULL THEN NULL ELSE json_object('code', coalesce(json_extract(error, '$.code'), ''), 'message', '', 'retryable', json('false')) END
@@ -225,12 +238,15 @@ var contents = []string{
 	`DELETE FROM cached_replies WHERE session = ?1`,
 }
 
-// erase leaves of a session its tombstone and its log without bodies, and notes the blobs that it named.
+// erase leaves of a session its tombstone and its log without bodies, and notes the blobs that it
+// named.
 func (t *tx) erase(session tombstone, by string, now time.Time, blobs map[regie.Hash]bool, out *store.Removed) error {
 	if err := t.blobsOf(session.chain, blobs); err != nil {
 		return err
 	}
-	if err := t.one(notFound("session", session.id), "UPDATE sessions SET deleted_at = ?, name = '' WHERE n = ? AND deleted_at IS NULL", now.UnixMicro(), session.chain); err != nil {
+	if err := t.one(notFound("session", session.id),
+		"UPDATE sessions SET deleted_at = ?, name = '' WHERE n = ? AND deleted_at IS NULL",
+		now.UnixMicro(), session.chain); err != nil {
 		return err
 	}
 	if err := t.revokeOwn(session, by, now, out); err != nil {
@@ -252,34 +268,40 @@ func (t *tx) eraseBodies(owner regie.ID, chain int64, reason, by string, now tim
 	if err != nil {
 		return 0, err
 	}
-	if err := t.row("SELECT count(*) FROM events e JOIN event_bodies b ON b.n = e.n WHERE e.chain = ?", chain).Scan(&bodies); err != nil {
+	if err := t.row("SELECT count(*) FROM events e JOIN event_bodies b ON b.n = e.n WHERE e.chain = ?",
+		chain).Scan(&bodies); err != nil {
 		return 0, err
 	}
-	event, err := newEvent(regie.EventErased, erasedEvent{Reason: reason, Rows: [][2]int64{{1, h.seq}}, Bodies: bodies, By: by})
+	event, err := newEvent(regie.EventErased, erasedEvent{
+		Reason: reason,
+		Rows:   [][2]int64{{1, h.seq}}, Bodies: bodies, By: by,
+	})
 	if err != nil {
 		return 0, err
 	}
 	if _, err := t.appendEvents(owner, chain, now, []logEvent{event}); err != nil {
 		return 0, err
 	}
-	err = t.exec("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE chain = ? AND seq <= ?)", chain, h.seq)
+	err = t.exec("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE chain = ? AND seq <= ?)", chain,
+		h.seq)
 	return bodies, err
 }
 
 // revokeOwn revokes the rules that count only in a session which is removed.
 func (t *tx) revokeOwn(session tombstone, by string, now time.Time, out *store.Removed) error {
-	return t.each("SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL", []any{session.chain}, func(row found) error {
-		var id regie.ID
-		if err := row.Scan(&id); err != nil {
-			return err
-		}
-		out.Rules++
-		return t.revoke(id, by, now)
-	})
+	return t.each("SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL",
+		[]any{session.chain}, func(row found) error {
+			var id regie.ID
+			if err := row.Scan(&id); err != nil {
+				return err
+			}
+			out.Rules++
+			return t.revoke(id, by, now)
+		})
 }
 
-// blobsOf notes the blobs that a session names: whole results, attachments, what its workspace told agents, and files as they were before its
-// writes (decisions 14, 16, 18).
+// blobsOf notes the blobs that a session names: whole results, attachments, what its workspace told
+// agents, and files as they were before its writes (decisions 14, 16, 18).
 func (t *tx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 	note := func(row found) error {
 		var hash regie.Hash
@@ -296,10 +318,12 @@ func (t *tx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 	if err != nil {
 		return err
 	}
-	return t.evidence("FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ? AND", []any{chain}, func(hash regie.Hash) { blobs[hash] = true })
+	return t.evidence("FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ? AND", []any{chain},
+		func(hash regie.Hash) { blobs[hash] = true })
 }
 
-// evidence finds the hashes that calls name in what they stored of files, before they ran and after it; from selects the calls c.
+// evidence finds the hashes that calls name in what they stored of files, before they ran and after
+// it; from selects the calls c.
 func (t *tx) evidence(from string, args []any, fn func(regie.Hash)) error {
 	for _, column := range []string{"c.intent", "c.changed"} {
 		if err := t.each("SELECT "+column+" "+from+" "+column+" IS NOT NULL", args, func(row found) error {
@@ -315,7 +339,8 @@ func (t *tx) evidence(from string, args []any, fn func(regie.Hash)) error {
 	return nil
 }
 
-// eachHash finds the hashes that an intent names; a tool's evidence is its own, so each text that is one counts.
+// eachHash finds the hashes that an intent names; a tool's evidence is its own, so each text that
+// is one counts.
 func eachHash(intent string, fn func(regie.Hash)) error {
 	var evidence any
 	if err := json.Unmarshal([]byte(intent), &evidence); err != nil {
@@ -343,10 +368,12 @@ func eachHash(intent string, fn func(regie.Hash)) error {
 	return nil
 }
 
-// eraseBlobs erases the blobs that nothing names any more. What was put only now may belong to a call whose intent is not stored yet.
+// eraseBlobs erases the blobs that nothing names any more. What was put only now may belong to a
+// call whose intent is not stored yet.
 func (t *tx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Removed) error {
 	var running bool
-	if err := t.row("SELECT EXISTS (SELECT 1 FROM rounds WHERE state <> 'ENDED' AND state = 'RUNNING')").Scan(&running); err != nil {
+	if err := t.row("SELECT EXISTS (SELECT 1 FROM rounds WHERE state <> 'ENDED' AND state = 'RUNNING')").
+		Scan(&running); err != nil {
 		return err
 	}
 	for hash := range fresh {
@@ -368,7 +395,8 @@ func (t *tx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Removed) er
 			"NOT EXISTS (SELECT 1 FROM rounds WHERE level1 = ?1)", // the same for all, and nobody's
 			"NOT EXISTS (SELECT 1 FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.level2 = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM former_levels f JOIN rounds r ON r.id = f.round_id JOIN sessions s ON s.n = r.session WHERE f.level2 = ?1 AND s.deleted_at IS NULL)",
-			"NOT EXISTS (SELECT 1 FROM undo_files WHERE from_hash = ?1)", "NOT EXISTS (SELECT 1 FROM undo_files WHERE to_hash = ?1)",
+			"NOT EXISTS (SELECT 1 FROM undo_files WHERE from_hash = ?1)",
+			"NOT EXISTS (SELECT 1 FROM undo_files WHERE to_hash = ?1)",
 		}, " AND "), hash)
 		if err != nil {
 			return err

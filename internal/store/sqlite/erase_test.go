@@ -13,14 +13,16 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// spoken is in the message of TestNothingIsLeft, which is stored once and never updated: its pages are overwritten at once.
+// spoken is in the message of TestNothingIsLeft, which is stored once and never updated: its pages
+// are overwritten at once.
 var spoken = strings.Repeat("spoken-9c1e ", 800)
 
-// canary is in everything that the removed session of TestNothingIsLeft holds; long, so that it takes pages of its own.
+// canary is in everything that the removed session of TestNothingIsLeft holds; long, so that it
+// takes pages of its own.
 var canary = strings.Repeat("canary-7f3a ", 800)
 
-// TestNothingIsLeft removes a session and looks for what it held in every byte of the data directory. Another session, with the same
-// words in one place, keeps its own.
+// TestNothingIsLeft removes a session and looks for what it held in every byte of the data
+// directory. Another session, with the same words in one place, keeps its own.
 func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
@@ -42,7 +44,8 @@ func TestNothingIsLeft(t *testing.T) {
 	for i := range reply.Calls {
 		reply.Calls[i].Arguments, reply.Calls[i].ProviderCallID = canary, canary
 	}
-	reply.Calls[0].Tool, reply.Calls[0].Definition, reply.Exchange.StopReason = canary, regie.Hash{}, canary // a tool that nobody has
+	// a tool that nobody has
+	reply.Calls[0].Tool, reply.Calls[0].Definition, reply.Exchange.StopReason = canary, regie.Hash{}, canary
 	asked := w.Approval(fence, store.Reply{Calls: reply.Calls[1:2]})
 	asked.Reviews[0].Arguments, asked.Reviews[0].Preview.Diff = []byte(`"`+canary+`"`), canary
 	reply.Ask, reply.Park = &store.Asked{Approval: asked}, true
@@ -87,7 +90,8 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, s.Close())
-	// Whole pages are overwritten at once. What SQLite moved about before lies in unused bytes until the file is made anew.
+	// Whole pages are overwritten at once. What SQLite moved about before lies in unused bytes
+	// until the file is made anew.
 	if left := strings.Count(holding(t, dir), "spoken-9c1e"); left > 200 {
 		t.Errorf("%d of 800 words of the message are still in the file", left)
 	}
@@ -95,12 +99,14 @@ func TestNothingIsLeft(t *testing.T) {
 	if strings.Contains(holding(t, dir), "spoken-9c1e") {
 		t.Error("a row still holds the message")
 	}
-	if left := strings.Count(holding(t, dir), "canary-7f3a"); left < 2*790 || left > 2*800 { // the two blobs, but for those on the edges of pages
+	// the two blobs, but for those on the edges of pages
+	if left := strings.Count(holding(t, dir), "canary-7f3a"); left < 2*790 || left > 2*800 {
 		t.Errorf("%d canaries are left", left)
 	}
 }
 
-// TestNothingIsLeftOfBlobs removes a session in another process than the one that filled it: its blobs go too, unless others name them.
+// TestNothingIsLeftOfBlobs removes a session in another process than the one that filled it: its
+// blobs go too, unless others name them.
 func TestNothingIsLeftOfBlobs(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
@@ -166,7 +172,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestChildrenGoToo removes a session with a sub-agent's: that one goes with it and never by itself.
+// TestChildrenGoToo removes a session with a sub-agent's: that one goes with it and never by
+// itself.
 func TestChildrenGoToo(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -199,7 +206,8 @@ func TestChildrenGoToo(t *testing.T) {
 	}
 }
 
-// TestVerifyForks alters a fork behind the store's back: the log of the fork binds its copies by itself.
+// TestVerifyForks alters a fork behind the store's back: the log of the fork binds its copies by
+// itself.
 func TestVerifyForks(t *testing.T) {
 	for statement, says := range map[string]string{
 		"UPDATE calls SET result = 'better' WHERE copy_of IS NOT NULL AND result IS NOT NULL":             "the result of call",
@@ -227,7 +235,8 @@ func TestVerifyForks(t *testing.T) {
 	}
 }
 
-// TestCopiesAreGuarded tries in plain SQL what a copy must not be, and what a tombstone does not allow.
+// TestCopiesAreGuarded tries in plain SQL what a copy must not be, and what a tombstone does not
+// allow.
 func TestCopiesAreGuarded(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// explain turns an error of the driver or the operating system into one with a code and a sentence that a person can act on.
+// explain turns an error of the driver or the operating system into one with a code and a sentence
+// that a person can act on.
 func explain(err error, path string) error {
 	var coded *regie.Error
 	var driver *sqlite3.Error
@@ -31,12 +32,16 @@ func explain(err error, path string) error {
 	case errors.Is(err, sql.ErrConnDone), err.Error() == "sql: database is closed": // database/sql has no name for it
 		return errClosed
 	case errors.Is(err, syscall.ENOSPC):
-		return regie.Errorf(regie.CodeDiskFull, "the disk that holds %s is full: free some space, nothing was lost (%v)", path, err)
+		return regie.Errorf(regie.CodeDiskFull,
+			"the disk that holds %s is full: free some space, nothing was lost (%v)", path, err)
 	case errors.Is(err, syscall.EROFS):
-		return regie.Errorf(regie.CodeReadOnly, "%s lies on a read-only file system: choose another data directory with REGIE_DATA_DIR (%v)", path, err)
+		return regie.Errorf(regie.CodeReadOnly,
+			"%s lies on a read-only file system: choose another data directory with REGIE_DATA_DIR (%v)", path, err)
 	case errors.Is(err, fs.ErrPermission):
-		return regie.Errorf(regie.CodeNoPermission, "no permission for %s: it must belong to the user who runs regie (%v)", path, err)
-	case errors.As(err, &elsewhere), errors.As(err, &closed), errors.As(err, &network), errors.Is(err, drivers.ErrBadConn),
+		return regie.Errorf(regie.CodeNoPermission,
+			"no permission for %s: it must belong to the user who runs regie (%v)", path, err)
+	case errors.As(err, &elsewhere), errors.As(err, &closed), errors.As(err, &network),
+		errors.Is(err, drivers.ErrBadConn),
 		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ExplainState(err)
 	case errors.As(err, &driver):
@@ -55,17 +60,22 @@ type driverError interface {
 func explainDriver(err driverError, path string) error {
 	switch code := err.Code(); {
 	case code&0xff == lib.SQLITE_FULL, code == lib.SQLITE_IOERR_SHMSIZE: // no room for the index of the write-ahead log
-		return regie.Errorf(regie.CodeDiskFull, "the disk that holds %s is full: free some space, nothing was lost (%v)", path, err)
+		return regie.Errorf(regie.CodeDiskFull,
+			"the disk that holds %s is full: free some space, nothing was lost (%v)", path, err)
 	case code&0xff == lib.SQLITE_BUSY, code&0xff == lib.SQLITE_LOCKED:
-		return regie.Errorf(regie.CodeDatabaseLocked, "another program holds the database %s: close it and try again (%v)", path, err)
+		return regie.Errorf(regie.CodeDatabaseLocked,
+			"another program holds the database %s: close it and try again (%v)", path, err)
 	case code&0xff == lib.SQLITE_CORRUPT, code&0xff == lib.SQLITE_NOTADB:
-		return regie.Errorf(regie.CodeCorrupt, "%s is not a healthy database: restore a backup, the newest ones lie beside it (%v)", path, err)
+		return regie.Errorf(regie.CodeCorrupt,
+			"%s is not a healthy database: restore a backup, the newest ones lie beside it (%v)", path, err)
 	case code&0xff == lib.SQLITE_READONLY, code&0xff == lib.SQLITE_CANTOPEN:
-		return regie.Errorf(regie.CodeReadOnly, "the database %s cannot be written: check the permissions of the file and of its directory (%v)", path, err)
+		return regie.Errorf(regie.CodeReadOnly,
+			"the database %s cannot be written: check the permissions of the file and of its directory (%v)", path, err)
 	case code&0xff == lib.SQLITE_CONSTRAINT:
 		return regie.Errorf(regie.CodeConflict, "the store refused this: %v", err)
 	case code&0xff == lib.SQLITE_IOERR:
-		return regie.Errorf(regie.CodeInternal, "the disk that holds %s fails to read or write: look at its state and at the system's log (%v)", path, err)
+		return regie.Errorf(regie.CodeInternal,
+			"the disk that holds %s fails to read or write: look at its state and at the system's log (%v)", path, err)
 	default:
 		return regie.Errorf(regie.CodeInternal, "the store failed: %v", err)
 	}

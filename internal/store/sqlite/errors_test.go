@@ -16,7 +16,8 @@ type failure int
 func (f failure) Error() string { return "disk I/O error" }
 func (f failure) Code() int     { return int(f) }
 
-// TestExplainDriver: a full disk is called one whichever file had no room, and no failure of a disk is called ours.
+// TestExplainDriver: a full disk is called one whichever file had no room, and no failure of a disk
+// is called ours.
 func TestExplainDriver(t *testing.T) {
 	for code, want := range map[failure]struct {
 		code regie.Code

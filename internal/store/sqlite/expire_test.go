@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestExpireMany has more deadlines pass than end in one transaction, half of them at the same moment: all end, in several.
+// TestExpireMany has more deadlines pass than end in one transaction, half of them at the same
+// moment: all end, in several.
 func TestExpireMany(t *testing.T) {
 	const many = 230
 	wrote := 0

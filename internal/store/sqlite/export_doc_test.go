@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestExportAsDescribed checks an export by docs/export.md alone, from its bytes and the key, as a program of somebody else would.
+// TestExportAsDescribed checks an export by docs/export.md alone, from its bytes and the key, as a
+// program of somebody else would.
 func TestExportAsDescribed(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

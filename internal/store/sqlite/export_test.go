@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TellErased has a log say that the bodies of all its rows may be gone, as retention and redaction would of some of them.
+// TellErased has a log say that the bodies of all its rows may be gone, as retention and redaction
+// would of some of them.
 func (s *Store) TellErased(ctx context.Context, owner regie.ID) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		var chain, head int64

@@ -11,12 +11,15 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Fork copies a session's thread, up to the end of the exchange at a point, into a new session: messages and settled calls under new
-// ids, and nothing that could go on by itself (decision 17). Its log begins with what it was forked from and binds the copies like
-// anything else, so that neither session needs the other's content; whole results and attachments are blobs, which both name.
+// Fork copies a session's thread, up to the end of the exchange at a point, into a new session:
+// messages and settled calls under new ids, and nothing that could go on by itself (decision 17).
+// Its log begins with what it was forked from and binds the copies like anything else, so that
+// neither session needs the other's content; whole results and attachments are blobs, which both
+// name.
 //
-// It returns CodeNotFound for a session or round that is not there, CodeBadRequest for a point that is not in the log, and CodeConflict
-// for a message whose content was erased. The same fork again changes nothing.
+// It returns CodeNotFound for a session or round that is not there, CodeBadRequest for a point that
+// is not in the log, and CodeConflict for a message whose content was erased. The same fork again
+// changes nothing.
 func (s *Store) Fork(ctx context.Context, in store.Fork) (store.Forked, error) {
 	now := time.Now().UTC()
 	if in.SessionID.IsZero() {
@@ -53,8 +56,9 @@ func (s *Store) forkedBefore(ctx context.Context, in store.Fork) (out store.Fork
 	return out, true, explain(err, FileName)
 }
 
-// copying is a fork on its way into the store. What is read from the source never changes any more, but that a person may resolve an
-// UNKNOWN call of it meanwhile: then the copy is UNKNOWN still, and is asked about.
+// copying is a fork on its way into the store. What is read from the source never changes any more,
+// but that a person may resolve an UNKNOWN call of it meanwhile: then the copy is UNKNOWN still,
+// and is asked about.
 type copying struct {
 	now      time.Time
 	to       regie.ID
@@ -90,13 +94,15 @@ func (c *copying) read(ctx context.Context, q querier, in store.Fork) error {
 			break
 		}
 		if _, err := m.Variant(); err != nil {
-			return regie.Errorf(regie.CodeConflict, "the content of message %d was erased: fork the session before it", m.Seq)
+			return regie.Errorf(regie.CodeConflict, "the content of message %d was erased: fork the session before it",
+				m.Seq)
 		}
 	}
 	c.out.Open = open
 	c.out.Session = from
 	session := &c.out.Session
-	session.ID, session.Type, session.State, session.EndReason, session.Origin = c.to, regie.SessionChat, regie.SessionIdle, "", ""
+	session.ID, session.Type, session.State, session.EndReason, session.Origin = c.to,
+		regie.SessionChat, regie.SessionIdle, "", ""
 	session.CreatedAt, session.LastActivity, session.Epoch, session.TokenID = c.now, c.now, 0, in.TokenID
 	session.ForkedFrom = &regie.ForkPoint{SessionID: in.From, Seq: last}
 	if in.Name != "" {
@@ -124,7 +130,8 @@ func point(ctx context.Context, q querier, in store.Fork) (int64, error) {
 	case in.At == 0:
 		return head, nil
 	case in.At < 0 || in.At > head:
-		return 0, regie.Errorf(regie.CodeBadRequest, "the log of this session goes from 1 to %d: there is no %d in it", head, in.At)
+		return 0, regie.Errorf(regie.CodeBadRequest, "the log of this session goes from 1 to %d: there is no %d in it",
+			head, in.At)
 	}
 	return in.At, nil
 }
@@ -170,7 +177,8 @@ func (c *copying) tell(kind regie.EventType, body any) error {
 	return err
 }
 
-// message is a copy. Its round and exchange stay those in which it was written: they are where it comes from.
+// message is a copy. Its round and exchange stay those in which it was written: they are where it
+// comes from.
 func (c *copying) message(m *regie.Message) regie.Message {
 	out := *m
 	if out.Copied == nil {
@@ -209,7 +217,8 @@ func (c *copying) call(call regie.Call) regie.Call {
 	if call.CopyOf.IsZero() {
 		call.CopyOf = call.ID
 	}
-	call.MessageID, call.ID, call.SessionID, call.Intent, call.Changed = c.messages[call.MessageID], c.calls[call.ID], c.to, nil, nil
+	call.MessageID, call.ID, call.SessionID, call.Intent, call.Changed = c.messages[call.MessageID],
+		c.calls[call.ID], c.to, nil, nil
 	if !call.DuplicateOf.IsZero() {
 		call.DuplicateOf = c.calls[call.DuplicateOf]
 	}
@@ -219,7 +228,8 @@ func (c *copying) call(call regie.Call) regie.Call {
 // copiedCall is what a fork's log says of a call: all that the source's log said of it one by one.
 func copiedCall(c *regie.Call) callEvent {
 	event := callEvent{
-		CallID: c.ID, CopyOf: c.CopyOf, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: c.State, Code: c.NotRun, Bytes: len(c.Result),
+		CallID: c.ID, CopyOf: c.CopyOf, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: c.State,
+		Code: c.NotRun, Bytes: len(c.Result),
 		Executed: hashOrZero(c.Executed), Recovered: c.Recovered, DurationUS: c.DurationUS,
 	}
 	if c.Error != nil {
@@ -234,7 +244,8 @@ func copiedCall(c *regie.Call) callEvent {
 	return event
 }
 
-// store writes the copies. The source must still be there: what was read of it is not to outlive its removal.
+// store writes the copies. The source must still be there: what was read of it is not to outlive
+// its removal.
 func (c *copying) store(t *tx, from regie.ID) error {
 	t.hold(ByOwner, from)
 	var source int64
@@ -250,7 +261,8 @@ func (c *copying) store(t *tx, from regie.ID) error {
 	if err != nil || !made { // another one of this id was faster: it is the same fork
 		return err
 	}
-	// Taint comes with the messages (decision 34), the wish to be asked with the session (decision 49).
+	// Taint comes with the messages (decision 34), the wish to be asked with the session (decision
+	// 49).
 	if err := t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
 			forked_from, forked_at_seq, token_id, state, created_at)
 		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, ?, 'IDLE', ?
@@ -273,7 +285,8 @@ func (c *copying) store(t *tx, from regie.ID) error {
 		}
 	}
 	// Who forks knows what is there.
-	err = t.exec("INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)", session.UserID, chain, first+int64(len(c.events))-1)
+	err = t.exec("INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)", session.UserID, chain,
+		first+int64(len(c.events))-1)
 	return err
 }
 
@@ -294,9 +307,12 @@ func (t *tx) insertCopy(chain int64, c *regie.Call) error {
 			signature, definition, arguments, executed, ask, state, code, result, error, result_blob, duplicate_of, attempts, recovered, duration_us, proposed_at,
 			started_at, settled_at, resolved_at, resolved_by, resolved_as, resolve_note, copy_of)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID), string(c.Kind), string(c.Class),
-		c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State), null(c.NotRun), result(c), problem,
-		c.ResultBlob, c.DuplicateOf, c.Attempts, flag(c.Recovered), took, c.ProposedAt.UnixMicro(), micros(c.StartedAt), micros(c.SettledAt),
+		c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
+		string(c.Kind), string(c.Class),
+		c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State),
+		null(c.NotRun), result(c), problem,
+		c.ResultBlob, c.DuplicateOf, c.Attempts, flag(c.Recovered), took, c.ProposedAt.UnixMicro(),
+		micros(c.StartedAt), micros(c.SettledAt),
 		resolved, by, as, note, c.CopyOf)
 	return err
 }

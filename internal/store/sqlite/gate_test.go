@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// TestGate: a gate that closes before a transition keeps it out, one that closes after its commit keeps only its answer.
+// TestGate: a gate that closes before a transition keeps it out, one that closes after its commit
+// keeps only its answer.
 func TestGate(t *testing.T) {
 	closed := errors.New("closed")
 	var wrote []bool

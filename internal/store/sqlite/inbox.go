@@ -13,8 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Inbox returns what waits for people, oldest first (spec 4.4), or what an id or a part of one names, in whatever state. It returns
-// CodeBadID for a part that no id has.
+// Inbox returns what waits for people, oldest first (spec 4.4), or what an id or a part of one
+// names, in whatever state. It returns CodeBadID for a part that no id has.
 func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
 	inbox := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
@@ -26,7 +26,8 @@ func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 			return err
 		}
 		for i := range inbox.Approvals {
-			if inbox.Approvals[i].Reviews, err = readReviews(ctx, q, "WHERE v.approval_id = ? ORDER BY v.ordinal", inbox.Approvals[i].ID); err != nil {
+			if inbox.Approvals[i].Reviews, err = readReviews(ctx, q, "WHERE v.approval_id = ? ORDER BY v.ordinal",
+				inbox.Approvals[i].ID); err != nil {
 				return err
 			}
 			if filter.Brief {
@@ -41,7 +42,8 @@ func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbo
 	return inbox, explain(err, FileName)
 }
 
-// filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all that are open.
+// filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all
+// that are open.
 func filterArgs(f store.InboxFilter) []any {
 	limit := f.Limit
 	if limit == 0 {
@@ -57,12 +59,15 @@ func page(created, id string) string {
 
 // behind orders a list, the oldest first, and begins it behind the place that two parameters hold.
 func behind(created, id, at, last string) string {
-	return " AND (CAST(" + at + " AS BIGINT) = 0 OR " + created + " > " + at + " OR " + created + " = " + at + " AND " + id + " > " + last + ") ORDER BY " + created + ", " + id
+	return " AND (CAST(" + at + " AS BIGINT) = 0 OR " + created + " > " + at + " OR " + created + " = " + at + " AND " +
+		id + " > " + last + ") ORDER BY " + created + ", " + id
 }
 
-// named selects the rows whose id is the filter's or has its part, and otherwise those that are open.
+// named selects the rows whose id is the filter's or has its part, and otherwise those that are
+// open.
 func named(id, state string) string {
-	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR hex(" + id + ") LIKE '%' || ?4 OR length(?4) >= 8 AND hex(" + id + ") LIKE ?4 || '%')" +
+	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR hex(" + id +
+		") LIKE '%' || ?4 OR length(?4) >= 8 AND hex(" + id + ") LIKE ?4 || '%')" +
 		" AND (?1 IS NOT NULL OR ?4 <> '' OR ?5 <> 0 OR " + state + " = 'OPEN')"
 }
 
@@ -80,10 +85,12 @@ func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]
 		var state string
 		var created, expires int64
 		var closed sql.NullInt64
-		if err := rows.Scan(&a.ID, &a.SessionID, &a.RoundID, &a.Exchange, &state, &created, &expires, &closed, &a.Workspace, &a.Agent, &a.SessionName); err != nil {
+		if err := rows.Scan(&a.ID, &a.SessionID, &a.RoundID, &a.Exchange, &state, &created, &expires, &closed,
+			&a.Workspace, &a.Agent, &a.SessionName); err != nil {
 			return nil, err
 		}
-		a.State, a.CreatedAt, a.ExpiresAt, a.ClosedAt = regie.ApprovalState(state), fromMicros(created), fromMicros(expires), fromNullMicros(closed)
+		a.State, a.CreatedAt, a.ExpiresAt, a.ClosedAt = regie.ApprovalState(state), fromMicros(created),
+			fromMicros(expires), fromNullMicros(closed)
 		out = append(out, a)
 	}
 	return out, rows.Err()
@@ -102,7 +109,8 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 		var arguments, preview, verdict, grounds string
 		var answer, edited, editedPreview, reason, scope, by sql.NullString
 		var expires, at sql.NullInt64
-		if err := rows.Scan(&v.CallID, &v.Tool, &v.Definition, &arguments, &preview, &verdict, &grounds, &answer, &edited, &editedPreview,
+		if err := rows.Scan(&v.CallID, &v.Tool, &v.Definition, &arguments, &preview, &verdict, &grounds,
+			&answer, &edited, &editedPreview,
 			&reason, &scope, &expires, &by, &at); err != nil {
 			return nil, err
 		}
@@ -113,7 +121,8 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 		err := errors.Join(json.Unmarshal([]byte(preview), &v.Preview), json.Unmarshal([]byte(grounds), &v.Grounds))
 		if answer.Valid {
 			v.Decision = &regie.Decision{
-				CallID: v.CallID, Answer: regie.Answer(answer.String), Reason: reason.String, ExpiresAt: fromNullMicros(expires), By: by.String, At: fromNullMicros(at),
+				CallID: v.CallID, Answer: regie.Answer(answer.String), Reason: reason.String,
+				ExpiresAt: fromNullMicros(expires), By: by.String, At: fromNullMicros(at),
 			}
 			if edited.Valid {
 				v.Decision.Arguments = json.RawMessage(edited.String)
@@ -123,7 +132,8 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 			}
 		}
 		if err != nil {
-			return nil, regie.Errorf(regie.CodeCorrupt, "what was asked about call %s cannot be read: %v", v.CallID, err)
+			return nil, regie.Errorf(regie.CodeCorrupt, "what was asked about call %s cannot be read: %v", v.CallID,
+				err)
 		}
 		out = append(out, v)
 	}
@@ -146,7 +156,8 @@ func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]
 		var created int64
 		var deadline, resolved sql.NullInt64
 		var reply sql.NullString
-		if err := rows.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.CallID, &u.Workspace, &u.SessionName, &state, &module, &created, &deadline, &reply, &resolved); err != nil {
+		if err := rows.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.CallID, &u.Workspace, &u.SessionName, &state, &module,
+			&created, &deadline, &reply, &resolved); err != nil {
 			return nil, err
 		}
 		u.State, u.CreatedAt, u.ExpiresAt = regie.WaitState(state), fromMicros(created), fromNullMicros(deadline)
@@ -162,10 +173,12 @@ func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]
 	return out, rows.Err()
 }
 
-// latestReviews returns the newest review of each call of an exchange: the one that was asked last, by its place in the log. The clock
-// cannot tell, because it can jump back; it is only asked where an approval of an old schema has no place.
+// latestReviews returns the newest review of each call of an exchange: the one that was asked last,
+// by its place in the log. The clock cannot tell, because it can jump back; it is only asked where
+// an approval of an old schema has no place.
 func latestReviews(ctx context.Context, q querier, round regie.ID, exchange int) (map[regie.ID]regie.Review, error) {
-	reviews, err := readReviews(ctx, q, "JOIN approvals a ON a.id = v.approval_id WHERE a.round_id = ? AND a.exchange = ? ORDER BY a.seq, a.created_at, a.id", round, exchange)
+	reviews, err := readReviews(ctx, q,
+		"JOIN approvals a ON a.id = v.approval_id WHERE a.round_id = ? AND a.exchange = ? ORDER BY a.seq, a.created_at, a.id", round, exchange)
 	if err != nil || len(reviews) == 0 {
 		return nil, err
 	}
@@ -178,7 +191,8 @@ func latestReviews(ctx context.Context, q querier, round regie.ID, exchange int)
 
 // askedCalls returns the calls of a reply that put a question to a person.
 func askedCalls(ctx context.Context, q querier, reply regie.ID) (map[regie.ID]bool, error) {
-	rows, err := q.QueryContext(ctx, "SELECT u.call_id FROM calls c JOIN waits t ON t.object_id = c.id JOIN questions u ON u.wait_id = t.id WHERE c.message_id = ?", reply)
+	rows, err := q.QueryContext(ctx,
+		"SELECT u.call_id FROM calls c JOIN waits t ON t.object_id = c.id JOIN questions u ON u.wait_id = t.id WHERE c.message_id = ?", reply)
 	if err != nil {
 		return nil, err
 	}
@@ -197,15 +211,20 @@ func askedCalls(ctx context.Context, q querier, reply regie.ID) (map[regie.ID]bo
 	return out, rows.Err()
 }
 
-// Batch returns an exchange's calls as they stand, with what people were asked about them: only Calls, Reviews and Asked are set.
-func (s *Store) Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (c store.Claimed, err error) {
+// Batch returns an exchange's calls as they stand, with what people were asked about them: only
+// Calls, Reviews and Asked are set.
+func (s *Store) Batch(ctx context.Context, fence store.Fence, exchange int,
+	reply regie.ID,
+) (c store.Claimed, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		return readBatch(ctx, q, &c, fence.RoundID, exchange, reply)
 	})
 	return c, explain(err, FileName)
 }
 
-func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID, exchange int, reply regie.ID) (err error) {
+func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID, exchange int,
+	reply regie.ID,
+) (err error) {
 	if c.Calls, err = readCalls(ctx, q, callsOfMessage, reply); err != nil {
 		return err
 	}
@@ -216,13 +235,15 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 	return err
 }
 
-// WholeResult returns a call's result as it was before it was shortened (spec 3.2); CodeNotFound for a call that is not one of the
-// session, or has no result, and where the whole result could not be stored or was erased.
+// WholeResult returns a call's result as it was before it was shortened (spec 3.2); CodeNotFound
+// for a call that is not one of the session, or has no result, and where the whole result could not
+// be stored or was erased.
 func (s *Store) WholeResult(ctx context.Context, session, call regie.ID) (string, error) {
 	var result sql.NullString
 	var blob regie.Hash
 	// In a fork the shortened result names the call that was made, of which the session has a copy.
-	err := s.read.QueryRowContext(ctx, "SELECT c.result, c.result_blob FROM calls c JOIN sessions s ON s.n = c.session WHERE (c.id = ?1 OR c.copy_of = ?1) AND s.id = ?2", call, session).Scan(&result, &blob)
+	err := s.read.QueryRowContext(ctx,
+		"SELECT c.result, c.result_blob FROM calls c JOIN sessions s ON s.n = c.session WHERE (c.id = ?1 OR c.copy_of = ?1) AND s.id = ?2", call, session).Scan(&result, &blob)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err == nil && !result.Valid:
 		return "", regie.Errorf(regie.CodeNotFound, "there is no result of a call %s in this session", call)
@@ -233,17 +254,20 @@ func (s *Store) WholeResult(ctx context.Context, session, call regie.ID) (string
 	}
 	data, err := s.Blob(ctx, blob)
 	if regie.CodeOf(err) == regie.CodeNotFound {
-		return "", regie.Errorf(regie.CodeNotFound, "the whole result of call %s is lost: it could not be stored, or was erased since; what its result shows is all there is", call)
+		return "", regie.Errorf(regie.CodeNotFound,
+			"the whole result of call %s is lost: it could not be stored, or was erased since; what its result shows is all there is", call)
 	}
 	return string(data), err
 }
 
-// standing finds the one open round by its index: only a query that says what the index says uses it, others look at every round.
+// standing finds the one open round by its index: only a query that says what the index says uses
+// it, others look at every round.
 const standing = `SELECT s.type, EXISTS (SELECT 1 FROM rounds r JOIN waits w ON w.round_id = r.id
 		WHERE r.session = s.n AND r.state <> 'ENDED' AND r.state = 'WAITING' AND w.state = 'OPEN' AND w.kind = 'QUESTION')
 	FROM sessions s WHERE s.id = ?`
 
-// Standing returns a session's type, and whether a question of it is open; the empty type for a session that is not there.
+// Standing returns a session's type, and whether a question of it is open; the empty type for a
+// session that is not there.
 func (s *Store) Standing(ctx context.Context, session regie.ID) (kind regie.SessionType, asks bool, err error) {
 	var stored string
 	err = s.read.QueryRowContext(ctx, standing, session).Scan(&stored, &asks)
@@ -256,22 +280,26 @@ func (s *Store) Standing(ctx context.Context, session regie.ID) (kind regie.Sess
 // OpenRound returns the round of a session that has not ended; the zero id where none is open.
 func (s *Store) OpenRound(ctx context.Context, session regie.ID) (regie.ID, error) {
 	var id regie.ID
-	err := s.read.QueryRowContext(ctx, "SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? AND r.state <> 'ENDED'", session).Scan(&id)
+	err := s.read.QueryRowContext(ctx,
+		"SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? AND r.state <> 'ENDED'",
+		session).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return regie.ID{}, nil
 	}
 	return id, explain(err, FileName)
 }
 
-// CloseSession closes a session that is idle: a chat that a message opens again, or, stopped, one that was cancelled (decision 6). It
-// returns CodeRoundInProgress while a round is open. Closing what is closed changes nothing.
+// CloseSession closes a session that is idle: a chat that a message opens again, or, stopped, one
+// that was cancelled (decision 6). It returns CodeRoundInProgress while a round is open. Closing
+// what is closed changes nothing.
 func (s *Store) CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, id)
 		var chain int64
 		var state, kind string
-		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL", id).Scan(&chain, &state, &kind)
+		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL",
+			id).Scan(&chain, &state, &kind)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("session", id)
@@ -281,7 +309,8 @@ func (s *Store) CloseSession(ctx context.Context, id regie.ID, reason regie.Sess
 		case err != nil || state == string(regie.SessionClosed):
 			return err
 		case state != string(regie.SessionIdle):
-			return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open: wait for its end, or interrupt it")
+			return regie.Errorf(regie.CodeRoundInProgress,
+				"a round of this session is open: wait for its end, or interrupt it")
 		case reason == "" && kind != string(regie.SessionChat):
 			return regie.Errorf(regie.CodeConflict, "only a chat is closed: stop this session instead")
 		}

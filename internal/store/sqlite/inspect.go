@@ -27,7 +27,8 @@ const (
 	maxDamage = 3
 )
 
-// Inspection is what can be told of the database of a data directory without changing anything there (spec 10.1, doctor).
+// Inspection is what can be told of the database of a data directory without changing anything
+// there (spec 10.1, doctor).
 type Inspection struct {
 	Path   string
 	Exists bool
@@ -43,9 +44,10 @@ type Inspection struct {
 	Backups        []string  // names of the backups beside it, newest first
 }
 
-// Inspect looks into the database of a data directory. Where an engine holds it (live) it reads beside the engine, as any reader does; where
-// nobody does and all is in the file, it reads the file alone; where a WAL is left, it reads a copy, because SQLite would otherwise make the
-// files that belong to the WAL. The check ends with the context; all else is quick.
+// Inspect looks into the database of a data directory. Where an engine holds it (live) it reads
+// beside the engine, as any reader does; where nobody does and all is in the file, it reads the
+// file alone; where a WAL is left, it reads a copy, because SQLite would otherwise make the files
+// that belong to the WAL. The check ends with the context; all else is quick.
 func Inspect(ctx context.Context, dir string, live bool) Inspection {
 	in := Inspection{Path: filepath.Join(dir, FileName)}
 	in.Backups = backups(in.Path)
@@ -152,15 +154,16 @@ func (in *Inspection) readable(live bool) (name string, done func()) {
 	return dsn(filepath.Join(copied, FileName), "rw", 1000, "temp_store(MEMORY)"), func() { _ = os.RemoveAll(copied) }
 }
 
-// copyDatabase copies a database with what belongs to it into a private directory. A database that is written meanwhile is refused: its
-// copy would look torn.
+// copyDatabase copies a database with what belongs to it into a private directory. A database that
+// is written meanwhile is refused: its copy would look torn.
 func copyDatabase(path string) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "regie-doctor-"); err != nil {
 		return "", err
 	}
 	before := fingerprint(path)
 	for _, suffix := range []string{"", "-wal", "-journal"} {
-		if err = copyFile(path+suffix, filepath.Join(dir, FileName+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err = copyFile(path+suffix, filepath.Join(dir, FileName+suffix)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return "", errors.Join(err, os.RemoveAll(dir))
 		}
 	}
@@ -218,7 +221,8 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 	}
 	var begun bool
 	var recorded sql.NullString
-	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chains), "+recordedHash).Scan(&begun, &recorded); err == nil && begun {
+	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chains), "+recordedHash).Scan(&begun,
+		&recorded); err == nil && begun {
 		_, in.Key = rightAuditKey(dir, recorded.String)
 	}
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// leastChecked is the length from which a text must be UTF-8: a shorter one may hold the name of a directory that is not.
+// leastChecked is the length from which a text must be UTF-8: a shorter one may hold the name of a
+// directory that is not.
 const leastChecked = 512
 
-// CheckIntegrity reads the whole database and returns CodeCorrupt where it is damaged, with the names of the damaged
-// tables and indexes and the backup to restore. It writes nothing.
+// CheckIntegrity reads the whole database and returns CodeCorrupt where it is damaged, with the
+// names of the damaged tables and indexes and the backup to restore. It writes nothing.
 func (s *Store) CheckIntegrity(ctx context.Context) error {
 	if s.other != nil {
 		return s.other.CheckIntegrity(ctx, s.read.db)
@@ -48,13 +49,16 @@ func (s *Store) CheckIntegrity(ctx context.Context) error {
 	}
 	found := strings.Join(nameObjects(ctx, db, damage), "; ")
 	if kept := backups(path); len(kept) > 0 {
-		return regie.Errorf(regie.CodeCorrupt, "the database %s is damaged (%s): restore the backup %s, as regie doctor says", path, found,
+		return regie.Errorf(regie.CodeCorrupt,
+			"the database %s is damaged (%s): restore the backup %s, as regie doctor says", path, found,
 			filepath.Join(s.dir, kept[0]))
 	}
-	return regie.Errorf(regie.CodeCorrupt, "the database %s is damaged (%s): restore your own backup, there is none beside it", path, found)
+	return regie.Errorf(regie.CodeCorrupt,
+		"the database %s is damaged (%s): restore your own backup, there is none beside it", path, found)
 }
 
-// checkPages runs a check of SQLite over the whole file. The error is that of a check that did not come to its end.
+// checkPages runs a check of SQLite over the whole file. The error is that of a check that did not
+// come to its end.
 func checkPages(ctx context.Context, db *sql.DB, check string) (damage []string, err error) {
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA %s(%d)", check, maxDamage))
 	if err != nil {
@@ -73,7 +77,8 @@ func checkPages(ctx context.Context, db *sql.DB, check string) (damage []string,
 	return damage, rows.Err()
 }
 
-// checkContents reads what no structure of SQLite covers: pages that hold only a part of a long value.
+// checkContents reads what no structure of SQLite covers: pages that hold only a part of a long
+// value.
 func checkContents(ctx context.Context, db *sql.DB) (damage []string, err error) {
 	tables, err := readColumn(ctx, db, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
 	if err != nil {
@@ -90,9 +95,11 @@ func checkContents(ctx context.Context, db *sql.DB) (damage []string, err error)
 	return damage, nil
 }
 
-// checkRows returns CodeCorrupt for the first long text of a table that is not UTF-8, and for a blob without its hash.
+// checkRows returns CodeCorrupt for the first long text of a table that is not UTF-8, and for a
+// blob without its hash.
 func checkRows(ctx context.Context, db *sql.DB, table string) error {
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT * FROM %q", table)) //nolint:unqueryvet // each column is looked at
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT * FROM %q", //nolint:unqueryvet // each column is looked at
+		table))
 	if err != nil {
 		return err
 	}
@@ -137,7 +144,8 @@ func nameObjects(ctx context.Context, db *sql.DB, damage []string) (out []string
 		}
 		out = append(out, treeNumber.ReplaceAllStringFunc(line, func(tree string) string {
 			var name string
-			err := db.QueryRowContext(ctx, "SELECT name FROM sqlite_schema WHERE rootpage = ?", treeNumber.FindStringSubmatch(tree)[1]).Scan(&name)
+			err := db.QueryRowContext(ctx, "SELECT name FROM sqlite_schema WHERE rootpage = ?",
+				treeNumber.FindStringSubmatch(tree)[1]).Scan(&name)
 			if err != nil {
 				return tree
 			}

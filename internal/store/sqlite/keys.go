@@ -11,27 +11,33 @@ import (
 // forgets is how many keys whose time is over a write with a key forgets at most.
 const forgets = 100
 
-// SetHolder says which process this is, as its leases have it. It is called before the store is used.
+// SetHolder says which process this is, as its leases have it. It is called before the store is
+// used.
 func (s *Store) SetHolder(holder string) { s.holder = holder }
 
-// BeginKeyed notes that a write with an Idempotency-Key begins (spec 10.2): the key and what came with it, both as hashes. It returns what is known of the
-// key, and CodeKeyReused where something else came with it before. Keys older than store.KeysKept are forgotten by the way.
+// BeginKeyed notes that a write with an Idempotency-Key begins (spec 10.2): the key and what came
+// with it, both as hashes. It returns what is known of the key, and CodeKeyReused where something
+// else came with it before. Keys older than store.KeysKept are forgotten by the way.
 func (s *Store) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error) {
 	var out store.KeyedWrite
 	err := s.writer.do(ctx, func(t *tx) error {
 		now := time.Now()
 		out = store.KeyedWrite{Fresh: true, Begun: now}
-		if err := t.exec("DELETE FROM request_keys WHERE key IN (SELECT key FROM request_keys WHERE at < CAST(? AS BIGINT) ORDER BY at, key LIMIT ?)",
+		if err := t.exec(
+			"DELETE FROM request_keys WHERE key IN (SELECT key FROM request_keys WHERE at < CAST(? AS BIGINT) ORDER BY at, key LIMIT ?)",
 			now.Add(-store.KeysKept).UnixMicro(), forgets); err != nil {
 			return err
 		}
-		fresh, err := t.count("INSERT INTO request_keys (key, request, at, holder) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", key, request, now.UnixMicro(), s.holder)
+		fresh, err := t.count(
+			"INSERT INTO request_keys (key, request, at, holder) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
+			key, request, now.UnixMicro(), s.holder)
 		if err != nil || fresh == 1 {
 			return err
 		}
 		var before regie.Hash
 		var begun int64
-		query := "SELECT request, at, status, answer, holder <> ? FROM request_keys WHERE key = ?" // the data directory has one process at a time
+		// the data directory has one process at a time
+		query := "SELECT request, at, status, answer, holder <> ? FROM request_keys WHERE key = ?"
 		if t.other != nil {
 			query = `SELECT k.request, k.at, k.status, k.answer, k.holder <> ? AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.name = k.holder AND h.until > clock_timestamp())
 				FROM request_keys k WHERE k.key = ?`
@@ -51,14 +57,19 @@ func (s *Store) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.
 // AnswerKeyed notes what a write that has begun was answered, once. The answer is opaque here.
 func (s *Store) AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		return t.exec("UPDATE request_keys SET status = ?, answer = ? WHERE key = ? AND status = 0", status, append([]byte{}, answer...), key)
+		return t.exec("UPDATE request_keys SET status = ?, answer = ? WHERE key = ? AND status = 0", status,
+			append([]byte{}, answer...), key)
 	})
 }
 
-// ReleaseKeyed forgets a write that has begun and came to nothing: its key may come with another request. What was answered stays.
+// ReleaseKeyed forgets a write that has begun and came to nothing: its key may come with another
+// request. What was answered stays.
 func (s *Store) ReleaseKeyed(ctx context.Context, key regie.Hash) error {
-	return s.writer.do(ctx, func(t *tx) error { return t.exec("DELETE FROM request_keys WHERE key = ? AND status = 0", key) })
+	return s.writer.do(ctx, func(t *tx) error {
+		return t.exec("DELETE FROM request_keys WHERE key = ? AND status = 0", key)
+	})
 }
 
 // ErrKeyReused says that an Idempotency-Key came with another request before.
-var ErrKeyReused = regie.Errorf(regie.CodeKeyReused, "another request came with this key before: give each request its own")
+var ErrKeyReused = regie.Errorf(regie.CodeKeyReused,
+	"another request came with this key before: give each request its own")

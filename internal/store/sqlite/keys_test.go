@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// TestKeysEnd: an Idempotency-Key whose time is over is forgotten by a write with another one; what is younger stays.
+// TestKeysEnd: an Idempotency-Key whose time is over is forgotten by a write with another one; what
+// is younger stays.
 func TestKeysEnd(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -8,18 +8,22 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Leases are for a database that several engines write to (spec 11.1): a holder keeps one row alive by the database's clock, and what it
-// has claimed is its own for as long. A lease is what keeps others from claiming; what keeps a former holder from writing is the epoch,
-// which each claim raises and every write of a round checks (invariant 8). The embedded store has the engine lock in place of leases.
+// Leases are for a database that several engines write to (spec 11.1): a holder keeps one row alive
+// by the database's clock, and what it has claimed is its own for as long. A lease is what keeps
+// others from claiming; what keeps a former holder from writing is the epoch, which each claim
+// raises and every write of a round checks (invariant 8). The embedded store has the engine lock in
+// place of leases.
 
-// Lease says that a holder lives, until ttl from now by the database's clock. What it has claimed is left to it until then. It returns
-// store.ErrNewerSchema, and there is no lease, where the schema is newer than this program.
+// Lease says that a holder lives, until ttl from now by the database's clock. What it has claimed
+// is left to it until then. It returns store.ErrNewerSchema, and there is no lease, where the
+// schema is newer than this program.
 func (s *Store) Lease(ctx context.Context, holder string, ttl time.Duration) error {
 	if s.other == nil {
 		return nil
 	}
 	return s.writer.do(ctx, func(t *tx) error {
-		// What says of old commits that they were done goes on the way: whoever asks has asked long ago.
+		// What says of old commits that they were done goes on the way: whoever asks has asked long
+		// ago.
 		if err := t.exec("DELETE FROM commits WHERE at < clock_timestamp() - interval '1 hour'"); err != nil {
 			return err
 		}
@@ -29,7 +33,8 @@ func (s *Store) Lease(ctx context.Context, holder string, ttl time.Duration) err
 	})
 }
 
-// EndLease says that a holder holds nothing any more: what it leaves can be claimed at once. Leases that have been over for a day go too.
+// EndLease says that a holder holds nothing any more: what it leaves can be claimed at once. Leases
+// that have been over for a day go too.
 func (s *Store) EndLease(ctx context.Context, holder string) error {
 	if s.other == nil {
 		return nil
@@ -39,7 +44,8 @@ func (s *Store) EndLease(ctx context.Context, holder string) error {
 	})
 }
 
-// Succeed ends the leases of holders whose name begins so: of processes that certainly have ended, because who asks has their place.
+// Succeed ends the leases of holders whose name begins so: of processes that certainly have ended,
+// because who asks has their place.
 func (s *Store) Succeed(ctx context.Context, begins string) error {
 	if s.other == nil {
 		return nil
@@ -67,8 +73,8 @@ func (t *tx) mayClaim(chain int64, holder string) error {
 	return nil
 }
 
-// Abandoned returns the running rounds that are not paused and that no other holder's lease covers, oldest first: those that holder may
-// claim. Some of them may run here.
+// Abandoned returns the running rounds that are not paused and that no other holder's lease covers,
+// oldest first: those that holder may claim. Some of them may run here.
 func (s *Store) Abandoned(ctx context.Context, holder string) ([]store.Orphan, error) {
 	if s.other == nil || fault.Bug(fault.BugNoLease) {
 		return s.Orphans(ctx)
@@ -76,7 +82,8 @@ func (s *Store) Abandoned(ctx context.Context, holder string) ([]store.Orphan, e
 	return s.orphans(ctx, " AND NOT "+leased, holder)
 }
 
-// unfenced is the fence of whoever holds the round now, where the seeded bug asks for it, and the fence as it is everywhere else.
+// unfenced is the fence of whoever holds the round now, where the seeded bug asks for it, and the
+// fence as it is everywhere else.
 func (t *tx) unfenced(fence store.Fence) store.Fence {
 	if fault.Bug(fault.BugNoEpoch) {
 		_ = t.row("SELECT epoch FROM rounds WHERE id = ?", fence.RoundID).Scan(&fence.Epoch)

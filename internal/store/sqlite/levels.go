@@ -8,8 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// SetLevel2 has a round that was taken up go on with what its workspace says now (spec 6.1, decision 53); the zero hash is nothing. It returns
-// CodeStale, and CodeStopRequested where a stopping word came first.
+// SetLevel2 has a round that was taken up go on with what its workspace says now (spec 6.1,
+// decision 53); the zero hash is nothing. It returns CodeStale, and CodeStopRequested where a
+// stopping word came first.
 func (s *Store) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error {
 	b := batch{fence: fence, now: time.Now().UTC()}
 	b.add(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})

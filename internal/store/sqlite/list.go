@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// heard selects the messages that a person would read: answers, and notices; not the steps on the way and what they brought (decision 45).
+// heard selects the messages that a person would read: answers, and notices; not the steps on the
+// way and what they brought (decision 45).
 const heard = `m.excluded = 0 AND (m.sender = 'AI' AND m.calls = 0 OR m.sender = 'SYSTEM' AND m.system_type <> 'DATA_ADDED' AND m.system_type <> 'ACTIONS_EXECUTED'
 	AND m.system_type <> 'CONTEXT_SUMMARY' AND m.system_type <> 'FORMAT_ERROR' AND m.system_type <> 'UNDONE')`
 
@@ -28,8 +29,8 @@ const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.ty
 	FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id LEFT JOIN read_marks k ON k.session = s.n AND k.user_id = ?1
 	WHERE s.deleted_at IS NULL `
 
-// Sessions lists the sessions that a filter selects, the one where something happened last first (spec 10.1): not sub-agents', not
-// templates. It returns CodeBadID for a part that no id has.
+// Sessions lists the sessions that a filter selects, the one where something happened last first
+// (spec 10.1): not sub-agents', not templates. It returns CodeBadID for a part that no id has.
 func (s *Store) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
@@ -52,7 +53,8 @@ func (s *Store) Sessions(ctx context.Context, filter store.SessionFilter) ([]sto
 
 // hasPart compares an id with a part of one as people type it.
 func hasPart(id, part string) string {
-	return "(hex(" + id + ") LIKE '%' || " + part + " OR length(" + part + ") >= 8 AND hex(" + id + ") LIKE " + part + " || '%')"
+	return "(hex(" + id + ") LIKE '%' || " + part + " OR length(" + part + ") >= 8 AND hex(" + id +
+		") LIKE " + part + " || '%')"
 }
 
 func readSummaries(ctx context.Context, q querier, query string, args ...any) ([]store.SessionSummary, error) {
@@ -70,13 +72,16 @@ func readSummaries(ctx context.Context, q querier, query string, args ...any) ([
 		var api bool
 		var forked regie.ID
 		var at sql.NullInt64
-		if err := rows.Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end, &api,
-			&s.TokenID, &created, &active, &s.Epoch, &forked, &at, &s.Workspace, &s.Root, &s.Head, &s.Messages, &s.Rounds, &s.Unread, &last, &s.Finished); err != nil {
+		if err := rows.Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model,
+			&s.RequireValidation, &state, &end, &api,
+			&s.TokenID, &created, &active, &s.Epoch, &forked, &at, &s.Workspace, &s.Root, &s.Head, &s.Messages,
+			&s.Rounds, &s.Unread, &last, &s.Finished); err != nil {
 			return nil, err
 		}
 		s.Type, s.State, s.EndReason = regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
 		s.Origin = originOf(api)
-		s.CreatedAt, s.LastActivity, s.ForkedFrom, s.LastEnd = fromMicros(created), fromMicros(active), forkPoint(forked, at), regie.RoundEnd(last.String)
+		s.CreatedAt, s.LastActivity, s.ForkedFrom, s.LastEnd = fromMicros(created), fromMicros(active),
+			forkPoint(forked, at), regie.RoundEnd(last.String)
 		out = append(out, s)
 	}
 	return out, rows.Err()
@@ -91,7 +96,8 @@ func (s *Store) UserNamed(ctx context.Context, name string) (id regie.ID, err er
 	return id, explain(err, FileName)
 }
 
-// SessionView returns a session with its thread, in one snapshot (spec 10.1 sessions show); user is whose read mark counts.
+// SessionView returns a session with its thread, in one snapshot (spec 10.1 sessions show); user is
+// whose read mark counts.
 func (s *Store) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
 	var view store.SessionView
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
@@ -121,9 +127,13 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 		return view, err
 	}
 	for _, m := range thread.Messages {
-		view.Thread = append(view.Thread, store.MessageView{Seq: m.Seq, Time: m.Time, Message: m, Calls: thread.Calls[m.ID], Superseded: m.Superseded})
+		view.Thread = append(view.Thread, store.MessageView{
+			Seq: m.Seq, Time: m.Time, Message: m,
+			Calls: thread.Calls[m.ID], Superseded: m.Superseded,
+		})
 	}
-	pending, err := readMessages(ctx, q, "WHERE s.id = ? AND m.seq IS NULL AND m.withdrawn_at IS NULL ORDER BY m.pending_seq", id)
+	pending, err := readMessages(ctx, q,
+		"WHERE s.id = ? AND m.seq IS NULL AND m.withdrawn_at IS NULL ORDER BY m.pending_seq", id)
 	if err != nil {
 		return view, err
 	}
@@ -133,19 +143,22 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	if view.History, err = readRounds(ctx, q, id); err != nil {
 		return view, err
 	}
-	if view.Spent, err = readSpending(q.QueryRowContext(ctx, callsOf("", "SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ?1", "", "?2"),
+	if view.Spent, err = readSpending(q.QueryRowContext(ctx, callsOf("",
+		"SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ?1", "", "?2"),
 		id, time.Now().Add(-worstCaseFor).UnixMicro())); err != nil {
 		return view, err
 	}
 	if view.Undos, err = readUndos(ctx, q, "WHERE s.id = ?", id); err != nil {
 		return view, err
 	}
-	view.Forks, err = readIDs(ctx, q, "SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n", id)
+	view.Forks, err = readIDs(ctx, q, "SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n",
+		id)
 	return view, err
 }
 
 func readRounds(ctx context.Context, q querier, session regie.ID) ([]regie.Round, error) {
-	rows, err := q.QueryContext(ctx, "SELECT "+roundColumns+" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? ORDER BY r.number", session)
+	rows, err := q.QueryContext(ctx, "SELECT "+roundColumns+
+		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? ORDER BY r.number", session)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +190,8 @@ func readIDs(ctx context.Context, q querier, query string, args ...any) (out []r
 	return out, rows.Err()
 }
 
-// Logs returns whose logs there are: workspaces' and users' first, each with its sessions' in the order in which they were made, removed ones too.
+// Logs returns whose logs there are: workspaces' and users' first, each with its sessions' in the
+// order in which they were made, removed ones too.
 func (s *Store) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
@@ -238,7 +252,10 @@ func (s *Store) Rename(ctx context.Context, id regie.ID, name string) error {
 
 // Export returns all that a person can check of a session, in one snapshot (docs/export.md).
 func (s *Store) Export(ctx context.Context, id regie.ID) (store.SessionExport, error) {
-	out := store.SessionExport{Format: store.ExportFormat, ExportedAt: time.Now().UTC(), Rounds: []store.ExportedRound{}, Blobs: []store.ExportedBlob{}}
+	out := store.SessionExport{
+		Format: store.ExportFormat, ExportedAt: time.Now().UTC(),
+		Rounds: []store.ExportedRound{}, Blobs: []store.ExportedBlob{},
+	}
 	err := s.once(ctx, func(ctx context.Context, q querier) (err error) {
 		if out.Session, out.Workspace, err = readSession(ctx, q, id); err != nil {
 			return err
@@ -289,7 +306,8 @@ func exportAsked(ctx context.Context, q querier, out *store.SessionExport) (err 
 		return err
 	}
 	for i := range out.Approvals {
-		if out.Approvals[i].Reviews, err = readReviews(ctx, q, "WHERE v.approval_id = ? ORDER BY v.ordinal", out.Approvals[i].ID); err != nil {
+		if out.Approvals[i].Reviews, err = readReviews(ctx, q, "WHERE v.approval_id = ? ORDER BY v.ordinal",
+			out.Approvals[i].ID); err != nil {
 			return err
 		}
 	}
@@ -301,7 +319,8 @@ func exportLog(ctx context.Context, q querier, out *store.ExportedLog, owner reg
 	var chain int64
 	var mac []byte
 	out.OwnerID, out.Events = owner, []store.ExportedRow{}
-	if err := q.QueryRowContext(ctx, "SELECT n, head, mac FROM chains WHERE owner_id = ?", owner).Scan(&chain, &out.Head, &mac); err != nil {
+	if err := q.QueryRowContext(ctx, "SELECT n, head, mac FROM chains WHERE owner_id = ?", owner).Scan(&chain,
+		&out.Head, &mac); err != nil {
 		return err
 	}
 	out.MAC = hex.EncodeToString(mac)

@@ -16,7 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// old makes a database of schema 1 with a round in the middle of a batch, and returns what its log and its round looked like.
+// old makes a database of schema 1 with a round in the middle of a batch, and returns what its log
+// and its round looked like.
 func old(t *testing.T) (dir string, before store.VerifyReport, view store.RoundView) {
 	t.Helper()
 	dir = t.TempDir()
@@ -55,8 +56,8 @@ func backups(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestMigration opens a database of schema 1: what was there is there, its log verifies, it can be written, and beside it lies a whole
-// copy of what was.
+// TestMigration opens a database of schema 1: what was there is there, its log verifies, it can be
+// written, and beside it lies a whole copy of what was.
 func TestMigration(t *testing.T) {
 	dir, before, view := old(t)
 	for _, end := range []string{".unfinished", ".unfinished-journal"} {
@@ -128,7 +129,8 @@ func TestMigratesOnce(t *testing.T) {
 	}
 }
 
-// TestNewerSchema opens a database that a newer program has migrated: it is refused, and nothing of it changes.
+// TestNewerSchema opens a database that a newer program has migrated: it is refused, and nothing of
+// it changes.
 func TestNewerSchema(t *testing.T) {
 	dir, _, _ := old(t)
 	path := filepath.Join(dir, sqlite.FileName)
@@ -154,7 +156,8 @@ func TestNewerSchema(t *testing.T) {
 
 var update = flag.Bool("update", false, "write schema.sql anew")
 
-// TestWholeSchema expects that a new database, which is made at once, is what the migrations make one after the other.
+// TestWholeSchema expects that a new database, which is made at once, is what the migrations make
+// one after the other.
 func TestWholeSchema(t *testing.T) {
 	want := storetest.Migrated(t, os.DirFS("migrations"))
 	if *update {

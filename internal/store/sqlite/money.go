@@ -9,10 +9,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// What is spent stands in three places, each written by the transition that learns of it: in the row of the call, in the sum of its
-// round, and, where anything of it was to be paid, in spending: one row for each session and one for each workspace and day. What is
-// reserved stands in the row of the open call and in its round's sum alone: it becomes spent, or free, in one transition, and nothing
-// else has to be put right then. So a cap is compared with two sums, and a process that dies leaves both as they were.
+// What is spent stands in three places, each written by the transition that learns of it: in the
+// row of the call, in the sum of its round, and, where anything of it was to be paid, in spending:
+// one row for each session and one for each workspace and day. What is reserved stands in the row
+// of the open call and in its round's sum alone: it becomes spent, or free, in one transition, and
+// nothing else has to be put right then. So a cap is compared with two sums, and a process that
+// dies leaves both as they were.
 
 // ever is the day of the rows that count over all days.
 const ever = 0
@@ -23,10 +25,12 @@ func dayOf(at time.Time) int64 {
 	return int64(year)*10_000 + int64(month)*100 + int64(day)
 }
 
-// Reserve puts another reservation in the place of that of a round's open model call, as much as the caps leave of what is wanted. Where
-// they leave too little nothing is reserved, and the cap is named. It returns CodeStale, CodeStopRequested, or CodeConflict where the
-// exchange is not open.
-func (s *Store) Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error) {
+// Reserve puts another reservation in the place of that of a round's open model call, as much as
+// the caps leave of what is wanted. Where they leave too little nothing is reserved, and the cap is
+// named. It returns CodeStale, CodeStopRequested, or CodeConflict where the exchange is not open.
+func (s *Store) Reserve(ctx context.Context, fence store.Fence, exchange int,
+	wants store.Reservation,
+) (store.Granted, error) {
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
@@ -40,21 +44,26 @@ func (s *Store) Reserve(ctx context.Context, fence store.Fence, exchange int, wa
 		if out, err = t.reserve(fence, wants, time.Now()); err != nil {
 			return err
 		}
-		return t.one(errNotOpen, "UPDATE exchanges SET reserved_microusd = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
+		return t.one(errNotOpen,
+			"UPDATE exchanges SET reserved_microusd = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
 			out.Reserved, fence.RoundID, exchange)
 	})
 	return out, err
 }
 
-// reserve adds what the caps leave of a reservation to its round's sum. What is reserved by several at once is looked at by one after the
-// other: whoever reserves under a cap that others share holds a row of it until the commit.
+// reserve adds what the caps leave of a reservation to its round's sum. What is reserved by several
+// at once is looked at by one after the other: whoever reserves under a cap that others share holds
+// a row of it until the commit.
 func (t *tx) reserve(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
 	out := store.Granted{Reserved: wants.Prompt + wants.Reply}
 	for _, limit := range []struct {
 		scope regie.CapScope
 		cap   int64
 	}{
-		{regie.CapRound, wants.Caps.Round}, {regie.CapSession, wants.Caps.Session}, {regie.CapDay, wants.Caps.Day}, {regie.CapWorkspace, wants.Caps.Workspace},
+		{regie.CapRound, wants.Caps.Round},
+		{regie.CapSession, wants.Caps.Session},
+		{regie.CapDay, wants.Caps.Day},
+		{regie.CapWorkspace, wants.Caps.Workspace},
 	} {
 		if limit.cap <= 0 {
 			continue
@@ -72,11 +81,13 @@ func (t *tx) reserve(fence store.Fence, wants store.Reservation, now time.Time) 
 		}
 		out.Reserved = min(out.Reserved, granted)
 	}
-	err := t.exec("UPDATE rounds SET reserved_microusd = reserved_microusd + ? WHERE id = ?", out.Reserved, fence.RoundID)
+	err := t.exec("UPDATE rounds SET reserved_microusd = reserved_microusd + ? WHERE id = ?", out.Reserved,
+		fence.RoundID)
 	return out, err
 }
 
-// used is what is spent and reserved of a cap. Each is one statement, so that nothing is on its way from the one to the other meanwhile.
+// used is what is spent and reserved of a cap. Each is one statement, so that nothing is on its way
+// from the one to the other meanwhile.
 func (t *tx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used int64, err error) {
 	switch scope {
 	case regie.CapRound:
@@ -85,7 +96,8 @@ func (t *tx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used 
 		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.id), 0)
 				+ (SELECT r.reserved_microusd FROM rounds r WHERE r.id = ?) FROM sessions s WHERE s.n = ?`, int64(ever), fence.RoundID, fence.Chain).Scan(&used)
 	case regie.CapWorkspace:
-		t.holdBudget("SELECT w.id FROM workspaces w JOIN sessions s ON s.workspace_id = w.id WHERE s.n = ? FOR NO KEY UPDATE OF w", fence.Chain)
+		t.holdBudget(
+			"SELECT w.id FROM workspaces w JOIN sessions s ON s.workspace_id = w.id WHERE s.n = ? FOR NO KEY UPDATE OF w", fence.Chain)
 		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.workspace_id), 0)
 				+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r JOIN sessions o ON o.n = r.session
 					WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = s.workspace_id), 0)
@@ -100,8 +112,8 @@ func (t *tx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used 
 	return used, err
 }
 
-// holdBudget keeps others from reserving under the same cap until the commit, so that each sees what those before it have reserved.
-// SQLite has one writer.
+// holdBudget keeps others from reserving under the same cap until the commit, so that each sees
+// what those before it have reserved. SQLite has one writer.
 func (t *tx) holdBudget(query string, key any) {
 	if t.other != nil {
 		t.other.Queue(nil, query, []any{key})
@@ -110,7 +122,9 @@ func (t *tx) holdBudget(query string, key any) {
 
 // unreserve gives back what is reserved for a round's open model call.
 func (t *tx) unreserve(round regie.ID) error {
-	if err := t.exec("UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0", round); err != nil {
+	if err := t.exec(
+		"UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0",
+		round); err != nil {
 		return err
 	}
 	return t.exec("UPDATE rounds SET reserved_microusd = 0 WHERE id = ? AND reserved_microusd > 0", round)
@@ -126,11 +140,13 @@ func (t *tx) addUp(fence store.Fence, add totals, reserved int64) error {
 	if !add.money() && reserved == 0 {
 		return nil
 	}
-	return t.exec("UPDATE rounds SET spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?",
+	return t.exec(
+		"UPDATE rounds SET spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?",
 		add.cost, add.released, reserved, fence.RoundID)
 }
 
-// book adds what a call cost to what its session and its workspace have spent. A call that cost nothing leaves no trace.
+// book adds what a call cost to what its session and its workspace have spent. A call that cost
+// nothing leaves no trace.
 func (t *tx) book(fence store.Fence, add totals, now time.Time) error {
 	if add.cost == 0 && !add.unknown {
 		return nil
@@ -145,11 +161,13 @@ func (t *tx) book(fence store.Fence, add totals, now time.Time) error {
 	if err := t.exec(first+"?"+more, int64(ever), fence.SessionID, add.cost, due, flag(add.unknown)); err != nil {
 		return err
 	}
-	return t.exec(first+"(SELECT workspace_id FROM sessions WHERE n = ?)"+more, dayOf(now), fence.Chain, add.cost, due, flag(add.unknown))
+	return t.exec(first+"(SELECT workspace_id FROM sessions WHERE n = ?)"+more, dayOf(now), fence.Chain,
+		add.cost, due, flag(add.unknown))
 }
 
-// Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder has let go of it when this returns. It
-// returns CodeStale, or CodeStopRequested where another word came first.
+// Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder
+// has let go of it when this returns. It returns CodeStale, or CodeStopRequested where another word
+// came first.
 func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) error {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -166,7 +184,8 @@ func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) erro
 		if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID); err != nil {
 			return err
 		}
-		if err := t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", now.UnixMicro(), fence.Chain); err != nil {
+		if err := t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
+			now.UnixMicro(), fence.Chain); err != nil {
 			return err
 		}
 		if err := b.store(t); err != nil {
@@ -188,9 +207,10 @@ const worstCaseFor = 24 * time.Hour
 // ended, and could not be used, has its vendor's final count.
 const attemptEstimated = "CASE WHEN a.code IN ('EMPTY_REPLY', 'BAD_REPLY', 'PROVIDER_REJECTED') THEN 0 ELSE 1 END"
 
-// callsOf are the columns of a spending over the calls of some rounds: what they cost, what may be due beside it, how many there are
-// whose cost nobody knows, and the estimated part of the cost. columns stand before them, rounds says which rounds, behind stands
-// behind. old is the parameter for the moment before which a cut call no longer keeps its worst case.
+// callsOf are the columns of a spending over the calls of some rounds: what they cost, what may be
+// due beside it, how many there are whose cost nobody knows, and the estimated part of the cost.
+// columns stand before them, rounds says which rounds, behind stands behind. old is the parameter
+// for the moment before which a cut call no longer keeps its worst case.
 func callsOf(columns, rounds, behind, old string) string {
 	return "SELECT " + columns + `coalesce(sum(c.cost_microusd), 0), coalesce(sum(CASE WHEN c.cost_microusd IS NULL THEN c.reserved_microusd ELSE 0 END), 0),
 			count(*) - count(c.cost_microusd), coalesce(sum(c.cost_microusd * c.estimated), 0)
@@ -223,12 +243,14 @@ func spendingOf(exchanges []store.ExchangeView) regie.Spending {
 	return out
 }
 
-// spentByRound is what the newest rounds of a workspace cost, those that Rounds lists. One without a call has cost nothing.
+// spentByRound is what the newest rounds of a workspace cost, those that Rounds lists. One without
+// a call has cost nothing.
 func (s *Store) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE ` + listedRounds
 	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id", "?6"),
-		filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID, time.Now().Add(-worstCaseFor).UnixMicro())
+		filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID,
+		time.Now().Add(-worstCaseFor).UnixMicro())
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Note stores a message for the audit, and has the round wait where it cannot go on with a call for now (decisions 5 and 42). It returns
-// CodeStale, CodeStopRequested where a stopping word came first, and CodeConflict for a call that is not STARTED.
+// Note stores a message for the audit, and has the round wait where it cannot go on with a call for
+// now (decisions 5 and 42). It returns CodeStale, CodeStopRequested where a stopping word came
+// first, and CodeConflict for a call that is not STARTED.
 func (s *Store) Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -28,7 +29,8 @@ func (s *Store) Note(ctx context.Context, fence store.Fence, in store.Note) (sto
 			return err
 		}
 		if waits {
-			if err := t.one(errNotStarted, "UPDATE calls SET recovered = 1, attempts = attempts + 1 WHERE id = ? AND round_id = ? AND state = 'STARTED'",
+			if err := t.one(errNotStarted,
+				"UPDATE calls SET recovered = 1, attempts = attempts + 1 WHERE id = ? AND round_id = ? AND state = 'STARTED'",
 				in.Waits, fence.RoundID); err != nil {
 				return err
 			}

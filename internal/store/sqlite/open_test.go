@@ -70,7 +70,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestAuditKeyIsMade opens directories in which no log was begun: there a key is made, and there alone.
+// TestAuditKeyIsMade opens directories in which no log was begun: there a key is made, and there
+// alone.
 func TestAuditKeyIsMade(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // the second time the database is there, without a log
@@ -118,7 +119,8 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
-// TestLocked holds the database as another program would: the transition fails whole, and works once the other lets go.
+// TestLocked holds the database as another program would: the transition fails whole, and works
+// once the other lets go.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir, BusyTimeout: 1})

@@ -19,15 +19,16 @@ type pendingEvent struct {
 	WhenBusy store.WhenBusy `json:"when_busy"`
 }
 
-// pendingRound is what is kept of the submission of a message that waits: the round that it would begin, and what that must not withdraw.
+// pendingRound is what is kept of the submission of a message that waits: the round that it would
+// begin, and what that must not withdraw.
 type pendingRound struct {
 	regie.Round
 	LeavesWaits     bool `json:"leaves_waits,omitempty"`
 	LeavesApprovals bool `json:"leaves_approvals,omitempty"`
 }
 
-// keepPending stores a message that came while a round of its session was open. Where that waits and the message is to steer it, what
-// it waits for is withdrawn.
+// keepPending stores a message that came while a round of its session was open. Where that waits
+// and the message is to steer it, what it waits for is withdrawn.
 func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, now time.Time) error {
 	mode := in.WhenBusy
 	if mode == "" {
@@ -39,14 +40,17 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	}
 	var open regie.ID
 	var state string
-	if err := t.row("SELECT id, state FROM rounds WHERE session = ? AND state <> 'ENDED'", chain).Scan(&open, &state); err != nil {
+	if err := t.row("SELECT id, state FROM rounds WHERE session = ? AND state <> 'ENDED'",
+		chain).Scan(&open, &state); err != nil {
 		return err
 	}
 	if in.Command {
-		return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open, and a command is not queued: give it when that has ended, or interrupt it")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a round of this session is open, and a command is not queued: give it when that has ended, or interrupt it")
 	}
 	if mode == store.Reject {
-		return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open: wait for its end, or interrupt it")
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"a round of this session is open: wait for its end, or interrupt it")
 	}
 	if mode == store.Steer && (in.LeavesWaits || in.LeavesApprovals) {
 		asked, err := t.asked(open)
@@ -71,7 +75,8 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if err := t.insertPendingMessage(chain, &out.Message); err != nil {
 		return err
 	}
-	if err := t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID, chain, string(mode), string(round)); err != nil {
+	if err := t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID,
+		chain, string(mode), string(round)); err != nil {
 		return err
 	}
 	fault.Point(fault.PendingBefore)
@@ -103,7 +108,8 @@ func (a waiting) kept(leavesWaits, leavesApprovals bool) bool {
 // superseded says why a call was not run that a message steered past.
 const superseded = "the person wrote something else instead of answering"
 
-// parkUnlessSteered parks a round, unless a message that steers it came before, of somebody who may answer: then what it would wait for is withdrawn at once.
+// parkUnlessSteered parks a round, unless a message that steers it came before, of somebody who may
+// answer: then what it would wait for is withdrawn at once.
 func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	steering, err := t.pendingOf(fence.Chain, true)
 	if err != nil {
@@ -113,7 +119,9 @@ func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if asked != (waiting{}) && slices.ContainsFunc(steering, func(w waitingMessage) bool { return !asked.kept(w.leavesWaits, w.leavesApprovals) }) {
+	if asked != (waiting{}) && slices.ContainsFunc(steering, func(w waitingMessage) bool {
+		return !asked.kept(w.leavesWaits, w.leavesApprovals)
+	}) {
 		if err := t.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
 			return false, err
 		}
@@ -121,7 +129,8 @@ func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	return t.park(fence, now)
 }
 
-// insertPendingMessage stores the row of a message whose content is the body of its message_pending event until it is admitted.
+// insertPendingMessage stores the row of a message whose content is the body of its message_pending
+// event until it is admitted.
 func (t *tx) insertPendingMessage(chain int64, m *regie.Message) error {
 	variant, err := m.Variant()
 	if err != nil {
@@ -190,8 +199,11 @@ func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
 	return out, err
 }
 
-// admit gives pending messages their places in the thread, as part of a round; where they begin it, the first one says so.
-func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage, now time.Time) ([]regie.Message, error) {
+// admit gives pending messages their places in the thread, as part of a round; where they begin it,
+// the first one says so.
+func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage,
+	now time.Time,
+) ([]regie.Message, error) {
 	admitted := make([]regie.Message, 0, len(waiting))
 	events := make([]logEvent, 0, len(waiting))
 	for i := range waiting {
@@ -216,7 +228,8 @@ func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage, 
 	for i := range admitted {
 		m := &admitted[i]
 		m.Seq = first + int64(i)
-		if err := t.one(errAdmitted, "UPDATE messages SET seq = ?, round_id = ? WHERE id = ? AND seq IS NULL", m.Seq, round, m.ID); err != nil {
+		if err := t.one(errAdmitted, "UPDATE messages SET seq = ?, round_id = ? WHERE id = ? AND seq IS NULL",
+			m.Seq, round, m.ID); err != nil {
 			return nil, err
 		}
 		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", m.ID); err != nil {
@@ -226,9 +239,11 @@ func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage, 
 	return admitted, nil
 }
 
-var errAdmitted = regie.Errorf(regie.CodeConflict, "the agent has the message already: it cannot be taken back any more")
+var errAdmitted = regie.Errorf(regie.CodeConflict,
+	"the agent has the message already: it cannot be taken back any more")
 
-// admitSteering lets the messages that steer an open round into it: they stand behind the results that were just stored.
+// admitSteering lets the messages that steer an open round into it: they stand behind the results
+// that were just stored.
 func (t *tx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) error {
 	waiting, err := t.pendingOf(fence.Chain, true)
 	if err == nil && len(waiting) > 0 {
@@ -237,7 +252,8 @@ func (t *tx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time)
 	return err
 }
 
-// afterEnd lets all that waited for the end of a round into one next round (decision 10), or gives it back where the session closes.
+// afterEnd lets all that waited for the end of a round into one next round (decision 10), or gives
+// it back where the session closes.
 func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now time.Time) error {
 	waiting, err := t.pendingOf(fence.Chain, false)
 	if err != nil {
@@ -255,14 +271,18 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 		return t.closeSession(fence.SessionID, fence.Chain, closes, now)
 	}
 	if len(waiting) == 0 {
-		err := t.exec("UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
+		err := t.exec(
+			"UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
 		return err
 	}
 	return t.nextRound(fence, end.Reason, waiting, out, now)
 }
 
-// nextRound starts the round that messages have waited for, as part of the end of the one before: behind what waits for a slot by now.
-func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitingMessage, out *store.Outcome, now time.Time) error {
+// nextRound starts the round that messages have waited for, as part of the end of the one before:
+// behind what waits for a slot by now.
+func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitingMessage,
+	out *store.Outcome, now time.Time,
+) error {
 	round := waiting[len(waiting)-1].round
 	next := store.Fence{SessionID: fence.SessionID, RoundID: round.ID, Epoch: fence.Epoch + 1, Chain: fence.Chain}
 	limits, err := json.Marshal(round.Limits)
@@ -272,7 +292,8 @@ func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitin
 	// A pause that met the end holds on for what comes next (invariant 12).
 	var pausedAt sql.NullInt64
 	var rounds int
-	if err := t.row("SELECT paused_at, (SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n) FROM sessions WHERE n = ?", fence.Chain).
+	if err := t.row(
+		"SELECT paused_at, (SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n) FROM sessions WHERE n = ?", fence.Chain).
 		Scan(&pausedAt, &rounds); err != nil {
 		return err
 	}
@@ -285,7 +306,8 @@ func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitin
 	if queued {
 		state = regie.SessionQueued
 	}
-	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?", string(state), next.Epoch, fence.Chain); err != nil {
+	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
+		string(state), next.Epoch, fence.Chain); err != nil {
 		return err
 	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
@@ -321,14 +343,15 @@ func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitin
 	return nil
 }
 
-// withdrawnEvent is the body of message_withdrawn; what the message says is the body of its message_pending. TakenBack says that the person
-// took it back, and no end of the session gave it.
+// withdrawnEvent is the body of message_withdrawn; what the message says is the body of its
+// message_pending. TakenBack says that the person took it back, and no end of the session gave it.
 type withdrawnEvent struct {
 	MessageID regie.ID `json:"message_id"`
 	TakenBack bool     `json:"taken_back,omitempty"`
 }
 
-// giveBack marks pending messages as withdrawn, because their session stops, and tells it (decisions 6 and 10).
+// giveBack marks pending messages as withdrawn, because their session stops, and tells it
+// (decisions 6 and 10).
 func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time) error {
 	events := make([]logEvent, 0, len(waiting))
 	for i := range waiting {
@@ -338,7 +361,8 @@ func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time
 			return err
 		}
 		events = append(events, event)
-		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ? AND seq IS NULL", now.UnixMicro(), id); err != nil {
+		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ? AND seq IS NULL",
+			now.UnixMicro(), id); err != nil {
 			return err
 		}
 		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", id); err != nil {
@@ -352,8 +376,9 @@ func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time
 	return err
 }
 
-// TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in the thread (decision 10). Whether it does or
-// the round takes it in is decided here: who comes second is told so, by CodeConflict. Taking back what came back already changes nothing. With a
+// TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in
+// the thread (decision 10). Whether it does or the round takes it in is decided here: who comes
+// second is told so, by CodeConflict. Taking back what came back already changes nothing. With a
 // token, what did not come with it is not there.
 func (s *Store) TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error) {
 	now := time.Now().UTC()
@@ -377,7 +402,9 @@ func (s *Store) TakeBack(ctx context.Context, session, message, token regie.ID) 
 		if err != nil {
 			return err
 		}
-		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ?, taken_back = 1 WHERE id = ? AND seq IS NULL", now.UnixMicro(), message); err != nil {
+		if err := t.one(errAdmitted,
+			"UPDATE messages SET withdrawn_at = ?, taken_back = 1 WHERE id = ? AND seq IS NULL",
+			now.UnixMicro(), message); err != nil {
 			return err
 		}
 		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", message); err != nil {
@@ -403,13 +430,15 @@ func (s *Store) TakeBack(ctx context.Context, session, message, token regie.ID) 
 	return out[0], nil
 }
 
-// cameWith reports whether a message, as it is stored, came with a token; of an erased one nobody knows.
+// cameWith reports whether a message, as it is stored, came with a token; of an erased one nobody
+// knows.
 func cameWith(body string, token regie.ID) bool {
 	var m regie.Message
 	return json.Unmarshal([]byte(body), &m) == nil && m.Author.TokenID == token
 }
 
-// Withdrawn returns the messages that the end of a session's newest round gave back, in the order in which they came (decision 10).
+// Withdrawn returns the messages that the end of a session's newest round gave back, in the order
+// in which they came (decision 10).
 func (s *Store) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
 	var out []regie.Message
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {

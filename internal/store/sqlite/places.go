@@ -10,14 +10,17 @@ import (
 	"github.com/regie-run/regie/internal/slot"
 )
 
-// Places in the queue (decision 43) follow from the slots; each log says at which place its session waits, from the transition that moved it. Where
-// several processes write, another session's log may be held by somebody else just then: waiting for it could be for ever, so it is left out, and told by
-// whoever looks at the queue next.
+// Places in the queue (decision 43) follow from the slots; each log says at which place its session
+// waits, from the transition that moved it. Where several processes write, another session's log
+// may be held by somebody else just then: waiting for it could be for ever, so it is left out, and
+// told by whoever looks at the queue next.
 
-// maxPlaces bounds how many places are told as they move: those who wait behind hear of theirs when they come among these.
+// maxPlaces bounds how many places are told as they move: those who wait behind hear of theirs when
+// they come among these.
 const maxPlaces = 20
 
-// tellPlaces tells those in an owner's queue whose place is another one than their log says; with own also the session that the transition is about.
+// tellPlaces tells those in an owner's queue whose place is another one than their log says; with
+// own also the session that the transition is about.
 func (t *tx) tellPlaces(o owned, own bool, now time.Time) error {
 	if t.w.slots.Of(o.kind) == 0 {
 		return nil
@@ -78,7 +81,8 @@ func (t *tx) placeOf(chain int64, now time.Time) (int64, error) {
 	return int64(slot.Position(t.w.slots, all, chain, now)), err
 }
 
-// leavesQueue takes what a session has where it is queued, or whatever it has, and tells those behind it that they move up.
+// leavesQueue takes what a session has where it is queued, or whatever it has, and tells those
+// behind it that they move up.
 func (t *tx) leavesQueue(chain int64, whatever bool, now time.Time) error {
 	left, err := t.count("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain)
 	if err != nil || left == 0 {
@@ -94,13 +98,15 @@ func (t *tx) leavesQueue(chain int64, whatever bool, now time.Time) error {
 	return t.tellPlaces(o, false, now)
 }
 
-// TellPlace tells a session its place in the queue, where its log says another one: what the transition that moved it could not.
+// TellPlace tells a session its place in the queue, where its log says another one: what the
+// transition that moved it could not.
 func (s *Store) TellPlace(ctx context.Context, session regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
 		var chain, told int64
-		err := t.row("SELECT q.session, q.told FROM slots q JOIN sessions s ON s.n = q.session WHERE s.id = ? AND q.state = 'QUEUED'", session).Scan(&chain, &told)
+		err := t.row(
+			"SELECT q.session, q.told FROM slots q JOIN sessions s ON s.n = q.session WHERE s.id = ? AND q.state = 'QUEUED'", session).Scan(&chain, &told)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Present stores what an engine knows of heartbeats (spec 5.4), and forgets what is older than store.PresenceKept. A mark that is behind the stored
-// one changes nothing.
+// Present stores what an engine knows of heartbeats (spec 5.4), and forgets what is older than
+// store.PresenceKept. A mark that is behind the stored one changes nothing.
 func (s *Store) Present(ctx context.Context, marks []store.PresenceMark) error {
 	before := time.Now().Add(-store.PresenceKept).UnixMicro()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -29,7 +29,9 @@ func (s *Store) Present(ctx context.Context, marks []store.PresenceMark) error {
 
 // Presences returns what all engines know of heartbeats since a moment, by user, the latest first.
 func (s *Store) Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT user_id, place, since, seen FROM presence WHERE seen >= CAST(? AS BIGINT) ORDER BY user_id, seen DESC", since.UnixMicro())
+	rows, err := s.read.QueryContext(ctx,
+		"SELECT user_id, place, since, seen FROM presence WHERE seen >= CAST(? AS BIGINT) ORDER BY user_id, seen DESC",
+		since.UnixMicro())
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -56,10 +58,12 @@ func (s *Store) UserName(ctx context.Context, id regie.ID) (name string, err err
 	return name, explain(err, FileName)
 }
 
-// SlotCounts says how many sessions have what of the slots, over all owners, and since when the first of them.
+// SlotCounts says how many sessions have what of the slots, over all owners, and since when the
+// first of them.
 func (s *Store) SlotCounts(ctx context.Context) ([]store.SlotCount, error) {
 	// A reservation that has ended holds nothing: its row goes when somebody next asks for a slot.
-	rows, err := s.read.QueryContext(ctx, "SELECT kind, state, count(*), min(since) FROM slots WHERE state <> 'RESERVED' OR until >= ? GROUP BY kind, state",
+	rows, err := s.read.QueryContext(ctx,
+		"SELECT kind, state, count(*), min(since) FROM slots WHERE state <> 'RESERVED' OR until >= ? GROUP BY kind, state",
 		time.Now().UnixMicro())
 	if err != nil {
 		return nil, explain(err, FileName)

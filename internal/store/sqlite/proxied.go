@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ReserveProxied stores a model call that is about to be passed on, with as much as the caps leave of what it may cost (decision 29). Where they
-// leave too little nothing is stored, and the cap is named.
+// ReserveProxied stores a model call that is about to be passed on, with as much as the caps leave
+// of what it may cost (decision 29). Where they leave too little nothing is stored, and the cap is
+// named.
 func (s *Store) ReserveProxied(ctx context.Context, in store.Proxied, wants store.Reservation) (store.Granted, error) {
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
@@ -22,7 +23,10 @@ func (s *Store) ReserveProxied(ctx context.Context, in store.Proxied, wants stor
 			scope regie.CapScope
 			cap   int64
 		}{
-			{regie.CapRound, wants.Caps.Round}, {regie.CapSession, wants.Caps.Session}, {regie.CapDay, wants.Caps.Day}, {regie.CapWorkspace, wants.Caps.Workspace},
+			{regie.CapRound, wants.Caps.Round},
+			{regie.CapSession, wants.Caps.Session},
+			{regie.CapDay, wants.Caps.Day},
+			{regie.CapWorkspace, wants.Caps.Workspace},
 		} {
 			if limit.cap <= 0 {
 				continue
@@ -38,13 +42,15 @@ func (s *Store) ReserveProxied(ctx context.Context, in store.Proxied, wants stor
 			}
 			out.Reserved = min(out.Reserved, granted)
 		}
-		return t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, reserved_microusd, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?, ?)`,
+		return t.exec(
+			`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, reserved_microusd, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?, ?)`,
 			in.ID, in.WorkspaceID, in.UserID, in.Provider, in.Model, out.Reserved, in.StartedAt.UnixMicro())
 	})
 	return out, err
 }
 
-// usedBeside is what is spent and reserved of a cap for a call that is of no session: by itself it is a run, and a session.
+// usedBeside is what is spent and reserved of a cap for a call that is of no session: by itself it
+// is a run, and a session.
 func (t *tx) usedBeside(scope regie.CapScope, workspace regie.ID, now time.Time) (used int64, err error) {
 	switch scope {
 	case regie.CapWorkspace:
@@ -69,7 +75,8 @@ func (s *Store) OpenProxied(ctx context.Context, calls []store.Proxied) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		for i := range calls {
 			c := &calls[i]
-			if err := t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?)`,
+			if err := t.exec(
+				`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?)`,
 				c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, c.StartedAt.UnixMicro()); err != nil {
 				return err
 			}
@@ -78,8 +85,8 @@ func (s *Store) OpenProxied(ctx context.Context, calls []store.Proxied) error {
 	})
 }
 
-// LogProxied stores what became of model calls that were passed on, and books what they cost. A call that somebody else has settled meanwhile is left
-// as it is.
+// LogProxied stores what became of model calls that were passed on, and books what they cost. A
+// call that somebody else has settled meanwhile is left as it is.
 func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 	if len(calls) == 0 {
 		return nil
@@ -100,7 +107,8 @@ func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 			}
 			spent[c.WorkspaceID].add(c.Money)
 		}
-		for _, workspace := range slices.SortedFunc(maps.Keys(spent), func(a, b regie.ID) int { return bytes.Compare(a[:], b[:]) }) {
+		for _, workspace := range slices.SortedFunc(maps.Keys(spent),
+			func(a, b regie.ID) int { return bytes.Compare(a[:], b[:]) }) {
 			if err := t.bookBeside(workspace, spent[workspace], time.Now()); err != nil {
 				return err
 			}
@@ -124,7 +132,8 @@ func (s *spending) add(m regie.Money) {
 	}
 }
 
-// logProxied stores what became of a call, and reports whether it did: one that is OPEN no more has been settled, and booked, by somebody else.
+// logProxied stores what became of a call, and reports whether it did: one that is OPEN no more has
+// been settled, and booked, by somebody else.
 func (t *tx) logProxied(c *store.Proxied) (bool, error) {
 	var cost any
 	if c.Money.Known {
@@ -133,12 +142,14 @@ func (t *tx) logProxied(c *store.Proxied) (bool, error) {
 	if c.Stored || c.Money.Reserved > 0 {
 		n, err := t.count(`UPDATE proxied SET state = 'DONE', code = ?, cached = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
 				cost_microusd = ?, duration_us = ? WHERE id = ? AND state = 'OPEN'`,
-			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost, c.Duration.Microseconds(), c.ID)
+			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost,
+			c.Duration.Microseconds(), c.ID)
 		return n == 1, err
 	}
 	return true, t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
 			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead,
+		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input,
+		c.Usage.Output, c.Usage.CacheRead,
 		cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds())
 }
 
@@ -153,18 +164,20 @@ func (t *tx) bookBeside(workspace regie.ID, s *spending, now time.Time) error {
 		dayOf(now), workspace, s.spent, s.due, s.unknown)
 }
 
-// LeftProxied ends calls that a process left OPEN which died: nobody knows what they cost, so what was reserved for them may be due. A call that
-// began since is another's, and is left alone.
+// LeftProxied ends calls that a process left OPEN which died: nobody knows what they cost, so what
+// was reserved for them may be due. A call that began since is another's, and is left alone.
 func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		var left []store.Proxied
-		if err := t.each("SELECT id, workspace_id, reserved_microusd FROM proxied WHERE state = 'OPEN' AND started_at < ?", []any{before.UnixMicro()}, func(row found) error {
-			var c store.Proxied
-			err := row.Scan(&c.ID, &c.WorkspaceID, &c.Money.Reserved)
-			c.Code, c.Stored = regie.CodeEngineGone, true
-			left = append(left, c)
-			return err
-		}); err != nil {
+		if err := t.each(
+			"SELECT id, workspace_id, reserved_microusd FROM proxied WHERE state = 'OPEN' AND started_at < ?",
+			[]any{before.UnixMicro()}, func(row found) error {
+				var c store.Proxied
+				err := row.Scan(&c.ID, &c.WorkspaceID, &c.Money.Reserved)
+				c.Code, c.Stored = regie.CodeEngineGone, true
+				left = append(left, c)
+				return err
+			}); err != nil {
 			return err
 		}
 		for i := range left {
@@ -200,7 +213,8 @@ func (s *Store) ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, e
 		var code string
 		var started, took, cached, known int64
 		var model []byte
-		if err := rows.Scan(&c.ID, &c.WorkspaceID, &c.UserID, &c.Provider, &model, &code, &cached, &c.Usage.Input, &c.Usage.Output, &c.Usage.CacheRead,
+		if err := rows.Scan(&c.ID, &c.WorkspaceID, &c.UserID, &c.Provider, &model, &code, &cached, &c.Usage.Input,
+			&c.Usage.Output, &c.Usage.CacheRead,
 			&c.Money.Cost, &known, &c.Money.Reserved, &started, &took); err != nil {
 			return nil, explain(err, FileName)
 		}

@@ -60,7 +60,8 @@ func readSession(ctx context.Context, q querier, id regie.ID) (regie.Session, re
 	err := q.QueryRowContext(ctx, `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api', s.token_id,
 			s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, w.id, w.name, w.root, w.found_by, w.created_at
 		FROM sessions s JOIN chains c ON c.n = s.n JOIN workspaces w ON w.id = s.workspace_id WHERE s.id = ? AND s.deleted_at IS NULL`, id).
-		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation, &state, &end, &api, &s.TokenID,
+		Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model, &s.RequireValidation,
+			&state, &end, &api, &s.TokenID,
 			&created, &last, &s.Epoch, &forked, &at, &w.ID, &w.Name, &root, &w.FoundBy, &made)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("session", id)
@@ -92,7 +93,8 @@ const roundColumns = `r.id, s.id, r.number, r.reason, r.state, r.end_reason, r.e
 	r.tokens, r.deadline, r.started_at, r.ended_at`
 
 func readRound(ctx context.Context, q querier, id regie.ID) (regie.Round, error) {
-	r, err := scanRound(q.QueryRowContext(ctx, "SELECT "+roundColumns+" FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", id))
+	r, err := scanRound(q.QueryRowContext(ctx, "SELECT "+roundColumns+
+		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", id))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = notFound("round", id)
 	}
@@ -109,15 +111,19 @@ func scanRound(row scanner, more ...any) (regie.Round, error) {
 	var dialect string
 	var deadline, ended sql.NullInt64
 	err := row.Scan(append([]any{
-		&r.ID, &r.SessionID, &r.Number, &reason, &state, &end, &r.EndNote, &phase, &r.Exchange, &r.Counters.Total, &r.Counters.Queries,
-		&r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes, &limits, &stop, &r.Epoch, &r.TraceID, &r.Agent, &r.Pin, &r.Provider, &r.Model,
+		&r.ID, &r.SessionID, &r.Number, &reason, &state, &end, &r.EndNote, &phase, &r.Exchange,
+		&r.Counters.Total, &r.Counters.Queries,
+		&r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes, &limits, &stop, &r.Epoch, &r.TraceID,
+		&r.Agent, &r.Pin, &r.Provider, &r.Model,
 		&dialect, &policy, &r.Level1, &r.Level2, &r.Tokens, &deadline, &started, &ended,
 	}, more...)...)
 	if err != nil {
 		return r, err
 	}
-	r.Reason, r.State, r.End, r.Phase, r.Stop = regie.Reason(reason), regie.RoundState(state), regie.RoundEnd(end.String), regie.Phase(phase), regie.StopRequest(stop.String)
-	r.Dialect, r.Deadline, r.StartedAt, r.EndedAt = regie.Dialect(dialect), fromNullMicros(deadline), fromMicros(started), fromNullMicros(ended)
+	r.Reason, r.State, r.End, r.Phase, r.Stop = regie.Reason(reason), regie.RoundState(state),
+		regie.RoundEnd(end.String), regie.Phase(phase), regie.StopRequest(stop.String)
+	r.Dialect, r.Deadline, r.StartedAt, r.EndedAt = regie.Dialect(dialect), fromNullMicros(deadline),
+		fromMicros(started), fromNullMicros(ended)
 	if policy.Valid {
 		r.Policy = json.RawMessage(policy.String)
 	}
@@ -144,12 +150,16 @@ func readExchanges(ctx context.Context, q querier, round regie.ID, number int) (
 		var cost, replied sql.NullInt64
 		var purpose sql.NullString
 		var opened int64
-		if err := rows.Scan(&e.RoundID, &e.Number, &reason, &state, &e.Attempt, &e.FirstSeq, &e.LastSeq, &e.Request, &e.ReplyID,
-			&e.Usage.Input, &e.Usage.Output, &e.Usage.CacheCreation, &e.Usage.CacheRead, &e.Usage.Reasoning, &e.Money.Reserved, &cost, &e.Money.Overrun,
-			&e.StopReason, &e.Error, &opened, &e.FirstByteUS, &e.ModelUS, &replied, &purpose, &e.Head, &e.Provider, &e.Model); err != nil {
+		if err := rows.Scan(&e.RoundID, &e.Number, &reason, &state, &e.Attempt, &e.FirstSeq,
+			&e.LastSeq, &e.Request, &e.ReplyID,
+			&e.Usage.Input, &e.Usage.Output, &e.Usage.CacheCreation, &e.Usage.CacheRead, &e.Usage.Reasoning,
+			&e.Money.Reserved, &cost, &e.Money.Overrun,
+			&e.StopReason, &e.Error, &opened, &e.FirstByteUS, &e.ModelUS, &replied, &purpose, &e.Head,
+			&e.Provider, &e.Model); err != nil {
 			return nil, err
 		}
-		e.Reason, e.State, e.Purpose = regie.ExchangeReason(reason), regie.ExchangeState(state), regie.ExchangePurpose(purpose.String)
+		e.Reason, e.State, e.Purpose = regie.ExchangeReason(reason), regie.ExchangeState(state),
+			regie.ExchangePurpose(purpose.String)
 		e.Money.Cost, e.Money.Known = cost.Int64, cost.Valid
 		e.OpenedAt, e.RepliedAt = fromMicros(opened), fromNullMicros(replied)
 		out = append(out, e)
@@ -168,7 +178,8 @@ func readMessage(ctx context.Context, q querier, id regie.ID) (regie.Message, er
 	return messages[0], nil
 }
 
-// readMessages reads messages with their content, which is the body of their event. An erased message has none and keeps its row.
+// readMessages reads messages with their content, which is the body of their event. An erased
+// message has none and keeps its row.
 func readMessages(ctx context.Context, q querier, where string, args ...any) ([]regie.Message, error) {
 	rows, err := q.QueryContext(ctx, `SELECT m.id, s.id, coalesce(m.seq, m.pending_seq), m.sender, m.author_kind, m.author_id, m.superseded, e.at, b.body
 		FROM messages m JOIN sessions s ON s.n = m.session JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq)
@@ -183,7 +194,8 @@ func readMessages(ctx context.Context, q querier, where string, args ...any) ([]
 		var sender, author string
 		var at int64
 		var body sql.NullString
-		if err := rows.Scan(&m.ID, &m.SessionID, &m.Seq, &sender, &author, &m.Author.ID, &m.Superseded, &at, &body); err != nil {
+		if err := rows.Scan(&m.ID, &m.SessionID, &m.Seq, &sender, &author, &m.Author.ID,
+			&m.Superseded, &at, &body); err != nil {
 			return nil, err
 		}
 		m.Sender, m.Author.Kind, m.Time = regie.Sender(sender), regie.AuthorKind(author), fromMicros(at)
@@ -197,8 +209,8 @@ func readMessages(ctx context.Context, q querier, where string, args ...any) ([]
 	return out, rows.Err()
 }
 
-// callsOfThread reads calls in the order of their messages. The joins are spelt out in their order: the planner has no statistics
-// and would start with the whole table of calls.
+// callsOfThread reads calls in the order of their messages. The joins are spelt out in their order:
+// the planner has no statistics and would start with the whole table of calls.
 const callsOfThread = "FROM sessions s CROSS JOIN messages m ON m.session = s.n CROSS JOIN calls c ON c.message_id = m.id "
 
 const callsOfMessage = "FROM calls c JOIN sessions s ON s.n = c.session WHERE c.message_id = ? ORDER BY c.ordinal"
@@ -230,8 +242,10 @@ func scanCall(row scanner) (regie.Call, error) {
 	var provider, executed, code, intent, result, problem, as, by, note, changed sql.NullString
 	var proposed int64
 	var started, settled, resolved sql.NullInt64
-	err := row.Scan(&c.ID, &c.SessionID, &c.RoundID, &c.Exchange, &c.Ordinal, &c.MessageID, &origin, &c.Tool, &provider, &kind, &class,
-		&c.Signature, &c.Definition, &c.Arguments, &executed, &c.Ask, &state, &code, &intent, &result, &problem, &c.ResultBlob, &c.ResultLost, &c.DuplicateOf, &c.Attempts,
+	err := row.Scan(&c.ID, &c.SessionID, &c.RoundID, &c.Exchange, &c.Ordinal, &c.MessageID, &origin,
+		&c.Tool, &provider, &kind, &class,
+		&c.Signature, &c.Definition, &c.Arguments, &executed, &c.Ask, &state, &code, &intent, &result, &problem,
+		&c.ResultBlob, &c.ResultLost, &c.DuplicateOf, &c.Attempts,
 		&c.Recovered, &c.DurationUS, &proposed, &started, &settled, &as, &by, &note, &resolved, &c.CopyOf, &changed)
 	if err != nil {
 		return c, err
@@ -250,7 +264,10 @@ func scanCall(row scanner) (regie.Call, error) {
 	}
 	c.ProposedAt, c.StartedAt, c.SettledAt = fromMicros(proposed), fromNullMicros(started), fromNullMicros(settled)
 	if as.Valid {
-		c.Resolution = &regie.Resolution{As: regie.ResolvedAs(as.String), Note: note.String, By: by.String, At: fromNullMicros(resolved)}
+		c.Resolution = &regie.Resolution{
+			As: regie.ResolvedAs(as.String), Note: note.String, By: by.String,
+			At: fromNullMicros(resolved),
+		}
 	}
 	if problem.Valid {
 		if err := json.Unmarshal([]byte(problem.String), &c.Error); err != nil {
@@ -260,7 +277,8 @@ func scanCall(row scanner) (regie.Call, error) {
 	return c, nil
 }
 
-// Thread returns a session's messages after a sequence number, in order, with the calls that they own (spec 2.3).
+// Thread returns a session's messages after a sequence number, in order, with the calls that they
+// own (spec 2.3).
 func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error) {
 	var thread store.Thread
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
@@ -272,10 +290,12 @@ func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (stor
 
 func readThread(ctx context.Context, q querier, session regie.ID, after int64) (thread store.Thread, err error) {
 	thread.Calls = map[regie.ID][]regie.Call{}
-	if thread.Messages, err = readMessages(ctx, q, "WHERE s.id = ? AND m.seq > ? ORDER BY m.seq", session, after); err != nil {
+	if thread.Messages, err = readMessages(ctx, q, "WHERE s.id = ? AND m.seq > ? ORDER BY m.seq",
+		session, after); err != nil {
 		return thread, err
 	}
-	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ? AND m.seq > ? ORDER BY m.seq, c.ordinal", session, after)
+	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ? AND m.seq > ? ORDER BY m.seq, c.ordinal", session,
+		after)
 	for _, call := range calls {
 		thread.Calls[call.MessageID] = append(thread.Calls[call.MessageID], call)
 	}

@@ -22,13 +22,15 @@ type cursor interface {
 	Close() error
 }
 
-// reader reads through statements that are prepared once for each connection; within a transaction where it has one.
+// reader reads through statements that are prepared once for each connection; within a transaction
+// where it has one.
 type reader struct {
 	db       *sql.DB
 	prepared *sync.Map // query → *sql.Stmt
 	missed   *sync.Map // queries that a transaction wanted and did not find prepared
 	tx       *sql.Tx
-	// translate writes a statement as another database reads it, and isolation is what its snapshots need; nil and zero for SQLite.
+	// translate writes a statement as another database reads it, and isolation is what its
+	// snapshots need; nil and zero for SQLite.
 	translate func(query string) string
 	arguments func(args []any) ([]any, error)
 	isolation sql.IsolationLevel
@@ -36,8 +38,9 @@ type reader struct {
 	again func(ctx context.Context, read func(context.Context) error) error
 }
 
-// statement returns the prepared query. A transaction holds a connection, and preparing for all needs another one: transactions that
-// wait for each other's would wait for ever. So a transaction prepares what it misses on its own connection, for itself.
+// statement returns the prepared query. A transaction holds a connection, and preparing for all
+// needs another one: transactions that wait for each other's would wait for ever. So a transaction
+// prepares what it misses on its own connection, for itself.
 func (r reader) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if r.translate != nil {
 		query = r.translate(query)
@@ -77,7 +80,8 @@ func (r reader) catchUp(ctx context.Context) error {
 	return failed
 }
 
-// QueryContext implements querier. What may have to be read once more is read to its end before anybody sees a row of it.
+// QueryContext implements querier. What may have to be read once more is read to its end before
+// anybody sees a row of it.
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (cursor, error) {
 	if r.again == nil || r.tx != nil {
 		return r.query(ctx, query, args) //nolint:rowserrcheck // whoever reads the rows asks
@@ -176,7 +180,8 @@ func (*fetched) Err() error { return nil }
 // Close implements cursor.
 func (*fetched) Close() error { return nil }
 
-// snapshot runs reads that must agree with each other, again where the connection broke: fn keeps nothing of a time before.
+// snapshot runs reads that must agree with each other, again where the connection broke: fn keeps
+// nothing of a time before.
 func (s *Store) snapshot(ctx context.Context, fn func(context.Context, querier) error) error {
 	if s.read.again == nil {
 		return s.once(ctx, fn)

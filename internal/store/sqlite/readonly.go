@@ -15,19 +15,22 @@ import (
 
 var errReadOnly = regie.Errorf(regie.CodeReadOnly, "the store was opened for reading only")
 
-// OpenReadOnly opens the database of a data directory for reading, beside an engine that may be writing it (spec 11.1). It makes no
-// directory, no database and no key, and migrates nothing; SQLite keeps its -wal and -shm beside the file and makes them where they
-// are missing. Transitions return CodeReadOnly. Only Verify needs the audit key.
+// OpenReadOnly opens the database of a data directory for reading, beside an engine that may be
+// writing it (spec 11.1). It makes no directory, no database and no key, and migrates nothing;
+// SQLite keeps its -wal and -shm beside the file and makes them where they are missing. Transitions
+// return CodeReadOnly. Only Verify needs the audit key.
 //
-// It returns CodeNotFound where there is no database, CodeConflict for an older schema, CodeNewerSchema for a newer one, CodeCorrupt, also
-// where only the audit key of a database is left, CodeNoPermission, and CodeReadOnly where -wal and -shm are missing and the directory does
+// It returns CodeNotFound where there is no database, CodeConflict for an older schema,
+// CodeNewerSchema for a newer one, CodeCorrupt, also where only the audit key of a database is
+// left, CodeNoPermission, and CodeReadOnly where -wal and -shm are missing and the directory does
 // not let SQLite make them.
 func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	path := filepath.Join(dir, FileName)
 	f, err := os.Open(path) // asked here, because SQLite has one answer for all that can be wrong with a file
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(dir, auditKey)); err == nil { // which is made after the database
-			return nil, regie.Errorf(regie.CodeCorrupt, "there is an %s in %s and no %s: the database was taken away; put it back from a backup of the data directory", auditKey, dir, FileName)
+			return nil, regie.Errorf(regie.CodeCorrupt,
+				"there is an %s in %s and no %s: the database was taken away; put it back from a backup of the data directory", auditKey, dir, FileName)
 		}
 		return nil, regie.Errorf(regie.CodeNotFound, "there is no database in %s: nothing has run there yet", dir)
 	}
@@ -47,12 +50,15 @@ func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	return &Store{dir: dir, read: read}, nil
 }
 
-// explainReading names what only a reader meets: a WAL whose files it can neither open nor make. SQLite could read the database as
-// immutable, which is right only while nobody begins to write; a reader cannot know that.
+// explainReading names what only a reader meets: a WAL whose files it can neither open nor make.
+// SQLite could read the database as immutable, which is right only while nobody begins to write; a
+// reader cannot know that.
 func explainReading(err error, path string) error {
 	var driver *sqlite3.Error
-	if !errors.As(err, &driver) || driver.Code()&0xff != lib.SQLITE_CANTOPEN && driver.Code()&0xff != lib.SQLITE_READONLY {
+	if !errors.As(err, &driver) || driver.Code()&0xff != lib.SQLITE_CANTOPEN &&
+		driver.Code()&0xff != lib.SQLITE_READONLY {
 		return explain(err, path)
 	}
-	return regie.Errorf(regie.CodeReadOnly, "%s cannot be read in place: SQLite can neither open nor make its -wal and -shm files in this directory, and to read without them (immutable) is wrong as soon as an engine starts: copy the data directory to where you can write and read the copy (%v)", path, err)
+	return regie.Errorf(regie.CodeReadOnly,
+		"%s cannot be read in place: SQLite can neither open nor make its -wal and -shm files in this directory, and to read without them (immutable) is wrong as soon as an engine starts: copy the data directory to where you can write and read the copy (%v)", path, err)
 }

@@ -28,7 +28,8 @@ func openReadOnly(t *testing.T, dir string) *sqlite.Store {
 	return s
 }
 
-// TestReadOnlyBesideAnEngine reads while the store is open for writing: each read sees what was acknowledged before it.
+// TestReadOnlyBesideAnEngine reads while the store is open for writing: each read sees what was
+// acknowledged before it.
 func TestReadOnlyBesideAnEngine(t *testing.T) {
 	dir := t.TempDir()
 	w := storetest.NewWorld(t, open(t, dir))
@@ -58,7 +59,8 @@ func TestReadOnlyBesideAnEngine(t *testing.T) {
 	}
 }
 
-// TestReadOnlyWritesNothing tries each transition, and each way to be without what a writer would make.
+// TestReadOnlyWritesNothing tries each transition, and each way to be without what a writer would
+// make.
 func TestReadOnlyWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	w := storetest.NewWorld(t, open(t, dir))
@@ -108,7 +110,8 @@ func dumpOf(t *testing.T, dir string) string {
 	return out
 }
 
-// TestReadOnlyOfAClosedStore reads what no engine has open: without the key all but Verify works, and none is made.
+// TestReadOnlyOfAClosedStore reads what no engine has open: without the key all but Verify works,
+// and none is made.
 func TestReadOnlyOfAClosedStore(t *testing.T) {
 	dir := t.TempDir()
 	fence := closed(t, dir)
@@ -127,7 +130,8 @@ func TestReadOnlyOfAClosedStore(t *testing.T) {
 	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
 		t.Errorf("something was changed (-before +after):\n%s", diff)
 	}
-	// An engine that starts afterwards finds everything as it was; so it also does while a reader is there.
+	// An engine that starts afterwards finds everything as it was; so it also does while a reader
+	// is there.
 	if _, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir}); regie.CodeOf(err) != regie.CodeCorrupt {
 		t.Errorf("got %v", err)
 	}
@@ -147,7 +151,8 @@ func closed(t *testing.T, dir string) store.Fence {
 	return fence
 }
 
-// TestReadOnlyWithoutPermission takes the right to write away from the directory and from the files of an open store.
+// TestReadOnlyWithoutPermission takes the right to write away from the directory and from the files
+// of an open store.
 func TestReadOnlyWithoutPermission(t *testing.T) {
 	dir := t.TempDir()
 	w := storetest.NewWorld(t, open(t, dir))
@@ -166,7 +171,8 @@ func TestReadOnlyWithoutPermission(t *testing.T) {
 	if report, err := s.Verify(t.Context(), fence.SessionID); err != nil || report.Events != 3 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	// Where nobody has it open there is no WAL, and no right to make one; only root makes it all the same.
+	// Where nobody has it open there is no WAL, and no right to make one; only root makes it all
+	// the same.
 	idle, want := t.TempDir(), regie.CodeReadOnly
 	if os.Geteuid() == 0 {
 		want = ""

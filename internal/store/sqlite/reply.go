@@ -9,8 +9,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// AppendReply stores a model's reply with all its calls, the intent of the first action, and what follows (spec 2.3, decision 4).
-// It returns CodeStale for an old epoch and CodeStopRequested where a stopping word came first.
+// AppendReply stores a model's reply with all its calls, the intent of the first action, and what
+// follows (spec 2.3, decision 4). It returns CodeStale for an old epoch and CodeStopRequested where
+// a stopping word came first.
 func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -37,7 +38,8 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) || in.Ask != nil || in.Park, now); err != nil {
+		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
+			in.Ask != nil || in.Park, now); err != nil {
 			return err
 		}
 		if err := t.exchangeReplied(fence, in.Exchange, in.Message.ID, now); err != nil {
@@ -84,7 +86,10 @@ func starts(calls []regie.Call) bool {
 
 // spend is what an exchange's usage adds to its round's totals.
 func spend(e regie.Exchange) totals {
-	return totals{tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Booked(), released: e.Money.Reserved, unknown: !e.Money.Known}
+	return totals{
+		tokens: e.Usage.Input + e.Usage.Output, cost: e.Money.Booked(),
+		released: e.Money.Reserved, unknown: !e.Money.Known,
+	}
 }
 
 func (t *tx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) error {
@@ -97,8 +102,10 @@ func (t *tx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regie.ID
 		query = repliedWithHead
 		args = append(args, e.Head)
 	}
-	return t.one(errNotOpen, query, append(args, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation, e.Usage.CacheRead,
-		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(), null(e.Provider), null(e.Model),
+	return t.one(errNotOpen, query, append(args, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output,
+		e.Usage.CacheCreation, e.Usage.CacheRead,
+		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(),
+		null(e.Provider), null(e.Model),
 		fence.RoundID, e.Number)...)
 }
 
@@ -112,7 +119,8 @@ const (
 
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
 
-// insertCalls stores calls row by row: with a trigger on insert SQLite would collect the rows of one statement in a temporary table.
+// insertCalls stores calls row by row: with a trigger on insert SQLite would collect the rows of
+// one statement in a temporary table.
 func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
 	for i := range calls {
 		c := &calls[i]
@@ -128,9 +136,12 @@ func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
 				signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, duration_us, proposed_at,
 				started_at, settled_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID), string(c.Kind), string(c.Class),
-			c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State), null(c.NotRun), null(string(c.Intent)), result(c), problem,
-			c.ResultBlob, c.DuplicateOf, c.Attempts, duration(c), now.UnixMicro(), micros(c.StartedAt), settled); err != nil {
+			c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool,
+			null(c.ProviderCallID), string(c.Kind), string(c.Class),
+			c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State),
+			null(c.NotRun), null(string(c.Intent)), result(c), problem,
+			c.ResultBlob, c.DuplicateOf, c.Attempts, duration(c), now.UnixMicro(),
+			micros(c.StartedAt), settled); err != nil {
 			return err
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ResolveCall stores what a person found out about a call whose outcome nobody knew (decision 5): it happened, and the call is
-// SUCCEEDED, or it did not, and it is FAILED. Its error stays: that nobody knew is part of the audit. The same word again changes nothing;
-// any other call, and another word, get CodeConflict.
+// ResolveCall stores what a person found out about a call whose outcome nobody knew (decision 5):
+// it happened, and the call is SUCCEEDED, or it did not, and it is FAILED. Its error stays: that
+// nobody knew is part of the audit. The same word again changes nothing; any other call, and
+// another word, get CodeConflict.
 func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -26,7 +27,8 @@ func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedA
 		var before, earlier sql.NullString
 		err := t.row(`SELECT s.id, s.n, c.round_id, c.exchange, c.tool, coalesce(c.executed, c.arguments), c.state, c.resolved_as, c.resolved_by FROM calls c
 			JOIN sessions s ON s.n = c.session WHERE c.id = ? AND s.deleted_at IS NULL`, id).
-			Scan(&fence.SessionID, &fence.Chain, &fence.RoundID, &c.Exchange, &c.Tool, &c.Arguments, &state, &before, &earlier)
+			Scan(&fence.SessionID, &fence.Chain, &fence.RoundID, &c.Exchange, &c.Tool,
+				&c.Arguments, &state, &before, &earlier)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("call", id)
@@ -35,17 +37,20 @@ func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedA
 		case before.Valid && before.String == string(as):
 			return nil
 		case before.Valid:
-			return regie.Errorf(regie.CodeConflict, "%s has resolved this call already: %s", earlier.String, before.String)
+			return regie.Errorf(regie.CodeConflict, "%s has resolved this call already: %s",
+				earlier.String, before.String)
 		case state != string(regie.CallUnknown):
 			return regie.Errorf(regie.CodeConflict, "the outcome of this call is known: it is %s", state)
 		}
-		if err := t.one(errSettled, "UPDATE calls SET state = ?, resolved_at = ?, resolved_by = ?, resolved_as = ?, resolve_note = ? WHERE id = ? AND state = 'UNKNOWN'",
+		if err := t.one(errSettled,
+			"UPDATE calls SET state = ?, resolved_at = ?, resolved_by = ?, resolved_as = ?, resolve_note = ? WHERE id = ? AND state = 'UNKNOWN'",
 			string(c.State), now.UnixMicro(), by, string(as), null(note), id); err != nil {
 			return err
 		}
 		b := batch{fence: fence, now: now}
 		b.add(regie.EventToolResult, callEvent{
-			CallID: id, Exchange: c.Exchange, Tool: c.Tool, About: store.About(&c), State: c.State, Error: regie.CodeOutcomeUnknown, ResolvedAs: as, ResolvedBy: by, Note: note,
+			CallID: id, Exchange: c.Exchange, Tool: c.Tool, About: store.About(&c), State: c.State,
+			Error: regie.CodeOutcomeUnknown, ResolvedAs: as, ResolvedBy: by, Note: note,
 		})
 		return errOr(b.err, func() error { return b.store(t) })
 	})

@@ -11,11 +11,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Claim makes holder the one holder of a running round: the session's epoch rises, so that an earlier holder can no longer write
-// (invariant 8). It returns the round as it stands. It counts as a resume where the holder before was another one that did not let go: a
-// holder that the database went away from, and that takes its own round up again, has not died in it (spec 5.3). Of a session whose log
-// somebody holds for more than a second it returns CodeDatabaseLocked: who claims many rounds goes on with the next one. Where
-// no slot is free the round is queued, and it returns store.ErrQueued.
+// Claim makes holder the one holder of a running round: the session's epoch rises, so that an
+// earlier holder can no longer write (invariant 8). It returns the round as it stands. It counts as
+// a resume where the holder before was another one that did not let go: a holder that the database
+// went away from, and that takes its own round up again, has not died in it (spec 5.3). Of a
+// session whose log somebody holds for more than a second it returns CodeDatabaseLocked: who claims
+// many rounds goes on with the next one. Where no slot is free the round is queued, and it returns
+// store.ErrQueued.
 func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
 	var fence store.Fence
 	var before sql.NullString
@@ -30,7 +32,8 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		var o owned
 		err := t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder, r.stop_request, s.workspace_id, s.user_id, s.type, s.origin
 			FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?`, round).
-			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &session, &paused, &before, &stop, &o.workspace, &o.user, &kind, &origin)
+			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &state, &session, &paused, &before, &stop,
+				&o.workspace, &o.user, &kind, &origin)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("round", round)
@@ -57,11 +60,14 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 			}
 		}
 		fence.Epoch++
-		if err := t.exec("UPDATE sessions SET epoch = ?, lease_holder = ?, state = 'ACTIVE' WHERE n = ?", fence.Epoch, holder, fence.Chain); err != nil {
+		if err := t.exec("UPDATE sessions SET epoch = ?, lease_holder = ?, state = 'ACTIVE' WHERE n = ?", fence.Epoch,
+			holder, fence.Chain); err != nil {
 			return err
 		}
-		// Who released the round handed it over in good order; who did not may have been killed by something in it (spec 5.3).
-		if err = t.exec("UPDATE rounds SET epoch = ?, resumes = resumes + ? WHERE id = ?", fence.Epoch, flag(before.Valid && before.String != holder), round); err != nil {
+		// Who released the round handed it over in good order; who did not may have been killed by
+		// something in it (spec 5.3).
+		if err = t.exec("UPDATE rounds SET epoch = ?, resumes = resumes + ? WHERE id = ?", fence.Epoch,
+			flag(before.Valid && before.String != holder), round); err != nil {
 			return err
 		}
 		return t.windUp(round, now)
@@ -77,7 +83,8 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 	return claimed, err
 }
 
-// windUp lets a round's clock run on from its last stored step: while it waited, was paused, or its holder was dead, it stood.
+// windUp lets a round's clock run on from its last stored step: while it waited, was paused, or its
+// holder was dead, it stood.
 func (t *tx) windUp(round regie.ID, now time.Time) error {
 	err := t.exec(`UPDATE rounds SET deadline = deadline + max(0, ? - (SELECT max(e.opened_at, coalesce(e.replied_at, 0),
 				coalesce((SELECT max(w.created_at) FROM waits w WHERE w.round_id = rounds.id), 0),
@@ -87,7 +94,8 @@ func (t *tx) windUp(round regie.ID, now time.Time) error {
 	return err
 }
 
-// FailAttempt keeps a model call that brought no reply, and either opens its next attempt or ends the round (decision 28).
+// FailAttempt keeps a model call that brought no reply, and either opens its next attempt or ends
+// the round (decision 28).
 func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -95,12 +103,16 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 		b.message(in.Message)
 	}
 	parks := !in.WaitUntil.IsZero() || in.Pause
-	unseen := in.Attempt.Purpose == regie.PurposeSummary || in.Attempt.Code == regie.CodeContextTooLarge && in.Attempt.Partial == "" // spec 3.4: nobody notices
+	// spec 3.4: nobody notices
+	unseen := in.Attempt.Purpose == regie.PurposeSummary || in.Attempt.Code == regie.CodeContextTooLarge &&
+		in.Attempt.Partial == ""
 	// What follows tells it all, where nobody has seen anything of it.
 	quiet := parks || in.Fallback != nil
 	if in.Retry != nil && !unseen && (!quiet || in.Attempt.Partial != "") {
 		b.add(regie.EventStreamReset, resetEvent{
-			RoundID: fence.RoundID, Exchange: in.Attempt.Exchange, Attempt: in.Attempt.Number, Code: in.Attempt.Code, Status: in.Attempt.Status, WaitMS: in.Delay.Milliseconds(),
+			RoundID: fence.RoundID, Exchange: in.Attempt.Exchange,
+			Attempt: in.Attempt.Number, Code: in.Attempt.Code, Status: in.Attempt.Status,
+			WaitMS: in.Delay.Milliseconds(),
 		})
 	}
 	if in.Fallback != nil {
@@ -123,14 +135,18 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
 		money := in.Attempt.Money
-		add := totals{tokens: in.Attempt.Usage.Input + in.Attempt.Usage.Output, cost: money.Booked(), released: money.Reserved, unknown: !money.Known}
+		add := totals{
+			tokens: in.Attempt.Usage.Input + in.Attempt.Usage.Output, cost: money.Booked(),
+			released: money.Reserved, unknown: !money.Known,
+		}
 		if in.Advance != nil {
 			if err := t.advance(fence, in.Advance, in.Attempt.Exchange, add, false, now); err != nil {
 				return err
 			}
 		} else if err := t.mayWrite(fence, parks); err != nil {
 			return err
-		} else if err := t.addUp(fence, add, in.Retry.Reserved); err != nil { // an attempt that was cut counts towards limits too
+		} else if err := t.addUp(fence, add, in.Retry.Reserved); err != nil {
+			// an attempt that was cut counts towards limits too
 			return err
 		}
 		if err := t.keepAttempt(fence, in, now); err != nil {
@@ -152,8 +168,9 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 	return out, err
 }
 
-// waitNetwork stores that a round waits for the network. What comes true at the deadline, the next attempt, is part of what is known of
-// the outage. A paused session waits without a deadline: it goes on when somebody resumes it.
+// waitNetwork stores that a round waits for the network. What comes true at the deadline, the next
+// attempt, is part of what is known of the outage. A paused session waits without a deadline: it
+// goes on when somebody resumes it.
 func (t *tx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) error {
 	id := regie.NewID()
 	if err := t.wait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now); err != nil {
@@ -178,11 +195,13 @@ func (t *tx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) err
 	return err
 }
 
-// lastOutage returns what an exchange was waiting out last, nil for none: whoever resumed it by hand ended the one before.
+// lastOutage returns what an exchange was waiting out last, nil for none: whoever resumed it by
+// hand ended the one before.
 func lastOutage(ctx context.Context, q querier, round regie.ID, exchange int) (*regie.Outage, error) {
 	var state string
 	var stored sql.NullString
-	err := q.QueryRowContext(ctx, "SELECT state, fallback FROM waits WHERE round_id = ? AND kind = 'NETWORK' ORDER BY created_at DESC, id DESC LIMIT 1", round).
+	err := q.QueryRowContext(ctx,
+		"SELECT state, fallback FROM waits WHERE round_id = ? AND kind = 'NETWORK' ORDER BY created_at DESC, id DESC LIMIT 1", round).
 		Scan(&state, &stored)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (!stored.Valid || state == string(regie.WaitResolved)) {
 		return nil, nil
@@ -226,7 +245,8 @@ func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) err
 		SELECT round_id, number, attempt, provider, model, ?, ?, ?, ?, ?, ?, ?, ?, reserved_microusd, ?, ?, opened_at, ?, ?,
 			nullif(?, 0), nullif(?, 0), ?, ?, purpose
 		FROM exchanges WHERE round_id = ? AND number = ? AND attempt = ? AND state = 'OPEN'`,
-		string(a.Code), a.Error, a.Partial, a.Usage.Input, a.Usage.Output, a.Usage.CacheCreation, a.Usage.CacheRead, a.Usage.Reasoning,
+		string(a.Code), a.Error, a.Partial, a.Usage.Input, a.Usage.Output, a.Usage.CacheCreation,
+		a.Usage.CacheRead, a.Usage.Reasoning,
 		cost, a.Money.Overrun, now.UnixMicro(), a.ModelUS, a.FirstSeq, a.LastSeq, a.Request, a.Head,
 		fence.RoundID, a.Exchange, a.Number); err != nil {
 		return err
@@ -234,13 +254,15 @@ func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) err
 	if in.Retry != nil {
 		return t.one(errNotOpen, `UPDATE exchanges SET attempt = attempt + 1, reserved_microusd = ?, opened_at = ?,
 			provider = coalesce(?, provider), model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
-			in.Retry.Reserved, now.UnixMicro(), null(in.Retry.Provider), null(in.Retry.Model), fence.RoundID, a.Exchange)
+			in.Retry.Reserved, now.UnixMicro(), null(in.Retry.Provider),
+			null(in.Retry.Model), fence.RoundID, a.Exchange)
 	}
 	return failed()
 }
 
-// RequestStop stores a stopping word; it is durable when this returns (decision 6). It is idempotent: a round that has ended, or
-// that was asked already, stays as it is. It returns the session, so that the caller can tell its holder.
+// RequestStop stores a stopping word; it is durable when this returns (decision 6). It is
+// idempotent: a round that has ended, or that was asked already, stays as it is. It returns the
+// session, so that the caller can tell its holder.
 func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (session regie.ID, err error) {
 	now := time.Now().UTC()
 	asked, err := newEvent(regie.EventRound, roundEvent{RoundID: round, State: regie.RoundRunning, Stop: word})
@@ -252,7 +274,8 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 		var chain int64
 		var state string
 		var earlier sql.NullString
-		err := t.row("SELECT s.id, s.n, r.state, r.stop_request FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).
+		err := t.row(
+			"SELECT s.id, s.n, r.state, r.stop_request FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).
 			Scan(&session, &chain, &state, &earlier)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -278,18 +301,22 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 			}
 			return t.derive(session, chain, now)
 		}
-		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a holder.
+		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a
+		// holder.
 		if err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
 			return err
 		}
-		if err := t.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered", now); err != nil {
+		if err := t.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered",
+			now); err != nil {
 			return err
 		}
 		// Nor does it wait for a slot.
 		if err := t.leavesQueue(chain, false, now); err != nil {
 			return err
 		}
-		if word == regie.StopStop { // what waited for the round's end is given back at once, so that whoever stops it can be told
+		// what waited for the round's end is given back at once, so that whoever stops it can be
+		// told
+		if word == regie.StopStop {
 			waiting, err := t.pendingOf(chain, false)
 			if err == nil {
 				err = t.giveBack(store.Fence{SessionID: session, RoundID: round, Chain: chain}, waiting, now)
@@ -305,8 +332,9 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 	return session, err
 }
 
-// Resume takes a pause back; the round can be claimed again (decision 6). One that waits for the network, or for a tool's server, does not
-// any longer: who resumes it wants it tried now. Resuming what neither is paused nor waits for that changes nothing.
+// Resume takes a pause back; the round can be claimed again (decision 6). One that waits for the
+// network, or for a tool's server, does not any longer: who resumes it wants it tried now. Resuming
+// what neither is paused nor waits for that changes nothing.
 func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -314,7 +342,8 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 		var chain int64
 		var session regie.ID
 		var paused sql.NullInt64
-		err := t.row("SELECT s.id, s.n, s.paused_at FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).Scan(&session, &chain, &paused)
+		err := t.row("SELECT s.id, s.n, s.paused_at FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?",
+			round).Scan(&session, &chain, &paused)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("round", round)
@@ -327,7 +356,9 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 			return err
 		}
 		if paused.Valid {
-			if err := t.exec("UPDATE rounds SET stop_request = NULL WHERE id = ? AND stop_request = 'PAUSE' AND state <> 'ENDED'", round); err != nil {
+			if err := t.exec(
+				"UPDATE rounds SET stop_request = NULL WHERE id = ? AND stop_request = 'PAUSE' AND state <> 'ENDED'",
+				round); err != nil {
 				return err
 			}
 			if err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
@@ -346,8 +377,9 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 	})
 }
 
-// Release gives a round back without ending it: its holder shuts down or has obeyed a pause. Another may claim it. What is reserved for a
-// model call that was not sent is given back too: whoever makes the call reserves anew.
+// Release gives a round back without ending it: its holder shuts down or has obeyed a pause.
+// Another may claim it. What is reserved for a model call that was not sent is given back too:
+// whoever makes the call reserves anew.
 func (s *Store) Release(ctx context.Context, fence store.Fence) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
@@ -358,13 +390,15 @@ func (s *Store) Release(ctx context.Context, fence store.Fence) error {
 		if err := t.unreserve(fence.RoundID); err != nil {
 			return err
 		}
-		err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", fence.Chain, fence.Epoch)
+		err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
+			fence.Chain, fence.Epoch)
 		return err
 	})
 }
 
-// Orphans returns the running rounds that are neither paused nor queued, oldest first. At the start of an engine each of them is an orphan:
-// the engine lock says that no other holder lives (decisions 1 and 25).
+// Orphans returns the running rounds that are neither paused nor queued, oldest first. At the start
+// of an engine each of them is an orphan: the engine lock says that no other holder lives
+// (decisions 1 and 25).
 func (s *Store) Orphans(ctx context.Context) ([]store.Orphan, error) { return s.orphans(ctx, "") }
 
 func (s *Store) orphans(ctx context.Context, and string, args ...any) ([]store.Orphan, error) {

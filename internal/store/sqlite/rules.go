@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ruleCache keeps what Rules read until a rule is made or revoked: they are asked for at every reply, and hardly ever change.
+// ruleCache keeps what Rules read until a rule is made or revoked: they are asked for at every
+// reply, and hardly ever change.
 type ruleCache struct {
 	mu      sync.Mutex
 	version int64
@@ -27,7 +28,8 @@ func (c *ruleCache) get(workspace regie.ID) (rules []regie.Rule, version int64, 
 	return rules, c.version, ok
 }
 
-// put keeps rules that were read under a version; where one was made or revoked meanwhile they are not kept.
+// put keeps rules that were read under a version; where one was made or revoked meanwhile they are
+// not kept.
 func (c *ruleCache) put(workspace regie.ID, rules []regie.Rule, version int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,8 +49,8 @@ func (c *ruleCache) changed() {
 	clear(c.read)
 }
 
-// Rules returns the standing rules that were not revoked and are a session's, or all of its workspace's (spec 4.4). Expired ones are for
-// the verdict to leave out.
+// Rules returns the standing rules that were not revoked and are a session's, or all of its
+// workspace's (spec 4.4). Expired ones are for the verdict to leave out.
 func (s *Store) Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error) {
 	all, version, ok := s.rules.get(workspace)
 	if !ok || s.other != nil { // other processes revoke too
@@ -77,7 +79,8 @@ func scanRule(row scanner, more ...any) (regie.Rule, error) {
 	var expires, revoked sql.NullInt64
 	var by sql.NullString
 	if err := row.Scan(append([]any{
-		&r.ID, &r.WorkspaceID, &r.SessionID, &verdict, &scope, &r.Author, &r.FromCall, &created, &expires, &revoked, &by,
+		&r.ID, &r.WorkspaceID, &r.SessionID, &verdict, &scope, &r.Author, &r.FromCall,
+		&created, &expires, &revoked, &by,
 	}, more...)...); err != nil {
 		return r, err
 	}
@@ -107,18 +110,20 @@ func (s *Store) readRules(ctx context.Context, workspace regie.ID) ([]regie.Rule
 	return out, explain(rows.Err(), FileName)
 }
 
-// ListRules returns the standing rules that a filter selects, the oldest first, each with its state at a time. It returns CodeBadID for
-// a part that no id has.
+// ListRules returns the standing rules that a filter selects, the oldest first, each with its state
+// at a time. It returns CodeBadID for a part that no id has.
 func (s *Store) ListRules(ctx context.Context, filter store.RuleFilter, now time.Time) ([]store.StandingRule, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
-	// What the call did is in the review that the rule was made by: a call that was asked about twice has two.
+	// What the call did is in the review that the rule was made by: a call that was asked about
+	// twice has two.
 	rows, err := s.read.QueryContext(ctx, "SELECT "+ruleColumns+`, w.name, s.name, c.round_id,
 			(SELECT coalesce(v.edited_preview, v.preview) FROM reviews v WHERE v.call_id = r.from_call AND v.decided_at = r.created_at)
 		FROM rules r JOIN workspaces w ON w.id = r.workspace_id LEFT JOIN sessions s ON s.n = r.session LEFT JOIN calls c ON c.id = r.from_call
 		WHERE (r.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '') AND (?3 = '' OR hex(r.id) LIKE '%' || ?3 OR length(?3) >= 8 AND hex(r.id) LIKE ?3 || '%')`+
-		behind("r.created_at", "r.id", "?4", "?5"), filter.ID, filter.Root, filter.Short, filter.After.Micros(), filter.After.ID)
+		behind("r.created_at", "r.id", "?4", "?5"), filter.ID, filter.Root, filter.Short,
+		filter.After.Micros(), filter.After.ID)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -137,7 +142,8 @@ func (s *Store) ListRules(ctx context.Context, filter store.RuleFilter, now time
 		if preview.Valid {
 			var shown regie.Preview
 			if err := json.Unmarshal([]byte(preview.String), &shown); err != nil {
-				return nil, regie.Errorf(regie.CodeCorrupt, "what was asked about call %s cannot be read: %v", rule.FromCall, err)
+				return nil, regie.Errorf(regie.CodeCorrupt, "what was asked about call %s cannot be read: %v",
+					rule.FromCall, err)
 			}
 			rule.Call = shown.Sentence
 		}
@@ -183,8 +189,10 @@ func (t *tx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error 
 		if err != nil {
 			return err
 		}
-		if err := t.exec(`INSERT INTO rules (id, workspace_id, session, verdict, tool, scope, author, from_call, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			rule.ID, workspace, session, string(rule.Verdict), rule.Scope.Tool, string(scope), rule.Author, rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt)); err != nil {
+		if err := t.exec(
+			`INSERT INTO rules (id, workspace_id, session, verdict, tool, scope, author, from_call, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			rule.ID, workspace, session, string(rule.Verdict), rule.Scope.Tool, string(scope), rule.Author,
+			rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt)); err != nil {
 			return err
 		}
 		event, err := newEvent(regie.EventRule, ruleEvent{RuleID: rule.ID, State: regie.RuleActive, Rule: &rule})
@@ -197,7 +205,8 @@ func (t *tx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error 
 	return err
 }
 
-// workspaceChain returns the log of a workspace's configuration and rules, which its first event makes (decision 15).
+// workspaceChain returns the log of a workspace's configuration and rules, which its first event
+// makes (decision 15).
 func (t *tx) workspaceChain(workspace regie.ID, now time.Time) (chain int64, err error) {
 	return t.ownChain("workspace", workspace, now)
 }
@@ -213,13 +222,15 @@ func (t *tx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64, 
 		return 0, err
 	}
 	mac := t.w.genesis(owner)
-	err = t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind, owner, mac[:], now.UnixMicro())
+	err = t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind,
+		owner, mac[:], now.UnixMicro())
 	t.heads[chain] = head{mac: mac}
 	return chain, err
 }
 
-// RevokeRules takes rules back, all of them or none (spec 4.4). When it returns they allow nothing any more: Rules does not have them.
-// Revoking what is revoked changes nothing; CodeNotFound for a rule that is not there.
+// RevokeRules takes rules back, all of them or none (spec 4.4). When it returns they allow nothing
+// any more: Rules does not have them. Revoking what is revoked changes nothing; CodeNotFound for a
+// rule that is not there.
 func (s *Store) RevokeRules(ctx context.Context, in store.RevokeRules) error {
 	now := time.Now().UTC()
 	defer s.rules.changed()
@@ -253,7 +264,8 @@ func (t *tx) revoke(id regie.ID, by string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := t.one(errRevoked, "UPDATE rules SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL", now.UnixMicro(), by, id); err != nil {
+	if err := t.one(errRevoked, "UPDATE rules SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
+		now.UnixMicro(), by, id); err != nil {
 		return err
 	}
 	_, err = t.appendEvents(workspace, chain, now, []logEvent{event})

@@ -29,10 +29,12 @@ func rawWith(t *testing.T, dir, pragma string) *sql.DB {
 	return db
 }
 
-// refusal is something that the specification forbids, in plain SQL, and a word of what the database says to it.
+// refusal is something that the specification forbids, in plain SQL, and a word of what the
+// database says to it.
 type refusal struct{ sql, says string }
 
-// newCall is the columns of a call that collides with nothing, but for what a test writes in place of them.
+// newCall is the columns of a call that collides with nothing, but for what a test writes in place
+// of them.
 const newCall = "INSERT OR REPLACE INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, kind, class, signature, arguments, state, started_at, settled_at, result, proposed_at) SELECT "
 
 // refusals are tried on a full store (see full).
@@ -69,7 +71,8 @@ var refusals = map[string]refusal{
 	"id of the wrong length":           {"INSERT INTO users (id, name, created_at) VALUES (x'00', 'x', 1)", "CHECK"},
 	"negative money":                   {"UPDATE exchanges SET reserved_microusd = -1 WHERE state = 'OPEN'", "CHECK"},
 
-	// No call goes on without a person's word where one was asked for (invariant 3), and the word is given once (decision 20).
+	// No call goes on without a person's word where one was asked for (invariant 3), and the word
+	// is given once (decision 20).
 	"approval out of nowhere":    {"UPDATE calls SET state = 'APPROVED' WHERE state = 'AWAITING_APPROVAL'", "no approval"},
 	"proposed call approved":     {"UPDATE calls SET state = 'APPROVED' WHERE state = 'PROPOSED' AND kind = 'action'", "no approval"},
 	"decision changed":           {"UPDATE reviews SET answer = 'deny' WHERE answer IS NOT NULL", "decided once"},
@@ -92,7 +95,8 @@ var refusals = map[string]refusal{
 	"one answer that expires":    {"UPDATE reviews SET answer = 'allow', decided_by = 'x', decided_at = 1, expires_at = 2 WHERE answer IS NULL", "CHECK"},
 	"unknown verdict of a rule":  {"INSERT INTO rules SELECT randomblob(16), workspace_id, session, 'MAYBE', tool, scope, author, from_call, 1, NULL, NULL, NULL FROM rules", "CHECK"},
 
-	// A settled call keeps its one result; an UNKNOWN one ends only by evidence (invariants 4 and 5).
+	// A settled call keeps its one result; an UNKNOWN one ends only by evidence (invariants 4 and
+	// 5).
 	"second result":                         {"UPDATE calls SET result = 'another' WHERE state = 'SUCCEEDED'", "exactly one result"},
 	"UNKNOWN without evidence":              {"UPDATE calls SET state = 'FAILED' WHERE state = 'UNKNOWN'", "exactly one result"},
 	"UNKNOWN back to the beginning":         {"UPDATE calls SET state = 'PROPOSED', settled_at = NULL WHERE state = 'UNKNOWN'", "exactly one result"},
@@ -103,7 +107,8 @@ var refusals = map[string]refusal{
 	"UNKNOWN resolved against the evidence": {"UPDATE calls SET state = 'SUCCEEDED', resolved_at = 1, resolved_as = 'did_not_happen' WHERE state = 'UNKNOWN'", "changes nothing else"},
 	"resolved before it is UNKNOWN":         {"UPDATE calls SET resolved_at = 1 WHERE state = 'STARTED'", "only an UNKNOWN"},
 
-	// No step of a call is left out (decision 3): no effect without an intent that was stored before (invariant 2).
+	// No step of a call is left out (decision 3): no effect without an intent that was stored
+	// before (invariant 2).
 	"effect with a forged start":           {"UPDATE calls SET state = 'SUCCEEDED', started_at = 1, settled_at = 1, result = '' WHERE kind = 'action' AND state = 'PROPOSED'", "exactly one result"},
 	"unknown with a forged start":          {"UPDATE calls SET state = 'UNKNOWN', started_at = 1, settled_at = 1, result = '' WHERE kind = 'action' AND state = 'PROPOSED'", "exactly one result"},
 	"approved effect with a forged start":  {"UPDATE calls SET state = 'SUCCEEDED', started_at = 1, settled_at = 1, result = '' WHERE state = 'APPROVED'", "exactly one result"},
@@ -212,8 +217,9 @@ var fixed = map[string]map[string]string{
 	},
 }
 
-// TestSchemaRefuses tries what the specification forbids with plain SQL: the database itself refuses each, and stays as it was. What
-// goes around the store has other pragmas than ours: the guards hold under any.
+// TestSchemaRefuses tries what the specification forbids with plain SQL: the database itself
+// refuses each, and stays as it was. What goes around the store has other pragmas than ours: the
+// guards hold under any.
 func TestSchemaRefuses(t *testing.T) {
 	for _, table := range gone {
 		refusals[table+" deleted"] = refusal{"DELETE FROM " + table, "never deleted"}
@@ -249,7 +255,8 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// saysOne reports whether a refusal says one of what is expected: which guard is asked first is SQLite's affair.
+// saysOne reports whether a refusal says one of what is expected: which guard is asked first is
+// SQLite's affair.
 func saysOne(said, want string) bool {
 	return slices.ContainsFunc(strings.Split(want, "|"), func(one string) bool { return strings.Contains(said, one) })
 }
@@ -266,7 +273,8 @@ func full(t *testing.T, dir string) {
 		}
 	}
 	undone(t, w)
-	// What nothing writes yet: a wait for a task, a message that is pending, sessions of other types.
+	// What nothing writes yet: a wait for a task, a message that is pending, sessions of other
+	// types.
 	for _, query := range []string{
 		"INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, state, created_at) SELECT randomblob(16), session, id, 'TASK', randomblob(16), randomblob(16), 'OPEN', 1 FROM rounds LIMIT 1",
 		"INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id) SELECT randomblob(16), session, 2, 'USER', 'text', 'user', 'x' FROM rounds LIMIT 1",

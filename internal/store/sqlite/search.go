@@ -10,8 +10,8 @@ import (
 // searchBatch is how many messages are read at once while a search looks through them.
 const searchBatch = 500
 
-// Said gives visit what people and models have said in the sessions of a workspace, the newest first, from behind a message on, until it returns false
-// or there is no more.
+// Said gives visit what people and models have said in the sessions of a workspace, the newest
+// first, from behind a message on, until it returns false or there is no more.
 func (s *Store) Said(ctx context.Context, workspace, before regie.ID, visit func(store.SaidMessage) bool) error {
 	names := map[regie.ID]string{}
 	for {
@@ -24,7 +24,8 @@ func (s *Store) Said(ctx context.Context, workspace, before regie.ID, visit func
 			m := &batch[i]
 			name, known := names[m.SessionID]
 			if !known {
-				if err := s.read.QueryRowContext(ctx, "SELECT name FROM sessions WHERE id = ?", m.SessionID).Scan(&name); err != nil {
+				if err := s.read.QueryRowContext(ctx, "SELECT name FROM sessions WHERE id = ?",
+					m.SessionID).Scan(&name); err != nil {
 					return explain(err, FileName)
 				}
 				names[m.SessionID] = name

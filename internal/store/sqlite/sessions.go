@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// EnsureUser returns the user of that name and makes it if there is none (spec 11.2: single-user by default).
+// EnsureUser returns the user of that name and makes it if there is none (spec 11.2: single-user by
+// default).
 func (s *Store) EnsureUser(ctx context.Context, name string) (regie.User, error) {
 	user := regie.User{ID: regie.NewID(), Name: name, CreatedAt: time.Now().UTC()}
 	err := s.writer.do(ctx, func(t *tx) error {
@@ -21,14 +22,18 @@ func (s *Store) EnsureUser(ctx context.Context, name string) (regie.User, error)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		err = t.exec("INSERT INTO users (id, name, created_at) VALUES (?, ?, ?)", user.ID, name, user.CreatedAt.UnixMicro())
+		err = t.exec("INSERT INTO users (id, name, created_at) VALUES (?, ?, ?)", user.ID,
+			name, user.CreatedAt.UnixMicro())
 		return err
 	})
 	return user, err
 }
 
-// EnsureWorkspace returns the workspace with that root and makes it, owned by the user, if there is none (spec 8.1).
-func (s *Store) EnsureWorkspace(ctx context.Context, owner regie.ID, workspace regie.Workspace) (regie.Workspace, error) {
+// EnsureWorkspace returns the workspace with that root and makes it, owned by the user, if there is
+// none (spec 8.1).
+func (s *Store) EnsureWorkspace(ctx context.Context, owner regie.ID,
+	workspace regie.Workspace,
+) (regie.Workspace, error) {
 	workspace.ID, workspace.CreatedAt = regie.NewID(), time.Now().UTC()
 	err := s.writer.do(ctx, func(t *tx) error {
 		var at int64
@@ -41,7 +46,8 @@ func (s *Store) EnsureWorkspace(ctx context.Context, owner regie.ID, workspace r
 			return err
 		}
 		if err = t.exec("INSERT INTO workspaces (id, name, root, found_by, created_at) VALUES (?, ?, ?, ?, ?)",
-			workspace.ID, workspace.Name, null(workspace.Root), workspace.FoundBy, workspace.CreatedAt.UnixMicro()); err != nil {
+			workspace.ID, workspace.Name, null(workspace.Root), workspace.FoundBy,
+			workspace.CreatedAt.UnixMicro()); err != nil {
 			return err
 		}
 		err = t.exec("INSERT INTO members (workspace_id, user_id, role) VALUES (?, ?, 'owner')", workspace.ID, owner)
@@ -86,8 +92,8 @@ func newSession(session *regie.Session, now time.Time) (*creation, error) {
 	return c, err
 }
 
-// insertSession stores a session unless it is there, and reports whether it did. With an epoch it is active from the start. Its event
-// is the caller's to append.
+// insertSession stores a session unless it is there, and reports whether it did. With an epoch it
+// is active from the start. Its event is the caller's to append.
 func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, chain int64, err error) {
 	session, at, state := &c.session, c.session.CreatedAt, regie.SessionIdle
 	if epoch > 0 {
@@ -98,7 +104,8 @@ func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, 
 	}
 	err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at, token_id, origin)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
-		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch, null(holder), at.UnixMicro(),
+		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch,
+		null(holder), at.UnixMicro(),
 		session.TokenID, null(session.Origin))
 	return err == nil, chain, err
 }
@@ -107,12 +114,15 @@ func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, 
 func (t *tx) insertChain(session regie.ID, at time.Time) (made bool, chain int64, err error) {
 	// Asked first, because the schema refuses a second row before SQLite would look at ON CONFLICT.
 	var there bool
-	if err := t.row("SELECT EXISTS (SELECT 1 FROM chains WHERE owner_id = ?), (SELECT coalesce(max(n), 0) + 1 FROM chains)", session).
+	if err := t.row(
+		"SELECT EXISTS (SELECT 1 FROM chains WHERE owner_id = ?), (SELECT coalesce(max(n), 0) + 1 FROM chains)",
+		session).
 		Scan(&there, &chain); err != nil || there {
 		return false, 0, err
 	}
 	mac := t.w.genesis(session)
-	if err := t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, 'session', ?, ?, ?)", chain, session, mac[:], at.UnixMicro()); err != nil {
+	if err := t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, 'session', ?, ?, ?)", chain,
+		session, mac[:], at.UnixMicro()); err != nil {
 		return false, 0, err
 	}
 	t.heads[chain] = head{mac: mac}
@@ -146,7 +156,8 @@ func (s *Store) hasBlob(ctx context.Context, hash regie.Hash) (there bool, err e
 	s.blobs.Lock()
 	defer s.blobs.Unlock()
 	s.blobs.note(hash, time.Now())
-	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL)", hash).Scan(&there)
+	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL)",
+		hash).Scan(&there)
 	return there, err
 }
 
@@ -165,7 +176,8 @@ func (s *Store) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, mark.SessionID)
 		var chain, last int64
-		err := t.row("SELECT s.n, c.head FROM sessions s JOIN chains c ON c.n = s.n WHERE s.id = ?", mark.SessionID).Scan(&chain, &last)
+		err := t.row("SELECT s.n, c.head FROM sessions s JOIN chains c ON c.n = s.n WHERE s.id = ?",
+			mark.SessionID).Scan(&chain, &last)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound("session", mark.SessionID)
 		}
@@ -173,7 +185,8 @@ func (s *Store) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 			return err
 		}
 		if mark.Seq > last {
-			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", last, mark.Seq)
+			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", last,
+				mark.Seq)
 		}
 		err = t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
 			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_marks.read_seq, excluded.read_seq)`, mark.UserID, chain, mark.Seq)

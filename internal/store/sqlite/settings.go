@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// settingCache keeps what Settings read until something is settled: it is asked for at each round, and hardly ever changes.
+// settingCache keeps what Settings read until something is settled: it is asked for at each round,
+// and hardly ever changes.
 type settingCache struct {
 	mu      sync.Mutex
 	version int64
@@ -38,13 +39,15 @@ func (c *settingCache) changed() {
 	c.read = nil
 }
 
-// Settings returns the values that were settled by the interface and hold, by their names (decision 52).
+// Settings returns the values that were settled by the interface and hold, by their names (decision
+// 52).
 func (s *Store) Settings(ctx context.Context) (map[string]string, error) {
 	known, version := s.settled.get()
 	if known != nil && s.other == nil { // with other processes each look is a fresh one
 		return maps.Clone(known), nil
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT name, value FROM settings s WHERE value <> '' AND n = (SELECT max(n) FROM settings l WHERE l.name = s.name)")
+	rows, err := s.read.QueryContext(ctx,
+		"SELECT name, value FROM settings s WHERE value <> '' AND n = (SELECT max(n) FROM settings l WHERE l.name = s.name)")
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -70,7 +73,8 @@ func (s *Store) Settle(ctx context.Context, values []store.Setting, by string) e
 	defer s.settled.changed()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, v := range values {
-			if err := t.exec("INSERT INTO settings (name, value, by, at) VALUES (?, ?, ?, ?)", v.Name, v.Value, by, now.UnixMicro()); err != nil {
+			if err := t.exec("INSERT INTO settings (name, value, by, at) VALUES (?, ?, ?, ?)", v.Name, v.Value, by,
+				now.UnixMicro()); err != nil {
 				return err
 			}
 		}

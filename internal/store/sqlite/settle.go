@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// CommitCalls stores results and the intent of the next action; with a message it closes the batch and moves the round on
-// (decision 4). It returns CodeStale, CodeStopRequested, or CodeConflict for a call that has its result already.
+// CommitCalls stores results and the intent of the next action; with a message it closes the batch
+// and moves the round on (decision 4). It returns CodeStale, CodeStopRequested, or CodeConflict for
+// a call that has its result already.
 func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
@@ -59,7 +60,10 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 		if err := b.store(t); err != nil {
 			return err
 		}
-		return t.follow(fence, follows{ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange, advance: in.Advance, closes: in.Message != nil}, &out, now)
+		return t.follow(fence, follows{
+			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange,
+			advance: in.Advance, closes: in.Message != nil,
+		}, &out, now)
 	})
 	return out, err
 }
@@ -89,7 +93,8 @@ func (t *tx) settleCall(c *regie.Call, now time.Time) error {
 		return err
 	}
 	if c.ResultLost > 0 { // the hash and the size of what could not be stored remain
-		if err := t.exec("INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, NULL, ?) ON CONFLICT (hash) DO NOTHING",
+		if err := t.exec(
+			"INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, NULL, ?) ON CONFLICT (hash) DO NOTHING",
 			c.ResultBlob, c.ResultLost, now.UnixMicro()); err != nil {
 			return err
 		}
@@ -97,7 +102,8 @@ func (t *tx) settleCall(c *regie.Call, now time.Time) error {
 	return t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, attempts = max(attempts, ?), settled_at = ?,
 			executed = coalesce(?, executed), changed = ?
 		WHERE id = ? AND settled_at IS NULL`,
-		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts, now.UnixMicro(), null(string(c.Executed)),
+		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts,
+		now.UnixMicro(), null(string(c.Executed)),
 		null(string(c.Changed)), c.ID)
 }
 
@@ -110,15 +116,16 @@ type totals struct {
 // money reports whether anything of it concerns money.
 func (a totals) money() bool { return a.cost != 0 || a.released != 0 }
 
-// advance moves the round; it is the first statement of its transition, so that a refused one has written nothing.
-// starts says that the transition also starts a call.
+// advance moves the round; it is the first statement of its transition, so that a refused one has
+// written nothing. starts says that the transition also starts a call.
 func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool, now time.Time) error {
 	fence = t.unfenced(fence)
 	var reserved int64
 	if to.Open != nil {
 		exchange, reserved = to.Open.Number, to.Open.Reserved
 	}
-	// A stopping word lets only its own end pass; a pause lets everything pass that starts nothing (decision 6).
+	// A stopping word lets only its own end pass; a pause lets everything pass that starts nothing
+	// (decision 6).
 	query, args := advanceRound, make([]any, 0, 20)
 	paid := add.money() || reserved != 0
 	switch { // apart from the rest, because the state and what is reserved are indexed and each change of them costs
@@ -135,7 +142,8 @@ func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add tot
 	if paid {
 		args = append(args, add.cost, add.released, reserved)
 	}
-	args = append(args, string(to.Phase), exchange, to.Counters.Total, to.Counters.Queries, to.Counters.Retries, to.Counters.FormatErrors,
+	args = append(args, string(to.Phase), exchange, to.Counters.Total, to.Counters.Queries,
+		to.Counters.Retries, to.Counters.FormatErrors,
 		to.Counters.Resumes, add.tokens, fence.RoundID, fence.Epoch)
 	if to.End == nil {
 		args = append(args, flag(starts))
@@ -167,13 +175,15 @@ const (
 
 var errStale = regie.Errorf(regie.CodeStale, "another process has taken this session over")
 
-// mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any stopping word.
+// mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any
+// stopping word.
 func (t *tx) mayWrite(fence store.Fence, starts bool) error {
 	fence = t.unfenced(fence)
 	var epoch int64
 	var state string
 	var stop sql.NullString
-	err := t.row("SELECT epoch, state, stop_request FROM rounds WHERE id = ?", fence.RoundID).Scan(&epoch, &state, &stop)
+	err := t.row("SELECT epoch, state, stop_request FROM rounds WHERE id = ?",
+		fence.RoundID).Scan(&epoch, &state, &stop)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return notFound("round", fence.RoundID)
@@ -202,7 +212,8 @@ type follows struct {
 	closes   bool // a message closed the batch
 }
 
-// follow puts questions to people, parks the round, opens the next exchange or frees the session, and admits what waited for that.
+// follow puts questions to people, parks the round, opens the next exchange or frees the session,
+// and admits what waited for that.
 func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) (err error) {
 	if err := t.ask(fence, to, now); err != nil {
 		return err
@@ -243,7 +254,8 @@ func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.
 	return t.openExchange(fence.RoundID, open, now)
 }
 
-// closeWaits withdraws what a round that ends was still waiting for. Its calls were settled by the same transition.
+// closeWaits withdraws what a round that ends was still waiting for. Its calls were settled by the
+// same transition.
 func (t *tx) closeWaits(fence store.Fence, now time.Time) error {
 	open, err := t.openWaitsOf("w.round_id = ?", fence.RoundID)
 	for _, w := range open {

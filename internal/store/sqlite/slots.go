@@ -12,11 +12,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Slots (spec 5.1, decision 21) are rows: what a session has of those of its owner in its workspace. Who takes one, or a place in the queue,
-// holds the owner's slots until the commit, so that two never take the same one. Who gives one back holds nothing: whoever gives looks at the
+// Slots (spec 5.1, decision 21) are rows: what a session has of those of its owner in its
+// workspace. Who takes one, or a place in the queue, holds the owner's slots until the commit, so
+// that two never take the same one. Who gives one back holds nothing: whoever gives looks at the
 // queue after the commit, and so does whoever was queued, so the later of the two sees both.
 
-// SetSlots says how many slots there are. It is called before the store is used; where it was not, there are as many as are asked for.
+// SetSlots says how many slots there are. It is called before the store is used; where it was not,
+// there are as many as are asked for.
 func (s *Store) SetSlots(c slot.Capacity) {
 	s.slots = c
 	if s.writer != nil {
@@ -38,8 +40,9 @@ func kindOf(kind, origin string) slot.Kind {
 	return slot.KindOf(&regie.Session{Type: regie.SessionType(kind), Origin: regie.SessionOrigin(origin)})
 }
 
-// ownedBy reads the owner of a session that is there, and whether its open round, or one that begins now, is to run: not where it waits, where its
-// session is paused, or where it is only to be ended, which needs no slot.
+// ownedBy reads the owner of a session that is there, and whether its open round, or one that
+// begins now, is to run: not where it waits, where its session is paused, or where it is only to be
+// ended, which needs no slot.
 func (t *tx) ownedBy(chain int64) (o owned, runs bool, err error) {
 	var kind, origin string
 	var paused sql.NullInt64
@@ -47,7 +50,8 @@ func (t *tx) ownedBy(chain int64) (o owned, runs bool, err error) {
 	err = t.row(`SELECT s.workspace_id, s.user_id, s.type, s.origin, s.paused_at, r.state, r.stop_request FROM sessions s
 		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &origin, &paused, &state, &stop)
 	o.chain, o.kind = chain, kindOf(kind, origin)
-	runs = !paused.Valid && (!stop.Valid || stop.String == string(regie.StopPause)) && (!state.Valid || state.String == string(regie.RoundRunning))
+	runs = !paused.Valid && (!stop.Valid || stop.String == string(regie.StopPause)) &&
+		(!state.Valid || state.String == string(regie.RoundRunning))
 	return o, runs, err
 }
 
@@ -66,20 +70,23 @@ func (t *tx) slotsOf(o owned) (out []slot.Entry, err error) {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
 	}
-	err = t.each(slotColumns+" WHERE workspace_id = ? AND user_id = ?", []any{o.workspace, o.user}, func(row found) error {
-		e, err := scanSlot(row)
-		out = append(out, e)
-		return err
-	})
+	err = t.each(slotColumns+" WHERE workspace_id = ? AND user_id = ?",
+		[]any{o.workspace, o.user}, func(row found) error {
+			e, err := scanSlot(row)
+			out = append(out, e)
+			return err
+		})
 	return out, err
 }
 
-// room asks of an owner's slots what Decide would be given, where nobody waits: how many there are, and the last place. Each part is had from an index.
+// room asks of an owner's slots what Decide would be given, where nobody waits: how many there are,
+// and the last place. Each part is had from an index.
 const room = `SELECT (SELECT count(*) FROM slots WHERE workspace_id = ?1 AND user_id = ?2), (SELECT coalesce(max(place), 0) FROM slots WHERE workspace_id = ?1 AND user_id = ?2),
 	EXISTS (SELECT 1 FROM slots WHERE workspace_id = ?1 AND user_id = ?2 AND state <> 'HELD') OR EXISTS (SELECT 1 FROM slots WHERE session = ?3)`
 
-// roomFor holds the slots of an owner and reports whether a session that has none may take one whatever it asks as: nobody waits, and all that are
-// held, of any kind, are fewer than there are of its own. That is how most rounds begin, and need not read each of the others.
+// roomFor holds the slots of an owner and reports whether a session that has none may take one
+// whatever it asks as: nobody waits, and all that are held, of any kind, are fewer than there are
+// of its own. That is how most rounds begin, and need not read each of the others.
 func (t *tx) roomFor(o owned) (last int64, free bool, err error) {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
@@ -90,8 +97,8 @@ func (t *tx) roomFor(o owned) (last int64, free bool, err error) {
 	return last, !waits && held < t.w.slots.Of(o.kind), err
 }
 
-// askSlot takes a slot for a session's round, or a place in the queue, as the table says. The session's row must be there, or come with this
-// transition.
+// askSlot takes a slot for a session's round, or a place in the queue, as the table says. The
+// session's row must be there, or come with this transition.
 func (t *tx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error) {
 	if t.w.slots.Of(o.kind) == 0 {
 		return slot.Decision{Outcome: slot.Activate}, nil
@@ -115,7 +122,8 @@ func (t *tx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error
 		return d, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
 	}
 	if d.Replaced != 0 { // it loses its place and nothing else (decision 43)
-		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankGoesOn, d.Replaced); err != nil {
+		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
+			slot.RankGoesOn, d.Replaced); err != nil {
 			return d, err
 		}
 	}
@@ -148,7 +156,8 @@ func (t *tx) giveSlot(chain int64) error {
 	return t.exec("DELETE FROM slots WHERE session = ?", chain)
 }
 
-// goesOn asks for the slot of a round that is to go on (decision 21, WAKE), and reports whether it is queued.
+// goesOn asks for the slot of a round that is to go on (decision 21, WAKE), and reports whether it
+// is queued.
 func (t *tx) goesOn(chain int64, now time.Time) (queued bool, err error) {
 	o, runs, err := t.ownedBy(chain)
 	if err != nil || !runs {
@@ -158,7 +167,8 @@ func (t *tx) goesOn(chain int64, now time.Time) (queued bool, err error) {
 	return d.Outcome == slot.Queue, err
 }
 
-// claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is queued instead.
+// claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is
+// queued instead.
 func (t *tx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 	chain := o.chain
 	if t.w.slots.Of(o.kind) == 0 {
@@ -195,8 +205,8 @@ func (t *tx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 	return d.Outcome == slot.Queue, err
 }
 
-// Yield gives a running round back in good order, as Release does, because another one takes its slot: it is queued and goes on by itself
-// (decision 21).
+// Yield gives a running round back in good order, as Release does, because another one takes its
+// slot: it is queued and goes on by itself (decision 21).
 func (s *Store) Yield(ctx context.Context, fence store.Fence) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -215,7 +225,8 @@ func (s *Store) Yield(ctx context.Context, fence store.Fence) error {
 		if err := t.unreserve(fence.RoundID); err != nil {
 			return err
 		}
-		if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", fence.Chain, fence.Epoch); err != nil {
+		if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
+			fence.Chain, fence.Epoch); err != nil {
 			return err
 		}
 		if err := t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
@@ -226,15 +237,16 @@ func (s *Store) Yield(ctx context.Context, fence store.Fence) error {
 	})
 }
 
-// LeaveQueue takes a round out of the queue that no engine here can go on with: it stands as it is, like an orphan, and asks anew when it is
-// claimed. It keeps nobody else from running.
+// LeaveQueue takes a round out of the queue that no engine here can go on with: it stands as it is,
+// like an orphan, and asks anew when it is claimed. It keeps nobody else from running.
 func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByRound, round)
 		var session regie.ID
 		var chain int64
-		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).Scan(&session, &chain)
+		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?",
+			round).Scan(&session, &chain)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound("round", round)
 		}
@@ -251,8 +263,9 @@ func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
 	})
 }
 
-// RequestControl answers what a round that the session started now would get, and reserves a free slot for it (decision 43). A session whose round is
-// queued comes first among the chats. It returns CodeNotFound, and CodeConflict for a session that can start no round.
+// RequestControl answers what a round that the session started now would get, and reserves a free
+// slot for it (decision 43). A session whose round is queued comes first among the chats. It
+// returns CodeNotFound, and CodeConflict for a session that can start no round.
 func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store.Controlled, err error) {
 	now := time.Now().UTC()
 	until := now.Add(in.For).Truncate(time.Microsecond)
@@ -261,7 +274,8 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 		t.hold(ByOwner, in.SessionID)
 		var chain int64
 		var state, kind string
-		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL", in.SessionID).Scan(&chain, &state, &kind)
+		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL",
+			in.SessionID).Scan(&chain, &state, &kind)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return notFound("session", in.SessionID)
@@ -307,7 +321,9 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 				out.State, out.Position = store.ControlQueued, d.Position
 			}
 			return nil // a round that waits asks by itself when it goes on
-		case d.Outcome == slot.Switch: // whose round is switched from lets go at the end of its step, and nobody else gets what it gives back
+		case d.Outcome == slot.Switch:
+			// whose round is switched from lets go at the end of its step, and nobody else gets
+			// what it gives back
 			out.State, out.Position = store.ControlQueued, d.Position // until then a message has to wait
 			if lost := slot.Lost(t.w.slots, all, chain, o.kind, now); lost != 0 {
 				if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost); err != nil {
@@ -327,7 +343,8 @@ func (t *tx) askPlace(o owned, d slot.Decision) error {
 		return nil
 	}
 	if d.Replaced != 0 {
-		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankGoesOn, d.Replaced); err != nil {
+		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
+			slot.RankGoesOn, d.Replaced); err != nil {
 			return err
 		}
 	}
@@ -335,14 +352,16 @@ func (t *tx) askPlace(o owned, d slot.Decision) error {
 }
 
 func (t *tx) reserveSlot(o owned, place int64, until time.Time) error {
-	if err := t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?", o.workspace, o.user, time.Now().UnixMicro()); err != nil {
+	if err := t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?",
+		o.workspace, o.user, time.Now().UnixMicro()); err != nil {
 		return err
 	}
 	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until, since) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro(), time.Now().UnixMicro())
 }
 
-// ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others. A round that is queued stays so (decision 43).
+// ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others.
+// A round that is queued stays so (decision 43).
 func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -358,7 +377,8 @@ func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
 		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain); err != nil {
 			return err
 		}
-		changed, err := t.count("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?", slot.RankGoesOn, chain, slot.RankPlaced)
+		changed, err := t.count("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
+			slot.RankGoesOn, chain, slot.RankPlaced)
 		if err != nil || changed == 0 {
 			return err
 		}
@@ -367,7 +387,8 @@ func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
 	})
 }
 
-// Queues returns what can be done about the rounds that wait for a slot: those of the owner of a session, or of all for the zero ID.
+// Queues returns what can be done about the rounds that wait for a slot: those of the owner of a
+// session, or of all for the zero ID.
 func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, error) {
 	var out store.QueueView
 	where, args := "", []any{}
@@ -377,7 +398,8 @@ func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, 
 			WHERE s.id = ? AND q.state <> 'HELD')`, session).Scan(&waits); err != nil || !waits {
 			return out, explain(err, FileName)
 		}
-		where, args = " AND (x.workspace_id, x.user_id) = (SELECT workspace_id, user_id FROM sessions WHERE id = ?)", []any{session}
+		where, args = " AND (x.workspace_id, x.user_id) = (SELECT workspace_id, user_id FROM sessions WHERE id = ?)",
+			[]any{session}
 	}
 	rows, err := s.read.QueryContext(ctx, `SELECT x.workspace_id, x.user_id, s.id, r.id, s.lease_holder, x.told, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
 		JOIN sessions s ON s.n = x.session LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE (1 = 1)`+where+" ORDER BY x.workspace_id, x.user_id, x.place", args...)
@@ -451,7 +473,8 @@ func (s *Store) queuePositions(ctx context.Context, q querier, sessions []store.
 		owner := [2]regie.ID{line.WorkspaceID, line.UserID}
 		all, read := known[owner]
 		if !read {
-			rows, err := q.QueryContext(ctx, slotColumns+" WHERE workspace_id = ? AND user_id = ?", line.WorkspaceID, line.UserID)
+			rows, err := q.QueryContext(ctx, slotColumns+" WHERE workspace_id = ? AND user_id = ?",
+				line.WorkspaceID, line.UserID)
 			if err != nil {
 				return err
 			}

@@ -27,13 +27,15 @@ type spokenLog struct {
 	rules     map[regie.ID]*spokenRule
 	undos     map[regie.ID]*spokenUndo
 	tokens    map[regie.ID]*spokenToken
-	thread    []regie.Message // what has a place in the thread, in order: of each what says which messages are superseded
+	// what has a place in the thread, in order: of each what says which messages are superseded
+	thread []regie.Message
 }
 
 func newSpokenLog() *spokenLog {
 	return &spokenLog{
 		calls: map[regie.ID]*spokenCall{}, messages: map[regie.ID]*spokenMessage{}, closings: map[int64]bool{},
-		approvals: map[regie.ID]*spokenApproval{}, questions: map[regie.ID]*spokenQuestion{}, rules: map[regie.ID]*spokenRule{},
+		approvals: map[regie.ID]*spokenApproval{}, questions: map[regie.ID]*spokenQuestion{},
+		rules: map[regie.ID]*spokenRule{},
 		undos: map[regie.ID]*spokenUndo{}, tokens: map[regie.ID]*spokenToken{},
 	}
 }
@@ -53,8 +55,8 @@ type spokenCall struct {
 	copyOf    regie.ID
 }
 
-// compare returns the first column of a call that the log has otherwise, "" for none. Where bodies were erased, the one that resolved it
-// may be among them.
+// compare returns the first column of a call that the log has otherwise, "" for none. Where bodies
+// were erased, the one that resolved it may be among them.
 func (log *spokenCall) compare(c *regie.Call, erased bool) string {
 	var d differs
 	d.in("tool", log.tool != "" && c.Tool != log.tool)
@@ -245,7 +247,10 @@ func (l *spokenLog) call(row logRow, event *callEvent) {
 	call := find(l.calls, event.CallID) // a new one where its message was erased
 	call.state, call.code, call.result = event.State, event.Code, event.Result
 	if event.ResolvedAs != "" {
-		call.resolved = &regie.Resolution{As: event.ResolvedAs, By: event.ResolvedBy, Note: event.Note, At: time.UnixMicro(row.at)}
+		call.resolved = &regie.Resolution{
+			As: event.ResolvedAs, By: event.ResolvedBy,
+			Note: event.Note, At: time.UnixMicro(row.at),
+		}
 	}
 	if event.ResolvedAs == "" || !event.CopyOf.IsZero() { // a resolution leaves the error as it was
 		call.problem = event.Error

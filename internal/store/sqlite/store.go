@@ -35,8 +35,9 @@ type Config struct {
 	Notify store.Notify
 	// BusyTimeout is how long another program may hold the file, in milliseconds; zero means 5,000.
 	BusyTimeout int
-	// Gate is asked before each transition, and told after its commit whether it wrote anything; its error is what the caller gets,
-	// whatever was committed. It is for harnesses that end a process at such a moment, in which nothing may go on; nil lets all pass.
+	// Gate is asked before each transition, and told after its commit whether it wrote anything;
+	// its error is what the caller gets, whatever was committed. It is for harnesses that end a
+	// process at such a moment, in which nothing may go on; nil lets all pass.
 	Gate func(committed, wrote bool) error
 	// MaxPages bounds the file, in pages of 4 KiB; zero leaves it to the disk.
 	MaxPages int
@@ -56,8 +57,9 @@ type Store struct {
 	holder  string // as SetHolder has it
 }
 
-// Open opens the data directory's database, makes it if there is none, and migrates it forward. It returns CodeNewerSchema for a
-// database of a newer program, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or CodeDiskFull.
+// Open opens the data directory's database, makes it if there is none, and migrates it forward. It
+// returns CodeNewerSchema for a database of a newer program, CodeCorrupt, CodeDatabaseLocked,
+// CodeNoPermission, CodeReadOnly or CodeDiskFull.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	fault.Point(fault.OpenBefore)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
@@ -127,8 +129,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.read.db.Close(), s.writer.close())
 }
 
-// QuickCheck looks through the whole file for damage; it returns CodeCorrupt if there is any. It reads the whole database:
-// decision 31 has it run in the background.
+// QuickCheck looks through the whole file for damage; it returns CodeCorrupt if there is any. It
+// reads the whole database: decision 31 has it run in the background.
 func (s *Store) QuickCheck(ctx context.Context) error {
 	if s.other != nil {
 		return s.other.Check(ctx)
@@ -138,7 +140,9 @@ func (s *Store) QuickCheck(ctx context.Context) error {
 		return explain(err, FileName)
 	}
 	if verdict != "ok" {
-		return regie.Errorf(regie.CodeCorrupt, "the database is damaged (%s): restore a backup; the newest ones lie beside %s", verdict, filepath.Join(s.dir, FileName))
+		return regie.Errorf(regie.CodeCorrupt,
+			"the database is damaged (%s): restore a backup; the newest ones lie beside %s", verdict,
+			filepath.Join(s.dir, FileName))
 	}
 	return nil
 }
@@ -149,7 +153,8 @@ func dsn(path, mode string, busy int, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String()
 }
 
-// createPrivate makes the file with mode 0600 before SQLite would make it with the umask's; the journal files inherit the mode.
+// createPrivate makes the file with mode 0600 before SQLite would make it with the umask's; the
+// journal files inherit the mode.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

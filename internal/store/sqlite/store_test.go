@@ -29,7 +29,8 @@ func open(t *testing.T, dir string) *sqlite.Store {
 	return s
 }
 
-// TestStandingUsesTheIndex: whether a question is open does not cost a look at each round of the session.
+// TestStandingUsesTheIndex: whether a question is open does not cost a look at each round of the
+// session.
 func TestStandingUsesTheIndex(t *testing.T) {
 	plan, err := open(t, t.TempDir()).PlanOfStanding(t.Context())
 	if err != nil || !strings.Contains(plan, "rounds_one_open") {

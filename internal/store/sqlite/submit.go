@@ -14,10 +14,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Submit stores a message and the round that it starts, with the intent of its first model call: one transition (spec 3). With a
-// Holder it also claims the round. It is idempotent by message id and by (session, client id) (spec 2.3). While another round of the
-// session is open the message waits, or is refused with CodeRoundInProgress, as the submission says (decision 10). A closed chat opens
-// again (decision 6).
+// Submit stores a message and the round that it starts, with the intent of its first model call:
+// one transition (spec 3). With a Holder it also claims the round. It is idempotent by message id
+// and by (session, client id) (spec 2.3). While another round of the session is open the message
+// waits, or is refused with CodeRoundInProgress, as the submission says (decision 10). A closed
+// chat opens again (decision 6).
 func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	message, round := in.Message, in.Round
 	if _, err := message.Variant(); err != nil && !settles(&in) {
@@ -35,7 +36,8 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		return store.Accepted{}, err
 	}
 	started, err := newEvent(regie.EventRound, roundEvent{
-		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionActive,
+		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID,
+		Session: regie.SessionActive,
 	})
 	if err != nil {
 		return store.Accepted{}, err
@@ -108,13 +110,14 @@ func (t *tx) begin(b *batch, in *store.Submission, out *store.Accepted, stored l
 	return b.store(t)
 }
 
-// Known reports whether a session has a message with this client's id: whoever sends it again repeats it (spec 2.3). No message has the
-// empty one.
+// Known reports whether a session has a message with this client's id: whoever sends it again
+// repeats it (spec 2.3). No message has the empty one.
 func (s *Store) Known(ctx context.Context, session regie.ID, clientID string) (known bool, err error) {
 	if clientID == "" {
 		return false, nil
 	}
-	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM messages m JOIN sessions s ON s.n = m.session WHERE s.id = ? AND m.client_id = ?)", session, clientID).Scan(&known)
+	err = s.read.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM messages m JOIN sessions s ON s.n = m.session WHERE s.id = ? AND m.client_id = ?)", session, clientID).Scan(&known)
 	return known, explain(err, FileName)
 }
 
@@ -130,7 +133,8 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 	if message.ClientID != "" {
 		args = append(args, session)
 	}
-	err := t.row("SELECT m.id, m.seq, m.round_id, s.id FROM messages m JOIN sessions s ON s.n = m.session WHERE "+query, args...).
+	err := t.row("SELECT m.id, m.seq, m.round_id, s.id FROM messages m JOIN sessions s ON s.n = m.session WHERE "+query,
+		args...).
 		Scan(&out.Message.ID, &seq, &round, &owner)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -151,8 +155,10 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 	return true, err
 }
 
-// sameAgain returns CodeKeyReused where a stored message says something else than one that comes with its client's id: what is new would be lost without
-// a word. One whose text is erased, that no person said, or that is the answer to a question, which is stored as it was understood, is taken as it is.
+// sameAgain returns CodeKeyReused where a stored message says something else than one that comes
+// with its client's id: what is new would be lost without a word. One whose text is erased, that no
+// person said, or that is the answer to a question, which is stored as it was understood, is taken
+// as it is.
 func (t *tx) sameAgain(stored regie.ID, message *regie.Message) error {
 	var body string
 	var was regie.Message
@@ -166,7 +172,8 @@ func (t *tx) sameAgain(stored regie.ID, message *regie.Message) error {
 			return regie.Errorf(regie.CodeCorrupt, "message %s cannot be read: %v", stored, err)
 		}
 	}
-	if err != nil || was.ExcludeFromPrompt || was.Sender != regie.SenderUser || message.Sender != regie.SenderUser || was.Text == "" && len(was.Rich) == 0 {
+	if err != nil || was.ExcludeFromPrompt || was.Sender != regie.SenderUser || message.Sender != regie.SenderUser ||
+		was.Text == "" && len(was.Rich) == 0 {
 		return err
 	}
 	before, err := json.Marshal(was.Rich)
@@ -181,9 +188,11 @@ func (t *tx) sameAgain(stored regie.ID, message *regie.Message) error {
 }
 
 // errOtherMessage says that a client's id of a message came with another message before.
-var errOtherMessage = regie.Errorf(regie.CodeKeyReused, "another message came with this client_message_id before: give each message its own")
+var errOtherMessage = regie.Errorf(regie.CodeKeyReused,
+	"another message came with this client_message_id before: give each message its own")
 
-// freeSession makes the session, active under its first epoch, or checks that it can start a round and raises its epoch.
+// freeSession makes the session, active under its first epoch, or checks that it can start a round
+// and raises its epoch.
 func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch int64, o owned, err error) {
 	if create != nil {
 		o.workspace, o.user, o.kind = create.session.WorkspaceID, create.session.UserID, slot.KindOf(&create.session)
@@ -222,11 +231,13 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 		return epoch, o, nil
 	}
 	epoch++
-	err = t.exec("UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), o.chain)
+	err = t.exec(
+		"UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), o.chain)
 	return epoch, o, err
 }
 
-// beginSlot takes the slot of a round that begins, or a place in the queue, which it returns, from 1: then nobody holds the session.
+// beginSlot takes the slot of a round that begins, or a place in the queue, which it returns, from
+// 1: then nobody holds the session.
 func (t *tx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int, err error) {
 	d, err := t.askSlot(o, asks(o.kind, reason), now)
 	if err != nil || d.Outcome != slot.Queue && d.Outcome != slot.Switch {
@@ -241,7 +252,8 @@ func (t *tx) beginSlot(o owned, reason regie.Reason, now time.Time) (position in
 // queuedEvents tell of a round that is there and does not run.
 func queuedEvents(round *regie.Round, position int) ([]logEvent, error) {
 	started, err := newEvent(regie.EventRound, roundEvent{
-		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: regie.SessionQueued,
+		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID,
+		Session: regie.SessionQueued,
 	})
 	if err != nil {
 		return nil, err
@@ -259,8 +271,10 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, li
 	if err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, agent_pin, provider, model,
 			dialect, policy, trigger_message_id, level1, level2, deadline, reserved_microusd, started_at)
 		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Pin, round.Provider, round.Model, string(dialect),
-		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, micros(round.Limits.Deadline(now)), in.Reserved, now.UnixMicro()); err != nil {
+		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Pin,
+		round.Provider, round.Model, string(dialect),
+		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, micros(round.Limits.Deadline(now)),
+		in.Reserved, now.UnixMicro()); err != nil {
 		return err
 	}
 	if number > 1 {
@@ -271,19 +285,22 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, li
 	return t.openExchange(round.ID, store.Open{Number: 1, Reason: in.Opens(), Reserved: in.Reserved}, now)
 }
 
-// inherit has a round of an automation count on where the one before it ended: its limits are those of the whole session. So does one that results
-// of a client start: only a person's message gives fresh limits (decision 2).
+// inherit has a round of an automation count on where the one before it ended: its limits are those
+// of the whole session. So does one that results of a client start: only a person's message gives
+// fresh limits (decision 2).
 func (t *tx) inherit(chain int64, round regie.ID, before int, client bool) error {
 	err := t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
 		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, flag(client))
 	return err
 }
 
-// openExchange stores the intent of a model call; provider and model are the round's where it does not say others.
+// openExchange stores the intent of a model call; provider and model are the round's where it does
+// not say others.
 func (t *tx) openExchange(round regie.ID, open store.Open, now time.Time) error {
 	err := t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
 		VALUES (?, ?, ?, 'OPEN', coalesce(?, (SELECT provider FROM rounds WHERE id = ?)), coalesce(?, (SELECT model FROM rounds WHERE id = ?)), ?, ?)`,
-		round, open.Number, string(open.Reason), null(open.Provider), round, null(open.Model), round, open.Reserved, now.UnixMicro())
+		round, open.Number, string(open.Reason), null(open.Provider), round, null(open.Model), round,
+		open.Reserved, now.UnixMicro())
 	return err
 }
 
@@ -300,12 +317,14 @@ func (t *tx) insertMessage(chain int64, m *regie.Message) error {
 	}
 	if err = t.exec(`INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded, superseded)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
-		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(excluded), flag(m.Superseded)); err != nil {
+		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(excluded),
+		flag(m.Superseded)); err != nil {
 		return err
 	}
 	for i, segment := range m.Rich {
 		if a := segment.Attachment; a != nil {
-			if err := t.exec("INSERT INTO attachments (message_id, ordinal, blob, media_type, name, size) VALUES (?, ?, ?, ?, ?, ?)",
+			if err := t.exec(
+				"INSERT INTO attachments (message_id, ordinal, blob, media_type, name, size) VALUES (?, ?, ?, ?, ?, ?)",
 				m.ID, i, a.Blob, a.MediaType, a.Name, a.Size); err != nil {
 				return err
 			}
@@ -331,6 +350,7 @@ type roundEvent struct {
 type stateEvent struct {
 	State regie.SessionState `json:"state"`
 	End   regie.SessionEnd   `json:"end_reason,omitempty"`
-	// Position is the place at which a session waits in the queue, from 1. It is told again when it moves.
+	// Position is the place at which a session waits in the queue, from 1. It is told again when it
+	// moves.
 	Position int `json:"position,omitempty"`
 }

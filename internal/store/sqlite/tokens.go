@@ -25,7 +25,8 @@ func scanToken(row scanner, more ...any) (token regie.Token, hash regie.Hash, er
 	var created int64
 	var expires, used, revoked sql.NullInt64
 	if err := row.Scan(append([]any{
-		&token.ID, &token.UserID, &kind, &token.Name, &hash, &scopes, &workspaces, &onApproval, &created, &token.CreatedBy, &expires, &used, &revoked, &by,
+		&token.ID, &token.UserID, &kind, &token.Name, &hash, &scopes, &workspaces, &onApproval, &created,
+		&token.CreatedBy, &expires, &used, &revoked, &by,
 	}, more...)...); err != nil {
 		return token, hash, err
 	}
@@ -54,8 +55,9 @@ type tokenEvent struct {
 	By      string           `json:"by,omitempty"`    // who revoked it
 }
 
-// CreateToken stores a token, and tells the log of its user. It returns CodeConflict where its id is taken, or its user has MaxTokens active ones, and
-// CodeNotFound for a user or a workspace that is not there.
+// CreateToken stores a token, and tells the log of its user. It returns CodeConflict where its id
+// is taken, or its user has MaxTokens active ones, and CodeNotFound for a user or a workspace that
+// is not there.
 func (s *Store) CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error) {
 	token, now := in.Token, time.Now().UTC()
 	token.CreatedAt = fromMicros(now.UnixMicro())
@@ -74,7 +76,10 @@ func (s *Store) CreateToken(ctx context.Context, in store.NewToken) (regie.Token
 		}
 		workspaces = string(data)
 	}
-	event, err := newEvent(regie.EventToken, tokenEvent{TokenID: token.ID, State: regie.TokenActive, Token: &token, Hash: in.Hash})
+	event, err := newEvent(regie.EventToken, tokenEvent{
+		TokenID: token.ID, State: regie.TokenActive,
+		Token: &token, Hash: in.Hash,
+	})
 	if err != nil {
 		return token, err
 	}
@@ -88,7 +93,8 @@ func (s *Store) CreateToken(ctx context.Context, in store.NewToken) (regie.Token
 		}
 		if err := t.exec(`INSERT INTO tokens (id, user_id, kind, name, hash, scopes, workspaces, on_approval, created_at, created_by, expires_at)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			token.ID, token.UserID, string(token.Kind), token.Name, in.Hash, string(scopes), workspaces, null(token.OnApproval), now.UnixMicro(), token.CreatedBy,
+			token.ID, token.UserID, string(token.Kind), token.Name, in.Hash, string(scopes), workspaces,
+			null(token.OnApproval), now.UnixMicro(), token.CreatedBy,
 			micros(token.ExpiresAt)); err != nil {
 			return err
 		}
@@ -111,13 +117,15 @@ func (t *tx) tokenFits(token *regie.Token, now time.Time) error {
 	case !user:
 		return notFound("user", token.UserID)
 	case taken:
-		return regie.Errorf(regie.CodeConflict, "the token %s was made already, and its secret is shown once: revoke it, and make another one", token.ID)
+		return regie.Errorf(regie.CodeConflict,
+			"the token %s was made already, and its secret is shown once: revoke it, and make another one", token.ID)
 	case active >= store.MaxTokens:
 		return regie.Errorf(regie.CodeConflict, "there are %d tokens already: revoke those that nobody uses", active)
 	}
 	for _, id := range token.Workspaces {
 		var there bool
-		if err := t.row("SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ? AND deleted_at IS NULL)", id).Scan(&there); err != nil {
+		if err := t.row("SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ? AND deleted_at IS NULL)",
+			id).Scan(&there); err != nil {
 			return err
 		}
 		if !there {
@@ -127,7 +135,8 @@ func (t *tx) tokenFits(token *regie.Token, now time.Time) error {
 	return nil
 }
 
-// RevokeTokens ends tokens, all of them or none. Revoking what is revoked changes nothing; CodeNotFound for a token that is not there.
+// RevokeTokens ends tokens, all of them or none. Revoking what is revoked changes nothing;
+// CodeNotFound for a token that is not there.
 func (s *Store) RevokeTokens(ctx context.Context, in store.RevokeTokens) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
@@ -159,7 +168,9 @@ func (t *tx) revokeToken(id regie.ID, by string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := t.one(errTokenRevoked, "UPDATE tokens SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL", now.UnixMicro(), by, id); err != nil {
+	if err := t.one(errTokenRevoked,
+		"UPDATE tokens SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
+		now.UnixMicro(), by, id); err != nil {
 		return err
 	}
 	_, err = t.appendEvents(user, chain, now, []logEvent{event})
@@ -168,8 +179,9 @@ func (t *tx) revokeToken(id regie.ID, by string, now time.Time) error {
 
 var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked already")
 
-// TokenBySecret returns the token whose secret has a hash, in whatever state, with its user. It returns CodeNotFound where there is none, or its user
-// is disabled. Nothing of it is kept in memory: what was revoked, on whatever node, is found revoked.
+// TokenBySecret returns the token whose secret has a hash, in whatever state, with its user. It
+// returns CodeNotFound where there is none, or its user is disabled. Nothing of it is kept in
+// memory: what was revoked, on whatever node, is found revoked.
 func (s *Store) TokenBySecret(ctx context.Context, secret regie.Hash) (token regie.Token, user regie.User, err error) {
 	var made int64
 	row := s.read.QueryRowContext(ctx, "SELECT "+tokenColumns+`, u.name, u.created_at FROM tokens t JOIN users u ON u.id = t.user_id
@@ -191,7 +203,8 @@ func (s *Store) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while 
 	})
 }
 
-// Tokens lists the tokens that a filter selects, the oldest first. It returns CodeBadID for a part that no id has.
+// Tokens lists the tokens that a filter selects, the oldest first. It returns CodeBadID for a part
+// that no id has.
 func (s *Store) Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
@@ -219,8 +232,8 @@ func (s *Store) Tokens(ctx context.Context, filter store.TokenFilter, now time.T
 	return out, explain(rows.Err(), FileName)
 }
 
-// WorkspaceOf returns the workspace that a session, round, message, call, approval, question, rule or undo belongs to, a removed one too. It returns
-// CodeNotFound for an id of none of these.
+// WorkspaceOf returns the workspace that a session, round, message, call, approval, question, rule
+// or undo belongs to, a removed one too. It returns CodeNotFound for an id of none of these.
 func (s *Store) WorkspaceOf(ctx context.Context, id regie.ID) (out regie.ID, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT workspace_id FROM sessions WHERE id = ?1
 		UNION ALL SELECT workspace_id FROM rules WHERE id = ?1
@@ -259,7 +272,8 @@ func (l *spokenLog) token(row logRow) error {
 	return nil
 }
 
-// verifyTokens compares the tokens of a user with what the log says was made, and revoked: one that was put into the database opens a door.
+// verifyTokens compares the tokens of a user with what the log says was made, and revoked: one that
+// was put into the database opens a door.
 func verifyTokens(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
 	rows, err := q.QueryContext(ctx, "SELECT "+tokenColumns+" FROM tokens t WHERE t.user_id = ?", report.OwnerID)
 	if err != nil {

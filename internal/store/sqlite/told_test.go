@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
-// TestToldIsTheLog: what a commit tells is what the log has, to the byte: who is told need not read it.
+// TestToldIsTheLog: what a commit tells is what the log has, to the byte: who is told need not read
+// it.
 func TestToldIsTheLog(t *testing.T) {
 	ctx := t.Context()
 	var mu sync.Mutex

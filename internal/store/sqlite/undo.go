@@ -12,12 +12,13 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// BeginUndo stores that an undo is intended, with each file as it was found and as it is to be (decision 16): nothing has changed by then, and
-// the contents of both are blobs already. holder holds the session from then on, until FinishUndo. It returns what is stored: the same undo
-// again changes nothing, in whatever state it is, and is not held.
+// BeginUndo stores that an undo is intended, with each file as it was found and as it is to be
+// (decision 16): nothing has changed by then, and the contents of both are blobs already. holder
+// holds the session from then on, until FinishUndo. It returns what is stored: the same undo again
+// changes nothing, in whatever state it is, and is not held.
 //
-// It returns CodeRoundInProgress while a round of the session is open, CodeConflict while another undo of the workspace is under way or
-// where the id is taken, and CodeNotFound.
+// It returns CodeRoundInProgress while a round of the session is open, CodeConflict while another
+// undo of the workspace is under way or where the id is taken, and CodeNotFound.
 func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (out store.HeldUndo, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	in.State, in.CreatedAt, in.Seq, in.MessageID, in.DoneAt = regie.UndoIntended, now, 0, regie.ID{}, time.Time{}
@@ -33,7 +34,8 @@ func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (ou
 		if there, err = t.undoThere(&in); err != nil || there {
 			return err
 		}
-		err := t.row("SELECT n, workspace_id FROM sessions WHERE id = ? AND deleted_at IS NULL", in.SessionID).Scan(&chain, &workspace)
+		err := t.row("SELECT n, workspace_id FROM sessions WHERE id = ? AND deleted_at IS NULL",
+			in.SessionID).Scan(&chain, &workspace)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound("session", in.SessionID)
 		}
@@ -59,9 +61,10 @@ func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (ou
 	return out, err
 }
 
-// ClaimUndo makes holder the one that carries out an intended undo, from where its files stand: the session's epoch rises, so that an earlier
-// holder cannot finish it (invariant 8). It returns store.ErrElsewhere while another holder's lease of it is not over, and CodeNotFound. A
-// done one is returned, and not held.
+// ClaimUndo makes holder the one that carries out an intended undo, from where its files stand: the
+// session's epoch rises, so that an earlier holder cannot finish it (invariant 8). It returns
+// store.ErrElsewhere while another holder's lease of it is not over, and CodeNotFound. A done one
+// is returned, and not held.
 func (s *Store) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out store.HeldUndo, err error) {
 	err = s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByUndo, id)
@@ -86,7 +89,8 @@ func (s *Store) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out 
 	return out, err
 }
 
-// holdForUndo raises the session's epoch for a holder. No round of it is open, nor starts, until the undo is done.
+// holdForUndo raises the session's epoch for a holder. No round of it is open, nor starts, until
+// the undo is done.
 func (t *tx) holdForUndo(chain int64, holder string) (epoch int64, err error) {
 	if err := t.row("SELECT epoch FROM sessions WHERE n = ?", chain).Scan(&epoch); err != nil {
 		return 0, err
@@ -111,7 +115,8 @@ func (t *tx) undoThere(in *regie.Undo) (bool, error) {
 // mayUndo says why nothing of a session can be undone now, or nil.
 func (t *tx) mayUndo(chain int64, workspace regie.ID) error {
 	var open, state string
-	err := t.row("SELECT coalesce((SELECT r.state FROM rounds r WHERE r.session = s.n AND r.state <> 'ENDED'), ''), s.state FROM sessions s WHERE s.n = ?", chain).Scan(&open, &state)
+	err := t.row(
+		"SELECT coalesce((SELECT r.state FROM rounds r WHERE r.session = s.n AND r.state <> 'ENDED'), ''), s.state FROM sessions s WHERE s.n = ?", chain).Scan(&open, &state)
 	if err == nil && open != "" {
 		err = store.RunIsOpen(regie.SessionState(state))
 	}
@@ -119,7 +124,8 @@ func (t *tx) mayUndo(chain int64, workspace regie.ID) error {
 		return err
 	}
 	var under bool
-	err = t.row("SELECT EXISTS (SELECT 1 FROM undos WHERE workspace_id = ? AND state = 'INTENDED')", workspace).Scan(&under)
+	err = t.row("SELECT EXISTS (SELECT 1 FROM undos WHERE workspace_id = ? AND state = 'INTENDED')",
+		workspace).Scan(&under)
 	if err == nil && under {
 		err = errUndoing
 	}
@@ -149,8 +155,10 @@ func (t *tx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) error {
 	}
 	for i := range u.Files {
 		f := &u.Files[i]
-		if err := t.exec("INSERT INTO undo_files (undo_id, ordinal, path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			u.ID, i, f.Path, f.From.Hash, f.From.Size, int64(f.From.Perm), f.To.Hash, f.To.Size, int64(f.To.Perm), int64(f.To.DirPerm)); err != nil {
+		if err := t.exec(
+			"INSERT INTO undo_files (undo_id, ordinal, path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			u.ID, i, f.Path, f.From.Hash, f.From.Size, int64(f.From.Perm), f.To.Hash, f.To.Size, int64(f.To.Perm),
+			int64(f.To.DirPerm)); err != nil {
 			return err
 		}
 	}
@@ -166,9 +174,10 @@ func list[T any](items []T) (string, error) {
 	return string(data), err
 }
 
-// FinishUndo stores what became of each file of an intended undo, which is done then, with the UNDONE message in the thread. Where the undo is about
-// the chat too, the round's messages are superseded, or count again. Finishing a done one changes nothing. It returns CodeStale where another
-// holder has taken it over.
+// FinishUndo stores what became of each file of an intended undo, which is done then, with the
+// UNDONE message in the thread. Where the undo is about the chat too, the round's messages are
+// superseded, or count again. Finishing a done one changes nothing. It returns CodeStale where
+// another holder has taken it over.
 func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.Undo, err error) {
 	u, err := s.Undo(ctx, in.UndoID)
 	if err != nil || u.State == regie.UndoDone {
@@ -187,14 +196,17 @@ func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.
 		t.hold(ByOwner, u.SessionID)
 		var state string
 		b := batch{now: now, events: []logEvent{done}}
-		if err := t.row("SELECT s.id, s.n, u.state FROM undos u JOIN sessions s ON s.n = u.session WHERE u.id = ?", u.ID).Scan(&b.fence.SessionID, &b.fence.Chain, &state); err != nil {
+		if err := t.row("SELECT s.id, s.n, u.state FROM undos u JOIN sessions s ON s.n = u.session WHERE u.id = ?",
+			u.ID).Scan(&b.fence.SessionID, &b.fence.Chain, &state); err != nil {
 			return err
 		}
 		if state == string(regie.UndoDone) {
 			return nil
 		}
 		if !fault.Bug(fault.BugNoEpoch) {
-			err := t.one(errStale, "UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", b.fence.Chain, in.Epoch)
+			err := t.one(errStale,
+				"UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", b.fence.Chain,
+				in.Epoch)
 			if err != nil {
 				return err
 			}
@@ -216,7 +228,9 @@ func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.
 		if err := b.store(t); err != nil {
 			return err
 		}
-		return t.one(errUndone, "UPDATE undos SET state = 'DONE', done_at = ?, message_id = ? WHERE id = ? AND state = 'INTENDED'", now.UnixMicro(), message.ID, u.ID)
+		return t.one(errUndone,
+			"UPDATE undos SET state = 'DONE', done_at = ?, message_id = ? WHERE id = ? AND state = 'INTENDED'",
+			now.UnixMicro(), message.ID, u.ID)
 	})
 	if err != nil {
 		return u, err
@@ -237,7 +251,8 @@ func (t *tx) settleFiles(u *regie.Undo) error {
 			}
 			why = string(data)
 		}
-		if err := t.one(errUndone, "UPDATE undo_files SET outcome = ?, code = ?, why = ? WHERE undo_id = ? AND ordinal = ? AND path = ? AND outcome IS NULL",
+		if err := t.one(errUndone,
+			"UPDATE undo_files SET outcome = ?, code = ?, why = ? WHERE undo_id = ? AND ordinal = ? AND path = ? AND outcome IS NULL",
 			string(f.Outcome), null(f.Code), why, u.ID, i, f.Path); err != nil {
 			return err
 		}
@@ -259,14 +274,17 @@ func (t *tx) supersede(chain int64, u *regie.Undo) (regie.Undone, error) {
 	}
 	var first, last sql.NullInt64
 	var places regie.Places
-	if err := t.row("SELECT min(seq), max(seq) FROM messages WHERE session = ? AND round_id = ? AND seq IS NOT NULL", chain, u.RoundID).Scan(&first, &last); err != nil || !first.Valid {
+	if err := t.row("SELECT min(seq), max(seq) FROM messages WHERE session = ? AND round_id = ? AND seq IS NOT NULL",
+		chain, u.RoundID).Scan(&first, &last); err != nil || !first.Valid {
 		return out, err
 	}
-	if err := t.row("SELECT count(*) FILTER (WHERE seq <= ?), count(*) FILTER (WHERE seq <= ?) FROM messages WHERE session = ? AND seq IS NOT NULL", first.Int64, last.Int64, chain).
+	if err := t.row(
+		"SELECT count(*) FILTER (WHERE seq <= ?), count(*) FILTER (WHERE seq <= ?) FROM messages WHERE session = ? AND seq IS NOT NULL", first.Int64, last.Int64, chain).
 		Scan(&places.From, &places.To); err != nil {
 		return out, err
 	}
-	if err := t.exec("UPDATE messages SET superseded = ? WHERE session = ? AND seq BETWEEN ? AND ? AND system_type IS DISTINCT FROM 'CONTEXT_SUMMARY'",
+	if err := t.exec(
+		"UPDATE messages SET superseded = ? WHERE session = ? AND seq BETWEEN ? AND ? AND system_type IS DISTINCT FROM 'CONTEXT_SUMMARY'",
 		flag(gone), chain, first.Int64, last.Int64); err != nil {
 		return out, err
 	}

@@ -46,12 +46,14 @@ func readUndos(ctx context.Context, q querier, where string, args ...any) ([]reg
 		var state, makes, removes, effects string
 		var created int64
 		var done sql.NullInt64
-		if err := rows.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.Undoes, &state, &u.Forced, &u.Chat, &makes, &removes, &effects, &u.By, &u.Seq, &u.MessageID,
+		if err := rows.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.Undoes, &state, &u.Forced, &u.Chat, &makes, &removes,
+			&effects, &u.By, &u.Seq, &u.MessageID,
 			&created, &done); err != nil {
 			return nil, err
 		}
 		u.State, u.CreatedAt, u.DoneAt = regie.UndoState(state), fromMicros(created), fromNullMicros(done)
-		if err := errors.Join(json.Unmarshal([]byte(makes), &u.Makes), json.Unmarshal([]byte(removes), &u.Removes), json.Unmarshal([]byte(effects), &u.Effects)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(makes), &u.Makes), json.Unmarshal([]byte(removes), &u.Removes),
+			json.Unmarshal([]byte(effects), &u.Effects)); err != nil {
 			return nil, regie.Errorf(regie.CodeCorrupt, "undo %s cannot be read: %v", u.ID, err)
 		}
 		out = append(out, u)
@@ -79,14 +81,16 @@ func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoF
 		var f regie.UndoFile
 		var from, to, dir int64
 		var outcome, code, why sql.NullString
-		if err := rows.Scan(&f.Path, &f.From.Hash, &f.From.Size, &from, &f.To.Hash, &f.To.Size, &to, &dir, &outcome, &code, &why); err != nil {
+		if err := rows.Scan(&f.Path, &f.From.Hash, &f.From.Size, &from, &f.To.Hash, &f.To.Size, &to, &dir,
+			&outcome, &code, &why); err != nil {
 			return nil, err
 		}
 		f.From.Perm, f.To.Perm, f.To.DirPerm = fs.FileMode(from), fs.FileMode(to), fs.FileMode(dir)
 		f.Outcome, f.Code = regie.UndoOutcome(outcome.String), regie.Code(code.String)
 		if why.Valid {
 			if err := json.Unmarshal([]byte(why.String), &f.Why); err != nil {
-				return nil, regie.Errorf(regie.CodeCorrupt, "what became of a file of undo %s cannot be read: %v", undo, err)
+				return nil, regie.Errorf(regie.CodeCorrupt, "what became of a file of undo %s cannot be read: %v", undo,
+					err)
 			}
 		}
 		out = append(out, f)
@@ -94,7 +98,8 @@ func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoF
 	return out, rows.Err()
 }
 
-// OpenUndos returns the undos that are intended and not done, oldest first: a process died in the middle of each.
+// OpenUndos returns the undos that are intended and not done, oldest first: a process died in the
+// middle of each.
 func (s *Store) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 	var out []store.OpenUndo
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
@@ -115,7 +120,8 @@ func (s *Store) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 // acted selects rounds r of which an action was started.
 const acted = `EXISTS (SELECT 1 FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id AND c.kind = 'action' AND c.started_at IS NOT NULL)`
 
-// UndoCandidates returns what a filter selects, the newest first. It returns CodeBadID for a part that no id has.
+// UndoCandidates returns what a filter selects, the newest first. It returns CodeBadID for a part
+// that no id has.
 func (s *Store) UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
@@ -145,14 +151,16 @@ func (s *Store) UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]
 	return out, explain(rows.Err(), FileName)
 }
 
-// callsOfTree reads the actions of a round that were started, and those of the rounds of its sub-agents, whose sessions its calls made.
+// callsOfTree reads the actions of a round that were started, and those of the rounds of its
+// sub-agents, whose sessions its calls made.
 const callsOfTree = `FROM exchanges e CROSS JOIN calls c ON c.message_id = e.reply_id JOIN sessions s ON s.n = c.session
 	WHERE c.kind = 'action' AND c.started_at IS NOT NULL AND e.round_id IN (
 		WITH RECURSIVE tree (id) AS (SELECT id FROM rounds WHERE id = ? UNION SELECT r.id FROM tree t JOIN exchanges x ON x.round_id = t.id
 			JOIN calls k ON k.message_id = x.reply_id JOIN sessions d ON d.parent_call = k.id JOIN rounds r ON r.session = d.n)
 		SELECT id FROM tree) ORDER BY c.started_at, c.exchange, c.ordinal`
 
-// UndoSource returns what an undo of a round, or of an undo of it, is planned from, in one snapshot.
+// UndoSource returns what an undo of a round, or of an undo of it, is planned from, in one
+// snapshot.
 func (s *Store) UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error) {
 	var out store.UndoSource
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
@@ -165,7 +173,8 @@ func (s *Store) UndoSource(ctx context.Context, round regie.ID) (store.UndoSourc
 		if out.Calls, err = readCalls(ctx, q, callsOfTree, round); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(out.Calls, func(c regie.Call) bool { return c.RoundID != round }) { // clocks jump, places do not
+		// clocks jump, places do not
+		if !slices.ContainsFunc(out.Calls, func(c regie.Call) bool { return c.RoundID != round }) {
 			slices.SortStableFunc(out.Calls, func(a, b regie.Call) int {
 				return cmp.Or(cmp.Compare(a.Exchange, b.Exchange), cmp.Compare(a.Ordinal, b.Ordinal))
 			})
@@ -186,7 +195,8 @@ func (s *Store) UndoSource(ctx context.Context, round regie.ID) (store.UndoSourc
 	return out, explain(err, FileName)
 }
 
-// Later returns what has changed files of a workspace since a moment, and what is about to, for whoever wants to know why a file is not as it was left.
+// Later returns what has changed files of a workspace since a moment, and what is about to, for
+// whoever wants to know why a file is not as it was left.
 func (s *Store) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
 	var out store.Later
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// undoRefusals are what the specification forbids of undos, in plain SQL (decision 16): see refusals.
+// undoRefusals are what the specification forbids of undos, in plain SQL (decision 16): see
+// refusals.
 var undoRefusals = map[string]refusal{
 	"undo that comes done":              {"INSERT INTO undos SELECT randomblob(16), session, workspace_id, round_id, NULL, 'DONE', 0, 0, '[]', '[]', '[]', 'x', 1, message_id, 1, 1 FROM undos WHERE state = 'DONE'", "comes once, intended"},
 	"undo replaced":                     {"INSERT OR REPLACE INTO undos SELECT id, session, workspace_id, round_id, NULL, 'INTENDED', 0, 0, '[]', '[]', '[]', 'x', 1, NULL, 1, NULL FROM undos WHERE state = 'DONE'", "comes once"},

@@ -12,10 +12,12 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Verify walks the log of a session or of a workspace and checks that it is gapless, that each row follows from the one before under
-// the audit key, that each body has its hash, and that the rows which the log speaks of are what it says: of a session its calls,
-// messages, approvals with every decision, questions, and undos with every file; of a workspace its rules (decision 15). It returns CodeChainBroken naming the
-// first altered row. Erased bodies are counted, they are no fault.
+// Verify walks the log of a session or of a workspace and checks that it is gapless, that each row
+// follows from the one before under the audit key, that each body has its hash, and that the rows
+// which the log speaks of are what it says: of a session its calls, messages, approvals with every
+// decision, questions, and undos with every file; of a workspace its rules (decision 15). It
+// returns CodeChainBroken naming the first altered row. Erased bodies are counted, they are no
+// fault.
 func (s *Store) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error) {
 	report := store.VerifyReport{OwnerID: owner}
 	var recorded sql.NullString
@@ -30,7 +32,8 @@ func (s *Store) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport,
 	return report, explain(err, FileName)
 }
 
-// VerifyRules verifies the log of the workspace at root, or of all of them for "", as Verify; the report counts them together.
+// VerifyRules verifies the log of the workspace at root, or of all of them for "", as Verify; the
+// report counts them together.
 func (s *Store) VerifyRules(ctx context.Context, root string) (store.VerifyReport, error) {
 	var all store.VerifyReport
 	workspaces, err := s.workspacesAt(ctx, root)
@@ -54,17 +57,21 @@ func (s *Store) workspacesAt(ctx context.Context, root string) (out []regie.ID, 
 	return readIDs(ctx, s.read, "SELECT id FROM workspaces WHERE root = ? OR ? = '' ORDER BY id", root, root)
 }
 
-// verifyChain walks a log. A workspace has none before its first rule, a user none before the first token; then they have none of these either.
+// verifyChain walks a log. A workspace has none before its first rule, a user none before the first
+// token; then they have none of these either.
 func verifyChain(ctx context.Context, q querier, key []byte, report *store.VerifyReport) error {
 	var chain, headSeq int64
 	var headMAC []byte
 	var kind string
 	said := newSpokenLog()
-	err := q.QueryRowContext(ctx, "SELECT n, kind, head, mac FROM chains WHERE owner_id = ?", report.OwnerID).Scan(&chain, &kind, &headSeq, &headMAC)
+	err := q.QueryRowContext(ctx, "SELECT n, kind, head, mac FROM chains WHERE owner_id = ?",
+		report.OwnerID).Scan(&chain, &kind, &headSeq, &headMAC)
 	if errors.Is(err, sql.ErrNoRows) {
 		var there bool
 		var user bool
-		if err := q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ?1), EXISTS (SELECT 1 FROM users WHERE id = ?1)", report.OwnerID).
+		if err := q.QueryRowContext(ctx,
+			"SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ?1), EXISTS (SELECT 1 FROM users WHERE id = ?1)",
+			report.OwnerID).
 			Scan(&there, &user); err != nil {
 			return err
 		}
@@ -107,7 +114,9 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 }
 
 // walk checks the rows of a log one after another and remembers what they say.
-func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, report *store.VerifyReport, said *spokenLog) (mac [32]byte, err error) {
+func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, report *store.VerifyReport,
+	said *spokenLog,
+) (mac [32]byte, err error) {
 	mac = w.genesis(report.OwnerID)
 	rows, err := q.QueryContext(ctx, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
 		LEFT JOIN event_bodies b ON b.n = e.n WHERE e.chain = ? ORDER BY e.seq`, chain)
@@ -126,7 +135,8 @@ func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, repor
 			return mac, err
 		}
 		if seq > headSeq {
-			return mac, broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", seq, headSeq)
+			return mac, broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", seq,
+				headSeq)
 		}
 		if seq != report.Events+1 {
 			return mac, broken("row %d is missing", report.Events+1)
@@ -140,7 +150,10 @@ func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, repor
 		if !body.Valid {
 			report.Erased++
 			gone = append(gone, seq)
-		} else if err := said.remember(logRow{seq: seq, at: at, kind: regie.EventType(kind), body: []byte(body.String)}); err != nil {
+		} else if err := said.remember(logRow{
+			seq: seq, at: at, kind: regie.EventType(kind),
+			body: []byte(body.String),
+		}); err != nil {
 			return mac, broken("the body of row %d cannot be read", seq)
 		}
 		report.Events = seq
@@ -157,7 +170,8 @@ func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, repor
 }
 
 func broken(format string, args ...any) error {
-	return regie.Errorf(regie.CodeChainBroken, "the audit chain is broken: %v", regie.Errorf(regie.CodeChainBroken, format, args...))
+	return regie.Errorf(regie.CodeChainBroken, "the audit chain is broken: %v",
+		regie.Errorf(regie.CodeChainBroken, format, args...))
 }
 
 // differs says which column of a row is not what the log says; "" for none.

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// verifyMessages compares where messages stand with where the log has them. A message whose row is gone would be gone from the thread.
+// verifyMessages compares where messages stand with where the log has them. A message whose row is
+// gone would be gone from the thread.
 func verifyMessages(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
 	gone := said.superseded()
 	rows, err := q.QueryContext(ctx, `SELECT m.id, coalesce(m.seq, 0), coalesce(m.pending_seq, 0), coalesce(m.withdrawn_at, 0), m.superseded, m.taken_back
@@ -39,7 +40,8 @@ func verifyMessages(ctx context.Context, q querier, report *store.VerifyReport, 
 		d.in("seq", seq != log.seq && (log.seq != 0 || report.Erased == 0))
 		d.in("pending_seq", pending != log.pending && (log.pending != 0 || report.Erased == 0))
 		// Before there was an event for it, the end of the session was what told it.
-		d.in("withdrawn_at", withdrawn != log.withdrawnAt && (log.withdrawnAt != 0 || !said.closings[withdrawn] && report.Erased == 0))
+		d.in("withdrawn_at", withdrawn != log.withdrawnAt && (log.withdrawnAt != 0 ||
+			!said.closings[withdrawn] && report.Erased == 0))
 		d.in("taken_back", takenBack != log.takenBack && (log.takenBack || report.Erased == 0))
 		d.in("superseded", superseded != gone[id] && report.Erased == 0)
 		if d.column != "" {
@@ -108,7 +110,8 @@ type reviewRow struct {
 	expires, at                                               sql.NullInt64
 }
 
-// verifyReviews compares what people were shown, and what they said, with the log: who decided what, when, about what.
+// verifyReviews compares what people were shown, and what they said, with the log: who decided
+// what, when, about what.
 func verifyReviews(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
 	rows, err := q.QueryContext(ctx, `SELECT v.approval_id, v.ordinal, v.call_id, c.tool, v.definition, v.arguments, v.preview, v.verdict, v.grounds, v.answer,
 			v.edited, v.edited_preview, v.reason, v.scope, v.request, v.decided_by, v.expires_at, v.decided_at
@@ -123,12 +126,15 @@ func verifyReviews(ctx context.Context, q querier, report *store.VerifyReport, s
 		var r reviewRow
 		var tool sql.NullString
 		var arguments, preview, verdict, grounds string
-		if err := rows.Scan(&r.approval, &r.ordinal, &r.review.CallID, &tool, &r.review.Definition, &arguments, &preview, &verdict, &grounds, &r.answer,
+		if err := rows.Scan(&r.approval, &r.ordinal, &r.review.CallID, &tool, &r.review.Definition, &arguments,
+			&preview, &verdict, &grounds, &r.answer,
 			&r.edited, &r.editedPreview, &r.reason, &r.scope, &r.request, &r.by, &r.expires, &r.at); err != nil {
 			return err
 		}
-		r.review.Tool, r.review.Arguments, r.review.Verdict = tool.String, json.RawMessage(arguments), regie.Verdict(verdict)
-		readable := json.Unmarshal([]byte(preview), &r.review.Preview) == nil && json.Unmarshal([]byte(grounds), &r.review.Grounds) == nil
+		r.review.Tool, r.review.Arguments, r.review.Verdict = tool.String,
+			json.RawMessage(arguments), regie.Verdict(verdict)
+		readable := json.Unmarshal([]byte(preview), &r.review.Preview) == nil &&
+			json.Unmarshal([]byte(grounds), &r.review.Grounds) == nil
 		seen[place{r.approval, r.review.CallID}] = true
 		log := said.approvals[r.approval]
 		if log == nil {
@@ -163,13 +169,15 @@ func (r *reviewRow) compare(log *spokenApproval, erased bool) string {
 	}
 	was, decided := log.decided[r.review.CallID]
 	if !decided {
-		d.in("answer", (r.answer.Valid || r.edited.Valid || r.editedPreview.Valid || r.reason.Valid || r.scope.Valid || r.request.Valid) && !erased)
+		d.in("answer", (r.answer.Valid || r.edited.Valid || r.editedPreview.Valid || r.reason.Valid ||
+			r.scope.Valid || r.request.Valid) && !erased)
 		return d.column
 	}
 	d.in("answer", r.answer.String != string(was.Answer))
 	d.in("edited", hashOrZero([]byte(r.edited.String)) != was.Edited)
 	// Logs of before have no hash of what was shown of an edit, and no ids of requests.
-	d.in("edited_preview", hashOrZero([]byte(r.editedPreview.String)) != was.EditedPreview && (was.Edited.IsZero() || !was.EditedPreview.IsZero()))
+	d.in("edited_preview", hashOrZero([]byte(r.editedPreview.String)) != was.EditedPreview &&
+		(was.Edited.IsZero() || !was.EditedPreview.IsZero()))
 	d.in("reason", asLogged(r.reason.String) != was.Reason)
 	d.in("scope", !sameJSON(r.scope.String, was.Scope))
 	d.in("request", was.Request != "" && asLogged(r.request.String) != was.Request)
@@ -188,7 +196,8 @@ func sameJSON[T any](column string, said *T) bool {
 	return json.Unmarshal([]byte(column), &is) == nil && reflect.DeepEqual(is, *said)
 }
 
-// asLogged is a column's text as the body of an event has it: bytes that are no UTF-8 became U+FFFD there.
+// asLogged is a column's text as the body of an event has it: bytes that are no UTF-8 became U+FFFD
+// there.
 func asLogged(column string) string { return string([]rune(column)) }
 
 // microsOf is a time as a column holds it, 0 for none.

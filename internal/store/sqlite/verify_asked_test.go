@@ -15,9 +15,10 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// answered is a session in which everything happened that people were asked about: an approval with an allowed, an edited and a denied
-// call, one that waits, one that was withdrawn with its message, a question with its answer, a call that was resolved, and a rule that
-// holds and one that was revoked.
+// answered is a session in which everything happened that people were asked about: an approval with
+// an allowed, an edited and a denied call, one that waits, one that was withdrawn with its message,
+// a question with its answer, a call that was resolved, and a rule that holds and one that was
+// revoked.
 type answered struct {
 	workspace            regie.ID
 	session              regie.ID // with the decided approval
@@ -148,8 +149,8 @@ func unguarded(t *testing.T, dir string) func(sql string) {
 	return run
 }
 
-// TestVerifyFindsAlteredAnswers alters, one after another, what people were shown, what they said, and what follows from it; verify names
-// the column (decision 15: who decided what).
+// TestVerifyFindsAlteredAnswers alters, one after another, what people were shown, what they said,
+// and what follows from it; verify names the column (decision 15: who decided what).
 func TestVerifyFindsAlteredAnswers(t *testing.T) {
 	const (
 		shown    = "UPDATE reviews SET %s WHERE answer IS NULL"
@@ -268,7 +269,8 @@ func TestVerifyFindsAlteredAnswers(t *testing.T) {
 	}
 }
 
-// TestErasedAnswers erases the bodies of a log: what it cannot tell any more is no fault, and what is left is compared.
+// TestErasedAnswers erases the bodies of a log: what it cannot tell any more is no fault, and what
+// is left is compared.
 func TestErasedAnswers(t *testing.T) {
 	dir := t.TempDir()
 	a := answer(t, dir)
@@ -289,8 +291,8 @@ func TestErasedAnswers(t *testing.T) {
 	}
 }
 
-// TestClockJumpsBack asks about a call, and anew after the clock has jumped back by decades: what counts is what was asked last, because
-// the log only rises.
+// TestClockJumpsBack asks about a call, and anew after the clock has jumped back by decades: what
+// counts is what was asked last, because the log only rises.
 func TestClockJumpsBack(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
@@ -334,7 +336,8 @@ func TestClockJumpsBack(t *testing.T) {
 	})
 }
 
-// TestMigratesRules opens a database of schema 2: approvals have their places in the log, and rules that no log tells of allow nothing.
+// TestMigratesRules opens a database of schema 2: approvals have their places in the log, and rules
+// that no log tells of allow nothing.
 func TestMigratesRules(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store/storetest"
 )
 
-// TestVerifyFindsTampering alters rows behind the store's back; verify names the first one (decision 15).
+// TestVerifyFindsTampering alters rows behind the store's back; verify names the first one
+// (decision 15).
 func TestVerifyFindsTampering(t *testing.T) {
 	for name, c := range map[string]struct{ sql, says string }{
 		"body":         {"DROP TRIGGER bodies_never_change; UPDATE event_bodies SET body = replace(body, 'go', 'no') WHERE n = 2", "the body of row 2"},

@@ -29,7 +29,8 @@ func (l *spokenLog) superseded() map[regie.ID]bool {
 	return out
 }
 
-// verifyUndos compares the undos of a session, with each of their files, with what the log says was intended and done.
+// verifyUndos compares the undos of a session, with each of their files, with what the log says was
+// intended and done.
 func verifyUndos(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
 	undos, err := readUndos(ctx, q, "WHERE s.id = ?", report.OwnerID)
 	if err != nil {

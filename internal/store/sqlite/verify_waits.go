@@ -20,8 +20,8 @@ type waitRow struct {
 	module, request               sql.NullString
 }
 
-// verifyWaits compares the waits for people, and the questions, with what the log says was asked and answered. Of waits for the network
-// it says only that there was one.
+// verifyWaits compares the waits for people, and the questions, with what the log says was asked
+// and answered. Of waits for the network it says only that there was one.
 func verifyWaits(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
 	rows, err := q.QueryContext(ctx, `SELECT w.id, w.kind, w.object_id, w.round_id, w.owner_id, w.state, coalesce(w.deadline, 0), w.created_at, coalesce(w.resolved_at, 0),
 			w.resolution, w.resolved_by, u.call_id, u.module, u.request
@@ -34,7 +34,8 @@ func verifyWaits(ctx context.Context, q querier, report *store.VerifyReport, sai
 	for rows.Next() {
 		var w waitRow
 		var kind string
-		if err := rows.Scan(&w.id, &kind, &w.object, &w.round, &w.owner, &w.state, &w.deadline, &w.created, &w.resolvedAt, &w.resolution, &w.by,
+		if err := rows.Scan(&w.id, &kind, &w.object, &w.round, &w.owner, &w.state, &w.deadline, &w.created,
+			&w.resolvedAt, &w.resolution, &w.by,
 			&w.call, &w.module, &w.request); err != nil {
 			return err
 		}
@@ -65,7 +66,8 @@ func verifyWaits(ctx context.Context, q querier, report *store.VerifyReport, sai
 	return rows.Err()
 }
 
-// compare returns what a wait is for, the first column of it that the log has otherwise, and whether the log knows it.
+// compare returns what a wait is for, the first column of it that the log has otherwise, and
+// whether the log knows it.
 func (w *waitRow) compare(said *spokenLog, erased bool) (thing regie.ID, column string, known bool) {
 	if w.kind == regie.WaitApproval {
 		log, known := said.approvals[w.object]
@@ -81,10 +83,12 @@ func (w *waitRow) compare(said *spokenLog, erased bool) (thing regie.ID, column 
 	return w.id, column, known
 }
 
-// compareApproval returns the first column of an approval's wait that the log has otherwise, "" for none.
+// compareApproval returns the first column of an approval's wait that the log has otherwise, "" for
+// none.
 func (w *waitRow) compareApproval(log *spokenApproval, erased bool) string {
 	state := map[regie.ApprovalState]regie.WaitState{
-		regie.ApprovalOpen: regie.WaitOpen, regie.ApprovalDecided: regie.WaitResolved, regie.ApprovalExpired: regie.WaitExpired, regie.ApprovalWithdrawn: regie.WaitWithdrawn,
+		regie.ApprovalOpen: regie.WaitOpen, regie.ApprovalDecided: regie.WaitResolved,
+		regie.ApprovalExpired: regie.WaitExpired, regie.ApprovalWithdrawn: regie.WaitWithdrawn,
 	}[log.state]
 	by := ""
 	if log.state == regie.ApprovalDecided {
@@ -103,7 +107,8 @@ func (w *waitRow) compareApproval(log *spokenApproval, erased bool) string {
 	return d.column
 }
 
-// compareQuestion returns the first column of a question or its wait that the log has otherwise, "" for none.
+// compareQuestion returns the first column of a question or its wait that the log has otherwise, ""
+// for none.
 func (w *waitRow) compareQuestion(log *spokenQuestion, erased bool) string {
 	var d differs
 	if log.askedAt != 0 {
@@ -132,7 +137,9 @@ func (w *waitRow) compareQuestion(log *spokenQuestion, erased bool) string {
 
 // verifyRules compares a workspace's rules with what its log says was made and revoked.
 func verifyRules(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
-	rows, err := q.QueryContext(ctx, "SELECT "+ruleColumns+", r.tool FROM rules r LEFT JOIN sessions s ON s.n = r.session WHERE r.workspace_id = ?", report.OwnerID)
+	rows, err := q.QueryContext(ctx, "SELECT "+
+		ruleColumns+", r.tool FROM rules r LEFT JOIN sessions s ON s.n = r.session WHERE r.workspace_id = ?",
+		report.OwnerID)
 	if err != nil {
 		return err
 	}

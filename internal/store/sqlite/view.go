@@ -23,7 +23,8 @@ func (s *Store) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
 	return round, explain(err, FileName)
 }
 
-// RoundView returns a round with every exchange, attempt and call, in one snapshot (spec 10.1 runs show).
+// RoundView returns a round with every exchange, attempt and call, in one snapshot (spec 10.1 runs
+// show).
 func (s *Store) RoundView(ctx context.Context, id regie.ID) (store.RoundView, error) {
 	var view store.RoundView
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
@@ -92,11 +93,14 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 }
 
 // contextSummaries returns what the summaries of a round say, by exchange.
-func contextSummaries(ctx context.Context, q querier, round regie.ID, exchanges []regie.Exchange) (map[int]*regie.Message, error) {
+func contextSummaries(ctx context.Context, q querier, round regie.ID,
+	exchanges []regie.Exchange,
+) (map[int]*regie.Message, error) {
 	if !slices.ContainsFunc(exchanges, func(e regie.Exchange) bool { return e.Purpose == regie.PurposeSummary }) {
 		return nil, nil
 	}
-	messages, err := readMessages(ctx, q, "WHERE m.session = (SELECT session FROM rounds WHERE id = ?1) AND m.round_id = ?1 AND m.system_type = 'CONTEXT_SUMMARY'", round)
+	messages, err := readMessages(ctx, q,
+		"WHERE m.session = (SELECT session FROM rounds WHERE id = ?1) AND m.round_id = ?1 AND m.system_type = 'CONTEXT_SUMMARY'", round)
 	out := map[int]*regie.Message{}
 	for i := range messages {
 		out[messages[i].Exchange] = &messages[i]
@@ -120,8 +124,10 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 		var purpose sql.NullString
 		var cost sql.NullInt64
 		var opened, ended, estimated int64
-		if err := rows.Scan(&a.RoundID, &a.Exchange, &a.Number, &code, &a.Error, &a.Partial, &a.Usage.Input, &a.Usage.Output, &a.Usage.CacheCreation,
-			&a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost, &a.Money.Overrun, &opened, &ended, &a.ModelUS,
+		if err := rows.Scan(&a.RoundID, &a.Exchange, &a.Number, &code, &a.Error, &a.Partial, &a.Usage.Input,
+			&a.Usage.Output, &a.Usage.CacheCreation,
+			&a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost,
+			&a.Money.Overrun, &opened, &ended, &a.ModelUS,
 			&a.FirstSeq, &a.LastSeq, &a.Request, &a.Head, &purpose, &a.Provider, &a.Model, &estimated); err != nil {
 			return nil, err
 		}
@@ -137,7 +143,8 @@ func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) 
 	return out, rows.Err()
 }
 
-// listedRounds selects the rounds of a list, the newest first: ?1 the root of their workspace, ?2 how many, ?3 their session, ?4 and ?5 the mark.
+// listedRounds selects the rounds of a list, the newest first: ?1 the root of their workspace, ?2
+// how many, ?3 their session, ?4 and ?5 the mark.
 const listedRounds = `s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') AND (s.id = ?3 OR ?3 IS NULL)
 	AND (CAST(?4 AS BIGINT) = 0 OR r.started_at < ?4 OR r.started_at = ?4 AND r.id < ?5) ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
 
@@ -147,7 +154,9 @@ func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.R
 	if filter.Limit == 0 {
 		filter.Limit = 20
 	}
-	undos, err := readUndos(ctx, s.read, `JOIN rounds r ON r.id = u.round_id JOIN workspaces w ON w.id = u.workspace_id WHERE (w.root = ? OR ? = '')`, root, root)
+	undos, err := readUndos(ctx, s.read,
+		`JOIN rounds r ON r.id = u.round_id JOIN workspaces w ON w.id = u.workspace_id WHERE (w.root = ? OR ? = '')`,
+		root, root)
 	if err != nil {
 		return nil, explain(err, FileName)
 	}
@@ -181,13 +190,17 @@ func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.R
 		var forked regie.ID
 		var at sql.NullInt64
 		of := &line.Session
-		line.Round, err = scanRound(rows, &of.Name, &kind, &state, &end, &of.WorkspaceID, &of.Agent, &of.UserID, &of.Provider, &of.Model,
-			&of.RequireValidation, &api, &of.TokenID, &created, &last, &of.Epoch, &forked, &at, &body, &line.Exchanges, &line.Calls)
+		line.Round, err = scanRound(rows, &of.Name, &kind, &state, &end, &of.WorkspaceID, &of.Agent,
+			&of.UserID, &of.Provider, &of.Model,
+			&of.RequireValidation, &api, &of.TokenID, &created, &last, &of.Epoch, &forked, &at, &body,
+			&line.Exchanges, &line.Calls)
 		if err != nil {
 			return nil, explain(err, FileName)
 		}
-		of.ID, of.Type, of.State, of.EndReason = line.Round.SessionID, regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
-		of.Origin, of.ForkedFrom, of.CreatedAt, of.LastActivity = originOf(api), forkPoint(forked, at), fromMicros(created), fromMicros(last)
+		of.ID, of.Type, of.State, of.EndReason = line.Round.SessionID, regie.SessionType(kind),
+			regie.SessionState(state), regie.SessionEnd(end.String)
+		of.Origin, of.ForkedFrom, of.CreatedAt, of.LastActivity = originOf(api), forkPoint(forked, at),
+			fromMicros(created), fromMicros(last)
 		line.Spent = regie.Spending{Known: true}
 		if cost, called := spent[line.Round.ID]; called {
 			line.Spent = cost

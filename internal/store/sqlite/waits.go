@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// approvalEvent is the body of an approval event. It binds what was shown by its hash; the reviews own it.
+// approvalEvent is the body of an approval event. It binds what was shown by its hash; the reviews
+// own it.
 type approvalEvent struct {
 	ApprovalID regie.ID            `json:"approval_id"`
 	RoundID    regie.ID            `json:"round_id"`
@@ -34,8 +35,8 @@ type reviewEvent struct {
 	Said          regie.Verdict `json:"verdict,omitempty"`
 }
 
-// shown is the hash of what is put to a person of a call. It is that of the review as it comes back from the store: bytes that are no
-// UTF-8 do not survive the way there.
+// shown is the hash of what is put to a person of a call. It is that of the review as it comes back
+// from the store: bytes that are no UTF-8 do not survive the way there.
 func shown(review *regie.Review) (regie.Hash, error) {
 	asked := *review
 	asked.Decision = nil
@@ -69,7 +70,10 @@ func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 		return
 	}
 	if a := in.Approval; a != nil {
-		event := approvalEvent{ApprovalID: a.ID, RoundID: a.RoundID, Exchange: a.Exchange, State: regie.ApprovalOpen, ExpiresAt: &a.ExpiresAt}
+		event := approvalEvent{
+			ApprovalID: a.ID, RoundID: a.RoundID, Exchange: a.Exchange,
+			State: regie.ApprovalOpen, ExpiresAt: &a.ExpiresAt,
+		}
 		for i := range a.Reviews {
 			review := &a.Reviews[i]
 			hash, err := shown(review)
@@ -77,7 +81,10 @@ func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 				b.err = err
 				return
 			}
-			event.Calls = append(event.Calls, reviewEvent{CallID: review.CallID, Tool: review.Tool, Review: hash, Said: review.Verdict})
+			event.Calls = append(event.Calls, reviewEvent{
+				CallID: review.CallID, Tool: review.Tool,
+				Review: hash, Said: review.Verdict,
+			})
 			if call := calls(review.CallID); call != nil {
 				b.moved(call, regie.CallAwaitingApproval)
 			}
@@ -88,17 +95,22 @@ func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 	for i := range in.Questions {
 		q := &in.Questions[i]
 		b.add(regie.EventQuestion, questionEvent{
-			QuestionID: q.ID, RoundID: q.RoundID, CallID: q.CallID, State: regie.WaitOpen, Module: &q.Module, ExpiresAt: &q.ExpiresAt,
+			QuestionID: q.ID, RoundID: q.RoundID, CallID: q.CallID, State: regie.WaitOpen,
+			Module: &q.Module, ExpiresAt: &q.ExpiresAt,
 		})
 	}
 }
 
 // moved tells a step of a call that is neither its start nor its end.
 func (b *batch) moved(c *regie.Call, to regie.CallState) {
-	b.add(regie.EventToolCall, callEvent{CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: to, Executed: hashOrZero(c.Executed)})
+	b.add(regie.EventToolCall, callEvent{
+		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: to,
+		Executed: hashOrZero(c.Executed),
+	})
 }
 
-// ask stores what is put to a person: the approval with its reviews, the questions, and a wait for each. The calls must be there.
+// ask stores what is put to a person: the approval with its reviews, the questions, and a wait for
+// each. The calls must be there.
 func (t *tx) ask(fence store.Fence, to follows, now time.Time) error {
 	in := to.ask
 	if in == nil {
@@ -118,7 +130,8 @@ func (t *tx) ask(fence store.Fence, to follows, now time.Time) error {
 		if err := t.wait(fence, q.ID, regie.WaitQuestion, q.CallID, q.ExpiresAt, now); err != nil {
 			return err
 		}
-		if err := t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID, string(module)); err != nil {
+		if err := t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID,
+			string(module)); err != nil {
 			return err
 		}
 	}
@@ -126,8 +139,10 @@ func (t *tx) ask(fence store.Fence, to follows, now time.Time) error {
 }
 
 func (t *tx) askApproval(fence store.Fence, to follows, a *regie.Approval, now time.Time) error {
-	if err := t.exec("INSERT INTO approvals (id, session, round_id, exchange, state, created_at, expires_at, seq) VALUES (?, ?, ?, ?, 'OPEN', ?, ?, ?)",
-		a.ID, fence.Chain, fence.RoundID, to.exchange, now.UnixMicro(), a.ExpiresAt.UnixMicro(), to.approval); err != nil {
+	if err := t.exec(
+		"INSERT INTO approvals (id, session, round_id, exchange, state, created_at, expires_at, seq) VALUES (?, ?, ?, ?, 'OPEN', ?, ?, ?)",
+		a.ID, fence.Chain, fence.RoundID, to.exchange, now.UnixMicro(),
+		a.ExpiresAt.UnixMicro(), to.approval); err != nil {
 		return err
 	}
 	for i := range a.Reviews {
@@ -140,11 +155,14 @@ func (t *tx) askApproval(fence store.Fence, to follows, a *regie.Approval, now t
 		if err != nil {
 			return err
 		}
-		if err := t.exec("INSERT INTO reviews (approval_id, call_id, ordinal, definition, arguments, preview, verdict, grounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			a.ID, review.CallID, i, review.Definition, string(review.Arguments), string(preview), string(review.Verdict), string(grounds)); err != nil {
+		if err := t.exec(
+			"INSERT INTO reviews (approval_id, call_id, ordinal, definition, arguments, preview, verdict, grounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			a.ID, review.CallID, i, review.Definition, string(review.Arguments), string(preview),
+			string(review.Verdict), string(grounds)); err != nil {
 			return err
 		}
-		if err := t.one(errNotProposed, "UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND (state = 'PROPOSED' OR state = 'APPROVED' OR state = 'AWAITING_APPROVAL')",
+		if err := t.one(errNotProposed,
+			"UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND (state = 'PROPOSED' OR state = 'APPROVED' OR state = 'AWAITING_APPROVAL')",
 			review.CallID); err != nil {
 			return err
 		}
@@ -162,16 +180,20 @@ func (t *tx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object re
 	return err
 }
 
-// park makes a round wait where anything of it is open, and frees its session of the holder. It reports whether it did.
+// park makes a round wait where anything of it is open, and frees its session of the holder. It
+// reports whether it did.
 func (t *tx) park(fence store.Fence, now time.Time) (bool, error) {
 	open, err := t.openWaits(fence.RoundID)
 	if err != nil || open == 0 {
 		return false, err
 	}
-	if err := t.one(errCannotPark, "UPDATE rounds SET state = 'WAITING' WHERE id = ? AND epoch = ? AND state = 'RUNNING'", fence.RoundID, fence.Epoch); err != nil {
+	if err := t.one(errCannotPark,
+		"UPDATE rounds SET state = 'WAITING' WHERE id = ? AND epoch = ? AND state = 'RUNNING'",
+		fence.RoundID, fence.Epoch); err != nil {
 		return false, err
 	}
-	if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain); err != nil {
+	if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?",
+		fence.Chain); err != nil {
 		return false, err
 	}
 	if err := t.giveSlot(fence.Chain); err != nil {
@@ -216,8 +238,8 @@ func errOr(err error, fn func() error) error {
 	return fn()
 }
 
-// derive stores the session's state, which follows from its flags, its round and its open waits in the order of decision 12, and
-// tells it where it has changed.
+// derive stores the session's state, which follows from its flags, its round and its open waits in
+// the order of decision 12, and tells it where it has changed.
 func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 	var before, after string
 	err := t.row(`SELECT s.state, CASE
@@ -235,7 +257,8 @@ func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 		return err
 	}
 	waiting := flag(after == string(regie.SessionWaitingNetwork))
-	if err := t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after, waiting, chain); err != nil {
+	if err := t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after,
+		waiting, chain); err != nil {
 		return err
 	}
 	return t.tellState(session, chain, regie.SessionState(after), now)

@@ -43,7 +43,8 @@ func (t *tx) openWaitsOf(where string, args ...any) ([]openWait, error) {
 	return out, err
 }
 
-// giveUp ends a wait without an answer: its calls are NOT_RUN with the code, and what was asked closes.
+// giveUp ends a wait without an answer: its calls are NOT_RUN with the code, and what was asked
+// closes.
 func (t *tx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) error {
 	b := batch{fence: store.Fence{SessionID: w.session, RoundID: w.round, Chain: w.chain}, now: now}
 	switch w.kind {
@@ -52,10 +53,12 @@ func (t *tx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why s
 		if to == regie.WaitExpired {
 			state = regie.ApprovalExpired
 		}
-		if err := t.refuseCalls(&b, "id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why); err != nil {
+		if err := t.refuseCalls(&b,
+			"id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why); err != nil {
 			return err
 		}
-		if err := t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state), now.UnixMicro(), w.object); err != nil {
+		if err := t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state),
+			now.UnixMicro(), w.object); err != nil {
 			return err
 		}
 		b.add(regie.EventApproval, approvalEvent{ApprovalID: w.object, RoundID: w.round, State: state})
@@ -65,7 +68,8 @@ func (t *tx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why s
 		}
 		b.add(regie.EventQuestion, questionEvent{QuestionID: w.id, RoundID: w.round, CallID: w.object, State: to})
 	}
-	if err := t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to), now.UnixMicro(), w.id); err != nil {
+	if err := t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to),
+		now.UnixMicro(), w.id); err != nil {
 		return err
 	}
 	return errOr(b.err, func() error { return b.store(t) })
@@ -78,17 +82,19 @@ func (t *tx) refuseCalls(b *batch, where string, object regie.ID, code regie.Not
 	if err != nil {
 		return err
 	}
-	if err := t.each("SELECT id, exchange, tool FROM calls WHERE "+where+" ORDER BY ordinal", []any{object}, func(row found) error {
-		c := regie.Call{State: regie.CallNotRun, NotRun: code, Error: &problem}
-		if err := row.Scan(&c.ID, &c.Exchange, &c.Tool); err != nil {
-			return err
-		}
-		b.settled(&c)
-		return nil
-	}); err != nil {
+	if err := t.each("SELECT id, exchange, tool FROM calls WHERE "+where+" ORDER BY ordinal",
+		[]any{object}, func(row found) error {
+			c := regie.Call{State: regie.CallNotRun, NotRun: code, Error: &problem}
+			if err := row.Scan(&c.ID, &c.Exchange, &c.Tool); err != nil {
+				return err
+			}
+			b.settled(&c)
+			return nil
+		}); err != nil {
 		return err
 	}
-	err = t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code), string(data), b.now.UnixMicro(), object)
+	err = t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code),
+		string(data), b.now.UnixMicro(), object)
 	return err
 }
 
@@ -107,7 +113,8 @@ func (t *tx) withdraw(round regie.ID, code regie.NotRunCode, why string, now tim
 	return nil
 }
 
-// earliest finds the next deadline. A paused session starts nothing, so its wait for the network ends when it is resumed: see Resume.
+// earliest finds the next deadline. A paused session starts nothing, so its wait for the network
+// ends when it is resumed: see Resume.
 const (
 	expires  = "NOT (w.kind = 'NETWORK' AND s.paused_at IS NOT NULL)"
 	earliest = "SELECT w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline IS NOT NULL AND " + expires +
@@ -127,7 +134,8 @@ func (s *Store) nextDeadline(ctx context.Context) (time.Time, error) {
 	return fromMicros(deadline), nil
 }
 
-// expireAtOnce is how many waits end in one transaction: thousands would outlast the patience of whoever waits for it, again and again.
+// expireAtOnce is how many waits end in one transaction: thousands would outlast the patience of
+// whoever waits for it, again and again.
 const expireAtOnce = 100
 
 // dueWait is an open wait whose deadline has passed.
@@ -154,9 +162,10 @@ func (s *Store) dueWaits(ctx context.Context, at time.Time, behind dueWait) (out
 	return out, explain(rows.Err(), FileName)
 }
 
-// ExpireWaits ends the waits whose deadline has passed: what they waited for is NOT_RUN(EXPIRED), and their rounds can go on
-// (decision 11). It returns the rounds that can be claimed now, and the next deadline, zero where none is: one that has passed where some
-// of them could not be ended. It returns an error only where it ended none.
+// ExpireWaits ends the waits whose deadline has passed: what they waited for is NOT_RUN(EXPIRED),
+// and their rounds can go on (decision 11). It returns the rounds that can be claimed now, and the
+// next deadline, zero where none is: one that has passed where some of them could not be ended. It
+// returns an error only where it ended none.
 func (s *Store) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error) {
 	// Most often nothing is due: the writer need not be asked.
 	if next, err = s.nextDeadline(ctx); err != nil || next.IsZero() || next.After(at) {
@@ -211,7 +220,8 @@ func (s *Store) expireApart(ctx context.Context, due []dueWait, at time.Time) (r
 	return ready, err
 }
 
-// expire ends waits, all of them that are still open in one transaction, and returns the rounds that can be claimed now.
+// expire ends waits, all of them that are still open in one transaction, and returns the rounds
+// that can be claimed now.
 func (s *Store) expire(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved, err error) {
 	now := time.Now().UTC()
 	mine, chains := map[regie.ID]bool{}, map[int64]bool{}
@@ -225,7 +235,8 @@ func (s *Store) expire(ctx context.Context, due []dueWait, at time.Time) (ready 
 		for _, chain := range slices.Sorted(maps.Keys(chains)) {
 			t.hold(ByChain, chain)
 		}
-		open, err := t.openWaitsOf("w.deadline >= ? AND w.deadline <= ? AND "+expires+" ORDER BY w.deadline, w.id", due[0].deadline, until)
+		open, err := t.openWaitsOf("w.deadline >= ? AND w.deadline <= ? AND "+expires+
+			" ORDER BY w.deadline, w.id", due[0].deadline, until)
 		if err != nil {
 			return err
 		}

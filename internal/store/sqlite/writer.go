@@ -29,10 +29,11 @@ type head struct {
 	mac [32]byte
 }
 
-// writer owns the one writing connection. run is its goroutine; every other method is called on it, except do and close.
+// writer owns the one writing connection. run is its goroutine; every other method is called on it,
+// except do and close.
 //
-// It speaks to the driver directly, inside sql.Conn.Raw: with some twenty statements in an exchange, the conversions and locks of
-// database/sql are a tenth of what an exchange costs.
+// It speaks to the driver directly, inside sql.Conn.Raw: with some twenty statements in an
+// exchange, the conversions and locks of database/sql are a tenth of what an exchange costs.
 type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
@@ -105,8 +106,9 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify store.Notify)
 	return w, nil
 }
 
-// do runs a transition and returns after its commit. fn may run more than once and must not keep what it read from an earlier
-// run. A caller that stops waiting does not stop the transition: it is either whole or absent.
+// do runs a transition and returns after its commit. fn may run more than once and must not keep
+// what it read from an earlier run. A caller that stops waiting does not stop the transition: it is
+// either whole or absent.
 func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	switch {
 	case w == nil:
@@ -125,7 +127,8 @@ func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	return w.gate(true, wrote)
 }
 
-// commit hands a transition to the writer and returns after its commit, and whether it wrote anything.
+// commit hands a transition to the writer and returns after its commit, and whether it wrote
+// anything.
 func (w *writer) commit(ctx context.Context, fn func(*tx) error) (wrote bool, err error) {
 	if w.other != nil {
 		return w.transact(ctx, fn)
@@ -239,9 +242,9 @@ type group struct {
 	pending []*op // to be committed
 }
 
-// tryGroup runs the transitions in one transaction, and those that come meanwhile. It returns the index of one that failed after it
-// had written, in which case everything was rolled back, or -1. Transitions that failed before they wrote anything keep their error
-// and harm nobody.
+// tryGroup runs the transitions in one transaction, and those that come meanwhile. It returns the
+// index of one that failed after it had written, in which case everything was rolled back, or -1.
+// Transitions that failed before they wrote anything keep their error and harm nobody.
 func (w *writer) tryGroup(g *group) (bad int, err error) {
 	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		return -1, err
@@ -281,7 +284,8 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 	return -1, nil
 }
 
-// runRecovered keeps a panic of one transition from taking the writer, and with it every session, down.
+// runRecovered keeps a panic of one transition from taking the writer, and with it every session,
+// down.
 func runRecovered(o *op, t *tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -318,8 +322,8 @@ func (w *writer) control(query string) error {
 	return err
 }
 
-// exec runs a writing statement. Another database than SQLite runs it with the next statement that has to return something, or with the
-// commit: an error of it comes from there.
+// exec runs a writing statement. Another database than SQLite runs it with the next statement that
+// has to return something, or with the commit: an error of it comes from there.
 func (t *tx) exec(query string, args ...any) error {
 	if t.other != nil {
 		t.other.Queue(nil, query, args)
@@ -377,7 +381,8 @@ func (t *tx) named(args []any) ([]driver.NamedValue, error) {
 	return t.args, nil
 }
 
-// one runs a writing statement that must change exactly one row; refused is the error where it changes none.
+// one runs a writing statement that must change exactly one row; refused is the error where it
+// changes none.
 func (t *tx) one(refused error, query string, args ...any) error {
 	if t.other != nil {
 		t.other.Queue(refused, query, args)
@@ -415,7 +420,8 @@ func (t *tx) row(query string, args ...any) found {
 	return found{row: row, err: errors.Join(err, rows.Close())}
 }
 
-// each runs a reading statement inside the transaction and gives every row to fn, after all were read: fn may run statements.
+// each runs a reading statement inside the transaction and gives every row to fn, after all were
+// read: fn may run statements.
 func (t *tx) each(query string, args []any, fn func(found) error) error {
 	if t.other != nil {
 		return t.otherEach(query, args, fn)

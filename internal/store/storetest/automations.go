@@ -11,11 +11,13 @@ import (
 // automation is a submission to a session that nobody watches.
 func (w *World) automation() store.Submission {
 	in := w.Submission("every night")
-	in.New.Type, in.Round.Reason, in.Round.Dialect = regie.SessionAutomation, regie.ReasonAutomationStart, regie.DialectJSON
+	in.New.Type, in.Round.Reason, in.Round.Dialect = regie.SessionAutomation,
+		regie.ReasonAutomationStart, regie.DialectJSON
 	return in
 }
 
-// closes ends an automation's round with its session: what waited for the end comes back, and nothing more is taken (decision 44).
+// closes ends an automation's round with its session: what waited for the end comes back, and
+// nothing more is taken (decision 44).
 func closes(w *World) {
 	in := w.automation()
 	accepted, err := w.Store.Submit(w.Ctx, in)
@@ -25,7 +27,10 @@ func closes(w *World) {
 	_, err = w.Store.Submit(w.Ctx, late)
 	w.must(err)
 	answer := w.Answer(1)
-	answer.Advance.End = &store.End{Reason: regie.EndLimit, Note: regie.Verbatim("a limit"), Close: regie.SessionTimeout}
+	answer.Advance.End = &store.End{
+		Reason: regie.EndLimit, Note: regie.Verbatim("a limit"),
+		Close: regie.SessionTimeout,
+	}
 	w.must(w.AppendReply(accepted.Fence, answer))
 	session, _, err := w.Store.Session(w.Ctx, in.SessionID)
 	w.must(err)
@@ -41,15 +46,20 @@ func closes(w *World) {
 	w.unchanged(in.SessionID, regie.CodeConflict, func() error { _, err := w.Store.Submit(w.Ctx, more); return err })
 }
 
-// countsOn has the rounds of an automation count over its session, and those of a chat each for itself (decision 2).
+// countsOn has the rounds of an automation count over its session, and those of a chat each for
+// itself (decision 2).
 func countsOn(w *World) {
-	for kind, want := range map[regie.SessionType][2]int64{regie.SessionAutomation: {4, 120}, regie.SessionChat: {0, 0}} {
+	for kind, want := range map[regie.SessionType][2]int64{
+		regie.SessionAutomation: {4, 120},
+		regie.SessionChat:       {0, 0},
+	} {
 		in := w.automation()
 		in.New.Type = kind
 		accepted, err := w.Store.Submit(w.Ctx, in)
 		w.must(err)
 		answer := w.Answer(1)
-		answer.Exchange.Usage, answer.Advance.Counters = regie.Usage{Input: 100, Output: 20}, regie.Counters{Total: 4, Retries: 1}
+		answer.Exchange.Usage, answer.Advance.Counters = regie.Usage{Input: 100, Output: 20},
+			regie.Counters{Total: 4, Retries: 1}
 		w.must(w.AppendReply(accepted.Fence, answer))
 		next := w.Submission("go on")
 		next.SessionID, next.New = in.SessionID, nil
@@ -78,8 +88,12 @@ func clockStands(w *World) {
 	}
 	// It waits for its network, and is taken up a while later.
 	w.must(w.FailAttempt(accepted.Fence, store.Failure{
-		Attempt: regie.Attempt{RoundID: accepted.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderOffline, Error: "gone"},
-		Retry:   &store.Open{Number: 1, Reason: regie.ExchangeStart}, WaitUntil: before, Outage: &regie.Outage{Exchange: 1, Since: before, Tries: 1},
+		Attempt: regie.Attempt{
+			RoundID: accepted.RoundID, Exchange: 1, Number: 1,
+			Code: regie.CodeProviderOffline, Error: "gone",
+		},
+		Retry: &store.Open{Number: 1, Reason: regie.ExchangeStart}, WaitUntil: before,
+		Outage: &regie.Outage{Exchange: 1, Since: before, Tries: 1},
 	}))
 	_, _, err = w.Store.ExpireWaits(w.Ctx, time.Now())
 	w.must(err)
@@ -99,16 +113,21 @@ func clockStands(w *World) {
 	}
 }
 
-// postText stores what the model had to say once its actions had succeeded: behind the results, and in no prompt (spec 2.2).
+// postText stores what the model had to say once its actions had succeeded: behind the results, and
+// in no prompt (spec 2.2).
 func postText(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
 	w.must(w.AppendReply(fence, reply))
 	settle := w.Settled(1, reply.Calls)
 	settle.Post = &regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderAI, Author: reply.Message.Author, Exchange: 1, Text: "Written.", ExcludeFromPrompt: true,
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: reply.Message.Author, Exchange: 1,
+		Text: "Written.", ExcludeFromPrompt: true,
 	}
-	settle.Advance = &store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndAnswered}}
+	settle.Advance = &store.Advance{
+		Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1},
+		End: &store.End{Reason: regie.EndAnswered},
+	}
 	w.must(w.CommitCalls(fence, settle))
 	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
 	w.must(err)
@@ -132,7 +151,10 @@ func controlPositions(w *World) {
 		queued = append(queued, accepted.Fence.SessionID)
 	}
 	for i, session := range queued {
-		out, err := w.Store.RequestControl(w.Ctx, store.Control{SessionID: session, For: time.Hour, Ask: slot.AskManual})
+		out, err := w.Store.RequestControl(w.Ctx, store.Control{
+			SessionID: session,
+			For:       time.Hour, Ask: slot.AskManual,
+		})
 		w.must(err)
 		w.equal("control", out, store.Controlled{State: store.ControlQueued, Position: i + 1})
 	}

@@ -7,7 +7,8 @@ import (
 
 var begunCases = map[string]func(*World){"Begun": begun, "TakenBackByToken": takenBackByToken, "Unasked": unasked}
 
-// begun tells of a session which token began it, wherever it is read; a fork is of who forks, and whoever speaks in a session does not make it theirs.
+// begun tells of a session which token began it, wherever it is read; a fork is of who forks, and
+// whoever speaks in a session does not make it theirs.
 func begun(w *World) {
 	one, other := regie.NewID(), regie.NewID()
 	in := w.Submission("go")
@@ -15,33 +16,47 @@ func begun(w *World) {
 	accepted, err := w.Store.Submit(w.Ctx, in)
 	w.must(err)
 	made, err := w.Store.CreateSession(w.Ctx, regie.Session{
-		ID: regie.NewID(), WorkspaceID: w.Workspace.ID, UserID: w.User, Agent: "main", Type: regie.SessionChat, Provider: "p", Model: "m", TokenID: other,
+		ID: regie.NewID(), WorkspaceID: w.Workspace.ID, UserID: w.User, Agent: "main", Type: regie.SessionChat,
+		Provider: "p", Model: "m", TokenID: other,
 	})
 	w.must(err)
 	next := w.Submission("me too")
 	next.SessionID, next.New.ID, next.New.TokenID = in.SessionID, in.SessionID, other
 	_, err = w.Store.Submit(w.Ctx, next)
 	w.must(err)
-	fork, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: in.SessionID, At: accepted.Message.Seq, TokenID: other})
+	fork, err := w.Store.Fork(w.Ctx, store.Fork{
+		SessionID: regie.NewID(), From: in.SessionID,
+		At: accepted.Message.Seq, TokenID: other,
+	})
 	w.must(err)
 	w.equal("the fork", fork.Session.TokenID, other)
-	nobodys, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: in.SessionID, At: accepted.Message.Seq})
+	nobodys, err := w.Store.Fork(w.Ctx, store.Fork{
+		SessionID: regie.NewID(),
+		From:      in.SessionID, At: accepted.Message.Seq,
+	})
 	w.must(err)
-	for _, c := range []struct{ session, token regie.ID }{{in.SessionID, one}, {made.ID, other}, {fork.Session.ID, other}, {nobodys.Session.ID, regie.ID{}}} {
+	for _, c := range []struct{ session, token regie.ID }{
+		{in.SessionID, one},
+		{made.ID, other},
+		{fork.Session.ID, other},
+		{nobodys.Session.ID, regie.ID{}},
+	} {
 		session, _, err := w.Store.Session(w.Ctx, c.session)
 		w.must(err)
 		view, err := w.Store.SessionView(w.Ctx, c.session, w.User)
 		w.must(err)
 		list, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: c.session})
 		w.must(err)
-		w.equal("begun by", []regie.ID{session.TokenID, view.TokenID, list[0].TokenID}, []regie.ID{c.token, c.token, c.token})
+		w.equal("begun by", []regie.ID{session.TokenID, view.TokenID, list[0].TokenID},
+			[]regie.ID{c.token, c.token, c.token})
 	}
 	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{SessionID: in.SessionID})
 	w.must(err)
 	w.equal("of its round", rounds[0].Session.TokenID, one)
 }
 
-// takenBackByToken takes back with a token only what came with it: all else is not there, also where the round has it.
+// takenBackByToken takes back with a token only what came with it: all else is not there, also
+// where the round has it.
 func takenBackByToken(w *World) {
 	fence, one, other := w.Start(), regie.NewID(), regie.NewID()
 	said := func(text string, token regie.ID) regie.ID {
@@ -72,12 +87,19 @@ func takenBackByToken(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// unasked ends a round while nobody was being asked: the exchange fails without an attempt, what was reserved for it is free, and nothing is due.
+// unasked ends a round while nobody was being asked: the exchange fails without an attempt, what
+// was reserved for it is free, and nothing is due.
 func unasked(w *World) {
 	fence := w.Start() // with 70 reserved
 	in := store.Failure{
-		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeStopRequested, Error: "stopped", Money: regie.Money{Reserved: 70, Known: true}},
-		Unasked: true, Advance: &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndInterrupted, Note: regie.Verbatim("stopped")}},
+		Attempt: regie.Attempt{
+			RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeStopRequested,
+			Error: "stopped", Money: regie.Money{Reserved: 70, Known: true},
+		},
+		Unasked: true, Advance: &store.Advance{
+			Phase: regie.PhaseEnd,
+			End:   &store.End{Reason: regie.EndInterrupted, Note: regie.Verbatim("stopped")},
+		},
 	}
 	late := in
 	late.Attempt.Number = 2
@@ -85,7 +107,8 @@ func unasked(w *World) {
 	w.must(w.FailAttempt(fence, in))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
-	w.equal("the exchange", []any{view.Exchanges[0].State, view.Exchanges[0].Error, len(view.Exchanges[0].Attempts)}, []any{regie.ExchangeFailed, "stopped", 0})
+	w.equal("the exchange", []any{view.Exchanges[0].State, view.Exchanges[0].Error, len(view.Exchanges[0].Attempts)},
+		[]any{regie.ExchangeFailed, "stopped", 0})
 	w.equal("the money", view.Spent, regie.Spending{Known: true})
 	w.equal("the round", []any{view.Round.State, view.Round.End}, []any{regie.RoundEnded, regie.EndInterrupted})
 	w.head(fence.SessionID)

@@ -17,7 +17,8 @@ func (w *World) Kept(key, answer string, expires time.Time) store.Fence {
 	fence := w.Start()
 	reply := w.Answer(1)
 	reply.Keep = &store.CachedReply{
-		Key: regie.HashOf([]byte(key)), Provider: "p", Model: "m", Reply: []byte(answer), Usage: regie.Usage{Input: 100, Output: 20}, Expires: expires,
+		Key: regie.HashOf([]byte(key)), Provider: "p", Model: "m", Reply: []byte(answer),
+		Usage: regie.Usage{Input: 100, Output: 20}, Expires: expires,
 	}
 	w.must(w.AppendReply(fence, reply))
 	return fence
@@ -40,16 +41,19 @@ func (w *World) stats(root string) store.CacheStats {
 	return stats
 }
 
-// cache keeps an answer with the transition that stores it, gives it to nobody else, and counts what it is good for (spec 6.4).
+// cache keeps an answer with the transition that stores it, gives it to nobody else, and counts
+// what it is good for (spec 6.4).
 func cache(w *World) {
-	own, end := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User}, time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
+	own, end := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User},
+		time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	fence := w.Kept("a", `{"text":"é\u0000"}`, end)
 	text, found := w.cached(own, "a", time.Now())
 	w.equal("the answer", text, `{"text":"é\u0000"}`)
 	w.equal("whose", []any{found.SessionID, found.Provider, found.Model, found.Usage, found.Expires, found.At.IsZero()},
 		[]any{fence.SessionID, "p", "m", regie.Usage{Input: 100, Output: 20}, end, false})
 	for what, of := range map[string]store.CacheOf{
-		"another workspace": {WorkspaceID: regie.NewID(), UserID: w.User}, "another user": {WorkspaceID: w.Workspace.ID, UserID: regie.NewID()},
+		"another workspace": {WorkspaceID: regie.NewID(), UserID: w.User},
+		"another user":      {WorkspaceID: w.Workspace.ID, UserID: regie.NewID()},
 	} {
 		text, _ = w.cached(of, "a", time.Now())
 		w.equal(what, text, "")
@@ -65,13 +69,15 @@ func cache(w *World) {
 		w.must(w.AppendReply(w.Start(), reply))
 	}
 	stats := w.stats("/w")
-	w.equal("stats", []int64{stats.Entries, stats.Hits, stats.Saved, stats.Expired, stats.Bytes}, []int64{1, 2, 240, 0, int64(len(`{"text":"é\u0000"}`))})
+	w.equal("stats", []int64{stats.Entries, stats.Hits, stats.Saved, stats.Expired, stats.Bytes},
+		[]int64{1, 2, 240, 0, int64(len(`{"text":"é\u0000"}`))})
 	w.equal("everywhere", w.stats(""), stats)
 	w.equal("elsewhere", w.stats("/other"), store.CacheStats{})
 
 	again := w.Kept("a", "new", end) // in its place
 	text, found = w.cached(own, "a", time.Now())
-	w.equal("the answer in its place", []any{text, found.SessionID, w.stats("").Hits}, []any{"new", again.SessionID, int64(0)})
+	w.equal("the answer in its place", []any{text, found.SessionID, w.stats("").Hits},
+		[]any{"new", again.SessionID, int64(0)})
 
 	// A hit of what has gone since is no error, and neither is a refused reply kept.
 	gone, err := w.Store.ClearCache(w.Ctx, "/other")
@@ -117,7 +123,8 @@ func cacheTrim(w *World) {
 	w.equal("left", left, []string{"0", "3"})
 }
 
-// cacheErased has nothing of a removed session in the cache: the answers that came from it go with it (decision 15).
+// cacheErased has nothing of a removed session in the cache: the answers that came from it go with
+// it (decision 15).
 func cacheErased(w *World) {
 	own, end := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User}, time.Now().Add(time.Hour)
 	fence := w.Kept("a", "secret", end)

@@ -26,7 +26,8 @@ func submit(w *World) {
 	for _, repeat := range []store.Submission{again, in} {
 		second, err := w.Store.Submit(w.Ctx, repeat)
 		w.must(err)
-		if !second.Duplicate || second.RoundID != first.RoundID || second.Message.ID != in.Message.ID || second.Message.Seq != 2 {
+		if !second.Duplicate || second.RoundID != first.RoundID ||
+			second.Message.ID != in.Message.ID || second.Message.Seq != 2 {
 			w.T.Errorf("a repeated submission gave %+v", second)
 		}
 	}
@@ -34,7 +35,11 @@ func submit(w *World) {
 	for _, other := range []regie.Message{{Text: "something else"}, {Rich: []regie.Segment{{Text: "hello"}}}} {
 		clash := again
 		clash.Message.Text, clash.Message.Rich = other.Text, other.Rich
-		w.unchanged(in.SessionID, regie.CodeKeyReused, func() error { _, err := w.Store.Submit(w.Ctx, clash); return err })
+		w.unchanged(in.SessionID, regie.CodeKeyReused, func() error {
+			_,
+				err := w.Store.Submit(w.Ctx, clash)
+			return err
+		})
 	}
 	if got := w.head(in.SessionID); got != head {
 		w.T.Errorf("a repeated submission moved the log from %d to %d", head, got)
@@ -45,8 +50,10 @@ func submit(w *World) {
 	w.equal("workspace", workspace.Root, "/w")
 	round, err := w.Store.Round(w.Ctx, first.RoundID)
 	w.must(err)
-	w.equal("round", round, in.Round, cmpopts.IgnoreFields(regie.Round{}, "SessionID", "StartedAt", "Number", "State", "Phase", "Exchange", "Epoch"))
-	if round.State != regie.RoundRunning || round.Phase != regie.PhaseModel || round.Exchange != 1 || round.Number != 1 {
+	w.equal("round", round, in.Round, cmpopts.IgnoreFields(regie.Round{}, "SessionID", "StartedAt", "Number", "State",
+		"Phase", "Exchange", "Epoch"))
+	if round.State != regie.RoundRunning || round.Phase != regie.PhaseModel ||
+		round.Exchange != 1 || round.Number != 1 {
 		w.T.Errorf("a new round is %+v", round)
 	}
 }
@@ -59,12 +66,20 @@ func submitRefuses(w *World) {
 	second.SessionID, second.New = in.SessionID, nil
 	// One round at a time per session (spec 3).
 	second.WhenBusy = store.Reject
-	w.unchanged(in.SessionID, regie.CodeRoundInProgress, func() error { _, err := w.Store.Submit(w.Ctx, second); return err })
+	w.unchanged(in.SessionID, regie.CodeRoundInProgress, func() error {
+		_,
+			err := w.Store.Submit(w.Ctx, second)
+		return err
+	})
 	template := w.Submission("template")
 	template.New.Type = regie.SessionSeed
 	_, err = w.Store.CreateSession(w.Ctx, *template.New)
 	w.must(err)
-	w.unchanged(template.SessionID, regie.CodeConflict, func() error { _, err := w.Store.Submit(w.Ctx, template); return err })
+	w.unchanged(template.SessionID, regie.CodeConflict, func() error {
+		_,
+			err := w.Store.Submit(w.Ctx, template)
+		return err
+	})
 	empty := w.Submission("")
 	_, err = w.Store.Submit(w.Ctx, empty)
 	w.refused(regie.CodeBadRequest, err)
@@ -83,13 +98,16 @@ func exchange(w *World) {
 
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
-	if view.Round.State != regie.RoundEnded || view.Round.End != regie.EndAnswered || view.Round.EndedAt.IsZero() || len(view.Exchanges) != 2 {
+	if view.Round.State != regie.RoundEnded || view.Round.End != regie.EndAnswered ||
+		view.Round.EndedAt.IsZero() || len(view.Exchanges) != 2 {
 		w.T.Fatalf("the round is %+v", view.Round)
 	}
 	got := view.Exchanges[0]
 	reply.Exchange.Provider, reply.Exchange.Model = "p", "m" // the round's own
-	w.equal("exchange", got.Exchange, reply.Exchange, cmpopts.IgnoreFields(regie.Exchange{}, "RoundID", "Reason", "State", "Attempt", "ReplyID", "OpenedAt", "RepliedAt"))
-	w.equal("calls", got.Calls, settle.Settled, cmpopts.IgnoreFields(regie.Call{}, "SessionID", "ProposedAt", "SettledAt"))
+	w.equal("exchange", got.Exchange, reply.Exchange, cmpopts.IgnoreFields(regie.Exchange{}, "RoundID", "Reason",
+		"State", "Attempt", "ReplyID", "OpenedAt", "RepliedAt"))
+	w.equal("calls", got.Calls, settle.Settled, cmpopts.IgnoreFields(regie.Call{},
+		"SessionID", "ProposedAt", "SettledAt"))
 	w.equal("reply", got.Reply.AI, reply.Message.AI)
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
 	w.must(err)
@@ -106,23 +124,27 @@ func exchange(w *World) {
 	w.refused(regie.CodeConflict, w.AppendReply(fence, w.Answer(3)))
 }
 
-// exchangeAtOnce stores a reply with the results of its queries: one transition in place of two. An action's may not come so.
+// exchangeAtOnce stores a reply with the results of its queries: one transition in place of two. An
+// action's may not come so.
 func exchangeAtOnce(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
 	settle := w.Settled(1, reply.Calls)
 	reply.Calls, reply.Results, reply.Advance = settle.Settled, settle.Message, *settle.Advance
-	reply.Calls[1].State, reply.Calls[1].Result, reply.Calls[1].Error = regie.CallFailed, "", &regie.CallError{Code: "NOT_FOUND", Message: "gone"}
+	reply.Calls[1].State, reply.Calls[1].Result, reply.Calls[1].Error = regie.CallFailed, "",
+		&regie.CallError{Code: "NOT_FOUND", Message: "gone"}
 	for i := range reply.Calls {
 		reply.Calls[i].Attempts = 1
 	}
 	w.must(w.AppendReply(fence, reply))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
-	if len(view.Exchanges) != 2 || view.Round.Phase != regie.PhaseModel || view.Round.Exchange != 2 || view.Exchanges[1].State != regie.ExchangeOpen {
+	if len(view.Exchanges) != 2 || view.Round.Phase != regie.PhaseModel || view.Round.Exchange != 2 ||
+		view.Exchanges[1].State != regie.ExchangeOpen {
 		w.T.Fatalf("the round is %+v with %d exchanges", view.Round, len(view.Exchanges))
 	}
-	w.equal("calls", view.Exchanges[0].Calls, reply.Calls, cmpopts.IgnoreFields(regie.Call{}, "SessionID", "ProposedAt", "SettledAt"))
+	w.equal("calls", view.Exchanges[0].Calls, reply.Calls, cmpopts.IgnoreFields(regie.Call{},
+		"SessionID", "ProposedAt", "SettledAt"))
 	w.refused(regie.CodeConflict, w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: settle.Settled[:1]}))
 
 	second := w.Reply(fence, 2, regie.KindAction)
@@ -135,7 +157,8 @@ func exchangeAtOnce(w *World) {
 func actionsOneByOne(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindAction, regie.KindAction)
-	reply.Calls[0].State, reply.Calls[0].StartedAt, reply.Calls[0].Intent = regie.CallStarted, time.Now(), []byte(`{"before":"x"}`)
+	reply.Calls[0].State, reply.Calls[0].StartedAt, reply.Calls[0].Intent = regie.CallStarted,
+		time.Now(), []byte(`{"before":"x"}`)
 	w.must(w.AppendReply(fence, reply))
 	first := reply.Calls[0]
 	first.State, first.Result = regie.CallSucceeded, "ok"
@@ -154,7 +177,9 @@ func actionsOneByOne(w *World) {
 	third := w.Start()
 	only := w.Reply(third, 1, regie.KindAction)
 	w.must(w.AppendReply(third, only))
-	w.unchanged(third.SessionID, regie.CodeConflict, func() error { return w.CommitCalls(third, w.Settled(1, only.Calls)) })
+	w.unchanged(third.SessionID, regie.CodeConflict, func() error {
+		return w.CommitCalls(third, w.Settled(1, only.Calls))
+	})
 }
 
 func settleOnce(w *World) {
@@ -199,7 +224,10 @@ func staleEpoch(w *World) {
 		"CommitCalls": func() error { return w.CommitCalls(fence, w.Settled(1, reply.Calls)) },
 		"Release":     func() error { return w.Store.Release(w.Ctx, fence) },
 		"FailAttempt": func() error {
-			return w.FailAttempt(fence, store.Failure{Attempt: regie.Attempt{Exchange: 1, Number: 1}, Retry: &store.Open{Number: 1}})
+			return w.FailAttempt(fence, store.Failure{
+				Attempt: regie.Attempt{Exchange: 1, Number: 1},
+				Retry:   &store.Open{Number: 1},
+			})
 		},
 	} {
 		before := w.head(fence.SessionID)
@@ -218,7 +246,9 @@ func interruptWins(w *World) {
 	session, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopInterrupt)
 	w.must(err)
 	w.equal("session", session, fence.SessionID)
-	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery)) })
+	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
+		return w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery))
+	})
 	// Nor an answer: the word came first. The stronger word wants its own end.
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, w.Answer(1)) })
 	end := w.Reply(fence, 1, regie.KindQuery)
@@ -278,7 +308,10 @@ func pauseStartsNothing(w *World) {
 
 func stopIsIdempotent(w *World) {
 	fence := w.Start()
-	for _, word := range []regie.StopRequest{regie.StopPause, regie.StopInterrupt, regie.StopInterrupt, regie.StopPause} {
+	for _, word := range []regie.StopRequest{
+		regie.StopPause, regie.StopInterrupt,
+		regie.StopInterrupt, regie.StopPause,
+	} {
 		_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, word)
 		w.must(err)
 	}
@@ -298,9 +331,11 @@ func attempts(w *World) {
 	fence := w.Start()
 	failure := store.Failure{
 		Attempt: regie.Attempt{
-			RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderBusy, Error: "busy", Partial: "half a", Usage: regie.Usage{Input: 3, Estimated: true},
+			RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderBusy, Error: "busy",
+			Partial: "half a", Usage: regie.Usage{Input: 3, Estimated: true},
 			ModelUS:  9,
-			Provider: "p", Model: "m", Money: regie.Money{Reserved: 70, Cost: 5, Known: true, Estimated: true}, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")),
+			Provider: "p", Model: "m", Money: regie.Money{Reserved: 70, Cost: 5, Known: true, Estimated: true},
+			FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")),
 		},
 		Retry: &store.Open{Number: 1, Reserved: 80},
 	}
@@ -311,18 +346,25 @@ func attempts(w *World) {
 	last.Attempt.Number, last.Retry = 2, nil
 	last.Attempt.Money = regie.Money{}
 	last.Message = &regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"}, ExcludeFromPrompt: true,
-		System: &regie.SystemContent{Type: regie.SystemNetworkError, Summary: "busy"},
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
+		ExcludeFromPrompt: true,
+		System:            &regie.SystemContent{Type: regie.SystemNetworkError, Summary: "busy"},
 	}
-	last.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndProviderError, Note: regie.Verbatim("busy")}}
+	last.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{
+		Reason: regie.EndProviderError,
+		Note:   regie.Verbatim("busy"),
+	}}
 	w.must(w.FailAttempt(fence, last))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
-	w.equal("end", []any{view.Round.End, view.Round.EndNote.String(), view.Exchanges[0].State}, []any{regie.EndProviderError, "busy", regie.ExchangeFailed})
+	w.equal("end", []any{view.Round.End, view.Round.EndNote.String(), view.Exchanges[0].State},
+		[]any{regie.EndProviderError, "busy", regie.ExchangeFailed})
 	w.equal("attempts", len(view.Exchanges[0].Attempts), 2)
 	w.equal("tokens of both", view.Round.Tokens, int64(6))
-	w.equal("attempt", view.Exchanges[0].Attempts[0], failure.Attempt, cmpopts.IgnoreFields(regie.Attempt{}, "OpenedAt", "EndedAt"))
-	w.equal("what the last one was sent", []any{view.Exchanges[0].Request, view.Exchanges[0].LastSeq}, []any{failure.Attempt.Request, failure.Attempt.LastSeq})
+	w.equal("attempt", view.Exchanges[0].Attempts[0], failure.Attempt,
+		cmpopts.IgnoreFields(regie.Attempt{}, "OpenedAt", "EndedAt"))
+	w.equal("what the last one was sent", []any{view.Exchanges[0].Request, view.Exchanges[0].LastSeq},
+		[]any{failure.Attempt.Request, failure.Attempt.LastSeq})
 	w.equal("an unknown price is unknown", view.Exchanges[0].Attempts[1].Money.Known, false)
 }
 
@@ -336,7 +378,8 @@ func orphans(w *World) {
 	if len(found) != 1 || found[0].RoundID != running.RoundID || found[0].SessionID != running.SessionID {
 		w.T.Errorf("orphans %+v, want only %s", found, running.RoundID)
 	}
-	// A holder that died without a word counts as a resume; each such claim counts, but not one by the holder itself.
+	// A holder that died without a word counts as a resume; each such claim counts, but not one by
+	// the holder itself.
 	for want := 1; want <= 2; want++ {
 		for range 2 {
 			claimed, err := w.Store.Claim(w.Ctx, running.RoundID, fmt.Sprint("other", want))
@@ -372,7 +415,8 @@ func streamEqualsLog(w *World) {
 		kinds = append(kinds, e.Type)
 	}
 	w.equal("types", kinds, []regie.EventType{
-		regie.EventSession, regie.EventMessage, regie.EventRound, regie.EventMessage, regie.EventToolResult, regie.EventMessage,
+		regie.EventSession, regie.EventMessage, regie.EventRound, regie.EventMessage,
+		regie.EventToolResult, regie.EventMessage,
 	})
 }
 
@@ -477,7 +521,10 @@ func messageVariants(w *World) {
 	hash, err := w.Store.PutBlob(w.Ctx, []byte("picture"))
 	w.must(err)
 	rich.Message.Text = ""
-	rich.Message.Rich = []regie.Segment{{Text: "see"}, {Attachment: &regie.Attachment{Blob: hash, MediaType: "image/png", Name: "a.png", Size: 7}}}
+	rich.Message.Rich = []regie.Segment{
+		{Text: "see"},
+		{Attachment: &regie.Attachment{Blob: hash, MediaType: "image/png", Name: "a.png", Size: 7}},
+	}
 	_, err = w.Store.Submit(w.Ctx, rich)
 	w.must(err)
 	thread, err := w.Store.Thread(w.Ctx, rich.SessionID, 0)

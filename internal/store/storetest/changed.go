@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// commanded runs a round with one action of which was found out afterwards what it made of files, to its end.
+// commanded runs a round with one action of which was found out afterwards what it made of files,
+// to its end.
 func (w *World) commanded(in store.Submission, state regie.CallState, changed json.RawMessage) store.Fence {
 	w.T.Helper()
 	accepted, err := w.Store.Submit(w.Ctx, in)
@@ -21,18 +22,23 @@ func (w *World) commanded(in store.Submission, state regie.CallState, changed js
 	settle := w.Settled(1, reply.Calls)
 	settle.Settled[0].State, settle.Settled[0].Changed = state, changed
 	if state == regie.CallUnknown {
-		settle.Settled[0].Result, settle.Settled[0].Error = "", &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "outcome unknown"}
+		settle.Settled[0].Result, settle.Settled[0].Error = "", &regie.CallError{
+			Code: regie.CodeOutcomeUnknown, Message: "outcome unknown",
+		}
 	}
 	w.must(w.CommitCalls(fence, settle))
 	w.must(w.AppendReply(fence, w.Answer(2)))
 	return fence
 }
 
-// changed keeps what a call made of files with its result, until the last session goes that names the contents from before (decision 16).
+// changed keeps what a call made of files with its result, until the last session goes that names
+// the contents from before (decision 16).
 func changed(w *World) {
 	before, err := w.Store.PutBlob(w.Ctx, []byte("what was there before a command"))
 	w.must(err)
-	evidence, err := json.Marshal(map[string]any{"files": []regie.FileChange{{Path: "a", Before: regie.FileState{Hash: before, Size: 31, Perm: 0o644}, Kept: true}}})
+	evidence, err := json.Marshal(map[string]any{"files": []regie.FileChange{
+		{Path: "a", Before: regie.FileState{Hash: before, Size: 31, Perm: 0o644}, Kept: true},
+	}})
 	w.must(err)
 	began := time.Now().Add(-time.Minute)
 	first := w.commanded(w.Submission("one"), regie.CallSucceeded, evidence)
@@ -57,7 +63,10 @@ func changed(w *World) {
 	}
 	w.equal("later", told, []string{"SUCCEEDED " + string(evidence), "UNKNOWN " + string(evidence), "SUCCEEDED "})
 
-	forked, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: first.SessionID, At: w.head(first.SessionID)})
+	forked, err := w.Store.Fork(w.Ctx, store.Fork{
+		SessionID: regie.NewID(), From: first.SessionID,
+		At: w.head(first.SessionID),
+	})
 	w.must(err)
 	thread, err := w.Store.Thread(w.Ctx, forked.Session.ID, 0)
 	w.must(err)

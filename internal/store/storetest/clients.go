@@ -20,7 +20,10 @@ func (w *World) HandedOut() (store.Fence, []regie.Call) {
 		reply.Calls[i+1].Origin = regie.OriginClient
 	}
 	reply.Calls[0].State, reply.Calls[0].Result = regie.CallSucceeded, "mine"
-	reply.Advance = store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndClientTools}}
+	reply.Advance = store.Advance{
+		Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1},
+		End: &store.End{Reason: regie.EndClientTools},
+	}
 	w.must(w.AppendReply(fence, reply))
 	return fence, reply.Calls
 }
@@ -30,7 +33,8 @@ func (w *World) resultsOf(fence store.Fence, results ...regie.ClientResult) stor
 	in := w.Submission("")
 	in.SessionID, in.New, in.Results = fence.SessionID, nil, results
 	in.Message = regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "client"}, System: &regie.SystemContent{Type: regie.SystemDataAdded},
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "client"},
+		System:   &regie.SystemContent{Type: regie.SystemDataAdded},
 		ClientID: "r",
 	}
 	return in
@@ -45,12 +49,19 @@ var clientCases = map[string]func(*World){
 	"PassedOn":    passedOn,
 }
 
-// clients settles the calls of a client's tools between two rounds: with its results, without, and with what is none (decision 35).
+// clients settles the calls of a client's tools between two rounds: with its results, without, and
+// with what is none (decision 35).
 func clients(w *World) {
 	fence, calls := w.HandedOut()
 	w.state(fence.SessionID, regie.SessionIdle)
-	a, b := regie.ClientResult{CallID: calls[1].ID, Content: "sun"}, regie.ClientResult{CallID: calls[2].ID, Content: ""}
-	for _, wrong := range [][]regie.ClientResult{{a}, {a, a}, {a, b, {CallID: calls[0].ID}}, {a, {CallID: regie.NewID()}}} {
+	a, b := regie.ClientResult{CallID: calls[1].ID, Content: "sun"},
+		regie.ClientResult{CallID: calls[2].ID, Content: ""}
+	for _, wrong := range [][]regie.ClientResult{
+		{a},
+		{a, a},
+		{a, b, {CallID: calls[0].ID}},
+		{a, {CallID: regie.NewID()}},
+	} {
 		w.unchanged(fence.SessionID, regie.CodeBadRequest, func() error {
 			_, err := w.Store.Submit(w.Ctx, w.resultsOf(fence, wrong...))
 			return err
@@ -63,18 +74,27 @@ func clients(w *World) {
 	again.Round.ID = regie.NewID()
 	duplicate, err := w.Store.Submit(w.Ctx, again)
 	w.must(err)
-	w.equal("said again", []any{duplicate.Duplicate, duplicate.RoundID, duplicate.Message.Seq}, []any{true, next.RoundID, next.Message.Seq})
+	w.equal("said again", []any{duplicate.Duplicate, duplicate.RoundID, duplicate.Message.Seq},
+		[]any{true, next.RoundID, next.Message.Seq})
 	round, err := w.Store.Round(w.Ctx, next.RoundID)
 	w.must(err)
 	w.equal("the count goes on", round.Counters.Total, 1)
 	thread := w.legal(fence.SessionID)
 	last := thread.Messages[len(thread.Messages)-1]
-	w.equal("the results", []any{last.ID, last.System.CallIDs, last.RoundID}, []any{in.Message.ID, []regie.ID{calls[0].ID, calls[1].ID, calls[2].ID}, next.RoundID})
+	w.equal("the results", []any{last.ID, last.System.CallIDs, last.RoundID},
+		[]any{in.Message.ID, []regie.ID{calls[0].ID, calls[1].ID, calls[2].ID}, next.RoundID})
 	stored := thread.Calls[calls[0].MessageID]
-	w.equal("results of calls", []any{stored[0].Result, stored[1].State, stored[1].Result, stored[2].State, stored[2].Error}, []any{"mine", regie.CallSucceeded, "sun", regie.CallSucceeded, (*regie.CallError)(nil)})
+	w.equal("results of calls", []any{
+		stored[0].Result, stored[1].State, stored[1].Result,
+		stored[2].State, stored[2].Error,
+	}, []any{
+		"mine", regie.CallSucceeded, "sun",
+		regie.CallSucceeded, (*regie.CallError)(nil),
+	})
 	w.verifies(fence.SessionID)
 
-	// What comes in place of results has the calls not run: a message, one that waited for the end of the round, and the end of the session.
+	// What comes in place of results has the calls not run: a message, one that waited for the end
+	// of the round, and the end of the session.
 	other, left := w.HandedOut()
 	in = w.Submission("something else")
 	in.SessionID, in.New = other.SessionID, nil
@@ -90,7 +110,8 @@ func clients(w *World) {
 	w.verifies(gone.SessionID)
 }
 
-// waited lets a message that came meanwhile follow a round that ends with calls of a client's tools.
+// waited lets a message that came meanwhile follow a round that ends with calls of a client's
+// tools.
 func (w *World) waited() {
 	w.T.Helper()
 	fence := w.Start()
@@ -101,7 +122,10 @@ func (w *World) waited() {
 	w.equal("pending", pending.Pending, true)
 	reply := w.Reply(fence, 1, regie.KindQuery)
 	reply.Calls[0].Origin = regie.OriginClient
-	reply.Advance = store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndClientTools}}
+	reply.Advance = store.Advance{
+		Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1},
+		End: &store.End{Reason: regie.EndClientTools},
+	}
 	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
 	w.must(err)
 	w.equal("a round follows", out.Next.IsZero(), false)
@@ -125,11 +149,18 @@ func histories(w *World) {
 	author := regie.Author{Kind: regie.AuthorComponent, ID: "client"}
 	in.History = []store.Imported{
 		{Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: author, Text: "weather?"}},
-		{Message: regie.Message{ID: call.MessageID, Sender: regie.SenderAI, Author: author, AI: &regie.AIReply{Parts: []regie.Part{
-			{Type: regie.PartCall, CallID: call.ID, Tool: call.Tool, Arguments: regie.HashOf([]byte(call.Arguments))},
-		}}}, Calls: []regie.Call{call}},
 		{Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderSystem, Author: author, System: &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: []regie.ID{call.ID}},
+			ID: call.MessageID, Sender: regie.SenderAI, Author: author,
+			AI: &regie.AIReply{Parts: []regie.Part{
+				{
+					Type: regie.PartCall, CallID: call.ID, Tool: call.Tool,
+					Arguments: regie.HashOf([]byte(call.Arguments)),
+				},
+			}},
+		}, Calls: []regie.Call{call}},
+		{Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderSystem, Author: author,
+			System: &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: []regie.ID{call.ID}},
 		}},
 	}
 	accepted, err := w.Store.Submit(w.Ctx, in)
@@ -162,14 +193,21 @@ func histories(w *World) {
 	w.equal("due", due, []regie.ID{in.SessionID})
 }
 
-// passedOn reserves and logs model calls of no session: under a cap of a day, beside what rounds reserve (decision 29).
+// passedOn reserves and logs model calls of no session: under a cap of a day, beside what rounds
+// reserve (decision 29).
 func passedOn(w *World) {
 	call := func() store.Proxied {
-		return store.Proxied{ID: regie.NewID(), WorkspaceID: w.Workspace.ID, UserID: w.User, Provider: "p", Model: "m", StartedAt: time.Now()}
+		return store.Proxied{
+			ID: regie.NewID(), WorkspaceID: w.Workspace.ID, UserID: w.User, Provider: "p",
+			Model: "m", StartedAt: time.Now(),
+		}
 	}
 	before, err := w.Store.SpentToday(w.Ctx, "")
 	w.must(err)
-	wants := store.Reservation{Prompt: 10, Reply: 90, Least: 20, Caps: regie.Caps{Workspace: before.Workspace.Cost + 1_000_000}}
+	wants := store.Reservation{
+		Prompt: 10, Reply: 90, Least: 20,
+		Caps: regie.Caps{Workspace: before.Workspace.Cost + 1_000_000},
+	}
 	first, second := call(), call()
 	granted, err := w.Store.ReserveProxied(w.Ctx, first, wants)
 	w.must(err)
@@ -182,19 +220,23 @@ func passedOn(w *World) {
 	granted, err = w.Store.ReserveProxied(w.Ctx, call(), wants)
 	w.must(err)
 	w.equal("refused", granted.Refused, &store.OverCap{Scope: regie.CapRound, Cap: 29})
-	first.Money, first.Usage, first.Duration = regie.Money{Reserved: 100, Cost: 42, Known: true}, regie.Usage{Input: 7, Output: 3}, time.Millisecond
+	first.Money, first.Usage, first.Duration = regie.Money{Reserved: 100, Cost: 42, Known: true},
+		regie.Usage{Input: 7, Output: 3}, time.Millisecond
 	third := call()
 	third.Code, third.Money.Known, third.Duration = regie.CodeProviderAuth, true, time.Millisecond
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, third}))
 	fourth, fifth := call(), call()
 	w.must(w.Store.OpenProxied(w.Ctx, []store.Proxied{fourth, fifth}))
 	fourth.Stored, fourth.Money, fourth.Duration = true, regie.Money{Cost: 1, Known: true}, time.Millisecond
-	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, fourth})) // what is settled is booked once, and takes nothing else along
+	// what is settled is booked once, and takes nothing else along
+	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, fourth}))
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))
-	w.must(w.Store.LeftProxied(w.Ctx, time.Now().Add(time.Second))) // the process of the second and the fifth one has died
+	// the process of the second and the fifth one has died
+	w.must(w.Store.LeftProxied(w.Ctx, time.Now().Add(time.Second)))
 	after, err := w.Store.SpentToday(w.Ctx, "")
 	w.must(err)
-	w.equal("spent", []any{after.All.Cost - before.All.Cost, after.All.Due - before.All.Due}, []any{int64(43), int64(50)})
+	w.equal("spent", []any{after.All.Cost - before.All.Cost, after.All.Due - before.All.Due},
+		[]any{int64(43), int64(50)})
 	logged, err := w.Store.ProxiedCalls(w.Ctx, 10)
 	w.must(err)
 	w.equal("logged", []any{len(logged), logged[4].Usage, logged[4].Money.Cost, logged[3].Money.Known, logged[2].Code},

@@ -10,12 +10,16 @@ import (
 // summarised makes the CONTEXT_SUMMARY that ends an exchange.
 func summarised(exchange int, c regie.Compaction) regie.Message {
 	return regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorAgent, ID: "main", Model: "m"}, Exchange: exchange,
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{
+			Kind: regie.AuthorAgent, ID: "main",
+			Model: "m",
+		}, Exchange: exchange,
 		System: &regie.SystemContent{Type: regie.SystemContextSummary, Summary: "In short.", Compaction: &c},
 	}
 }
 
-// summary has an open step give way to a summary, which ends its exchange and opens the step again, with what steered the round meanwhile.
+// summary has an open step give way to a summary, which ends its exchange and opens the step again,
+// with what steered the round meanwhile.
 func summary(w *World) {
 	fence := w.Start()
 	w.must(w.Store.BeginSummary(w.Ctx, fence, 1))
@@ -39,9 +43,12 @@ func summary(w *World) {
 	head, err := w.Store.PutBlob(w.Ctx, []byte(`{"tools":[]}`))
 	w.must(err)
 	in := store.Reply{
-		Message:  summarised(1, want),
-		Exchange: regie.Exchange{Number: 1, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("r")), Head: head, Usage: regie.Usage{Input: 9, Output: 3}},
-		Advance:  store.Advance{Phase: regie.PhaseModel, Open: &store.Open{Number: 2, Reason: regie.ExchangeStart}},
+		Message: summarised(1, want),
+		Exchange: regie.Exchange{
+			Number: 1, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("r")), Head: head,
+			Usage: regie.Usage{Input: 9, Output: 3},
+		},
+		Advance: store.Advance{Phase: regie.PhaseModel, Open: &store.Open{Number: 2, Reason: regie.ExchangeStart}},
 	}
 	out, err := w.Store.AppendReply(w.Ctx, fence, in)
 	w.must(err)
@@ -51,8 +58,10 @@ func summary(w *World) {
 	first, next := view.Exchanges[0], view.Exchanges[1]
 	w.equal("the summary", []any{first.Purpose, first.State, first.ReplyID, first.Head, first.Usage.Input},
 		[]any{regie.PurposeSummary, regie.ExchangeReplied, in.Message.ID, head, int64(9)})
-	w.equal("what it says", []any{first.Reply.System.Summary, *first.Reply.System.Compaction, first.Reply.Seq}, []any{"In short.", want, out.Seq})
-	w.equal("the step", []any{next.Purpose, next.State, next.Reason, next.Head.IsZero()}, []any{regie.ExchangePurpose(""), regie.ExchangeOpen, regie.ExchangeStart, true})
+	w.equal("what it says", []any{first.Reply.System.Summary, *first.Reply.System.Compaction, first.Reply.Seq},
+		[]any{"In short.", want, out.Seq})
+	w.equal("the step", []any{next.Purpose, next.State, next.Reason, next.Head.IsZero()},
+		[]any{regie.ExchangePurpose(""), regie.ExchangeOpen, regie.ExchangeStart, true})
 	w.must(w.AppendReply(fence, w.Answer(2)))
 	w.refused(regie.CodeConflict, w.Store.BeginSummary(w.Ctx, fence, 2))
 	last, err := w.Store.LastRound(w.Ctx, fence.SessionID)
@@ -63,8 +72,8 @@ func summary(w *World) {
 	}
 }
 
-// noSummary ends a summary that no model could write, in one transition with what is left out instead and the step that follows. Nothing
-// of it starts under a stopping word.
+// noSummary ends a summary that no model could write, in one transition with what is left out
+// instead and the step that follows. Nothing of it starts under a stopping word.
 func noSummary(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
@@ -74,8 +83,14 @@ func noSummary(w *World) {
 	message := summarised(2, regie.Compaction{Dropped: 1, DroppedCalls: 1, Fallback: "no"})
 	message.System.Summary = ""
 	failure := store.Failure{
-		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeBadReply, Error: "no", Usage: regie.Usage{Input: 4}},
-		Message: &message, Advance: &store.Advance{Phase: regie.PhaseModel, Counters: regie.Counters{Total: 1}, Open: &store.Open{Number: 3, Reason: regie.ExchangeData}},
+		Attempt: regie.Attempt{
+			RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeBadReply, Error: "no",
+			Usage: regie.Usage{Input: 4},
+		},
+		Message: &message, Advance: &store.Advance{
+			Phase: regie.PhaseModel, Counters: regie.Counters{Total: 1},
+			Open: &store.Open{Number: 3, Reason: regie.ExchangeData},
+		},
 	}
 	w.must(w.FailAttempt(fence, failure))
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
@@ -96,7 +111,8 @@ func noSummary(w *World) {
 	w.refused(regie.CodeStopRequested, w.Store.BeginSummary(w.Ctx, fence, 3))
 }
 
-// levels has a round go on with another level 2 than the one that it began with (decision 53). Each that it had goes with its session.
+// levels has a round go on with another level 2 than the one that it began with (decision 53). Each
+// that it had goes with its session.
 func levels(w *World) {
 	fence := w.Start()
 	var texts [3]regie.Hash
@@ -139,5 +155,7 @@ func levels(w *World) {
 	stopped := w.Start()
 	_, err = w.Store.RequestStop(w.Ctx, stopped.RoundID, regie.StopInterrupt)
 	w.must(err)
-	w.unchanged(stopped.SessionID, regie.CodeStopRequested, func() error { return w.Store.SetLevel2(w.Ctx, stopped, texts[1]) })
+	w.unchanged(stopped.SessionID, regie.CodeStopRequested, func() error {
+		return w.Store.SetLevel2(w.Ctx, stopped, texts[1])
+	})
 }

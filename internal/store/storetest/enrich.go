@@ -5,7 +5,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Named is what was read of what a round's first message names: a file that was there, and one that was not.
+// Named is what was read of what a round's first message names: a file that was there, and one that
+// was not.
 func (w *World) Named(fence store.Fence, message regie.ID) store.Enrichment {
 	out := store.Enrichment{Message: regie.Message{
 		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
@@ -14,9 +15,12 @@ func (w *World) Named(fence store.Fence, message regie.ID) store.Enrichment {
 	out.Calls = w.Calls(fence, 0, out.Message.ID, regie.KindQuery, regie.KindQuery)
 	for i := range out.Calls {
 		c := &out.Calls[i]
-		c.Origin, c.ProviderCallID, c.State, c.Result, c.Attempts = regie.OriginUser, "", regie.CallSucceeded, "what it holds", 1
+		c.Origin, c.ProviderCallID, c.State, c.Result, c.Attempts = regie.OriginUser, "",
+			regie.CallSucceeded, "what it holds", 1
 		if i == 1 {
-			c.State, c.Result, c.Error = regie.CallFailed, "", &regie.CallError{Code: regie.CodeFileNotFound, Message: "it is gone"}
+			c.State, c.Result, c.Error = regie.CallFailed, "", &regie.CallError{
+				Code: regie.CodeFileNotFound, Message: "it is gone",
+			}
 		}
 		out.Message.System.CallIDs = append(out.Message.System.CallIDs, c.ID)
 		out.Message.System.Queries = append(out.Message.System.Queries, regie.Part{
@@ -26,12 +30,14 @@ func (w *World) Named(fence store.Fence, message regie.ID) store.Enrichment {
 	return out
 }
 
-// enrich stores what a message names, whole or not at all: the log binds its calls, forks copy them with their message, and a removal takes
-// what they hold (decision 46).
+// enrich stores what a message names, whole or not at all: the log binds its calls, forks copy them
+// with their message, and a removal takes what they hold (decision 46).
 func enrich(w *World) {
 	submission := w.Submission("")
 	submission.Message.Text = ""
-	submission.Message.Rich = []regie.Segment{{Text: "see "}, {Enrichment: &regie.EnrichmentBlock{Type: regie.EnrichmentPointer, Target: regie.TargetFile, Path: "x"}}}
+	submission.Message.Rich = []regie.Segment{{Text: "see "}, {
+		Enrichment: &regie.EnrichmentBlock{Type: regie.EnrichmentPointer, Target: regie.TargetFile, Path: "x"},
+	}}
 	accepted, err := w.Store.Submit(w.Ctx, submission)
 	w.must(err)
 	fence := accepted.Fence
@@ -54,12 +60,16 @@ func enrich(w *World) {
 	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
 	w.must(err)
 	last := thread.Messages[len(thread.Messages)-1]
-	w.equal("its place", []any{last.ID, last.Seq, last.RoundID, last.System.Enriches}, []any{in.Message.ID, out.Seq, fence.RoundID, accepted.Message.ID})
+	w.equal("its place", []any{last.ID, last.Seq, last.RoundID, last.System.Enriches},
+		[]any{in.Message.ID, out.Seq, fence.RoundID, accepted.Message.ID})
 	w.equal("its calls", idsOf(thread.Calls[last.ID]), last.CallIDs())
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	seen := view.Enrichments[0].Calls
-	w.equal("in the view of the round", []any{len(view.Enrichments), len(seen), seen[1].Error.Code, len(view.Exchanges[0].Calls)}, []any{1, 2, regie.CodeFileNotFound, 0})
+	w.equal("in the view of the round", []any{
+		len(view.Enrichments), len(seen), seen[1].Error.Code,
+		len(view.Exchanges[0].Calls),
+	}, []any{1, 2, regie.CodeFileNotFound, 0})
 	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
 	w.must(err)
 	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, At: accepted.Message.Seq})
@@ -68,7 +78,8 @@ func enrich(w *World) {
 	w.must(err)
 	w.equal("the fork at the message", []any{len(copied.Messages), forked.Calls, forked.Open}, []any{2, 2, false})
 	data := copied.Messages[1]
-	w.equal("the copy", []any{data.System.Enriches, idsOf(copied.Calls[data.ID])}, []any{copied.Messages[0].ID, data.System.CallIDs})
+	w.equal("the copy", []any{data.System.Enriches, idsOf(copied.Calls[data.ID])},
+		[]any{copied.Messages[0].ID, data.System.CallIDs})
 	w.equal("the calls of the copy", data.CallIDs(), data.System.CallIDs)
 	_, err = w.Store.Verify(w.Ctx, forked.Session.ID)
 	w.must(err)

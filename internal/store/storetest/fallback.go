@@ -7,14 +7,21 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// fallback has other providers go on with an exchange (spec 3.6): each attempt says who was asked, the exchange who has answered, the log why,
-// and the next exchange is the round's own provider's again unless it says otherwise.
+// fallback has other providers go on with an exchange (spec 3.6): each attempt says who was asked,
+// the exchange who has answered, the log why, and the next exchange is the round's own provider's
+// again unless it says otherwise.
 func fallback(w *World) {
 	fence := w.Start()
-	told := regie.Fallback{RoundID: fence.RoundID, Exchange: 1, Attempt: 2, Provider: "q", Model: "n", Instead: "p", Code: regie.CodeProviderBusy, Text: "busy"}
+	told := regie.Fallback{
+		RoundID: fence.RoundID, Exchange: 1, Attempt: 2, Provider: "q", Model: "n", Instead: "p",
+		Code: regie.CodeProviderBusy, Text: "busy",
+	}
 	fails := func(number int, to store.Open, told *regie.Fallback) {
 		w.must(w.FailAttempt(fence, store.Failure{
-			Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: number, Code: regie.CodeProviderBusy, Error: "busy"}, Retry: &to, Fallback: told,
+			Attempt: regie.Attempt{
+				RoundID: fence.RoundID, Exchange: 1, Number: number, Code: regie.CodeProviderBusy,
+				Error: "busy",
+			}, Retry: &to, Fallback: told,
 		}))
 	}
 	fails(1, store.Open{Number: 1}, nil)
@@ -22,7 +29,8 @@ func fallback(w *World) {
 	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
 	w.must(err)
 	fence = claimed.Fence
-	w.equal("who is asked", []string{claimed.Exchange.Provider, claimed.Exchange.Model, claimed.Round.Provider}, []string{"q", "n", "p"})
+	w.equal("who is asked", []string{claimed.Exchange.Provider, claimed.Exchange.Model, claimed.Round.Provider},
+		[]string{"q", "n", "p"})
 	fails(3, store.Open{Number: 1}, nil)
 
 	reply := w.Reply(fence, 1, regie.KindQuery)

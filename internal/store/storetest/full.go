@@ -18,8 +18,13 @@ func (w *World) Full() {
 	reply.Ask = &store.Asked{Approval: asked}
 	w.must(w.AppendReply(fence, reply))
 	_, err := w.Store.Decide(w.Ctx, store.Decide{
-		ApprovalID: asked.ID, Request: "r", Decisions: []regie.Decision{{CallID: reply.Calls[2].ID, Answer: regie.AnswerAllow, By: "ada"}},
-		Rules: []regie.Rule{{ID: regie.NewID(), Verdict: regie.VerdictAllow, Scope: regie.Scope{Tool: "t.action"}, Author: "ada"}},
+		ApprovalID: asked.ID, Request: "r", Decisions: []regie.Decision{
+			{CallID: reply.Calls[2].ID, Answer: regie.AnswerAllow, By: "ada"},
+		},
+		Rules: []regie.Rule{{
+			ID: regie.NewID(), Verdict: regie.VerdictAllow,
+			Scope: regie.Scope{Tool: "t.action"}, Author: "ada",
+		}},
 	})
 	w.must(err)
 	w.Ask(1)
@@ -41,12 +46,16 @@ func (w *World) Full() {
 	w.must(w.Store.BeginSummary(w.Ctx, w.Start(), 1))
 	// A round that failed, after two attempts.
 	fence = w.Start()
-	failure := store.Failure{Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderBusy}, Retry: &store.Open{Number: 1}}
+	failure := store.Failure{Attempt: regie.Attempt{
+		RoundID: fence.RoundID, Exchange: 1, Number: 1,
+		Code: regie.CodeProviderBusy,
+	}, Retry: &store.Open{Number: 1}}
 	w.must(w.FailAttempt(fence, failure))
 	failure.Attempt.Number, failure.Retry = 2, nil
 	failure.Message = &regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"}, ExcludeFromPrompt: true,
-		System: &regie.SystemContent{Type: regie.SystemNetworkError},
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
+		ExcludeFromPrompt: true,
+		System:            &regie.SystemContent{Type: regie.SystemNetworkError},
 	}
 	failure.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndProviderError}}
 	w.must(w.FailAttempt(fence, failure))
@@ -55,7 +64,9 @@ func (w *World) Full() {
 	w.must(err)
 	rich := w.Submission("")
 	rich.Message.ClientID, rich.Round.Pin, rich.Round.Policy = "client", hash, json.RawMessage("{}")
-	rich.Message.Rich = []regie.Segment{{Attachment: &regie.Attachment{Blob: hash, MediaType: "image/png", Name: "a.png", Size: 7}}}
+	rich.Message.Rich = []regie.Segment{
+		{Attachment: &regie.Attachment{Blob: hash, MediaType: "image/png", Name: "a.png", Size: 7}},
+	}
 	_, err = w.Store.Submit(w.Ctx, rich)
 	w.must(err)
 }
@@ -64,6 +75,7 @@ func (w *World) Full() {
 func (w *World) Half(reply store.Reply) store.Settle {
 	settle := w.Settled(1, reply.Calls)
 	settle.Advance, settle.Message = nil, nil
-	settle.Settled[1].State, settle.Settled[1].Error = regie.CallUnknown, &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "?"}
+	settle.Settled[1].State, settle.Settled[1].Error = regie.CallUnknown,
+		&regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "?"}
 	return settle
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// handOver releases a round as a process does that ends in good order: whoever claims it next does not count as a resume after a crash
-// (spec 5.3), however often it happens, and the one who released it can no longer write.
+// handOver releases a round as a process does that ends in good order: whoever claims it next does
+// not count as a resume after a crash (spec 5.3), however often it happens, and the one who
+// released it can no longer write.
 func handOver(w *World) {
 	fence := w.Start()
 	for range 5 {
@@ -22,7 +23,8 @@ func handOver(w *World) {
 	w.must(w.AppendReply(fence, w.Answer(1)))
 }
 
-// claimsTogether has many claim one round at once: their epochs all differ, and only the highest can write (invariant 8).
+// claimsTogether has many claim one round at once: their epochs all differ, and only the highest
+// can write (invariant 8).
 func claimsTogether(w *World) {
 	fence := w.Start()
 	const holders = 8

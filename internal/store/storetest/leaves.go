@@ -7,7 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// leavesApprovals has messages steer of whoever must not withdraw an approval: one that is open refuses them, one that opens later stays, a question goes.
+// leavesApprovals has messages steer of whoever must not withdraw an approval: one that is open
+// refuses them, one that opens later stays, a question goes.
 func leavesApprovals(w *World) {
 	steer := func(fence store.Fence) store.Submission {
 		in := w.Submission("something else")
@@ -22,7 +23,8 @@ func leavesApprovals(w *World) {
 			reply.Ask = &store.Asked{Approval: w.Approval(fence, reply)}
 		} else {
 			reply.Ask = &store.Asked{Questions: []regie.Question{{
-				ID: regie.NewID(), RoundID: fence.RoundID, CallID: reply.Calls[0].ID, Module: regie.Module{Kind: regie.ModuleChoice, Text: "which?", Options: []string{"a", "b"}},
+				ID: regie.NewID(), RoundID: fence.RoundID, CallID: reply.Calls[0].ID,
+				Module:    regie.Module{Kind: regie.ModuleChoice, Text: "which?", Options: []string{"a", "b"}},
 				ExpiresAt: time.Now().Add(time.Hour),
 			}}}
 		}
@@ -39,7 +41,11 @@ func leavesApprovals(w *World) {
 
 	fence := w.Start()
 	w.equal("parked", asks(fence, true).Parked, true)
-	w.unchanged(fence.SessionID, regie.CodeMissingScope, func() error { _, err := w.Store.Submit(w.Ctx, steer(fence)); return err })
+	w.unchanged(fence.SessionID, regie.CodeMissingScope, func() error {
+		_,
+			err := w.Store.Submit(w.Ctx, steer(fence))
+		return err
+	})
 	w.state(fence.SessionID, regie.SessionWaitingValidation)
 
 	fence = w.Start()

@@ -15,11 +15,13 @@ func (w *World) charged(fence store.Fence, exchange int, money regie.Money, want
 	in := w.Reply(fence, exchange)
 	in.Exchange.Money = money
 	in.Advance = store.Advance{
-		Phase: regie.PhaseModel, Counters: regie.Counters{Total: exchange}, Open: &store.Open{Number: exchange + 1, Reason: regie.ExchangeNudge, Wants: wants},
+		Phase: regie.PhaseModel, Counters: regie.Counters{Total: exchange},
+		Open: &store.Open{Number: exchange + 1, Reason: regie.ExchangeNudge, Wants: wants},
 	}
 	in.Results = &regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"}, Exchange: exchange,
-		System: &regie.SystemContent{Type: regie.SystemCompleteRefused, Summary: "go on"},
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
+		Exchange: exchange,
+		System:   &regie.SystemContent{Type: regie.SystemCompleteRefused, Summary: "go on"},
 	}
 	return in
 }
@@ -47,19 +49,26 @@ func money(w *World) {
 	fence := w.Start() // with 70 reserved
 	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Reserved: 70, Cost: 42, Known: true}, nil)))
 	w.must(w.FailAttempt(fence, store.Failure{ // cut, and charged
-		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeTruncatedStream, Money: regie.Money{Cost: 8, Known: true}},
-		Retry:   &store.Open{Number: 2, Reserved: 30},
+		Attempt: regie.Attempt{
+			RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeTruncatedStream,
+			Money: regie.Money{Cost: 8, Known: true},
+		},
+		Retry: &store.Open{Number: 2, Reserved: 30},
 	}))
 	w.must(w.FailAttempt(fence, store.Failure{ // nobody knows what became of it
-		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 2, Code: regie.CodeProviderBroken, Money: regie.Money{Reserved: 30}},
-		Retry:   &store.Open{Number: 2},
+		Attempt: regie.Attempt{
+			RoundID: fence.RoundID, Exchange: 2, Number: 2, Code: regie.CodeProviderBroken,
+			Money: regie.Money{Reserved: 30},
+		},
+		Retry: &store.Open{Number: 2},
 	}))
 	want := regie.Spending{Cost: 50, Due: 30, Estimated: 8}
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	w.equal("the round's", view.Spent, want)
 	failed := view.Exchanges[1].Attempts
-	w.equal("the attempts", []regie.Money{failed[0].Money, failed[1].Money}, []regie.Money{{Cost: 8, Known: true, Estimated: true}, {Reserved: 30}})
+	w.equal("the attempts", []regie.Money{failed[0].Money, failed[1].Money},
+		[]regie.Money{{Cost: 8, Known: true, Estimated: true}, {Reserved: 30}})
 	session, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
 	w.must(err)
 	w.equal("the session's", session.Spent, want)
@@ -75,10 +84,12 @@ func money(w *World) {
 	for _, line := range rounds {
 		of[line.Round.ID] = line.Spent
 	}
-	w.equal("in the list", []regie.Spending{of[view.Round.ID], of[fence.RoundID], of[idle.RoundID]}, []regie.Spending{want, {Cost: 7, Known: true}, {Known: true}})
+	w.equal("in the list", []regie.Spending{of[view.Round.ID], of[fence.RoundID], of[idle.RoundID]},
+		[]regie.Spending{want, {Cost: 7, Known: true}, {Known: true}})
 	today, err := w.Store.SpentToday(w.Ctx, "/o")
 	w.must(err)
-	w.equal("today", []regie.Spending{today.Workspace, today.All}, []regie.Spending{{Cost: 7, Known: true}, {Cost: 57, Due: 30}})
+	w.equal("today", []regie.Spending{today.Workspace, today.All},
+		[]regie.Spending{{Cost: 7, Known: true}, {Cost: 57, Due: 30}})
 }
 
 // AgedAttempt reads the reservation of a call that a crash cut as what may be due, and as the
@@ -88,8 +99,11 @@ func (w *World) AgedAttempt(age func()) {
 	w.T.Helper()
 	fence := w.Start() // with 70 reserved
 	w.must(w.FailAttempt(fence, store.Failure{
-		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeEngineGone, Money: regie.Money{Reserved: 70}},
-		Retry:   &store.Open{Number: 1},
+		Attempt: regie.Attempt{
+			RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeEngineGone,
+			Money: regie.Money{Reserved: 70},
+		},
+		Retry: &store.Open{Number: 1},
 	}))
 	wants := store.Reservation{Prompt: 20, Reply: 80, Least: 80, Caps: regie.Caps{Session: 169}}
 	refused := store.Granted{Refused: &store.OverCap{Scope: regie.CapSession, Cap: 169, Used: 70}}
@@ -100,14 +114,17 @@ func (w *World) AgedAttempt(age func()) {
 		w.must(err)
 		rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10})
 		w.must(err)
-		w.equal("the round, its session, in the list", []regie.Spending{view.Spent, session.Spent, rounds[0].Spent}, []regie.Spending{want, want, want})
-		w.equal("the call", view.Exchanges[0].Attempts[0].Money, regie.Money{Reserved: 70, Cost: want.Cost, Known: want.Known, Estimated: want.Known})
+		w.equal("the round, its session, in the list", []regie.Spending{view.Spent, session.Spent, rounds[0].Spent},
+			[]regie.Spending{want, want, want})
+		w.equal("the call", view.Exchanges[0].Attempts[0].Money,
+			regie.Money{Reserved: 70, Cost: want.Cost, Known: want.Known, Estimated: want.Known})
 		w.equal("under a cap", w.reserve(fence, 1, wants), refused)
 		age()
 	}
 }
 
-// caps grants what each cap leaves, less than is wanted where that is still of use, and nothing else.
+// caps grants what each cap leaves, less than is wanted where that is still of use, and nothing
+// else.
 func caps(w *World) {
 	wants := func(c regie.Caps) store.Reservation {
 		return store.Reservation{Prompt: 20, Reply: 80, Least: 10, Caps: c}
@@ -115,8 +132,10 @@ func caps(w *World) {
 	fence := w.startFree(w.Submission("go"))
 	w.equal("all", w.reserve(fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
 	w.equal("once more in its place", w.reserve(fence, 1, wants(regie.Caps{Round: 100})), store.Granted{Reserved: 100})
-	w.equal("what is left", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 31})), store.Granted{Reserved: 31})
-	w.equal("too little", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 29})), store.Granted{Refused: &store.OverCap{Scope: regie.CapSession, Cap: 29}})
+	w.equal("what is left", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 31})),
+		store.Granted{Reserved: 31})
+	w.equal("too little", w.reserve(fence, 1, wants(regie.Caps{Round: 100, Session: 29})),
+		store.Granted{Refused: &store.OverCap{Scope: regie.CapSession, Cap: 29}})
 	w.reserve(fence, 1, wants(regie.Caps{Round: 100}))
 	in := w.charged(fence, 1, regie.Money{Reserved: 100, Cost: 60, Known: true}, nil)
 	open := wants(regie.Caps{Round: 150, Session: 165, Workspace: 200, Day: 1000})
@@ -144,7 +163,8 @@ func caps(w *World) {
 		{regie.Caps{Workspace: 200, Day: 190}, 40, ""},
 	} {
 		got := w.reserve(second, 1, wants(c.caps))
-		if got.Reserved != c.granted || (got.Refused != nil) != (c.scope != "") || got.Refused != nil && (got.Refused.Scope != c.scope || got.Refused.Used != 150) {
+		if got.Reserved != c.granted || (got.Refused != nil) != (c.scope != "") || got.Refused != nil &&
+			(got.Refused.Scope != c.scope || got.Refused.Used != 150) {
 			w.T.Errorf("under %+v: %+v %+v, want %d %q", c.caps, got, got.Refused, c.granted, c.scope)
 		}
 	}
@@ -159,7 +179,10 @@ func caps(w *World) {
 	_, err = w.Store.Reserve(w.Ctx, fence, 2, wants(regie.Caps{}))
 	w.refused(regie.CodeStale, err)
 	w.must(w.FailAttempt(taken.Fence, store.Failure{
-		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 2, Number: 1, Code: regie.CodeProviderBroken, Money: regie.Money{Reserved: 90}}, Retry: &store.Open{Number: 2},
+		Attempt: regie.Attempt{
+			RoundID: fence.RoundID, Exchange: 2,
+			Number: 1, Code: regie.CodeProviderBroken, Money: regie.Money{Reserved: 90},
+		}, Retry: &store.Open{Number: 2},
 	}))
 	w.equal("what may be due is spent", w.reserve(taken.Fence, 2, wants(regie.Caps{Round: 160})),
 		store.Granted{Refused: &store.OverCap{Scope: regie.CapRound, Cap: 160, Used: 150}})
@@ -167,7 +190,8 @@ func caps(w *World) {
 	w.refused(regie.CodeConflict, err)
 }
 
-// capsTogether has many sessions reserve under one cap at once, with what follows: never is more spent than the cap.
+// capsTogether has many sessions reserve under one cap at once, with what follows: never is more
+// spent than the cap.
 func capsTogether(w *World) {
 	const sessions, times, most = 8, 6, 100
 	for _, limit := range []regie.Caps{{Day: 1500}, {Workspace: 1500}} {
@@ -202,7 +226,10 @@ func capsTogether(w *World) {
 							return
 						}
 					}
-					money := regie.Money{Reserved: reserved, Cost: reserved - chance.Int64N(5), Known: chance.IntN(4) > 0}
+					money := regie.Money{
+						Reserved: reserved, Cost: reserved - chance.Int64N(5),
+						Known: chance.IntN(4) > 0,
+					}
 					if !money.Known {
 						money.Cost = 0
 					}
@@ -237,14 +264,20 @@ func capsTogether(w *World) {
 // halt pauses a round with its reason, and a resume goes on with it.
 func halt(w *World) {
 	fence := w.Start()
-	notice := regie.Notice{RoundID: fence.RoundID, Kind: regie.NoticeBudget, Since: time.Now().UTC(), Text: "no", Said: []regie.Sentence{regie.Verbatim("no")}}
+	notice := regie.Notice{
+		RoundID: fence.RoundID, Kind: regie.NoticeBudget, Since: time.Now().UTC(), Text: "no",
+		Said: []regie.Sentence{regie.Verbatim("no")},
+	}
 	w.must(w.Store.Halt(w.Ctx, fence, store.Halt{Notice: notice}))
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
 	w.must(err)
 	round, err := w.Store.Round(w.Ctx, fence.RoundID)
 	w.must(err)
-	w.equal("paused", []any{session.State, round.State, round.Stop}, []any{regie.SessionPaused, regie.RoundRunning, regie.StopPause})
-	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.Store.Halt(w.Ctx, fence, store.Halt{Notice: notice}) })
+	w.equal("paused", []any{session.State, round.State, round.Stop},
+		[]any{regie.SessionPaused, regie.RoundRunning, regie.StopPause})
+	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
+		return w.Store.Halt(w.Ctx, fence, store.Halt{Notice: notice})
+	})
 	events, err := w.Store.Events(w.Ctx, fence.SessionID, 0, 100)
 	w.must(err)
 	told := 0

@@ -12,13 +12,16 @@ import (
 func notice(n regie.ToolNotice) *regie.Message {
 	data, _ := json.Marshal(n)
 	return &regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: regie.ComponentTools}, ExcludeFromPrompt: true,
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{
+			Kind: regie.AuthorComponent,
+			ID:   regie.ComponentTools,
+		}, ExcludeFromPrompt: true,
 		ExecutionMetadata: data, System: &regie.SystemContent{Type: regie.SystemNetworkError, Summary: "away"},
 	}
 }
 
-// notes tells which tools are missing, and has a round wait with a call that was started, without a holder, until its time has come
-// (decisions 5 and 42).
+// notes tells which tools are missing, and has a round wait with a call that was started, without a
+// holder, until its time has come (decisions 5 and 42).
 func notes(w *World) {
 	fence := w.Start()
 	missing := []regie.Missing{{Toolkit: "bank", Why: "down"}}
@@ -34,7 +37,8 @@ func notes(w *World) {
 		_, err := w.Store.Note(w.Ctx, fence, store.Note{Waits: open, Until: until})
 		return err
 	})
-	out, err = w.Store.Note(w.Ctx, fence, store.Note{Message: notice(regie.ToolNotice{Missing: missing, CallID: started}), Waits: started, Until: until})
+	out, err = w.Store.Note(w.Ctx, fence,
+		store.Note{Message: notice(regie.ToolNotice{Missing: missing, CallID: started}), Waits: started, Until: until})
 	w.must(err)
 	w.equal("parked", out.Parked, true)
 	w.state(fence.SessionID, regie.SessionWaitingNetwork)
@@ -47,7 +51,10 @@ func notes(w *World) {
 	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.must(err)
 	// It was given back in good order, and yet the call may have had its effect.
-	w.equal("the call", []any{claimed.Resumed, claimed.Calls[0].State, claimed.Calls[0].Recovered, claimed.Calls[0].Attempts, claimed.Calls[1].Recovered},
+	w.equal("the call", []any{
+		claimed.Resumed, claimed.Calls[0].State, claimed.Calls[0].Recovered,
+		claimed.Calls[0].Attempts, claimed.Calls[1].Recovered,
+	},
 		[]any{false, regie.CallStarted, true, 2, false})
 	w.equal("resumes", claimed.Round.Counters.Resumes, 0)
 	_, err = w.Store.Note(w.Ctx, fence, store.Note{Waits: started, Until: until})

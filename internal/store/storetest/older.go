@@ -15,14 +15,16 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// Older takes a SQLite database back to what the migrations up to version made of it, with all its data that such a one has a place
-// for: the schema is compared with that of a new database. It takes back tables, columns, indexes and triggers that later migrations
-// added, and triggers and constraints that they changed.
+// Older takes a SQLite database back to what the migrations up to version made of it, with all its
+// data that such a one has a place for: the schema is compared with that of a new database. It
+// takes back tables, columns, indexes and triggers that later migrations added, and triggers and
+// constraints that they changed.
 func Older(t *testing.T, path string, migrations fs.FS, version int64) {
 	t.Helper()
 	ctx := context.Background()
 	reference := openRaw(t, filepath.Join(t.TempDir(), "reference.db"))
-	provider, err := goose.NewProvider(database.DialectSQLite3, reference, migrations, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(database.DialectSQLite3, reference, migrations,
+		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,8 @@ func Older(t *testing.T, path string, migrations fs.FS, version int64) {
 	}
 	for _, kind := range []string{"trigger", "index", "table"} {
 		for name, object := range schema(t, db) {
-			if was, stays := want[name]; object.Kind == kind && object.SQL != "" && (!stays || kind == "trigger" && was != object) {
+			if was, stays := want[name]; object.Kind == kind && object.SQL != "" &&
+				(!stays || kind == "trigger" && was != object) {
 				run(fmt.Sprintf("DROP %s %q", kind, name))
 			}
 		}
@@ -61,7 +64,8 @@ func Older(t *testing.T, path string, migrations fs.FS, version int64) {
 			}
 			for _, query := range []string{
 				"PRAGMA writable_schema = ON",
-				fmt.Sprintf("UPDATE sqlite_schema SET sql = %s WHERE name = '%s'", "'"+strings.ReplaceAll(object.SQL, "'", "''")+"'", name),
+				fmt.Sprintf("UPDATE sqlite_schema SET sql = %s WHERE name = '%s'",
+					"'"+strings.ReplaceAll(object.SQL, "'", "''")+"'", name),
 				"PRAGMA writable_schema = RESET",
 			} {
 				if _, err := conn.ExecContext(ctx, query); err != nil {
@@ -97,7 +101,8 @@ func Migrated(t *testing.T, migrations fs.FS) string {
 	return Dump(t, path)
 }
 
-// Dump writes down the schema of a SQLite database in the order in which it was made, and which migrations it has had.
+// Dump writes down the schema of a SQLite database in the order in which it was made, and which
+// migrations it has had.
 func Dump(t *testing.T, path string) string {
 	t.Helper()
 	rows, err := openRaw(t, path).QueryContext(context.Background(), `SELECT sql || ';' FROM (

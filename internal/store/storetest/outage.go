@@ -7,8 +7,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// lostResult settles a call whose whole result could not be stored: what it was is remembered, whoever asks for it is told that it is
-// lost, and the same content stored later brings it back.
+// lostResult settles a call whose whole result could not be stored: what it was is remembered,
+// whoever asks for it is told that it is lost, and the same content stored later brings it back.
 func lostResult(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
@@ -24,7 +24,8 @@ func lostResult(w *World) {
 		w.must(err)
 		return thread.Calls[reply.Message.ID][0]
 	}
-	if got := read(); got.ResultBlob != lost.ResultBlob || got.ResultLost != lost.ResultLost || got.State != regie.CallSucceeded {
+	if got := read(); got.ResultBlob != lost.ResultBlob || got.ResultLost != lost.ResultLost ||
+		got.State != regie.CallSucceeded {
 		w.T.Errorf("the call holds blob %s, %d bytes lost, %s", got.ResultBlob, got.ResultLost, got.State)
 	}
 	_, err := w.Store.WholeResult(w.Ctx, fence.SessionID, lost.ID)
@@ -38,20 +39,27 @@ func lostResult(w *World) {
 
 	_, err = w.Store.PutBlob(w.Ctx, whole)
 	w.must(err)
-	if got, err := w.Store.WholeResult(w.Ctx, fence.SessionID, lost.ID); err != nil || got != string(whole) || read().ResultLost != 0 {
+	if got, err := w.Store.WholeResult(w.Ctx, fence.SessionID, lost.ID); err != nil ||
+		got != string(whole) || read().ResultLost != 0 {
 		w.T.Errorf("stored later it reads %q, %v", got, err)
 	}
 }
 
-// outage has a round wait for the network: what is known of the outage comes back with the next claim, a pause keeps the wait from ending,
-// and who resumes the round ends it.
+// outage has a round wait for the network: what is known of the outage comes back with the next
+// claim, a pause keeps the wait from ending, and who resumes the round ends it.
 func outage(w *World) {
 	fence := w.Start()
 	began := time.Now().UTC().Truncate(time.Microsecond)
 	fails := func(attempt int, change func(*store.Failure)) {
 		in := store.Failure{
-			Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: attempt, Code: regie.CodeProviderOffline, Error: "no route"},
-			Retry:   &store.Open{Number: 1}, WaitUntil: began, Outage: &regie.Outage{Exchange: 1, Since: began, Tries: attempt},
+			Attempt: regie.Attempt{
+				RoundID: fence.RoundID, Exchange: 1, Number: attempt,
+				Code: regie.CodeProviderOffline, Error: "no route",
+			},
+			Retry: &store.Open{Number: 1}, WaitUntil: began, Outage: &regie.Outage{
+				Exchange: 1,
+				Since:    began, Tries: attempt,
+			},
 		}
 		change(&in)
 		out, err := w.Store.FailAttempt(w.Ctx, fence, in)
@@ -93,7 +101,10 @@ func outage(w *World) {
 	w.equal("the outage that somebody has ended", claim(), (*regie.Outage)(nil))
 
 	fails(3, func(in *store.Failure) {
-		in.WaitUntil, in.Pause, in.Notice = time.Time{}, true, &regie.Notice{RoundID: fence.RoundID, Kind: regie.NoticeNetworkGiveUp, Since: began, Text: "no route"}
+		in.WaitUntil, in.Pause, in.Notice = time.Time{}, true, &regie.Notice{
+			RoundID: fence.RoundID,
+			Kind:    regie.NoticeNetworkGiveUp, Since: began, Text: "no route",
+		}
 	})
 	state(regie.SessionPaused)
 	expire(0)

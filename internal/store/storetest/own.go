@@ -5,7 +5,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Own is a person's own command, once its round has begun: the turn that owns its call, which starts at once.
+// Own is a person's own command, once its round has begun: the turn that owns its call, which
+// starts at once.
 func (w *World) Own(fence store.Fence) store.Reply {
 	in := w.Reply(fence, 1, regie.KindAction)
 	in.Message.Author, in.Message.ExcludeFromPrompt = regie.Author{Kind: regie.AuthorUser, ID: w.User.String()}, true
@@ -16,8 +17,9 @@ func (w *World) Own(fence store.Fence) store.Reply {
 	return in
 }
 
-// ownCommand stores a round that asks no model: its exchange says so from the beginning, it neither waits for the end of another round nor is begun twice,
-// its call has its intent before it runs and one result, and it costs nothing.
+// ownCommand stores a round that asks no model: its exchange says so from the beginning, it neither
+// waits for the end of another round nor is begun twice, its call has its intent before it runs and
+// one result, and it costs nothing.
 func ownCommand(w *World) {
 	submission := w.Submission("!make")
 	submission.Command, submission.Reserved, submission.Message.ClientID = true, 0, "own"
@@ -27,7 +29,8 @@ func ownCommand(w *World) {
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	first := view.Exchanges[0]
-	w.equal("what its exchange is", []any{view.Round.Reason, first.Reason, first.State}, []any{regie.ReasonUserMessage, regie.ExchangeCommand, regie.ExchangeOpen})
+	w.equal("what its exchange is", []any{view.Round.Reason, first.Reason, first.State},
+		[]any{regie.ReasonUserMessage, regie.ExchangeCommand, regie.ExchangeOpen})
 
 	again := submission
 	again.Message.ID, again.Round.ID = regie.NewID(), regie.NewID()
@@ -51,7 +54,8 @@ func ownCommand(w *World) {
 	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.must(err)
 	taken := claimed.Calls[0]
-	w.equal("whoever takes it up", []any{claimed.Exchange.Reason, taken.State, taken.Origin}, []any{regie.ExchangeCommand, regie.CallStarted, regie.OriginAPI})
+	w.equal("whoever takes it up", []any{claimed.Exchange.Reason, taken.State, taken.Origin},
+		[]any{regie.ExchangeCommand, regie.CallStarted, regie.OriginAPI})
 	fence = claimed.Fence
 	settle := w.Settled(1, []regie.Call{started})
 	settle.Message.System.Type = regie.SystemActionsExecuted
@@ -65,8 +69,15 @@ func ownCommand(w *World) {
 	view, err = w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	call := view.Exchanges[0].Calls[0]
-	w.equal("the end", []any{view.Round.End, view.Round.Counters, view.Round.Tokens, view.Spent, call.State, call.Origin}, []any{
-		regie.EndCompleted, regie.Counters{}, int64(0), regie.Spending{Known: true}, regie.CallSucceeded, regie.OriginAPI,
+	w.equal("the end", []any{
+		view.Round.End, view.Round.Counters, view.Round.Tokens, view.Spent,
+		call.State, call.Origin,
+	}, []any{
+		regie.EndCompleted,
+		regie.Counters{},
+		int64(0),
+		regie.Spending{Known: true},
+		regie.CallSucceeded, regie.OriginAPI,
 	})
 	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
 	w.must(err)
@@ -74,5 +85,8 @@ func ownCommand(w *World) {
 	w.must(err)
 	thread, err := w.Store.Thread(w.Ctx, forked.Session.ID, 0)
 	w.must(err)
-	w.equal("the copy", []any{len(thread.Messages), thread.Messages[1].ExcludeFromPrompt, thread.Calls[thread.Messages[1].ID][0].Origin}, []any{3, true, regie.OriginAPI})
+	w.equal("the copy", []any{
+		len(thread.Messages), thread.Messages[1].ExcludeFromPrompt,
+		thread.Calls[thread.Messages[1].ID][0].Origin,
+	}, []any{3, true, regie.OriginAPI})
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// PostgresVariable names the database that tests of PostgreSQL use: each makes its own schema there, and drops it.
+// PostgresVariable names the database that tests of PostgreSQL use: each makes its own schema
+// there, and drops it.
 const PostgresVariable = "REGIE_TEST_POSTGRES"
 
-// Postgres returns the URL of an empty schema of a real PostgreSQL, which goes with the test. Without a server the test is skipped; where all
-// that the tests need must be there (REGIE_CI=1) it fails.
+// Postgres returns the URL of an empty schema of a real PostgreSQL, which goes with the test.
+// Without a server the test is skipped; where all that the tests need must be there (REGIE_CI=1) it
+// fails.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	text := os.Getenv(PostgresVariable)
@@ -25,7 +27,8 @@ func Postgres(tb testing.TB) string {
 		if os.Getenv("REGIE_CI") == "1" {
 			tb.Fatalf("REGIE_CI is set, but not %s: name a PostgreSQL to test on", PostgresVariable)
 		}
-		tb.Skipf("no PostgreSQL to test on: name one in %s, such as postgres://user@127.0.0.1:5432/test", PostgresVariable)
+		tb.Skipf("no PostgreSQL to test on: name one in %s, such as postgres://user@127.0.0.1:5432/test",
+			PostgresVariable)
 	}
 	u, err := url.Parse(text)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// presence keeps what engines know of heartbeats for a day, a row for each user and engine, and counts who runs and who waits.
+// presence keeps what engines know of heartbeats for a day, a row for each user and engine, and
+// counts who runs and who waits.
 func presence(w *World) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	at := func(place string, since, seen time.Duration) store.PresenceMark {
@@ -20,7 +21,10 @@ func presence(w *World) {
 		w.must(err)
 		w.equal("presence", got, want)
 	}
-	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("a", 3*time.Hour, 2*time.Hour), at("b", 30*time.Hour, 25*time.Hour)}))
+	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{
+		at("a", 3*time.Hour, 2*time.Hour),
+		at("b", 30*time.Hour, 25*time.Hour),
+	}))
 	all(at("a", 3*time.Hour, 2*time.Hour)) // what is older than a day is forgotten
 	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("b", time.Minute, 0), at("a", time.Hour, time.Minute)}))
 	all(at("b", time.Minute, 0), at("a", time.Hour, time.Minute))

@@ -13,11 +13,13 @@ import (
 	"testing"
 )
 
-// Proxy stands between a store and a PostgreSQL server, and cuts connections: all of them, or one at a COMMIT.
+// Proxy stands between a store and a PostgreSQL server, and cuts connections: all of them, or one
+// at a COMMIT.
 type Proxy struct {
 	listener net.Listener
 	server   string
-	// At says what becomes of the next COMMIT: it is cut before it reaches the server, or its answer is.
+	// At says what becomes of the next COMMIT: it is cut before it reaches the server, or its
+	// answer is.
 	At   atomic.Int32
 	more atomic.Int32 // how many after it
 	// Trips counts the batches that the store sent and waited for.
@@ -39,7 +41,8 @@ func (l *link) end() {
 	_ = l.server.Close()
 }
 
-// endUnlessFrozen ends the connection because one of its ends has: of a frozen one the other end does not hear.
+// endUnlessFrozen ends the connection because one of its ends has: of a frozen one the other end
+// does not hear.
 func (l *link) endUnlessFrozen() {
 	if !l.frozen.Load() {
 		l.end()
@@ -127,7 +130,8 @@ func (p *Proxy) Refuse(n int32) {
 	p.Cut()
 }
 
-// Freeze has all connections stay open and pass nothing any more, as when a machine between loses what it knew of them; new ones come through.
+// Freeze has all connections stay open and pass nothing any more, as when a machine between loses
+// what it knew of them; new ones come through.
 func (p *Proxy) Freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

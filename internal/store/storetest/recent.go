@@ -7,14 +7,16 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// recentCalls gives the calls of one toolkit and session that were run, the newest first, as often as anybody wants one more.
+// recentCalls gives the calls of one toolkit and session that were run, the newest first, as often
+// as anybody wants one more.
 func recentCalls(w *World) {
 	fence := w.Start()
 	var want []string
 	for exchange := 1; exchange <= 15; exchange++ {
 		reply := w.Reply(fence, exchange, regie.KindQuery, regie.KindQuery, regie.KindQuery)
 		reply.Calls[1].Tool = "tt.query" // another toolkit, whose name begins alike
-		reply.Calls[2].State, reply.Calls[2].NotRun, reply.Calls[2].Error = regie.CallNotRun, regie.NotRunInvalid, &regie.CallError{Code: regie.CodeBadArguments, Message: "x"}
+		reply.Calls[2].State, reply.Calls[2].NotRun, reply.Calls[2].Error = regie.CallNotRun, regie.NotRunInvalid,
+			&regie.CallError{Code: regie.CodeBadArguments, Message: "x"}
 		w.must(w.AppendReply(fence, reply))
 		settle := w.Settled(exchange, reply.Calls)
 		settle.Settled = settle.Settled[:2]

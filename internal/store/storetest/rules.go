@@ -8,15 +8,22 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Standing asks about a call and allows it always, which leaves a rule that expires at a time, or never for the zero time.
+// Standing asks about a call and allows it always, which leaves a rule that expires at a time, or
+// never for the zero time.
 func (w *World) Standing(expires time.Time) regie.Rule {
 	w.T.Helper()
 	_, reply, asked := w.Ask(1)
 	scope := regie.Scope{Tool: "t.action", Kind: regie.ScopeAny, Sentence: regie.Say("any file of this workspace")}
-	rule := regie.Rule{ID: regie.NewID(), Verdict: regie.VerdictAllow, Scope: scope, Author: "ada", FromCall: reply.Calls[0].ID, ExpiresAt: expires}
+	rule := regie.Rule{
+		ID: regie.NewID(), Verdict: regie.VerdictAllow, Scope: scope, Author: "ada",
+		FromCall: reply.Calls[0].ID, ExpiresAt: expires,
+	}
 	_, err := w.Store.Decide(w.Ctx, store.Decide{
 		ApprovalID: asked.ID, Request: "x", Rules: []regie.Rule{rule},
-		Decisions: []regie.Decision{{CallID: rule.FromCall, Answer: regie.AnswerAlways, Scope: &scope, By: "ada", ExpiresAt: expires}},
+		Decisions: []regie.Decision{{
+			CallID: rule.FromCall, Answer: regie.AnswerAlways, Scope: &scope,
+			By: "ada", ExpiresAt: expires,
+		}},
 	})
 	w.must(err)
 	return rule
@@ -33,15 +40,17 @@ func (w *World) holding(want ...regie.ID) {
 	w.equal("the rules that hold", got, want)
 }
 
-// rulesRevoked takes rules back: they are gone at once, from whoever knew them, and the log of the workspace tells it (spec 4.4,
-// decision 15).
+// rulesRevoked takes rules back: they are gone at once, from whoever knew them, and the log of the
+// workspace tells it (spec 4.4, decision 15).
 func rulesRevoked(w *World) {
 	first, second, third := w.Standing(time.Time{}), w.Standing(time.Time{}), w.Standing(time.Time{})
 	w.holding(first.ID, second.ID, third.ID) // the store knows them from here on
 	before := w.head(w.Workspace.ID)
 	w.equal("events of three rules", before, int64(3))
 
-	w.refused(regie.CodeNotFound, w.Store.RevokeRules(w.Ctx, store.RevokeRules{RuleIDs: []regie.ID{first.ID, regie.NewID()}, By: "bob"}))
+	w.refused(regie.CodeNotFound, w.Store.RevokeRules(w.Ctx, store.RevokeRules{
+		RuleIDs: []regie.ID{first.ID, regie.NewID()}, By: "bob",
+	}))
 	w.holding(first.ID, second.ID, third.ID) // all or none
 	w.equal("the log of the workspace", w.head(w.Workspace.ID), before)
 
@@ -61,20 +70,23 @@ func rulesRevoked(w *World) {
 		By     string          `json:"by"`
 	}
 	w.must(json.Unmarshal(events[len(events)-1].Body, &last))
-	w.equal("the last event", []any{len(events), events[len(events)-1].Type, last.RuleID, last.State, last.By}, []any{3, regie.EventRule, second.ID, regie.RuleRevoked, "eve"})
+	w.equal("the last event", []any{len(events), events[len(events)-1].Type, last.RuleID, last.State, last.By},
+		[]any{3, regie.EventRule, second.ID, regie.RuleRevoked, "eve"})
 
 	open, err := w.Store.ListRules(w.Ctx, store.RuleFilter{Root: "/w"}, time.Now())
 	w.must(err)
 	w.equal("rules that hold", len(open), 0)
 	all, err := w.Store.ListRules(w.Ctx, store.RuleFilter{Root: "/w", Ended: true}, time.Now())
 	w.must(err)
-	if len(all) != 3 || all[2].RevokedBy != "bob" || all[1].RevokedBy != "eve" || all[0].State != regie.RuleRevoked || all[0].RevokedAt.IsZero() {
+	if len(all) != 3 || all[2].RevokedBy != "bob" || all[1].RevokedBy != "eve" ||
+		all[0].State != regie.RuleRevoked || all[0].RevokedAt.IsZero() {
 		w.T.Errorf("the rules are %+v", all)
 	}
 	w.head(w.Workspace.ID)
 }
 
-// rulesEnd lists rules with what a person wants to know, and with the state that they have at a time.
+// rulesEnd lists rules with what a person wants to know, and with the state that they have at a
+// time.
 func rulesEnd(w *World) {
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	ends, stays := w.Standing(end), w.Standing(time.Time{})
@@ -102,16 +114,24 @@ func rulesEnd(w *World) {
 		w.equal("the rules at "+c.at.String(), got, c.want)
 	}
 	digits := ends.ID.String()
-	for _, filter := range []store.RuleFilter{{ID: ends.ID}, {Short: digits[len(digits)-6:]}, {Root: "/w", Ended: true}} {
+	for _, filter := range []store.RuleFilter{
+		{ID: ends.ID},
+		{Short: digits[len(digits)-6:]},
+		{Root: "/w", Ended: true},
+	} {
 		found, err := w.Store.ListRules(w.Ctx, filter, end)
 		w.must(err)
 		if len(found) == 0 {
 			w.T.Fatalf("%+v finds nothing", filter)
 		}
 		rule := found[0]
-		w.equal("the rule", []any{rule.ID, rule.State, rule.ExpiresAt, rule.Author, rule.FromCall, rule.Scope, rule.Workspace},
+		w.equal("the rule", []any{
+			rule.ID, rule.State, rule.ExpiresAt, rule.Author,
+			rule.FromCall, rule.Scope, rule.Workspace,
+		},
 			[]any{ends.ID, regie.RuleExpired, end, "ada", ends.FromCall, ends.Scope, "w"})
-		if rule.RoundID.IsZero() || rule.CreatedAt.IsZero() || rule.Call.String() != "write 1 line to a.txt (new file)" {
+		if rule.RoundID.IsZero() || rule.CreatedAt.IsZero() ||
+			rule.Call.String() != "write 1 line to a.txt (new file)" {
 			w.T.Errorf("the rule comes from %+v", rule)
 		}
 	}
@@ -148,8 +168,8 @@ func found(w *World, call regie.ID) regie.ID {
 	return regie.ID{}
 }
 
-// givenBack stops a session with messages that wait: they come back, with an event each, and a repeated stop finds them again
-// (decisions 6 and 10).
+// givenBack stops a session with messages that wait: they come back, with an event each, and a
+// repeated stop finds them again (decisions 6 and 10).
 func givenBack(w *World) {
 	fence := w.Start()
 	say := func(text string, when store.WhenBusy) regie.ID {
@@ -201,7 +221,8 @@ func givenBack(w *World) {
 	in.SessionID, in.New, in.Message.ID = fence.SessionID, nil, third
 	again, err := w.Store.Submit(w.Ctx, in)
 	w.must(err)
-	w.equal("a message that came back and is said again under its id", []bool{again.Duplicate, again.Pending}, []bool{true, false})
+	w.equal("a message that came back and is said again under its id",
+		[]bool{again.Duplicate, again.Pending}, []bool{true, false})
 	w.head(fence.SessionID)
 
 	in = w.Submission("a new beginning")
@@ -234,7 +255,10 @@ func (w *World) AskAgain(fence store.Fence, reply store.Reply) *regie.Approval {
 	reply.Calls = reply.Calls[:1]
 	again := w.Approval(claimed.Fence, reply)
 	again.Reviews[0].Verdict = regie.VerdictMustAsk
-	out, err := w.Store.CommitCalls(w.Ctx, claimed.Fence, store.Settle{Exchange: 1, Ask: &store.Asked{Approval: again}, Park: true})
+	out, err := w.Store.CommitCalls(w.Ctx, claimed.Fence, store.Settle{
+		Exchange: 1,
+		Ask:      &store.Asked{Approval: again}, Park: true,
+	})
 	w.must(err)
 	w.equal("parked", out.Parked, true)
 	return again

@@ -8,8 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// elsewhere are the store's methods that the suite does not run: tests of PostgreSQL alone do, where engines have leases. The last two are the
-// tests' own.
+// elsewhere are the store's methods that the suite does not run: tests of PostgreSQL alone do,
+// where engines have leases. The last two are the tests' own.
 var elsewhere = []string{"Close", "Lease", "EndLease", "Succeed", "Abandoned", "PlanOfStanding", "TellErased"}
 
 var saidCases = map[string]func(*World){
@@ -18,7 +18,8 @@ var saidCases = map[string]func(*World){
 	"Names": names,
 }
 
-// whole holds every method of the store to be one of the suite's: a statement that only one of the two databases takes is found here.
+// whole holds every method of the store to be one of the suite's: a statement that only one of the
+// two databases takes is found here.
 func whole(w *World) {
 	suite, has := reflect.TypeFor[Store](), reflect.TypeOf(w.Store)
 	for method := range has.Methods() {
@@ -28,7 +29,8 @@ func whole(w *World) {
 	}
 }
 
-// said gives what was said in the sessions of a workspace, the newest first, as often as anybody wants one more (spec 10.2, search).
+// said gives what was said in the sessions of a workspace, the newest first, as often as anybody
+// wants one more (spec 10.2, search).
 func said(w *World) {
 	var want []string
 	for _, text := range []string{"first", "second"} {

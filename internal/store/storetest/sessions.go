@@ -10,8 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Told makes a session that was through everything which a fork has to do with: two queries, an action of which nobody knows, one that
-// was resolved, a question that a person answered between its call and the results, and an approval that is open.
+// Told makes a session that was through everything which a fork has to do with: two queries, an
+// action of which nobody knows, one that was resolved, a question that a person answered between
+// its call and the results, and an approval that is open.
 func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	w.T.Helper()
 	fence = w.Start()
@@ -24,14 +25,16 @@ func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	w.must(w.CommitCalls(fence, settle))
 
 	reply = w.Reply(fence, 2, regie.KindAction, regie.KindAction, regie.KindAction)
-	reply.Calls[1].State, reply.Calls[1].NotRun, reply.Calls[1].DuplicateOf = regie.CallNotRun, regie.NotRunDuplicateInBatch, reply.Calls[0].ID
+	reply.Calls[1].State, reply.Calls[1].NotRun, reply.Calls[1].DuplicateOf = regie.CallNotRun,
+		regie.NotRunDuplicateInBatch, reply.Calls[0].ID
 	reply.Calls[1].Error = &regie.CallError{Code: "DUPLICATE_IN_BATCH", Message: "twice"}
 	w.must(w.AppendReply(fence, reply))
 	started := []regie.Call{reply.Calls[0], reply.Calls[2]}
 	for i := range started {
 		started[i].Intent = []byte(`{"kept":"` + blob.String() + `"}`)
 		w.must(w.CommitCalls(fence, store.Settle{Exchange: 2, Start: &started[i]}))
-		started[i].State, started[i].Attempts, started[i].Error = regie.CallUnknown, 1, &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "?"}
+		started[i].State, started[i].Attempts, started[i].Error = regie.CallUnknown, 1,
+			&regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "?"}
 		w.must(w.CommitCalls(fence, store.Settle{Exchange: 2, Settled: started[i : i+1]}))
 	}
 	w.must(w.Store.ResolveCall(w.Ctx, started[1].ID, regie.ResolvedHappened, "seen", "ada"))
@@ -47,7 +50,8 @@ func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	return fence, started[0]
 }
 
-// legal asserts what every prompt needs of a thread (invariant 4): each call has exactly one result, behind its reply, in this session.
+// legal asserts what every prompt needs of a thread (invariant 4): each call has exactly one
+// result, behind its reply, in this session.
 func (w *World) legal(session regie.ID) store.Thread {
 	w.T.Helper()
 	thread, err := w.Store.Thread(w.Ctx, session, 0)
@@ -80,8 +84,8 @@ func idsOf(calls []regie.Call) (out []regie.ID) {
 	return out
 }
 
-// fork forks a session at every event of it (decision 17): each fork verifies, is legal, has what was said until then, and nothing that
-// could go on by itself; the source stays as it was.
+// fork forks a session at every event of it (decision 17): each fork verifies, is legal, has what
+// was said until then, and nothing that could go on by itself; the source stays as it was.
 func fork(w *World) {
 	fence, unknown := w.Told()
 	head := w.head(fence.SessionID)
@@ -98,13 +102,16 @@ func fork(w *World) {
 		w.equal("messages", len(copies.Messages), out.Messages)
 		for i := range copies.Messages {
 			is, was := &copies.Messages[i], &source.Messages[i]
-			if is.Copied == nil || is.Copied.MessageID != was.ID || !is.Copied.At.Equal(was.Time) || is.ID == was.ID || was.Seq > out.Session.ForkedFrom.Seq {
+			if is.Copied == nil || is.Copied.MessageID != was.ID || !is.Copied.At.Equal(was.Time) || is.ID == was.ID ||
+				was.Seq > out.Session.ForkedFrom.Seq {
 				w.T.Errorf("a fork at %d holds %+v, a copy of %+v", at, is, was)
 			}
 			w.equal("text", is.Text, was.Text)
-			w.equal("calls", copies.Calls[is.ID], source.Calls[was.ID], cmpopts.IgnoreFields(regie.Call{}, "ID", "SessionID", "MessageID", "CopyOf", "Intent", "DuplicateOf"))
+			w.equal("calls", copies.Calls[is.ID], source.Calls[was.ID],
+				cmpopts.IgnoreFields(regie.Call{}, "ID", "SessionID", "MessageID", "CopyOf", "Intent", "DuplicateOf"))
 		}
-		if n := len(source.Messages); len(copies.Messages) < n && source.Messages[len(copies.Messages)].Seq <= at && !out.Open {
+		if n := len(source.Messages); len(copies.Messages) < n &&
+			source.Messages[len(copies.Messages)].Seq <= at && !out.Open {
 			w.T.Errorf("a fork at %d ends with %d messages", at, len(copies.Messages))
 		}
 		again, err := w.Store.Fork(w.Ctx, in)
@@ -112,7 +119,8 @@ func fork(w *World) {
 		w.equal("the same fork again", []int{again.Messages, again.Calls}, []int{out.Messages, out.Calls})
 		session, _, err := w.Store.Session(w.Ctx, in.SessionID)
 		w.must(err)
-		w.equal("session", []any{session.State, session.Type, session.ForkedFrom.SessionID}, []any{regie.SessionIdle, regie.SessionChat, fence.SessionID})
+		w.equal("session", []any{session.State, session.Type, session.ForkedFrom.SessionID},
+			[]any{regie.SessionIdle, regie.SessionChat, fence.SessionID})
 		inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: in.SessionID, Closed: true})
 		w.must(err)
 		w.equal("inherited waits", len(inbox.Approvals)+len(inbox.Questions), 0)
@@ -132,7 +140,10 @@ func (w *World) legalUpTo(session regie.ID) store.Thread {
 // forkOfFork goes on in a fork, forks that, and looks at what the copies point to.
 func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 	w.T.Helper()
-	first, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: fence.SessionID, Round: fence.RoundID, Name: "another way"})
+	first, err := w.Store.Fork(w.Ctx, store.Fork{
+		SessionID: regie.NewID(), From: fence.SessionID,
+		Round: fence.RoundID, Name: "another way",
+	})
 	w.must(err)
 	w.equal("name", first.Session.Name, "another way")
 	in := w.Submission("go on")
@@ -158,7 +169,8 @@ func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 			}
 		}
 	}
-	// What a shortened result names is the call that was made: it is read in the fork of a fork too, and in no other session.
+	// What a shortened result names is the call that was made: it is read in the fork of a fork
+	// too, and in no other session.
 	w.equal("the unknown call", open.CopyOf, unknown.ID)
 	text, err := w.Store.WholeResult(w.Ctx, second.Session.ID, whole.CopyOf)
 	w.must(err)
@@ -200,7 +212,8 @@ func forkRefuses(w *World) {
 	w.equal("events of one fork, made eight times", w.head(id), int64(2))
 }
 
-// removal takes a session away (decision 15): nothing of what it held is left, its log verifies, and its forks have what they had.
+// removal takes a session away (decision 15): nothing of what it held is left, its log verifies,
+// and its forks have what they had.
 func removal(w *World) {
 	fence, _ := w.Told()
 	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID})
@@ -216,12 +229,18 @@ func removal(w *World) {
 	w.must(err)
 	w.must(w.CommitCalls(claimed.Fence, store.Settle{
 		Exchange: 3, Message: w.Settled(3, claimed.Calls).Message,
-		Advance: &store.Advance{Phase: regie.PhaseEnd, Counters: claimed.Round.Counters, End: &store.End{Reason: regie.EndStopped, Note: regie.Verbatim("the end note")}},
+		Advance: &store.Advance{
+			Phase: regie.PhaseEnd, Counters: claimed.Round.Counters,
+			End: &store.End{Reason: regie.EndStopped, Note: regie.Verbatim("the end note")},
+		},
 	}))
 	head := w.head(fence.SessionID)
 	out, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "ada"})
 	w.must(err)
-	w.equal("removed", out, store.Removed{SessionIDs: []regie.ID{fence.SessionID}, Bodies: head, Forks: []regie.ID{forked.Session.ID}})
+	w.equal("removed", out, store.Removed{
+		SessionIDs: []regie.ID{fence.SessionID}, Bodies: head,
+		Forks: []regie.ID{forked.Session.ID},
+	})
 	report, err := w.Store.Verify(w.Ctx, fence.SessionID)
 	w.must(err)
 	w.equal("the log", []int64{report.Events, report.Erased}, []int64{head + 1, head})
@@ -254,7 +273,8 @@ func removal(w *World) {
 	w.refused(regie.CodeNotFound, err)
 }
 
-// levelsGo has what a workspace told agents go with the last session that had it, and what Regie says to all stay (decisions 14 and 15).
+// levelsGo has what a workspace told agents go with the last session that had it, and what Regie
+// says to all stay (decisions 14 and 15).
 func levelsGo(w *World) {
 	level1, err := w.Store.PutBlob(w.Ctx, []byte("what Regie says to all"))
 	w.must(err)
@@ -319,7 +339,8 @@ func (w *World) gone(fence store.Fence) {
 	w.equal("logs", logs, []store.LogOwner{{ID: fence.SessionID, Kind: "session", Workspace: "w", Removed: true}})
 }
 
-// sessions lists sessions with what is unread in them (decision 45), by every part of an id, and exports one.
+// sessions lists sessions with what is unread in them (decision 45), by every part of an id, and
+// exports one.
 func sessions(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
@@ -337,10 +358,12 @@ func sessions(w *World) {
 	}
 	hexID := strings.ReplaceAll(fence.SessionID.String(), "-", "")
 	line := one(store.SessionFilter{Short: hexID[24:], Root: "/w"})
-	w.equal("while it runs", []any{line.Messages, line.Rounds, line.Unread, line.Finished, line.LastEnd}, []any{3, 1, 0, false, regie.RoundEnd("")})
+	w.equal("while it runs", []any{line.Messages, line.Rounds, line.Unread, line.Finished, line.LastEnd},
+		[]any{3, 1, 0, false, regie.RoundEnd("")})
 	w.must(w.AppendReply(fence, w.Answer(2)))
 	line = one(store.SessionFilter{Short: hexID[:12]})
-	w.equal("when it has ended", []any{line.Messages, line.Unread, line.Finished, line.LastEnd, line.Workspace}, []any{4, 1, true, regie.EndAnswered, "w"})
+	w.equal("when it has ended", []any{line.Messages, line.Unread, line.Finished, line.LastEnd, line.Workspace},
+		[]any{4, 1, true, regie.EndAnswered, "w"})
 	w.must(w.Store.MarkRead(w.Ctx, regie.ReadMark{UserID: w.User, SessionID: fence.SessionID, Seq: line.Head}))
 	line = one(store.SessionFilter{ID: fence.RoundID})
 	w.equal("once it was read", []any{line.Unread, line.Finished}, []any{0, false})
@@ -353,7 +376,8 @@ func sessions(w *World) {
 		w.must(err)
 		w.equal("selected by nothing", len(found), 0)
 	}
-	w.equal("of its type", one(store.SessionFilter{ID: fence.SessionID, Type: regie.SessionChat}).Type, regie.SessionChat)
+	w.equal("of its type", one(store.SessionFilter{ID: fence.SessionID, Type: regie.SessionChat}).Type,
+		regie.SessionChat)
 	automations, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: fence.SessionID, Type: regie.SessionAutomation})
 	w.must(err)
 	w.equal("of another type", len(automations), 0)
@@ -366,8 +390,8 @@ func sessions(w *World) {
 	w.exported(fence, view)
 }
 
-// exported checks an export as somebody else would who has only that and its description: rows without a gap, bodies by their hashes, and
-// messages and calls by what the bodies say.
+// exported checks an export as somebody else would who has only that and its description: rows
+// without a gap, bodies by their hashes, and messages and calls by what the bodies say.
 func (w *World) exported(fence store.Fence, view store.SessionView) {
 	w.T.Helper()
 	out, err := w.Store.Export(w.Ctx, fence.SessionID)
@@ -378,10 +402,12 @@ func (w *World) exported(fence store.Fence, view store.SessionView) {
 	w.equal("head", []any{out.Log.Head, out.Log.MAC, out.Format}, []any{report.Events, report.Head, "regie-session-1"})
 	for i, row := range out.Log.Events {
 		mac, err := hex.DecodeString(row.MAC)
-		if err != nil || len(mac) != 32 || row.Seq != int64(i+1) || row.Body == nil || regie.HashOf([]byte(*row.Body)) != row.BodySHA256 {
+		if err != nil || len(mac) != 32 || row.Seq != int64(i+1) || row.Body == nil ||
+			regie.HashOf([]byte(*row.Body)) != row.BodySHA256 {
 			w.T.Errorf("row %d is %+v, %v", i+1, row, err)
 		}
 	}
 	w.equal("the last row", out.Log.Events[len(out.Log.Events)-1].MAC, out.Log.MAC)
-	w.equal("rounds", []any{len(out.Rounds), len(out.Rounds[0].Exchanges), out.Rounds[0].Exchanges[0].Request}, []any{1, 2, regie.HashOf([]byte("request"))})
+	w.equal("rounds", []any{len(out.Rounds), len(out.Rounds[0].Exchanges), out.Rounds[0].Exchanges[0].Request},
+		[]any{1, 2, regie.HashOf([]byte("request"))})
 }

@@ -56,7 +56,8 @@ func requestKeys(w *World) {
 		w.T.Helper()
 		got, err := w.Store.BeginKeyed(w.Ctx, key, request)
 		w.must(err)
-		w.equal(what, []any{got.Fresh, got.Status, string(got.Answer), got.Begun.IsZero()}, []any{want.Fresh, want.Status, string(want.Answer), false})
+		w.equal(what, []any{got.Fresh, got.Status, string(got.Answer), got.Begun.IsZero()},
+			[]any{want.Fresh, want.Status, string(want.Answer), false})
 	}
 	begin("first", store.KeyedWrite{Fresh: true})
 	begin("begun", store.KeyedWrite{})

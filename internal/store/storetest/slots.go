@@ -177,7 +177,8 @@ func slotsOfOthers(w *World) {
 	w.equal("the chat's place before the automation", at, 1)
 }
 
-// slotsGivenBack: a wait and a pause give the slot back, and what goes on asks anew, behind chats and before nobody.
+// slotsGivenBack: a wait and a pause give the slot back, and what goes on asks anew, behind chats
+// and before nobody.
 func slotsGivenBack(w *World) {
 	w.Store.SetSlots(one)
 	parked := w.Parked(time.Now().Add(time.Hour))
@@ -243,7 +244,10 @@ func slotsStopped(w *World) {
 	w.queue(regie.ID{}, nil, nil)
 	second = w.runs(second) // only to be ended
 	_, err = w.Store.FailAttempt(w.Ctx, second, store.Failure{
-		Attempt: regie.Attempt{RoundID: second.RoundID, Exchange: 1, Number: 1, Code: regie.CodeStopRequested, Error: "stopped"},
+		Attempt: regie.Attempt{
+			RoundID: second.RoundID, Exchange: 1, Number: 1,
+			Code: regie.CodeStopRequested, Error: "stopped",
+		},
 		Advance: &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndInterrupted}},
 	})
 	w.must(err)
@@ -257,13 +261,16 @@ func slotsStopped(w *World) {
 	w.must(w.AppendReply(third, w.Answer(1)))
 }
 
-// slotsTogether: many that ask at once get as many slots as there are, and all of them run in the end.
+// slotsTogether: many that ask at once get as many slots as there are, and all of them run in the
+// end.
 func slotsTogether(w *World) {
 	w.Store.SetSlots(slot.Capacity{Chat: 3, Automation: 1, API: 1})
 	const all = 16
 	var group sync.WaitGroup
 	var running, most, ended atomic.Int64
-	var here sync.Map // the rounds that run in this process, or have: one store leaves it to its process to claim each once
+	// the rounds that run in this process, or have: one store leaves it to its process to claim
+	// each once
+	var here sync.Map
 	runs := func(fence store.Fence) {
 		now := running.Add(1)
 		for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
@@ -343,7 +350,8 @@ func (w *World) isQueuedAnew(fence store.Fence) {
 	w.state(fence.SessionID, regie.SessionQueued)
 }
 
-// slotsNext: the next round of a session, which its messages started, goes behind what is queued by then.
+// slotsNext: the next round of a session, which its messages started, goes behind what is queued by
+// then.
 func slotsNext(w *World) {
 	w.Store.SetSlots(one)
 	first := w.Start()
@@ -470,11 +478,13 @@ func control(w *World) {
 
 	automation, err := w.Store.Submit(w.Ctx, w.automation())
 	w.must(err)
-	w.equal("an automation is allowed to finish", ask(first.SessionID), store.Controlled{State: store.ControlQueued, Position: 1})
+	w.equal("an automation is allowed to finish", ask(first.SessionID),
+		store.Controlled{State: store.ControlQueued, Position: 1})
 	third, _ := w.submitted()
 	fourth, _ := w.submitted()
 	w.isQueued(third, 2)
-	w.equal("asked for control in the queue", ask(third.SessionID), store.Controlled{State: store.ControlQueued, Position: 1})
+	w.equal("asked for control in the queue", ask(third.SessionID),
+		store.Controlled{State: store.ControlQueued, Position: 1})
 	w.isQueued(third, 1)
 	w.isQueued(fourth, 2)
 	w.must(w.Store.ReleaseControl(w.Ctx, third.SessionID)) // the place, not the round

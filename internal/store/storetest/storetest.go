@@ -124,78 +124,85 @@ type Store interface {
 	Workspaces(ctx context.Context) ([]regie.Workspace, error)
 }
 
+// mainCases are those of the life of a run.
+var mainCases = map[string]func(*World){
+	"Submit":             submit,
+	"SubmitRefuses":      submitRefuses,
+	"ExchangeAtOnce":     exchangeAtOnce,
+	"Exchange":           exchange,
+	"ActionsOneByOne":    actionsOneByOne,
+	"SettleOnce":         settleOnce,
+	"ReplyIsWhole":       replyIsWhole,
+	"StaleEpoch":         staleEpoch,
+	"InterruptWins":      interruptWins,
+	"PauseStartsNothing": pauseStartsNothing,
+	"StopIsIdempotent":   stopIsIdempotent,
+	"Attempts":           attempts,
+	"Orphans":            orphans,
+	"StreamEqualsLog":    streamEqualsLog,
+	"SessionsNeverMix":   sessionsNeverMix,
+	"NeighboursUnharmed": neighboursUnharmed,
+	"BlobsAndReadMarks":  blobsAndReadMarks,
+	"LostResult":         lostResult,
+	"Outage":             outage,
+	"Summary":            summary,
+	"NoSummary":          noSummary,
+	"Levels":             levels,
+	"MessageVariants":    messageVariants,
+	"NotFound":           notFound,
+	"Approvals":          approvals,
+	"InboxPages":         inboxPages,
+	"DecideTogether":     decideTogether,
+	"DecidedEarly":       decidedBeforeParking,
+	"Expiry":             expiry,
+	"Question":           question,
+	"Pending":            pending,
+	"Stopping":           stopping,
+	"SteeredEarly":       steeredBeforeParking, "SteeredWithout": steeredByWhoMayNot,
+	"LeavesApprovals": leavesApprovals, "LaterStarted": laterStarted,
+	"Rules":             rules,
+	"RulesRevoked":      rulesRevoked,
+	"RulesEnd":          rulesEnd,
+	"GivenBack":         givenBack,
+	"AskedAnew":         askedAnew,
+	"Resolve":           resolve,
+	"Notes":             notes,
+	"Enrich":            enrich,
+	"OwnCommand":        ownCommand,
+	"Changed":           changed,
+	"RecentCalls":       recentCalls,
+	"HandOver":          handOver,
+	"Closes":            closes,
+	"CountsOn":          countsOn,
+	"ClockStands":       clockStands,
+	"PostText":          postText,
+	"ClaimsTogether":    claimsTogether,
+	"ResumesTogether":   resumesTogether,
+	"Fork":              fork,
+	"ForkRefuses":       forkRefuses,
+	"Removal":           removal,
+	"Removal of levels": levelsGo,
+	"Sessions":          sessions,
+	"Undo":              undo,
+	"Redo":              redo,
+	"UndoTaken":         undoTaken,
+	"UndoSources":       undoSources,
+	"UndosTogether":     undosTogether,
+	"Money":             money,
+	"Caps":              caps,
+	"CapsTogether":      capsTogether,
+	"Halt":              halt,
+	"Fallback":          fallback,
+}
+
 // Run runs the suite. open returns an empty store that the test closes by itself.
 func Run(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
-	cases := map[string]func(*World){
-		"Submit":             submit,
-		"SubmitRefuses":      submitRefuses,
-		"ExchangeAtOnce":     exchangeAtOnce,
-		"Exchange":           exchange,
-		"ActionsOneByOne":    actionsOneByOne,
-		"SettleOnce":         settleOnce,
-		"ReplyIsWhole":       replyIsWhole,
-		"StaleEpoch":         staleEpoch,
-		"InterruptWins":      interruptWins,
-		"PauseStartsNothing": pauseStartsNothing,
-		"StopIsIdempotent":   stopIsIdempotent,
-		"Attempts":           attempts,
-		"Orphans":            orphans,
-		"StreamEqualsLog":    streamEqualsLog,
-		"SessionsNeverMix":   sessionsNeverMix,
-		"NeighboursUnharmed": neighboursUnharmed,
-		"BlobsAndReadMarks":  blobsAndReadMarks,
-		"LostResult":         lostResult,
-		"Outage":             outage,
-		"Summary":            summary,
-		"NoSummary":          noSummary,
-		"Levels":             levels,
-		"MessageVariants":    messageVariants,
-		"NotFound":           notFound,
-		"Approvals":          approvals,
-		"InboxPages":         inboxPages,
-		"DecideTogether":     decideTogether,
-		"DecidedEarly":       decidedBeforeParking,
-		"Expiry":             expiry,
-		"Question":           question,
-		"Pending":            pending,
-		"Stopping":           stopping,
-		"SteeredEarly":       steeredBeforeParking, "SteeredWithout": steeredByWhoMayNot, "LeavesApprovals": leavesApprovals, "LaterStarted": laterStarted,
-		"Rules":             rules,
-		"RulesRevoked":      rulesRevoked,
-		"RulesEnd":          rulesEnd,
-		"GivenBack":         givenBack,
-		"AskedAnew":         askedAnew,
-		"Resolve":           resolve,
-		"Notes":             notes,
-		"Enrich":            enrich,
-		"OwnCommand":        ownCommand,
-		"Changed":           changed,
-		"RecentCalls":       recentCalls,
-		"HandOver":          handOver,
-		"Closes":            closes,
-		"CountsOn":          countsOn,
-		"ClockStands":       clockStands,
-		"PostText":          postText,
-		"ClaimsTogether":    claimsTogether,
-		"ResumesTogether":   resumesTogether,
-		"Fork":              fork,
-		"ForkRefuses":       forkRefuses,
-		"Removal":           removal,
-		"Removal of levels": levelsGo,
-		"Sessions":          sessions,
-		"Undo":              undo,
-		"Redo":              redo,
-		"UndoTaken":         undoTaken,
-		"UndoSources":       undoSources,
-		"UndosTogether":     undosTogether,
-		"Money":             money,
-		"Caps":              caps,
-		"CapsTogether":      capsTogether,
-		"Halt":              halt,
-		"Fallback":          fallback,
-	}
-	for _, more := range []map[string]func(*World){slotCases, clientCases, tokenCases, cacheCases, saidCases, takeBackCases, begunCases} {
+	cases := maps.Clone(mainCases)
+	for _, more := range []map[string]func(*World){
+		slotCases, clientCases, tokenCases, cacheCases,
+		saidCases, takeBackCases, begunCases,
+	} {
 		maps.Copy(cases, more)
 	}
 	for name, test := range cases {
@@ -272,11 +279,16 @@ func (w *World) Submission(text string) store.Submission {
 	return store.Submission{
 		SessionID: session, Holder: "test", Reserved: 70,
 		New: &regie.Session{
-			ID: session, WorkspaceID: w.Workspace.ID, UserID: w.User, Agent: "main", Name: text, Type: regie.SessionChat, Provider: "p", Model: "m",
+			ID: session, WorkspaceID: w.Workspace.ID, UserID: w.User, Agent: "main", Name: text,
+			Type: regie.SessionChat, Provider: "p", Model: "m",
 		},
-		Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: w.User.String()}, Text: text},
+		Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderUser,
+			Author: regie.Author{Kind: regie.AuthorUser, ID: w.User.String()}, Text: text,
+		},
 		Round: regie.Round{
-			ID: regie.NewID(), Reason: regie.ReasonUserMessage, Limits: regie.Limits{Total: 20, CallsInReply: 10}, Agent: "main", Provider: "p", Model: "m",
+			ID: regie.NewID(), Reason: regie.ReasonUserMessage, Limits: regie.Limits{Total: 20, CallsInReply: 10},
+			Agent: "main", Provider: "p", Model: "m",
 			Dialect: regie.DialectNative,
 			TraceID: "trace", Policy: json.RawMessage(`{"allow":["*"]}`),
 		},
@@ -296,8 +308,11 @@ func (w *World) Parked(until time.Time) store.Fence {
 	w.T.Helper()
 	fence := w.Start()
 	out, err := w.Store.FailAttempt(w.Ctx, fence, store.Failure{
-		Attempt: regie.Attempt{RoundID: fence.RoundID, Exchange: 1, Number: 1, Code: regie.CodeProviderOffline, Error: "no route"},
-		Retry:   &store.Open{Number: 1}, WaitUntil: until, Outage: &regie.Outage{Exchange: 1, Since: until, Tries: 1},
+		Attempt: regie.Attempt{
+			RoundID: fence.RoundID, Exchange: 1, Number: 1,
+			Code: regie.CodeProviderOffline, Error: "no route",
+		},
+		Retry: &store.Open{Number: 1}, WaitUntil: until, Outage: &regie.Outage{Exchange: 1, Since: until, Tries: 1},
 	})
 	w.must(err)
 	w.equal("parked", out.Parked, true)
@@ -309,9 +324,12 @@ func (w *World) Calls(fence store.Fence, exchange int, message regie.ID, kinds .
 	calls := make([]regie.Call, len(kinds))
 	for i, kind := range kinds {
 		calls[i] = regie.Call{
-			ID: regie.NewID(), RoundID: fence.RoundID, Exchange: exchange, Ordinal: i, MessageID: message, Origin: regie.OriginModel,
-			Tool: "t." + string(kind), ProviderCallID: regie.NewID().String(), Kind: kind, Class: regie.ClassRead, Signature: regie.HashOf([]byte{byte(i)}),
-			Definition: regie.HashOf([]byte("definition")), Arguments: fmt.Sprintf(`{"n":%d}`, i), State: regie.CallProposed,
+			ID: regie.NewID(), RoundID: fence.RoundID, Exchange: exchange, Ordinal: i,
+			MessageID: message, Origin: regie.OriginModel,
+			Tool: "t." + string(kind), ProviderCallID: regie.NewID().String(), Kind: kind, Class: regie.ClassRead,
+			Signature:  regie.HashOf([]byte{byte(i)}),
+			Definition: regie.HashOf([]byte("definition")), Arguments: fmt.Sprintf(`{"n":%d}`, i),
+			State: regie.CallProposed,
 		}
 		if kind == regie.KindAction {
 			calls[i].Class = regie.ClassOnce
@@ -323,18 +341,26 @@ func (w *World) Calls(fence store.Fence, exchange int, message regie.ID, kinds .
 // Reply makes the transition of a reply with calls.
 func (w *World) Reply(fence store.Fence, exchange int, kinds ...regie.CallKind) store.Reply {
 	message := regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: "main", Model: "m"}, Exchange: exchange,
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{
+			Kind: regie.AuthorAgent, ID: "main",
+			Model: "m",
+		}, Exchange: exchange,
 		AI: &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: "I look."}}},
 	}
 	calls := w.Calls(fence, exchange, message.ID, kinds...)
 	for _, c := range calls {
-		message.AI.Parts = append(message.AI.Parts, regie.Part{Type: regie.PartCall, CallID: c.ID, Tool: c.Tool, Arguments: regie.HashOf([]byte(c.Arguments))})
+		message.AI.Parts = append(message.AI.Parts, regie.Part{
+			Type: regie.PartCall, CallID: c.ID, Tool: c.Tool,
+			Arguments: regie.HashOf([]byte(c.Arguments)),
+		})
 	}
 	return store.Reply{
 		Message: message, Calls: calls,
 		Exchange: regie.Exchange{
-			Number: exchange, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")), Usage: regie.Usage{Input: 100, Output: 20, CacheRead: 5},
-			Money: regie.Money{Reserved: 70, Cost: 42, Known: true}, StopReason: "tool_calls", FirstByteUS: 10, ModelUS: 20,
+			Number: exchange, FirstSeq: 2, LastSeq: 2, Request: regie.HashOf([]byte("request")),
+			Usage: regie.Usage{Input: 100, Output: 20, CacheRead: 5},
+			Money: regie.Money{Reserved: 70, Cost: 42, Known: true}, StopReason: "tool_calls",
+			FirstByteUS: 10, ModelUS: 20,
 		},
 		Advance: store.Advance{Phase: regie.PhaseCalls, Counters: regie.Counters{Total: exchange}},
 	}
@@ -343,8 +369,9 @@ func (w *World) Reply(fence store.Fence, exchange int, kinds ...regie.CallKind) 
 // Settled gives calls their results and the message that brings them.
 func (w *World) Settled(exchange int, calls []regie.Call) store.Settle {
 	message := &regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"}, Exchange: exchange,
-		System: &regie.SystemContent{Type: regie.SystemDataAdded},
+		ID: regie.NewID(), Sender: regie.SenderSystem, Author: regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
+		Exchange: exchange,
+		System:   &regie.SystemContent{Type: regie.SystemDataAdded},
 	}
 	out := store.Settle{Exchange: exchange, Message: message}
 	for _, c := range calls {
@@ -353,7 +380,8 @@ func (w *World) Settled(exchange int, calls []regie.Call) store.Settle {
 		message.System.CallIDs = append(message.System.CallIDs, c.ID)
 	}
 	out.Advance = &store.Advance{
-		Phase: regie.PhaseModel, Counters: regie.Counters{Total: exchange, Queries: 1}, Open: &store.Open{Number: exchange + 1, Reason: regie.ExchangeData, Reserved: 9},
+		Phase: regie.PhaseModel, Counters: regie.Counters{Total: exchange, Queries: 1},
+		Open: &store.Open{Number: exchange + 1, Reason: regie.ExchangeData, Reserved: 9},
 	}
 	return out
 }
@@ -362,11 +390,15 @@ func (w *World) Settled(exchange int, calls []regie.Call) store.Settle {
 func (w *World) Answer(exchange int) store.Reply {
 	return store.Reply{
 		Message: regie.Message{
-			ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: "main"}, Exchange: exchange,
-			AI: &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: "Done."}}},
+			ID: regie.NewID(), Sender: regie.SenderAI, Author: regie.Author{Kind: regie.AuthorAgent, ID: "main"},
+			Exchange: exchange,
+			AI:       &regie.AIReply{Parts: []regie.Part{{Type: regie.PartText, Text: "Done."}}},
 		},
 		Exchange: regie.Exchange{Number: exchange},
-		Advance:  store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: exchange}, End: &store.End{Reason: regie.EndAnswered}},
+		Advance: store.Advance{
+			Phase: regie.PhaseEnd, Counters: regie.Counters{Total: exchange},
+			End: &store.End{Reason: regie.EndAnswered},
+		},
 	}
 }
 

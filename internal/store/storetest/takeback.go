@@ -21,10 +21,12 @@ func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie
 	return accepted.Message.ID
 }
 
-// takenBack takes messages back one by one while they wait: the round that follows has the others, and each is told once (decision 10).
+// takenBack takes messages back one by one while they wait: the round that follows has the others,
+// and each is told once (decision 10).
 func takenBack(w *World) {
 	fence, foreign := w.Start(), w.Start()
-	first, second, third := w.waits(fence, "one", store.Queue), w.waits(fence, "two", store.Steer), w.waits(fence, "three", store.Queue)
+	first, second, third := w.waits(fence, "one", store.Queue), w.waits(fence, "two", store.Steer),
+		w.waits(fence, "three", store.Queue)
 	before := w.head(fence.SessionID)
 	for range 2 {
 		m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, second, regie.ID{})
@@ -90,7 +92,8 @@ func takenBack(w *World) {
 	w.head(fence.SessionID)
 }
 
-// takenBackTogether has the end of a round and the person want the same message: exactly one of them gets it.
+// takenBackTogether has the end of a round and the person want the same message: exactly one of
+// them gets it.
 func takenBackTogether(w *World) {
 	for range 8 {
 		fence := w.Start()

@@ -31,44 +31,51 @@ func (w *World) token(of regie.Token) (regie.Token, regie.Hash) {
 	return made, hash
 }
 
-// tokens are made, found by their secret, used, listed and revoked, and the log of their user tells it (spec 11.2, decision 15).
+func (w *World) tokenIDs(filter store.TokenFilter, at time.Time) (out []regie.ID) {
+	list, err := w.Store.Tokens(w.Ctx, filter, at)
+	w.must(err)
+	for i := range list {
+		out = append(out, list[i].ID)
+	}
+	return out
+}
+
+// tokens are made, found by their secret, used, listed and revoked, and the log of their user tells
+// it (spec 11.2, decision 15).
 func tokens(w *World) {
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 	first, secret := w.token(regie.Token{
-		Name: "deploy \x1b ü", Scopes: []regie.TokenScope{regie.ScopeChat, regie.ScopeRead}, Workspaces: []regie.ID{w.Workspace.ID}, OnApproval: "park", ExpiresAt: end,
+		Name: "deploy \x1b ü", Scopes: []regie.TokenScope{regie.ScopeChat, regie.ScopeRead},
+		Workspaces: []regie.ID{w.Workspace.ID}, OnApproval: "park", ExpiresAt: end,
 	})
 	second, _ := w.token(regie.Token{Name: "firefox", Kind: regie.TokenBrowser})
 	found, user, err := w.Store.TokenBySecret(w.Ctx, secret)
 	w.must(err)
 	w.equal("the token", found, first)
 	w.equal("its user", user.ID, w.User)
-	w.equal("its state", []regie.TokenState{found.StateAt(end.Add(-1)), found.StateAt(end)}, []regie.TokenState{regie.TokenActive, regie.TokenExpired})
+	w.equal("its state", []regie.TokenState{found.StateAt(end.Add(-1)), found.StateAt(end)},
+		[]regie.TokenState{regie.TokenActive, regie.TokenExpired})
 	_, _, err = w.Store.TokenBySecret(w.Ctx, regie.HashOf([]byte("another")))
 	w.refused(regie.CodeNotFound, err)
 
 	used := time.Now().Truncate(time.Microsecond).UTC()
-	for _, at := range []time.Time{used, used.Add(9 * time.Minute)} { // the second time is too soon to be noted
+	for _, at := range []time.Time{used, used.Add(9 * time.Minute)} { // the second is too soon
 		w.must(w.Store.TokenUsed(w.Ctx, first.ID, at, 10*time.Minute))
 		found, _, err = w.Store.TokenBySecret(w.Ctx, secret)
 		w.must(err)
 		w.equal("last used", found.LastUsedAt, used)
 	}
 
-	ids := func(filter store.TokenFilter, at time.Time) (out []regie.ID) {
-		list, err := w.Store.Tokens(w.Ctx, filter, at)
-		w.must(err)
-		for i := range list {
-			out = append(out, list[i].ID)
-		}
-		return out
-	}
+	ids := w.tokenIDs
 	digits := first.ID.String()
 	w.equal("active", ids(store.TokenFilter{}, used), []regie.ID{first.ID, second.ID})
 	w.equal("active later", ids(store.TokenFilter{UserID: w.User}, end), []regie.ID{second.ID})
 	w.equal("all", ids(store.TokenFilter{Ended: true}, end), []regie.ID{first.ID, second.ID})
 	w.equal("the first that opens something then", ids(store.TokenFilter{Limit: 1}, end), []regie.ID{second.ID})
-	w.equal("behind the first", ids(store.TokenFilter{After: store.Mark{At: first.CreatedAt, ID: first.ID}, Limit: 5}, used), []regie.ID{second.ID})
-	w.equal("behind the last", len(ids(store.TokenFilter{After: store.Mark{At: second.CreatedAt, ID: second.ID}, Ended: true}, used)), 0)
+	w.equal("behind the first", ids(store.TokenFilter{After: store.Mark{At: first.CreatedAt, ID: first.ID}, Limit: 5},
+		used), []regie.ID{second.ID})
+	w.equal("behind the last",
+		len(ids(store.TokenFilter{After: store.Mark{At: second.CreatedAt, ID: second.ID}, Ended: true}, used)), 0)
 	w.equal("browsers", ids(store.TokenFilter{Kind: regie.TokenBrowser}, used), []regie.ID{second.ID})
 	w.equal("by its end", ids(store.TokenFilter{Short: digits[len(digits)-8:]}, end), []regie.ID{first.ID})
 	w.equal("nobody's", len(ids(store.TokenFilter{UserID: regie.NewID(), Ended: true}, used)), 0)
@@ -77,7 +84,9 @@ func tokens(w *World) {
 
 	before := w.head(w.User)
 	w.equal("events of two tokens", before, int64(2))
-	w.refused(regie.CodeNotFound, w.Store.RevokeTokens(w.Ctx, store.RevokeTokens{TokenIDs: []regie.ID{first.ID, regie.NewID()}, By: "bob"}))
+	w.refused(regie.CodeNotFound, w.Store.RevokeTokens(w.Ctx, store.RevokeTokens{
+		TokenIDs: []regie.ID{first.ID, regie.NewID()}, By: "bob",
+	}))
 	w.equal("all or none", ids(store.TokenFilter{}, used), []regie.ID{first.ID, second.ID})
 	for range 2 {
 		w.must(w.Store.RevokeTokens(w.Ctx, store.RevokeTokens{TokenIDs: []regie.ID{first.ID}, By: "bob"}))
@@ -99,7 +108,8 @@ func tokens(w *World) {
 		By      string           `json:"by"`
 	}
 	w.must(json.Unmarshal(events[0].Body, &told))
-	w.equal("the event", []any{len(events), events[0].Type, told.TokenID, told.State, told.By}, []any{1, regie.EventToken, first.ID, regie.TokenRevoked, "bob"})
+	w.equal("the event", []any{len(events), events[0].Type, told.TokenID, told.State, told.By},
+		[]any{1, regie.EventToken, first.ID, regie.TokenRevoked, "bob"})
 	report, err := w.Store.Verify(w.Ctx, w.User)
 	w.must(err)
 	w.equal("verified", report.Events, int64(3))
@@ -116,16 +126,24 @@ func tokensRefused(w *World) {
 		token := first
 		token.ID = regie.NewID()
 		change(&token)
-		_, err := w.Store.CreateToken(w.Ctx, store.NewToken{Token: token, Hash: regie.HashOf([]byte(regie.NewID().String()))})
+		_, err := w.Store.CreateToken(w.Ctx, store.NewToken{
+			Token: token,
+			Hash:  regie.HashOf([]byte(regie.NewID().String())),
+		})
 		return err
 	}
 	w.refused(regie.CodeConflict, try(func(t *regie.Token) { t.ID = first.ID }))
 	w.refused(regie.CodeNotFound, try(func(t *regie.Token) { t.UserID = regie.NewID() }))
-	w.refused(regie.CodeNotFound, try(func(t *regie.Token) { t.Workspaces = []regie.ID{w.Workspace.ID, regie.NewID()} }))
+	w.refused(regie.CodeNotFound, try(func(t *regie.Token) {
+		t.Workspaces = []regie.ID{
+			w.Workspace.ID, regie.NewID(),
+		}
+	}))
 	w.equal("nothing was told", w.head(w.User), head)
 }
 
-// tokensTogether: of the same request at once one makes the token, and of many revocations one is told.
+// tokensTogether: of the same request at once one makes the token, and of many revocations one is
+// told.
 func tokensTogether(w *World) {
 	id := regie.NewID()
 	var group sync.WaitGroup
@@ -134,7 +152,10 @@ func tokensTogether(w *World) {
 	for i := range 8 {
 		group.Go(func() {
 			_, err := w.Store.CreateToken(w.Ctx, store.NewToken{
-				Token: regie.Token{ID: id, UserID: w.User, Kind: regie.TokenAPI, Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}}, Hash: regie.HashOf([]byte{byte(i)}),
+				Token: regie.Token{
+					ID: id, UserID: w.User, Kind: regie.TokenAPI, Name: "x",
+					Scopes: []regie.TokenScope{regie.ScopeRead},
+				}, Hash: regie.HashOf([]byte{byte(i)}),
 			})
 			mu.Lock()
 			defer mu.Unlock()
@@ -163,7 +184,8 @@ func workspaceOf(w *World) {
 	fence, reply, asked := w.Ask(1)
 	rule := w.Standing(time.Time{})
 	for what, id := range map[string]regie.ID{
-		"session": fence.SessionID, "round": fence.RoundID, "call": reply.Calls[0].ID, "approval": asked.ID, "rule": rule.ID,
+		"session": fence.SessionID, "round": fence.RoundID, "call": reply.Calls[0].ID,
+		"approval": asked.ID, "rule": rule.ID,
 	} {
 		got, err := w.Store.WorkspaceOf(w.Ctx, id)
 		w.must(err)

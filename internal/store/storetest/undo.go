@@ -32,8 +32,16 @@ func (w *World) UndoOf(fence store.Fence) regie.Undo {
 	w.must(err)
 	return regie.Undo{
 		ID: regie.NewID(), SessionID: fence.SessionID, RoundID: fence.RoundID, By: "ada", Chat: true,
-		Files:   []regie.UndoFile{{Path: "a", From: regie.FileState{Hash: from, Size: 5, Perm: 0o644}, To: regie.FileState{Hash: to, Size: 6, Perm: 0o600, DirPerm: 0o700}}, {Path: "b", From: regie.FileState{Hash: from, Size: 5}}},
-		Removes: []string{"d"}, Makes: []string{"e"}, Effects: []regie.Effect{{CallID: regie.NewID(), Tool: "x.pay", State: regie.CallUnknown, Arguments: "{}"}},
+		Files: []regie.UndoFile{
+			{
+				Path: "a", From: regie.FileState{Hash: from, Size: 5, Perm: 0o644},
+				To: regie.FileState{Hash: to, Size: 6, Perm: 0o600, DirPerm: 0o700},
+			},
+			{Path: "b", From: regie.FileState{Hash: from, Size: 5}},
+		},
+		Removes: []string{"d"}, Makes: []string{"e"}, Effects: []regie.Effect{
+			{CallID: regie.NewID(), Tool: "x.pay", State: regie.CallUnknown, Arguments: "{}"},
+		},
 	}
 }
 
@@ -49,14 +57,16 @@ func Finished(u store.HeldUndo) store.FinishUndo {
 	}}
 }
 
-// undo intends an undo, which keeps rounds, removals and other undos of the workspace away until it is done (decision 16).
+// undo intends an undo, which keeps rounds, removals and other undos of the workspace away until it
+// is done (decision 16).
 func undo(w *World) {
 	other := w.Acted(w.Submission("another"))
 	fence := w.Acted(w.Submission("go"))
 	u := w.UndoOf(fence)
 	stored, err := w.Store.BeginUndo(w.Ctx, u, "test")
 	w.must(err)
-	w.equal("state", []any{stored.State, stored.ID, stored.Seq, stored.DoneAt.IsZero()}, []any{regie.UndoIntended, u.ID, w.head(fence.SessionID), true})
+	w.equal("state", []any{stored.State, stored.ID, stored.Seq, stored.DoneAt.IsZero()},
+		[]any{regie.UndoIntended, u.ID, w.head(fence.SessionID), true})
 	read, err := w.Store.Undo(w.Ctx, u.ID)
 	w.must(err)
 	w.equal("as it is read", read, stored.Undo)
@@ -66,9 +76,21 @@ func undo(w *World) {
 
 	taken := w.UndoOf(other)
 	taken.ID = u.ID
-	w.unchanged(other.SessionID, regie.CodeConflict, func() error { _, err := w.Store.BeginUndo(w.Ctx, taken, "test"); return err })
-	w.unchanged(other.SessionID, regie.CodeConflict, func() error { _, err := w.Store.BeginUndo(w.Ctx, w.UndoOf(other), "test"); return err })
-	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { _, err := w.Store.Submit(w.Ctx, w.further(fence)); return err })
+	w.unchanged(other.SessionID, regie.CodeConflict, func() error {
+		_,
+			err := w.Store.BeginUndo(w.Ctx, taken, "test")
+		return err
+	})
+	w.unchanged(other.SessionID, regie.CodeConflict, func() error {
+		_,
+			err := w.Store.BeginUndo(w.Ctx, w.UndoOf(other), "test")
+		return err
+	})
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
+		_,
+			err := w.Store.Submit(w.Ctx, w.further(fence))
+		return err
+	})
 	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
 		_, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID})
 		return err
@@ -80,7 +102,11 @@ func undo(w *World) {
 	in := Finished(stored)
 	short := in
 	short.Files = in.Files[:1]
-	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { _, err := w.Store.FinishUndo(w.Ctx, short); return err })
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
+		_,
+			err := w.Store.FinishUndo(w.Ctx, short)
+		return err
+	})
 	done, err := w.Store.FinishUndo(w.Ctx, in)
 	w.must(err)
 	w.equal("files", done.Files, in.Files)
@@ -97,7 +123,11 @@ func undo(w *World) {
 	w.superseded(fence.SessionID, []bool{true, true, true, true, false})
 	_, err = w.Store.Submit(w.Ctx, w.further(fence))
 	w.must(err)
-	w.unchanged(fence.SessionID, regie.CodeRoundInProgress, func() error { _, err := w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "test"); return err })
+	w.unchanged(fence.SessionID, regie.CodeRoundInProgress, func() error {
+		_,
+			err := w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "test")
+		return err
+	})
 	_, err = w.Store.Undo(w.Ctx, regie.NewID())
 	w.refused(regie.CodeNotFound, err)
 	nowhere := w.UndoOf(fence)
@@ -133,7 +163,11 @@ func redo(w *World) {
 	first := w.UndoOf(fence)
 	second := w.UndoOf(fence)
 	second.Undoes = first.ID
-	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { _, err := w.Store.BeginUndo(w.Ctx, second, "test"); return err })
+	w.unchanged(fence.SessionID, regie.CodeConflict, func() error {
+		_,
+			err := w.Store.BeginUndo(w.Ctx, second, "test")
+		return err
+	})
 	third := w.UndoOf(fence)
 	third.Undoes = second.ID
 	for i, u := range []regie.Undo{first, second, third} {
@@ -155,7 +189,8 @@ func redo(w *World) {
 	w.superseded(forked.Session.ID, []bool{true, true, true, true, false, false, false})
 }
 
-// undoTaken has one holder take an undo over from another: it is finished once, by the latter (invariant 8).
+// undoTaken has one holder take an undo over from another: it is finished once, by the latter
+// (invariant 8).
 func undoTaken(w *World) {
 	fence := w.Acted(w.Submission("go"))
 	first, err := w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "first")
@@ -163,7 +198,11 @@ func undoTaken(w *World) {
 	second, err := w.Store.ClaimUndo(w.Ctx, first.ID, "second")
 	w.must(err)
 	w.equal("claimed", second, store.HeldUndo{Undo: first.Undo, Epoch: first.Epoch + 1})
-	w.unchanged(fence.SessionID, regie.CodeStale, func() error { _, err := w.Store.FinishUndo(w.Ctx, Finished(first)); return err })
+	w.unchanged(fence.SessionID, regie.CodeStale, func() error {
+		_,
+			err := w.Store.FinishUndo(w.Ctx, Finished(first))
+		return err
+	})
 	done, err := w.Store.FinishUndo(w.Ctx, Finished(second))
 	w.must(err)
 	w.equal("done", done.State, regie.UndoDone)
@@ -199,16 +238,21 @@ func undoSources(w *World) {
 		}
 		return ids
 	}
-	w.equal("in the workspace", candidates(store.UndoFilter{Root: w.Workspace.Root}), []regie.ID{second.RoundID, first.RoundID})
+	w.equal("in the workspace", candidates(store.UndoFilter{Root: w.Workspace.Root}),
+		[]regie.ID{second.RoundID, first.RoundID})
 	w.equal("in another one", candidates(store.UndoFilter{Root: "/other"}), []regie.ID{})
-	w.equal("that talked", candidates(store.UndoFilter{SessionID: first.SessionID, Talk: true}), []regie.ID{talked.RoundID, second.RoundID, first.RoundID})
+	w.equal("that talked", candidates(store.UndoFilter{SessionID: first.SessionID, Talk: true}),
+		[]regie.ID{talked.RoundID, second.RoundID, first.RoundID})
 	w.equal("the newest", candidates(store.UndoFilter{Limit: 1}), []regie.ID{second.RoundID})
 	w.equal("named", candidates(store.UndoFilter{ID: talked.RoundID}), []regie.ID{talked.RoundID})
 	_, err = w.Store.UndoCandidates(w.Ctx, store.UndoFilter{Short: "xyz"})
 	w.refused(regie.CodeBadID, err)
 	source, err := w.Store.UndoSource(w.Ctx, first.RoundID)
 	w.must(err)
-	w.equal("source", []any{len(source.Calls), source.Calls[0].RoundID, string(source.Calls[0].Intent), source.Text, source.Workspace.Root, source.Messages, len(source.Undos)},
+	w.equal("source", []any{
+		len(source.Calls), source.Calls[0].RoundID, string(source.Calls[0].Intent), source.Text,
+		source.Workspace.Root, source.Messages, len(source.Undos),
+	},
 		[]any{1, first.RoundID, `{"path":"a"}`, "one", w.Workspace.Root, 4, 0})
 	later, err := w.Store.Later(w.Ctx, w.Workspace.ID, source.Calls[0].StartedAt)
 	w.must(err)

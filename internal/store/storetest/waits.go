@@ -32,13 +32,15 @@ func (w *World) Ask(n int) (store.Fence, store.Reply, *regie.Approval) {
 // Approval makes the approval of a reply's calls and has them await it.
 func (w *World) Approval(fence store.Fence, reply store.Reply) *regie.Approval {
 	a := &regie.Approval{
-		ID: regie.NewID(), SessionID: fence.SessionID, RoundID: fence.RoundID, Exchange: 1, ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC(),
+		ID: regie.NewID(), SessionID: fence.SessionID, RoundID: fence.RoundID, Exchange: 1,
+		ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC(),
 	}
 	for i := range reply.Calls {
 		c := &reply.Calls[i]
 		c.State = regie.CallAwaitingApproval
 		a.Reviews = append(a.Reviews, regie.Review{
-			CallID: c.ID, Tool: c.Tool, Definition: c.Definition, Arguments: json.RawMessage(c.Arguments), Verdict: regie.VerdictAsk,
+			CallID: c.ID, Tool: c.Tool, Definition: c.Definition, Arguments: json.RawMessage(c.Arguments),
+			Verdict: regie.VerdictAsk,
 			Preview: regie.Preview{Sentence: regie.Say("write 1 line to %s (new file)", "a.txt"), Diff: "+x\n"},
 			Grounds: []regie.Ground{{Source: regie.SourceApp, Verdict: regie.VerdictAsk}},
 		})
@@ -60,7 +62,8 @@ func (w *World) decide(a *regie.Approval, request string, decisions ...regie.Dec
 	return w.Store.Decide(w.Ctx, store.Decide{ApprovalID: a.ID, Request: request, Decisions: decisions})
 }
 
-// approvals follows an approval from its asking to the calls that it decided (spec 4.4, decision 20).
+// approvals follows an approval from its asking to the calls that it decided (spec 4.4, decision
+// 20).
 func approvals(w *World) {
 	fence, reply, asked := w.Ask(3)
 	w.state(fence.SessionID, regie.SessionWaitingValidation)
@@ -99,12 +102,16 @@ func approvals(w *World) {
 	_, err = w.decide(asked, "2", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
 	w.refused(regie.CodeConflict, err)
 	// A request with one decision that comes too late is refused whole.
-	_, err = w.decide(asked, "3", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow}, regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
+	_, err = w.decide(asked, "3", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow},
+		regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
 	w.refused(regie.CodeConflict, err)
 	w.equal("the log", w.head(fence.SessionID), before)
 
 	edited := json.RawMessage(`{"n":7}`)
-	_, err = w.decide(asked, "4", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow, Arguments: edited})
+	_, err = w.decide(asked, "4", regie.Decision{
+		CallID: reply.Calls[1].ID,
+		Answer: regie.AnswerAllow, Arguments: edited,
+	})
 	w.must(err)
 	before = w.head(fence.SessionID)
 	out, err = w.decide(asked, "5", regie.Decision{CallID: reply.Calls[2].ID, Answer: regie.AnswerDeny, Reason: "no"})
@@ -119,7 +126,8 @@ func approvals(w *World) {
 		[]regie.CallState{regie.CallApproved, regie.CallApproved, regie.CallNotRun})
 	w.equal("executed", string(claimed.Calls[1].Executed), string(edited))
 	w.equal("review", claimed.Reviews[reply.Calls[0].ID].Decision.By, "ada")
-	if problem := claimed.Calls[2].Error; problem == nil || problem.Code != regie.CodeUserRejected || !strings.Contains(problem.Message, "no") {
+	if problem := claimed.Calls[2].Error; problem == nil || problem.Code != regie.CodeUserRejected ||
+		!strings.Contains(problem.Message, "no") {
 		w.T.Errorf("the denial says %+v", problem)
 	}
 	w.head(fence.SessionID)
@@ -130,7 +138,9 @@ func decideTogether(w *World) {
 	fence, reply, asked := w.Ask(1)
 	var accepted atomic.Int64
 	together(8, func(i int) {
-		_, err := w.decide(asked, string(rune('a'+i)), regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
+		_, err := w.decide(asked, string(rune('a'+i)), regie.Decision{
+			CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow,
+		})
 		switch regie.CodeOf(err) {
 		case "":
 			accepted.Add(1)
@@ -143,8 +153,8 @@ func decideTogether(w *World) {
 	w.head(fence.SessionID)
 }
 
-// decidedBeforeParking answers while the holder still works on the queries of the batch: the round does not park, and its holder is
-// told so.
+// decidedBeforeParking answers while the holder still works on the queries of the batch: the round
+// does not park, and its holder is told so.
 func decidedBeforeParking(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindAction)
@@ -156,7 +166,10 @@ func decidedBeforeParking(w *World) {
 	w.equal("ready", out.Ready, false) // the holder has it
 	query := reply.Calls[0]
 	query.State, query.Result = regie.CallSucceeded, "ok"
-	parked, err := w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Settled: []regie.Call{query}, Park: true})
+	parked, err := w.Store.CommitCalls(w.Ctx, fence, store.Settle{
+		Exchange: 1,
+		Settled:  []regie.Call{query}, Park: true,
+	})
 	w.must(err)
 	w.equal("parked", parked.Parked, false)
 	batch, err := w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID)
@@ -165,7 +178,8 @@ func decidedBeforeParking(w *World) {
 	w.state(fence.SessionID, regie.SessionActive)
 }
 
-// expiry ends a wait by its deadline: what it waited for is not run, and nobody can answer any more (decision 11).
+// expiry ends a wait by its deadline: what it waited for is not run, and nobody can answer any more
+// (decision 11).
 func expiry(w *World) {
 	fence, reply, asked := w.Ask(2)
 	_, err := w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
@@ -207,7 +221,8 @@ func question(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
 	asked := regie.Question{
-		ID: regie.NewID(), RoundID: fence.RoundID, CallID: reply.Calls[0].ID, Module: regie.Module{Kind: regie.ModuleChoice, Text: "which?", Options: []string{"a", "b"}},
+		ID: regie.NewID(), RoundID: fence.RoundID, CallID: reply.Calls[0].ID,
+		Module:    regie.Module{Kind: regie.ModuleChoice, Text: "which?", Options: []string{"a", "b"}},
 		ExpiresAt: time.Now().Add(time.Hour),
 	}
 	reply.Ask, reply.Park = &store.Asked{Questions: []regie.Question{asked}}, true
@@ -220,10 +235,17 @@ func question(w *World) {
 	}
 	steer := w.Submission("something else")
 	steer.SessionID, steer.New, steer.WhenBusy, steer.LeavesWaits = fence.SessionID, nil, store.Steer, true
-	w.unchanged(fence.SessionID, regie.CodeMissingScope, func() error { _, err := w.Store.Submit(w.Ctx, steer); return err })
+	w.unchanged(fence.SessionID, regie.CodeMissingScope, func() error {
+		_,
+			err := w.Store.Submit(w.Ctx, steer)
+		return err
+	})
 	answer := store.AnswerQuestion{
 		QuestionID: asked.ID, Request: "r", Reply: regie.QuestionReply{Choices: []string{"b"}, By: "ada"}, Result: "b",
-		Message: regie.Message{ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: "ada"}, Text: "b", ExcludeFromPrompt: true},
+		Message: regie.Message{
+			ID: regie.NewID(), Sender: regie.SenderUser,
+			Author: regie.Author{Kind: regie.AuthorUser, ID: "ada"}, Text: "b", ExcludeFromPrompt: true,
+		},
 	}
 	before := w.head(fence.SessionID)
 	for range 2 {
@@ -232,7 +254,10 @@ func question(w *World) {
 	}
 	w.follows(fence.SessionID, before, regie.EventQuestion)
 	for request, want := range map[string]int{"r": 1, "another": 0} {
-		inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: fence.SessionID, Closed: true, Answered: request})
+		inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{
+			SessionID: fence.SessionID,
+			Closed:    true, Answered: request,
+		})
 		w.must(err)
 		w.equal("questions that the answer "+request+" was given to", len(inbox.Questions), want)
 	}
@@ -246,7 +271,8 @@ func question(w *World) {
 	w.head(fence.SessionID)
 }
 
-// pending keeps messages that come during a round and gives them their place when it ends (decision 10).
+// pending keeps messages that come during a round and gives them their place when it ends (decision
+// 10).
 func pending(w *World) {
 	fence := w.Start()
 	say := func(text string, when store.WhenBusy) {
@@ -258,12 +284,17 @@ func pending(w *World) {
 		w.must(err)
 		again, err := w.Store.Submit(w.Ctx, in)
 		w.must(err)
-		if !again.Duplicate || !again.Pending || again.RoundID != fence.RoundID || again.Message.Seq != accepted.Message.Seq ||
+		if !again.Duplicate || !again.Pending || again.RoundID != fence.RoundID ||
+			again.Message.Seq != accepted.Message.Seq ||
 			!accepted.Pending || accepted.RoundID != fence.RoundID {
 			w.T.Errorf("%q was taken as %+v, then %+v", text, accepted, again)
 		}
 		in.Message.Text = "not " + text
-		w.unchanged(fence.SessionID, regie.CodeKeyReused, func() error { _, err := w.Store.Submit(w.Ctx, in); return err })
+		w.unchanged(fence.SessionID, regie.CodeKeyReused, func() error {
+			_,
+				err := w.Store.Submit(w.Ctx, in)
+			return err
+		})
 	}
 	say("queued one", store.Queue)
 	say("steering", store.Steer)
@@ -302,7 +333,8 @@ func pending(w *World) {
 		}
 		if o := m.Opening; (o != nil) != (m.Text == "queued one") { // only what begins a round says when that was
 			w.T.Errorf("%q opens with %+v", m.Text, o)
-		} else if o != nil && (o.User != m.Text || o.At.Sub(m.Time).Abs() > time.Second || o.At.Location() == time.UTC) {
+		} else if o != nil && (o.User != m.Text || o.At.Sub(m.Time).Abs() > time.Second ||
+			o.At.Location() == time.UTC) {
 			w.T.Errorf("%q at %v opens with %+v", m.Text, m.Time, o)
 		}
 	}
@@ -312,7 +344,8 @@ func pending(w *World) {
 	w.head(fence.SessionID)
 }
 
-// steeredBeforeParking has a message steer a round that is about to ask people: it does not wait for them.
+// steeredBeforeParking has a message steer a round that is about to ask people: it does not wait
+// for them.
 func steeredBeforeParking(w *World) {
 	fence := w.Start()
 	in := w.Submission("something else")
@@ -331,7 +364,8 @@ func steeredBeforeParking(w *World) {
 	w.head(fence.SessionID)
 }
 
-// steeredByWhoMayNot has a message steer a round that is about to ask people, of somebody who may not answer: it waits for them, and the message with it.
+// steeredByWhoMayNot has a message steer a round that is about to ask people, of somebody who may
+// not answer: it waits for them, and the message with it.
 func steeredByWhoMayNot(w *World) {
 	fence := w.Start()
 	in := w.Submission("something else")
@@ -359,7 +393,8 @@ func steeredByWhoMayNot(w *World) {
 	w.head(fence.SessionID)
 }
 
-// stopping withdraws what a session waits for and closes it; a message opens a chat again (decision 6).
+// stopping withdraws what a session waits for and closes it; a message opens a chat again (decision
+// 6).
 func stopping(w *World) {
 	fence, reply, asked := w.Ask(1)
 	in := w.Submission("later")
@@ -377,7 +412,10 @@ func stopping(w *World) {
 	w.equal("the call", claimed.Calls[0].NotRun, regie.NotRunInterrupted)
 	settle := w.Settled(1, nil)
 	settle.Message.System.CallIDs = []regie.ID{reply.Calls[0].ID}
-	settle.Advance = &store.Advance{Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1}, End: &store.End{Reason: regie.EndStopped}}
+	settle.Advance = &store.Advance{
+		Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1},
+		End: &store.End{Reason: regie.EndStopped},
+	}
 	w.must(w.CommitCalls(claimed.Fence, settle))
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
 	w.must(err)
@@ -406,11 +444,17 @@ func rules(w *World) {
 	fence, reply, asked := w.Ask(2)
 	scope := regie.Scope{Tool: "t.action", Kind: regie.ScopeAny}
 	rule := func(session regie.ID) regie.Rule {
-		return regie.Rule{ID: regie.NewID(), SessionID: session, Verdict: regie.VerdictAllow, Scope: scope, Author: "ada", FromCall: reply.Calls[0].ID}
+		return regie.Rule{
+			ID: regie.NewID(), SessionID: session, Verdict: regie.VerdictAllow, Scope: scope,
+			Author: "ada", FromCall: reply.Calls[0].ID,
+		}
 	}
 	_, err := w.Store.Decide(w.Ctx, store.Decide{
 		ApprovalID: asked.ID, Request: "x", Rules: []regie.Rule{rule(fence.SessionID), rule(regie.ID{})},
-		Decisions: []regie.Decision{{CallID: reply.Calls[0].ID, Answer: regie.AnswerSession, Scope: &scope, By: "ada"}, {CallID: reply.Calls[1].ID, Answer: regie.AnswerAlways, Scope: &scope, By: "ada"}},
+		Decisions: []regie.Decision{
+			{CallID: reply.Calls[0].ID, Answer: regie.AnswerSession, Scope: &scope, By: "ada"},
+			{CallID: reply.Calls[1].ID, Answer: regie.AnswerAlways, Scope: &scope, By: "ada"},
+		},
 	})
 	w.must(err)
 	own, err := w.Store.Rules(w.Ctx, w.Workspace.ID, fence.SessionID)
@@ -424,14 +468,16 @@ func rules(w *World) {
 	}
 }
 
-// resolve settles an UNKNOWN call by a person's word, once, and nothing else (decision 5, invariant 5).
+// resolve settles an UNKNOWN call by a person's word, once, and nothing else (decision 5, invariant
+// 5).
 func resolve(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindAction, regie.KindQuery)
 	w.must(w.AppendReply(fence, reply))
 	call := reply.Calls[0]
 	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Start: &call}))
-	w.refused(regie.CodeConflict, w.Store.ResolveCall(w.Ctx, call.ID, regie.ResolvedHappened, "", "ada")) // it may still be running
+	// it may still be running
+	w.refused(regie.CodeConflict, w.Store.ResolveCall(w.Ctx, call.ID, regie.ResolvedHappened, "", "ada"))
 	call.State, call.Error = regie.CallUnknown, &regie.CallError{Code: regie.CodeOutcomeUnknown, Message: "?"}
 	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{call}}))
 	for range 2 {
@@ -447,7 +493,8 @@ func resolve(w *World) {
 	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
 	w.must(err)
 	got := view.Exchanges[0].Calls[0]
-	if got.State != regie.CallSucceeded || got.Resolution == nil || got.Resolution.By != "ada" || got.Resolution.Note == "" || got.Error == nil {
+	if got.State != regie.CallSucceeded || got.Resolution == nil || got.Resolution.By != "ada" ||
+		got.Resolution.Note == "" || got.Error == nil {
 		w.T.Errorf("resolved as %s: %+v", got.State, got.Resolution)
 	}
 	w.head(fence.SessionID)

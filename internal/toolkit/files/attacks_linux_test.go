@@ -22,7 +22,8 @@ import (
 // raceTime is how long paths are exchanged under each tool's hands: make swap takes 10 s.
 var raceTime = flag.Duration("race-time", time.Second, "how long links are swapped while the tools run")
 
-// canary stands in what no tool may show or change: outside of the workspace, in secrets, in what belongs to git and regie.
+// canary stands in what no tool may show or change: outside of the workspace, in secrets, in what
+// belongs to git and regie.
 const canary = "CANARY-5d1c"
 
 // hostile is a workspace that somebody has prepared, with a directory outside of it.
@@ -84,7 +85,8 @@ func (h *hostile) socket(name string) {
 	h.must(os.Rename(filepath.Join(short, "s"), h.abs(name)))
 }
 
-// guarded is all that must stay as it is, with its content: what lies outside, what is internal, what is secret.
+// guarded is all that must stay as it is, with its content: what lies outside, what is internal,
+// what is secret.
 func (h *hostile) guarded() string {
 	h.t.Helper()
 	var out []string
@@ -111,7 +113,8 @@ func operations(path string) map[string]object {
 	}
 }
 
-// attempt makes a call as the engine does with nobody's word for it, with a preview too, and returns all that anybody would read of it.
+// attempt makes a call as the engine does with nobody's word for it, with a preview too, and
+// returns all that anybody would read of it.
 func (h *hostile) attempt(operation string, args object) (tool.Outcome, string) {
 	c, problem := h.check(operation, args)
 	if problem != nil {
@@ -128,8 +131,9 @@ func (h *hostile) attempt(operation string, args object) (tool.Outcome, string) 
 	return out, text + fmt.Sprintf("%s %+v %s", out.Result, out.Error, probed.Result)
 }
 
-// attacks are paths that lead out, to what is protected, or to what is no file, by any trick. No tool may do anything with them but
-// refuse; those of the second list may be read, because they lie inside and are no secrets.
+// attacks are paths that lead out, to what is protected, or to what is no file, by any trick. No
+// tool may do anything with them but refuse; those of the second list may be read, because they lie
+// inside and are no secrets.
 func attacks(h *hostile) (refused, readable []string) {
 	long := strings.Repeat("a", 256)
 	refused = []string{
@@ -166,7 +170,8 @@ func TestAttacks(t *testing.T) {
 			out, told := h.attempt(operation, args)
 			calls++
 			elsewhere := path == "" && (operation == "list_files" || operation == "search_text") // the workspace itself
-			// A fullwidth name, or a file of that name that is not there, is nobody's secret: it is another file of the workspace.
+			// A fullwidth name, or a file of that name that is not there, is nobody's secret: it is
+			// another file of the workspace.
 			own := codeOf(out) == "" && (operation == "write_file" || operation == "delete_file")
 			switch {
 			case strings.Contains(told, canary):
@@ -177,7 +182,8 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("%s of %.60q: %+v", operation, path, out.Error)
 			case own && !strings.Contains(path, "\uff53") && !strings.HasPrefix(path, "dangling-in"):
 				t.Errorf("%s of %.60q was done: %q", operation, path, out.Result)
-			case strings.Contains(told, h.outside) && !strings.Contains(path, h.outside) && !elsewhere: // a list says what links say
+			case strings.Contains(told, h.outside) && !strings.Contains(path, h.outside) && !elsewhere:
+				// a list says what links say
 				t.Errorf("%s of %.60q tells where things lie: %.300q", operation, path, told)
 			}
 		}
@@ -202,7 +208,8 @@ func TestAttacks(t *testing.T) {
 			t.Errorf("%s of the workspace: %s %.500q", operation, out.State, told)
 		}
 	}
-	// A hard link is a file like any other, and what is written is never written into the file outside.
+	// A hard link is a file like any other, and what is written is never written into the file
+	// outside.
 	for _, operation := range []string{"edit_file", "write_file", "delete_file"} {
 		if out, _ := h.attempt(operation, operations("hard")[operation]); out.State != regie.CallSucceeded {
 			t.Errorf("%s of a hard link: %+v", operation, out.Error)
@@ -214,8 +221,9 @@ func TestAttacks(t *testing.T) {
 	t.Logf("%d attacks, %d calls", len(refused)+len(readable), calls)
 }
 
-// Somebody exchanges a directory, and then a file, for links that lead out and to secrets, as fast as can be, while every tool works on it.
-// Nothing outside, secret or internal is ever shown or changed.
+// Somebody exchanges a directory, and then a file, for links that lead out and to secrets, as fast
+// as can be, while every tool works on it. Nothing outside, secret or internal is ever shown or
+// changed.
 func TestSwapRace(t *testing.T) {
 	for _, race := range []struct {
 		name, at, path string
@@ -237,7 +245,8 @@ func TestSwapRace(t *testing.T) {
 			for end := time.Now().Add(*raceTime / 3); time.Now().Before(end); {
 				for operation, args := range operations(race.path) {
 					out, told := h.attempt(operation, args)
-					internal := operation == "read_file" || operation == "search_text" || operation == "list_files" // may show git's own files
+					// may show git's own files
+					internal := operation == "read_file" || operation == "search_text" || operation == "list_files"
 					if text := strings.ReplaceAll(told, canary+" internal", ""); strings.Contains(text, canary) || !internal && strings.Contains(told, canary) {
 						t.Fatalf("%s shows %.300q", operation, told)
 					}
@@ -253,7 +262,8 @@ func TestSwapRace(t *testing.T) {
 	}
 }
 
-// swapping puts each of the names into a place in turn, in one step each, until it is stopped. It leaves all names as they were.
+// swapping puts each of the names into a place in turn, in one step each, until it is stopped. It
+// leaves all names as they were.
 func (h *hostile) swapping(at string, names []string) (stop func()) {
 	swap := func(name string) error {
 		return unix.Renameat2(unix.AT_FDCWD, h.abs(at), unix.AT_FDCWD, h.abs(name), unix.RENAME_EXCHANGE)
@@ -268,7 +278,9 @@ func (h *hostile) swapping(at string, names []string) (stop func()) {
 			default:
 			}
 			name := names[i%len(names)]
-			if swap(name) == nil { // a tool may have taken the file away: then there is nothing to exchange until it writes it again
+			// a tool may have taken the file away: then there is nothing to exchange until it
+			// writes it again
+			if swap(name) == nil {
 				_ = swap(name)
 			}
 		}

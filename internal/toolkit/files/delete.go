@@ -12,9 +12,11 @@ type deleteArgs struct {
 
 func (a deleteArgs) wish() wish { return wish{path: a.Path, mode: modeDelete} }
 
-// deleteTool deletes files alone: of a directory nobody can see in one preview what goes, and a link is not what it leads to.
+// deleteTool deletes files alone: of a directory nobody can see in one preview what goes, and a
+// link is not what it leads to.
 func (k *toolkit) deleteTool() (tool.Tool, error) {
-	d := action("files.delete_file", "Delete one file of the workspace. Its content is kept, so that a person can undo it. Directories and links are not deleted.")
+	d := action("files.delete_file",
+		"Delete one file of the workspace. Its content is kept, so that a person can undo it. Directories and links are not deleted.")
 	d.Timeout = deleteTimeout
 	return tool.New(d, changer(k, deleteArgs.wish))
 }

@@ -96,7 +96,8 @@ func TestDeleteRefuses(t *testing.T) {
 	}
 }
 
-// What is too large for a blob goes into the trash, whatever it is, and can be taken back from there.
+// What is too large for a blob goes into the trash, whatever it is, and can be taken back from
+// there.
 func TestDeleteLarge(t *testing.T) {
 	d := newDesk(t, func(b *bounds) { b.changed = 100 })
 	text := strings.Repeat("\x00\x01", 100)

@@ -35,7 +35,8 @@ var signatures = []struct{ begins, kind string }{
 	{"go object ", "Go object"},
 }
 
-// describe says of a file that is no text what can be said in a line: its kind, size, hash, of an image its measures.
+// describe says of a file that is no text what can be said in a line: its kind, size, hash, of an
+// image its measures.
 func (k *toolkit) describe(name string, in *bufio.Reader, head []byte, size int64) (tool.Result, error) {
 	kind := kindOf(head)
 	what := fmt.Sprintf("%s is not text that can be shown: %d bytes, %s", name, size, kind)
@@ -67,7 +68,10 @@ func kindOf(head []byte) string {
 
 // measuresOf reads the head of an image, all of it, whatever stands in it.
 func measuresOf(kind string, head io.Reader) string {
-	decode := map[string]func(io.Reader) (image.Config, error){"image/png": png.DecodeConfig, "image/jpeg": jpeg.DecodeConfig, "image/gif": gif.DecodeConfig}[kind]
+	decode := map[string]func(io.Reader) (image.Config, error){
+		"image/png":  png.DecodeConfig,
+		"image/jpeg": jpeg.DecodeConfig, "image/gif": gif.DecodeConfig,
+	}[kind]
 	data, err := io.ReadAll(head)
 	if decode == nil || err != nil {
 		return ""

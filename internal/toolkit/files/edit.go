@@ -56,9 +56,14 @@ func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edi
 	switch {
 	case before.Secret:
 		// What is found in it, and what is not, would tell of it before anybody has allowed that.
-		return nil, about("path", regie.Errorf(regie.CodePathProtected, "%s may hold a secret: it is not edited in parts; a person can allow it to be written as a whole", before.Path))
+		return nil, about("path", regie.Errorf(regie.CodePathProtected,
+			"%s may hold a secret: it is not edited in parts; a person can allow it to be written as a whole",
+			before.Path))
 	case !before.Exists:
-		return nil, tool.Advice{Err: regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path), Param: "path", Hint: "write_file makes new files"}
+		return nil, tool.Advice{
+			Err:   regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path),
+			Param: "path", Hint: "write_file makes new files",
+		}
 	}
 	enc, err := encodingOf(before)
 	if err != nil {
@@ -91,7 +96,8 @@ func inEdit(err error, i, all int) error {
 		return err
 	}
 	return tool.Advice{
-		Err: regie.Errorf(regie.CodeOf(err), "edit %d of %d: %v; none of them was made", i+1, all, err), Param: advice.Param, Hint: advice.Hint,
+		Err:   regie.Errorf(regie.CodeOf(err), "edit %d of %d: %v; none of them was made", i+1, all, err),
+		Param: advice.Param, Hint: advice.Hint,
 	}
 }
 
@@ -102,7 +108,8 @@ func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, en
 	}
 	switch {
 	case e.Old == "":
-		return wrong(regie.CodeBadArguments, "name the text to replace; write_file with mode append adds to the end", "there is no text to replace")
+		return wrong(regie.CodeBadArguments, "name the text to replace; write_file with mode append adds to the end",
+			"there is no text to replace")
 	case e.Old == e.New:
 		return wrong(regie.CodeBadArguments, "", "old and new are the same: nothing would change")
 	case enc.bytesOnly && (!ascii(e.Old) || !ascii(e.New)):
@@ -113,10 +120,13 @@ func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, en
 	want := max(e.Count, 1)
 	switch {
 	case len(found) == 0:
-		return wrong(regie.CodeTextNotFound, k.nearest(text, e.Old), "the text to replace does not stand in %s", planned.Path)
+		return wrong(regie.CodeTextNotFound, k.nearest(text, e.Old),
+			"the text to replace does not stand in %s", planned.Path)
 	case !e.All && len(found) != want:
-		return wrong(regie.CodeTextAmbiguous, "take more of the text around the place that you mean, or give count or all to replace each of them",
-			"the text to replace stands in %s %s, at %s, and was to stand there %s", planned.Path, times(len(found)), lineList(linesOf(text, found)), times(want))
+		return wrong(regie.CodeTextAmbiguous,
+			"take more of the text around the place that you mean, or give count or all to replace each of them",
+			"the text to replace stands in %s %s, at %s, and was to stand there %s", planned.Path, times(len(found)),
+			lineList(linesOf(text, found)), times(want))
 	}
 	var out []byte
 	var mine []place
@@ -150,8 +160,9 @@ func moved(p place, from, to []place) place {
 	return place{max(0, p.start+shift), max(0, p.end+shift)}
 }
 
-// occurrences are the places where a text stands, none of them overlapping. Where it does not stand there letter by letter, line ends of
-// either kind are taken for the same: a model writes LF, whatever the file has.
+// occurrences are the places where a text stands, none of them overlapping. Where it does not stand
+// there letter by letter, line ends of either kind are taken for the same: a model writes LF,
+// whatever the file has.
 func occurrences(text []byte, old string) []place {
 	var out []place
 	for at := 0; ; {
@@ -162,7 +173,8 @@ func occurrences(text []byte, old string) []place {
 		out = append(out, place{at + i, at + i + len(old)})
 		at += i + len(old)
 	}
-	if len(out) > 0 || !strings.Contains(old, "\n") || !bytes.Contains(text, []byte("\r\n")) && !strings.Contains(old, "\r\n") {
+	if len(out) > 0 || !strings.Contains(old, "\n") || !bytes.Contains(text, []byte("\r\n")) &&
+		!strings.Contains(old, "\r\n") {
 		return out
 	}
 	parts := strings.Split(strings.ReplaceAll(old, "\r\n", "\n"), "\n")
@@ -182,7 +194,8 @@ func occurrences(text []byte, old string) []place {
 	return out
 }
 
-// withEndsAt gives a text the line ends of the place that it goes to, and names them if that changed the text.
+// withEndsAt gives a text the line ends of the place that it goes to, and names them if that
+// changed the text.
 func withEndsAt(fresh, text []byte, at place) ([]byte, string) {
 	if bytes.IndexByte(fresh, '\n') < 0 {
 		return fresh, ""

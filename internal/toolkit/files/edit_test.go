@@ -207,7 +207,8 @@ func TestEditsChain(t *testing.T) {
 	}
 }
 
-// FuzzEdit edits any text: it ends, and either says what is wrong or leaves what replacing by hand leaves.
+// FuzzEdit edits any text: it ends, and either says what is wrong or leaves what replacing by hand
+// leaves.
 func FuzzEdit(f *testing.F) {
 	f.Add("one\r\ntwo\n", "one\n", "1\n", uint8(1))
 	f.Add("aaaa", "aa", "a", uint8(2))

@@ -22,12 +22,14 @@ func encodingOf(before *workspace.Content) (*encoding, error) {
 	if order, wide := workspace.WideOrder(before.Data); wide {
 		e := &encoding{order: order, text: workspace.DecodeWide(before.Data, order)}
 		if !bytes.Equal(e.encode(e.text), before.Data) {
-			return nil, about("path", regie.Errorf(regie.CodeBadArguments, "%s begins like a text in UTF-16 and holds what is none: it cannot be edited", before.Path))
+			return nil, about("path", regie.Errorf(regie.CodeBadArguments,
+				"%s begins like a text in UTF-16 and holds what is none: it cannot be edited", before.Path))
 		}
 		return e, nil
 	}
 	if workspace.NotText(before.Data) {
-		return nil, about("path", regie.Errorf(regie.CodeBadArguments, "%s is not text: it cannot be edited", before.Path))
+		return nil, about("path", regie.Errorf(regie.CodeBadArguments,
+			"%s is not text: it cannot be edited", before.Path))
 	}
 	return &encoding{text: before.Data, bytesOnly: !utf8.Valid(before.Data)}, nil
 }

@@ -1,9 +1,11 @@
-// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, search by text and by meaning, write, edit, delete. Where files may lie
-// and which are protected is the business of package workspace.
+// Package files is the toolkit that works on a workspace's files (spec 8.2): list, read, search by
+// text and by meaning, write, edit, delete. Where files may lie and which are protected is the
+// business of package workspace.
 //
-// Each call opens the workspace's directory and closes it before it returns, so that a directory that was moved away is not worked on
-// by mistake; nothing stays open between calls but indexes, which their owner looks after. The toolkit starts no goroutine. Writes of the same file by calls of one process,
-// whichever session they belong to, come one after the other.
+// Each call opens the workspace's directory and closes it before it returns, so that a directory
+// that was moved away is not worked on by mistake; nothing stays open between calls but indexes,
+// which their owner looks after. The toolkit starts no goroutine. Writes of the same file by calls
+// of one process, whichever session they belong to, come one after the other.
 package files
 
 import (
@@ -51,8 +53,9 @@ func defaultBounds() bounds {
 
 // Config sets up the toolkit.
 type Config struct {
-	// Trash is the directory, by its absolute path, that deleted files go to which are too large for a blob (decision 32): one directory a
-	// workspace, one in it a call. Empty: such files are not deleted.
+	// Trash is the directory, by its absolute path, that deleted files go to which are too large
+	// for a blob (decision 32): one directory a workspace, one in it a call. Empty: such files are
+	// not deleted.
 	Trash string
 	// Indexes are those of workspaces. Nil: there is no files.search_semantic.
 	Indexes Indexes
@@ -74,8 +77,8 @@ func newToolkit(b bounds) *toolkit {
 	return k
 }
 
-// Tools returns the toolkit's tools: files.list_files, read_file, search_text, search_semantic where there are indexes, write_file, edit_file and delete_file
-// (spec 8.2).
+// Tools returns the toolkit's tools: files.list_files, read_file, search_text, search_semantic
+// where there are indexes, write_file, edit_file and delete_file (spec 8.2).
 func Tools(config Config) ([]tool.Tool, error) {
 	k := newToolkit(defaultBounds())
 	k.config = config
@@ -98,12 +101,14 @@ func (k *toolkit) tools() ([]tool.Tool, error) {
 	return out, nil
 }
 
-// deleteTimeout is for a file that has to be copied into the trash, because that lies on another disk.
+// deleteTimeout is for a file that has to be copied into the trash, because that lies on another
+// disk.
 const deleteTimeout = 5 * time.Minute
 
 func query(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
-		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal, ParallelSafe: true, Local: true,
+		Name: name, Description: description, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal,
+		ParallelSafe: true, Local: true,
 		Timeout: 20 * time.Second,
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// Bounds of a pattern (spec 12.5): with them one match costs some microseconds, whatever the name is.
+// Bounds of a pattern (spec 12.5): with them one match costs some microseconds, whatever the name
+// is.
 const (
 	maxPattern      = 256 // bytes
 	maxStars        = 24
@@ -25,34 +26,43 @@ type glob struct {
 	bare     bool // it speaks of names, in whatever directory
 }
 
-// compile reads a pattern such as *.go, docs/*.md or **/*.{yml,yaml}. It returns CodeBadPattern for one that does not parse, that
-// speaks of what lies outside, or that would take long to match.
+// compile reads a pattern such as *.go, docs/*.md or **/*.{yml,yaml}. It returns CodeBadPattern for
+// one that does not parse, that speaks of what lies outside, or that would take long to match.
 func compile(pattern string) (glob, error) {
-	g := glob{deep: strings.Contains(pattern, "/") || strings.Contains(pattern, "**"), bare: !strings.Contains(pattern, "/")}
+	g := glob{
+		deep: strings.Contains(pattern, "/") || strings.Contains(pattern, "**"),
+		bare: !strings.Contains(pattern, "/"),
+	}
 	switch {
 	case pattern == "":
 		return g, nil
 	case len(pattern) > maxPattern:
-		return g, regie.Errorf(regie.CodeBadPattern, "the pattern has %d bytes, at most %d are allowed", len(pattern), maxPattern)
+		return g, regie.Errorf(regie.CodeBadPattern, "the pattern has %d bytes, at most %d are allowed", len(pattern),
+			maxPattern)
 	case !utf8.ValidString(pattern), strings.IndexByte(pattern, 0) >= 0:
 		return g, regie.Errorf(regie.CodeBadPattern, "the pattern is not text")
 	case strings.IndexByte(pattern, '\\') >= 0:
-		return g, regie.Errorf(regie.CodeBadPattern, "the pattern %q holds a backslash: separate directories with /", pattern)
+		return g, regie.Errorf(regie.CodeBadPattern, "the pattern %q holds a backslash: separate directories with /",
+			pattern)
 	case path.IsAbs(pattern), slices.Contains(strings.Split(pattern, "/"), ".."):
-		return g, regie.Errorf(regie.CodeBadPattern, "the pattern %q leads out of the directory: patterns are relative to path", pattern)
+		return g, regie.Errorf(regie.CodeBadPattern,
+			"the pattern %q leads out of the directory: patterns are relative to path", pattern)
 	case strings.Count(pattern, "*") > maxStars:
 		return g, regie.Errorf(regie.CodeBadPattern, "the pattern has more than %d stars", maxStars)
 	case !doublestar.ValidatePattern(pattern):
-		return g, regie.Errorf(regie.CodeBadPattern, "the pattern %q does not parse: write it like *.go or docs/**/*.md", pattern)
+		return g, regie.Errorf(regie.CodeBadPattern,
+			"the pattern %q does not parse: write it like *.go or docs/**/*.md", pattern)
 	}
 	var ok bool
 	if g.patterns, ok = alternatives(strings.TrimPrefix(pattern, "./")); !ok {
-		return g, regie.Errorf(regie.CodeBadPattern, "the pattern stands for more than %d others: use fewer braces", maxAlternatives)
+		return g, regie.Errorf(regie.CodeBadPattern, "the pattern stands for more than %d others: use fewer braces",
+			maxAlternatives)
 	}
 	return g, nil
 }
 
-// alternatives writes braces out; the library tries their combinations anew for each name. It gives up at the bound.
+// alternatives writes braces out; the library tries their combinations anew for each name. It gives
+// up at the bound.
 func alternatives(pattern string) ([]string, bool) {
 	todo, done := []string{pattern}, []string{}
 	for len(todo) > 0 {
@@ -76,7 +86,8 @@ func alternatives(pattern string) ([]string, bool) {
 	return done, true
 }
 
-// firstBrace cuts a valid pattern at its first {a,b}. Braces in a class, as in [{], stand for themselves.
+// firstBrace cuts a valid pattern at its first {a,b}. Braces in a class, as in [{], stand for
+// themselves.
 func firstBrace(pattern string) (head string, choices []string, tail string, found bool) {
 	depth, start, choice := 0, 0, 0
 	for i := 0; i < len(pattern); i++ {
@@ -120,7 +131,8 @@ func (g glob) matches(relative string) bool {
 	return false
 }
 
-// mayHold reports whether something below a directory could match: the names up to the first ** must.
+// mayHold reports whether something below a directory could match: the names up to the first **
+// must.
 func (g glob) mayHold(dir string) bool {
 	if len(g.patterns) == 0 || g.bare {
 		return true

@@ -11,8 +11,9 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// mustAskChange says why a person has to be asked about a change whatever the rules allow (spec 8.2, decision 19): the file may hold a
-// secret, or the ignore files name it, which makes it read-only by default.
+// mustAskChange says why a person has to be asked about a change whatever the rules allow (spec
+// 8.2, decision 19): the file may hold a secret, or the ignore files name it, which makes it
+// read-only by default.
 func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish) []regie.Sentence {
 	root, err := open(inv)
 	if err != nil {
@@ -26,7 +27,8 @@ func (k *toolkit) mustAskChange(_ context.Context, inv *tool.Invocation, w wish)
 	case place.Secret:
 		return []regie.Sentence{regie.Say("%s may hold a secret: a person decides each time", place.Path)}
 	case root.Ignored(place.Path):
-		return []regie.Sentence{regie.Say("the ignore files name %s: it is only changed when a person says so", place.Path)}
+		return []regie.Sentence{regie.Say("the ignore files name %s: it is only changed when a person says so",
+			place.Path)}
 	}
 	return nil
 }
@@ -44,8 +46,8 @@ func (k *toolkit) mustAskRead(_ context.Context, inv *tool.Invocation, args read
 	return nil
 }
 
-// allowed refuses a change that needs a person's word and has none for this very file. The engine has asked before it comes to this; what
-// is caught here is a path that led elsewhere then.
+// allowed refuses a change that needs a person's word and has none for this very file. The engine
+// has asked before it comes to this; what is caught here is a path that led elsewhere then.
 func (k *toolkit) allowed(root *workspace.Root, inv *tool.Invocation, before *workspace.Content) error {
 	why := "may hold a secret"
 	switch {
@@ -55,13 +57,17 @@ func (k *toolkit) allowed(root *workspace.Root, inv *tool.Invocation, before *wo
 	default:
 		return nil
 	}
-	if slices.ContainsFunc(inv.Preconditions, func(p regie.Precondition) bool { return p.Kind == regie.PreconditionFile && p.Name == before.Path }) {
+	if slices.ContainsFunc(inv.Preconditions, func(p regie.Precondition) bool {
+		return p.Kind == regie.PreconditionFile && p.Name == before.Path
+	}) {
 		return nil
 	}
-	return about("path", regie.Errorf(regie.CodePathProtected, "%s %s: it is not changed without a person's word for this very file", before.Path, why))
+	return about("path", regie.Errorf(regie.CodePathProtected,
+		"%s %s: it is not changed without a person's word for this very file", before.Path, why))
 }
 
-// granted is the one path, without links, that a person has allowed the call to read although it may hold a secret.
+// granted is the one path, without links, that a person has allowed the call to read although it
+// may hold a secret.
 func granted(inv *tool.Invocation) string {
 	for _, p := range inv.Preconditions {
 		if p.Kind == regie.PreconditionPlace {
@@ -71,11 +77,15 @@ func granted(inv *tool.Invocation) string {
 	return ""
 }
 
-// seen compares a file that is about to be edited, replaced or deleted with what the model has seen of it, or made of it, last. What it
-// has seen is in the store: the results of its reads and the intents of its changes; so a restart changes nothing. A file that is not
-// what the model knows is CodeFileChanged, which is also why an edit does not find its text; any other failure of the call so far is
-// returned as it is. unread says that the model has seen nothing of the file in this session.
-func (k *toolkit) seen(ctx context.Context, inv *tool.Invocation, root *workspace.Root, w wish, before *workspace.Content, failure error) (unread bool, err error) {
+// seen compares a file that is about to be edited, replaced or deleted with what the model has seen
+// of it, or made of it, last. What it has seen is in the store: the results of its reads and the
+// intents of its changes; so a restart changes nothing. A file that is not what the model knows is
+// CodeFileChanged, which is also why an edit does not find its text; any other failure of the call
+// so far is returned as it is. unread says that the model has seen nothing of the file in this
+// session.
+func (k *toolkit) seen(ctx context.Context, inv *tool.Invocation, root *workspace.Root, w wish,
+	before *workspace.Content, failure error,
+) (unread bool, err error) {
 	if code := regie.CodeOf(failure); code != "" && code != regie.CodeTextNotFound && code != regie.CodeTextAmbiguous {
 		return false, failure
 	}
@@ -129,7 +139,8 @@ func (k *toolkit) seen(ctx context.Context, inv *tool.Invocation, root *workspac
 
 func changedSinceRead(name, what string) error {
 	return tool.Advice{
-		Err:   regie.Errorf(regie.CodeFileChanged, "%s is not what it was when %s: somebody else has changed it since", name, what),
+		Err: regie.Errorf(regie.CodeFileChanged, "%s is not what it was when %s: somebody else has changed it since",
+			name, what),
 		Param: "path", Hint: "read it again, then change what is there now",
 	}
 }
@@ -147,13 +158,15 @@ func (k *toolkit) placeOf(root *workspace.Root, known map[string]string, name st
 	return place.Path
 }
 
-// looksTheSame reports whether a read would show now what it showed then: the same lines, whatever lies beyond them.
+// looksTheSame reports whether a read would show now what it showed then: the same lines, whatever
+// lies beyond them.
 func (k *toolkit) looksTheSame(ctx context.Context, call *regie.Call, args readArgs, before *workspace.Content) bool {
 	now, err := k.show(ctx, args, strings.NewReader(string(before.Data)), int64(len(before.Data)))
 	return err == nil && shownLines(now.Content) == shownLines(call.Result)
 }
 
-// shownLines is the part of a result of read_file that shows lines; of one that shows none, all of it.
+// shownLines is the part of a result of read_file that shows lines; of one that shows none, all of
+// it.
 func shownLines(result string) string {
 	end := 0
 	for end < len(result) && numberedAt(result[end:]) {

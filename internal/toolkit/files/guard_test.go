@@ -50,7 +50,8 @@ func (s *session) call(operation string, args object) tool.Outcome {
 	return out
 }
 
-// A file that is not what the model saw last is not edited, replaced or deleted; what it saw stands in the calls of the session alone.
+// A file that is not what the model saw last is not edited, replaced or deleted; what it saw stands
+// in the calls of the session alone.
 func TestSeen(t *testing.T) {
 	long := strings.Repeat("line\n", 300)
 	read := func(s *session) { s.call("read_file", object{"path": "f"}) }
@@ -128,7 +129,8 @@ func TestSeen(t *testing.T) {
 		s.file("f", "one\n"+long)
 		s.must(os.Symlink("f", s.abs("link")))
 		row.before(s)
-		if out := s.call("write_file", object{"path": "f", "content": "x", "mode": "append"}); out.State != regie.CallSucceeded { // it replaces nothing
+		// it replaces nothing
+		if out := s.call("write_file", object{"path": "f", "content": "x", "mode": "append"}); out.State != regie.CallSucceeded {
 			t.Errorf("%s, append: %+v", name, out.Error)
 		}
 	}
@@ -188,7 +190,8 @@ func TestSecretsAsk(t *testing.T) {
 		if out := d.do(row.operation, row.args); codeOf(out) != regie.CodePathProtected {
 			t.Errorf("%s %v without a word: %s %+v", row.operation, row.args, out.State, out.Error)
 		}
-		// With it, it is done; what was shown does not tell the secret, and no standing rule can come of it.
+		// With it, it is done; what was shown does not tell the secret, and no standing rule can
+		// come of it.
 		shown := c.approve(t)
 		if text := render(regie.Preview{Sentence: shown.Sentence, Warnings: shown.Warnings, Diff: shown.Diff, Scopes: make([]regie.Scope, 1)}); strings.Contains(text, "CANARY") || len(shown.Scopes) != 0 {
 			t.Errorf("%s %v is shown as %s with %v", row.operation, row.args, text, shown.Scopes)

@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// desk is a workspace with the toolkit's tools, which are called as the engine calls them: checked, prepared, run.
+// desk is a workspace with the toolkit's tools, which are called as the engine calls them: checked,
+// prepared, run.
 type desk struct {
 	t     testing.TB
 	dir   string

@@ -25,7 +25,8 @@ type listArgs struct {
 
 func (k *toolkit) listTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.list_files", "List a directory of the workspace, sorted: one entry a line, directories end in /, files with their size in bytes. Links are not followed. .git and what ignore files name is left out; a directory that is ignored is listed if you name it."),
+		query("files.list_files",
+			"List a directory of the workspace, sorted: one entry a line, directories end in /, files with their size in bytes. Links are not followed. .git and what ignore files name is left out; a directory that is ignored is listed if you name it."),
 		tool.Handler[listArgs]{Run: k.list})
 }
 
@@ -123,7 +124,8 @@ func (l *lister) enter(dir *workspace.Dir, ignores *workspace.Ignores, name, bel
 	return l.walk(next, ignores.Enter(next), below)
 }
 
-// collect reads a directory in portions and keeps what is listed or looked into: of too many, those that come first by name.
+// collect reads a directory in portions and keeps what is listed or looked into: of too many, those
+// that come first by name.
 func (l *lister) collect(dir *workspace.Dir, ignores *workspace.Ignores, relative string) (*firstByName, error) {
 	kept := &firstByName{most: l.bounds.held}
 	defer func() { _ = dir.Done() }() // it was only read

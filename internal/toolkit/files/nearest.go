@@ -17,13 +17,15 @@ const (
 // numberedLine matches a line as read_file shows it.
 var numberedLine = regexp.MustCompile(`(?m)^ *\d+\t`)
 
-// nearest says what to do about a text that does not stand in a file: what is like it, and in what it differs.
+// nearest says what to do about a text that does not stand in a file: what is like it, and in what
+// it differs.
 func (k *toolkit) nearest(text []byte, old string) string {
 	const look = "read the file again and copy the text from there"
 	if plain := numberedLine.ReplaceAllString(old, ""); plain != old && len(occurrences(text, plain)) > 0 {
 		return "leave out the line numbers that read_file puts before each line"
 	}
-	if unescaped := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(old); unescaped != old && len(occurrences(text, unescaped)) > 0 {
+	if unescaped := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(old); unescaped != old &&
+		len(occurrences(text, unescaped)) > 0 {
 		return "it is escaped once too often: write line feeds, tabs and quotes as themselves"
 	}
 	if len(old) > compareBytes {

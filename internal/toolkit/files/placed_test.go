@@ -8,7 +8,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestPlaceholder: what stands for a secret that was not shown is not written in the secret's place; where it stood before it stays what it is.
+// TestPlaceholder: what stands for a secret that was not shown is not written in the secret's
+// place; where it stood before it stays what it is.
 func TestPlaceholder(t *testing.T) {
 	d := newDesk(t)
 	const canary = "sk-test-CANARY123456789"

@@ -40,7 +40,8 @@ type change struct {
 	diff           string
 }
 
-// preview shows a change before it is approved (spec 4.2). It reads what prepare reads and refuses what that refuses.
+// preview shows a change before it is approved (spec 4.2). It reads what prepare reads and refuses
+// what that refuses.
 func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (regie.Preview, error) {
 	root, err := open(inv)
 	if err != nil {
@@ -74,8 +75,12 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 	}
 	k.compareLines(&c)
 	preview := regie.Preview{
-		Sentence: c.sentence(), Diff: c.diff, Warnings: k.warnings(&c), Once: c.before.Secret || root.Ignored(c.planned.Path),
-		Preconditions: []regie.Precondition{{Kind: regie.PreconditionFile, Name: c.planned.Path, Hash: c.planned.Before}},
+		Sentence: c.sentence(), Diff: c.diff, Warnings: k.warnings(&c), Once: c.before.Secret ||
+			root.Ignored(c.planned.Path),
+		Preconditions: []regie.Precondition{{
+			Kind: regie.PreconditionFile,
+			Name: c.planned.Path, Hash: c.planned.Before,
+		}},
 	}
 	if written != c.planned.Path {
 		preview.Warnings = append(preview.Warnings, regie.Say("%s leads through a link to %s", written, c.planned.Path))
@@ -83,7 +88,8 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 		preview.Scopes = scopes(c.planned.Path, w.mode)
 	}
 	if unread {
-		preview.Warnings = append(preview.Warnings, regie.Say("the agent has not read %s in this session", c.planned.Path))
+		preview.Warnings = append(preview.Warnings,
+			regie.Say("the agent has not read %s in this session", c.planned.Path))
 	}
 	rewritten := c.planned.Mode == modeOverwrite || c.planned.Mode == modeEdit || c.planned.Mode == modeDelete
 	if c.before.Exists && rewritten && !c.same() && !root.Versioned(c.planned.Path) {
@@ -110,7 +116,8 @@ func (c *change) same() bool {
 	return c.before.Exists && c.planned.Before == c.planned.After
 }
 
-// compareLines makes the diff. A file of bytes and a huge one are not compared: then what is written is shown, or its beginning.
+// compareLines makes the diff. A file of bytes and a huge one are not compared: then what is
+// written is shown, or its beginning.
 func (k *toolkit) compareLines(c *change) {
 	before, from, to := string(c.before.Data), c.planned.Path, c.planned.Path
 	if c.planned.Mode == modeDelete {
@@ -151,7 +158,8 @@ func (k *toolkit) compareLines(c *change) {
 	c.diff, c.differs = found.String(), !c.binary() && !c.before.Secret
 }
 
-// edits are the steps from a text to what the write makes of it. Those of an append are known and need no search.
+// edits are the steps from a text to what the write makes of it. Those of an append are known and
+// need no search.
 func (c *change) edits(before string) []udiff.Edit {
 	written := string(c.text)
 	switch {
@@ -178,7 +186,8 @@ func (c *change) sentence() regie.Sentence {
 	case c.planned.Mode == modeDelete && c.differs && lines(c.before.Data) == 1:
 		return regie.Say("delete %s: 1 line, %s bytes", name, strconv.FormatInt(c.before.Size, 10))
 	case c.planned.Mode == modeDelete && c.differs:
-		return regie.Say("delete %s: %s lines, %s bytes", name, strconv.Itoa(lines(c.before.Data)), strconv.FormatInt(c.before.Size, 10))
+		return regie.Say("delete %s: %s lines, %s bytes", name, strconv.Itoa(lines(c.before.Data)),
+			strconv.FormatInt(c.before.Size, 10))
 	case c.planned.Mode == modeDelete:
 		return regie.Say("delete %s: %s bytes", name, strconv.FormatInt(c.before.Size, 10))
 	case c.planned.Mode == modeEdit && c.differs:
@@ -198,7 +207,8 @@ func (c *change) sentence() regie.Sentence {
 	case c.differs:
 		return regie.Say("replace %s: +%s −%s lines", name, strconv.Itoa(c.added), strconv.Itoa(c.removed))
 	default:
-		return regie.Say("replace %s: %s bytes become %s bytes", name, strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after)))
+		return regie.Say("replace %s: %s bytes become %s bytes", name,
+			strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after)))
 	}
 }
 
@@ -207,7 +217,8 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	var out []regie.Sentence
 	say := func(s regie.Sentence) { out = append(out, s) }
 	if n := plain.Count(strings.ReplaceAll(c.fresh, "\r\n", "\n")); n > 0 {
-		say(regie.Say("the new text holds characters that cannot be seen or that act on a terminal: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
+		say(regie.Say(
+			"the new text holds characters that cannot be seen or that act on a terminal: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
 	}
 	switch {
 	case c.planned.Mode == modeDelete && c.before.Large:
@@ -218,17 +229,20 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 		say(regie.Say("it is not text (%s)", kindOf(c.before.Data)))
 	case c.before.Exists && c.binary():
 		kind := http.DetectContentType(c.before.Data)
-		say(regie.Say("the file that is there is not text (%s, %s bytes): only what is written is shown", kind, strconv.Itoa(len(c.before.Data))))
+		say(regie.Say("the file that is there is not text (%s, %s bytes): only what is written is shown", kind,
+			strconv.Itoa(len(c.before.Data))))
 	case !utf8.Valid(c.before.Data):
 		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
 	}
 	if c.planned.Special != 0 && c.planned.Mode != modeDelete && !c.same() {
-		say(regie.Say("its set-user-ID, set-group-ID or sticky bit goes with the change (%s)", c.planned.Special.String()))
+		say(regie.Say("its set-user-ID, set-group-ID or sticky bit goes with the change (%s)",
+			c.planned.Special.String()))
 	}
 	switch {
 	case c.planned.Mode == modeDelete:
 	case c.huge && c.planned.Mode != modeAppend && c.before.Exists:
-		say(regie.Say("too large to be compared: %s bytes before, %s bytes afterwards", strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after))))
+		say(regie.Say("too large to be compared: %s bytes before, %s bytes afterwards",
+			strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after))))
 	case c.huge:
 		say(regie.Say("the file will have %s bytes", strconv.Itoa(len(c.after))))
 	}
@@ -250,7 +264,8 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	if c.planned.Links > 1 && c.planned.Mode == modeDelete {
 		say(regie.Say("the file has %s names (hard links): the others stay", strconv.FormatUint(c.planned.Links, 10)))
 	} else if c.planned.Links > 1 {
-		say(regie.Say("the file has %s names (hard links): the others keep the old content", strconv.FormatUint(c.planned.Links, 10)))
+		say(regie.Say("the file has %s names (hard links): the others keep the old content",
+			strconv.FormatUint(c.planned.Links, 10)))
 	}
 	return out
 }
@@ -289,8 +304,8 @@ func lineEnds(text []byte) string {
 	}
 }
 
-// scopes are what an answer about a write may cover besides this very call (decision 20), the narrowest first: this file, the files
-// below its directory, those below the topmost one, all.
+// scopes are what an answer about a write may cover besides this very call (decision 20), the
+// narrowest first: this file, the files below its directory, those below the topmost one, all.
 func scopes(name, mode string) []regie.Scope {
 	scope := func(kind regie.ScopeKind, value string, words regie.Sentence) regie.Scope {
 		return regie.Scope{Field: "path", Kind: kind, Value: value, Sentence: words}
@@ -330,8 +345,9 @@ func (k *toolkit) check(_ context.Context, inv *tool.Invocation, w wish, precond
 	return about("path", err)
 }
 
-// compare returns CodeStalePreview where a file, or the failure to load it, is not what was approved. It returns nil where nothing
-// was asked to be compared, and where the failure does not tell: its caller fails with that.
+// compare returns CodeStalePreview where a file, or the failure to load it, is not what was
+// approved. It returns nil where nothing was asked to be compared, and where the failure does not
+// tell: its caller fails with that.
 func compare(now *workspace.Content, failure error, preconditions []regie.Precondition) error {
 	if len(preconditions) == 0 {
 		return nil
@@ -342,12 +358,14 @@ func compare(now *workspace.Content, failure error, preconditions []regie.Precon
 	case regie.CodeNoPermission, regie.CodeToolError, regie.CodeInternal:
 		return nil
 	default:
-		return about("path", regie.Errorf(regie.CodeStalePreview, "the file is no longer what the preview showed: %v", failure))
+		return about("path", regie.Errorf(regie.CodeStalePreview,
+			"the file is no longer what the preview showed: %v", failure))
 	}
 	hash := now.Identity()
 	for _, p := range preconditions {
 		if p.Kind != regie.PreconditionFile || p.Name != now.Path || p.Hash != hash {
-			return about("path", regie.Errorf(regie.CodeStalePreview, "%s is no longer what the preview showed: it has to be approved anew", now.Path))
+			return about("path", regie.Errorf(regie.CodeStalePreview,
+				"%s is no longer what the preview showed: it has to be approved anew", now.Path))
 		}
 	}
 	return nil

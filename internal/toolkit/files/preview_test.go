@@ -59,7 +59,8 @@ func render(p regie.Preview) string {
 	return b.String()
 }
 
-// versioned puts the workspace under version control, so that the warning about that is where it belongs.
+// versioned puts the workspace under version control, so that the warning about that is where it
+// belongs.
 func (d *desk) versioned() *desk {
 	d.t.Helper()
 	d.must(os.MkdirAll(d.abs(".git"), 0o755))
@@ -207,7 +208,8 @@ func (c call) stillSo(t *testing.T) error {
 	return tool.CheckPreconditions(t.Context(), c.tool, c.inv, c.inv.Preconditions)
 }
 
-// Between the preview and the write the world may change: then the approval does not hold and nothing is done.
+// Between the preview and the write the world may change: then the approval does not hold and
+// nothing is done.
 func TestStalePreviews(t *testing.T) {
 	overwrite := object{"path": "dir/a", "content": "x", "mode": "overwrite"}
 	for name, row := range map[string]struct {
@@ -418,7 +420,8 @@ func TestScopesCoverTheCall(t *testing.T) {
 	}
 }
 
-// FuzzPreview tries what paths, texts and files may do to a preview, and that its counts are those of the file afterwards.
+// FuzzPreview tries what paths, texts and files may do to a preview, and that its counts are those
+// of the file afterwards.
 func FuzzPreview(f *testing.F) {
 	f.Add("docs/a.md", "one\ntwo\n", "one\n", "overwrite", true)
 	f.Add("a", "\x1b[2J\u202e", "\x00\xff", "append", true)

@@ -27,12 +27,16 @@ type readArgs struct {
 
 func (k *toolkit) readTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.read_file", "Read a text file of the workspace. Lines are numbered. A long file is shown in parts, and the end of a part says where to go on. What is not text is described. "+
-			"A file that may hold a secret, such as .env, is only read when a person allows it."),
-		tool.Handler[readArgs]{Run: k.read, MustAsk: k.mustAskRead, Preview: k.previewRead, Schema: func(s *jsonschema.Schema) {
-			atLeast(s, "start_line", 1)
-			atLeast(s, "end_line", 1)
-		}})
+		query("files.read_file",
+			"Read a text file of the workspace. Lines are numbered. A long file is shown in parts, and the end of a part says where to go on. What is not text is described. "+
+				"A file that may hold a secret, such as .env, is only read when a person allows it."),
+		tool.Handler[readArgs]{
+			Run: k.read, MustAsk: k.mustAskRead, Preview: k.previewRead,
+			Schema: func(s *jsonschema.Schema) {
+				atLeast(s, "start_line", 1)
+				atLeast(s, "end_line", 1)
+			},
+		})
 }
 
 func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result, error) {
@@ -46,7 +50,8 @@ func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs)
 	defer root.Close()
 	allowed := granted(inv)
 	if place, err := root.Place(args.Path); err == nil && allowed != "" && place.Path != allowed {
-		return tool.Result{}, about("path", regie.Errorf(regie.CodeStalePreview, "%s no longer leads to %s, which was approved", args.Path, allowed))
+		return tool.Result{}, about("path", regie.Errorf(regie.CodeStalePreview,
+			"%s no longer leads to %s, which was approved", args.Path, allowed))
 	}
 	f, info, err := root.OpenGranted(args.Path, allowed)
 	if err != nil {
@@ -58,7 +63,8 @@ func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs)
 
 func (a readArgs) check() error {
 	if a.EndLine > 0 && a.EndLine < a.StartLine {
-		return about("end_line", regie.Errorf(regie.CodeBadArguments, "end_line %d lies before start_line %d", a.EndLine, a.StartLine))
+		return about("end_line", regie.Errorf(regie.CodeBadArguments,
+			"end_line %d lies before start_line %d", a.EndLine, a.StartLine))
 	}
 	return nil
 }
@@ -91,8 +97,10 @@ func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args read
 		p.Warnings = append(p.Warnings, regie.Say("%s leads through a link to %s", written, place.Path))
 	}
 	if place.Secret {
-		p.Sentence = regie.Say("read %s (%s bytes), which may hold a secret", place.Path, strconv.FormatInt(info.Size(), 10))
-		p.Warnings = append(p.Warnings, regie.Say("what stands in it is sent to the model and kept in this conversation"))
+		p.Sentence = regie.Say("read %s (%s bytes), which may hold a secret", place.Path,
+			strconv.FormatInt(info.Size(), 10))
+		p.Warnings = append(p.Warnings, regie.Say(
+			"what stands in it is sent to the model and kept in this conversation"))
 	}
 	return p, nil
 }
@@ -112,18 +120,23 @@ func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size 
 		if err != nil {
 			return tool.Result{}, unreadable(args.Path, err)
 		}
-		return k.page(args, bufio.NewReader(bytes.NewReader(workspace.DecodeWide(data, order))), size, "the file is written in "+wideName(order)+"; edit_file keeps that")
+		return k.page(args, bufio.NewReader(bytes.NewReader(workspace.DecodeWide(data, order))), size,
+			"the file is written in "+wideName(order)+"; edit_file keeps that")
 	case workspace.NotText(head):
 		return k.describe(args.Path, in, slices.Clone(head), size)
 	case size > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
-		return tool.Result{Content: fmt.Sprintf("%s is text of %d bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text", args.Path, size)}, nil
+		return tool.Result{Content: fmt.Sprintf(
+			"%s is text of %d bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text", args.Path, size)}, nil
 	}
 	return k.page(args, in, size, "")
 }
 
 // page shows lines of a text.
 func (k *toolkit) page(args readArgs, in *bufio.Reader, size int64, note string) (tool.Result, error) {
-	p := page{in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine, count: size <= k.bounds.counted}
+	p := page{
+		in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine,
+		count: size <= k.bounds.counted,
+	}
 	if err := p.read(); err != nil {
 		return tool.Result{}, unreadable(args.Path, err)
 	}
@@ -136,7 +149,8 @@ func (k *toolkit) page(args readArgs, in *bufio.Reader, size int64, note string)
 
 // unreadable describes a failure in the middle of a file.
 func unreadable(name string, err error) error {
-	if _, coded := errors.AsType[*regie.Error](err); coded || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, coded := errors.AsType[*regie.Error](err); coded || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
@@ -181,8 +195,8 @@ type page struct {
 	crlf, shown, repaired int // lines
 }
 
-// read goes through the lines up to the last one that is wanted, and to the end of the file where it is small enough to say how many
-// there are.
+// read goes through the lines up to the last one that is wanted, and to the end of the file where
+// it is small enough to say how many there are.
 func (p *page) read() error {
 	for {
 		line, size, err := nextLine(p.in, p.bounds.line)
@@ -251,9 +265,11 @@ func (p *page) show(line []byte, size int) {
 func (p *page) result(name string) (tool.Result, error) {
 	switch {
 	case p.shown == 0 && p.cutOff:
-		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeFileTooLarge, "line %d of %s lies beyond the first %d bytes, which are looked through", p.first, name, p.bounds.scanned))
+		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeFileTooLarge,
+			"line %d of %s lies beyond the first %d bytes, which are looked through", p.first, name, p.bounds.scanned))
 	case p.shown == 0:
-		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeBadArguments, "%s has no line %d: it has %d lines", name, p.first, p.total))
+		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeBadArguments,
+			"%s has no line %d: it has %d lines", name, p.first, p.total))
 	}
 	if p.next > 0 {
 		of := ""
@@ -273,8 +289,8 @@ func (p *page) result(name string) (tool.Result, error) {
 	return tool.Result{Content: p.out.String(), Rest: "ask for fewer lines with start_line and end_line"}, nil
 }
 
-// visible makes text of a line's bytes in which nothing acts: what is no character is replaced, and a control character is shown by its
-// picture. A cut line may end in the middle of a character.
+// visible makes text of a line's bytes in which nothing acts: what is no character is replaced, and
+// a control character is shown by its picture. A cut line may end in the middle of a character.
 func visible(line []byte, whole bool) string {
 	if !whole {
 		for cut := 1; cut < utf8.UTFMax && cut <= len(line); cut++ {
@@ -305,7 +321,8 @@ func visible(line []byte, whole bool) string {
 	}, strings.ToValidUTF8(string(line), "\uFFFD"))
 }
 
-// nextLine reads a line without its line feed. It keeps the first bytes of it and tells its real size; io.EOF comes with the last one.
+// nextLine reads a line without its line feed. It keeps the first bytes of it and tells its real
+// size; io.EOF comes with the last one.
 func nextLine(in *bufio.Reader, most int) (line []byte, size int, err error) {
 	for {
 		chunk, err := in.ReadSlice('\n')

@@ -25,8 +25,9 @@ type searchArgs struct {
 
 func (k *toolkit) searchTool() (tool.Tool, error) {
 	return tool.New(
-		query("files.search_text", "Look for a text in the text files of the workspace. Each line that holds it is shown as path:line: text. What ignore files name, .git, and what may hold "+
-			"a secret is left out; a path that is ignored is searched if you name it. A long answer says how to go on."),
+		query("files.search_text",
+			"Look for a text in the text files of the workspace. Each line that holds it is shown as path:line: text. What ignore files name, .git, and what may hold "+
+				"a secret is left out; a path that is ignored is searched if you name it. A long answer says how to go on."),
 		tool.Handler[searchArgs]{Run: k.search, Schema: func(s *jsonschema.Schema) {
 			atLeast(s, "offset", 0)
 			most := float64(maxOffset)
@@ -51,7 +52,8 @@ func (k *toolkit) search(ctx context.Context, inv *tool.Invocation, args searchA
 	defer cancel()
 	a := answer{bounds: k.bounds, args: args}
 	a.seen, err = root.Search(bounded, workspace.Query{
-		Text: args.Query, Regex: args.Regex, CaseSensitive: args.CaseSensitive, Path: args.Path, Wanted: wanted.matches, Holds: wanted.mayHold,
+		Text: args.Query, Regex: args.Regex, CaseSensitive: args.CaseSensitive, Path: args.Path,
+		Wanted: wanted.matches, Holds: wanted.mayHold,
 		Skip: args.Offset, Most: k.bounds.matches, Clip: k.bounds.around, MaxFile: k.bounds.scanned,
 	}, a.add)
 	switch {
@@ -105,9 +107,11 @@ func (a *answer) result() string {
 	cut := a.full || a.seen.More
 	switch {
 	case cut && a.args.Offset+a.matches >= maxOffset:
-		note("%s in %s; there are more than can be listed: look for less, or in a deeper path", many(a.matches, "match", "matches"), many(a.files, "file", "files"))
+		note("%s in %s; there are more than can be listed: look for less, or in a deeper path",
+			many(a.matches, "match", "matches"), many(a.files, "file", "files"))
 	case cut:
-		note("%s in %s, and there are more: go on with offset %d, or look for less or in a deeper path", many(a.matches, "match", "matches"), many(a.files, "file", "files"), a.args.Offset+a.matches)
+		note("%s in %s, and there are more: go on with offset %d, or look for less or in a deeper path",
+			many(a.matches, "match", "matches"), many(a.files, "file", "files"), a.args.Offset+a.matches)
 	case a.matches > 0:
 		note("%s in %s", many(a.matches, "match", "matches"), many(a.files, "file", "files"))
 	case a.args.Offset > 0:
@@ -116,7 +120,8 @@ func (a *answer) result() string {
 		note("no matches in %s", many(int(a.seen.Files), "file", "files"))
 	}
 	if a.seen.Stopped {
-		note("stopped after %s, %s searched: name a deeper path or a pattern", a.bounds.seeking, many(int(a.seen.Files), "file", "files"))
+		note("stopped after %s, %s searched: name a deeper path or a pattern", a.bounds.seeking,
+			many(int(a.seen.Files), "file", "files"))
 	}
 	if cut { // what was passed by until then says nothing of the rest
 		return strings.TrimSuffix(a.out.String(), "\n")

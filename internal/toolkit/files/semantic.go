@@ -22,7 +22,8 @@ const (
 
 // Indexes gives the indexes of workspaces.
 type Indexes interface {
-	// Index gives the index of the workspace in a directory until done is called. It returns the codes of workspace.Open and of index.Open.
+	// Index gives the index of the workspace in a directory until done is called. It returns the
+	// codes of workspace.Open and of index.Open.
 	Index(ctx context.Context, root string) (x *index.Index, done func(), err error)
 	// Asks reports whether a search sends what it looks for, and what is new in files, to a server.
 	Asks() bool
@@ -35,8 +36,9 @@ type semanticArgs struct {
 }
 
 func (k *toolkit) semanticTool() (tool.Tool, error) {
-	definition := query("files.search_semantic", "Find the parts of the workspace's files that are about something: by the words of a question and their stems, the parts of names in code, and by meaning where an "+
-		"embedder is configured. The best come first, each with its path, its lines and what it stands under. For an exact text use search_text. What ignore files name, .git, and what may hold a secret is left out.")
+	definition := query("files.search_semantic",
+		"Find the parts of the workspace's files that are about something: by the words of a question and their stems, the parts of names in code, and by meaning where an "+
+			"embedder is configured. The best come first, each with its path, its lines and what it stands under. For an exact text use search_text. What ignore files name, .git, and what may hold a secret is left out.")
 	definition.Local = !k.config.Indexes.Asks()
 	return tool.New(definition, tool.Handler[semanticArgs]{Run: k.semantic, Schema: func(s *jsonschema.Schema) {
 		atLeast(s, "top_k", 1)
@@ -54,9 +56,11 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 	}
 	switch {
 	case strings.TrimSpace(args.Query) == "":
-		return tool.Result{}, about("query", regie.Errorf(regie.CodeBadArguments, "there is nothing to look for: the query is empty"))
+		return tool.Result{}, about("query", regie.Errorf(regie.CodeBadArguments,
+			"there is nothing to look for: the query is empty"))
 	case len(args.Query) > maxAsked:
-		return tool.Result{}, about("query", regie.Errorf(regie.CodeBadArguments, "the query has %d bytes, at most %d are allowed", len(args.Query), maxAsked))
+		return tool.Result{}, about("query", regie.Errorf(regie.CodeBadArguments,
+			"the query has %d bytes, at most %d are allowed", len(args.Query), maxAsked))
 	}
 	root, err := open(inv)
 	if err != nil {
@@ -89,8 +93,8 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 	return tool.Result{Content: f.result(&answer), Rest: "ask for more with a smaller top_k, or in a deeper path"}, nil
 }
 
-// shown reports whether a file that the index knows may be shown now. The index leaves out what may not, but what it knows may be older than a rule, a
-// link or the file's end.
+// shown reports whether a file that the index knows may be shown now. The index leaves out what may
+// not, but what it knows may be older than a rule, a link or the file's end.
 func shown(root *workspace.Root, name string) bool {
 	place, err := root.Place(name)
 	if err != nil || place.Secret || place.Path != name || root.Ignored(name) {
@@ -114,9 +118,11 @@ func (k *toolkit) refresh(ctx context.Context, x *index.Index) (behind string) {
 	case err == nil:
 		return ""
 	case last.Waits && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
-		return fmt.Sprintf("the index may be behind: another process works on it, for which this search waited %s; later searches go on with what that brings", k.bounds.refreshing)
+		return fmt.Sprintf(
+			"the index may be behind: another process works on it, for which this search waited %s; later searches go on with what that brings", k.bounds.refreshing)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return fmt.Sprintf("the index is behind: in %s it took in %s; later searches go on with it", k.bounds.refreshing, many(int(last.Done), "changed file", "changed files"))
+		return fmt.Sprintf("the index is behind: in %s it took in %s; later searches go on with it",
+			k.bounds.refreshing, many(int(last.Done), "changed file", "changed files"))
 	default:
 		return "the index could not be brought up to date: " + oneLine(err.Error())
 	}
@@ -159,7 +165,8 @@ func (f *found) add(h *index.Hit) bool {
 	return true
 }
 
-// result adds how the search was made, because a model would take an answer by words for one by meaning.
+// result adds how the search was made, because a model would take an answer by words for one by
+// meaning.
 func (f *found) result(answer *index.Answer) string {
 	note := func(format string, args ...any) { fmt.Fprintf(&f.out, "["+format+"]\n", args...) }
 	mode := "lexical: by words and their stems"
@@ -175,7 +182,8 @@ func (f *found) result(answer *index.Answer) string {
 	case f.hits == 0:
 		note("nothing found (%s): try other words, or search_text for an exact text", mode)
 	case f.full:
-		note("%s of %d (%s); more would be too long: ask for fewer, or in a deeper path", many(f.hits, "part", "parts"), f.args.TopK, mode)
+		note("%s of %d (%s); more would be too long: ask for fewer, or in a deeper path",
+			many(f.hits, "part", "parts"), f.args.TopK, mode)
 	default:
 		note("%s (%s)", many(f.hits, "part", "parts"), mode)
 	}

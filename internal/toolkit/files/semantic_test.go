@@ -135,7 +135,8 @@ func TestSemanticRefuses(t *testing.T) {
 	}
 }
 
-// What may not be shown is not, also where the index was made when it could be: it is not asked to know better.
+// What may not be shown is not, also where the index was made when it could be: it is not asked to
+// know better.
 func TestSemanticGuards(t *testing.T) {
 	d, s := newIndexed(t)
 	for _, name := range []string{"kept.md", "ignored.md", "gone.md", "linked.md", "swapped/x.md", ".env", ".git/notes.md", ".regie/x.md"} {
@@ -180,7 +181,8 @@ func TestSemanticHostileText(t *testing.T) {
 	}
 }
 
-// A search needs no more than what is there: an index that cannot be brought up to date answers, and says so.
+// A search needs no more than what is there: an index that cannot be brought up to date answers,
+// and says so.
 func TestSemanticCancelled(t *testing.T) {
 	d, _ := newIndexed(t)
 	d.file("a.md", "needle\n")

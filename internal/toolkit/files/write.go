@@ -52,9 +52,10 @@ type writeArgs struct {
 	Mode    string `json:"mode,omitempty" jsonschema:"create (the default) refuses an existing file, overwrite replaces it, append adds lines to its end"`
 }
 
-// intent is what is stored before a file is written, edited or deleted (decisions 4, 16 and 20): what was there and what will be there. A
-// probe compares the file with both, and the result is made from it alone, so that a probe gives the result that the call would have given.
-// Undo works from it.
+// intent is what is stored before a file is written, edited or deleted (decisions 4, 16 and 20):
+// what was there and what will be there. A probe compares the file with both, and the result is
+// made from it alone, so that a probe gives the result that the call would have given. Undo works
+// from it.
 type intent struct {
 	Path   string      `json:"path"` // without links
 	Mode   string      `json:"mode"`
@@ -64,12 +65,13 @@ type intent struct {
 	Lines  int         `json:"lines"`           // lines afterwards
 	Added  int         `json:"added"`           // lines that are written
 	Perm   fs.FileMode `json:"perm,omitempty"`  // of the file that was there
-	// Kept names the blob with the content before (decision 16), which is Before; zero where there was no file, and where a file was too
-	// large for a blob.
+	// Kept names the blob with the content before (decision 16), which is Before; zero where there
+	// was no file, and where a file was too large for a blob.
 	Kept       regie.Hash `json:"kept,omitzero"`
 	BeforeSize int64      `json:"before_size,omitempty"` // bytes of the file that was there
-	// Trash is where a deleted file lies that is too large for a blob, relative to the trash of the data directory. Before is then the hash
-	// of what the file system says of it, not of its content: workspace.Content.Identity.
+	// Trash is where a deleted file lies that is too large for a blob, relative to the trash of the
+	// data directory. Before is then the hash of what the file system says of it, not of its
+	// content: workspace.Content.Identity.
 	Trash string `json:"trash,omitempty"`
 	// Edits are the lines, as they are afterwards, at which an edit replaced something.
 	Edits []int `json:"edits,omitempty"`
@@ -77,8 +79,8 @@ type intent struct {
 	Made []string `json:"made,omitempty"`
 	// Ends is set where the content's line ends were changed to the file's: "CRLF" or "LF".
 	Ends string `json:"ends,omitempty"`
-	// Closed is set where the last line of the file had no end and got one, Marked where the byte order mark of the file was kept; Wide names
-	// the encoding that was kept, if that is not bytes.
+	// Closed is set where the last line of the file had no end and got one, Marked where the byte
+	// order mark of the file was kept; Wide names the encoding that was kept, if that is not bytes.
 	Closed bool   `json:"closed,omitempty"`
 	Marked bool   `json:"marked,omitempty"`
 	Wide   string `json:"wide,omitempty"`
@@ -101,7 +103,8 @@ func (k *toolkit) writeTool() (tool.Tool, error) {
 
 func action(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{
-		Name: name, Description: description, Kind: regie.KindAction, Class: regie.ClassVerifiable, Risk: regie.RiskInternal, Timeout: 30 * time.Second,
+		Name: name, Description: description, Kind: regie.KindAction, Class: regie.ClassVerifiable,
+		Risk: regie.RiskInternal, Timeout: 30 * time.Second,
 	}
 }
 
@@ -120,7 +123,9 @@ func changer[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
 		Preview: func(ctx context.Context, inv *tool.Invocation, args A) (regie.Preview, error) {
 			return k.preview(ctx, inv, wished(args))
 		},
-		CheckPreconditions: func(ctx context.Context, inv *tool.Invocation, args A, preconditions []regie.Precondition) error {
+		CheckPreconditions: func(ctx context.Context, inv *tool.Invocation, args A,
+			preconditions []regie.Precondition,
+		) error {
 			return k.check(ctx, inv, wished(args), preconditions)
 		},
 		Foresee: func(ctx context.Context, inv *tool.Invocation, args A) ([]tool.State, error) {
@@ -133,8 +138,9 @@ func changer[A any](k *toolkit, wished func(A) wish) tool.Handler[A] {
 	}
 }
 
-// prepare records what is there and what will be there, and keeps what is there. It changes nothing in the workspace. What it records is
-// what an approval saw, or it fails: from then on run sees to it that the file is what was recorded.
+// prepare records what is there and what will be there, and keeps what is there. It changes nothing
+// in the workspace. What it records is what an approval saw, or it fails: from then on run sees to
+// it that the file is what was recorded.
 func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (json.RawMessage, error) {
 	var planned intent
 	var before workspace.Content
@@ -170,8 +176,11 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (js
 	return json.Marshal(planned)
 }
 
-// plan reads what is there, or what is assumed to be there by then, and works out what is to be there.
-func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (planned intent, before workspace.Content, after []byte, err error) {
+// plan reads what is there, or what is assumed to be there by then, and works out what is to be
+// there.
+func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation,
+	w wish,
+) (planned intent, before workspace.Content, after []byte, err error) {
 	load := root.LoadAny
 	if w.mode == modeDelete {
 		load = root.LoadLarge
@@ -180,10 +189,14 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (plan
 		return planned, before, nil, about("path", err)
 	}
 	if assumed, ok := inv.Assumes(regie.PreconditionFile, before.Path); ok {
-		before.Exists, before.Data, before.Links, before.Large = assumed.Exists, assumed.Data, 1, false // who writes a file gives it one name
+		// who writes a file gives it one name
+		before.Exists, before.Data, before.Links, before.Large = assumed.Exists, assumed.Data, 1, false
 		before.Size = int64(len(before.Data))
 	}
-	planned = intent{Path: before.Path, Mode: w.mode, Perm: before.Perm, Before: before.Identity(), Special: before.Special, Owner: before.Stranger()}
+	planned = intent{
+		Path: before.Path, Mode: w.mode, Perm: before.Perm, Before: before.Identity(),
+		Special: before.Special, Owner: before.Stranger(),
+	}
 	if before.Exists {
 		planned.BeforeSize = before.Size
 	}
@@ -197,7 +210,8 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (plan
 		if !before.Exists {
 			err = about("path", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path))
 		} else if before.Large && k.config.Trash == "" {
-			err = about("path", regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, and there is no trash to keep it in", before.Path, before.Size))
+			err = about("path", regie.Errorf(regie.CodeFileTooLarge,
+				"%s has %d bytes, and there is no trash to keep it in", before.Path, before.Size))
 		}
 		return planned, before, nil, err
 	default:
@@ -210,14 +224,16 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation, w wish) (plan
 		return planned, before, nil, err
 	}
 	if int64(len(after)) > k.bounds.changed {
-		err = regie.Errorf(regie.CodeFileTooLarge, "%s would have %d bytes, at most %d are allowed", before.Path, len(after), k.bounds.changed)
+		err = regie.Errorf(regie.CodeFileTooLarge, "%s would have %d bytes, at most %d are allowed", before.Path,
+			len(after), k.bounds.changed)
 		return planned, before, nil, about("content", err)
 	}
 	planned.After, planned.Size = regie.HashOf(after), len(after)
 	return planned, before, after, nil
 }
 
-// placed refuses what would put a placeholder where a secret stands: who read the file has seen the one and means the other, which would be lost.
+// placed refuses what would put a placeholder where a secret stands: who read the file has seen the
+// one and means the other, which would be lost.
 func placed(inv *tool.Invocation, before *workspace.Content, w wish) error {
 	if name := inv.Mask.Placed(before.Data, w.content); name != "" {
 		return holdsPlaceholder("content", name)
@@ -232,7 +248,8 @@ func placed(inv *tool.Invocation, before *workspace.Content, w wish) error {
 
 func holdsPlaceholder(param, name string) error {
 	return tool.Advice{
-		Err:   regie.Errorf(regie.CodeBadArguments, "%s stands for a secret that is not shown: written as it is, the secret would be lost", name),
+		Err: regie.Errorf(regie.CodeBadArguments,
+			"%s stands for a secret that is not shown: written as it is, the secret would be lost", name),
 		Param: param, Hint: "leave the place where it stands as it is: change what is around it with edit_file",
 	}
 }
@@ -263,7 +280,9 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 	case modeAppend:
 		if enc.bytesOnly && !ascii(w.content) {
 			return nil, tool.Advice{
-				Err: regie.Errorf(regie.CodeBadArguments, "%s is not UTF-8, so letters beyond ASCII cannot be added to it without mixing encodings", before.Path), Param: "content",
+				Err: regie.Errorf(regie.CodeBadArguments,
+					"%s is not UTF-8, so letters beyond ASCII cannot be added to it without mixing encodings",
+					before.Path), Param: "content",
 				Hint: "add ASCII text alone, or have a person convert the file",
 			}
 		}
@@ -277,7 +296,8 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 			planned.Marked, content = true, slices.Concat(mark, content)
 		}
 	default:
-		return nil, about("mode", regie.Errorf(regie.CodeBadArguments, "there is no mode %q: use create, overwrite or append", w.mode))
+		return nil, about("mode", regie.Errorf(regie.CodeBadArguments,
+			"there is no mode %q: use create, overwrite or append", w.mode))
 	}
 	planned.Lines = lines(content)
 	return enc.encode(content), nil
@@ -294,11 +314,12 @@ func (k *toolkit) foresee(_ context.Context, inv *tool.Invocation, w wish) ([]to
 	if err != nil {
 		return nil, err
 	}
-	return []tool.State{{Kind: regie.PreconditionFile, Name: planned.Path, Exists: w.mode != modeDelete, Data: after}}, nil
+	return []tool.State{{Kind: regie.PreconditionFile, Name: planned.Path, Exists: w.mode != modeDelete, Data: after}},
+		nil
 }
 
-// withLineEnds gives a text the line ends of the file that it goes to (spec 8.2), where all of the file's are alike. It names them if
-// that changed the text.
+// withLineEnds gives a text the line ends of the file that it goes to (spec 8.2), where all of the
+// file's are alike. It names them if that changed the text.
 func withLineEnds(text, file []byte) ([]byte, string) {
 	all, crlf := bytes.Count(file, []byte("\n")), bytes.Count(file, []byte("\r\n"))
 	if all == 0 || crlf != 0 && crlf != all {
@@ -347,7 +368,8 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, w wish) (tool.R
 	defer release()
 	now, before, after, err := k.plan(root, inv, w)
 	switch code := regie.CodeOf(err); {
-	case code == regie.CodeFileExists, code != "" && w.mode == modeEdit && (code == regie.CodeTextNotFound || code == regie.CodeTextAmbiguous):
+	case code == regie.CodeFileExists, code != "" && w.mode == modeEdit &&
+		(code == regie.CodeTextNotFound || code == regie.CodeTextAmbiguous):
 		return tool.Result{}, tool.NotDone{Err: changedSince(planned)}
 	case err != nil:
 		return tool.Result{}, tool.NotDone{Err: err}
@@ -376,10 +398,12 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, w wish) (tool.R
 }
 
 func changedSince(planned intent) error {
-	return about("path", regie.Errorf(regie.CodeFileChanged, "%s has changed since the call was prepared: read it again", planned.Path))
+	return about("path", regie.Errorf(regie.CodeFileChanged,
+		"%s has changed since the call was prepared: read it again", planned.Path))
 }
 
-// reserve waits for other writes of the same file. Two files share a place by chance; that costs time and nothing else.
+// reserve waits for other writes of the same file. Two files share a place by chance; that costs
+// time and nothing else.
 func (k *toolkit) reserve(ctx context.Context, root, path string) (release func(), err error) {
 	place := k.writing[maphash.String(k.seed, root+"\x00"+path)%uint64(len(k.writing))]
 	select {
@@ -390,8 +414,9 @@ func (k *toolkit) reserve(ctx context.Context, root, path string) (release func(
 	}
 }
 
-// probe compares the file with what was before and what should be after. It removes nothing but the temporary file of this very call,
-// which a crash left, and gives a file back that it left half deleted.
+// probe compares the file with what was before and what should be after. It removes nothing but the
+// temporary file of this very call, which a crash left, and gives a file back that it left half
+// deleted.
 func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.Evidence, tool.Result, error) {
 	planned, err := readIntent(inv)
 	if err != nil {
@@ -432,7 +457,8 @@ func (i intent) result() tool.Result {
 	var b strings.Builder
 	switch {
 	case i.Mode == modeDelete && i.Trash != "":
-		fmt.Fprintf(&b, "deleted %s, %d bytes; it lies in the trash, from where a person can take it back", i.Path, i.BeforeSize)
+		fmt.Fprintf(&b, "deleted %s, %d bytes; it lies in the trash, from where a person can take it back", i.Path,
+			i.BeforeSize)
 	case i.Mode == modeDelete:
 		fmt.Fprintf(&b, "deleted %s, %d bytes; its content is kept, and a person can undo this", i.Path, i.BeforeSize)
 	case i.Mode == modeEdit:

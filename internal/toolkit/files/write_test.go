@@ -202,7 +202,8 @@ func TestWriteNoticesChanges(t *testing.T) {
 	}
 }
 
-// What a process that died at any moment leaves is recognised, and the repetition comes to the same result.
+// What a process that died at any moment leaves is recognised, and the repetition comes to the same
+// result.
 func TestWriteAfterCrash(t *testing.T) {
 	for _, args := range []object{
 		{"path": "notes/new", "content": "x\ny\n"},
@@ -292,7 +293,8 @@ func TestProbeIsUnsure(t *testing.T) {
 	}
 }
 
-// Writers of one process wait for each other: of many prepared on the same state one succeeds, the others do nothing.
+// Writers of one process wait for each other: of many prepared on the same state one succeeds, the
+// others do nothing.
 func TestWritersTakeTurns(t *testing.T) {
 	d := newDesk(t)
 	d.file("a", "one\n")

@@ -14,9 +14,10 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// KeyMeta is the field of a call's _meta that holds the call's id, the same for each attempt of one call: a server of class keyed
-// tells a repetition by it (decision 8, spec 13). The protocol names no such field; its own proposal for one (SEP-3182) was closed. It
-// asks that names of others begin with a reversed domain of theirs, so this is the one that the project's repository gives it.
+// KeyMeta is the field of a call's _meta that holds the call's id, the same for each attempt of one
+// call: a server of class keyed tells a repetition by it (decision 8, spec 13). The protocol names
+// no such field; its own proposal for one (SEP-3182) was closed. It asks that names of others begin
+// with a reversed domain of theirs, so this is the one that the project's repository gives it.
 const KeyMeta = "io.github.regie-run/idempotency-key"
 
 // remote is a tool of a server as it was when it was handed out.
@@ -28,9 +29,9 @@ type remote struct {
 // Definition implements tool.Tool.
 func (t *remote) Definition() regie.ToolDefinition { return t.definition }
 
-// Run implements tool.Tool. It starts a server that has ended, within the bounds of its restarts, and refuses to run a tool that the
-// server no longer describes as it did: CodeToolChanged, CodeServerDown (both NotDone), CodeServerLost, or CodeToolError with what the
-// server said.
+// Run implements tool.Tool. It starts a server that has ended, within the bounds of its restarts,
+// and refuses to run a tool that the server no longer describes as it did: CodeToolChanged,
+// CodeServerDown (both NotDone), CodeServerLost, or CodeToolError with what the server said.
 func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, error) {
 	ctx, cancel := t.server.within(ctx)
 	defer cancel()
@@ -52,20 +53,24 @@ func (t *remote) Run(ctx context.Context, inv *tool.Invocation) (tool.Result, er
 	text := scrub(content(result), t.server.secrets)
 	switch {
 	case result.NeedsInput():
-		return tool.Result{}, regie.Errorf(regie.CodeToolError, "the tool asks for input while it runs, which Regie does not give: it is unfinished")
+		return tool.Result{}, regie.Errorf(regie.CodeToolError,
+			"the tool asks for input while it runs, which Regie does not give: it is unfinished")
 	case result.IsError:
-		// It is the tool's own word that it failed, not that nothing happened: it may have sent three mails of four. So it is no
-		// NotDone, and the outcome of an action is UNKNOWN with this sentence (decision 5). A query has simply failed.
+		// It is the tool's own word that it failed, not that nothing happened: it may have sent
+		// three mails of four. So it is no NotDone, and the outcome of an action is UNKNOWN with
+		// this sentence (decision 5). A query has simply failed.
 		return tool.Result{}, regie.Errorf(regie.CodeToolError, "the tool reports a failure: %s", text)
 	}
 	return tool.Result{Content: text}, nil
 }
 
-// failed names what became of a call that has no result. It is NotDone only where the call cannot have been taken up: nothing of it was
-// written, or the answer says by the protocol's own words that it was not processed.
+// failed names what became of a call that has no result. It is NotDone only where the call cannot
+// have been taken up: nothing of it was written, or the answer says by the protocol's own words
+// that it was not processed.
 func (s *Server) failed(ctx context.Context, session *session, flight *flight, err error) error {
 	said, answered := errors.AsType[*jsonrpc.Error](err)
-	// The server's life ends its calls' contexts a moment later than its connection: a call that met the end of that first was closed too.
+	// The server's life ends its calls' contexts a moment later than its connection: a call that
+	// met the end of that first was closed too.
 	over := ctx.Err() != nil || s.life.Err() != nil
 	switch status := flight.status.Load(); {
 	case !flight.sent.Load() && over:
@@ -74,22 +79,31 @@ func (s *Server) failed(ctx context.Context, session *session, flight *flight, e
 		return tool.NotDone{Err: s.down(err)}
 	case answered && said.Code == jsonrpc.CodeInvalidParams:
 		// Also an unknown tool, by the protocol.
-		return tool.NotDone{Err: regie.Errorf(regie.CodeBadArguments, "the MCP server %s refused the call: %s", s.config.Name, s.say(said.Message))}
-	case answered && (said.Code == jsonrpc.CodeMethodNotFound || said.Code == jsonrpc.CodeInvalidRequest || said.Code == jsonrpc.CodeParseError):
-		return tool.NotDone{Err: regie.Errorf(regie.CodeToolError, "the MCP server %s refused the call: %s", s.config.Name, s.say(said.Message))}
+		return tool.NotDone{Err: regie.Errorf(regie.CodeBadArguments, "the MCP server %s refused the call: %s",
+			s.config.Name, s.say(said.Message))}
+	case answered && (said.Code == jsonrpc.CodeMethodNotFound || said.Code == jsonrpc.CodeInvalidRequest ||
+		said.Code == jsonrpc.CodeParseError):
+		return tool.NotDone{Err: regie.Errorf(regie.CodeToolError, "the MCP server %s refused the call: %s",
+			s.config.Name, s.say(said.Message))}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission, "the MCP server %s refused the call with HTTP status %d: check its headers", s.config.Name, status)}
+		return tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission,
+			"the MCP server %s refused the call with HTTP status %d: check its headers", s.config.Name, status)}
 	case refused(status):
-		return tool.NotDone{Err: regie.Errorf(regie.CodeServerDown, "the MCP server %s refused the call with HTTP status %d: %s", s.config.Name, status, s.cause(err))}
+		return tool.NotDone{Err: regie.Errorf(regie.CodeServerDown,
+			"the MCP server %s refused the call with HTTP status %d: %s", s.config.Name, status, s.cause(err))}
 	case over:
 		return s.ended(ctx)
 	case answered && said.Code != rejected:
-		return regie.Errorf(regie.CodeToolError, "the MCP server %s answered with an error: %s", s.config.Name, s.say(said.Message))
+		return regie.Errorf(regie.CodeToolError, "the MCP server %s answered with an error: %s",
+			s.config.Name, s.say(said.Message))
 	case status >= http.StatusInternalServerError:
-		return regie.Errorf(regie.CodeServerLost, "the MCP server %s answered with HTTP status %d", s.config.Name, status)
+		return regie.Errorf(regie.CodeServerLost, "the MCP server %s answered with HTTP status %d", s.config.Name,
+			status)
 	}
 	settled(time.Second, session.over) // what it said last comes a moment later than its end
-	return regie.Errorf(regie.CodeServerLost, "the connection to the MCP server %s was lost after the call was sent: %s", s.config.Name, s.epitaph(session, err))
+	return regie.Errorf(regie.CodeServerLost,
+		"the connection to the MCP server %s was lost after the call was sent: %s",
+		s.config.Name, s.epitaph(session, err))
 }
 
 // rejected is the code by which the SDK marks a message that its transport did not bring over.

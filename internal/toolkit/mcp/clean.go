@@ -11,8 +11,9 @@ import (
 // hidden is what a secret is replaced by.
 const hidden = "[hidden]"
 
-// clean makes text of a server's words: without what a reader does not see and a model reads all the same (control characters,
-// bidirectional marks, tags), at most n bytes. Line breaks and tabs stay; what is not UTF-8 becomes U+FFFD.
+// clean makes text of a server's words: without what a reader does not see and a model reads all
+// the same (control characters, bidirectional marks, tags), at most n bytes. Line breaks and tabs
+// stay; what is not UTF-8 becomes U+FFFD.
 func clean(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if plain.Hidden(r) {
@@ -42,7 +43,8 @@ func scrub(s string, secrets []string) string {
 	return s
 }
 
-// tail keeps the end of what is written to it, for errors to quote. It may be used from many goroutines.
+// tail keeps the end of what is written to it, for errors to quote. It may be used from many
+// goroutines.
 type tail struct {
 	mu   sync.Mutex
 	data []byte

@@ -20,33 +20,40 @@ const (
 )
 
 var (
-	// serverName has no underscore in a row and none at its end, so that a tool's wire name reads back (decision 27).
+	// serverName has no underscore in a row and none at its end, so that a tool's wire name reads
+	// back (decision 27).
 	serverName = regexp.MustCompile(`^[a-zA-Z0-9]+([_-][a-zA-Z0-9]+)*$`)
 	headerName = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
 	envName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	secretName = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|cred|cookie|session|sign|private|dsn|database_url`)
 )
 
-// taken are the toolkits of the house: a server of such a name would come under the rules that were written for them.
+// taken are the toolkits of the house: a server of such a name would come under the rules that were
+// written for them.
 var taken = []string{
-	"agent", "app_state", "ask", "context", "documents", "files", "longtask", "mcp", "notes", "records", "regie", "schemas", "search", "session",
+	"agent", "app_state", "ask", "context", "documents", "files", "longtask", "mcp", "notes", "records", "regie",
+	"schemas", "search", "session",
 	"shell", "subagent", "task", "tool_data", "tools", "web", "zones",
 }
 
 // reserved are headers that the transport sets.
 var reserved = []string{
-	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "Last-Event-Id", "Mcp-Protocol-Version", "Mcp-Session-Id",
+	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Idempotency-Key", "Last-Event-Id",
+	"Mcp-Protocol-Version", "Mcp-Session-Id",
 	"Transfer-Encoding", "X-Idempotency-Key",
 }
 
-// Config says how a server is reached and what is believed of it (spec 13, mcp_servers). Exactly one of Command and URL is given.
+// Config says how a server is reached and what is believed of it (spec 13, mcp_servers). Exactly
+// one of Command and URL is given.
 type Config struct {
 	// Name is the server's toolkit: its tools are Name.operation (decision 27).
 	Name string
-	// Command is the program and its arguments, started without a shell. The program is looked up in this process's PATH.
+	// Command is the program and its arguments, started without a shell. The program is looked up
+	// in this process's PATH.
 	Command []string
-	// Env is added to the small environment that the command gets: PATH, HOME, the user's name, locale, zone and temporary directory.
-	// Nothing else of this process's environment reaches it (spec 11.3).
+	// Env is added to the small environment that the command gets: PATH, HOME, the user's name,
+	// locale, zone and temporary directory. Nothing else of this process's environment reaches it
+	// (spec 11.3).
 	Env map[string]string
 	// Dir is the directory that the command runs in, absolute; empty is this process's own.
 	Dir string
@@ -54,25 +61,32 @@ type Config struct {
 	URL string
 	// Headers are sent with each HTTP request.
 	Headers map[string]string
-	// AllowPrivate lets the URL lead to this machine or a private network; without it the dialled address must be a public one
-	// (spec 11.3). It is for addresses that the operator wrote, not for those of a workspace's files.
+	// AllowPrivate lets the URL lead to this machine or a private network; without it the dialled
+	// address must be a public one (spec 11.3). It is for addresses that the operator wrote, not
+	// for those of a workspace's files.
 	AllowPrivate bool
-	// TrustHints believes the server's annotations: readOnlyHint is a query, idempotentHint an action of class keyed (spec 13).
+	// TrustHints believes the server's annotations: readOnlyHint is a query, idempotentHint an
+	// action of class keyed (spec 13).
 	TrustHints bool
-	// Tools settles single tools, by the server's own name for them; it wins over hints and needs no trust (spec 13).
+	// Tools settles single tools, by the server's own name for them; it wins over hints and needs
+	// no trust (spec 13).
 	Tools map[string]Setting
-	// Allow and Deny are patterns (path.Match) of the tools that are offered, by the server's own names or by operation. An empty Allow
-	// means all; Deny wins.
+	// Allow and Deny are patterns (path.Match) of the tools that are offered, by the server's own
+	// names or by operation. An empty Allow means all; Deny wins.
 	Allow, Deny []string
-	// Timeout bounds a call, zero means a minute; StartTimeout bounds start, initialize and list together, zero means 30 s.
+	// Timeout bounds a call, zero means a minute; StartTimeout bounds start, initialize and list
+	// together, zero means 30 s.
 	Timeout, StartTimeout time.Duration
-	// Wait is how long a round that begins waits for the server while it is being tried, from the beginning of the try; zero means 5 s.
+	// Wait is how long a round that begins waits for the server while it is being tried, from the
+	// beginning of the try; zero means 5 s.
 	Wait time.Duration
-	// Log gets what an operator needs to see: restarts, changed and left-out tools. Nil discards it.
+	// Log gets what an operator needs to see: restarts, changed and left-out tools. Nil discards
+	// it.
 	Log *slog.Logger
 }
 
-// Setting is the operator's word about one tool (spec 13). An empty field follows from the other one, or from the hints.
+// Setting is the operator's word about one tool (spec 13). An empty field follows from the other
+// one, or from the hints.
 type Setting struct {
 	Kind  regie.CallKind
 	Class regie.EffectClass // read, keyed or once: a server has no probe
@@ -83,13 +97,17 @@ func ValidName(name string) bool {
 	return len(name) <= 40 && serverName.MatchString(name) && !slices.Contains(taken, strings.ToLower(name))
 }
 
-// Validate checks a configuration without starting anything. It returns CodeBadRequest with what to change.
+// Validate checks a configuration without starting anything. It returns CodeBadRequest with what to
+// change.
 func (c Config) Validate() error {
 	switch {
 	case len(c.Name) > 40 || !serverName.MatchString(c.Name):
-		return regie.Errorf(regie.CodeBadRequest, "%q is not a name for an MCP server: use letters, digits, single - and _, at most 40 characters", clip(c.Name, 60))
+		return regie.Errorf(regie.CodeBadRequest,
+			"%q is not a name for an MCP server: use letters, digits, single - and _, at most 40 characters",
+			clip(c.Name, 60))
 	case slices.Contains(taken, strings.ToLower(c.Name)):
-		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the name of a toolkit: choose another one", c.Name)
+		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the name of a toolkit: choose another one",
+			c.Name)
 	case len(c.Command) == 0 && c.URL == "":
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has neither a command nor a url: give one", c.Name)
 	case len(c.Command) > 0 && c.URL != "":
@@ -120,7 +138,9 @@ func (c Config) validateCommand() error {
 	}
 	for name, value := range c.Env {
 		if !envName.MatchString(name) || strings.ContainsRune(value, 0) {
-			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the environment variable %q, which no program can be given", c.Name, clip(name, 60))
+			return regie.Errorf(regie.CodeBadRequest,
+				"the MCP server %s has the environment variable %q, which no program can be given", c.Name,
+				clip(name, 60))
 		}
 	}
 	return nil
@@ -131,20 +151,26 @@ func (c Config) validateURL() error {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
 		// The address is not printed: it may hold a key.
-		return regie.Errorf(regie.CodeBadRequest, "the url of the MCP server %s is not an address: write it like https://example.org/mcp", c.Name)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the url of the MCP server %s is not an address: write it like https://example.org/mcp", c.Name)
 	case u.User != nil:
-		return regie.Errorf(regie.CodeBadRequest, "the url of the MCP server %s holds a user or password: put it into headers", c.Name)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the url of the MCP server %s holds a user or password: put it into headers", c.Name)
 	case u.Fragment != "":
-		return regie.Errorf(regie.CodeBadRequest, "the url of the MCP server %s has a part after #, which no server sees", c.Name)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the url of the MCP server %s has a part after #, which no server sees", c.Name)
 	case len(c.Env) > 0 || c.Dir != "":
-		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has an environment or a directory, which only a command uses", c.Name)
+		return regie.Errorf(regie.CodeBadRequest,
+			"the MCP server %s has an environment or a directory, which only a command uses", c.Name)
 	}
 	for name, value := range c.Headers {
 		switch {
 		case !headerName.MatchString(name) || strings.ContainsAny(value, "\x00\r\n"):
-			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the header %q, which cannot be sent", c.Name, clip(name, 60))
+			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the header %q, which cannot be sent",
+				c.Name, clip(name, 60))
 		case slices.Contains(reserved, textproto.CanonicalMIMEHeaderKey(name)):
-			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s sets the header %s, which Regie sets itself", c.Name, name)
+			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s sets the header %s, which Regie sets itself",
+				c.Name, name)
 		}
 	}
 	return nil
@@ -153,13 +179,16 @@ func (c Config) validateURL() error {
 func (c Config) validateTools() error {
 	for _, pattern := range slices.Concat(c.Allow, c.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return regie.Errorf(regie.CodeBadRequest, "%q is not a pattern for the tools of the MCP server %s: write get_* or a name", clip(pattern, 60), c.Name)
+			return regie.Errorf(regie.CodeBadRequest,
+				"%q is not a pattern for the tools of the MCP server %s: write get_* or a name", clip(pattern, 60),
+				c.Name)
 		}
 	}
 	for name, setting := range c.Tools {
 		if !setting.valid() {
 			return regie.Errorf(regie.CodeBadRequest,
-				"the tool %q of the MCP server %s can be a query of class read, or an action of class keyed or once", clip(name, 60), c.Name)
+				"the tool %q of the MCP server %s can be a query of class read, or an action of class keyed or once",
+				clip(name, 60), c.Name)
 		}
 	}
 	return nil
@@ -178,7 +207,8 @@ func (s Setting) valid() bool {
 	}
 }
 
-// offers reports whether the filters let a tool through, by the server's name for it or its operation.
+// offers reports whether the filters let a tool through, by the server's name for it or its
+// operation.
 func (c Config) offers(remote, operation string) bool {
 	matches := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool {
@@ -190,9 +220,10 @@ func (c Config) offers(remote, operation string) bool {
 	return !matches(c.Deny) && (len(c.Allow) == 0 || matches(c.Allow))
 }
 
-// secrets are the values that must not show in what the server is quoted with (spec 11.3), longest first, so that none is cut by
-// another. They are told by their names: a directory that a server works in is in its environment too, and must stay readable in its
-// results. Short ones are words of everyday text.
+// secrets are the values that must not show in what the server is quoted with (spec 11.3), longest
+// first, so that none is cut by another. They are told by their names: a directory that a server
+// works in is in its environment too, and must stay readable in its results. Short ones are words
+// of everyday text.
 func (c Config) secrets() []string {
 	const worthHiding = 6
 	var out []string

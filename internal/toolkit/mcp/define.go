@@ -27,9 +27,10 @@ var (
 	operationHashed = regexp.MustCompile(`_[0-9a-f]{16}$`)
 )
 
-// operation is the name under which a server's tool is known here. A name that the registry allows stays; any other, and one made to
-// look like what follows, ends in a hash of itself. So two names never become one, and a name's operation does not depend on what else
-// the server offers: an approval of one tool can never come to mean its neighbour.
+// operation is the name under which a server's tool is known here. A name that the registry allows
+// stays; any other, and one made to look like what follows, ends in a hash of itself. So two names
+// never become one, and a name's operation does not depend on what else the server offers: an
+// approval of one tool can never come to mean its neighbour.
 func operation(remote string) string {
 	if len(remote) <= maxOperation && operationSafe.MatchString(remote) && !operationHashed.MatchString(remote) {
 		return remote
@@ -45,7 +46,8 @@ type offer struct {
 	pin        regie.Hash // of all that the model and the person see of it
 }
 
-// offers makes offers of what a server lists. A tool that cannot be offered is left out and named with the reason; the others stay.
+// offers makes offers of what a server lists. A tool that cannot be offered is left out and named
+// with the reason; the others stay.
 func offers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
 	count := map[string]int{}
 	for _, t := range listed {
@@ -70,7 +72,8 @@ func offers(c Config, listed []*sdk.Tool) (offered []offer, left []string) {
 	}
 	slices.SortFunc(offered, func(a, b offer) int { return strings.Compare(a.definition.Name, b.definition.Name) })
 	for _, o := range offered[min(len(offered), maxTools):] {
-		left = append(left, fmt.Sprintf("%s: only %d tools of a server are taken; choose with allow", clean(o.remote, 60), maxTools))
+		left = append(left, fmt.Sprintf("%s: only %d tools of a server are taken; choose with allow",
+			clean(o.remote, 60), maxTools))
 	}
 	slices.Sort(left)
 	return offered[:min(len(offered), maxTools)], slices.Compact(left)
@@ -97,7 +100,10 @@ func offerOf(c Config, t *sdk.Tool) (made offer, err error) {
 	if description == "" {
 		description = clean(t.Title, 200)
 	}
-	d := regie.ToolDefinition{Name: c.Name + "." + operation(t.Name), Description: description, Parameters: schema, Timeout: c.timeout()}
+	d := regie.ToolDefinition{
+		Name: c.Name + "." + operation(t.Name), Description: description,
+		Parameters: schema, Timeout: c.timeout(),
+	}
 	d.Kind, d.Class, d.Risk = c.judge(t)
 	d.ParallelSafe = d.Kind == regie.KindQuery
 	data, err := json.Marshal(d)
@@ -113,7 +119,8 @@ func offerOf(c Config, t *sdk.Tool) (made offer, err error) {
 	return o, nil
 }
 
-// judge decides what a tool is (spec 13): by the operator's word, else by the server's hints where they are trusted, else the worst.
+// judge decides what a tool is (spec 13): by the operator's word, else by the server's hints where
+// they are trusted, else the worst.
 func (c Config) judge(t *sdk.Tool) (regie.CallKind, regie.EffectClass, regie.Risk) {
 	class, risk := regie.ClassOnce, regie.RiskExternal
 	if hints := t.Annotations; c.TrustHints && hints != nil {
@@ -123,7 +130,8 @@ func (c Config) judge(t *sdk.Tool) (regie.CallKind, regie.EffectClass, regie.Ris
 		case hints.IdempotentHint:
 			class = regie.ClassKeyed
 		}
-		// Both are true where they are not said. What only adds, and only to the server's own small world, is like a write of ours.
+		// Both are true where they are not said. What only adds, and only to the server's own small
+		// world, is like a write of ours.
 		destroys := hints.DestructiveHint == nil || *hints.DestructiveHint
 		reachesOut := hints.OpenWorldHint == nil || *hints.OpenWorldHint
 		if class == regie.ClassRead || !destroys && !reachesOut {

@@ -235,13 +235,15 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// useSchema holds nested arguments against a cleaned schema: one that never ends takes the whole process with it.
+// useSchema holds nested arguments against a cleaned schema: one that never ends takes the whole
+// process with it.
 func useSchema(t *testing.T, name string, schema json.RawMessage) {
 	t.Helper()
 	d := regie.ToolDefinition{Name: "box.do", Parameters: schema, Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskExternal}
 	r, err := tool.NewRegistry(&remote{offer: offer{definition: d}})
 	if err != nil {
-		if name != "circle from within" && name != "circle by containment" { // their unknown keywords hold no schemas for the library
+		// their unknown keywords hold no schemas for the library
+		if name != "circle from within" && name != "circle by containment" {
 			t.Errorf("%s: %v", name, err)
 		}
 		return
@@ -253,7 +255,8 @@ func useSchema(t *testing.T, name string, schema json.RawMessage) {
 	}
 }
 
-// FuzzSchema looks for schemas that pass and then cannot be checked with, or that are cleaned in two ways.
+// FuzzSchema looks for schemas that pass and then cannot be checked with, or that are cleaned in
+// two ways.
 func FuzzSchema(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"object","$ref":"#"}`, `{"type":"object","allOf":[{"$ref":"#/allOf/0"}],"properties":{"a":{"$ref":"#/properties/b"},"b":{"anyOf":[{"$ref":"#"}]}}}`,

@@ -13,15 +13,18 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// defaultWait is how long a round that begins waits for a server that is just being tried, counted from the beginning of the try.
+// defaultWait is how long a round that begins waits for a server that is just being tried, counted
+// from the beginning of the try.
 const defaultWait = 5 * time.Second
 
-// Fleet is the configured servers of an engine, and the registry that its rounds begin with: the tools of the house and those of the
-// servers that are there. A server that is down, slow or broken keeps nothing from starting: its tools are away until it is there.
+// Fleet is the configured servers of an engine, and the registry that its rounds begin with: the
+// tools of the house and those of the servers that are there. A server that is down, slow or broken
+// keeps nothing from starting: its tools are away until it is there.
 //
-// It polls nothing. Servers are looked at when a round begins (Tools); one that is away, or that said that its tools have changed, is
-// then tried in the background, within the bounds of its restarts, and the round waits for it until the configured Wait has passed since
-// the try began. What comes later is there for the next round. Its methods may be used from many goroutines.
+// It polls nothing. Servers are looked at when a round begins (Tools); one that is away, or that
+// said that its tools have changed, is then tried in the background, within the bounds of its
+// restarts, and the round waits for it until the configured Wait has passed since the try began.
+// What comes later is there for the next round. Its methods may be used from many goroutines.
 type Fleet struct {
 	registry atomic.Pointer[tool.Registry]
 	members  []*member
@@ -51,8 +54,8 @@ type try struct {
 	awaits bool // rounds that begin wait for it
 }
 
-// NewFleet returns the fleet of the configured servers beside the tools of the house. Nothing is started yet. It returns CodeBadRequest
-// for a configuration that cannot be used.
+// NewFleet returns the fleet of the configured servers beside the tools of the house. Nothing is
+// started yet. It returns CodeBadRequest for a configuration that cannot be used.
 func NewFleet(house *tool.Registry, log *slog.Logger, configs ...Config) (*Fleet, error) {
 	f := &Fleet{log: log}
 	f.registry.Store(house)
@@ -81,8 +84,9 @@ func (f *Fleet) Start() {
 // Registry returns the tools as they now are.
 func (f *Fleet) Registry() *tool.Registry { return f.registry.Load() }
 
-// Tools returns the tools that a round which begins now works with. It waits for servers that are just being tried, at most until their
-// Wait has passed since then, or until ctx ends. Where all are there it costs a look at each.
+// Tools returns the tools that a round which begins now works with. It waits for servers that are
+// just being tried, at most until their Wait has passed since then, or until ctx ends. Where all
+// are there it costs a look at each.
 func (f *Fleet) Tools(ctx context.Context) *tool.Registry {
 	for _, m := range f.members { // all of them first: they are tried side by side
 		f.look(m)
@@ -106,7 +110,8 @@ func (f *Fleet) Close() {
 	f.tries.Wait()
 }
 
-// look brings the registry in line with what a server has listed, and begins a try where that is not what it offers now.
+// look brings the registry in line with what a server has listed, and begins a try where that is
+// not what it offers now.
 func (f *Fleet) look(m *member) {
 	if m.server.stands() == fine && m.shown.Load() == m.server.version.Load() {
 		return
@@ -114,14 +119,16 @@ func (f *Fleet) look(m *member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	stands, shown := m.server.stands(), m.shown.Load()
-	// A call has read a new list, or has brought the server back. What a server said that is away counts only once it is there again.
+	// A call has read a new list, or has brought the server back. What a server said that is away
+	// counts only once it is there again.
 	if shown != m.server.version.Load() && (stands == fine || stands != gone && shown != 0) {
 		f.showListed(m)
 	}
 	if stands == fine || f.closed || m.try != nil || m.server.now().Before(m.next) {
 		return
 	}
-	// A list that is merely old is believed for this round: each call compares what it runs with a fresh one.
+	// A list that is merely old is believed for this round: each call compares what it runs with a
+	// fresh one.
 	t := &try{done: make(chan struct{}), began: time.Now(), awaits: stands != stale}
 	m.try = t
 	f.tries.Go(func() {
@@ -164,7 +171,8 @@ func (f *Fleet) settle(m *member, err error) {
 		return
 	}
 	if m.server.stands() != gone && m.shown.Load() != 0 && errors.Is(err, context.DeadlineExceeded) {
-		f.log.Info("MCP server is slow", "server", m.server.config.Name, "error", err) // it may be at work: its tools stay
+		// it may be at work: its tools stay
+		f.log.Info("MCP server is slow", "server", m.server.config.Name, "error", err)
 		return
 	}
 	f.log.Info("MCP server is away", "server", m.server.config.Name, "try", m.failures, "error", err)
@@ -175,7 +183,8 @@ func (f *Fleet) settle(m *member, err error) {
 func (f *Fleet) showListed(m *member) {
 	tools, version := m.server.listed()
 	if left := m.server.Warnings(); len(left) > 0 {
-		f.log.Info("tools of an MCP server are left out", "server", m.server.config.Name, "tools", strings.Join(left, "; "))
+		f.log.Info("tools of an MCP server are left out", "server", m.server.config.Name,
+			"tools", strings.Join(left, "; "))
 	}
 	f.show(m, tools, version, nil)
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// fleetOf is a started fleet of the servers until the end of the test; set changes what tests change.
+// fleetOf is a started fleet of the servers until the end of the test; set changes what tests
+// change.
 func fleetOf(t *testing.T, set func(*Server), configs ...Config) *Fleet {
 	t.Helper()
 	house, err := tool.NewRegistry()
@@ -45,7 +46,8 @@ func namesOf(r *tool.Registry) []string {
 	return out
 }
 
-// A server that never answers costs a round its Wait and nothing more, and keeps no other server's tools away.
+// A server that never answers costs a round its Wait and nothing more, and keeps no other server's
+// tools away.
 func TestFleetDoesNotWaitForEver(t *testing.T) {
 	hung, well := command(t, "hangs"), command(t, "raw")
 	hung.Name, hung.Wait, hung.StartTimeout = "hung", time.Millisecond, time.Hour
@@ -79,7 +81,8 @@ func TestFleetCloses(t *testing.T) {
 	f.Tools(t.Context())
 }
 
-// A server behind a URL goes and comes back. While it is away its tools are; nobody has to start anew.
+// A server behind a URL goes and comes back. While it is away its tools are; nobody has to start
+// anew.
 func TestFleetOverHTTP(t *testing.T) {
 	var down atomic.Bool
 	c, _ := web(t, func(inner http.Handler) http.Handler {
@@ -130,7 +133,8 @@ func TestFleetKeepsASlowServersTools(t *testing.T) {
 	}
 }
 
-// A call finds a list that changed in silence; the next round has it without another look at the server.
+// A call finds a list that changed in silence; the next round has it without another look at the
+// server.
 func TestFleetShowsWhatACallFound(t *testing.T) {
 	s := command(t, "sdk")
 	s.Wait = time.Hour

@@ -5,10 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// flight is what is known of a call on its way, for the one question that its failure leaves: can the server have seen it?
+// flight is what is known of a call on its way, for the one question that its failure leaves: can
+// the server have seen it?
 type flight struct {
-	action bool         // it gets a connection of its own
-	taken  atomic.Bool  // a request carries it: the next one with the same context is another (the notice of a cancellation)
+	action bool // it gets a connection of its own
+	// a request carries it: the next one with the same context is another (the notice of a
+	// cancellation)
+	taken  atomic.Bool
 	sent   atomic.Bool  // bytes of it may have left
 	status atomic.Int32 // the answer's HTTP status, 0 before
 }
@@ -20,7 +23,8 @@ func withFlight(ctx context.Context, action bool) (context.Context, *flight) {
 	return context.WithValue(ctx, flightKey{}, f), f
 }
 
-// flightOf returns the flight of a call's context, and one that nobody looks at for everything else.
+// flightOf returns the flight of a call's context, and one that nobody looks at for everything
+// else.
 func flightOf(ctx context.Context) *flight {
 	if f, ok := ctx.Value(flightKey{}).(*flight); ok {
 		return f

@@ -25,7 +25,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// The servers of these tests are this test binary, started again with the name of one in its environment.
+// The servers of these tests are this test binary, started again with the name of one in its
+// environment.
 const (
 	envServer = "MCP_TEST_SERVER"
 	envFile   = "MCP_TEST_FILE"
@@ -61,7 +62,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command is the configuration of one of the servers above. What is left of it at the end of the test fails it.
+// command is the configuration of one of the servers above. What is left of it at the end of the
+// test fails it.
 func command(t *testing.T, server string) Config {
 	t.Helper()
 	noLeak(t)
@@ -85,7 +87,8 @@ func start(t *testing.T, c Config, set ...func(*Server)) *Server {
 	return s
 }
 
-// connect is New and the first Ensure; set changes what tests change. Where it fails nothing is left of the server.
+// connect is New and the first Ensure; set changes what tests change. Where it fails nothing is
+// left of the server.
 func connect(ctx context.Context, c Config, set ...func(*Server)) (*Server, error) {
 	s, err := New(c)
 	if err != nil {
@@ -122,7 +125,8 @@ func told(t *testing.T, s *Server) {
 	}
 }
 
-// noLeak fails a test that leaves goroutines behind once what it cleans up later has been cleaned up.
+// noLeak fails a test that leaves goroutines behind once what it cleans up later has been cleaned
+// up.
 func noLeak(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -264,7 +268,8 @@ func hangs() {
 	select {}
 }
 
-// forks is a server whose child outlives it, holding a connection that tells the test when it is gone.
+// forks is a server whose child outlives it, holding a connection that tells the test when it is
+// gone.
 func forks() {
 	address := os.Getenv(envFile)
 	if os.Getenv("MCP_TEST_CHILD") != "" {
@@ -290,7 +295,8 @@ type rawRequest struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// raw is a server without a library: it introduces itself and lists one tool, unless special answers first.
+// raw is a server without a library: it introduces itself and lists one tool, unless special
+// answers first.
 func raw(special func(r rawRequest) bool) {
 	in := bufio.NewReader(os.Stdin)
 	for {

@@ -134,8 +134,8 @@ func TestRestartsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTriesAreBounded tries a server that was never there as rarely as one that keeps ending, and one behind a URL, which is not started
-// by trying, once a minute at the least.
+// TestTriesAreBounded tries a server that was never there as rarely as one that keeps ending, and
+// one behind a URL, which is not started by trying, once a minute at the least.
 func TestTriesAreBounded(t *testing.T) {
 	for name, row := range map[string]struct {
 		c    Config
@@ -180,7 +180,8 @@ func TestHugeMessage(t *testing.T) {
 	}
 }
 
-// A server that does not read: what fits into the pipe is sent and unknown; what waits behind it was not.
+// A server that does not read: what fits into the pipe is sent and unknown; what waits behind it
+// was not.
 func TestDeafServer(t *testing.T) {
 	c := command(t, "deaf")
 	c.Timeout = 500 * time.Millisecond
@@ -206,7 +207,8 @@ func TestDeafServer(t *testing.T) {
 	}
 }
 
-// A message that was not begun leaves the connection as it was; one that was written in part ends it.
+// A message that was not begun leaves the connection as it was; one that was written in part ends
+// it.
 func TestWriteEndsWithItsContext(t *testing.T) {
 	noLeak(t)
 	theirs, ours, err := os.Pipe()

@@ -15,12 +15,13 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// newTransport is the HTTP transport of a server, shared by its sessions. It uses no proxy: the check of the address would see the
-// proxy's, and not where it connects to.
+// newTransport is the HTTP transport of a server, shared by its sessions. It uses no proxy: the
+// check of the address would see the proxy's, and not where it connects to.
 func newTransport(c Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	if !c.AllowPrivate {
-		// Control sees the address that is dialled, whatever a name resolved to and however often that changes.
+		// Control sees the address that is dialled, whatever a name resolved to and however often
+		// that changes.
 		dialer.Control = func(_, address string, _ syscall.RawConn) error { return public(address) }
 	}
 	return &http.Transport{
@@ -31,7 +32,8 @@ func newTransport(c Config) *http.Transport {
 	}
 }
 
-// notPublic are ranges that lead to this machine, its network or its provider's insides, beside those that netip knows.
+// notPublic are ranges that lead to this machine, its network or its provider's insides, beside
+// those that netip knows.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
@@ -50,17 +52,19 @@ func public(address string) error {
 		inside = inside || prefix.Contains(ip)
 	}
 	if inside {
-		return regie.Errorf(regie.CodeNoPermission, "%s is an address of this machine or a private network: allow_private lets a server be there", ip)
+		return regie.Errorf(regie.CodeNoPermission,
+			"%s is an address of this machine or a private network: allow_private lets a server be there", ip)
 	}
 	return nil
 }
 
-// wire is the HTTP client of one session: it adds the headers, bounds what comes back, notes what became of a call, and ends with the
-// session.
+// wire is the HTTP client of one session: it adds the headers, bounds what comes back, notes what
+// became of a call, and ends with the session.
 type wire struct {
 	inner http.RoundTripper
-	// alone is for actions. A connection that was idle may have ended unnoticed, and a call that meets that end may have been seen or
-	// not: its outcome would be unknown for nothing. A new connection fails before anything is sent.
+	// alone is for actions. A connection that was idle may have ended unnoticed, and a call that
+	// meets that end may have been seen or not: its outcome would be unknown for nothing. A new
+	// connection fails before anything is sent.
 	alone http.RoundTripper
 	life  context.Context // the session's
 	c     Config
@@ -68,7 +72,11 @@ type wire struct {
 
 func (w *wire) client() *http.Client {
 	// A redirected key is a key given away, and the address was checked for its host only.
-	return &http.Client{Transport: w, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: w, CheckRedirect: func(*http.Request,
+		[]*http.Request,
+	) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -83,10 +91,13 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		end = func() { timer.Stop(); before() }
 	}
 	var call *flight
-	if f, ok := ctx.Value(flightKey{}).(*flight); ok && request.Method == http.MethodPost && f.taken.CompareAndSwap(false, true) {
+	if f, ok := ctx.Value(flightKey{}).(*flight); ok && request.Method == http.MethodPost &&
+		f.taken.CompareAndSwap(false, true) {
 		call = f
 		// From here on bytes may leave; before it there was no connection to write them to.
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { f.sent.Store(true) }})
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { f.sent.Store(true) },
+		})
 	}
 	request = request.Clone(ctx)
 	for name, value := range w.c.Headers {
@@ -107,7 +118,8 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
 		defer end()
 		_ = response.Body.Close()
-		return nil, regie.Errorf(regie.CodeServerDown, "it redirects to %s: put that address into the configuration", place(response))
+		return nil, regie.Errorf(regie.CodeServerDown, "it redirects to %s: put that address into the configuration",
+			place(response))
 	}
 	body := &bounded{ReadCloser: response.Body, end: end, left: maxMessage}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
@@ -155,8 +167,10 @@ func (b *bounded) Close() error {
 // refused reports whether an HTTP status says that a request was not taken up.
 func refused(status int32) bool {
 	switch status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-		http.StatusNotAcceptable, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusNotAcceptable, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusTooManyRequests:
 		return true
 	default:
 		return status >= 300 && status < 400

@@ -165,7 +165,8 @@ func TestHTTPOutcomes(t *testing.T) {
 	}
 }
 
-// The notice of a cancellation goes out with the call's context. What is answered to it says nothing of the call.
+// The notice of a cancellation goes out with the call's context. What is answered to it says
+// nothing of the call.
 func TestFlightIsOfTheFirstRequest(t *testing.T) {
 	noLeak(t)
 	codes := []int{http.StatusOK, http.StatusNotFound}

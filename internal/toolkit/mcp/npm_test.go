@@ -16,8 +16,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// everything returns node and the script of a server that others wrote: the protocol's own reference server, as npm has it. It is
-// installed by make npm.
+// everything returns node and the script of a server that others wrote: the protocol's own
+// reference server, as npm has it. It is installed by make npm.
 func everything(t *testing.T) (node, script string) {
 	t.Helper()
 	modules := os.Getenv("REGIE_NPM_MODULES")

@@ -14,8 +14,8 @@ import (
 
 const defaultGrace = 2 * time.Second // for each of: input closed, SIGTERM, SIGKILL
 
-// inherited are the variables that a server gets of this process's environment: what programs need to run at all. Keys and tokens are
-// in others, and stay here (spec 11.3).
+// inherited are the variables that a server gets of this process's environment: what programs need
+// to run at all. Keys and tokens are in others, and stay here (spec 11.3).
 var inherited = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TMPDIR",
 	"SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", // of Windows
@@ -62,9 +62,11 @@ type process struct {
 // run starts a server's command. Whoever reads its output must close drained at the end of it.
 func run(c Config, log *tail, grace time.Duration) (*process, error) {
 	p := &process{
-		log: log, grace: grace, stop: make(chan struct{}), drained: make(chan struct{}), logged: make(chan struct{}), done: make(chan struct{}),
+		log: log, grace: grace, stop: make(chan struct{}), drained: make(chan struct{}),
+		logged: make(chan struct{}), done: make(chan struct{}),
 	}
-	p.cmd = exec.Command(c.Command[0], c.Command[1:]...) //nolint:noctx // it outlives the call that starts it; supervise ends it
+	p.cmd = exec.Command(c.Command[0], //nolint:noctx // it outlives the call that starts it; supervise ends it
+		c.Command[1:]...)
 	p.cmd.Dir, p.cmd.Env = c.Dir, environment(os.Environ(), c.Env)
 	ownGroup(p.cmd)
 	theirs, err := p.pipes()
@@ -76,14 +78,16 @@ func run(c Config, log *tail, grace time.Duration) (*process, error) {
 	}
 	if err != nil {
 		p.closePipes()
-		return nil, regie.Errorf(regie.CodeServerDown, "the command %q of the MCP server %s cannot be started: %v", clip(c.Command[0], 200), c.Name, err)
+		return nil, regie.Errorf(regie.CodeServerDown, "the command %q of the MCP server %s cannot be started: %v",
+			clip(c.Command[0], 200), c.Name, err)
 	}
 	go p.copyLog()
 	go p.supervise()
 	return p, nil
 }
 
-// pipes connects the command with us and returns its ends of the pipes, to be closed once it has them.
+// pipes connects the command with us and returns its ends of the pipes, to be closed once it has
+// them.
 func (p *process) pipes() (theirs []*os.File, err error) {
 	open := func(ours **os.File, theirsOut *io.Writer, theirsIn *io.Reader) error {
 		r, w, err := os.Pipe()
@@ -135,7 +139,8 @@ func (p *process) supervise() {
 		p.end(exited)
 	}
 	kill(p.cmd) // what it has left behind; the number is ours while the group has members
-	// What it wrote before it ended is still in the pipes: an answer may be among it. Only a process that left the group keeps them open.
+	// What it wrote before it ended is still in the pipes: an answer may be among it. Only a
+	// process that left the group keeps them open.
 	settled(p.grace, p.drained, p.logged)
 	p.closePipes()
 	<-p.logged
@@ -153,8 +158,8 @@ func (p *process) await(exited chan<- struct{}) {
 	_ = p.cmd.Wait() // the state says it all
 }
 
-// end ends the process as the protocol asks: its input is closed, and only one that does not end by itself is signalled, or that never
-// spoke the protocol.
+// end ends the process as the protocol asks: its input is closed, and only one that does not end by
+// itself is signalled, or that never spoke the protocol.
 func (p *process) end(exited <-chan struct{}) {
 	_ = p.in.Close()
 	if !p.stranger.Load() && settled(p.grace, exited) {

@@ -8,11 +8,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxContent bounds a result in bytes. The pipeline shortens what the model sees long before; this bounds what is held and kept.
+// maxContent bounds a result in bytes. The pipeline shortens what the model sees long before; this
+// bounds what is held and kept.
 const maxContent = 8 << 20
 
-// content renders a result as text: its texts; without any, its structured form; and what else there is by name, type and size, as a
-// model cannot read bytes.
+// content renders a result as text: its texts; without any, its structured form; and what else
+// there is by name, type and size, as a model cannot read bytes.
 func content(result *sdk.CallToolResult) string {
 	var b strings.Builder
 	add := func(text string) {
@@ -58,12 +59,14 @@ func describe(part sdk.Content) string {
 		if part.Size != nil {
 			size = fmt.Sprintf(", %d bytes", *part.Size)
 		}
-		return fmt.Sprintf("[resource %q at %s, %s%s, not shown]", word(part.Name), word(part.URI), word(part.MIMEType), size)
+		return fmt.Sprintf("[resource %q at %s, %s%s, not shown]", word(part.Name),
+			word(part.URI), word(part.MIMEType), size)
 	case *sdk.EmbeddedResource:
 		if part.Resource == nil {
 			return "[resource without content]"
 		}
-		return fmt.Sprintf("[resource at %s, %s, %d bytes, not shown]", word(part.Resource.URI), word(part.Resource.MIMEType),
+		return fmt.Sprintf("[resource at %s, %s, %d bytes, not shown]", word(part.Resource.URI),
+			word(part.Resource.MIMEType),
 			len(part.Resource.Text)+len(part.Resource.Blob))
 	default:
 		return fmt.Sprintf("[content of the kind %T, not shown]", part)

@@ -15,13 +15,15 @@ const (
 	maxSchema = 64 << 10 // bytes of one tool's schema
 	maxNested = 64       // levels within it, references followed
 	maxPasses = 100      // over a schema whose parts contain each other; two are enough for all that was ever seen
-	// maxWork bounds how many rules one value can be held against when references are followed. Definitions that name each other twice
-	// double with each level: a page of them is more than a computer ever checks.
+	// maxWork bounds how many rules one value can be held against when references are followed.
+	// Definitions that name each other twice double with each level: a page of them is more than a
+	// computer ever checks.
 	maxWork = 20_000
 )
 
-// cleanSchema makes of what a server says its tool takes a schema that is safe to check arguments with, and to show to a model. What
-// cannot be made safe is an error. The result is always the same for the same schema, as the tool's hash is one of it.
+// cleanSchema makes of what a server says its tool takes a schema that is safe to check arguments
+// with, and to show to a model. What cannot be made safe is an error. The result is always the same
+// for the same schema, as the tool's hash is one of it.
 func cleanSchema(raw any) (json.RawMessage, error) {
 	data, err := json.Marshal(raw)
 	if err != nil {
@@ -67,9 +69,10 @@ type visit struct {
 	work int // rules below, references followed
 }
 
-// node cleans a part and returns its work, and whether it contains a part that is being looked at: then the reference that led here
-// closes a circle. Every object and list counts as a part, whatever keyword it stands under: that may find too much in a schema that
-// quotes another, and never too little.
+// node cleans a part and returns its work, and whether it contains a part that is being looked at:
+// then the reference that led here closes a circle. Every object and list counts as a part,
+// whatever keyword it stands under: that may find too much in a schema that quotes another, and
+// never too little.
 func (w *walk) node(at string, value any, depth int) (work int, circle bool, err error) {
 	if depth > maxNested {
 		return 0, false, fmt.Errorf("its schema is nested deeper than %d levels", maxNested)
@@ -99,8 +102,8 @@ func (w *walk) node(at string, value any, depth int) (work int, circle bool, err
 				return 0, false, err
 			}
 			if back {
-				// Checking a schema that contains itself may never end. The model still sees the first level, and the server checks
-				// the rest itself.
+				// Checking a schema that contains itself may never end. The model still sees the
+				// first level, and the server checks the rest itself.
 				delete(value, "$ref")
 				w.cut = true
 			}
@@ -117,7 +120,8 @@ func (w *walk) node(at string, value any, depth int) (work int, circle bool, err
 	return work, circle, nil
 }
 
-// follow returns the work behind a reference, and whether it leads back to a part that contains the reference.
+// follow returns the work behind a reference, and whether it leads back to a part that contains the
+// reference.
 func (w *walk) follow(ref string, depth int) (work int, back bool, err error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	if pointer, err = url.PathUnescape(pointer); err != nil || !local || pointer != "" && pointer[0] != '/' {
@@ -146,9 +150,13 @@ func (w *walk) follow(ref string, depth int) (work int, back bool, err error) {
 // escape makes a key a step of a JSON pointer (RFC 6901).
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// tidy cleans one object of a schema: no ways to refer that are not followed here, no patterns that cannot be checked, no hidden text.
+// tidy cleans one object of a schema: no ways to refer that are not followed here, no patterns that
+// cannot be checked, no hidden text.
 func tidy(schema map[string]any) error {
-	for _, keyword := range []string{"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor"} {
+	for _, keyword := range []string{
+		"$id", "$anchor", "$dynamicRef", "$dynamicAnchor",
+		"$recursiveRef", "$recursiveAnchor",
+	} {
 		if _, ok := schema[keyword].(string); ok {
 			return fmt.Errorf("its schema uses %s, which is not supported", keyword)
 		}

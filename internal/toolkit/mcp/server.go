@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// freshness is how long a list of tools is believed without being read again before a call: a server behind a URL may be replaced
-	// without any sign of it here.
+	// freshness is how long a list of tools is believed without being read again before a call: a
+	// server behind a URL may be replaced without any sign of it here.
 	freshness = time.Minute
 	// steady is how long a session must have lasted for its end not to count against the server.
 	steady = time.Minute
@@ -26,10 +26,12 @@ const (
 // pauses are the least times from one restart to the next; the last one stands for all later ones.
 var pauses = []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Minute}
 
-// patience is the longest pause between tries of a server behind a URL: asking for it starts nothing.
+// patience is the longest pause between tries of a server behind a URL: asking for it starts
+// nothing.
 const patience = time.Minute
 
-// Server is a configured MCP server, connected or not (spec 4.2). Its methods, and its tools, may be used from many goroutines. Close it.
+// Server is a configured MCP server, connected or not (spec 4.2). Its methods, and its tools, may
+// be used from many goroutines. Close it.
 type Server struct {
 	config    Config
 	secrets   []string
@@ -61,14 +63,15 @@ type Server struct {
 	known   bool // there was a list
 }
 
-// New returns a server that nothing has been asked of yet: Ensure connects it. It returns CodeBadRequest for a configuration that
-// Validate refuses.
+// New returns a server that nothing has been asked of yet: Ensure connects it. It returns
+// CodeBadRequest for a configuration that Validate refuses.
 func New(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		config: c, secrets: c.secrets(), log: c.Log, turn: make(chan struct{}, 1), now: time.Now, grace: defaultGrace, freshness: freshness,
+		config: c, secrets: c.secrets(), log: c.Log, turn: make(chan struct{}, 1), now: time.Now,
+		grace: defaultGrace, freshness: freshness,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -82,10 +85,11 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Ensure has the server there, with the list of its tools as it now is: it starts or reaches one that is not, within the bounds of
-// restarts and the configuration's StartTimeout, and reads the list again where the server said that it has changed, or where it is older
-// than the freshness. It returns CodeServerDown with the server's last words where it does not answer, CodeNoPermission where it asks for
-// a key, and the context's error.
+// Ensure has the server there, with the list of its tools as it now is: it starts or reaches one
+// that is not, within the bounds of restarts and the configuration's StartTimeout, and reads the
+// list again where the server said that it has changed, or where it is older than the freshness. It
+// returns CodeServerDown with the server's last words where it does not answer, CodeNoPermission
+// where it asks for a key, and the context's error.
 func (s *Server) Ensure(ctx context.Context) error {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
@@ -138,8 +142,8 @@ func (s *Server) stands() standing {
 	}
 }
 
-// Tools returns the server's tools as it described them last, by name (spec 4.2), none before it has. Each runs only as long as the
-// server describes it so.
+// Tools returns the server's tools as it described them last, by name (spec 4.2), none before it
+// has. Each runs only as long as the server describes it so.
 func (s *Server) Tools() []tool.Tool {
 	tools, _ := s.listed()
 	return tools
@@ -163,8 +167,9 @@ func (s *Server) Warnings() []string {
 	return slices.Clone(s.left)
 }
 
-// Close ends the server: running calls end at once, with the outcome UNKNOWN where they were sent; its input is closed, then it and
-// what it started are signalled and killed. It returns when all of it is gone, after a few seconds at the worst, and may be called twice.
+// Close ends the server: running calls end at once, with the outcome UNKNOWN where they were sent;
+// its input is closed, then it and what it started are signalled and killed. It returns when all of
+// it is gone, after a few seconds at the worst, and may be called twice.
 func (s *Server) Close() {
 	s.end()
 	s.turn <- struct{}{} // whoever holds it is bound to life
@@ -178,8 +183,9 @@ func (s *Server) Close() {
 	}
 }
 
-// Origin tells of a tool which MCP server it is of, and whether that server is trusted; ok is false for any other tool. What a server
-// without trust returns taints the session, and whatever is sent to one leaves the machine (decision 34).
+// Origin tells of a tool which MCP server it is of, and whether that server is trusted; ok is false
+// for any other tool. What a server without trust returns taints the session, and whatever is sent
+// to one leaves the machine (decision 34).
 func Origin(t tool.Tool) (server string, trusted, ok bool) {
 	if t, is := t.(*remote); is {
 		return t.server.config.Name, t.server.config.TrustHints, true
@@ -214,8 +220,9 @@ func (s *Server) closed() error {
 	return regie.Errorf(regie.CodeServerDown, "the MCP server %s is closed", s.config.Name)
 }
 
-// ready returns a session that a tool can be called in: one that is alive, and whose list says of the tool what it said when it was
-// handed out. Whatever it returns as an error, the tool was not called.
+// ready returns a session that a tool can be called in: one that is alive, and whose list says of
+// the tool what it said when it was handed out. Whatever it returns as an error, the tool was not
+// called.
 func (s *Server) ready(ctx context.Context, t *remote) (*session, error) {
 	if err := s.take(ctx); err != nil {
 		return nil, err
@@ -226,15 +233,18 @@ func (s *Server) ready(ctx context.Context, t *remote) (*session, error) {
 	}
 	switch pin, ok := s.session.pins[t.remote]; {
 	case !ok:
-		return nil, regie.Errorf(regie.CodeToolChanged, "the MCP server %s no longer offers %s: nothing was run", s.config.Name, t.definition.Name)
+		return nil, regie.Errorf(regie.CodeToolChanged, "the MCP server %s no longer offers %s: nothing was run",
+			s.config.Name, t.definition.Name)
 	case pin != t.pin:
 		return nil, regie.Errorf(regie.CodeToolChanged,
-			"the MCP server %s has changed the definition of %s since it was shown: nothing was run", s.config.Name, t.definition.Name)
+			"the MCP server %s has changed the definition of %s since it was shown: nothing was run",
+			s.config.Name, t.definition.Name)
 	}
 	return s.session, nil
 }
 
-// restart opens a session, for the first time or in place of one that has ended, unless it is too soon for that.
+// restart opens a session, for the first time or in place of one that has ended, unless it is too
+// soon for that.
 func (s *Server) restart(ctx context.Context) error {
 	now := s.now()
 	last := s.session
@@ -242,11 +252,13 @@ func (s *Server) restart(ctx context.Context) error {
 		s.restarts = 0
 	}
 	if wait := s.next.Sub(now); wait > 0 && s.restarts > 0 {
-		return regie.Errorf(regie.CodeServerDown, "the MCP server %s is down after %d tries and is left alone for %s: %s",
+		return regie.Errorf(regie.CodeServerDown,
+			"the MCP server %s is down after %d tries and is left alone for %s: %s",
 			s.config.Name, s.restarts, wait.Round(time.Second), s.lastWords(last))
 	}
 	if last != nil {
-		s.log.Warn("MCP server restarts", "server", s.config.Name, "restart", s.restarts+1, "last", s.epitaph(last, nil))
+		s.log.Warn("MCP server restarts", "server", s.config.Name, "restart", s.restarts+1,
+			"last", s.epitaph(last, nil))
 	}
 	err := s.open(ctx)
 	if s.tried || err != nil { // a first start that succeeds is no restart
@@ -334,7 +346,8 @@ func (s *Server) unlisted(ctx context.Context, session *session, err error) erro
 	if ctx.Err() != nil && s.life.Err() == nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ctx.Err()
 	}
-	down := regie.Errorf(regie.CodeServerDown, "the MCP server %s does not list its tools: %s", s.config.Name, s.epitaph(session, err))
+	down := regie.Errorf(regie.CodeServerDown, "the MCP server %s does not list its tools: %s",
+		s.config.Name, s.epitaph(session, err))
 	down.Err = ctx.Err() // a list that is late says nothing about the connection
 	return down
 }

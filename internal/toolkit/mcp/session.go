@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// settledVersion is the protocol that a server is first spoken to in. Newer ones begin with a question that servers of before do not
-	// know, and that some never answer.
+	// settledVersion is the protocol that a server is first spoken to in. Newer ones begin with a
+	// question that servers of before do not know, and that some never answer.
 	settledVersion = "2025-11-25"
 	maxPages       = 100   // of a list
 	maxListed      = 5_000 // tools in it, before the filters
@@ -60,15 +60,18 @@ func (s *Server) dial(ctx context.Context) (*session, error) {
 	return nil, s.unanswered(session, err)
 }
 
-// dialIn opens a connection in one version of the protocol. Where the server was reached and does not answer well, the session is
-// returned with the error, for what it said: it has ended.
+// dialIn opens a connection in one version of the protocol. Where the server was reached and does
+// not answer well, the session is returned with the error, for what it said: it has ended.
 func (s *Server) dialIn(ctx context.Context, version string) (*session, error) {
 	life, cancel := context.WithCancel(context.Background())
 	out := &session{cancel: cancel, log: &tail{}, over: make(chan struct{}), began: s.now()}
 	var transport sdk.Transport
 	if s.transport != nil {
 		w := &wire{inner: s.transport, alone: s.alone, life: life, c: s.config}
-		transport = &sdk.StreamableClientTransport{Endpoint: s.config.URL, HTTPClient: w.client(), MaxRetries: 3, MaxEventSize: maxMessage}
+		transport = &sdk.StreamableClientTransport{
+			Endpoint: s.config.URL, HTTPClient: w.client(),
+			MaxRetries: 3, MaxEventSize: maxMessage,
+		}
 	} else {
 		var err error
 		if out.process, err = run(s.config, out.log, s.grace); err != nil {
@@ -80,7 +83,8 @@ func (s *Server) dialIn(ctx context.Context, version string) (*session, error) {
 	ctx, out.hello = withFlight(ctx, false)
 	client := sdk.NewClient(&sdk.Implementation{Name: "regie", Title: "Regie", Version: "1"}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{}, // no sampling, no questions, no roots
-		// A call that asks for input would be sent again by the SDK, with the answers: a once must not be.
+		// A call that asks for input would be sent again by the SDK, with the answers: a once must
+		// not be.
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { out.changed.Store(true) },
 	})
@@ -122,12 +126,14 @@ func (s *session) halt() {
 	}
 }
 
-// close ends the session in good order and waits for its end. Its calls must have ended, or be about to.
+// close ends the session in good order and waits for its end. Its calls must have ended, or be
+// about to.
 func (s *session) close() {
 	if s.process != nil {
 		s.process.halt() // its input is closed first, as the protocol asks
 	}
-	// The SDK waits for answers to the server's own requests to be taken, and over HTTP for the server to note the end.
+	// The SDK waits for answers to the server's own requests to be taken, and over HTTP for the
+	// server to note the end.
 	timer := time.AfterFunc(goodbye, s.halt)
 	defer timer.Stop()
 	_ = s.client.Close()
@@ -150,7 +156,8 @@ func (s *session) isOver() bool {
 	}
 }
 
-// patience ends the session of a server that asks without end: the SDK answers each of its requests from a goroutine.
+// patience ends the session of a server that asks without end: the SDK answers each of its requests
+// from a goroutine.
 func (s *session) patience(now func() time.Time) sdk.Middleware {
 	var asked, minute atomic.Int64
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
@@ -159,7 +166,8 @@ func (s *session) patience(now func() time.Time) sdk.Middleware {
 				asked.Store(0)
 			}
 			if asked.Add(1) > maxAsked {
-				_, _ = fmt.Fprintf(s.log, "it asked for %s and the like more than %d times in a minute\n", clip(method, 60), maxAsked)
+				_, _ = fmt.Fprintf(s.log, "it asked for %s and the like more than %d times in a minute\n",
+					clip(method, 60), maxAsked)
 				s.halt()
 				return nil, errEnded
 			}
@@ -168,7 +176,8 @@ func (s *session) patience(now func() time.Time) sdk.Middleware {
 	}
 }
 
-// uncached keeps the SDK from answering a question for the list of tools with an older list: whoever asks wants to know what it is now.
+// uncached keeps the SDK from answering a question for the list of tools with an older list:
+// whoever asks wants to know what it is now.
 func uncached(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, request)

@@ -22,8 +22,9 @@ const (
 
 var errEnded = errors.New("the server has ended")
 
-// stdio is the SDK's transport over a process's pipes. It is ours, and not the SDK's, because real servers print banners, because a
-// write must end with its context, and because the outcome of a call depends on what of it was written.
+// stdio is the SDK's transport over a process's pipes. It is ours, and not the SDK's, because real
+// servers print banners, because a write must end with its context, and because the outcome of a
+// call depends on what of it was written.
 type stdio struct{ p *process }
 
 // Connect implements the SDK's Transport.
@@ -47,8 +48,8 @@ type stdioConn struct {
 	open    atomic.Int64  // requests of the server's that have not been answered
 }
 
-// pump reads messages until the output ends. Once the process is to end it reads on, so that a server that still writes is not
-// stopped by a full pipe from ending in good order.
+// pump reads messages until the output ends. Once the process is to end it reads on, so that a
+// server that still writes is not stopped by a full pipe from ending in good order.
 func (c *stdioConn) pump() {
 	defer close(c.p.drained)
 	in, stray := bufio.NewReaderSize(c.p.out, 64<<10), 0
@@ -75,7 +76,8 @@ func (c *stdioConn) pump() {
 	}
 }
 
-// readLine returns the next line that is not empty, within bounds. The end of the output is io.EOF, also after half a line.
+// readLine returns the next line that is not empty, within bounds. The end of the output is io.EOF,
+// also after half a line.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	for {
 		var whole []byte
@@ -116,8 +118,8 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write implements the SDK's Connection. It ends with its context even where the server does not read: what was written in part then
-// cannot be taken back, and the server is ended.
+// Write implements the SDK's Connection. It ends with its context even where the server does not
+// read: what was written in part then cannot be taken back, and the server is ended.
 func (c *stdioConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -167,7 +169,8 @@ func (c *stdioConn) write(ctx context.Context, data []byte) (int, error) {
 	return n, err
 }
 
-// Close implements the SDK's Connection. The SDK calls it under a lock, so it only asks; supervise does it.
+// Close implements the SDK's Connection. The SDK calls it under a lock, so it only asks; supervise
+// does it.
 func (c *stdioConn) Close() error {
 	c.p.halt()
 	return nil

@@ -35,13 +35,15 @@ func (s *Server) unanswered(session *session, err error) error {
 		return s.down(err)
 	}
 	if status := session.hello.status.Load(); status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return regie.Errorf(regie.CodeNoPermission, "the MCP server %s answered with HTTP status %d: check its headers", s.config.Name, status)
+		return regie.Errorf(regie.CodeNoPermission, "the MCP server %s answered with HTTP status %d: check its headers",
+			s.config.Name, status)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return regie.Errorf(regie.CodeServerDown, "the MCP server %s did not introduce itself within %s: %s",
 			s.config.Name, s.config.start(), s.epitaph(session, nil))
 	}
-	return regie.Errorf(regie.CodeServerDown, "the MCP server %s cannot be used: %s", s.config.Name, s.epitaph(session, err))
+	return regie.Errorf(regie.CodeServerDown, "the MCP server %s cannot be used: %s",
+		s.config.Name, s.epitaph(session, err))
 }
 
 // cause is an error's sentence without the address, which may hold a key.
@@ -52,7 +54,8 @@ func (s *Server) cause(err error) string {
 	return s.say(err.Error())
 }
 
-// epitaph says how a session stands or ended: the error, if any, the end of its process, and its last words.
+// epitaph says how a session stands or ended: the error, if any, the end of its process, and its
+// last words.
 func (s *Server) epitaph(session *session, err error) string {
 	var parts []string
 	if err != nil {

@@ -22,7 +22,8 @@ const (
 	maxFreeText = 10_000
 )
 
-// askArgs are both modules in one shape: with options it is a MultipleChoice, without them a Validation.
+// askArgs are both modules in one shape: with options it is a MultipleChoice, without them a
+// Validation.
 type askArgs struct {
 	Question      string   `json:"question" jsonschema:"what the person is asked, complete in itself: they may read it hours later, without the conversation"`
 	Options       []string `json:"options,omitempty" jsonschema:"the answers to choose from, each a few words, all different; leave out for a question that is answered with yes or no"`
@@ -40,7 +41,8 @@ func askTool() (tool.Tool, error) {
 	made, err := tool.New(
 		definition(AskUser, "Ask the person a question and wait for the answer, which is the result of this call. "+
 			"Give options to have them choose; without options they answer yes or no. "+
-			"Ask only what you need in order to go on and cannot find out yourself, one thing at a time.", regie.RoleQuestion),
+			"Ask only what you need in order to go on and cannot find out yourself, one thing at a time.",
+			regie.RoleQuestion),
 		tool.Handler[askArgs]{
 			Run: func(context.Context, *tool.Invocation, askArgs) (tool.Result, error) {
 				return tool.Result{}, notRun(AskUser)
@@ -60,10 +62,11 @@ func askTool() (tool.Tool, error) {
 	return asker{made}, nil
 }
 
-// ParseModule reads a communication module out of the arguments of ask_user (spec 4.5): with options a MultipleChoice, without them a
-// Validation. White space around the texts is taken away. It returns CodeBadArguments, with advice for the model, for a question or an
-// option that is empty, too long or holds what cannot be shown, for fewer than 2 or more than 20 options, for two that look the same,
-// and for members that a Validation does not have. It is pure.
+// ParseModule reads a communication module out of the arguments of ask_user (spec 4.5): with
+// options a MultipleChoice, without them a Validation. White space around the texts is taken away.
+// It returns CodeBadArguments, with advice for the model, for a question or an option that is
+// empty, too long or holds what cannot be shown, for fewer than 2 or more than 20 options, for two
+// that look the same, and for members that a Validation does not have. It is pure.
 func ParseModule(arguments json.RawMessage) (regie.Module, error) {
 	var args askArgs
 	if err := strict(arguments, &args); err != nil {
@@ -76,9 +79,11 @@ func ParseModule(arguments json.RawMessage) (regie.Module, error) {
 	if args.Options == nil {
 		switch {
 		case args.AllowMultiple:
-			return regie.Module{}, bad("allow_multiple", "give options, or leave it out", regie.Errorf(regie.CodeBadArguments, "there is nothing to choose several of"))
+			return regie.Module{}, bad("allow_multiple", "give options, or leave it out",
+				regie.Errorf(regie.CodeBadArguments, "there is nothing to choose several of"))
 		case args.AllowFreeText:
-			return regie.Module{}, bad("allow_free_text", "give at least two likely answers as options, or leave it out",
+			return regie.Module{}, bad("allow_free_text",
+				"give at least two likely answers as options, or leave it out",
 				regie.Errorf(regie.CodeBadArguments, "a question without options is answered with yes or no"))
 		}
 		return m, nil
@@ -94,7 +99,8 @@ func ParseModule(arguments json.RawMessage) (regie.Module, error) {
 
 func checkOptions(options []string) ([]string, error) {
 	if n := len(options); n < minOptions || n > maxOptions {
-		return nil, bad("options", "", regie.Errorf(regie.CodeBadArguments, "there are %d options: give %d to %d, or none for a yes or no", n, minOptions, maxOptions))
+		return nil, bad("options", "", regie.Errorf(regie.CodeBadArguments,
+			"there are %d options: give %d to %d, or none for a yes or no", n, minOptions, maxOptions))
 	}
 	out := make([]string, 0, len(options))
 	for _, option := range options {
@@ -103,14 +109,16 @@ func checkOptions(options []string) ([]string, error) {
 			return nil, err
 		}
 		if find(out, option) >= 0 {
-			return nil, bad("options", "", regie.Errorf(regie.CodeBadArguments, "the option %q stands twice", clip(option, 100)))
+			return nil, bad("options", "", regie.Errorf(regie.CodeBadArguments,
+				"the option %q stands twice", clip(option, 100)))
 		}
 		out = append(out, option)
 	}
 	return out, nil
 }
 
-// find returns the place of an option that looks like this one, whatever the case, the white space and the joiners in it, or -1.
+// find returns the place of an option that looks like this one, whatever the case, the white space
+// and the joiners in it, or -1.
 func find(options []string, option string) int {
 	wanted := looks(option)
 	return slices.IndexFunc(options, func(o string) bool { return strings.EqualFold(looks(o), wanted) })
@@ -120,10 +128,12 @@ func looks(option string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("\u200c", "", "\u200d", "").Replace(option)), " ")
 }
 
-// CheckReply validates a person's answer to a module and returns it in its normal form: the options as the module spells them, in its
-// order, each once; the text trimmed, with line feeds only. A text that is one of the options is that option. By and At are kept. It
-// returns CodeBadRequest, with a sentence that says what can be answered, for an option that is not there, for several where one is
-// asked for, for a free text where none is, and for an answer that is none. It is pure.
+// CheckReply validates a person's answer to a module and returns it in its normal form: the options
+// as the module spells them, in its order, each once; the text trimmed, with line feeds only. A
+// text that is one of the options is that option. By and At are kept. It returns CodeBadRequest,
+// with a sentence that says what can be answered, for an option that is not there, for several
+// where one is asked for, for a free text where none is, and for an answer that is none. It is
+// pure.
 func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionReply, error) {
 	out := regie.QuestionReply{By: reply.By, At: reply.At}
 	text, err := checkFreeText(reply.Text)
@@ -139,7 +149,8 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 		return out, nil
 	}
 	if reply.Yes != nil {
-		return out, regie.Errorf(regie.CodeBadRequest, "this question is not answered with yes or no: choose from %s", list(module.Options))
+		return out, regie.Errorf(regie.CodeBadRequest, "this question is not answered with yes or no: choose from %s",
+			list(module.Options))
 	}
 	choices := reply.Choices
 	if len(choices) == 0 && find(module.Options, text) >= 0 {
@@ -150,7 +161,8 @@ func CheckReply(module regie.Module, reply regie.QuestionReply) (regie.QuestionR
 	}
 	switch {
 	case text != "" && !module.AllowFreeText:
-		return out, regie.Errorf(regie.CodeBadRequest, "this question takes no answer in other words: choose from %s", list(module.Options))
+		return out, regie.Errorf(regie.CodeBadRequest, "this question takes no answer in other words: choose from %s",
+			list(module.Options))
 	case text == "" && len(out.Choices) == 0:
 		return out, regie.Errorf(regie.CodeBadRequest, "the answer is empty: choose from %s", list(module.Options))
 	}
@@ -164,7 +176,8 @@ func chosen(module regie.Module, choices []string) ([]string, error) {
 	for _, choice := range choices {
 		at := find(module.Options, choice)
 		if at < 0 {
-			return nil, regie.Errorf(regie.CodeBadRequest, "%q is none of the options: choose from %s", clip(choice, 100), list(module.Options))
+			return nil, regie.Errorf(regie.CodeBadRequest, "%q is none of the options: choose from %s",
+				clip(choice, 100), list(module.Options))
 		}
 		taken[at] = true
 	}
@@ -184,8 +197,10 @@ func checkFreeText(text string) (string, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	switch n := utf8.RuneCountInString(text); {
 	case n > maxFreeText:
-		return "", regie.Errorf(regie.CodeBadRequest, "the answer has %d characters, at most %d are allowed", n, maxFreeText)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x7f }):
+		return "", regie.Errorf(regie.CodeBadRequest, "the answer has %d characters, at most %d are allowed", n,
+			maxFreeText)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text,
+		func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x7f }):
 		return "", regie.Errorf(regie.CodeBadRequest, "the answer holds control characters or bytes that are not UTF-8")
 	}
 	return text, nil
@@ -196,7 +211,8 @@ func list(options []string) string {
 	return clip(strings.Join(options, ", "), 500)
 }
 
-// ReplyText is what the model reads as the result of ask_user (decision 40): a checked reply in one or more lines. It is pure.
+// ReplyText is what the model reads as the result of ask_user (decision 40): a checked reply in one
+// or more lines. It is pure.
 func ReplyText(module regie.Module, reply regie.QuestionReply) string {
 	if module.Kind == regie.ModuleValidation {
 		if reply.Yes != nil && *reply.Yes {

@@ -69,7 +69,8 @@ func encode(tb testing.TB, value any) string {
 	return string(data)
 }
 
-// refused checks an error for the model: its code, its parameter, and words of its sentence or hint.
+// refused checks an error for the model: its code, its parameter, and words of its sentence or
+// hint.
 func refused(t *testing.T, err error, param string, words ...string) {
 	t.Helper()
 	advice, ok := errors.AsType[tool.Advice](err)

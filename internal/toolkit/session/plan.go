@@ -32,14 +32,16 @@ type Step struct {
 	Status StepStatus `json:"status"`
 }
 
-// Plan is what a model means to do, as the surfaces show it (spec 3.3): the whole of it each time. No steps means no plan.
+// Plan is what a model means to do, as the surfaces show it (spec 3.3): the whole of it each time.
+// No steps means no plan.
 type Plan struct {
 	Steps []Step `json:"steps" jsonschema:"all steps in order, those that are done too; an empty list takes the plan away"`
 }
 
 func planTool() (tool.Tool, error) {
 	return tool.New(
-		definition(UpdatePlan, "Show the person your plan for a task of several steps, and how far you are. Each call replaces the plan. At most one step is active.", regie.RolePlan),
+		definition(UpdatePlan,
+			"Show the person your plan for a task of several steps, and how far you are. Each call replaces the plan. At most one step is active.", regie.RolePlan),
 		tool.Handler[Plan]{
 			Run: func(_ context.Context, _ *tool.Invocation, plan Plan) (tool.Result, error) {
 				if _, err := checkPlan(plan); err != nil {
@@ -56,9 +58,10 @@ func planTool() (tool.Tool, error) {
 		})
 }
 
-// ParsePlan reads a plan out of the arguments of update_plan. White space around the texts is taken away. It returns CodeBadArguments,
-// with advice for the model, for more than 50 steps, for one that is empty, has more than 300 characters or holds what cannot be
-// shown, for a status that is none, and for more than one active step. It is pure.
+// ParsePlan reads a plan out of the arguments of update_plan. White space around the texts is taken
+// away. It returns CodeBadArguments, with advice for the model, for more than 50 steps, for one
+// that is empty, has more than 300 characters or holds what cannot be shown, for a status that is
+// none, and for more than one active step. It is pure.
 func ParsePlan(arguments json.RawMessage) (Plan, error) {
 	var plan struct {
 		Steps *[]Step `json:"steps"`
@@ -74,7 +77,8 @@ func ParsePlan(arguments json.RawMessage) (Plan, error) {
 
 func checkPlan(plan Plan) (Plan, error) {
 	if n := len(plan.Steps); n > maxSteps {
-		return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments, "the plan has %d steps, at most %d are allowed", n, maxSteps))
+		return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments,
+			"the plan has %d steps, at most %d are allowed", n, maxSteps))
 	}
 	out, active := Plan{Steps: make([]Step, len(plan.Steps))}, 0
 	for i, step := range plan.Steps {
@@ -87,12 +91,14 @@ func checkPlan(plan Plan) (Plan, error) {
 		case StepActive:
 			active++
 		default:
-			return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments, "%q is not the status of a step: use pending, active or done", clip(string(step.Status), 60)))
+			return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments,
+				"%q is not the status of a step: use pending, active or done", clip(string(step.Status), 60)))
 		}
 		out.Steps[i] = step
 	}
 	if active > 1 {
-		return Plan{}, bad("steps", "set the others to pending or done", regie.Errorf(regie.CodeBadArguments, "%d steps are active, at most one can be", active))
+		return Plan{}, bad("steps", "set the others to pending or done",
+			regie.Errorf(regie.CodeBadArguments, "%d steps are active, at most one can be", active))
 	}
 	return out, nil
 }

@@ -33,7 +33,8 @@ func readTool(read func(ctx context.Context, session, call regie.ID) (string, er
 	if read == nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the session toolkit needs something to read results with")
 	}
-	d := definition(ReadResult, "Read on in a result of this conversation that was shortened. The end of a part says where to go on.", "")
+	d := definition(ReadResult,
+		"Read on in a result of this conversation that was shortened. The end of a part says where to go on.", "")
 	d.ParallelSafe, d.Local, d.Cacheable = true, true, true // what is stored never changes
 	d.MaxResult = maxPart + 1<<10
 	return tool.New(d, tool.Handler[readArgs]{Run: reader{read}.run, Schema: func(s *jsonschema.Schema) {
@@ -66,7 +67,8 @@ func part(whole string, offset, limit int) (tool.Result, error) {
 	case total == 0:
 		return tool.Result{Content: "[the result is empty]"}, nil
 	case offset >= total:
-		return tool.Result{}, bad("offset", "", regie.Errorf(regie.CodeBadArguments, "the result has %d bytes: there is nothing at offset %d", total, offset))
+		return tool.Result{}, bad("offset", "", regie.Errorf(regie.CodeBadArguments,
+			"the result has %d bytes: there is nothing at offset %d", total, offset))
 	}
 	start := boundary(whole, offset)
 	end := boundary(whole, min(start+limit, total))
@@ -74,10 +76,12 @@ func part(whole string, offset, limit int) (tool.Result, error) {
 	if end < total {
 		next = fmt.Sprintf("; go on with offset %d", end)
 	}
-	return tool.Result{Content: fmt.Sprintf("%s\n[bytes %d to %d of %d%s]", whole[start:end], start, end, total, next)}, nil
+	return tool.Result{Content: fmt.Sprintf("%s\n[bytes %d to %d of %d%s]", whole[start:end], start, end, total, next)},
+		nil
 }
 
-// boundary returns the nearest place at or before at where a character begins. In bytes that are not UTF-8 every place will do.
+// boundary returns the nearest place at or before at where a character begins. In bytes that are
+// not UTF-8 every place will do.
 func boundary(s string, at int) int {
 	for back := 0; back < utf8.UTFMax && at-back > 0; back++ {
 		if at-back >= len(s) || utf8.RuneStart(s[at-back]) {

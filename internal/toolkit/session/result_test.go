@@ -79,7 +79,8 @@ func TestReadResultRefuses(t *testing.T) {
 	}
 }
 
-// TestReadOn takes the whole way: a tool's result is shortened, and what its marker says leads to the whole, part by part.
+// TestReadOn takes the whole way: a tool's result is shortened, and what its marker says leads to
+// the whole, part by part.
 func TestReadOn(t *testing.T) {
 	d := newDesk(t)
 	var whole strings.Builder

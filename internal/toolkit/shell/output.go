@@ -21,7 +21,8 @@ const (
 	maxZeros  = 40        // of a hundred bytes: more that are NUL
 )
 
-// output renders what a command put out: text without what acts on a terminal, and of a long one what was left out.
+// output renders what a command put out: text without what acts on a terminal, and of a long one
+// what was left out.
 func output(said *sandbox.Excerpt) string {
 	head, tail := said.Head(), said.Tail()
 	switch {
@@ -32,7 +33,8 @@ func output(said *sandbox.Excerpt) string {
 	case said.Omitted() == 0:
 		return "output:\n" + ended(text(append(bytes.Clone(head), tail...)))
 	}
-	return fmt.Sprintf("output, %d bytes:\n%s\n[… %d bytes left out …]\n%s", said.Total(), text(head), said.Omitted(), ended(text(tail)))
+	return fmt.Sprintf("output, %d bytes:\n%s\n[… %d bytes left out …]\n%s", said.Total(), text(head),
+		said.Omitted(), ended(text(tail)))
 }
 
 // brief is the end of an output for a sentence.
@@ -80,7 +82,8 @@ var (
 	begins  = regexp.MustCompile(`(?m)^\r+`)
 )
 
-// apart has what was written over, as progress bars are, stand on lines of its own: without its returns it would be one word with what follows.
+// apart has what was written over, as progress bars are, stand on lines of its own: without its
+// returns it would be one word with what follows.
 func apart(put string) string {
 	if !strings.ContainsRune(put, '\r') {
 		return put
@@ -91,8 +94,9 @@ func apart(put string) string {
 // visibleNUL shows what separates the names that git -z and find -print0 put out.
 func visibleNUL(s string) string { return strings.ReplaceAll(s, "\x00", "\u2400") }
 
-// binary reports whether bytes are no text: many are no characters, or such as no text holds. One NUL after a piece of text is a separator, and no stray;
-// where nearly every other byte is one, it is text of another kind (UTF-16), or numbers.
+// binary reports whether bytes are no text: many are no characters, or such as no text holds. One
+// NUL after a piece of text is a separator, and no stray; where nearly every other byte is one, it
+// is text of another kind (UTF-16), or numbers.
 func binary(data []byte) bool {
 	strays, zeros, before := 0, 0, byte('\n')
 	for rest := data; len(rest) > 0; {
@@ -108,7 +112,8 @@ func binary(data []byte) bool {
 		before = rest[0]
 		rest = rest[size:]
 	}
-	return (strays > 3 || strays > 0 && zeros > 0) && strays*100 > len(data)*maxStrays || zeros > 3 && zeros*100 > len(data)*maxZeros
+	return (strays > 3 || strays > 0 && zeros > 0) && strays*100 > len(data)*maxStrays || zeros > 3 &&
+		zeros*100 > len(data)*maxZeros
 }
 
 // shown tells an output to whoever watches, as it comes.

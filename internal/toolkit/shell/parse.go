@@ -13,28 +13,34 @@ import (
 // MaxCommand bounds a command in bytes (spec 11.3).
 const MaxCommand = 64 << 10
 
-// bare are the characters of a word that mean themselves without quotes, in every shell and at every place. A letter is one of ASCII: others
-// look like them.
+// bare are the characters of a word that mean themselves without quotes, in every shell and at
+// every place. A letter is one of ASCII: others look like them.
 const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-"
 
-// shellOnly are words that a shell does by itself, or not as the program of that name would: run as programs they would fail, or mean
-// something else. They are left to the shell.
+// shellOnly are words that a shell does by itself, or not as the program of that name would: run as
+// programs they would fail, or mean something else. They are left to the shell.
 var shellOnly = []string{
-	".", ":", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen", "complete", "compopt", "continue", "coproc",
-	"declare", "dirs", "disown", "do", "done", "elif", "else", "enable", "esac", "eval", "exec", "exit", "export", "fc", "fg", "fi", "for", "function", "getopts",
-	"hash", "help", "history", "if", "in", "jobs", "let", "local", "logout", "mapfile", "popd", "pushd", "read", "readarray", "readonly", "return", "select", "set",
-	"shift", "shopt", "source", "suspend", "then", "time", "times", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "while",
+	".", ":", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen", "complete",
+	"compopt", "continue", "coproc",
+	"declare", "dirs", "disown", "do", "done", "elif", "else", "enable", "esac", "eval", "exec", "exit", "export", "fc",
+	"fg", "fi", "for", "function", "getopts",
+	"hash", "help", "history", "if", "in", "jobs", "let", "local", "logout", "mapfile", "popd", "pushd", "read",
+	"readarray", "readonly", "return", "select", "set",
+	"shift", "shopt", "source", "suspend", "then", "time", "times", "trap", "type", "typeset", "ulimit", "umask",
+	"unalias", "unset", "until", "wait", "while",
 }
 
-// literal returns the program and the arguments of a command that is nothing but these: one simple command, of words that hold no character
-// with a meaning of its own (spec 4.4, 8.2). Such a command is run without a shell, so that what was read here is what runs; nothing is
-// guessed: what is not surely literal is not.
+// literal returns the program and the arguments of a command that is nothing but these: one simple
+// command, of words that hold no character with a meaning of its own (spec 4.4, 8.2). Such a
+// command is run without a shell, so that what was read here is what runs; nothing is guessed: what
+// is not surely literal is not.
 func literal(command string) ([]string, bool) {
 	odd := func(r rune) bool { return r < 0x20 || plain.Hidden(r) || r == utf8.RuneError }
 	if len(command) > MaxCommand || !utf8.ValidString(command) || strings.ContainsFunc(command, odd) {
 		return nil, false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash),
+		syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return nil, false
 	}
@@ -67,9 +73,11 @@ func nothing(command string) bool {
 	return err == nil && len(file.Stmts) == 0
 }
 
-// literalName reports whether a word names a program: by plain letters, because a person must be able to read which.
+// literalName reports whether a word names a program: by plain letters, because a person must be
+// able to read which.
 func literalName(name string) bool {
-	odd := strings.Trim(name, bare) != "" || strings.Trim(name, "./") == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "=%")
+	odd := strings.Trim(name, bare) != "" || strings.Trim(name, "./") == "" || strings.HasPrefix(name, "-") ||
+		strings.ContainsAny(name, "=%")
 	return !odd && !slices.Contains(shellOnly, name)
 }
 

@@ -49,7 +49,8 @@ func TestLiteral(t *testing.T) {
 // allowed are the commands that the rules of TestRuleAttacks allow: what people let agents do.
 var allowed = []string{"git status", "git log", "ls", "cat README.md", "go test ./...", "make test", "echo hello", "npm test", "git diff --stat", "./build.sh", "grep -r todo .", "true"}
 
-// ruleAttacks are commands that begin with, hold, or look like an allowed one, and are another one. None may run by a rule.
+// ruleAttacks are commands that begin with, hold, or look like an allowed one, and are another one.
+// None may run by a rule.
 var ruleAttacks = []string{
 	// A second command.
 	"git status; rm -rf .", "git status;rm -rf .", "git status ; rm -rf .", "git status\nrm -rf .", "git status\r\nrm -rf .", "git status && rm -rf .", "git status || rm -rf .",
@@ -76,8 +77,8 @@ var ruleAttacks = []string{
 	"npm test --script-shell=id", "npm test -- --x", "./build.sh x", "build.sh", ".//build.sh", "../build.sh", "./build.sh.x", "/build.sh", "./x/../build.sh", "grep -r todo . --include=x", "grep -r todo", "grep -r todo ..", "grep -r todo /", "/tmp/git status", "./git status", "bin/git status", "Git status", "GIT status", "git Status", "git 'status '", "git ' status'", "git '' status", "git status ''", "true true", "-git status", "a=b", "%git status", "git=status", ".. status",
 }
 
-// TestRuleAttacks holds each attack against every rule, as the verdict does (spec 12.5): none is allowed, and a rule that forbids one of the
-// commands never lets through what it cannot compare.
+// TestRuleAttacks holds each attack against every rule, as the verdict does (spec 12.5): none is
+// allowed, and a rule that forbids one of the commands never lets through what it cannot compare.
 func TestRuleAttacks(t *testing.T) {
 	if len(ruleAttacks) < 120 {
 		t.Fatalf("only %d attacks", len(ruleAttacks))
@@ -166,7 +167,8 @@ func TestRuleAttacks(t *testing.T) {
 	t.Logf("%d attacks on %d rules", len(ruleAttacks), len(allowed))
 }
 
-// TestScopesAreTheToolsOwn shows that a rule about a command says nothing of other tools, and that no argument of a call can pose as one.
+// TestScopesAreTheToolsOwn shows that a rule about a command says nothing of other tools, and that
+// no argument of a call can pose as one.
 func TestScopesAreTheToolsOwn(t *testing.T) {
 	value := regie.Command{Argv: []string{"git", "status"}, Dir: "."}.String()
 	scope := regie.Scope{Tool: Name, Kind: regie.ScopeArgv, Field: regie.FieldCommand, Value: value}
@@ -213,7 +215,8 @@ func FuzzLiteral(f *testing.F) {
 		if !ok || len(command) > 4000 {
 			return
 		}
-		// The shell reads the same words and prints them, each ended by a byte that no word can hold.
+		// The shell reads the same words and prints them, each ended by a byte that no word can
+		// hold.
 		words, found := strings.CutPrefix(strings.TrimLeft(command, " "), argv[0])
 		if !found { // the program's name was quoted
 			return

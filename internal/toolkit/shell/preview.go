@@ -9,7 +9,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// preview shows a command and, plainly, what it runs under (spec 8.2). A command that is not literal, or that nothing confines, is allowed once.
+// preview shows a command and, plainly, what it runs under (spec 8.2). A command that is not
+// literal, or that nothing confines, is allowed once.
 func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (regie.Preview, error) {
 	if err := runnable(a); err != nil {
 		return regie.Preview{}, err
@@ -33,7 +34,8 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	case found.Why != nil:
 		p.Warnings = append(p.Warnings, regie.Say("nothing confines it: %s", found.Why.Error()))
 	case found.Tier == sandbox.None:
-		p.Warnings = append(p.Warnings, regie.Say("nothing confines it: it can read, change and send whatever you can; regie doctor says what is missing"))
+		p.Warnings = append(p.Warnings, regie.Say(
+			"nothing confines it: it can read, change and send whatever you can; regie doctor says what is missing"))
 	case k.sandbox.Network():
 		p.Warnings = append(p.Warnings, regie.Say("it can reach the network, and send out what it can read"))
 	}
@@ -44,7 +46,8 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	} else if found.Tier != sandbox.None {
 		command := regie.Command{Argv: argv, Dir: dir}
 		p.Scopes = []regie.Scope{{
-			Field: regie.FieldCommand, Kind: regie.ScopeArgv, Value: command.String(), Sentence: regie.Say("the command %s in %s, with any timeout", quoted(argv), directory(dir)),
+			Field: regie.FieldCommand, Kind: regie.ScopeArgv, Value: command.String(),
+			Sentence: regie.Say("the command %s in %s, with any timeout", quoted(argv), directory(dir)),
 		}}
 	}
 	return p, nil

@@ -1,7 +1,9 @@
-// Package shell is the toolkit that runs commands (spec 8.2): shell.shell_exec, confined as package sandbox can on this machine. A command
-// that is literal runs without a shell, and only such a one can be allowed by a rule; anything else asks, each time.
+// Package shell is the toolkit that runs commands (spec 8.2): shell.shell_exec, confined as package
+// sandbox can on this machine. A command that is literal runs without a shell, and only such a one
+// can be allowed by a rule; anything else asks, each time.
 //
-// The toolkit starts no goroutine. What a call runs has ended, with everything that it started, before the call returns.
+// The toolkit starts no goroutine. What a call runs has ended, with everything that it started,
+// before the call returns.
 package shell
 
 import (
@@ -34,7 +36,8 @@ const (
 	defaultTimeout = 30 * time.Second // spec 4.3
 	maxPlaces      = 5                // that a result names
 	maxTaken       = 30               // places that git runs, and that a result names
-	// ending is what comes to a command's own time: to find the sandbox, and to end what the command has started.
+	// ending is what comes to a command's own time: to find the sandbox, and to end what the
+	// command has started.
 	ending = 30 * time.Second
 )
 
@@ -46,7 +49,8 @@ type Config struct {
 	Sandbox *sandbox.Sandbox
 	// MaxTimeout bounds the timeout that a call may ask for; zero means MaxTimeout.
 	MaxTimeout time.Duration
-	// Snapshots secure what the workspace holds before a command runs; nil: no undo takes back what commands change.
+	// Snapshots secure what the workspace holds before a command runs; nil: no undo takes back what
+	// commands change.
 	Snapshots *snapshot.Store
 }
 
@@ -76,7 +80,8 @@ func Tools(c Config) ([]tool.Tool, error) {
 			"and which files it changed. " +
 			"Use the files tools to read and change files.",
 	}, tool.Handler[args]{
-		Run: k.attempt, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk, Command: k.command, Track: k.track, Changes: k.changes,
+		Run: k.attempt, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk,
+		Command: k.command, Track: k.track, Changes: k.changes,
 		Schema: func(s *jsonschema.Schema) {
 			least, most := 1.0, k.most.Seconds()
 			s.Properties["timeout"].Minimum, s.Properties["timeout"].Maximum = &least, &most
@@ -120,15 +125,21 @@ func place(inv *tool.Invocation, a args) (dir string, err error) {
 	info, err := os.Stat(filepath.Join(inv.Workspace.Root, filepath.FromSlash(at.Path)))
 	switch {
 	case err != nil:
-		return "", tool.Advice{Err: regie.Errorf(regie.CodeFileNotFound, "the directory %s does not exist", at.Path), Param: "cwd"}
+		return "", tool.Advice{
+			Err:   regie.Errorf(regie.CodeFileNotFound, "the directory %s does not exist", at.Path),
+			Param: "cwd",
+		}
 	case !info.IsDir():
-		return "", tool.Advice{Err: regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", at.Path), Param: "cwd"}
+		return "", tool.Advice{
+			Err:   regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", at.Path),
+			Param: "cwd",
+		}
 	}
 	return path.Clean(at.Path), nil
 }
 
-// command is the literal command of a call, which rules are compared with. Where the directory cannot be told there is none. A path that leads
-// through a link is not the one that was written.
+// command is the literal command of a call, which rules are compared with. Where the directory
+// cannot be told there is none. A path that leads through a link is not the one that was written.
 func (k *toolkit) command(inv *tool.Invocation, a args) (regie.Command, bool) {
 	argv, ok := literal(a.Command)
 	if !ok {
@@ -149,8 +160,8 @@ func (k *toolkit) label(found sandbox.Found) string {
 	return string(found.Tier)
 }
 
-// confined finds out what a call would run under, and refuses what must not run at all: where a sandbox that the settings ask for does not work,
-// and unconfined where nobody watches.
+// confined finds out what a call would run under, and refuses what must not run at all: where a
+// sandbox that the settings ask for does not work, and unconfined where nobody watches.
 func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation) (sandbox.Found, error) {
 	found := k.sandbox.For(ctx, inv.Workspace.Root)
 	switch {
@@ -159,13 +170,15 @@ func (k *toolkit) confined(ctx context.Context, inv *tool.Invocation) (sandbox.F
 	case found.Err != nil:
 		return found, found.Err
 	case found.Tier == sandbox.None && inv.Unattended:
-		return found, regie.Errorf(regie.CodeNoSandbox, "commands are not run unattended without a sandbox, and none works here: regie doctor says what is missing")
+		return found, regie.Errorf(regie.CodeNoSandbox,
+			"commands are not run unattended without a sandbox, and none works here: regie doctor says what is missing")
 	default:
 		return found, nil
 	}
 }
 
-// mustAsk says why a person decides each time, whatever the rules allow: nothing confines the command.
+// mustAsk says why a person decides each time, whatever the rules allow: nothing confines the
+// command.
 func (k *toolkit) mustAsk(ctx context.Context, inv *tool.Invocation, _ args) []regie.Sentence {
 	if found, err := k.confined(ctx, inv); err == nil && found.Tier == sandbox.None {
 		return []regie.Sentence{regie.Say("commands are not confined here: a person decides each time")}
@@ -181,13 +194,16 @@ func (k *toolkit) check(ctx context.Context, inv *tool.Invocation, _ args, preco
 	}
 	for _, p := range preconditions {
 		if p.Kind == regie.PreconditionSandbox && p.Name != k.label(found) {
-			return regie.Errorf(regie.CodeStalePreview, "the command would run under other conditions than were shown (%s, not %s): it has to be approved anew", k.label(found), p.Name)
+			return regie.Errorf(regie.CodeStalePreview,
+				"the command would run under other conditions than were shown (%s, not %s): it has to be approved anew",
+				k.label(found), p.Name)
 		}
 	}
 	return nil
 }
 
-// prepare settles what the command runs under. Unconfined it runs only with a person's word for this very call, whoever judged it.
+// prepare settles what the command runs under. Unconfined it runs only with a person's word for
+// this very call, whoever judged it.
 func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (json.RawMessage, error) {
 	if err := runnable(a); err != nil {
 		return nil, err
@@ -199,9 +215,12 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (js
 	if err != nil {
 		return nil, err
 	}
-	shown := slices.ContainsFunc(inv.Preconditions, func(p regie.Precondition) bool { return p.Kind == regie.PreconditionSandbox })
+	shown := slices.ContainsFunc(inv.Preconditions, func(p regie.Precondition) bool {
+		return p.Kind == regie.PreconditionSandbox
+	})
 	if found.Tier == sandbox.None && !shown {
-		return nil, regie.Errorf(regie.CodeNoSandbox, "nothing confines commands here, and nobody has allowed this very one")
+		return nil, regie.Errorf(regie.CodeNoSandbox,
+			"nothing confines commands here, and nobody has allowed this very one")
 	}
 	dir, err := place(inv, a)
 	if err != nil {
@@ -224,8 +243,9 @@ func (k *toolkit) attempt(ctx context.Context, inv *tool.Invocation, a args) (to
 	return result, err
 }
 
-// run runs the command. It fails with NotDone only where the command was never started; where its time is over, or it is stopped, what it
-// did until then stays, and nobody knows what that is (decision 5).
+// run runs the command. It fails with NotDone only where the command was never started; where its
+// time is over, or it is stopped, what it did until then stays, and nobody knows what that is
+// (decision 5).
 func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.Result, error) {
 	var intended intent
 	if err := json.Unmarshal(inv.Intent, &intended); err != nil {
@@ -233,7 +253,8 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	}
 	found, err := k.confined(ctx, inv)
 	if err == nil && k.label(found) != intended.Sandbox {
-		err = regie.Errorf(regie.CodeNoSandbox, "the sandbox is not the one that the command was prepared for: nothing was run")
+		err = regie.Errorf(regie.CodeNoSandbox,
+			"the sandbox is not the one that the command was prepared for: nothing was run")
 	}
 	dir, placed := place(inv, a)
 	if err == nil {
@@ -252,7 +273,8 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	}
 	said, show := sandbox.NewExcerpt(excerpt), &shown{tell: inv.Output}
 	result, err := k.sandbox.Run(ctx, sandbox.Command{
-		Argv: argv, Root: inv.Workspace.Root, Dir: filepath.Join(inv.Workspace.Root, filepath.FromSlash(dir)), Tier: found.Tier, Timeout: timeout, Left: inv.Left,
+		Argv: argv, Root: inv.Workspace.Root, Dir: filepath.Join(inv.Workspace.Root, filepath.FromSlash(dir)),
+		Tier: found.Tier, Timeout: timeout, Left: inv.Left,
 		Output: func(p []byte) {
 			_, _ = said.Write(p)
 			show.write(p)
@@ -273,27 +295,37 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 		return tool.Result{}, k.exceeded(result.Exceeded, said)
 	case result.TimedOut:
 		return tool.Result{}, regie.Errorf(regie.CodeTimeout,
-			"the command was ended after %s, with everything that it had started; what it did until then stays. %s%s", timeout, takenBack(result.Removed), brief(said))
+			"the command was ended after %s, with everything that it had started; what it did until then stays. %s%s",
+			timeout, takenBack(result.Removed), brief(said))
 	case result.Stopped:
 		return tool.Result{}, regie.Errorf(regie.CodeStopRequested,
-			regie.CommandStopped+"the command was ended, with everything that it had started; what it did until then stays. %s%s", takenBack(result.Removed), brief(said))
+			regie.CommandStopped+
+				"the command was ended, with everything that it had started; what it did until then stays. %s%s",
+			takenBack(result.Removed), brief(said))
 	}
-	return tool.Result{Content: report(result, said), Rest: "run it again with its output in a file of the workspace, and read that"}, nil
+	return tool.Result{
+		Content: report(result, said),
+		Rest:    "run it again with its output in a file of the workspace, and read that",
+	}, nil
 }
 
 // exceeded says at which bound a command was ended.
 func (k *toolkit) exceeded(code regie.Code, said *sandbox.Excerpt) error {
 	processes, memory := k.sandbox.Bounds()
 	if code == regie.CodeMemoryLimit {
-		return regie.Errorf(code, "the command was ended, with everything that it had started: it used more than %d MiB of memory (shell.max_memory_bytes); "+
-			"what it did until then stays. Have it use less, or ask a person to raise the limit. %s", memory>>20, brief(said))
+		return regie.Errorf(code,
+			"the command was ended, with everything that it had started: it used more than %d MiB of memory (shell.max_memory_bytes); "+
+				"what it did until then stays. Have it use less, or ask a person to raise the limit. %s", memory>>20,
+			brief(said))
 	}
-	return regie.Errorf(code, "the command was ended, with everything that it had started: it had more than %d processes, or too many threads (shell.max_processes); "+
-		"what it did until then stays. Start fewer at once, or ask a person to raise the limit. %s", processes, brief(said))
+	return regie.Errorf(code,
+		"the command was ended, with everything that it had started: it had more than %d processes, or too many threads (shell.max_processes); "+
+			"what it did until then stays. Start fewer at once, or ask a person to raise the limit. %s", processes,
+		brief(said))
 }
 
-// shellArgv is the shell that runs what is not literal; the command is its last argument. Models write for bash, and a shell without its
-// extensions would read some of that in another way.
+// shellArgv is the shell that runs what is not literal; the command is its last argument. Models
+// write for bash, and a shell without its extensions would read some of that in another way.
 func shellArgv() []string {
 	for _, bash := range []string{"/bin/bash", "/usr/bin/bash"} {
 		if _, err := os.Stat(bash); err == nil {
@@ -310,13 +342,17 @@ func takenBack(all []sandbox.Moved) string {
 		from, to := plain.Line(m.From), plain.Line(m.To)
 		switch {
 		case m.Err != nil:
-			fmt.Fprintf(&b, "a command may not change %s, and it could not be put back (%s): have a person look at it before anybody runs git here\n", from, plain.Line(m.Err.Error()))
+			fmt.Fprintf(&b,
+				"a command may not change %s, and it could not be put back (%s): have a person look at it before anybody runs git here\n", from, plain.Line(m.Err.Error()))
 		case m.Restored && m.To == "":
 			fmt.Fprintf(&b, "a command may not remove %s: it was put back\n", from)
 		case m.Restored:
-			fmt.Fprintf(&b, "a command may not change %s, because git or regie runs what it says: it was put back, and what was written there is in %s\n", from, to)
+			fmt.Fprintf(&b,
+				"a command may not change %s, because git or regie runs what it says: it was put back, and what was written there is in %s\n", from, to)
 		default:
-			fmt.Fprintf(&b, "a command may not make %s, because git or regie would run what it says: it was moved to %s\n", from, to)
+			fmt.Fprintf(&b,
+				"a command may not make %s, because git or regie would run what it says: it was moved to %s\n", from,
+				to)
 		}
 	}
 	if more := len(all) - maxTaken; more > 0 {
@@ -346,8 +382,10 @@ func report(r sandbox.Result, said *sandbox.Excerpt) string {
 			b.WriteByte('\n')
 		}
 	}
-	places(r.Closed, "nothing can be written in these places, because there is more in them than is looked through for git repositories, or because they cannot be read")
-	places(r.Unseen, "the command made more in these places than is looked through for git repositories: what runs programs there is not known")
+	places(r.Closed,
+		"nothing can be written in these places, because there is more in them than is looked through for git repositories, or because they cannot be read")
+	places(r.Unseen,
+		"the command made more in these places than is looked through for git repositories: what runs programs there is not known")
 	b.WriteString(output(said))
 	return b.String()
 }

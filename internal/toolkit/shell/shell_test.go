@@ -64,7 +64,8 @@ func (d *desk) invocation(arguments map[string]any) *tool.Invocation {
 	return &tool.Invocation{CallID: regie.NewID(), Workspace: regie.Workspace{ID: regie.NewID(), Root: d.root}, Arguments: data}
 }
 
-// call shows, prepares and runs a command as the engine does, with a person's word where there was a preview.
+// call shows, prepares and runs a command as the engine does, with a person's word where there was
+// a preview.
 func (d *desk) call(ctx context.Context, arguments map[string]any) tool.Outcome {
 	d.t.Helper()
 	inv := d.invocation(arguments)
@@ -163,7 +164,8 @@ func TestNotRun(t *testing.T) {
 	}
 }
 
-// TestCutShort: what a command has done when its time is over, or when it is stopped, nobody knows (decision 5).
+// TestCutShort: what a command has done when its time is over, or when it is stopped, nobody knows
+// (decision 5).
 func TestCutShort(t *testing.T) {
 	for _, tier := range tiers {
 		t.Run(string(tier), func(t *testing.T) {
@@ -226,7 +228,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestUnconfined holds a command back where nothing confines it and nobody has allowed this very one, whoever else let it through.
+// TestUnconfined holds a command back where nothing confines it and nobody has allowed this very
+// one, whoever else let it through.
 func TestUnconfined(t *testing.T) {
 	d := newDesk(t, sandbox.Config{Tier: sandbox.None})
 	inv := d.invocation(map[string]any{"command": "echo x"})

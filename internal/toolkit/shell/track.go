@@ -15,7 +15,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// secure keeps what the workspace holds, before a command runs: nobody knows what it will write (decision 16). It returns the snapshot's name.
+// secure keeps what the workspace holds, before a command runs: nobody knows what it will write
+// (decision 16). It returns the snapshot's name.
 func (k *toolkit) secure(ctx context.Context, inv *tool.Invocation) (regie.Hash, error) {
 	if k.snapshots == nil {
 		return regie.Hash{}, nil
@@ -26,7 +27,9 @@ func (k *toolkit) secure(ctx context.Context, inv *tool.Invocation) (regie.Hash,
 		return regie.Hash{}, err
 	}
 	if n := said.Late + said.Closed; n > 0 && inv.Say != nil {
-		inv.Say(regie.Say("files that were not secured before the command, so that no undo takes back what it changes there: %s", strconv.Itoa(n)+example(said.ClosedName)))
+		inv.Say(regie.Say(
+			"files that were not secured before the command, so that no undo takes back what it changes there: %s",
+			strconv.Itoa(n)+example(said.ClosedName)))
 	}
 	fault.Point(fault.SecureAfter)
 	return said.Tree, nil
@@ -56,7 +59,10 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 			return tool.Tracked{}, err
 		}
 	}
-	changes, err := k.snapshots.Compare(ctx, inv.Workspace, snapshot.Comparison{Call: inv.CallID, Tree: intended.Tree, Others: others, Keep: inv.Keep})
+	changes, err := k.snapshots.Compare(ctx, inv.Workspace, snapshot.Comparison{
+		Call: inv.CallID, Tree: intended.Tree,
+		Others: others, Keep: inv.Keep,
+	})
 	if err != nil {
 		return tool.Tracked{}, err
 	}
@@ -73,8 +79,9 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 	return out, nil
 }
 
-// changes are what a command made of files. What it may have done besides is an error, several of them joined: where it was not confined to the
-// workspace, or reached other machines, where files were changed that are not covered, and where the history of the repository is another one.
+// changes are what a command made of files. What it may have done besides is an error, several of
+// them joined: where it was not confined to the workspace, or reached other machines, where files
+// were changed that are not covered, and where the history of the repository is another one.
 func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.FileChange, error) {
 	var intended intent
 	var changed snapshot.Changes
@@ -89,16 +96,21 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 	switch {
 	case changed.Beyond > 0 && k.snapshots != nil:
 		bytes, files := k.snapshots.Most()
-		left = append(left, regie.Errorf(regie.CodeToolError, "it changed more than is kept of one command, which is %s MiB from before and %s files: %s are not brought back: %s",
-			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files), strconv.Itoa(changed.Uncovered), names(changed.Names, changed.Uncovered)))
+		left = append(left, regie.Errorf(regie.CodeToolError,
+			"it changed more than is kept of one command, which is %s MiB from before and %s files: %s are not brought back: %s",
+			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files), strconv.Itoa(changed.Uncovered),
+			names(changed.Names, changed.Uncovered)))
 	case changed.Uncovered > 0:
-		left = append(left, regie.Errorf(regie.CodeToolError, "it changed, moved or made what no undo brings back: %s", names(changed.Names, changed.Uncovered)))
+		left = append(left, regie.Errorf(regie.CodeToolError, "it changed, moved or made what no undo brings back: %s",
+			names(changed.Names, changed.Uncovered)))
 	}
 	if changed.Git {
-		left = append(left, regie.Errorf(regie.CodeToolError, "it changed the history of the repository, its branches, tags or stashes"))
+		left = append(left, regie.Errorf(regie.CodeToolError,
+			"it changed the history of the repository, its branches, tags or stashes"))
 	}
 	if !confined {
-		left = append(left, regie.Errorf(regie.CodeToolError, "nothing kept it in the workspace: what else it has done is not known"))
+		left = append(left, regie.Errorf(regie.CodeToolError,
+			"nothing kept it in the workspace: what else it has done is not known"))
 	}
 	return changed.Files, errors.Join(left...)
 }
@@ -115,23 +127,30 @@ func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regi
 	defer cancel()
 	said, err := k.snapshots.Cover(ctx, inv.Workspace)
 	if err != nil {
-		return []regie.Sentence{regie.Say("an undo may not take back all that it changes in files: the workspace could not be looked through")}
+		return []regie.Sentence{regie.Say(
+			"an undo may not take back all that it changes in files: the workspace could not be looked through")}
 	}
 	if n := said.Ignored; n > 0 {
-		out = append(out, regie.Say("no undo takes back what it changes in ignored files: %s", names(said.IgnoredNames, n)))
+		out = append(out, regie.Say("no undo takes back what it changes in ignored files: %s",
+			names(said.IgnoredNames, n)))
 	}
 	if n := said.Large; n > 0 {
-		out = append(out, regie.Say("no undo takes back what it changes in files that are too large, or too many: %s", names(said.LargeNames, n)))
+		out = append(out, regie.Say("no undo takes back what it changes in files that are too large, or too many: %s",
+			names(said.LargeNames, n)))
 	}
 	if n := said.Special + said.Unreadable + said.Odd; n > 0 {
 		all := append(append(append([]string{}, said.UnreadableNames...), said.SpecialNames...), said.OddNames...)
-		out = append(out, regie.Say("no undo takes back what it changes in what cannot be read, is no file, or has a name that cannot be used: %s", names(all, n)))
+		out = append(out,
+			regie.Say(
+				"no undo takes back what it changes in what cannot be read, is no file, or has a name that cannot be used: %s", names(all, n)))
 	}
 	if bytes, files := k.snapshots.Most(); said.Bytes > bytes || said.Files > files {
-		out = append(out, regie.Say("an undo takes back at most %s MiB and %s files of what it changes", strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files)))
+		out = append(out, regie.Say("an undo takes back at most %s MiB and %s files of what it changes",
+			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files)))
 	}
 	if said.Beyond {
-		out = append(out, regie.Say("the workspace is too large to be secured as a whole: an undo takes back only a part of what it changes"))
+		out = append(out,
+			regie.Say("the workspace is too large to be secured as a whole: an undo takes back only a part of what it changes"))
 	}
 	return out
 }

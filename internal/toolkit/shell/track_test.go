@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// TestAllThatIsLeft: a commit is named beside a file that no undo brings back, and both beside a command that nothing confined; and what has no
-// name to be shown is counted.
+// TestAllThatIsLeft: a commit is named beside a file that no undo brings back, and both beside a
+// command that nothing confined; and what has no name to be shown is counted.
 func TestAllThatIsLeft(t *testing.T) {
 	k := &toolkit{snapshots: snapshot.New(t.TempDir(), "", snapshot.DefaultBounds())}
 	const git, beyond, loose, gone = "history of the repository", "more than is kept of one command", "nothing kept it in the workspace", "what no undo brings back"

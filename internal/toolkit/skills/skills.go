@@ -1,5 +1,6 @@
-// Package skills is the toolkit by which a model reads agent skills: the list of them, what one says, and the further files of its directory. It
-// only reads, and only what is active: skills of a workspace are once a person has trusted them.
+// Package skills is the toolkit by which a model reads agent skills: the list of them, what one
+// says, and the further files of its directory. It only reads, and only what is active: skills of a
+// workspace are once a person has trusted them.
 //
 // The package keeps nothing and starts nothing of its own: it has no goroutine.
 package skills
@@ -35,11 +36,13 @@ type reader struct {
 	skills func(root string) skill.Set
 }
 
-// Tools returns skills.read_skill. skills returns those that are active in a workspace, as they are now.
+// Tools returns skills.read_skill. skills returns those that are active in a workspace, as they are
+// now.
 func Tools(skills func(root string) skill.Set) ([]tool.Tool, error) {
 	t, err := tool.New(
 		regie.ToolDefinition{
-			Name: ReadSkill, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal, ParallelSafe: true, Local: true, MaxResult: shown,
+			Name: ReadSkill, Kind: regie.KindQuery, Class: regie.ClassRead, Risk: regie.RiskInternal,
+			ParallelSafe: true, Local: true, MaxResult: shown,
 			Description: "Read a skill: instructions that people have written for a kind of task, with the files that belong to it. " +
 				"Read the one that a task is about before you begin.",
 		},
@@ -54,7 +57,8 @@ func (r reader) run(_ context.Context, inv *tool.Invocation, args readArgs) (too
 	set := r.skills(inv.Workspace.Root)
 	if args.Name == "" {
 		if args.File != "" {
-			return tool.Result{}, bad("name", "", regie.Errorf(regie.CodeBadArguments, "a file is read of a skill: name the skill"))
+			return tool.Result{}, bad("name", "", regie.Errorf(regie.CodeBadArguments,
+				"a file is read of a skill: name the skill"))
 		}
 		return tool.Result{Content: list(&set)}, nil
 	}
@@ -71,7 +75,8 @@ func (r reader) run(_ context.Context, inv *tool.Invocation, args readArgs) (too
 		return tool.Result{}, bad("file", files(s), err)
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return tool.Result{Content: fmt.Sprintf("%s of the skill %s is not text: %d bytes", args.File, s.Name, len(data))}, nil
+		return tool.Result{Content: fmt.Sprintf("%s of the skill %s is not text: %d bytes",
+			args.File, s.Name, len(data))}, nil
 	}
 	return tool.Result{Content: plain.Visible(string(data))}, nil
 }
@@ -92,7 +97,8 @@ func list(set *skill.Set) string {
 	return b.String()
 }
 
-// whole is what a model reads of a skill: where it is from and which files it has stand in front, because a long text is cut at its end.
+// whole is what a model reads of a skill: where it is from and which files it has stand in front,
+// because a long text is cut at its end.
 func whole(s *skill.Skill) string {
 	var b strings.Builder
 	if s.Origin == skill.OfWorkspace {

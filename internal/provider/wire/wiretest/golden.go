@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Golden holds JSON to a file below testdata, where it is broken into lines to be read; -update writes it anew.
+// Golden holds JSON to a file below testdata, where it is broken into lines to be read; -update
+// writes it anew.
 func Golden(tb testing.TB, name string, got []byte) {
 	tb.Helper()
 	var lines bytes.Buffer
@@ -27,7 +28,8 @@ func Golden(tb testing.TB, name string, got []byte) {
 	lines.WriteByte('\n')
 	file := filepath.Join("testdata", name+".json")
 	if *update {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, lines.Bytes(), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700),
+			os.WriteFile(file, lines.Bytes(), 0o600)); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -40,8 +42,9 @@ func Golden(tb testing.TB, name string, got []byte) {
 	}
 }
 
-// Decoded holds what a codec makes of each recorded stream, whole, to a file in testdata/replies: the reply with its calls, arguments, usage and
-// stop reason, or the error. ask sends one request to a server that answers with a stream.
+// Decoded holds what a codec makes of each recorded stream, whole, to a file in testdata/replies:
+// the reply with its calls, arguments, usage and stop reason, or the error. ask sends one request
+// to a server that answers with a stream.
 func Decoded(tb testing.TB, ask func(stream string) (*provider.Reply, error), patterns ...string) {
 	tb.Helper()
 	for _, pattern := range patterns {
@@ -92,23 +95,34 @@ func Head(model string) provider.Head {
 		Model: model, Level1: "You are.", Level2: "They are.", MaxOutput: 2000, ReasoningEffort: "medium",
 		Tools: []provider.Tool{
 			{Name: "files__list_files", Description: "List.", Parameters: json.RawMessage(`{"type":"object"}`)},
-			{Name: "files__read_file", Description: "Read.", Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
+			{
+				Name: "files__read_file", Description: "Read.",
+				Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`),
+			},
 		},
 	}
 }
 
-// Thread is one thread with all that vendors differ in: thinking of their own, which own makes, and of others, two calls at once, a call that
-// failed, a person who speaks between a result and the next reply, two replies and two messages in a row.
+// Thread is one thread with all that vendors differ in: thinking of their own, which own makes, and
+// of others, two calls at once, a call that failed, a person who speaks between a result and the
+// next reply, two replies and two messages in a row.
 func Thread(own func(text string) provider.Part) []provider.Turn {
 	foreign := provider.Part{Type: regie.PartThinking, Text: "Nothing.", Provider: "elsewhere"}
 	return []provider.Turn{
 		Said(provider.RoleUser, "What is in notes/?"),
 		{Role: provider.RoleAssistant, Parts: []provider.Part{
-			own("I look and I read."), text("I look."), called("call_1", "files__list_files", `{"path":"notes"}`), called("abcDEF123", "files__read_file", `{"path":"é.md"}`),
+			own("I look and I read."), text("I look."), called("call_1", "files__list_files", `{"path":"notes"}`),
+			called("abcDEF123", "files__read_file", `{"path":"é.md"}`),
 		}},
-		{Role: provider.RoleTool, Results: []provider.Result{{CallID: "call_1", Content: "a.md"}, {CallID: "abcDEF123", Content: "there is no é.md", IsError: true}}},
-		{Role: provider.RoleAssistant, Parts: []provider.Part{called("call_01a1fd57-6d04-72ce-bd06-a3e1e4eaf8989999", "files__read_file", `{"path":"a.md"}`)}},
-		{Role: provider.RoleTool, Results: []provider.Result{{CallID: "call_01a1fd57-6d04-72ce-bd06-a3e1e4eaf8989999", Content: "one \"line\""}}},
+		{Role: provider.RoleTool, Results: []provider.Result{
+			{CallID: "call_1", Content: "a.md"},
+			{CallID: "abcDEF123", Content: "there is no é.md", IsError: true},
+		}},
+		{Role: provider.RoleAssistant, Parts: []provider.Part{called("call_01a1fd57-6d04-72ce-bd06-a3e1e4eaf8989999",
+			"files__read_file", `{"path":"a.md"}`)}},
+		{Role: provider.RoleTool, Results: []provider.Result{
+			{CallID: "call_01a1fd57-6d04-72ce-bd06-a3e1e4eaf8989999", Content: "one \"line\""},
+		}},
 		{Role: provider.RoleAssistant, Parts: []provider.Part{own("That is all."), text("One line.")}},
 		Said(provider.RoleUser, "And now?"),
 		{Role: provider.RoleAssistant, Parts: []provider.Part{foreign, text("Nothing.")}},

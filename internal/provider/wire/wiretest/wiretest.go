@@ -1,5 +1,5 @@
-// Package wiretest is what the tests of codecs share from inside their packages: providertest, which knows all codecs, cannot be had there. It
-// starts no goroutine.
+// Package wiretest is what the tests of codecs share from inside their packages: providertest,
+// which knows all codecs, cannot be had there. It starts no goroutine.
 package wiretest
 
 import (
@@ -35,9 +35,10 @@ func Recorded(tb testing.TB, pattern string) map[string][]byte {
 	return out
 }
 
-// Asker returns a function that sends one request to a server, which answers at a path with the given stream of a media type; open makes a
-// provider of it.
-func Asker(tb testing.TB, path, media string, open func(address string) (provider.Provider, error)) func(stream string) (*provider.Reply, error) {
+// Asker returns a function that sends one request to a server, which answers at a path with the
+// given stream of a media type; open makes a provider of it.
+func Asker(tb testing.TB, path, media string, open func(address string) (provider.Provider, error)) func(
+	stream string) (*provider.Reply, error) {
 	tb.Helper()
 	var stream string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,15 +65,16 @@ func Asker(tb testing.TB, path, media string, open func(address string) (provide
 	}
 }
 
-// Storable asserts of a reply that every store takes it, that what a vendor wants back is kept as its own, and that no call of it is a half
-// one (spec 12.6, trap 1).
+// Storable asserts of a reply that every store takes it, that what a vendor wants back is kept as
+// its own, and that no call of it is a half one (spec 12.6, trap 1).
 func Storable(tb testing.TB, name string, reply *provider.Reply) {
 	tb.Helper()
 	for _, part := range reply.Parts {
 		if !utf8.ValidString(part.Text) || strings.ContainsRune(part.Text, 0) {
 			tb.Fatalf("text that cannot be stored: %q", part.Text)
 		}
-		if len(part.Opaque) > 0 && (!json.Valid(part.Opaque) || !utf8.Valid(part.Opaque) || bytes.ContainsRune(part.Opaque, 0) || part.Provider != name) {
+		if len(part.Opaque) > 0 && (!json.Valid(part.Opaque) || !utf8.Valid(part.Opaque) ||
+			bytes.ContainsRune(part.Opaque, 0) || part.Provider != name) {
 			tb.Fatalf("data of the vendor's that cannot be stored: %q of %q", part.Opaque, part.Provider)
 		}
 		if part.Type == regie.PartCall && (!json.Valid([]byte(part.Call.Arguments)) || part.Call.Arguments[0] != '{') {
