@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 	"strconv"
@@ -150,8 +152,11 @@ func (s *supervisor) readUsage() (u usage) {
 // from reading it counts in full.
 func (p *process) ownMemory() (own int64) {
 	data, err := os.ReadFile(procDir(p.pid) + "/smaps_rollup")
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
 		return p.resident
+	case err != nil: // it has ended
+		return 0
 	}
 	for line := range bytes.Lines(data) {
 		fields := bytes.Fields(line)

@@ -162,6 +162,27 @@ func TestBounds_Memory(t *testing.T) {
 	})
 }
 
+// TestOwnMemory_Ended reads a process that ended meanwhile: it has no memory, as a zombie or gone.
+func TestOwnMemory_Ended(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{pid: cmd.Process.Pid, resident: 1 << 30}
+	if own := p.ownMemory(); own != 0 {
+		t.Errorf("a zombie has %d bytes", own)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if own := p.ownMemory(); own != 0 {
+		t.Errorf("an ended process has %d bytes", own)
+	}
+}
+
 // TestBounds_Time ends what is in sessions of its own with the command's time.
 func TestBounds_Time(t *testing.T) {
 	asOrdinaryUserToo(t)
