@@ -45,9 +45,7 @@ var errSilent = regie.Errorf(regie.CodeLocked, "another regie holds this data di
 // Local returns a client that reaches its engine through dial, without a token: through the
 // engine's private socket. Errors come in the language.
 func Local(dial func(context.Context) (net.Conn, error), language string) *Client {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _,
-		_ string,
-	) (net.Conn, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dial(ctx)
 	}}
 	return &Client{http: &http.Client{Transport: transport}, address: "http://regie", language: language}

@@ -10,18 +10,14 @@ import (
 
 // Sessions implements dispatch.Sessions.
 func (c *Conn) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
-	return on(ctx, c, func(control dispatch.Control) ([]store.SessionSummary,
-		error,
-	) {
+	return on(ctx, c, func(control dispatch.Control) ([]store.SessionSummary, error) {
 		return control.Sessions(ctx, filter)
 	})
 }
 
 // Session implements dispatch.Sessions.
 func (c *Conn) Session(ctx context.Context, session regie.ID) (store.SessionView, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.SessionView,
-		error,
-	) {
+	return on(ctx, c, func(control dispatch.Control) (store.SessionView, error) {
 		return control.Session(ctx, session)
 	})
 }
@@ -56,9 +52,7 @@ func (c *Conn) MarkRead(ctx context.Context, in dispatch.ReadRequest) error {
 
 // Export implements dispatch.Sessions.
 func (c *Conn) Export(ctx context.Context, session regie.ID) (store.SessionExport, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.SessionExport,
-		error,
-	) {
+	return on(ctx, c, func(control dispatch.Control) (store.SessionExport, error) {
 		return control.Export(ctx, session)
 	})
 }

@@ -30,9 +30,7 @@ func (l *local) ReleaseControl(ctx context.Context, session regie.ID) error {
 
 // RequestControl implements dispatch.Control.
 func (c *Conn) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.Controlled,
-		error,
-	) {
+	return on(ctx, c, func(control dispatch.Control) (store.Controlled, error) {
 		return control.RequestControl(ctx, session)
 	})
 }

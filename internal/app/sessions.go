@@ -65,9 +65,7 @@ func (l *local) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]st
 	out := []store.MessageView{}
 	messages, limit := thread.Messages, cmp.Or(in.Limit, 1000)
 	if in.Before > 0 {
-		at, _ := slices.BinarySearchFunc(messages, in.Before, func(m regie.Message,
-			seq int64,
-		) int {
+		at, _ := slices.BinarySearchFunc(messages, in.Before, func(m regie.Message, seq int64) int {
 			return cmp.Compare(m.Seq, seq)
 		})
 		messages = messages[max(0, at-limit):at]

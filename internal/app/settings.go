@@ -173,9 +173,7 @@ func (c *Conn) Limits(ctx context.Context) (dispatch.LimitSettings, error) {
 
 // SetLimits implements dispatch.Settings. Said again it stores the same.
 func (c *Conn) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error) {
-	return on(ctx, c, func(control dispatch.Control) (dispatch.LimitSettings,
-		error,
-	) {
+	return on(ctx, c, func(control dispatch.Control) (dispatch.LimitSettings, error) {
 		return control.SetLimits(ctx, in)
 	})
 }

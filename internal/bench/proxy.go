@@ -101,9 +101,7 @@ func forwarder(who, upstream, dir string) (http.Handler, func() error, error) {
 		return nil, nil, errors.Join(err, engine.Close())
 	}
 	return compat.Handler(compat.Config{
-		Control: engine, Proxy: engine.Proxy(), Workspace: func(context.Context) (regie.Workspace,
-			error,
-		) {
+		Control: engine, Proxy: engine.Proxy(), Workspace: func(context.Context) (regie.Workspace, error) {
 			return place, nil
 		},
 	}), engine.Close, nil

@@ -258,9 +258,7 @@ func (e *embedding) settle(ctx context.Context, out *sent) error {
 	if cost == out.reserved {
 		return nil
 	}
-	return e.write(ctx, func(ctx context.Context, _ *database,
-		tx *sql.Tx,
-	) error {
+	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
 		return spend(ctx, tx, cost-out.reserved)
 	})
 }

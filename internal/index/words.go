@@ -248,9 +248,7 @@ func (w *writer) mergeThese(ctx context.Context, rows []segmentRow, gone []posti
 			return body, err
 		}}
 	}
-	if err := w.putBuilt(func(put func(int, []byte) error) (posting.Built,
-		error,
-	) {
+	if err := w.putBuilt(func(put func(int, []byte) error) (posting.Built, error) {
 		return posting.Merge(sources, put)
 	}); err != nil {
 		return err

@@ -156,9 +156,7 @@ func (s *server) asCaller(next mcp.MethodHandler) mcp.MethodHandler {
 				ctx = access.With(ctx, caller)
 			}
 			if token, ok := extra.TokenInfo.Extra[endedKey].(context.Context); ok {
-				return s.untilEnded(ctx, token, func(ctx context.Context) (mcp.Result,
-					error,
-				) {
+				return s.untilEnded(ctx, token, func(ctx context.Context) (mcp.Result, error) {
 					return next(ctx, method, request)
 				})
 			}

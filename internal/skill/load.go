@@ -194,9 +194,7 @@ func unread(why regie.Code, name string) error {
 
 // Find returns a skill by its name.
 func (s *Set) Find(name string) (*Skill, bool) {
-	i, ok := slices.BinarySearchFunc(s.Skills, name, func(k Skill,
-		name string,
-	) int {
+	i, ok := slices.BinarySearchFunc(s.Skills, name, func(k Skill, name string) int {
 		return strings.Compare(k.Name, name)
 	})
 	if !ok {

@@ -41,9 +41,7 @@ func Foresee(ctx context.Context, t Tool, inv *Invocation) []State {
 	if foreseer == nil {
 		return nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]State,
-		error,
-	) {
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]State, error) {
 		return foreseer.Foresee(ctx, inv)
 	})
 	if a.err != nil {

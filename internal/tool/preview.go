@@ -54,9 +54,7 @@ func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *re
 	if previewer == nil {
 		return finish(t, inv, generic(t, inv)), nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview,
-		error,
-	) {
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) {
 		return previewer.Preview(ctx, inv)
 	})
 	a.value, a.err = inv.Mask.preview(a.value), inv.Mask.error(a.err)
@@ -114,9 +112,7 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 	if guarded == nil {
 		return nil
 	}
-	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence,
-		error,
-	) {
+	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence, error) {
 		return guarded.MustAsk(ctx, inv), nil
 	})
 	if a.err != nil {

@@ -47,9 +47,7 @@ func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *re
 		return nil, nil
 	}
 	masked, flush := inv.Mask.streaming(inv)
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage,
-		error,
-	) {
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) {
 		return preparer.Prepare(ctx, masked)
 	})
 	flush()

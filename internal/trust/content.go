@@ -116,9 +116,7 @@ func hashOf(files []File) regie.Hash {
 
 // Data returns the bytes of a file as Look read them.
 func (c *Content) Data(name string) ([]byte, bool) {
-	i, ok := slices.BinarySearchFunc(c.Files, name, func(f File,
-		name string,
-	) int {
+	i, ok := slices.BinarySearchFunc(c.Files, name, func(f File, name string) int {
 		return strings.Compare(f.Path, name)
 	})
 	if !ok {

@@ -147,9 +147,7 @@ func (m *model) resumes(name string) tea.Cmd {
 				m.told(err)
 				return nil
 			}
-			p := &picking{title: m.Text.T("which chat:"), then: func(m *model,
-				id string,
-			) tea.Cmd {
+			p := &picking{title: m.Text.T("which chat:"), then: func(m *model, id string) tea.Cmd {
 				return m.resume(id)
 			}}
 			for i := range sessions {

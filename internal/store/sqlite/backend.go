@@ -327,9 +327,7 @@ func (s *Store) recentBlobs(t *tx, blobs map[regie.Hash]bool, now time.Time) (ma
 		return s.blobs.recent(now), nil
 	}
 	fresh := map[regie.Hash]bool{}
-	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a,
-		b regie.Hash,
-	) int {
+	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a, b regie.Hash) int {
 		return bytes.Compare(a[:], b[:])
 	}) {
 		var noted int64 // whoever notes it from here on waits, and finds it erased

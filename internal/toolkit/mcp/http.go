@@ -72,9 +72,7 @@ type wire struct {
 
 func (w *wire) client() *http.Client {
 	// A redirected key is a key given away, and the address was checked for its host only.
-	return &http.Client{Transport: w, CheckRedirect: func(*http.Request,
-		[]*http.Request,
-	) error {
+	return &http.Client{Transport: w, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 }
