@@ -1,6 +1,7 @@
 // Package client is a Go client of Regie's HTTP interface (spec 10.2): a dispatch.Control on an
-// engine in another process or on another machine. Its requests are checked against the interface's
-// OpenAPI document by a test. It starts no goroutines; the connections are net/http's.
+// engine in this process, in another one or on another machine. Its requests are checked against
+// the interface's OpenAPI document by a test. It starts no goroutines; the connections are
+// net/http's.
 package client
 
 import (
@@ -23,10 +24,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Client is a Control of an engine in another process. Where that ends or is killed its methods
-// return CodeEngineGone: the caller may take over and ask again. Where it is there and does not
-// answer, stopped by somebody for example, they return CodeLocked.
+// Client is a Control of an engine. Where that ends or is killed its methods return CodeEngineGone:
+// the caller may take over and ask again. Where it does not answer, because somebody stopped it for
+// example, they return CodeLocked.
 type Client struct {
+	through  Through // nil: the requests go to the one engine that the fields below name
 	http     *http.Client
 	address  string // without the path
 	token    string
@@ -79,8 +81,19 @@ func New(address, token, language string) (*Client, error) {
 	}, nil
 }
 
+// Through sends a request to the engine that serves now. It may send it again, to another engine,
+// where the first one has gone: requests carry ids that make a repetition harmless.
+type Through func(ctx context.Context, send func(engine *Client) error) error
+
+// Attach returns a client that outlives engines: through chooses one for each request and stream.
+func Attach(through Through) *Client { return &Client{through: through} }
+
 // Close ends the client's idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	if c.http != nil {
+		c.http.CloseIdleConnections()
+	}
+}
 
 // Submit implements dispatch.Control.
 func (c *Client) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
@@ -242,7 +255,20 @@ func (c *Client) watched(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
+// call makes a request and decodes its answer into out, unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	return c.onEngine(ctx, func(engine *Client) error { return engine.callEngine(ctx, method, path, in, out) })
+}
+
+// onEngine runs send with the client of one engine, and again where through says so.
+func (c *Client) onEngine(ctx context.Context, send func(engine *Client) error) error {
+	if c.through == nil {
+		return send(c)
+	}
+	return c.through(ctx, send)
+}
+
+func (c *Client) callEngine(ctx context.Context, method, path string, in, out any) error {
 	ctx, done := c.watched(ctx)
 	defer done()
 	response, err := c.send(ctx, method, path, in)

@@ -38,6 +38,9 @@ func (c *Client) Tokens(ctx context.Context, filter store.TokenFilter) ([]regie.
 
 // AddToken implements dispatch.Identity.
 func (c *Client) AddToken(ctx context.Context, in dispatch.TokenRequest) (out dispatch.MadeToken, err error) {
+	if in.TokenID.IsZero() { // a repetition makes the same one
+		in.TokenID = regie.NewID()
+	}
 	err = c.call(ctx, http.MethodPost, "/api/v1/tokens", in, &out)
 	return out, err
 }

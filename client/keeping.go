@@ -59,6 +59,9 @@ func (c *Client) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (out reg
 
 // Undo implements dispatch.Undoing.
 func (c *Client) Undo(ctx context.Context, in dispatch.UndoRequest) (out regie.Undo, err error) {
+	if in.UndoID.IsZero() { // a repetition is the same undo
+		in.UndoID = regie.NewID()
+	}
 	err = c.call(ctx, http.MethodPost, "/api/v1/undos", in, &out)
 	return out, err
 }

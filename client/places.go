@@ -21,6 +21,9 @@ func (c *Client) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest
 
 // NewSession implements dispatch.Places.
 func (c *Client) NewSession(ctx context.Context, in dispatch.SessionRequest) (out regie.Session, err error) {
+	if in.SessionID.IsZero() { // a repetition makes the same one
+		in.SessionID = regie.NewID()
+	}
 	err = c.call(ctx, http.MethodPost, "/api/v1/sessions", in, &out)
 	return out, err
 }

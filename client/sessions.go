@@ -50,6 +50,9 @@ func (c *Client) Session(ctx context.Context, session regie.ID) (out store.Sessi
 
 // Fork implements dispatch.Sessions.
 func (c *Client) Fork(ctx context.Context, in dispatch.ForkRequest) (out store.Forked, err error) {
+	if in.SessionID.IsZero() { // a repetition makes the same one
+		in.SessionID = regie.NewID()
+	}
 	err = c.call(ctx, http.MethodPost, "/api/v1/sessions/"+in.From.String()+"/fork", in, &out)
 	return out, err
 }

@@ -13,16 +13,37 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// Events implements dispatch.Control.
+// Events implements dispatch.Control. Over a change of engines the log goes on where it stood,
+// without a gap and without a repeat.
 func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
-	return c.follow(ctx, "/api/v1/sessions/"+session.String()+"/events?after="+strconv.FormatInt(after, 10),
-		func(event, id, data string) error {
-			return told(event, id, data, sink)
-		})
+	passOn := func(item dispatch.Item) error {
+		if item.Event != nil {
+			after = item.Event.Seq
+		}
+		return sink(item)
+	}
+	return c.onEngine(ctx, func(engine *Client) error {
+		path := "/api/v1/sessions/" + session.String() + "/events?after=" + strconv.FormatInt(after, 10)
+		return engine.follow(ctx, path, func(event, id, data string) error { return told(event, id, data, passOn) })
+	})
 }
 
-// Watch implements dispatch.Control.
+// Watch implements dispatch.Control. Over a change of engines sink gets an event without a session:
+// all sessions should be looked at anew.
 func (c *Client) Watch(ctx context.Context, sink func(regie.Event) error) error {
+	again := false
+	return c.onEngine(ctx, func(engine *Client) error {
+		if again {
+			if err := sink(regie.Event{Type: regie.EventSession}); err != nil {
+				return err
+			}
+		}
+		again = true
+		return engine.watch(ctx, sink)
+	})
+}
+
+func (c *Client) watch(ctx context.Context, sink func(regie.Event) error) error {
 	return c.follow(ctx, "/api/v1/events", func(event, _, data string) error {
 		var e regie.Event
 		switch event {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/plain"
@@ -20,7 +21,7 @@ type versions struct {
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
 	// Server is the one that is asked in place of an engine of this machine; nil where none is.
-	Server *app.ServerVersion `json:"server,omitempty"`
+	Server *client.Version `json:"server,omitempty"`
 }
 
 // versionCommand says which program this is, and which the server is that it asks. Broken settings
@@ -55,12 +56,12 @@ func (c *command) versionCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *command) serverVersion(cmd *cobra.Command) (*app.ServerVersion, error) {
+func (c *command) serverVersion(cmd *cobra.Command) (*client.Version, error) {
 	conn, err := c.attach(cmd.Context(), app.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	out, err := conn.ServerVersion(cmd.Context())
+	out, err := conn.Version(cmd.Context())
 	if err := errors.Join(err, conn.Close()); err != nil {
 		return nil, err
 	}

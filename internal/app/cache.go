@@ -39,13 +39,3 @@ func (l *local) ClearCache(ctx context.Context, in dispatch.ClearRequest) (dispa
 	l.cache.Clear()
 	return dispatch.Cleared{Entries: gone}, err
 }
-
-// CacheStats implements dispatch.Caching.
-func (c *Conn) CacheStats(ctx context.Context, root string) (store.CacheStats, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.CacheStats, error) { return control.CacheStats(ctx, root) })
-}
-
-// ClearCache implements dispatch.Caching.
-func (c *Conn) ClearCache(ctx context.Context, in dispatch.ClearRequest) (dispatch.Cleared, error) {
-	return on(ctx, c, func(control dispatch.Control) (dispatch.Cleared, error) { return control.ClearCache(ctx, in) })
-}

@@ -100,7 +100,7 @@ func serveAndDie(t *testing.T, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(compat.Handler(compat.Config{Control: dyingDoor{conn, in.Early}, Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	server := httptest.NewServer(compat.Handler(compat.Config{Control: dyingDoor{conn.Control(), in.Early}, Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
 	}}))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+"/v1/chat/completions", strings.NewReader(in.Body))
@@ -129,13 +129,13 @@ func die(t *testing.T) {
 
 // dyingDoor is a Control whose process is killed once a round is stored.
 type dyingDoor struct {
-	*app.Conn
+	dispatch.Control
 	early bool
 }
 
 // Submit implements dispatch.Control.
 func (d dyingDoor) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	run, err := d.Conn.Submit(ctx, in)
+	run, err := d.Control.Submit(ctx, in)
 	if err == nil && d.early {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}

@@ -36,7 +36,7 @@ func (b *bed) door(change ...func(*compat.Config)) *door {
 func (b *bed) doorOf(conn *app.Conn, change ...func(*compat.Config)) *door {
 	b.t.Helper()
 	d := &door{bed: b, conn: conn}
-	settings := compat.Config{Control: d.conn, Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	settings := compat.Config{Control: d.conn.Control(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return d.conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: b.root})
 	}, Proxy: d.conn.Proxy()}
 	for _, c := range change {

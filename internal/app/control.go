@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -26,16 +25,4 @@ func (l *local) ReleaseControl(ctx context.Context, session regie.ID) error {
 		return errRunsNothing
 	}
 	return l.dispatcher.ReleaseControl(ctx, session)
-}
-
-// RequestControl implements dispatch.Control.
-func (c *Conn) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
-	return on(ctx, c, func(control dispatch.Control) (store.Controlled, error) {
-		return control.RequestControl(ctx, session)
-	})
-}
-
-// ReleaseControl implements dispatch.Control.
-func (c *Conn) ReleaseControl(ctx context.Context, session regie.ID) error {
-	return c.say(ctx, func(control dispatch.Control) error { return control.ReleaseControl(ctx, session) })
 }

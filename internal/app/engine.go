@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -81,7 +82,8 @@ type Engine struct {
 	lock   *os.File
 	hub    *dispatch.Hub
 	server *http.Server
-	served chan struct{}
+	inside *insideListener // for this process's own commands
+	served sync.WaitGroup
 	public *Served // nil where only this machine's user's commands ask
 	check  context.CancelFunc
 	wg     sync.WaitGroup
@@ -109,7 +111,7 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	tellRules(held, o.Config.Rules())
-	e := &Engine{lock: held, log: o.Log, check: func() {}}
+	e := &Engine{lock: held, log: o.Log, check: func() {}, inside: newInsideListener()}
 	e.holder, e.place = holderName(o.Config, place)
 	if err := e.open(ctx, o); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -129,11 +131,12 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{log: o.Log, check: func() {}}
+	e := &Engine{log: o.Log, check: func() {}, inside: newInsideListener()}
 	e.holder, e.place = holderName(o.Config, regie.NewID().String()) // which has no lock, and no place
 	if err := e.wire(store, dispatch.NewHub(), o); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	e.servePrivately(e.inside)
 	return e, nil
 }
 
@@ -152,6 +155,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		return err
 	}
 	if e.readOnly { // it was only to migrate, or to store
+		e.servePrivately(e.inside)
 		return nil
 	}
 	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
@@ -165,10 +169,13 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	e.servePrivately(e.inside)
 	if !o.Alone {
-		if err := e.serve(o.Config); err != nil {
+		listener, err := listen(o.Config.DataDir)
+		if err != nil {
 			return err
 		}
+		e.servePrivately(listener)
 	}
 	if o.Resumed != nil && len(resumed) > 0 {
 		o.Resumed(resumed)
@@ -266,27 +273,22 @@ func (e *Engine) Round(ctx context.Context, round regie.ID) (regie.Round, error)
 	return e.store.Round(ctx, round)
 }
 
-// serve listens on the socket for the other commands.
-func (e *Engine) serve(c config.Config) error {
-	listener, err := listen(c.DataDir)
-	if err != nil {
-		return err
-	}
-	handler := httpapi.Handler(httpapi.Config{
-		Control: e.local, Translate: translate, Trusted: true,
-		Keys: e.store, Markdown: markdown,
-	})
-	e.server = &http.Server{ //nolint:gosec // a private Unix socket: its only clients are the user's own
-		Handler: handler,
-	}
-	e.served = make(chan struct{})
-	go func() {
-		defer close(e.served)
-		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			e.log.Error("the engine's socket failed", "error", err)
+// servePrivately serves this machine's user on a private listener: the socket of the data
+// directory, or that in memory.
+func (e *Engine) servePrivately(listener net.Listener) {
+	if e.server == nil {
+		e.server = &http.Server{ //nolint:gosec // its only clients are the user's own
+			Handler: httpapi.Handler(httpapi.Config{
+				Control: e.local, Translate: translate, Trusted: true,
+				Keys: e.store, Markdown: markdown,
+			}),
 		}
-	}()
-	return nil
+	}
+	e.served.Go(func() {
+		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			e.log.Error("the engine's private listener failed", "error", err)
+		}
+	})
 }
 
 // translate renders an error's sentence in the language of who asked.
@@ -341,7 +343,7 @@ func (e *Engine) Close() error {
 		}
 		if e.server != nil {
 			errs = append(errs, e.server.Close())
-			<-e.served
+			e.served.Wait()
 		}
 		if e.proxy != nil { // what was answered meanwhile is logged too
 			e.proxy.close()

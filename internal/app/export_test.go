@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -32,6 +33,9 @@ func Makers() map[string]bool {
 	}
 	return out
 }
+
+// Control is that of the engine of this process, as its surfaces in the same process have it.
+func (c *Conn) Control() dispatch.Control { return c.engine.local }
 
 // Proxied returns the newest model calls that the engine of this process has passed on, once all of
 // them are logged.

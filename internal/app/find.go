@@ -254,13 +254,3 @@ func ServedModels(list []dispatch.ProviderModels) (out []ProviderInfo) {
 	}
 	return out
 }
-
-// Search implements dispatch.Searching.
-func (c *Conn) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error) {
-	return on(ctx, c, func(control dispatch.Control) (dispatch.Found, error) { return control.Search(ctx, in) })
-}
-
-// Models implements dispatch.Searching.
-func (c *Conn) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
-	return on(ctx, c, func(control dispatch.Control) ([]dispatch.ProviderModels, error) { return control.Models(ctx) })
-}

@@ -85,7 +85,7 @@ func TestMentions(t *testing.T) {
 					t.Errorf("the prompt holds %q: %v\n%s", text, !is, sent)
 				}
 			}
-			if data := view.Enrichments[0]; data.Message.Seq <= view.Trigger.Seq || data.Message.System.Enriches != view.Trigger.ID || data.Message.Author.Kind != regie.AuthorComponent {
+			if data := view.Enrichments[0]; b.positionOf(b.conn, run.SessionID, data.Message.ID) <= b.positionOf(b.conn, run.SessionID, view.Trigger.ID) || data.Message.System.Enriches != view.Trigger.ID || data.Message.Author.Kind != regie.AuthorComponent {
 				t.Errorf("its data is %+v", data.Message)
 			}
 			for _, c := range view.Enrichments[0].Calls {
@@ -218,7 +218,7 @@ func TestNamedForkedAndUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := b.await(b.conn, run)
-	forked, err := b.conn.Fork(t.Context(), dispatch.ForkRequest{SessionID: regie.NewID(), From: session, At: view.Trigger.Seq})
+	forked, err := b.conn.Fork(t.Context(), dispatch.ForkRequest{SessionID: regie.NewID(), From: session, At: b.positionOf(b.conn, session, view.Trigger.ID)})
 	if err != nil || forked.Messages != 4 || forked.Calls != 1 {
 		t.Fatalf("%+v, %v", forked, err)
 	}

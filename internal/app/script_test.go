@@ -269,6 +269,22 @@ func unlikeWritten(t *testing.T, control dispatch.Control, owner regie.ID) strin
 	return logs[0].Error
 }
 
+// positionOf returns where a message stands in the log of its session.
+func (b *bed) positionOf(control dispatch.Control, session, message regie.ID) int64 {
+	b.t.Helper()
+	views, err := control.Messages(b.t.Context(), dispatch.MessagesRequest{SessionID: session})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for i := range views {
+		if views[i].Message.ID == message {
+			return views[i].Seq
+		}
+	}
+	b.t.Fatalf("the session has no message %s", message)
+	return 0
+}
+
 // await waits for the end of a round.
 func (b *bed) await(control dispatch.Control, run dispatch.Run) store.RoundView {
 	b.t.Helper()

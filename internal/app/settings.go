@@ -165,15 +165,3 @@ func (l *local) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispat
 	}
 	return l.Limits(ctx)
 }
-
-// Limits implements dispatch.Settings.
-func (c *Conn) Limits(ctx context.Context) (dispatch.LimitSettings, error) {
-	return on(ctx, c, func(control dispatch.Control) (dispatch.LimitSettings, error) { return control.Limits(ctx) })
-}
-
-// SetLimits implements dispatch.Settings. Said again it stores the same.
-func (c *Conn) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error) {
-	return on(ctx, c, func(control dispatch.Control) (dispatch.LimitSettings, error) {
-		return control.SetLimits(ctx, in)
-	})
-}

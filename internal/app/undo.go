@@ -69,16 +69,3 @@ func (l *local) unhindered(ctx context.Context, session regie.ID, fn func() erro
 		}
 	}
 }
-
-// PlanUndo implements dispatch.Undoing.
-func (c *Conn) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error) {
-	return on(ctx, c, func(control dispatch.Control) (regie.UndoPlan, error) { return control.PlanUndo(ctx, in) })
-}
-
-// Undo implements dispatch.Undoing. The undo's id makes asking again harmless.
-func (c *Conn) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
-	if in.UndoID.IsZero() {
-		in.UndoID = regie.NewID()
-	}
-	return on(ctx, c, func(control dispatch.Control) (regie.Undo, error) { return control.Undo(ctx, in) })
-}

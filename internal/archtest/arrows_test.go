@@ -15,7 +15,7 @@ const everything = "internal/..."
 
 // arrows is docs/design.md as a table: what is further down never imports what is further up.
 var arrows = []arrow{
-	{"cmd/regie", []string{".", "internal/acp", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/mcpserver", "internal/plain", "internal/text", "internal/tui"}, "a subcommand talks to app, in the words of the root"},
+	{"cmd/regie", []string{".", "client", "internal/acp", "internal/app", "internal/chat", "internal/config", "internal/doctor", "internal/mcpserver", "internal/plain", "internal/text", "internal/tui"}, "a subcommand talks to app and to its client, in the words of the root"},
 	{"internal/crash", []string{".", "client", everything}, "harness around the whole program"},
 	{"internal/sim", []string{".", everything}, "harness around the whole program"},
 	{"internal/invariant", []string{
@@ -30,7 +30,7 @@ var arrows = []arrow{
 	{"internal/compat", []string{
 		".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},
-	{"client", []string{".", "internal/approval", "internal/dispatch", "internal/store"}, "the same from the other end: Control over HTTP"},
+	{"client", []string{".", "internal/approval", "internal/dispatch", "internal/store"}, "the same from the other end, also for the commands of this process: Control over HTTP"},
 	{"internal/chat", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only Control"},
 	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for MCP clients; internal/toolkit/mcp is our own client"},
 	{"internal/httpread", []string{"."}, "bodies whole and within bounds, for what speaks HTTP"},
