@@ -177,6 +177,19 @@ func (f *follower) think(ctx context.Context, text string) error {
 	return f.tell(ctx, f.s, sdk.UpdateAgentThoughtText(text))
 }
 
+// thinkStored tells the thoughts of a reply that did not stream to this follower.
+func (f *follower) thinkStored(ctx context.Context, parts []regie.Part) error {
+	for i := range parts {
+		if parts[i].Type != regie.PartThinking {
+			continue
+		}
+		if err := f.think(ctx, plain.Strip(parts[i].Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // body is what is read of an event's body.
 type body struct {
 	RoundID regie.ID           `json:"round_id"`
@@ -301,6 +314,8 @@ func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error 
 		if err := f.think(ctx, f.thought.Rest()); err != nil {
 			return err
 		}
+	} else if err := f.thinkStored(ctx, m.AI.Parts); err != nil {
+		return err
 	}
 	if at == f.at && f.told != "" {
 		var is bool
