@@ -28,6 +28,10 @@ import (
 // the caller may take over and ask again. Where it does not answer, because somebody stopped it for
 // example, they return CodeLocked.
 type Client struct {
+	// The nouns of the service; those that are not here yet are methods of Client.
+	Users  *Users
+	Tokens *Tokens
+
 	through  Through // nil: the requests go to the one engine that the fields below name
 	http     *http.Client
 	address  string // without the path
@@ -50,7 +54,7 @@ func Local(dial func(context.Context) (net.Conn, error), language string) *Clien
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dial(ctx)
 	}}
-	return &Client{http: &http.Client{Transport: transport}, address: "http://regie", language: language}
+	return withNouns(&Client{http: &http.Client{Transport: transport}, address: "http://regie", language: language})
 }
 
 // New returns a client of the server at an address such as http://127.0.0.1:7333, with its token.
@@ -75,10 +79,15 @@ func New(address, token, language string) (*Client, error) {
 		transport.Proxy = nil // what is said in clear is said to nobody else
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{
+	return withNouns(&Client{
 		http: &http.Client{Transport: transport, CheckRedirect: stay}, address: u.Scheme + "://" + u.Host,
 		token: token, language: language,
-	}, nil
+	}), nil
+}
+
+func withNouns(c *Client) *Client {
+	c.Users, c.Tokens = &Users{c}, &Tokens{c}
+	return c
 }
 
 // Through sends a request to the engine that serves now. It may send it again, to another engine,
@@ -86,7 +95,7 @@ func New(address, token, language string) (*Client, error) {
 type Through func(ctx context.Context, send func(engine *Client) error) error
 
 // Attach returns a client that outlives engines: through chooses one for each request and stream.
-func Attach(through Through) *Client { return &Client{through: through} }
+func Attach(through Through) *Client { return withNouns(&Client{through: through}) }
 
 // Close ends the client's idle connections.
 func (c *Client) Close() {

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -111,23 +113,23 @@ type (
 	// WorkspaceRequest names a directory.
 	WorkspaceRequest = dispatch.WorkspaceRequest
 	// MadeToken is a token with its secret, which is shown once.
-	MadeToken = dispatch.MadeToken
+	MadeToken = control.MadeToken
 	// SetupLink lets one browser in, once.
-	SetupLink = dispatch.SetupLink
+	SetupLink = control.SetupLink
 	// Me is who asks.
-	Me = dispatch.Me
+	Me = control.Me
 	// RevokeTokensRequest ends tokens, all of them or none.
-	RevokeTokensRequest = dispatch.RevokeTokensRequest
+	RevokeTokensRequest = control.RevokeTokensRequest
 	// Role is what somebody may do in a workspace.
-	Role = dispatch.Role
+	Role = control.Role
 	// TokenFilter chooses tokens.
 	TokenFilter = store.TokenFilter
 	// TokenRequest asks for a token.
-	TokenRequest = dispatch.TokenRequest
+	TokenRequest = control.TokenRequest
 	// UserView is a user.
-	UserView = dispatch.UserView
+	UserView = control.UserView
 	// Via is how somebody has come in.
-	Via = dispatch.Via
+	Via = access.Via
 	// CacheStats is what is in the response cache of a workspace, or of all of them.
 	CacheStats = store.CacheStats
 	// ControlState says what a round would get.

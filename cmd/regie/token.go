@@ -14,6 +14,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -47,7 +48,7 @@ func (c *command) tokenAddCommand() *cobra.Command {
 		c.text.T("what it opens; several with commas, or all"))
 	flags.StringSliceVar(&f.places, "in", nil,
 		c.text.T("a workspace that it sees, by its directory; may be repeated; left out, all of them"))
-	flags.StringVar(&f.expires, "expires", strconv.Itoa(int(dispatch.TokenLife.Hours()/24))+"d",
+	flags.StringVar(&f.expires, "expires", strconv.Itoa(int(control.TokenLife.Hours()/24))+"d",
 		c.text.T("after how long it ends: 12h, 30d, 8w, or never"))
 	flags.StringVar(&f.onApproval, "on-approval", "",
 		c.text.T("what happens where its client of OpenAI's format needs an approval: deny or park; left out, as regie serve says"))
@@ -56,8 +57,8 @@ func (c *command) tokenAddCommand() *cobra.Command {
 }
 
 // request is what the flags ask for, without its workspaces.
-func (f *tokenFlags) request(name string, now time.Time) (dispatch.TokenRequest, error) {
-	in := dispatch.TokenRequest{Name: name, OnApproval: f.onApproval}
+func (f *tokenFlags) request(name string, now time.Time) (control.TokenRequest, error) {
+	in := control.TokenRequest{Name: name, OnApproval: f.onApproval}
 	for _, word := range f.scopes {
 		if word = strings.TrimSpace(word); word == "all" {
 			in.Scopes = regie.TokenScopes()
@@ -83,15 +84,15 @@ func (c *command) addToken(ctx context.Context, name string, f *tokenFlags) erro
 	if err != nil {
 		return err
 	}
-	made, err := func() (dispatch.MadeToken, error) {
+	made, err := func() (control.MadeToken, error) {
 		for _, path := range f.places {
 			place, err := c.placeAt(ctx, conn, path)
 			if err != nil {
-				return dispatch.MadeToken{}, err
+				return control.MadeToken{}, err
 			}
 			in.Workspaces = append(in.Workspaces, place.ID)
 		}
-		return conn.AddToken(ctx, in)
+		return conn.Tokens.Add(ctx, in)
 	}()
 	if closing := conn.Close(); err == nil {
 		err = closing
@@ -140,7 +141,7 @@ func (c *command) tokenListCommand() *cobra.Command {
 			}
 			all, err := look(cmd.Context(), c, found{tokens: []regie.Token{}},
 				func(conn *app.Conn) (out found, err error) {
-					if out.tokens, err = conn.Tokens(cmd.Context(), filter); err == nil {
+					if out.tokens, err = conn.Tokens.List(cmd.Context(), filter); err == nil {
 						out.places, err = conn.Workspaces(cmd.Context())
 					}
 					return out, err
@@ -179,7 +180,7 @@ func (c *command) tokenBrowserCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			link, err := conn.SetupLink(cmd.Context())
+			link, err := conn.Tokens.LinkBrowser(cmd.Context())
 			if closing := conn.Close(); err == nil {
 				err = closing
 			}
@@ -198,15 +199,15 @@ func (c *command) revokeTokens(ctx context.Context, names []string) error {
 	}
 	found, err := func() ([]regie.Token, error) {
 		var found []regie.Token
-		var in dispatch.RevokeTokensRequest
+		var in control.RevokeTokensRequest
 		for _, name := range names {
-			token, err := chat.FindToken(ctx, conn, name)
+			token, err := chat.FindToken(ctx, conn.Tokens, name)
 			if err != nil {
 				return nil, err
 			}
 			found, in.TokenIDs = append(found, token), append(in.TokenIDs, token.ID)
 		}
-		return found, conn.RevokeTokens(ctx, in)
+		return found, conn.Tokens.Revoke(ctx, in)
 	}()
 	if closing := conn.Close(); err == nil {
 		err = closing

@@ -133,7 +133,7 @@ func TestChatIsThere(t *testing.T) {
 	if _, err := api.OpenWorkspace(t.Context(), client.WorkspaceRequest{Path: filepath.Join(s.dir, "work")}); err != nil {
 		t.Fatal(err)
 	}
-	made, err := api.AddToken(t.Context(), client.TokenRequest{Name: "laptop", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat, regie.ScopeApprove}})
+	made, err := api.Tokens.Add(t.Context(), client.TokenRequest{Name: "laptop", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat, regie.ScopeApprove}})
 	if err != nil {
 		t.Fatal(err)
 	}

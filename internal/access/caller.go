@@ -5,30 +5,40 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
+)
+
+// Via says by what a caller was let in.
+type Via string
+
+// The ways in.
+const (
+	ViaSocket  Via = "socket"  // the engine's own socket: this machine's user
+	ViaFile    Via = "file"    // the token of the data directory
+	ViaToken   Via = "token"   // an API token
+	ViaBrowser Via = "browser" // a browser's cookie
 )
 
 // Caller is who asks.
 type Caller struct {
 	User regie.User
-	Via  dispatch.Via
+	Via  Via
 	// Token is the credential; it is zero for the token of the data directory, which opens
 	// everything.
 	Token regie.Token
 }
 
-// everything reports whether the caller is the owner of the data directory, or stands for the
-// owner.
-func (c *Caller) everything() bool { return c.Token.ID.IsZero() }
+// IsOwner reports whether the caller is the owner of the data directory, or stands for the owner:
+// such a caller may do everything.
+func (c *Caller) IsOwner() bool { return c.Token.ID.IsZero() }
 
 // Has reports whether the caller may do what a scope opens.
 func (c *Caller) Has(scope regie.TokenScope) bool {
-	return c.everything() || slices.Contains(c.Token.Scopes, scope)
+	return c.IsOwner() || slices.Contains(c.Token.Scopes, scope)
 }
 
 // Began reports whether a session was begun with the caller's token.
 func (c *Caller) Began(session *regie.Session) bool {
-	return !c.everything() && session.TokenID == c.Token.ID
+	return !c.IsOwner() && session.TokenID == c.Token.ID
 }
 
 // Restricted reports whether the caller sees some workspaces only.
@@ -41,19 +51,19 @@ func (c *Caller) Sees(workspace regie.ID) bool {
 
 // Scopes are what the caller may do.
 func (c *Caller) Scopes() []regie.TokenScope {
-	if c.everything() {
+	if c.IsOwner() {
 		return regie.TokenScopes()
 	}
 	return c.Token.Scopes
 }
 
-// by is the caller's name in logs: the user, and with which token where it is a program; said is
-// whom a client says it asks for.
-func (c *Caller) by(said string) string {
+// By is the caller's name in logs: the user, and the token of a program; said is the person for
+// whom a client says it asks.
+func (c *Caller) By(said string) string {
 	switch {
-	case c.everything():
+	case c.IsOwner():
 		return said
-	case c.Via == dispatch.ViaBrowser:
+	case c.Via == ViaBrowser:
 		return c.User.Name
 	}
 	name := c.User.Name + " (" + string(c.Via) + " " + c.Token.Name + ")"
@@ -69,14 +79,20 @@ func Require(ctx context.Context, scope regie.TokenScope) error {
 	caller := From(ctx)
 	switch {
 	case caller == nil:
-		return errNobody
+		return ErrNobody
 	case !caller.Has(scope):
-		return regie.Errorf(regie.CodeMissingScope, "this needs a token with the scope %s", string(scope))
+		return MissingScope(scope)
 	}
 	return nil
 }
 
-var errNobody = regie.Errorf(regie.CodeForbidden, "nobody was let in here")
+// MissingScope is the error of a caller who lacks a scope.
+func MissingScope(scope regie.TokenScope) error {
+	return regie.Errorf(regie.CodeMissingScope, "this needs a token with the scope %s", string(scope))
+}
+
+// ErrNobody is the error of a request without a caller.
+var ErrNobody = regie.Errorf(regie.CodeForbidden, "nobody was let in here")
 
 type callerKey struct{}
 
@@ -89,4 +105,12 @@ func With(ctx context.Context, caller *Caller) context.Context {
 func From(ctx context.Context) *Caller {
 	caller, _ := ctx.Value(callerKey{}).(*Caller)
 	return caller
+}
+
+// Covers reports whether a token sees no more than the caller.
+func (c *Caller) Covers(t *regie.Token) bool {
+	if !c.Restricted() {
+		return true
+	}
+	return len(t.Workspaces) > 0 && !slices.ContainsFunc(t.Workspaces, func(id regie.ID) bool { return !c.Sees(id) })
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -25,7 +24,7 @@ func (c *confined) Decide(ctx context.Context, in dispatch.DecideRequest) (store
 	if err := c.allowed(ctx, regie.ScopeApprove, in.ApprovalID); err != nil {
 		return store.Resolved{}, err
 	}
-	in.By = From(ctx).by(in.By)
+	in.By = From(ctx).By(in.By)
 	return c.inner.Decide(ctx, in)
 }
 
@@ -42,7 +41,7 @@ func (c *confined) Answer(ctx context.Context, in dispatch.AnswerRequest) (store
 	if err := c.allowed(ctx, regie.ScopeApprove, in.QuestionID); err != nil {
 		return store.Resolved{}, err
 	}
-	in.By = From(ctx).by(in.By)
+	in.By = From(ctx).By(in.By)
 	return c.inner.Answer(ctx, in)
 }
 
@@ -51,7 +50,7 @@ func (c *confined) Resolve(ctx context.Context, in dispatch.ResolveRequest) erro
 	if err := c.allowed(ctx, regie.ScopeApprove, in.CallID); err != nil {
 		return err
 	}
-	in.By = From(ctx).by(in.By)
+	in.By = From(ctx).By(in.By)
 	return c.inner.Resolve(ctx, in)
 }
 
@@ -60,7 +59,7 @@ func (c *confined) Revoke(ctx context.Context, in dispatch.RevokeRequest) error 
 	if err := c.allowed(ctx, regie.ScopeAdmin, in.RuleIDs...); err != nil {
 		return err
 	}
-	in.By = From(ctx).by(in.By)
+	in.By = From(ctx).By(in.By)
 	return c.inner.Revoke(ctx, in)
 }
 
@@ -77,7 +76,7 @@ func (c *confined) Remove(ctx context.Context, in dispatch.RemoveRequest) (store
 			return store.Removed{}, err
 		}
 	}
-	in.By = From(ctx).by(in.By)
+	in.By = From(ctx).By(in.By)
 	return c.inner.Remove(ctx, in)
 }
 
@@ -105,7 +104,7 @@ func (c *confined) reads(ctx context.Context, session regie.ID) error {
 	}
 	found, err := c.inner.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
 	if err == nil && (len(found) == 0 || found[0].ID != session || !From(ctx).Began(&found[0].Session)) {
-		err = nothing(session)
+		err = NotFound(session)
 	}
 	return err
 }
@@ -152,7 +151,7 @@ func (c *confined) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Und
 	if err := c.undoes(ctx, &in); err != nil {
 		return regie.Undo{}, err
 	}
-	in.By = From(ctx).by(in.By)
+	in.By = From(ctx).By(in.By)
 	out, err := c.inner.Undo(ctx, in)
 	if err != nil {
 		return regie.Undo{}, c.notUndone(ctx, in, err)
@@ -192,7 +191,7 @@ func (c *confined) undoes(ctx context.Context, in *dispatch.UndoRequest) error {
 	caller := From(ctx)
 	switch {
 	case caller == nil:
-		return errNobody
+		return ErrNobody
 	case !caller.Restricted():
 		return nil
 	}
@@ -254,7 +253,7 @@ func (c *confined) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceReque
 	caller := From(ctx)
 	switch {
 	case caller == nil:
-		return regie.Workspace{}, errNobody
+		return regie.Workspace{}, ErrNobody
 	case !slices.ContainsFunc([]regie.TokenScope{regie.ScopeChat, regie.ScopeMCP, regie.ScopeAdmin}, caller.Has):
 		// they work there, readers look
 		if err := Require(ctx, regie.ScopeRead); err != nil {
@@ -286,7 +285,7 @@ func (c *confined) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceReque
 func (c *confined) NewSession(ctx context.Context, in dispatch.SessionRequest) (regie.Session, error) {
 	err := c.mineOrNew(ctx, in.SessionID)
 	if err == nil && !in.WorkspaceID.IsZero() && !From(ctx).Sees(in.WorkspaceID) {
-		err = nothing(in.WorkspaceID)
+		err = NotFound(in.WorkspaceID)
 	}
 	if err != nil {
 		return regie.Session{}, err
@@ -306,137 +305,9 @@ func (c *confined) Query(ctx context.Context, in dispatch.QueryRequest) (dispatc
 	caller := From(ctx)
 	switch {
 	case caller == nil:
-		return dispatch.QueryResult{}, errNobody
+		return dispatch.QueryResult{}, ErrNobody
 	case !caller.Sees(in.WorkspaceID):
-		return dispatch.QueryResult{}, nothing(in.WorkspaceID)
+		return dispatch.QueryResult{}, NotFound(in.WorkspaceID)
 	}
 	return c.inner.Query(ctx, in)
-}
-
-// Me implements dispatch.Identity.
-func (c *confined) Me(ctx context.Context) (dispatch.Me, error) {
-	caller := From(ctx)
-	if caller == nil {
-		return dispatch.Me{}, errNobody
-	}
-	out, err := c.inner.Me(ctx)
-	if err != nil {
-		return out, err
-	}
-	out.Via, out.Scopes = caller.Via, caller.Scopes()
-	if !caller.everything() {
-		token := caller.Token
-		out.Token = &token
-		out.User.User = caller.User
-	}
-	out.Workspaces, err = c.places(ctx)
-	return out, err
-}
-
-// Tokens implements dispatch.Identity. A restricted caller sees those tokens that see no more than
-// it does.
-func (c *confined) Tokens(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
-	if err := Require(ctx, regie.ScopeAdmin); err != nil {
-		return nil, err
-	}
-	out := []regie.Token{}
-	for {
-		found, err := c.inner.Tokens(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		for i := range found {
-			if From(ctx).covers(&found[i]) {
-				out = append(out, found[i])
-			}
-		}
-		switch {
-		case filter.Limit == 0 || len(found) < filter.Limit:
-			return out, nil
-		case len(out) >= filter.Limit:
-			return out[:filter.Limit], nil
-		}
-		last := &found[len(found)-1] // a page of tokens that the caller does not see is not the end of the list
-		filter.After = store.Mark{At: last.CreatedAt, ID: last.ID}
-	}
-}
-
-// covers reports whether a token sees no more than the caller.
-func (c *Caller) covers(t *regie.Token) bool {
-	if !c.Restricted() {
-		return true
-	}
-	return len(t.Workspaces) > 0 && !slices.ContainsFunc(t.Workspaces, func(id regie.ID) bool { return !c.Sees(id) })
-}
-
-// AddToken implements dispatch.Identity. Nobody gives away what they do not have: not a scope, not
-// a workspace, not a day.
-func (c *confined) AddToken(ctx context.Context, in dispatch.TokenRequest) (dispatch.MadeToken, error) {
-	if err := Require(ctx, regie.ScopeAdmin); err != nil {
-		return dispatch.MadeToken{}, err
-	}
-	caller := From(ctx)
-	for _, scope := range in.Scopes {
-		if slices.Contains(regie.TokenScopes(), scope) && !caller.Has(scope) {
-			return dispatch.MadeToken{}, regie.Errorf(regie.CodeMissingScope,
-				"a token gives away what it has itself, and it does not have the scope %s", string(scope))
-		}
-	}
-	for _, id := range in.Workspaces {
-		if !caller.Sees(id) {
-			return dispatch.MadeToken{}, nothing(id)
-		}
-	}
-	if caller.Restricted() && in.Workspaces == nil {
-		in.Workspaces = slices.Clone(caller.Token.Workspaces)
-	}
-	if caller.Via == dispatch.ViaToken {
-		if ends, end := in.Ends(time.Now()), caller.Token.ExpiresAt; !end.IsZero() &&
-			(ends.IsZero() || ends.After(end)) {
-			in.ExpiresAt, in.NeverExpires = end, false
-		}
-		if caller.Token.OnApproval == "deny" && in.OnApproval != "deny" {
-			in.OnApproval = "deny"
-		}
-	}
-	in.By = caller.by(in.By)
-	return c.inner.AddToken(ctx, in)
-}
-
-// SetupLink implements dispatch.Identity. A browser that is let in does everything, so that whoever
-// lets it in has to be the person: no token is.
-func (c *confined) SetupLink(ctx context.Context) (dispatch.SetupLink, error) {
-	caller := From(ctx)
-	switch {
-	case caller == nil:
-		return dispatch.SetupLink{}, errNobody
-	case caller.Via == dispatch.ViaToken:
-		return dispatch.SetupLink{}, regie.Errorf(regie.CodeForbidden,
-			"a token lets no browser in: a browser does everything, as the token of the data directory")
-	}
-	return c.inner.SetupLink(ctx)
-}
-
-// RevokeTokens implements dispatch.Identity.
-func (c *confined) RevokeTokens(ctx context.Context, in dispatch.RevokeTokensRequest) error {
-	caller := From(ctx)
-	// whoever leaves needs no scope for it
-	itself := caller != nil && len(in.TokenIDs) == 1 && in.TokenIDs[0] == caller.Token.ID
-	if err := Require(ctx, regie.ScopeAdmin); err != nil && !itself {
-		return err
-	}
-	for _, id := range in.TokenIDs {
-		if !caller.Restricted() {
-			break
-		}
-		found, err := c.inner.Tokens(ctx, store.TokenFilter{ID: id})
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 || !caller.covers(&found[0]) {
-			return regie.Errorf(regie.CodeNotFound, "there is no %s %s here", "token", id)
-		}
-	}
-	in.By = caller.by(in.By)
-	return c.inner.RevokeTokens(ctx, in)
 }

@@ -52,7 +52,7 @@ func (c *confined) find(ctx context.Context, id regie.ID) (regie.ID, error) {
 func (c *confined) mine(ctx context.Context, ids ...regie.ID) error {
 	caller := From(ctx)
 	if caller == nil {
-		return errNobody
+		return ErrNobody
 	}
 	if !caller.Restricted() {
 		return nil
@@ -63,13 +63,14 @@ func (c *confined) mine(ctx context.Context, ids ...regie.ID) error {
 			return err
 		}
 		if err != nil || !caller.Sees(workspace) {
-			return nothing(id)
+			return NotFound(id)
 		}
 	}
 	return nil
 }
 
-func nothing(id regie.ID) error {
+// NotFound is the error for an id that is not there, or that the caller does not see.
+func NotFound(id regie.ID) error {
 	return regie.Errorf(regie.CodeNotFound, "there is nothing %s here", id)
 }
 
@@ -77,7 +78,7 @@ func nothing(id regie.ID) error {
 func (c *confined) mineOrNew(ctx context.Context, id regie.ID) error {
 	caller := From(ctx)
 	if caller == nil {
-		return errNobody
+		return ErrNobody
 	}
 	if !caller.Restricted() || id.IsZero() {
 		return nil
@@ -87,7 +88,7 @@ func (c *confined) mineOrNew(ctx context.Context, id regie.ID) error {
 	case regie.CodeOf(err) == regie.CodeNotFound:
 		return nil
 	case err == nil && !caller.Sees(workspace):
-		return nothing(id)
+		return NotFound(id)
 	}
 	return err
 }
@@ -96,7 +97,7 @@ func (c *confined) mineOrNew(ctx context.Context, id regie.ID) error {
 func (c *confined) places(ctx context.Context) ([]regie.Workspace, error) {
 	caller := From(ctx)
 	if caller == nil {
-		return nil, errNobody
+		return nil, ErrNobody
 	}
 	all, err := c.inner.Workspaces(ctx)
 	return slices.DeleteFunc(all, func(w regie.Workspace) bool { return !caller.Sees(w.ID) }), err
@@ -108,7 +109,7 @@ func (c *confined) at(ctx context.Context, root string) ([]string, error) {
 	caller := From(ctx)
 	switch {
 	case caller == nil:
-		return nil, errNobody
+		return nil, ErrNobody
 	case !caller.Restricted():
 		return []string{root}, nil
 	}
@@ -167,14 +168,14 @@ func NoNewWorkspace(root string) error {
 func (c *confined) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
 	caller := From(ctx)
 	if caller == nil {
-		return dispatch.Run{}, errNobody
+		return dispatch.Run{}, ErrNobody
 	}
 	if len(in.Policy.Allow) > 0 {
 		if err := Require(ctx, regie.ScopeApprove); err != nil {
 			return dispatch.Run{}, err
 		}
 	}
-	in.By, in.TokenID, in.LeavesWaits = caller.by(""), caller.Token.ID, in.LeavesWaits ||
+	in.By, in.TokenID, in.LeavesWaits = caller.By(""), caller.Token.ID, in.LeavesWaits ||
 		!caller.Has(regie.ScopeApprove)
 	switch {
 	case caller.Restricted():
@@ -197,7 +198,7 @@ func (c *confined) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch
 // is.
 func (c *confined) place(ctx context.Context, in *dispatch.RunRequest) error {
 	if !in.WorkspaceID.IsZero() && !From(ctx).Sees(in.WorkspaceID) {
-		return nothing(in.WorkspaceID)
+		return NotFound(in.WorkspaceID)
 	}
 	if in.Root != "" {
 		if _, err := c.at(ctx, in.Root); err != nil {
@@ -310,7 +311,7 @@ func (c *confined) Watch(ctx context.Context, sink func(regie.Event) error) erro
 	caller := From(ctx)
 	switch {
 	case caller == nil:
-		return errNobody
+		return ErrNobody
 	case !caller.Restricted():
 		return c.inner.Watch(ctx, sink)
 	}

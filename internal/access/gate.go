@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -55,7 +54,7 @@ const (
 // the store's codes.
 func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (*Caller, error) {
 	if kind == regie.TokenAPI && Same(secret, g.Owner) {
-		g.once.Do(func() { g.owner = &Caller{User: g.User, Via: dispatch.ViaFile} })
+		g.once.Do(func() { g.owner = &Caller{User: g.User, Via: ViaFile} })
 		return g.owner, nil
 	}
 	if !Whole(secret) {
@@ -81,9 +80,9 @@ func (g *Gate) Admit(ctx context.Context, secret string, kind regie.TokenKind) (
 			"the token %s has expired: make another one with regie token add", token.Name)
 	}
 	g.note(ctx, token.ID, token.LastUsedAt, now)
-	via := dispatch.ViaToken
+	via := ViaToken
 	if kind == regie.TokenBrowser {
-		via = dispatch.ViaBrowser
+		via = ViaBrowser
 	}
 	return &Caller{User: user, Via: via, Token: token}, nil
 }

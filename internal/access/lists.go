@@ -223,15 +223,10 @@ func (c *confined) Providers(ctx context.Context) ([]dispatch.ProviderView, erro
 	return anybody(ctx, c.inner.Providers)
 }
 
-// Users implements dispatch.Identity.
-func (c *confined) Users(ctx context.Context) ([]dispatch.UserView, error) {
-	return anybody(ctx, c.inner.Users)
-}
-
 // anybody lists what is the whole installation's, to anybody who was let in.
 func anybody[T any](ctx context.Context, list func(context.Context) ([]T, error)) ([]T, error) {
 	if From(ctx) == nil {
-		return nil, errNobody
+		return nil, ErrNobody
 	}
 	return list(ctx)
 }

@@ -10,7 +10,7 @@ import (
 // Limits implements dispatch.Settings.
 func (c *confined) Limits(ctx context.Context) (dispatch.LimitSettings, error) {
 	if From(ctx) == nil {
-		return dispatch.LimitSettings{}, errNobody
+		return dispatch.LimitSettings{}, ErrNobody
 	}
 	return c.inner.Limits(ctx)
 }
@@ -24,7 +24,7 @@ func (c *confined) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dis
 		return dispatch.LimitSettings{}, regie.Errorf(regie.CodeForbidden,
 			"this is about all workspaces, and the token is restricted to some")
 	}
-	in.By = From(ctx).by(in.By)
+	in.By = From(ctx).By(in.By)
 	return c.inner.SetLimits(ctx, in)
 }
 
@@ -33,9 +33,9 @@ func (c *confined) Search(ctx context.Context, in dispatch.SearchRequest) (dispa
 	caller := From(ctx)
 	switch {
 	case caller == nil:
-		return dispatch.Found{}, errNobody
+		return dispatch.Found{}, ErrNobody
 	case !caller.Sees(in.WorkspaceID):
-		return dispatch.Found{}, nothing(in.WorkspaceID)
+		return dispatch.Found{}, NotFound(in.WorkspaceID)
 	}
 	return c.inner.Search(ctx, in)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/compat"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
@@ -265,7 +266,7 @@ func TestCompatTriedByToken(t *testing.T) {
 	}
 	var place regie.Workspace
 	h.json(http.MethodPost, "/api/v1/workspaces", `{"path":"`+b.root+`"}`, http.StatusOK, &place)
-	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}, Workspaces: []regie.ID{place.ID}})
+	made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}, Workspaces: []regie.ID{place.ID}})
 	for name, c := range places {
 		_, begun, _ := h.keyed(c.path, name, c.begin, bearer(made.Secret))
 		var first struct{ ID string }

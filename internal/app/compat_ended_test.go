@@ -13,7 +13,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // endedCases are requests whose token ends while they are answered.
@@ -34,7 +34,7 @@ var endedCases = []struct {
 // stream its beginning first.
 func (h *house) ends(path, body string, streams bool, ready <-chan struct{}, changes ...func(*http.Request)) (status int, text string) {
 	h.t.Helper()
-	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
+	made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
 	type said struct {
 		status int
 		text   string
@@ -163,7 +163,7 @@ func TestMCPEnded(t *testing.T) {
 	h := newBed(t, newModel(t, slices.Repeat([]http.HandlerFunc{halfway(began, on)}, 2)...)).serve("127.0.0.1:0")
 	place := h.placeAt(t.TempDir())
 	for _, protocol := range []string{"", "2025-11-25"} {
-		made := h.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}})
+		made := h.add(control.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}})
 		way := &sdk.StreamableClientTransport{Endpoint: h.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(made.Secret)}}
 		session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), way, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
 		if err != nil {

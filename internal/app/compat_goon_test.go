@@ -8,7 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/compat"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // TestCompatAllSaid goes on from an answer with more than one message of the user: none of them is
@@ -72,7 +72,7 @@ func TestCompatKeyTogether(t *testing.T) {
 // waited for.
 func TestCompatFrench(t *testing.T) {
 	h := newBed(t, newModel(t, says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`}))).serve("127.0.0.1:0")
-	token := h.add(dispatch.TokenRequest{Name: "f", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: "park"})
+	token := h.add(control.TokenRequest{Name: "f", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: "park"})
 	var out answered
 	h.json("POST", passChat, `{"model":"main","messages":[{"role":"user","content":"write"}]}`, 200, &out, bearer(token.Secret), carrying("Accept-Language", "fr"))
 	if said := out.Choices[0].Message.Content; !strings.Contains(said, "attend l'approbation") {

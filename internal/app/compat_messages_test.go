@@ -11,7 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -135,8 +135,8 @@ func TestMessagesPing(t *testing.T) {
 func TestMessagesKey(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
-	good := h.add(dispatch.TokenRequest{Name: "good", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
-	lesser := h.add(dispatch.TokenRequest{Name: "lesser", Scopes: []regie.TokenScope{regie.ScopeRead}})
+	good := h.add(control.TokenRequest{Name: "good", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
+	lesser := h.add(control.TokenRequest{Name: "lesser", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	for which, c := range map[string]struct{ key, want string }{
 		"good":     {good.Secret, `{"text":"Hello."}`},
 		"wrong":    {"sk-ant-x", `{"error":["AuthenticationError",401,"authentication_error","NO_TOKEN"]}`},

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // npmProgram is a script of node that others wrote, in a directory and a home of its own.
@@ -226,8 +226,8 @@ func TestResponses_References(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, callsOffered(t, "w", "places__get_weather", `{"place":"Bern"}`), says("Sun."), says("Still."))
 	h := newBed(t, m).serve("127.0.0.1:0")
-	own := h.add(dispatch.TokenRequest{Name: "own", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
-	other := h.add(dispatch.TokenRequest{Name: "other", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
+	own := h.add(control.TokenRequest{Name: "own", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
+	other := h.add(control.TokenRequest{Name: "other", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
 	type item struct {
 		ID, Name, Namespace string
 		CallID              string `json:"call_id"`

@@ -12,7 +12,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // counted are the tokens that a request to an agent is estimated at.
@@ -166,7 +166,7 @@ func TestCompatAdvice(t *testing.T) {
 		if may {
 			scopes = append(scopes, regie.ScopeApprove)
 		}
-		token := h.add(dispatch.TokenRequest{Name: fmt.Sprint("may ", may), Scopes: scopes, OnApproval: "park"})
+		token := h.add(control.TokenRequest{Name: fmt.Sprint("may ", may), Scopes: scopes, OnApproval: "park"})
 		var out answered
 		h.json("POST", passChat, `{"model":"main","messages":[{"role":"user","content":"write"}]}`, 200, &out, bearer(token.Secret))
 		said := out.Choices[0].Message.Content

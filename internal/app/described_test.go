@@ -15,7 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // documented is the OpenAPI document, with which everything that a house is asked and answers is
@@ -191,7 +191,7 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 	_, writes := k.in("please write ruled001")
 	k.allowBelow(k.engine, writes.Approvals[0], writes.Approvals[0].ExpiresAt)
 	_, waits := k.in("please write waits001")
-	k.add(dispatch.TokenRequest{Name: "t", Scopes: []regie.TokenScope{regie.ScopeRead}})
+	k.add(control.TokenRequest{Name: "t", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	round := k.rounds(path)[0].Round.ID.String()
 	k.json("POST", "/api/v1/sessions/"+k.session()+"/fork", `{"from":"`+asks.Questions[0].SessionID.String()+`"}`, 400, nil)
 	k.json("POST", path+"/fork", `{}`, 201, nil)

@@ -17,6 +17,7 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/httpapi"
@@ -192,6 +193,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 			o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
 		cache: newCache(o.Config, store),
 	}
+	e.service = control.New(control.Config{Store: store, Owner: e.user, Writable: e.mayStore})
 	if !e.readOnly {
 		places.servers = newServers(places, o.Log)
 	}
@@ -279,7 +281,7 @@ func (e *Engine) servePrivately(listener net.Listener) {
 	if e.server == nil {
 		e.server = &http.Server{ //nolint:gosec // its only clients are the user's own
 			Handler: httpapi.Handler(httpapi.Config{
-				Control: e.local, Translate: translate, Trusted: true,
+				Service: e.service, Control: e.local, Translate: translate, Trusted: true,
 				Keys: e.store, Markdown: markdown,
 			}),
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -36,6 +38,11 @@ func Makers() map[string]bool {
 
 // Control is that of the engine of this process, as its surfaces in the same process have it.
 func (c *Conn) Control() dispatch.Control { return c.engine.local }
+
+// LinkBrowser makes a link that lets a browser in, for this machine's user.
+func (e *Engine) LinkBrowser(ctx context.Context) (control.SetupLink, error) {
+	return e.service.Tokens.LinkBrowser(access.With(ctx, &access.Caller{Via: access.ViaSocket}))
+}
 
 // Proxied returns the newest model calls that the engine of this process has passed on, once all of
 // them are logged.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/provider"
@@ -34,6 +35,7 @@ const maxClientID = 200
 
 // local is Control on the engine of this process.
 type local struct {
+	service    *control.Service
 	store      *sqlite.Store
 	dispatcher *dispatch.Dispatcher
 	engine     *engine.Engine
@@ -52,8 +54,6 @@ type local struct {
 	indexes    *indexes
 
 	mu         sync.Mutex
-	setupLink  func() string // of the server that is there; nil where none is
-	revoked    func()        // is told of tokens that were revoked here, by a server that is there; nil where none is
 	owner      regie.User
 	workspaces map[string]regie.Workspace // by root; rows never change
 	levels     map[string]regie.Hash      // stored prompt levels

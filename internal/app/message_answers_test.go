@@ -15,7 +15,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/compat"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -136,7 +136,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 			h.json("POST", path, `{"content":"begin"}`, 202, nil)
 			before := b.parked(h.engine, id)
 			scopes := []regie.TokenScope{regie.ScopeRead, regie.ScopeChat, regie.ScopeCompletions, regie.ScopeMCP}
-			without := h.add(dispatch.TokenRequest{Name: "ci", Scopes: scopes})
+			without := h.add(control.TokenRequest{Name: "ci", Scopes: scopes})
 			as := bearer(without.Secret)
 			refused := func(what string, response *http.Response) {
 				t.Helper()
@@ -171,7 +171,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 			if err != nil || len(after.Questions) != len(before.Questions) || len(after.Approvals) != len(before.Approvals) {
 				t.Fatalf("it waits for %+v (%v)", after, err)
 			}
-			with := h.add(dispatch.TokenRequest{Name: "desk", Scopes: append(scopes, regie.ScopeApprove)})
+			with := h.add(control.TokenRequest{Name: "desk", Scopes: append(scopes, regie.ScopeApprove)})
 			var sent httpapi.Accepted
 			h.json("POST", path, `{"content":"green","when_busy":"steer"}`, 202, &sent, bearer(with.Secret))
 			if name != "a question" {

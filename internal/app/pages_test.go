@@ -10,7 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -144,12 +144,12 @@ func TestTokenPages(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	place := h.placeAt(t.TempDir())
-	some := dispatch.TokenRequest{Name: "some", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, Workspaces: []regie.ID{place.ID}}
-	all := dispatch.TokenRequest{Name: "all", Scopes: regie.TokenScopes()}
+	some := control.TokenRequest{Name: "some", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, Workspaces: []regie.ID{place.ID}}
+	all := control.TokenRequest{Name: "all", Scopes: regie.TokenScopes()}
 	lead := h.add(some)
 	seen := []regie.ID{lead.Token.ID}
 	every := []regie.ID{lead.Token.ID}
-	for _, in := range []dispatch.TokenRequest{all, all, all, some, all, some, some, all, all, all} {
+	for _, in := range []control.TokenRequest{all, all, all, some, all, some, some, all, all, all} {
 		in.Name += fmt.Sprint(len(every))
 		made := h.add(in)
 		every = append(every, made.Token.ID)
@@ -169,7 +169,7 @@ func TestTokenPages(t *testing.T) {
 	if got := turned(h, "/api/v1/tokens?", take, bearer(lead.Secret)); !slices.Equal(got, seen) {
 		t.Errorf("a restricted caller sees %v, want %v", got, seen)
 	}
-	if found, err := h.client().Tokens(t.Context(), store.TokenFilter{Limit: 3}); err != nil || len(found) != 3 {
+	if found, err := h.client().Tokens.List(t.Context(), store.TokenFilter{Limit: 3}); err != nil || len(found) != 3 {
 		t.Errorf("three of them: %d, %v", len(found), err)
 	}
 	for _, path := range []string{"/api/v1/tokens", "/api/v1/rules", "/api/v1/inbox"} {

@@ -14,7 +14,7 @@ import (
 func (l *local) enter(ctx context.Context) (leave func(), err error) {
 	caller := access.From(ctx)
 	if l.present == nil || l.readOnly || dispatch.IsUnattended(ctx) || caller != nil &&
-		caller.Via == dispatch.ViaToken {
+		caller.Via == access.ViaToken {
 		return func() {}, nil
 	}
 	user, err := l.user(ctx)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
@@ -99,8 +100,8 @@ func TestModes(t *testing.T) {
 func TestPresenceOfPrograms(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	reader := bearer(h.add(dispatch.TokenRequest{Name: "reader", Scopes: []regie.TokenScope{regie.ScopeRead}}).Secret)
-	chats := bearer(h.add(dispatch.TokenRequest{Name: "chats", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}}).Secret)
+	reader := bearer(h.add(control.TokenRequest{Name: "reader", Scopes: []regie.TokenScope{regie.ScopeRead}}).Secret)
+	chats := bearer(h.add(control.TokenRequest{Name: "chats", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}}).Secret)
 	h.json("POST", "/api/v1/presence", "", 403, nil, reader)
 	for _, path := range []string{"/api/v1/events", "/api/v1/sessions/" + h.session() + "/events"} {
 		following := h.ask("GET", path, "", chats) //nolint:bodyclose // at the end of the test

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // TestSettingsArePrivate: the directory of settings, with the keys that regie setup has stored, is
@@ -39,7 +39,7 @@ func TestSettingsArePrivate(t *testing.T) {
 	}
 	b.settings.Private = []string{settings}
 	h := b.serve("127.0.0.1:0")
-	as := bearer(h.add(dispatch.TokenRequest{Name: "all", Scopes: regie.TokenScopes()}).Secret)
+	as := bearer(h.add(control.TokenRequest{Name: "all", Scopes: regie.TokenScopes()}).Secret)
 	for _, dir := range []string{settings, filepath.Join(home, "alias"), "/etc/regie"} {
 		for _, here := range []bool{false, true} {
 			data, _ := json.Marshal(map[string]any{"path": dir, "here": here})

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
@@ -326,11 +327,11 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 		}
 	},
 	"revoke_token": func(k *keyedHouse) keyedCase {
-		made := k.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
+		made := k.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
 		return keyedCase{path: "/api/v1/tokens/" + made.Token.ID.String(), once: k.more("/api/v1/tokens?limit=500", -1)}
 	},
 	"revoke_tokens": func(k *keyedHouse) keyedCase {
-		made := k.add(dispatch.TokenRequest{Name: "y", Scopes: []regie.TokenScope{regie.ScopeRead}})
+		made := k.add(control.TokenRequest{Name: "y", Scopes: []regie.TokenScope{regie.ScopeRead}})
 		body := `{"token_ids":["` + made.Token.ID.String() + `"]`
 		return keyedCase{path: "/api/v1/tokens/revoke", body: body + `}`, other: body + `,"by":"eve"}`, once: k.more("/api/v1/tokens?limit=500", -1)}
 	},

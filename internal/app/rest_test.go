@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
@@ -279,7 +280,7 @@ func TestKeysOfClients(t *testing.T) {
 	h.json("POST", "/api/v1/workspaces", fmt.Sprintf(`{"path":%q}`, b.root), 200, &place)
 	seen := map[regie.ID]bool{}
 	for _, name := range []string{"one", "two"} {
-		made := h.add(dispatch.TokenRequest{Name: name, Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}})
+		made := h.add(control.TokenRequest{Name: name, Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}})
 		var session regie.Session
 		h.json("POST", "/api/v1/sessions", fmt.Sprintf(`{"workspace_id":%q,"name":%q}`, place.ID, name), 201, &session, bearer(made.Secret), carrying("Idempotency-Key", "k"))
 		seen[session.ID] = true

@@ -223,7 +223,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	base, cancel := context.WithCancelCause(context.Background())
 	out := &Served{cancel: cancel}
 	// Whoever comes through the gate is shown what its token opens, by whatever interface it asks.
-	control := access.Confine(e.local, e.store.WorkspaceOf)
+	confined := access.Confine(e.local, e.store.WorkspaceOf)
 	programs := access.Confine(unseen{e.local}, e.store.WorkspaceOf)
 	mcp, err := mcpserver.Handler(access.With(base, &access.Caller{User: gate.User}),
 		mcpserver.Config{
@@ -248,7 +248,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		"/v1/": e.compatible(base, &out.busy, c, programs),
 	}
 	handler := httpapi.Handler(httpapi.Config{
-		Control: control, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Refused: counts.Refused,
+		Service: e.service, Control: confined, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Refused: counts.Refused,
 		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
 		Keys: e.store, Markdown: markdown,
 		Mounts: mounts,
@@ -285,10 +285,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}()
 	url, link := scheme+listener.Addr().String(), scheme+reachable(listener.Addr(), c.Hosts)
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
-	e.mu.Lock()
-	e.setupLink = func() string { return link + guard.SetupPath() }
-	e.revoked = func() { gate.Look(base) }
-	e.mu.Unlock()
+	e.service.Tokens.Serve(func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
 	return out, nil
 }
 

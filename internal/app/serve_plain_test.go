@@ -12,6 +12,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -113,7 +114,7 @@ func TestPlainBehindApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	approval := b.parked(h.engine, id).Approvals[0].ID
-	sends := h.add(dispatch.TokenRequest{Name: "sends", Scopes: []regie.TokenScope{regie.ScopeChat}})
+	sends := h.add(control.TokenRequest{Name: "sends", Scopes: []regie.TokenScope{regie.ScopeChat}})
 	for name, row := range map[string]struct {
 		as   func(*http.Request)
 		want string

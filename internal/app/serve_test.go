@@ -261,7 +261,7 @@ func TestSetupLinkIsReachable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		later, err := engine.SetupLink(t.Context())
+		later, err := engine.LinkBrowser(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

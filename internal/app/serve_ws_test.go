@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
@@ -129,7 +129,7 @@ func TestSilentWebSocket(t *testing.T) {
 		"the token ends": {websocket.StatusPolicyViolation, func(h *house, token regie.ID) error {
 			conn := h.connect()
 			defer conn.Close()
-			return conn.RevokeTokens(t.Context(), dispatch.RevokeTokensRequest{TokenIDs: []regie.ID{token}})
+			return conn.Tokens.Revoke(t.Context(), control.RevokeTokensRequest{TokenIDs: []regie.ID{token}})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

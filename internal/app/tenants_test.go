@@ -17,6 +17,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -26,7 +27,7 @@ import (
 type tenants struct {
 	*house
 	ours, theirs regie.Workspace
-	token        dispatch.MadeToken
+	token        control.MadeToken
 	session      regie.ID
 	round        regie.ID
 	asked        regie.Approval
@@ -44,8 +45,8 @@ func newTenants(t *testing.T) *tenants {
 	}
 	n.session = id
 	n.theirs, n.ours = n.placeAt(b.root), n.placeAt(t.TempDir())
-	n.token = n.add(dispatch.TokenRequest{Name: "ours", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID}})
-	n.whole = n.add(dispatch.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()}).Token
+	n.token = n.add(control.TokenRequest{Name: "ours", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID}})
+	n.whole = n.add(control.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()}).Token
 	if _, err := n.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: n.session, Text: "their secret", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestTenantsOwn(t *testing.T) {
 	if n.json("POST", "/api/v1/workspaces", `{"path":"`+filepath.Join(n.ours.Root, "below", "it")+`"}`, 200, &place, as); place.ID != n.ours.ID {
 		t.Errorf("its own directory is %+v", place)
 	}
-	remote, err := client.New(n.served.URL, n.add(dispatch.TokenRequest{Name: "both", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID, n.theirs.ID}}).Secret, "en")
+	remote, err := client.New(n.served.URL, n.add(control.TokenRequest{Name: "both", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID, n.theirs.ID}}).Secret, "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestTenantsOwn(t *testing.T) {
 		Items []store.SessionSummary
 		Next  string `json:"next_cursor"`
 	}
-	secret := n.add(dispatch.TokenRequest{Name: "pages", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID, n.theirs.ID}}).Secret
+	secret := n.add(control.TokenRequest{Name: "pages", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID, n.theirs.ID}}).Secret
 	var paged []regie.ID
 	for cursor := ""; len(paged) < 5; cursor = page.Next {
 		page.Items, page.Next = nil, ""
@@ -330,7 +331,7 @@ func (s shows) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTenantsMCP(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
-	whole := n.add(dispatch.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP, regie.ScopeRead}}).Secret
+	whole := n.add(control.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP, regie.ScopeRead}}).Secret
 	for _, protocol := range []string{"", "2025-11-25"} { // the newer one has no sessions of its own
 		connect := func(secret string) *sdk.ClientSession {
 			t.Helper()

@@ -15,17 +15,18 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // add makes a token over the server.
-func (h *house) add(in dispatch.TokenRequest) dispatch.MadeToken {
+func (h *house) add(in control.TokenRequest) control.MadeToken {
 	h.t.Helper()
 	body, _ := json.Marshal(in)
-	var made dispatch.MadeToken
+	var made control.MadeToken
 	h.json("POST", "/api/v1/tokens", string(body), 201, &made)
 	return made
 }
@@ -37,14 +38,14 @@ func bearer(secret string) func(*http.Request) { return carrying("Authorization"
 func TestTokenLife(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	made := h.add(dispatch.TokenRequest{Name: "  dash\x1b[31m board ", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeRead}})
+	made := h.add(control.TokenRequest{Name: "  dash\x1b[31m board ", Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeRead}})
 	if made.Token.Name != "dash board" || len(made.Token.Scopes) != 1 || made.Token.Kind != regie.TokenAPI {
 		t.Errorf("made %+v", made.Token)
 	}
 	as := bearer(made.Secret)
 	h.json("GET", "/api/v1/sessions", "", 200, nil, as)
-	var me dispatch.Me
-	if h.json("GET", "/api/v1/users/me", "", 200, &me, as); me.Via != dispatch.ViaToken || me.Token.ID != made.Token.ID || regie.ScopeWords(me.Scopes) != "read" || me.User.Role != dispatch.RoleOwner {
+	var me control.Me
+	if h.json("GET", "/api/v1/users/me", "", 200, &me, as); me.Via != access.ViaToken || me.Token.ID != made.Token.ID || regie.ScopeWords(me.Scopes) != "read" || me.User.Role != control.RoleOwner {
 		t.Errorf("it is told to be %+v", me)
 	}
 	response := h.ask("POST", "/api/v1/sessions", "{}", as) //nolint:bodyclose // at the end of the test
@@ -60,7 +61,7 @@ func TestTokenLife(t *testing.T) {
 	if h.json("GET", "/api/v1/tokens", "", 200, &list); len(list.Items) != 1 || list.Items[0].LastUsedAt.IsZero() {
 		t.Errorf("the list is %+v", list.Items)
 	}
-	again, _ := json.Marshal(dispatch.TokenRequest{TokenID: made.Token.ID, Name: "again", Scopes: made.Token.Scopes})
+	again, _ := json.Marshal(control.TokenRequest{TokenID: made.Token.ID, Name: "again", Scopes: made.Token.Scopes})
 	h.json("POST", "/api/v1/tokens", string(again), 409, nil)
 
 	stream := h.ask("GET", "/api/v1/events", "", as)
@@ -99,7 +100,7 @@ func TestRevokedAtOnce(t *testing.T) {
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	began := time.Now()
 	for range 5 {
-		made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
+		made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
 		stream := h.ask("GET", "/api/v1/events", "", bearer(made.Secret)) //nolint:bodyclose // at the end of the test
 		h.json("DELETE", "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil)
 		_, _ = io.Copy(io.Discard, stream.Body) // it ends
@@ -115,7 +116,7 @@ func TestTokensEnd(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	soon := time.Now().Add(time.Hour).UTC()
-	admin := bearer(h.add(dispatch.TokenRequest{Name: "admin", Scopes: regie.TokenScopes(), ExpiresAt: soon}).Secret)
+	admin := bearer(h.add(control.TokenRequest{Name: "admin", Scopes: regie.TokenScopes(), ExpiresAt: soon}).Secret)
 	for name, c := range map[string]struct {
 		says string
 		as   func(*http.Request)
@@ -128,7 +129,7 @@ func TestTokensEnd(t *testing.T) {
 		"far away, by one":  {`,"expires_at":"2999-01-01T00:00:00Z"`, admin, 0},
 		"as it says itself": {`,"expires_at":"` + time.Now().AddDate(0, 0, 10).UTC().Format(time.RFC3339Nano) + `"`, bearer(h.token), 10},
 	} {
-		var made dispatch.MadeToken
+		var made control.MadeToken
 		h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["read"]`+c.says+`}`, 201, &made, c.as)
 		ends := made.Token.ExpiresAt
 		if c.days < 0 && !ends.IsZero() || c.days == 0 && !ends.Equal(soon.Truncate(time.Microsecond)) || c.days > 0 && (time.Until(ends).Hours()/24-float64(c.days))*(time.Until(ends).Hours()/24-float64(c.days)) > 0.1 {
@@ -172,7 +173,7 @@ func TestTokensRefused(t *testing.T) {
 		h.json("POST", "/api/v1/tokens", body, 400, nil)
 	}
 	h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["read"],"workspaces":["`+regie.NewID().String()+`"]}`, 404, nil)
-	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: regie.TokenScopes()})
+	made := h.add(control.TokenRequest{Name: "x", Scopes: regie.TokenScopes()})
 	cookie := func(r *http.Request) {
 		r.Header.Del("Authorization")
 		r.AddCookie(&http.Cookie{Name: "regie-" + h.served.URL[strings.LastIndexByte(h.served.URL, ':')+1:], Value: made.Secret})
@@ -201,16 +202,16 @@ func TestTokensGiveNoMore(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	one, two := h.placeAt(t.TempDir()), h.placeAt(t.TempDir())
-	made := h.add(dispatch.TokenRequest{Name: "lead", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, Workspaces: []regie.ID{one.ID}, OnApproval: "deny"})
+	made := h.add(control.TokenRequest{Name: "lead", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, Workspaces: []regie.ID{one.ID}, OnApproval: "deny"})
 	as := bearer(made.Secret)
 	h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["approve"]}`, 403, nil, as)
 	h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["read"],"workspaces":["`+two.ID.String()+`"]}`, 404, nil, as)
-	var child dispatch.MadeToken
+	var child control.MadeToken
 	h.json("POST", "/api/v1/tokens", `{"name":"child","scopes":["read"],"on_approval":"park"}`, 201, &child, as)
 	if len(child.Token.Workspaces) != 1 || child.Token.Workspaces[0] != one.ID || child.Token.OnApproval != "deny" || !strings.Contains(child.Token.CreatedBy, "lead") {
 		t.Errorf("the child is %+v", child.Token)
 	}
-	whole := h.add(dispatch.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()})
+	whole := h.add(control.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()})
 	h.json("DELETE", "/api/v1/tokens/"+whole.Token.ID.String(), "", 404, nil, as)
 	var list struct{ Items []regie.Token }
 	if h.json("GET", "/api/v1/tokens", "", 200, &list, as); len(list.Items) != 2 {
@@ -232,8 +233,8 @@ func TestTokensMakeNoWorkspace(t *testing.T) {
 			all = append(all, scope)
 		}
 	}
-	as := bearer(h.add(dispatch.TokenRequest{Name: "lesser", Scopes: all}).Secret)
-	admin := bearer(h.add(dispatch.TokenRequest{Name: "admin", Scopes: regie.TokenScopes()}).Secret)
+	as := bearer(h.add(control.TokenRequest{Name: "lesser", Scopes: all}).Secret)
+	admin := bearer(h.add(control.TokenRequest{Name: "admin", Scopes: regie.TokenScopes()}).Secret)
 	ask := func(path string, body map[string]any, who func(*http.Request)) (int, string) {
 		t.Helper()
 		data, _ := json.Marshal(body)
@@ -282,7 +283,7 @@ func TestTokenLimits(t *testing.T) {
 	b := newBed(t, newModel(t))
 	b.settings.File.TokenLimits = config.TokenLimits{RequestsPerMinute: 60, ConcurrentStreams: 1}
 	h := b.serve("127.0.0.1:0")
-	as := bearer(h.add(dispatch.TokenRequest{Name: "eager", Scopes: []regie.TokenScope{regie.ScopeRead}}).Secret)
+	as := bearer(h.add(control.TokenRequest{Name: "eager", Scopes: []regie.TokenScope{regie.ScopeRead}}).Secret)
 	stream := h.ask("GET", "/api/v1/events", "", as)
 	defer stream.Body.Close()
 	if stream.StatusCode != 200 {
@@ -371,8 +372,8 @@ func TestBrowserLeaves(t *testing.T) {
 	}
 	h.json("GET", "/api/v1/sessions", "", 401, nil, bearer(browser.Jar.Cookies(base)[0].Value)) // a cookie is no bearer
 	// Another browser comes in by a link of the owner's; a token, whatever it opens, makes none.
-	h.json("POST", "/api/v1/setup-links", "", 403, nil, bearer(h.add(dispatch.TokenRequest{Name: "x", Scopes: regie.TokenScopes()}).Secret))
-	var link dispatch.SetupLink
+	h.json("POST", "/api/v1/setup-links", "", 403, nil, bearer(h.add(control.TokenRequest{Name: "x", Scopes: regie.TokenScopes()}).Secret))
+	var link control.SetupLink
 	h.json("POST", "/api/v1/setup-links", "", 201, &link)
 	h.served.Setup = link.URL
 	if got := status(browse(), "GET", "/api/v1/users/me"); got != 200 {
@@ -393,7 +394,7 @@ func TestTokensOnOtherNodes(t *testing.T) {
 	there := *b
 	there.settings.DataDir = b.elsewhere()
 	two := there.serve("127.0.0.1:0")
-	made := one.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
+	made := one.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	as := bearer(made.Secret)
 	two.json("GET", "/api/v1/sessions", "", 200, nil, as)
 	stream := two.ask("GET", "/api/v1/events", "", as)
@@ -411,7 +412,7 @@ func TestTokenOfTheEndpoint(t *testing.T) {
 	b := newBed(t, newModel(t, again(), again(), says("I may not."), again(), says("I may not."))) //nolint:gocritic // each is a reply of its own
 	h := b.serve("127.0.0.1:0")
 	for _, c := range []struct{ policy, want string }{{"park", "WAITING_VALIDATION"}, {"deny", "IDLE"}, {"", "IDLE"}} {
-		made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: c.policy})
+		made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: c.policy})
 		response := h.ask("POST", "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"write"}]}`, bearer(made.Secret)) //nolint:bodyclose // the helper closes it
 		data, _ := io.ReadAll(response.Body)
 		id, err := regie.ParseID(response.Header.Get("X-Regie-Session"))
@@ -425,7 +426,7 @@ func TestTokenOfTheEndpoint(t *testing.T) {
 		h.json("GET", "/api/v1/sessions/"+id.String(), "", 403, nil, bearer(made.Secret))
 	}
 	// What a person has begun is not the endpoint's: neither to speak in, nor to read.
-	made := h.add(dispatch.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
+	made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}})
 	own := h.placeAt(filepath.Join(h.settings.DataDir, "workspace"))
 	var session regie.Session
 	h.json("POST", "/api/v1/sessions", `{"workspace_id":"`+own.ID.String()+`"}`, 201, &session)

@@ -10,14 +10,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // with makes a token and returns what shows it.
-func (h *house) with(name string, scopes ...regie.TokenScope) (dispatch.MadeToken, func(*http.Request)) {
+func (h *house) with(name string, scopes ...regie.TokenScope) (control.MadeToken, func(*http.Request)) {
 	h.t.Helper()
-	made := h.add(dispatch.TokenRequest{Name: name, Scopes: scopes})
+	made := h.add(control.TokenRequest{Name: name, Scopes: scopes})
 	return made, bearer(made.Secret)
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -66,12 +65,17 @@ func (p *Page) token(t *regie.Token, names map[regie.ID]string) {
 	}
 }
 
+// TokenLister lists tokens, as control.Tokens.
+type TokenLister interface {
+	List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error)
+}
+
 // FindToken returns the one token that a person names, in whatever state: by its id, by the last
 // four or more characters of it, by its first eight or more, or by its name. What opens something
 // is preferred to what does not. It returns CodeNotFound where there is none, and CodeConflict
 // where there are several.
-func FindToken(ctx context.Context, control dispatch.Control, name string) (regie.Token, error) {
-	all, err := control.Tokens(ctx, store.TokenFilter{Ended: true})
+func FindToken(ctx context.Context, tokens TokenLister, name string) (regie.Token, error) {
+	all, err := tokens.List(ctx, store.TokenFilter{Ended: true})
 	if err != nil {
 		return regie.Token{}, err
 	}

@@ -64,7 +64,6 @@ type Control interface {
 	Undoing
 	Caching
 	Places
-	Identity
 	Settings
 	Searching
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -88,5 +89,5 @@ is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.js
 
 // rows are the operations of a server that serves nothing.
 func rows() []operation {
-	return (&server{Config: Config{Control: struct{ dispatch.Control }{}}}).operations()
+	return (&server{Config: Config{Service: control.New(control.Config{}), Control: struct{ dispatch.Control }{}}}).operations()
 }

@@ -118,7 +118,7 @@ func newDocument(t *testing.T) *documenting {
 		reflect.TypeFor[jsonschema.Schema](): {Type: "object", Description: "A JSON Schema."},
 	}
 	d.types[reflect.TypeFor[[]byte]()] = &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
-	for _, dir := range []string{"../..", "../dispatch", "../store", ".", "../engine", "../approval"} {
+	for _, dir := range []string{"../..", "../access", "../control", "../dispatch", "../store", ".", "../engine", "../approval"} {
 		d.read(dir)
 	}
 	asked := *d

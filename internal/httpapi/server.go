@@ -15,6 +15,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
@@ -23,8 +25,10 @@ import (
 // Translate renders an error's sentence in a language ("fr", "en").
 type Translate func(language string, err error) string
 
-// Config is what is served. Control and Translate are required.
+// Config is what is served. Service, Control and Translate are required; Control has the nouns that
+// are not in the service yet.
 type Config struct {
+	Service   *control.Service
 	Control   dispatch.Control
 	Translate Translate
 	// Markdown writes a session to be read, in a language; nil: JSON is all there is.
@@ -46,8 +50,8 @@ type Config struct {
 	Keys Keys
 	// Mounts are served beside this interface, by patterns of net/http.
 	Mounts map[string]Mount
-	// Trusted lets in who shows nothing: whoever reaches it at all is this machine's user. Without
-	// it a Guard stands in front.
+	// Trusted takes every request for one of this machine's user. Without it a Guard stands in
+	// front.
 	Trusted bool
 	// Refused is told why a request was refused, in a word; nil is told nothing.
 	Refused func(reason string)
@@ -100,7 +104,18 @@ func Handler(c Config) http.Handler {
 		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, s.met(o)))
 	}
 	mux.HandleFunc("/", s.missing(mux))
+	if c.Trusted {
+		return trusted(s.plain(mux))
+	}
 	return s.plain(mux)
+}
+
+// trusted has every request come from this machine's user.
+func trusted(next http.Handler) http.Handler {
+	owner := &access.Caller{Via: access.ViaSocket}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), owner)))
+	})
 }
 
 // plain has a path be written in one way: the mux would send whoever writes it in another to that

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
@@ -24,7 +25,6 @@ type refusing struct {
 type unreached interface {
 	dispatch.Sessions
 	dispatch.Places
-	dispatch.Identity
 	dispatch.Settings
 	dispatch.Searching
 	PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error)
@@ -165,8 +165,8 @@ func (*refusing) Watch(context.Context, func(regie.Event) error) error { return 
 // the engine (spec 11.3, 12.5).
 func TestBadInput(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
-	control := &refusing{}
-	handler := httpapi.Handler(httpapi.Config{Control: control, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	refuses := &refusing{}
+	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: refuses, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
@@ -279,12 +279,12 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
-	if control.submitted != 0 {
-		t.Errorf("%d bad requests reached the engine", control.submitted)
+	if refuses.submitted != 0 {
+		t.Errorf("%d bad requests reached the engine", refuses.submitted)
 	}
 	response := httptest.NewRecorder()
 	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", strings.NewReader(`{"session_id":"`+id+`","text":"go"}`)))
-	if response.Code != http.StatusAccepted || control.submitted != 1 {
+	if response.Code != http.StatusAccepted || refuses.submitted != 1 {
 		t.Errorf("a good request: %d", response.Code)
 	}
 }

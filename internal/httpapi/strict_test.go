@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestMethodsAndHeaders(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
 	const session = "/api/v1/sessions/" + id
-	handler := httpapi.Handler(httpapi.Config{Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
 	for name, c := range map[string]struct {
 		method, path, body string
 		header             [2]string
@@ -84,7 +85,7 @@ func (slow) Read([]byte) (int, error) {
 // TestSlowBody: a body that does not come is the client's, with a code, and nothing of this
 // machine's connections is said.
 func TestSlowBody(t *testing.T) {
-	handler := httpapi.Handler(httpapi.Config{Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
 	response := httptest.NewRecorder()
 	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", slow{}))
 	if said := response.Body.String(); response.Code != http.StatusRequestTimeout || !strings.Contains(said, string(regie.CodeRequestTimeout)) || strings.Contains(said, "tcp") {
@@ -94,7 +95,7 @@ func TestSlowBody(t *testing.T) {
 
 // TestMisfits: what a body cannot be is said in our own words.
 func TestMisfits(t *testing.T) {
-	handler := httpapi.Handler(httpapi.Config{Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
 	for body, want := range map[string]string{
 		`{"text":"a","text":"b"}`:   "at /text: the key stands there twice",
 		`{"txet":"a"}`:              "at /txet: there is no such key",

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 )
@@ -35,7 +36,7 @@ func (hints) Watch(ctx context.Context, sink func(regie.Event) error) error {
 // TestHintsMakeNothingUp: where nobody knows what happened, a watcher is told no number and no time
 // of it, and no session where it may be any.
 func TestHintsMakeNothingUp(t *testing.T) {
-	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
 	defer server.Close()
 	want := []string{`{"session_id":"` + absent + `","type":"session"}`, `{"type":"session"}`}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +84,7 @@ func TestHintsMakeNothingUp(t *testing.T) {
 // from is refused and not passed over: who gives one would believe that nothing is missing. No
 // browser sends one by itself, since the events have no ids.
 func TestNoPlaceInAllSessions(t *testing.T) {
-	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -124,7 +125,7 @@ func TestNoPlaceInAllSessions(t *testing.T) {
 // TestNoUpgradeByHTTP2: who asks for a WebSocket over HTTP/2 is told so in an answer that HTTP/2
 // has; the headers of an upgrade would break the stream.
 func TestNoUpgradeByHTTP2(t *testing.T) {
-	server := httptest.NewUnstartedServer(httpapi.Handler(httpapi.Config{Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	server := httptest.NewUnstartedServer(httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()

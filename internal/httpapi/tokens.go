@@ -8,7 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -27,7 +27,7 @@ func (s *server) tokens(ctx context.Context, in *request[tokensQuery, none]) (Pa
 	if err != nil {
 		return Page[regie.Token]{}, err
 	}
-	found, err := s.Control.Tokens(ctx, store.TokenFilter{
+	found, err := s.Service.Tokens.List(ctx, store.TokenFilter{
 		ID: q.ID, Short: q.Short, Kind: regie.TokenKind(q.Kind),
 		Ended: q.Ended, After: after, Limit: limit + 1,
 	})
@@ -42,31 +42,31 @@ func (s *server) identityOperations() []operation {
 		"End the login of this browser: its cookie opens nothing any more", http.StatusOK)
 	logout.serve = s.logout
 	return []operation{
-		everything(s, "/users", "list_users", "The users: of a single-user installation its one", s.Control.Users),
+		everything(s, "/users", "list_users", "The users: of a single-user installation its one", s.Service.Users.List),
 		op(s, http.MethodGet, "/users/me", "show_me", "Who you are here, and what your token opens", http.StatusOK,
-			func(ctx context.Context, _ *request[none, none]) (dispatch.Me, error) { return s.Control.Me(ctx) }),
+			func(ctx context.Context, _ *request[none, none]) (control.Me, error) { return s.Service.Users.Me(ctx) }),
 		op(s, http.MethodGet, "/tokens", "list_tokens",
 			"API tokens, and the logins of browsers; secrets are never shown again", http.StatusOK, s.tokens),
 		op(s, http.MethodPost, "/tokens", "add_token", "Make an API token; its secret is shown this once",
 			http.StatusCreated,
-			func(ctx context.Context, in *request[none, dispatch.TokenRequest]) (dispatch.MadeToken, error) {
+			func(ctx context.Context, in *request[none, control.TokenRequest]) (control.MadeToken, error) {
 				keyed(in.Key, &in.Body.TokenID)
-				return s.Control.AddToken(ctx, in.Body)
+				return s.Service.Tokens.Add(ctx, in.Body)
 			}),
 		about(s, http.MethodDelete, "/tokens/{id}", "revoke_token",
 			"End a token, or the login of a browser: it opens nothing any more",
 			func(ctx context.Context, id regie.ID) (none, error) {
-				return none{}, s.Control.RevokeTokens(ctx, dispatch.RevokeTokensRequest{TokenIDs: []regie.ID{id}})
+				return none{}, s.Service.Tokens.Revoke(ctx, control.RevokeTokensRequest{TokenIDs: []regie.ID{id}})
 			}),
 		op(s, http.MethodPost, "/tokens/revoke", "revoke_tokens", "End tokens, all of them or none", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.RevokeTokensRequest]) (none, error) {
-				return none{}, s.Control.RevokeTokens(ctx, in.Body)
+			func(ctx context.Context, in *request[none, control.RevokeTokensRequest]) (none, error) {
+				return none{}, s.Service.Tokens.Revoke(ctx, in.Body)
 			}),
 		op(s, http.MethodPost, "/setup-links", "make_setup_link",
 			"A link that lets one browser in, once, within a quarter of an hour; no token makes one",
 			http.StatusCreated,
-			func(ctx context.Context, _ *request[none, none]) (dispatch.SetupLink, error) {
-				return s.Control.SetupLink(ctx)
+			func(ctx context.Context, _ *request[none, none]) (control.SetupLink, error) {
+				return s.Service.Tokens.LinkBrowser(ctx)
 			}),
 		logout,
 	}
@@ -76,11 +76,11 @@ func (s *server) identityOperations() []operation {
 // cookie.
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {
 	caller := access.From(r.Context())
-	if caller == nil || caller.Via != dispatch.ViaBrowser {
+	if caller == nil || caller.Via != access.ViaBrowser {
 		s.fail(w, r, regie.Errorf(regie.CodeConflict, "this is no browser: a token ends when it is revoked"))
 		return
 	}
-	err := s.Control.RevokeTokens(r.Context(), dispatch.RevokeTokensRequest{TokenIDs: []regie.ID{caller.Token.ID}})
+	err := s.Service.Tokens.Revoke(r.Context(), control.RevokeTokensRequest{TokenIDs: []regie.ID{caller.Token.ID}})
 	if err == nil {
 		http.SetCookie(w, cookie(r, "", time.Unix(1, 0)))
 	}

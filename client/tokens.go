@@ -1,0 +1,64 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// Users are the users of an installation, as control.Users.
+type Users struct{ client *Client }
+
+// List returns the users.
+func (u *Users) List(ctx context.Context) ([]control.UserView, error) {
+	return all[control.UserView](ctx, u.client, "/api/v1/users")
+}
+
+// Me returns the caller, and what the caller may do.
+func (u *Users) Me(ctx context.Context) (out control.Me, err error) {
+	err = u.client.call(ctx, http.MethodGet, "/api/v1/users/me", nil, &out)
+	return out, err
+}
+
+// Tokens are the API tokens and the logins of browsers, as control.Tokens.
+type Tokens struct{ client *Client }
+
+// List returns tokens, the oldest first.
+func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
+	query := url.Values{
+		"ended": {strconv.FormatBool(filter.Ended)},
+		"kind":  {string(filter.Kind)}, "short": {filter.Short},
+	}
+	if !filter.ID.IsZero() {
+		query.Set("id", filter.ID.String())
+	}
+	limit := cmp.Or(filter.Limit, math.MaxInt)
+	return list[regie.Token](ctx, t.client, "/api/v1/tokens", query, filter.After, limit)
+}
+
+// Add makes a token and returns its secret, which is shown this once.
+func (t *Tokens) Add(ctx context.Context, in control.TokenRequest) (out control.MadeToken, err error) {
+	if in.TokenID.IsZero() { // a repetition makes the same one
+		in.TokenID = regie.NewID()
+	}
+	err = t.client.call(ctx, http.MethodPost, "/api/v1/tokens", in, &out)
+	return out, err
+}
+
+// LinkBrowser makes a link that lets one browser in, once.
+func (t *Tokens) LinkBrowser(ctx context.Context) (out control.SetupLink, err error) {
+	err = t.client.call(ctx, http.MethodPost, "/api/v1/setup-links", nil, &out)
+	return out, err
+}
+
+// Revoke ends tokens, all of them or none.
+func (t *Tokens) Revoke(ctx context.Context, in control.RevokeTokensRequest) error {
+	return t.client.call(ctx, http.MethodPost, "/api/v1/tokens/revoke", in, nil)
+}

@@ -1,0 +1,283 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
+)
+
+const (
+	// maxTokenName bounds a token's name in characters.
+	maxTokenName = 100
+	// maxTokenPlaces bounds the workspaces that a token is restricted to.
+	maxTokenPlaces = 100
+)
+
+// SetupLink lets one browser in, once.
+type SetupLink struct {
+	URL string `json:"url"`
+}
+
+// TokenRequest makes an API token.
+type TokenRequest struct {
+	// TokenID is the token's own id; left out, it is new.
+	TokenID regie.ID           `json:"token_id,omitzero"`
+	Name    string             `json:"name" required:"true"`
+	Scopes  []regie.TokenScope `json:"scopes" required:"true"`
+	// Workspaces are those that it sees; left out, all of them, those to come too. A list without
+	// any is refused.
+	Workspaces []regie.ID `json:"workspaces,omitzero"`
+	// OnApproval is deny or park, for OpenAI-compatible clients (decision 35); left out, it is as
+	// regie serve says.
+	OnApproval string `json:"on_approval,omitempty"`
+	// ExpiresAt is when it ends; left out, after 90 days.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// NeverExpires says that it does not end by itself.
+	NeverExpires bool   `json:"never_expires,omitempty"`
+	By           string `json:"by,omitempty"`
+}
+
+// TokenLife is how long a token lives where nobody says.
+const TokenLife = 90 * 24 * time.Hour
+
+// Ends is when a token ends that is asked for now; zero: never.
+func (r *TokenRequest) Ends(now time.Time) time.Time {
+	switch {
+	case r.NeverExpires:
+		return time.Time{}
+	case r.ExpiresAt.IsZero():
+		return now.Add(TokenLife).UTC()
+	}
+	return r.ExpiresAt.UTC()
+}
+
+// MadeToken is a token with its secret, which is nowhere else.
+type MadeToken struct {
+	Token  regie.Token `json:"token"`
+	Secret string      `json:"secret"`
+}
+
+// RevokeTokensRequest ends tokens, and the logins of browsers. Ending what has ended changes
+// nothing.
+type RevokeTokensRequest struct {
+	TokenIDs []regie.ID `json:"token_ids" required:"true"`
+	By       string     `json:"by,omitempty"`
+}
+
+// Tokens are the API tokens and the logins of browsers (spec 11.2).
+type Tokens struct {
+	Config
+
+	mu        sync.Mutex
+	setupLink func() string // of the server that runs; nil without one
+	onRevoke  func()        // ends what revoked tokens have open; nil without a server
+}
+
+// Serve connects the tokens to the server that runs: setupLink returns a link that lets one browser
+// in, onRevoke ends what revoked tokens have open.
+func (t *Tokens) Serve(setupLink func() string, onRevoke func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.setupLink, t.onRevoke = setupLink, onRevoke
+}
+
+// List returns tokens, the oldest first. A restricted caller gets the tokens that see no more than
+// the caller does.
+func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
+	caller, err := authorize(ctx, "tokens.list")
+	if err != nil {
+		return nil, err
+	}
+	out := []regie.Token{}
+	for {
+		found, err := t.Store.Tokens(ctx, filter, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			if caller.Covers(&found[i]) {
+				out = append(out, found[i])
+			}
+		}
+		switch {
+		case filter.Limit == 0 || len(found) < filter.Limit:
+			return out, nil
+		case len(out) >= filter.Limit:
+			return out[:filter.Limit], nil
+		}
+		last := &found[len(found)-1] // a page without a token for the caller does not end the list
+		filter.After = store.Mark{At: last.CreatedAt, ID: last.ID}
+	}
+}
+
+// Add makes a token and shows its secret for the only time. The same id again is CodeConflict.
+// Nobody gives away what they do not have: not a scope, not a workspace, not a day.
+func (t *Tokens) Add(ctx context.Context, in TokenRequest) (MadeToken, error) {
+	caller, err := authorize(ctx, "tokens.add")
+	if err != nil {
+		return MadeToken{}, err
+	}
+	if err := limitToCaller(caller, &in); err != nil {
+		return MadeToken{}, err
+	}
+	if err := t.Writable(); err != nil {
+		return MadeToken{}, err
+	}
+	if err := validateToken(&in); err != nil {
+		return MadeToken{}, err
+	}
+	owner, err := t.Owner(ctx)
+	if err != nil {
+		return MadeToken{}, err
+	}
+	if in.TokenID.IsZero() {
+		in.TokenID = regie.NewID()
+	}
+	secret := access.NewSecret()
+	made, err := t.Store.CreateToken(ctx, store.NewToken{Hash: access.HashOf(secret), Token: regie.Token{
+		ID: in.TokenID, UserID: owner.ID, Kind: regie.TokenAPI, Name: in.Name, Scopes: in.Scopes,
+		Workspaces: in.Workspaces, OnApproval: in.OnApproval,
+		CreatedBy: plain.Line(caller.By(in.By)), ExpiresAt: in.Ends(time.Now()),
+	}})
+	if err != nil {
+		return MadeToken{}, err
+	}
+	return MadeToken{Token: made, Secret: secret}, nil
+}
+
+// limitToCaller refuses or lowers what the caller does not have.
+func limitToCaller(caller *access.Caller, in *TokenRequest) error {
+	for _, scope := range in.Scopes {
+		if slices.Contains(regie.TokenScopes(), scope) && !caller.Has(scope) {
+			return regie.Errorf(regie.CodeMissingScope,
+				"a token gives away what it has itself, and it does not have the scope %s", string(scope))
+		}
+	}
+	for _, id := range in.Workspaces {
+		if !caller.Sees(id) {
+			return access.NotFound(id)
+		}
+	}
+	if caller.Restricted() && in.Workspaces == nil {
+		in.Workspaces = slices.Clone(caller.Token.Workspaces)
+	}
+	if caller.Via != access.ViaToken {
+		return nil
+	}
+	ends, end := in.Ends(time.Now()), caller.Token.ExpiresAt
+	if !end.IsZero() && (ends.IsZero() || ends.After(end)) {
+		in.ExpiresAt, in.NeverExpires = end, false
+	}
+	if caller.Token.OnApproval == "deny" {
+		in.OnApproval = "deny"
+	}
+	return nil
+}
+
+// validateToken checks a request and brings it into the form in which it is stored.
+func validateToken(in *TokenRequest) (err error) {
+	in.Name = strings.Join(strings.Fields(plain.Strip(in.Name)), " ")
+	switch {
+	case in.Name == "":
+		return regie.Errorf(regie.CodeBadRequest,
+			"a token needs a name, by which it is known when it is to be revoked")
+	case utf8.RuneCountInString(in.Name) > maxTokenName:
+		return regie.Errorf(regie.CodeBadRequest,
+			"the name has more than %d characters", maxTokenName)
+	case access.Looks(in.Name):
+		return regie.Errorf(regie.CodeBadRequest,
+			"the name holds a token: names are shown to whoever may list them")
+	case in.Workspaces != nil && len(in.Workspaces) == 0: // whoever says none does not mean all
+		return regie.Errorf(regie.CodeBadRequest,
+			"the list of workspaces is empty: name those that the token sees, or leave workspaces out for all of them")
+	case len(in.Workspaces) > maxTokenPlaces:
+		return regie.Errorf(regie.CodeBadRequest,
+			"there are %d workspaces, at most %d are allowed", len(in.Workspaces), maxTokenPlaces)
+	case in.OnApproval != "" && in.OnApproval != "deny" && in.OnApproval != "park":
+		return regie.Errorf(regie.CodeBadRequest,
+			"%q does not say what becomes of what needs an approval: use deny or park", in.OnApproval)
+	case in.NeverExpires && !in.ExpiresAt.IsZero():
+		return regie.Errorf(regie.CodeBadRequest,
+			"expires_at says when the token ends, and never_expires that it does not: send one of them")
+	case !in.ExpiresAt.IsZero() && !in.ExpiresAt.After(time.Now()):
+		return regie.Errorf(regie.CodeBadRequest, "a token that ends at %s has ended already",
+			in.ExpiresAt.UTC().Format(time.RFC3339))
+	case in.ExpiresAt.Year() > 9999:
+		return regie.Errorf(regie.CodeBadRequest,
+			"nothing lasts until the year %d", in.ExpiresAt.Year())
+	}
+	in.Scopes, err = regie.ValidateScopes(in.Scopes)
+	slices.SortFunc(in.Workspaces, func(a, b regie.ID) int { return slices.Compare(a[:], b[:]) })
+	in.Workspaces = slices.Compact(in.Workspaces)
+	return err
+}
+
+// LinkBrowser makes a link that lets one browser in, once, within a quarter of an hour; the link
+// before ends. It returns CodeConflict where nothing is served to browsers. A browser may do
+// everything, so no token makes a link.
+func (t *Tokens) LinkBrowser(ctx context.Context) (SetupLink, error) {
+	caller, err := authorize(ctx, "tokens.link_browser")
+	if err != nil {
+		return SetupLink{}, err
+	}
+	if caller.Via == access.ViaToken {
+		return SetupLink{}, regie.Errorf(regie.CodeForbidden,
+			"a token lets no browser in: a browser does everything, as the token of the data directory")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.setupLink == nil {
+		return SetupLink{}, regie.Errorf(regie.CodeConflict,
+			"nothing is served to browsers from here: regie serve does")
+	}
+	return SetupLink{URL: t.setupLink()}, nil
+}
+
+// Revoke ends tokens, all of them or none. When it returns they let nobody in any more, on any
+// node; what they have open ends within seconds. A caller may always end its own.
+func (t *Tokens) Revoke(ctx context.Context, in RevokeTokensRequest) error {
+	operation := "tokens.revoke"
+	if caller := access.From(ctx); caller != nil && len(in.TokenIDs) == 1 && in.TokenIDs[0] == caller.Token.ID {
+		operation = "tokens.revoke_own"
+	}
+	caller, err := authorize(ctx, operation)
+	if err != nil {
+		return err
+	}
+	if err := t.Writable(); err != nil {
+		return err
+	}
+	if len(in.TokenIDs) == 0 {
+		return regie.Errorf(regie.CodeBadRequest, "the request names no token")
+	}
+	if caller.Restricted() {
+		for _, id := range in.TokenIDs {
+			found, err := t.Store.Tokens(ctx, store.TokenFilter{ID: id}, time.Now())
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 || !caller.Covers(&found[0]) {
+				return regie.Errorf(regie.CodeNotFound, "there is no %s %s here", "token", id)
+			}
+		}
+	}
+	err = t.Store.RevokeTokens(ctx, store.RevokeTokens{TokenIDs: in.TokenIDs, By: plain.Line(caller.By(in.By))})
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	onRevoke := t.onRevoke
+	t.mu.Unlock()
+	if onRevoke != nil {
+		onRevoke()
+	}
+	return nil
+}
