@@ -29,8 +29,9 @@ import (
 // example, they return CodeLocked.
 type Client struct {
 	// The nouns of the service; those that are not here yet are methods of Client.
-	Users  *Users
-	Tokens *Tokens
+	Users    *Users
+	Tokens   *Tokens
+	Presence *PresenceService
 
 	through  Through // nil: the requests go to the one engine that the fields below name
 	http     *http.Client
@@ -86,7 +87,7 @@ func New(address, token, language string) (*Client, error) {
 }
 
 func withNouns(c *Client) *Client {
-	c.Users, c.Tokens = &Users{c}, &Tokens{c}
+	c.Users, c.Tokens, c.Presence = &Users{c}, &Tokens{c}, &PresenceService{c}
 	return c
 }
 

@@ -7,13 +7,16 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// Beat implements dispatch.Attendance.
-func (c *Client) Beat(ctx context.Context) (out dispatch.Presence, err error) {
-	err = c.call(ctx, http.MethodPost, "/api/v1/presence", nil, &out)
+// PresenceService says which people are there, as control.PresenceService.
+type PresenceService struct{ client *Client }
+
+// Beat counts a heartbeat of the caller's user.
+func (p *PresenceService) Beat(ctx context.Context) (out dispatch.Presence, err error) {
+	err = p.client.call(ctx, http.MethodPost, "/api/v1/presence", nil, &out)
 	return out, err
 }
 
-// Presence implements dispatch.Attendance.
-func (c *Client) Presence(ctx context.Context) ([]dispatch.Presence, error) {
-	return all[dispatch.Presence](ctx, c, "/api/v1/presence")
+// List returns the users who are there, and those who were within 24 hours.
+func (p *PresenceService) List(ctx context.Context) ([]dispatch.Presence, error) {
+	return all[dispatch.Presence](ctx, p.client, "/api/v1/presence")
 }

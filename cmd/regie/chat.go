@@ -115,7 +115,7 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	}
 	leave := func() {}
 	if terminal {
-		leave = attend(ctx, conn.Beat)
+		leave = attend(ctx, conn.Presence.Beat)
 	}
 	var result chat.Result
 	if drawn {

@@ -137,7 +137,7 @@ func TestChatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := api.Presence(t.Context()); err != nil || len(all) > 0 {
+	if all, err := api.Presence.List(t.Context()); err != nil || len(all) > 0 {
 		t.Fatalf("before: %+v, %v", all, err)
 	}
 	remote := &stage{t: t, dir: s.dir, env: []string{"REGIE_SERVER=" + url, "REGIE_TOKEN=" + made.Secret, "REGIE_DATA_DIR=" + filepath.Join(s.dir, "elsewhere")}}
@@ -145,7 +145,7 @@ func TestChatIsThere(t *testing.T) {
 	soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for there := false; !there; {
-		all, err := api.Presence(soon)
+		all, err := api.Presence.List(soon)
 		if err != nil {
 			t.Fatal(err)
 		}

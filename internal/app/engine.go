@@ -193,7 +193,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 			o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
 		cache: newCache(o.Config, store),
 	}
-	e.service = control.New(control.Config{Store: store, Owner: e.user, Writable: e.mayStore})
+	e.service = control.New(control.Config{Store: store, Owner: e.user, Writable: e.mayStore, Present: e.presence})
 	if !e.readOnly {
 		places.servers = newServers(places, o.Log)
 	}

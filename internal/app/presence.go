@@ -25,31 +25,8 @@ func (l *local) enter(ctx context.Context) (leave func(), err error) {
 	return func() { l.present.Leave(user.ID) }, nil
 }
 
-// Beat implements dispatch.Attendance.
-func (l *local) Beat(ctx context.Context) (dispatch.Presence, error) {
-	if err := l.mayStore(); err != nil {
-		return dispatch.Presence{}, err
-	}
-	user, err := l.user(ctx)
-	if err != nil {
-		return dispatch.Presence{}, err
-	}
-	l.present.Beat(ctx, user.ID)
-	out, err := l.present.Of(ctx, user.ID)
-	out.User = user.Name
-	return out, err
-}
-
-// Presence implements dispatch.Attendance.
-func (l *local) Presence(ctx context.Context) ([]dispatch.Presence, error) {
-	out, err := l.present.All(ctx)
-	for i := range out {
-		if err == nil {
-			out[i].User, err = l.store.UserName(ctx, out[i].UserID)
-		}
-	}
-	return out, err
-}
+// presence is what is known of people being there.
+func (l *local) presence() *dispatch.Present { return l.present }
 
 // mode says whether the owner of a session is there.
 func (l *local) mode(ctx context.Context, owner regie.ID) (store.Mode, error) {

@@ -35,7 +35,7 @@ var arrows = []arrow{
 	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for MCP clients; internal/toolkit/mcp is our own client"},
 	{"internal/httpread", []string{"."}, "bodies whole and within bounds, for what speaks HTTP"},
 	{"internal/access", []string{".", "internal/dispatch", "internal/store"}, "who asks a server, and what of Control is theirs; knows no transport"},
-	{"internal/control", []string{".", "internal/access", "internal/plain", "internal/store"}, "the service: one type per noun, who may do what; knows no transport"},
+	{"internal/control", []string{".", "internal/access", "internal/dispatch", "internal/plain", "internal/store"}, "the service: one type per noun, who may do what; knows no transport"},
 	{"internal/acp", []string{".", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: Control for editors"},
 	{"internal/tui", []string{".", "internal/chat", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control; what it shows is worded in internal/chat"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},

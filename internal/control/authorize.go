@@ -13,6 +13,8 @@ const everyCaller regie.TokenScope = ""
 // rules is the table of who may do what: the scope that an operation needs. An operation that is
 // missing is refused to everybody.
 var rules = map[string]regie.TokenScope{
+	"presence.beat":       regie.ScopeChat,
+	"presence.list":       everyCaller,
 	"users.list":          everyCaller,
 	"users.me":            everyCaller,
 	"tokens.list":         regie.ScopeAdmin,

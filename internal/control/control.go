@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -16,6 +17,7 @@ type Store interface {
 	CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error)
 	RevokeTokens(ctx context.Context, in store.RevokeTokens) error
 	Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error)
+	UserName(ctx context.Context, id regie.ID) (string, error)
 	Workspaces(ctx context.Context) ([]regie.Workspace, error)
 }
 
@@ -26,15 +28,18 @@ type Config struct {
 	Owner func(ctx context.Context) (regie.User, error)
 	// Writable returns why this process must not change what is stored; nil if it may.
 	Writable func() error
+	// Present returns what is known of people being there.
+	Present func() *dispatch.Present
 }
 
 // Service is the service of one engine. Its methods may be called from any goroutine.
 type Service struct {
-	Users  *Users
-	Tokens *Tokens
+	Users    *Users
+	Tokens   *Tokens
+	Presence *PresenceService
 }
 
 // New returns a service.
 func New(c Config) *Service {
-	return &Service{Users: &Users{Config: c}, Tokens: &Tokens{Config: c}}
+	return &Service{Users: &Users{c}, Tokens: &Tokens{Config: c}, Presence: &PresenceService{c}}
 }

@@ -60,7 +60,6 @@ type Control interface {
 	// Watch gives sink what happens in all sessions from now on, as Dispatcher.Watch.
 	Watch(ctx context.Context, sink func(regie.Event) error) error
 	Sessions
-	Attendance
 	Undoing
 	Caching
 	Places

@@ -28,15 +28,6 @@ type Presence struct {
 	Streams int `json:"streams,omitempty"`
 }
 
-// Attendance is the part of Control that is about people being there.
-type Attendance interface {
-	// Beat is a heartbeat of the user who asks; Presence returns who is there, and who was within
-	// 24 hours. Streams need no heartbeats, but for those that API tokens open: these are
-	// programs'.
-	Beat(ctx context.Context) (Presence, error)
-	Presence(ctx context.Context) ([]Presence, error)
-}
-
 // UnattendedHeader marks a stream that no person reads: it does not make its user present.
 const UnattendedHeader = "Regie-Unattended"
 

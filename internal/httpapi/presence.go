@@ -13,8 +13,8 @@ func (s *server) presenceOperations() []operation {
 		op(s, http.MethodPost, "/presence", "beat",
 			"A heartbeat: a person is there for some minutes. A stream is one by itself, but for those of API tokens: a program says it where a person sits before it", http.StatusOK,
 			func(ctx context.Context, _ *request[none, none]) (dispatch.Presence, error) {
-				return s.Control.Beat(ctx)
+				return s.Service.Presence.Beat(ctx)
 			}),
-		everything(s, "/presence", "list_presence", "Who is there, and who was within 24 hours", s.Control.Presence),
+		everything(s, "/presence", "list_presence", "Who is there, and who was within 24 hours", s.Service.Presence.List),
 	}
 }
