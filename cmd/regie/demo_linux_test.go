@@ -106,33 +106,35 @@ func TestDemoInterrupted(t *testing.T) {
 	check()
 }
 
-// TestDemoProviderAsks: where a name could mean two files the person is asked, and their answer is
-// what is read.
+// TestDemoProviderAsks: where a file is in the way the person is asked, and their answer is what is
+// done.
 func TestDemoProviderAsks(t *testing.T) {
 	t.Parallel()
 	dir, env, _ := scratch(t)
-	for _, year := range []string{"2025", "2026"} {
-		if err := os.WriteFile(filepath.Join(dir, "budget-"+year+".md"), []byte("Food: "+year+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	budget := filepath.Join(dir, "budget.md")
+	if err := os.WriteFile(budget, []byte("Food: 2025\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	s := terminal(t, dir, append(env, "REGIE_DATA_DIR="+filepath.Join(filepath.Dir(dir), "data")), "chat", "--provider", "demo")
 	s.expect("> ")
-	s.enter("read the budget")
-	s.expect("Which file do you mean by")
-	s.expect("2  budget-2026.md")
+	s.enter(`write "Food: 2026" to budget.md`)
+	s.expect("budget.md exists already. What shall I do?")
+	s.expect("2  add it at the end")
 	s.enter("2")
-	s.expect("Food: 2026")
+	s.expect("+Food: 2026")
+	s.expect("[l] later >")
+	s.enter("y")
+	s.expect("Done: budget.md is written.")
 	s.expect("> ")
 	s.enter("delete it")
-	s.expect("delete budget-2026.md")
+	s.expect("delete budget.md")
 	s.expect("[l] later >")
 	s.enter("n: it is the only one")
 	s.expect("you said no: “it is the only one”")
 	s.expect("> ")
 	s.enter("/exit")
 	s.ends(exitDone)
-	if _, err := os.Stat(filepath.Join(dir, "budget-2026.md")); err != nil {
-		t.Error(err)
+	if text, err := os.ReadFile(budget); err != nil || string(text) != "Food: 2025\nFood: 2026\n" {
+		t.Errorf("it holds %q (%v)", text, err)
 	}
 }

@@ -56,7 +56,7 @@ var arrows = []arrow{
 	{"internal/provider/providertest", []string{".", "internal/provider", "internal/provider/..."}, "every vendor's strict validator, for tests"},
 	{"internal/provider/wire", []string{".", "internal/provider", "internal/provider/sse"}, "what the codecs share below their formats"},
 	{"internal/provider/cache", []string{".", "internal/provider", "internal/store"}, "answers that were given before"},
-	{"internal/provider/demo", []string{".", "internal/provider", "internal/spell"}, "a provider without a wire"},
+	{"internal/provider/demo", []string{".", "internal/provider"}, "a provider without a wire"},
 	{"internal/provider/...", []string{".", "internal/provider", "internal/provider/sse", "internal/provider/wire"}, "one vendor, knows no other"},
 	{"internal/tool", []string{".", "internal/plain", "internal/spell"}, "registry and guard; knows no toolkit"},
 	{"internal/toolkit/shell", []string{".", "internal/fault", "internal/plain", "internal/sandbox", "internal/snapshot", "internal/tool", "internal/workspace"}, "the one toolkit that runs commands"},

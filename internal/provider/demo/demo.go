@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"hash"
 	"strings"
 	"time"
 
@@ -14,10 +13,6 @@ import (
 
 // Model is the only "model" of this provider (spec 6.3); its name says what it is.
 const Model = "rules, not a model"
-
-// bytesPerToken turns bytes into tokens. Rules read no tokens: the counters get the usual estimate,
-// and the price is none.
-const bytesPerToken = 4
 
 // Provider is the demo provider (spec 6.3).
 type Provider struct{}
@@ -35,11 +30,11 @@ func (Provider) Capabilities(string) provider.Capabilities {
 
 // Open implements provider.Provider. Every head can be sent here.
 func (Provider) Open(head provider.Head) (provider.Conversation, error) {
-	c := &conversation{tools: map[string]provider.Tool{}, sum: sha256.New(), head: head}
+	c := &conversation{tools: map[string]provider.Tool{}}
 	for _, t := range head.Tools {
 		c.tools[t.Name] = t
 	}
-	c.render(head)
+	c.appendLine(head)
 	return c, nil
 }
 
@@ -47,12 +42,8 @@ type conversation struct {
 	tools map[string]provider.Tool
 	turns []provider.Turn
 	tail  provider.Tail
-	// sum and size are those of the canonical rendering so far: each turn is rendered once
-	// (decision 31).
-	sum  hash.Hash
-	size int
-	head provider.Head
-	// unread is how much of it the rules do not read, in bytes.
+	body  []byte // the head and the turns as lines of JSON: what the hash of a request covers
+	// unread is how much of the body the rules do not read, in bytes.
 	unread int
 }
 
@@ -60,47 +51,33 @@ type conversation struct {
 func (c *conversation) Append(turns ...provider.Turn) {
 	c.turns = append(c.turns, turns...)
 	for i := range turns {
-		c.render(turns[i])
+		c.appendLine(turns[i])
 		for _, p := range turns[i].Parts {
-			if p.Opening { // read by nobody here, and as long as the day's name is
-				c.unread += len(line(p))
+			if p.Opening { // the day's name has not always the same length
+				c.unread += len(encodeLine(p))
 			}
 		}
 	}
 }
 
-// render adds a line of JSON to what the hash of a request covers.
-func (c *conversation) render(part any) {
-	data := line(part)
-	c.size += len(data)
-	_, _ = c.sum.Write(data) // a hash never fails
-}
+func (c *conversation) appendLine(part any) { c.body = append(c.body, encodeLine(part)...) }
 
-func line(part any) []byte {
+func encodeLine(part any) []byte {
 	data, err := json.Marshal(part)
-	if err != nil { // somebody else's opaque data that is no JSON: its error is as stable as it is
+	if err != nil { // another provider's opaque data that is no JSON: its error is as stable as it is
 		data = []byte(err.Error())
 	}
 	return append(data, '\n')
 }
 
-// Body implements provider.Shower: what the hash of a request covers.
-func (c *conversation) Body() []byte {
-	out := line(c.head)
-	for i := range c.turns {
-		out = append(out, line(c.turns[i])...)
-	}
-	return out
-}
+// Body implements provider.Shower.
+func (c *conversation) Body() []byte { return c.body }
 
 // EndWith implements provider.Conversation. Rules need no guidance.
 func (c *conversation) EndWith(tail provider.Tail) { c.tail = tail }
 
-// Request implements provider.Conversation. Nothing is sent anywhere: the hash is that of the head
-// and the turns as lines of JSON.
-func (c *conversation) Request() (regie.Hash, int) {
-	return regie.Hash(c.sum.Sum(nil)), c.size
-}
+// Request implements provider.Conversation. Nothing is sent anywhere.
+func (c *conversation) Request() (regie.Hash, int) { return sha256.Sum256(c.body), len(c.body) }
 
 // Send implements provider.Conversation.
 func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
@@ -115,8 +92,8 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*pr
 	if c.tail.Withheld {
 		tools = nil
 	}
-	r := react(tools, c.turns)
-	firstByte := time.Since(started)
+	r := nextReply(tools, c.turns)
+	reply := &provider.Reply{StopReason: "stop", FirstByte: time.Since(started)}
 	if sink != nil {
 		for word := range strings.SplitAfterSeq(r.text, " ") {
 			if ctx.Err() != nil {
@@ -127,7 +104,6 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*pr
 			}
 		}
 	}
-	reply := &provider.Reply{StopReason: "stop", FirstByte: firstByte}
 	written := len(r.text)
 	if r.text != "" {
 		reply.Parts = append(reply.Parts, provider.Part{Type: regie.PartText, Text: r.text})
@@ -137,9 +113,9 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (*pr
 		reply.StopReason = "tool_calls"
 		written += len(r.calls[i].Name) + len(r.calls[i].Arguments)
 	}
-	reply.Usage = regie.Usage{Input: estimate(c.size - c.unread), Output: estimate(written)}
+	reply.Usage = regie.Usage{Input: estimateTokens(len(c.body) - c.unread), Output: estimateTokens(written)}
 	return reply, nil
 }
 
-// estimate counts tokens where nobody counted them.
-func estimate(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
+// estimateTokens counts tokens as is usual where there is no tokenizer: four bytes are one.
+func estimateTokens(bytes int) int64 { return int64((bytes + 3) / 4) }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// The tools that the rules can drive, by their names on the wire (decision 27). They drive those
-// that are declared to them.
+// The tools that the rules can drive, by their names on the wire (decision 27).
 const (
 	toolList     = "files__list_files"
 	toolRead     = "files__read_file"
@@ -21,167 +19,169 @@ const (
 	toolEdit     = "files__edit_file"
 	toolDelete   = "files__delete_file"
 	toolSearch   = "files__search_text"
+	toolShell    = "shell__shell_exec"
 	toolAsk      = "session__ask_user"
-	toolMore     = "session__read_result"
 	toolComplete = "session__complete"
 )
 
-// batch is how many calls the rules make in one reply: the default limit of a round (spec 3.2).
-const batch = 10
-
-// reaction is a reply before it becomes one.
-type reaction struct {
-	text  string
-	calls []provider.Call
+// reply is the text and the calls of one reply; introduced says that the text tells who speaks.
+type reply struct {
+	text       string
+	calls      []provider.Call
+	introduced bool
 }
 
-// arguments are those of all tools; what a call does not need stays away.
+// arguments are those of all tools; a call leaves out what it does not need.
 type arguments struct {
-	Path          string          `json:"path,omitempty"`
-	Recursive     bool            `json:"recursive,omitempty"`
-	Pattern       string          `json:"pattern,omitempty"`
-	StartLine     int             `json:"start_line,omitempty"`
-	EndLine       int             `json:"end_line,omitempty"`
-	Content       string          `json:"content,omitempty"`
-	Mode          string          `json:"mode,omitempty"`
-	Edits         json.RawMessage `json:"edits,omitempty"`
-	Query         string          `json:"query,omitempty"`
-	CallID        string          `json:"call_id,omitempty"`
-	Offset        int             `json:"offset,omitempty"`
-	Question      string          `json:"question,omitempty"`
-	Options       []string        `json:"options,omitempty"`
-	AllowFreeText bool            `json:"allow_free_text,omitempty"`
+	Path      string   `json:"path,omitempty"`
+	Recursive bool     `json:"recursive,omitempty"`
+	Content   string   `json:"content,omitempty"`
+	Mode      string   `json:"mode,omitempty"`
+	Edits     []edit   `json:"edits,omitempty"`
+	Query     string   `json:"query,omitempty"`
+	Command   string   `json:"command,omitempty"`
+	Question  string   `json:"question,omitempty"`
+	Options   []string `json:"options,omitempty"`
+	Summary   string   `json:"summary,omitempty"`
 }
 
-// outcome is a past call with its one result.
+type edit struct {
+	Old string `json:"old"`
+	New string `json:"new"`
+	All bool   `json:"all"`
+}
+
+// outcome is a call of the thread with its result.
 type outcome struct {
 	tool    string
 	args    arguments
 	content string
 	failed  bool
-	edited  bool            // a person changed the arguments before it ran
-	state   regie.CallState // of a failed call, where the result tells
-	code    regie.Code
+	state   regie.CallState // of a failed call
+	code    regie.Code      // of a failed call
 }
 
-// asked is an earlier request of the thread with what was done for it.
-type asked struct {
-	message string
-	past    []outcome
-}
-
-// thread is what the rules need to know of the conversation.
+// thread is the current request of a conversation, with the calls made for it.
 type thread struct {
-	message string
-	steps   []step
-	french  bool
-	tools   map[string]provider.Tool
-	earlier []asked
-	past    []outcome // since the request
-	at      int       // of past, what the steps so far account for
-	lost    bool      // past is not what the steps would have made
-	none    bool      // of several files that could be meant, none was chosen
-	last    string    // the file that was last spoken of
-	result  string    // what the step before found
-	calls   int       // the highest number of a call id so far
-	replies int       // in the whole thread
-	answers int       // replies without calls
+	tools    map[string]provider.Tool
+	french   bool
+	message  string
+	outcomes []outcome // since the request
+	used     int       // how many outcomes the plan has taken
+	lastFile string    // the file last spoken of before the request
+	calls    int       // the highest number of a call so far
+	answers  int       // replies without calls
 }
 
 // notice matches what the system adds to a thread: LIMIT_REACHED and the like ask for nothing.
 var notice = regexp.MustCompile(`^\[[A-Z_]+\] `)
 
-// dropped matches a result that was left out of the prompt to make room.
-var dropped = regexp.MustCompile(`^\[this result of \d+ bytes is left out to make room`)
-
-// react is the whole provider: the next reply to a thread, given the declared tools by their wire
-// names.
-func react(tools map[string]provider.Tool, turns []provider.Turn) reaction {
-	if r, ok := complete(tools, turns); ok {
+// nextReply returns the next reply to a thread, given the declared tools by their wire names.
+func nextReply(tools map[string]provider.Tool, turns []provider.Turn) reply {
+	if r, ok := completeRun(tools, turns); ok {
 		return r
 	}
-	t := observe(tools, turns)
-	r := t.next()
+	t := readThread(tools, turns)
+	started := t.calls > 0
+	r := t.runPlan()
 	// The first reply says who speaks, and so does the first answer, which is all that some people
 	// see.
-	if t.replies == 0 || t.answers == 0 && len(r.calls) == 0 {
-		r.text = strings.TrimSpace(t.say("(This is the demo: a few rules, not a model.)",
-			"(Ceci est la démonstration : quelques règles, pas un modèle.)") + " " + r.text)
+	if !r.introduced && t.answers == 0 && (!started || len(r.calls) == 0) {
+		r.text = t.say("(This is the demo: a few rules, not a model.)",
+			"(Ceci est la démonstration : quelques règles, pas un modèle.)") + " " + r.text
 	}
 	return r
 }
 
-// complete ends a run that nobody watches: there an answer is no end, and a notice says so.
-func complete(tools map[string]provider.Tool, turns []provider.Turn) (reaction, bool) {
-	n := len(turns)
-	if _, can := tools[toolComplete]; n < 2 || !can || turns[n-1].Role != provider.RoleUser ||
-		!strings.HasPrefix(textOf(&turns[n-1]), "[COMPLETE_REFUSED] Nobody reads along") {
-		return reaction{}, false
+// runPlan runs the plan for the request from its beginning.
+func (t *thread) runPlan() reply {
+	plan, asked, french := findIntent(t.message)
+	if plan == nil {
+		return t.decline(asked)
 	}
-	summary, _ := json.Marshal(map[string]string{"summary": textOf(&turns[n-2])})
-	return reaction{calls: []provider.Call{{
-		ID: fmt.Sprintf("demo_end_%d", n), Name: toolComplete,
-		Arguments: string(summary),
-	}}}, true
+	t.french = french
+	if spokenOf.MatchString(asked["path"]) {
+		asked["path"] = t.lastFile
+	}
+	if asked["path"] == "" {
+		return reply{text: t.say("Which file do you mean? Name it, please.",
+			"De quel fichier parlez-vous ? Nommez-le, s'il vous plaît.")}
+	}
+	return plan(t, asked)
 }
 
-// observe finds the current request, what was done for it, and what was asked and done before.
-func observe(tools map[string]provider.Tool, turns []provider.Turn) *thread {
+// completeRun ends a run that nobody watches: there an answer is no end, and a notice says so.
+func completeRun(tools map[string]provider.Tool, turns []provider.Turn) (reply, bool) {
+	n := len(turns)
+	if n < 2 || tools[toolComplete].Name == "" || !strings.HasPrefix(textOf(&turns[n-1]), "[COMPLETE_REFUSED] ") {
+		return reply{}, false
+	}
+	summary := arguments{Summary: textOf(&turns[n-2])}
+	return reply{calls: []provider.Call{newCall(fmt.Sprintf("demo_end_%d", n), toolComplete, summary)}}, true
+}
+
+func newCall(id, tool string, args arguments) provider.Call {
+	data, _ := json.Marshal(args) // strings and booleans always encode
+	return provider.Call{ID: id, Name: tool, Arguments: string(data)}
+}
+
+// readThread finds the current request, the calls made for it, and the file last spoken of.
+func readThread(tools map[string]provider.Tool, turns []provider.Turn) *thread {
 	t := &thread{tools: tools}
-	open, begun := map[string]outcome{}, false
+	open := map[string]outcome{}
 	for i := range turns {
 		turn := &turns[i]
 		switch turn.Role {
 		case provider.RoleUser:
-			text := textOf(turn)
-			if notice.MatchString(text) {
-				continue
+			if text := textOf(turn); !notice.MatchString(text) {
+				t.startRequest(text)
 			}
-			if begun {
-				t.earlier = append(t.earlier, asked{t.message, t.past})
-			}
-			begun, t.message, t.past = true, text, nil
-			t.french = isFrench(tokens(firstParagraph(text)), t.french)
 		case provider.RoleAssistant:
-			t.replied(turn, open)
+			t.addReply(turn, open)
 		case provider.RoleTool:
 			for _, result := range turn.Results {
-				if o, ours := open[result.CallID]; ours {
-					t.past = append(t.past, o.settled(result))
+				if call, ours := open[result.CallID]; ours {
+					t.outcomes = append(t.outcomes, call.withResult(result))
 				}
 			}
 		}
 	}
-	t.steps = understand(t.message, t.french)
-	t.last = t.lastFile()
 	return t
 }
 
-func firstParagraph(message string) string {
-	first, _, _ := strings.Cut(strings.ReplaceAll(message, "\r\n", "\n"), "\n\n")
-	return first[:min(len(first), maxInstruction)]
-}
-
-// lastFile is the file that was last spoken of before the current request.
-func (t *thread) lastFile() string {
-	for _, one := range slices.Backward(t.earlier) {
-		for _, o := range slices.Backward(one.past) {
-			if !o.failed && (o.tool == toolRead || o.tool == toolWrite || o.tool == toolEdit || o.tool == toolDelete) {
-				return o.args.Path
-			}
-		}
-		for _, s := range understand(one.message, false) {
-			for _, p := range append(s.paths, s.to) {
-				if isFile(p) {
-					return p
-				}
-			}
+func (t *thread) startRequest(message string) {
+	for i := range t.outcomes {
+		o := &t.outcomes[i]
+		if o.args.Path != "" && o.tool != toolList && o.tool != toolSearch {
+			t.lastFile = o.args.Path
 		}
 	}
-	return ""
+	t.message, t.outcomes = message, nil
+	t.french = isFrench(firstParagraph(message), t.french)
 }
 
-// textOf is what a turn says. The day and the name of who speaks ask for nothing.
+// addReply notes a reply and the calls that it opened. Another model's calls are no part of a plan.
+func (t *thread) addReply(turn *provider.Turn, open map[string]outcome) {
+	made := 0
+	for _, part := range turn.Parts {
+		if part.Type != regie.PartCall || part.Call == nil {
+			continue
+		}
+		made++
+		id, ours := strings.CutPrefix(part.Call.ID, "demo_")
+		number, err := strconv.Atoi(id)
+		o := outcome{tool: part.Call.Name}
+		if ours && err == nil && json.Unmarshal([]byte(part.Call.Arguments), &o.args) == nil {
+			t.calls = max(t.calls, number)
+			open[part.Call.ID] = o
+		}
+	}
+	if made == 0 {
+		t.answers++
+	}
+}
+
+// textOf returns the text of a turn. The day and the name of who speaks ask for nothing.
 func textOf(turn *provider.Turn) string {
 	var text strings.Builder
 	for i := range turn.Parts {
@@ -192,82 +192,56 @@ func textOf(turn *provider.Turn) string {
 	return text.String()
 }
 
-// replied notes a reply and the calls that it opened.
-func (t *thread) replied(turn *provider.Turn, open map[string]outcome) {
-	t.replies++
-	made := 0
-	for _, part := range turn.Parts {
-		if part.Type != regie.PartCall || part.Call == nil {
-			continue
-		}
-		made++
-		o := outcome{tool: part.Call.Name}
-		// another model's arguments may be anything: then there are none
-		_ = json.Unmarshal([]byte(part.Call.Arguments), &o.args)
-		open[part.Call.ID] = o
-		if number, err := strconv.Atoi(strings.TrimPrefix(part.Call.ID, "demo_")); err == nil {
-			t.calls = max(t.calls, number)
-		}
-	}
-	if made == 0 {
-		t.answers++
-	}
-}
+// changedArguments begins the result of a call whose arguments a person has changed.
+const changedArguments = "[a person changed the arguments of this call before it ran, to: "
 
-// changedBefore begins the result of a call whose arguments a person has changed.
-const changedBefore = "[a person changed the arguments of this call before it ran, to: "
-
-// settled adds a call's result. A failed one tells its state and code as JSON (spec 3.3, 4.3);
-// whatever else it says is shown as it is.
-func (o outcome) settled(result provider.Result) outcome {
-	o.content, o.failed = result.Content, result.IsError
-	if rest, ok := strings.CutPrefix(o.content, changedBefore); ok {
-		to, after, _ := strings.Cut(rest, "]\n")
-		var args arguments
-		if json.Unmarshal([]byte(to), &args) == nil {
-			o.args = args
+// withResult adds a call's result. A failed one tells its state and code as JSON (spec 3.3, 4.3).
+func (o outcome) withResult(result provider.Result) outcome {
+	o.content, o.failed = strings.TrimRight(result.Content, "\n"), result.IsError
+	if rest, changed := strings.CutPrefix(o.content, changedArguments); changed {
+		args, content, _ := strings.Cut(rest, "]\n")
+		var now arguments
+		if json.Unmarshal([]byte(args), &now) == nil {
+			o.args = now
 		}
-		o.edited, o.content = true, after
+		o.content = content
 	}
-	if !o.failed {
-		return o
-	}
-	o.state = regie.CallFailed
-	var told struct {
+	var failure struct {
 		Status regie.CallState  `json:"status"`
 		Error  *regie.CallError `json:"error"`
 	}
-	if json.Unmarshal([]byte(o.content), &told) == nil && told.Error != nil {
-		o.state, o.code, o.content = told.Status, told.Error.Code, told.Error.Message
+	if o.failed && json.Unmarshal([]byte(o.content), &failure) == nil && failure.Error != nil {
+		o.state, o.code, o.content = failure.Status, failure.Error.Code, failure.Error.Message
 	}
 	return o
 }
 
-// say is a sentence in the language of the request.
-func (t *thread) say(english, french string, args ...any) string {
-	if t.french {
-		english = french
-	}
-	if len(args) == 0 {
-		return english
-	}
-	return fmt.Sprintf(english, args...)
-}
-
-// n writes an amount with its noun.
-func (t *thread) n(n int, english, french string) string {
-	noun := t.say(english, french)
-	if n != 1 && (!t.french || n > 1) {
-		if !t.french && strings.HasSuffix(noun, "y") {
-			noun = strings.TrimSuffix(noun, "y") + "ies"
-		} else {
-			noun += "s"
+// callTool returns the results of calls that an earlier reply has made; wait is the reply that
+// makes them where the thread has no results yet.
+func (t *thread) callTool(said, tool string, wanted ...arguments) (done []outcome, wait *reply) {
+	if t.used < len(t.outcomes) {
+		done = t.outcomes[t.used:min(len(t.outcomes), t.used+len(wanted))]
+		t.used += len(done)
+		for i := range done {
+			if done[i].tool != tool || dropped.MatchString(done[i].content) {
+				return nil, &reply{text: t.say("I have lost the thread of this request: please say it again.",
+					"J'ai perdu le fil de cette demande : redites-la, s'il vous plaît.")}
+			}
 		}
+		return done, nil
 	}
-	return strconv.Itoa(n) + " " + noun
+	if _, declared := t.tools[tool]; !declared {
+		return nil, &reply{text: t.say("I have no tool for that: %s is not in my scope, so I cannot go on.",
+			"Je n'ai pas d'outil pour cela : %s n'est pas à ma portée, je ne peux pas continuer.",
+			strings.ReplaceAll(tool, "__", "."))}
+	}
+	wait = &reply{text: said}
+	for _, args := range wanted {
+		t.calls++
+		wait.calls = append(wait.calls, newCall(fmt.Sprintf("demo_%d", t.calls), tool, args))
+	}
+	return nil, wait
 }
 
-func (t *thread) has(tool string) bool {
-	_, ok := t.tools[tool]
-	return ok
-}
+// dropped matches a result that the prompt leaves out to make room.
+var dropped = regexp.MustCompile(`^\[this result of \d+ bytes is left out to make room`)
