@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // stage is a directory, a data directory and a scripted model for programs at terminals. The
@@ -50,7 +50,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if err := openai.ValidateRequest(body); err != nil {
+	if err := strict.Chat(body); err != nil {
 		s.t.Errorf("a prompt that no strict server takes: %v\n%s", err, body)
 	}
 	s.mu.Lock()

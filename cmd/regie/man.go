@@ -1,173 +1,96 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra/doc"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 )
 
-// manCommand writes manual pages: one for each command, in the language of who asks (spec 11.5).
-// They are made of the same sentences as --help.
+// manCommand writes one manual page for each command, in the user's language (spec 11.5).
 func (c *command) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("Write the manual pages into a directory"),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", args[0], err)
-			}
-			var failed error
+			failed := os.MkdirAll(args[0], 0o755)
 			each(cmd.Root(), func(one *cobra.Command) {
-				if failed != nil || one.Hidden || strings.HasPrefix(one.Name(), "__") {
+				if failed != nil || !one.IsAvailableCommand() {
 					return
 				}
-				name := filepath.Join(args[0], pageName(one)+".1")
-				if err := os.WriteFile(name, []byte(c.manual(one)), 0o644); err != nil {
-					failed = regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", name, err)
+				page, err := c.manualPage(one)
+				if failed = err; failed == nil {
+					name := strings.ReplaceAll(one.CommandPath(), " ", "-") + ".1"
+					failed = os.WriteFile(filepath.Join(args[0], name), page, 0o644)
 				}
 			})
-			return failed
+			if failed != nil {
+				return regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", args[0], failed)
+			}
+			return nil
 		},
 	}
 }
 
-func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
-
-// roff makes text of ours what roff shows as it is.
-func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(text)
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, ".") {
-			lines[i] = `\&` + line
-		}
+// manualPage returns the page of a command. Cobra's headings are English; they are replaced.
+func (c *command) manualPage(cmd *cobra.Command) ([]byte, error) {
+	cmd.DisableAutoGenTag = true
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short) + "\n\n" + c.manualSections(cmd)
+	var page bytes.Buffer
+	if err := doc.GenMan(cmd, &doc.GenManHeader{Source: "regie " + version, Manual: "Regie"}, &page); err != nil {
+		return nil, err
 	}
-	return strings.Join(lines, "\n")
+	out := page.Bytes()
+	for english, title := range map[string]string{
+		"NAME": c.text.T("Name"), "SYNOPSIS": c.text.T("Synopsis"), "DESCRIPTION": c.text.T("Description"),
+		"OPTIONS": c.text.T("Options"), "SEE ALSO": c.text.T("See also"),
+		"OPTIONS INHERITED FROM PARENT COMMANDS": c.text.T("Options of every command"),
+	} {
+		out = bytes.Replace(out, []byte(".SH "+english+"\n"), []byte(".SH "+strings.ToUpper(title)+"\n"), 1)
+	}
+	return out, nil
 }
 
-// manual is the page of a command.
-func (c *command) manual(cmd *cobra.Command) string {
+// manualSections returns, as Markdown, what a page has beside cobra's own sections.
+func (c *command) manualSections(cmd *cobra.Command) string {
 	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	section := func(title string) { line(`.SH "%s"`, strings.ToUpper(roff(title))) }
-	paragraphs := func(text string) {
-		for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
-			if i > 0 {
-				line(".PP")
-			}
-			line("%s", roff(paragraph))
-		}
-	}
-	line(`.TH "%s" "1" "" "regie %s" "Regie"`, strings.ToUpper(roff(pageName(cmd))), roff(version))
-	line(".nh")
-	section(c.text.T("Name"))
-	line(`%s \- %s`, roff(pageName(cmd)), roff(cmd.Short))
-	section(c.text.T("Synopsis"))
-	line(`\fB%s\fR`, roff(cmd.UseLine()))
-	section(c.text.T("Description"))
-	if cmd.Long != "" {
-		paragraphs(cmd.Long)
-	} else {
-		paragraphs(cmd.Short)
-	}
-	if below := visible(cmd); len(below) > 0 {
+	section := func(title string) { fmt.Fprintf(&b, "# %s\n", strings.ToUpper(title)) }
+	entry := func(name any, says string) { fmt.Fprintf(&b, "**%v**\n\t%s\n\n", name, says) }
+	if cmd.HasAvailableSubCommands() {
 		section(c.text.T("Commands"))
-		for _, one := range below {
-			line(".TP\n\\fB%s\\fR\n%s", roff(one.Name()), roff(one.Short))
-		}
 	}
-	options := func(title string, set *pflag.FlagSet) {
-		if !set.HasAvailableFlags() {
-			return
-		}
-		section(title)
-		set.VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				line(".TP\n%s\n%s", manFlag(f), roff(f.Usage))
-			}
-		})
-	}
-	options(c.text.T("Options"), cmd.NonInheritedFlags())
-	options(c.text.T("Options of every command"), cmd.InheritedFlags())
-	c.manualEnd(cmd, line, section)
-	return b.String()
-}
-
-// manFlag is a flag as the page shows it.
-func manFlag(f *pflag.Flag) string {
-	out := `\fB` + roff("--"+f.Name) + `\fR`
-	if f.Shorthand != "" {
-		out = `\fB` + roff("-"+f.Shorthand) + `\fR, ` + out
-	}
-	if kind, _ := pflag.UnquoteUsage(f); kind != "" {
-		out += ` \fI` + roff(kind) + `\fR`
-	}
-	return out
-}
-
-// manualEnd is what all pages end with.
-func (c *command) manualEnd(cmd *cobra.Command, line func(string, ...any), section func(string)) {
-	if cmd == cmd.Root() {
-		section(c.text.T("Exit status"))
-		for _, one := range []struct {
-			code int
-			says string
-		}{
-			{exitDone, c.text.T("done")},
-			{exitError, c.text.T("an error")},
-			{exitUsage, c.text.T("the command line, or the settings, cannot be meant")},
-			{exitNoModel, c.text.T("no model is configured")},
-			{exitParked, c.text.T("the run waits: for an approval, an answer, the network")},
-			{exitDenied, c.text.T("the run ended with an action that was not allowed")},
-			{exitLimit, c.text.T("a limit was reached")},
-			{exitTimeout, c.text.T("the time of --timeout is over; the run is paused")},
-			{exitInterrupted, c.text.T("interrupted")},
-		} {
-			line(".TP\n\\fB%d\\fR\n%s", one.code, roff(one.says))
-		}
-		section(c.text.T("Environment"))
-		for i, name := range config.Variables() {
-			if i > 0 {
-				line(".br")
-			}
-			line(`\fB%s\fR`, name)
-		}
-		section(c.text.T("Files"))
-		for _, one := range [][2]string{
-			{config.SystemFile, c.text.T("the settings of the machine")},
-			{"~/.config/regie/regie.yaml", c.text.T("your settings; see regie config show --origin")},
-			{"~/.config/regie/setup.yaml", c.text.T("what regie setup has stored, with keys; for you alone")},
-			{".regie/regie.yaml, .mcp.json", c.text.T("what a workspace says; see regie trust")},
-		} {
-			line(".TP\n\\fI%s\\fR\n%s", roff(one[0]), roff(one[1]))
-		}
-	}
-	var also []string
-	if cmd.HasParent() {
-		also = append(also, `\fB`+roff(pageName(cmd.Parent()))+`\fR(1)`)
-	}
-	for _, one := range visible(cmd) {
-		also = append(also, `\fB`+roff(pageName(one))+`\fR(1)`)
-	}
-	if len(also) > 0 {
-		section(c.text.T("See also"))
-		line("%s", strings.Join(also, ",\n"))
-	}
-}
-
-// visible are the commands below one that people are shown.
-func visible(cmd *cobra.Command) (out []*cobra.Command) {
 	for _, one := range cmd.Commands() {
-		if !one.Hidden && !strings.HasPrefix(one.Name(), "__") {
-			out = append(out, one)
+		if one.IsAvailableCommand() {
+			entry(one.Name(), one.Short)
 		}
 	}
-	return out
+	if cmd.HasParent() {
+		return b.String()
+	}
+	section(c.text.T("Exit status"))
+	entry(exitDone, c.text.T("done"))
+	entry(exitError, c.text.T("an error"))
+	entry(exitUsage, c.text.T("the command line, or the settings, cannot be meant"))
+	entry(exitNoModel, c.text.T("no model is configured"))
+	entry(exitParked, c.text.T("the run waits: for an approval, an answer, the network"))
+	entry(exitDenied, c.text.T("the run ended with an action that was not allowed"))
+	entry(exitLimit, c.text.T("a limit was reached"))
+	entry(exitTimeout, c.text.T("the time of --timeout is over; the run is paused"))
+	entry(exitInterrupted, c.text.T("interrupted"))
+	section(c.text.T("Environment"))
+	fmt.Fprintf(&b, "%s\n\n", strings.Join(config.Variables(), ", "))
+	section(c.text.T("Files"))
+	entry(config.SystemFile, c.text.T("the settings of the machine"))
+	entry("~/.config/regie/regie.yaml", c.text.T("your settings; see regie config show --origin"))
+	entry("~/.config/regie/setup.yaml", c.text.T("what regie setup has stored, with keys; for you alone"))
+	entry(".regie/regie.yaml, .mcp.json", c.text.T("what a workspace says; see regie trust"))
+	return b.String()
 }

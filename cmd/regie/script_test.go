@@ -21,8 +21,8 @@ import (
 
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/providertest"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -120,7 +120,7 @@ func stubborn() http.HandlerFunc {
 		mu.Unlock()
 		body, err := io.ReadAll(r.Body) // until then the server does not notice that the client has gone
 		if err == nil && r.Method == http.MethodPost {
-			err = openai.ValidateRequest(body)
+			err = strict.Chat(body)
 		}
 		if err != nil { // as a strict server would: the script then fails
 			http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err), http.StatusBadRequest)

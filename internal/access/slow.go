@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Slow has those wait who show what opens nothing, the more the more they try; who shows a right
@@ -16,14 +18,8 @@ import (
 type Slow struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
-	seeded  bool
-	places  [1024]tries
+	places  [1024]*rate.Limiter // of tries that nobody waits for; nil where nobody tried
 	waiting int
-}
-
-type tries struct {
-	n  float64
-	at time.Time
 }
 
 const (
@@ -59,20 +55,26 @@ func (s *Slow) Wait(ctx context.Context, address string) bool {
 func (s *Slow) failed(address string, now time.Time) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.seeded {
-		s.seed, s.seeded = maphash.MakeSeed(), true
+	if s.seed == (maphash.Seed{}) {
+		s.seed = maphash.MakeSeed()
 	}
-	t := &s.places[maphash.String(s.seed, network(address))%uint64(len(s.places))]
-	t.n = max(0, t.n-forgetTries*now.Sub(t.at).Seconds()) + 1
-	t.n, t.at = min(t.n, 1000), now
-	if t.n <= freeTries {
+	place := &s.places[maphash.String(s.seed, network(address))%uint64(len(s.places))]
+	if *place == nil {
+		*place = rate.NewLimiter(forgetTries, freeTries)
+	}
+	if (*place).AllowN(now, 1) {
 		return 0, true
 	}
 	if s.waiting >= maxWaiting {
 		return 0, false
 	}
 	s.waiting++
-	return min(slowMost, time.Duration((t.n-freeTries)*float64(slowStep))), true
+	over := 1 - (*place).TokensAt(now)
+	if delay := time.Duration(over * float64(slowStep)); delay < slowMost {
+		(*place).ReserveN(now, 1) // one more to be forgotten
+		return delay, true
+	}
+	return slowMost, true
 }
 
 // network is what counts as one: an address, or the 64 bits of IPv6 that its owner chooses the rest

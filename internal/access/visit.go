@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/regie-run/regie"
 )
 
@@ -23,24 +25,18 @@ const (
 	DefaultStreams   = 1000
 )
 
-// load is what a token has open, and how much it may still ask: PerMinute flow back in a minute,
-// and as many may come at once.
+// load is what a token has open, and how much it may still ask.
 type load struct {
-	left     float64
-	at       time.Time
+	rate     *rate.Limiter
 	requests int
 	streams  int
 }
 
-// burst is how much may be asked at once: a whole minute's, as a page that shows hundreds of things
-// does.
-func (l Limits) burst() float64 { return float64(max(1, cmp.Or(l.PerMinute, DefaultPerMinute))) }
-
-// fill lets flow back what time has brought.
-func (l *load) fill(limits Limits, now time.Time) {
-	perSecond := float64(cmp.Or(limits.PerMinute, DefaultPerMinute)) / 60
-	l.left = min(limits.burst(), l.left+perSecond*max(0, now.Sub(l.at).Seconds()))
-	l.at = now
+// newLoad returns the load of a token that asked nothing yet. It may ask a whole minute's requests
+// at once, as a page that shows hundreds of things does.
+func (l Limits) newLoad() *load {
+	perMinute := cmp.Or(l.PerMinute, DefaultPerMinute)
+	return &load{rate: rate.NewLimiter(rate.Limit(perMinute)/60, max(1, perMinute))}
 }
 
 // visit is a request of a token from its beginning to its end, or a stream.
@@ -71,22 +67,20 @@ func (g *Gate) Enter(ctx context.Context,
 	}
 	l := g.loads[caller.Token.ID]
 	if l == nil {
-		l = &load{left: g.Limits.burst(), at: now}
+		l = g.Limits.newLoad()
 		g.loads[caller.Token.ID] = l
-	}
-	l.fill(g.Limits, now)
-	if l.left < 1 {
-		perSecond := float64(cmp.Or(g.Limits.PerMinute, DefaultPerMinute)) / 60
-		again = time.Duration((1 - l.left) / perSecond * float64(time.Second))
-		return ctx, nil, again, regie.Errorf(regie.CodeTooManyRequests,
-			"the token %s asks too often: at most %d times a minute in the long run", caller.Token.Name,
-			cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
 	}
 	if most := cmp.Or(g.Limits.Requests, DefaultRequests); l.requests >= most {
 		return ctx, nil, time.Second, regie.Errorf(regie.CodeTooManyRequests,
 			"the token %s has %d requests open: more wait for their end", caller.Token.Name, most)
 	}
-	l.left--
+	ask := l.rate.ReserveN(now, 1)
+	if again = ask.DelayFrom(now); again > 0 {
+		ask.CancelAt(now)
+		return ctx, nil, again, regie.Errorf(regie.CodeTooManyRequests,
+			"the token %s asks too often: at most %d times a minute in the long run", caller.Token.Name,
+			cmp.Or(g.Limits.PerMinute, DefaultPerMinute))
+	}
 	l.requests++
 	v := &visit{gate: g, caller: caller}
 	in, v.cancel = context.WithCancelCause(ctx)
@@ -167,7 +161,7 @@ func (g *Gate) tidy(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, l := range g.loads {
-		if l.fill(g.Limits, now); l.requests == 0 && l.streams == 0 && l.left >= g.Limits.burst() {
+		if l.requests == 0 && l.streams == 0 && l.rate.TokensAt(now) >= float64(l.rate.Burst()) {
 			delete(g.loads, id)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -64,7 +64,7 @@ func (m *reader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if err := openai.ValidateRequest(body); err != nil {
+	if err := strict.Chat(body); err != nil {
 		m.t.Errorf("a prompt that no strict server takes: %v\n%.2000s", err, body)
 	}
 	a := asked{body: body}

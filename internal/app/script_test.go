@@ -21,8 +21,8 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/openai"
 	"github.com/regie-run/regie/internal/provider/providertest"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/storetest"
 	"github.com/regie-run/regie/internal/tool"
@@ -57,7 +57,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if err := openai.ValidateRequest(body); err != nil {
+	if err := strict.Chat(body); err != nil {
 		m.t.Errorf("a prompt that no strict server takes: %v\n%s", err, body)
 	}
 	m.mu.Lock()

@@ -23,7 +23,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/invariant"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // world is everything outside the child: the ledger and the scripted model. It survives the child.
@@ -152,7 +152,7 @@ func (w *world) serveModel(rw http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the child died while it sent
 	}
-	if err := openai.ValidateRequest(body); err != nil {
+	if err := strict.Chat(body); err != nil {
 		w.violate("a prompt that no strict server takes (invariant 18): %v", err)
 	}
 	var request struct {

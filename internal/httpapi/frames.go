@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -29,12 +31,13 @@ type framed struct {
 	have int      // bytes of it
 	left int64    // bytes of the frame's payload that have not come yet
 
-	credit int       // frames that may come at once
-	since  time.Time // when that was so
-	err    error     // nothing is read behind this
+	frames *rate.Limiter
+	err    error // nothing is read behind this
 }
 
-func newFramed(conn net.Conn) *framed { return &framed{Conn: conn, credit: burst, since: time.Now()} }
+func newFramed(conn net.Conn) *framed {
+	return &framed{Conn: conn, frames: rate.NewLimiter(framesPerSecond, burst)}
+}
 
 // Read implements net.Conn.
 func (f *framed) Read(into []byte) (int, error) {
@@ -67,7 +70,9 @@ func (f *framed) look(data []byte) (good int) {
 			return at - 1
 		}
 		f.left = int64(length)
-		f.pay()
+		// at most 1/framesPerSecond for each frame of a small buffer: whoever closes the connection
+		// is not held up
+		time.Sleep(f.frames.Reserve().Delay())
 	}
 	return len(data)
 }
@@ -90,17 +95,4 @@ func (f *framed) length() (length uint64, whole bool) {
 		need += 4
 	}
 	return length, f.have == need
-}
-
-// pay has a frame wait for its turn where too many came before it.
-func (f *framed) pay() {
-	now := time.Now()
-	if earned := int(now.Sub(f.since) * framesPerSecond / time.Second); earned > 0 {
-		f.credit, f.since = min(burst, f.credit+earned), now
-	}
-	if f.credit--; f.credit < 0 {
-		// at most that for each frame of a small buffer: whoever closes the connection is not held
-		// up
-		time.Sleep(time.Second / framesPerSecond)
-	}
 }

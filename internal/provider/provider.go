@@ -30,33 +30,34 @@ const (
 // Tool is a tool as it is declared to the model.
 type Tool struct {
 	// Name is the wire name, toolkit__operation (decision 27).
-	Name        string
-	Description string
-	Parameters  json.RawMessage
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
 // Head is all of a request that does not grow with the thread. Two requests with equal heads share
 // their prefix byte for byte, so that a vendor's prompt cache hits.
 type Head struct {
-	Model string
+	Model string `json:"model"`
 	// Dialect is how the model is told to reply; it is told by the levels and the tools, this is
 	// for who writes down what was asked. Empty is native.
-	Dialect regie.Dialect
+	Dialect regie.Dialect `json:"dialect"`
 	// Level1 and Level2 are the prompt levels of spec 6.1; an empty one is left out.
-	Level1, Level2 string
-	Tools          []Tool
+	Level1 string `json:"level1,omitempty"`
+	Level2 string `json:"level2,omitempty"`
+	Tools  []Tool `json:"tools,omitempty"`
 	// Encoded keeps what a codec makes of Tools for the next head with the same ones; nil keeps
 	// nothing.
 	Encoded       *Encoded `json:"-"`
-	MaxOutput     int      // tokens; always set (decision 29)
-	Temperature   *float64
-	ParallelCalls bool
+	MaxOutput     int      `json:"max_output"` // tokens; always set (decision 29)
+	Temperature   *float64 `json:"temperature,omitempty"`
+	ParallelCalls bool     `json:"parallel_calls"`
 	// ReasoningEffort is how hard the model is to think: none, minimal, low, medium, high, xhigh or
 	// max, of which a codec takes the nearest that its vendor has; empty leaves it to the vendor.
-	ReasoningEffort string
+	ReasoningEffort string `json:"reasoning_effort,omitempty"`
 	// ServiceTier is the vendor's own word for how a request is served and priced; empty leaves it
 	// to the account.
-	ServiceTier string
+	ServiceTier string `json:"service_tier,omitempty"`
 }
 
 // Encoded is what codecs have made of one list of tools, each once. Its method may be called from
@@ -107,16 +108,16 @@ type Call struct {
 
 // Result is the one result of a call.
 type Result struct {
-	CallID  string // Call.ID of the assistant turn before
-	Content string
-	IsError bool
+	CallID  string `json:"call"` // Call.ID of the assistant turn before
+	Content string `json:"content"`
+	IsError bool   `json:"is_error,omitempty"`
 }
 
 // Turn is one turn of the thread. Turns are immutable once appended.
 type Turn struct {
-	Role    Role
-	Parts   []Part   // user and assistant
-	Results []Result // tool
+	Role    Role     `json:"role"`
+	Parts   []Part   `json:"parts,omitempty"`   // user and assistant
+	Results []Result `json:"results,omitempty"` // tool
 }
 
 // MaxSilence is the longest time for which a codec waits for a server that sends nothing.
@@ -162,9 +163,9 @@ type Source struct {
 type Tail struct {
 	// Withheld forbids calls and leaves the declarations as they are: a thread that holds calls
 	// needs them (spec 3.3).
-	Withheld bool
+	Withheld bool `json:"withheld,omitempty"`
 	// Guidance is said last, on the user's side; empty says nothing (spec 6.2).
-	Guidance string
+	Guidance string `json:"guidance,omitempty"`
 }
 
 // Conversation is a thread rendered for one provider: each turn is encoded once and its bytes are
@@ -272,32 +273,32 @@ type Lister interface {
 
 // Error is a failed model call: what a person reads, and whether another attempt can help.
 type Error struct {
-	Code regie.Code
+	Code regie.Code `json:"code"`
 	// Retryable says that the same request may succeed later (spec 3.6).
-	Retryable bool
+	Retryable bool `json:"retryable,omitempty"`
 	// Offline says that the request was certainly not sent (decision 42).
-	Offline bool
+	Offline bool `json:"offline,omitempty"`
 	// Misplaced says that the failure speaks of who was asked and not of what was asked: no such
 	// model or path there, or no server of this API. The same request may be answered by another
 	// provider (spec 3.6).
-	Misplaced bool
+	Misplaced bool `json:"-"`
 	// Status is the HTTP status, or 503 where a stream says that its server is overloaded; 0 if
 	// there was none.
-	Status int
+	Status int `json:"status,omitempty"`
 	// RetryAfter is the vendor's own wish, 0 if it said none.
-	RetryAfter time.Duration
+	RetryAfter time.Duration `json:"-"`
 	// Message is one sentence with the vendor's own words where there are any; never a key.
-	Message string
+	Message string `json:"message"`
 	// Said is what Regie says of it, for people who read another language, with the vendor's words
 	// as they are. It may be missing, and Message may go on behind it: see Sentence.
-	Said regie.Sentence
+	Said regie.Sentence `json:"-"`
 	// Partial is the text that had streamed in before the failure.
-	Partial string
+	Partial string `json:"partial,omitempty"`
 	// Received is the size in bytes of all that had streamed in: text, thinking and calls.
-	Received int
+	Received int `json:"-"`
 	// Usage is what the vendor reported before the failure.
-	Usage regie.Usage
-	Err   error
+	Usage regie.Usage `json:"usage"`
+	Err   error       `json:"-"`
 }
 
 // Unbilled reports whether the vendor charges nothing for the call: the request was not sent, or

@@ -17,7 +17,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/invariant"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // world is everything outside the engine: the model's server and the ledger. It outlives each life
@@ -287,7 +287,7 @@ func (w *world) received(body []byte) (reply, int) {
 	if err := json.Unmarshal(body, &request); err != nil {
 		w.violate("the model got garbage: %v", err)
 	}
-	if err := openai.ValidateRequest(body); err != nil {
+	if err := strict.Chat(body); err != nil {
 		w.violate("a prompt that no strict server takes (invariant 18): %v", err)
 	}
 	if strings.Contains(string(body), canary) {

@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/anthropic"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 func text(s string) provider.Part { return provider.Part{Type: regie.PartText, Text: s} }
@@ -55,7 +56,7 @@ func body(t *testing.T, head provider.Head, options anthropic.Options, turns ...
 	if second := string(r.Body()); first != second {
 		t.Errorf("the same turns give other bytes:\n%s\n%s", first, second)
 	}
-	if err := anthropic.ValidateRequest([]byte(first)); err != nil {
+	if err := strict.Anthropic([]byte(first)); err != nil {
 		t.Errorf("%v\n%s", err, first)
 	}
 	return first
@@ -149,7 +150,7 @@ func TestTail(t *testing.T) {
 			if !strings.HasSuffix(string(got), c.ends) {
 				t.Errorf("want the end %s of\n%s", c.ends, got)
 			}
-			if err := anthropic.ValidateRequest(got); err != nil {
+			if err := strict.Anthropic(got); err != nil {
 				t.Errorf("%v\n%s", err, got)
 			}
 			if r.EndWith(provider.Tail{}); string(r.Body()) != before {
@@ -235,7 +236,7 @@ func TestRefused(t *testing.T) {
 		`{"role":"user","content":[{"type":"text","text":"q"}]},` +
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"w"},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"tool_result","tool_use_id":"b"},{"type":"text","text":"z"}]}]}`
-	if err := anthropic.ValidateRequest([]byte(legal)); err != nil {
+	if err := strict.Anthropic([]byte(legal)); err != nil {
 		t.Fatal(err)
 	}
 	const (
@@ -305,7 +306,7 @@ func TestRefused(t *testing.T) {
 			if strings.Count(legal, c.old) < 1 {
 				t.Fatalf("%s does not stand in the request", c.old)
 			}
-			err := anthropic.ValidateRequest([]byte(strings.Replace(legal, c.old, c.new, 1)))
+			err := strict.Anthropic([]byte(strings.Replace(legal, c.old, c.new, 1)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}

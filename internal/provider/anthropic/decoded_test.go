@@ -6,6 +6,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/anthropic"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -38,7 +39,7 @@ func TestGoldenRequests(t *testing.T) {
 		}
 		r.Append(turns...)
 		r.EndWith(provider.Tail{Withheld: true, Guidance: `Answer "now".`})
-		if err := anthropic.ValidateRequest(r.Body()); err != nil {
+		if err := strict.Anthropic(r.Body()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		wiretest.Golden(t, "requests/"+name, r.Body())

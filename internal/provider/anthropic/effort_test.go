@@ -7,6 +7,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // TestEffort is how each generation of models is asked to think, and that the API takes it.
@@ -59,7 +60,7 @@ func TestEffort(t *testing.T) {
 		if got = strings.TrimSuffix(got, ","); got != c.want || strings.Contains(body, "c2ln") != c.back {
 			t.Errorf("%s, %q: %s, thinking back: %v", c.model, c.effort, got, strings.Contains(body, "c2ln"))
 		}
-		if err := ValidateRequest([]byte(body)); err != nil {
+		if err := strict.Anthropic([]byte(body)); err != nil {
 			t.Errorf("%s, %q: %v", c.model, c.effort, err)
 		}
 	}

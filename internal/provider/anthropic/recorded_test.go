@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/anthropic"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -231,7 +232,7 @@ func TestThinkingGoesBack(t *testing.T) {
 		if c.not != "" && strings.Contains(sent, c.not) {
 			t.Errorf("%s: %s in %s", c.model, c.not, sent)
 		}
-		if err := anthropic.ValidateRequest([]byte(sent)); err != nil {
+		if err := strict.Anthropic([]byte(sent)); err != nil {
 			t.Error(err)
 		}
 		server.Close()

@@ -7,6 +7,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/gemini"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -27,7 +28,7 @@ func TestGoldenRequests(t *testing.T) {
 			return provider.Part{Type: regie.PartThinking, Text: text, Provider: "gemini", Opaque: []byte(`{"thoughtSignature":"c2ln"}`)}
 		})...)
 		r.EndWith(provider.Tail{Withheld: true, Guidance: `Answer "now".`})
-		if err := gemini.ValidateRequest(model, r.Body()); err != nil {
+		if err := strict.Gemini(model, r.Body()); err != nil {
 			t.Errorf("%s: %v", model, err)
 		}
 		wiretest.Golden(t, "requests/"+model, r.Body())

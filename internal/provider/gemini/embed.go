@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -100,39 +99,4 @@ func decodeEmbed(body []byte) (out wire.Embedded, err error) {
 		out.Vectors = append(out.Vectors, vector)
 	}
 	return out, nil
-}
-
-// ValidateEmbed is the strict validator of a request to embed, sent to the path of a model.
-func ValidateEmbed(model string, body []byte) error {
-	var r struct {
-		Requests []struct {
-			Model   string `json:"model"`
-			Content struct {
-				Parts []struct {
-					Text string `json:"text"`
-				} `json:"parts"`
-			} `json:"content"`
-			Task       string `json:"taskType"`
-			Dimensions *int   `json:"outputDimensionality"`
-		} `json:"requests"`
-	}
-	if err := wire.Strict(body, &r); err != nil {
-		return err
-	}
-	var texts []string
-	for i := range r.Requests {
-		in := &r.Requests[i]
-		switch second := strings.HasPrefix(model, "gemini-embedding-2"); {
-		case in.Model != "models/"+model:
-			return fmt.Errorf("request %d is for %q, sent to %q", i, in.Model, model)
-		case len(in.Content.Parts) != 1:
-			return fmt.Errorf("request %d has %d parts, which are embedded as one", i, len(in.Content.Parts))
-		case second == (in.Task != "") || !second && in.Task != "RETRIEVAL_QUERY" && in.Task != "RETRIEVAL_DOCUMENT":
-			return fmt.Errorf("request %d has the task %q", i, in.Task)
-		case in.Dimensions != nil && *in.Dimensions < 1:
-			return fmt.Errorf("%d dimensions", *in.Dimensions)
-		}
-		texts = append(texts, in.Content.Parts[0].Text)
-	}
-	return wire.CheckInput(texts, 100)
 }

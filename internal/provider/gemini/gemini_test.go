@@ -10,6 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/gemini"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 func text(s string) provider.Part { return provider.Part{Type: regie.PartText, Text: s} }
@@ -60,7 +61,7 @@ func body(t *testing.T, head provider.Head, turns ...provider.Turn) string {
 	if diff := cmp.Diff(got, string(grown.Body())); diff != "" {
 		t.Errorf("grown turn by turn it is another one:\n%s", diff)
 	}
-	if err := gemini.ValidateRequest(head.Model, []byte(got)); err != nil {
+	if err := strict.Gemini(head.Model, []byte(got)); err != nil {
 		t.Errorf("%v\n%s", err, got)
 	}
 	return got
@@ -126,7 +127,7 @@ func TestRefused(t *testing.T) {
 		`{"role":"user","parts":[{"text":"q"}]},` +
 		`{"role":"model","parts":[{"text":"w"},{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"x"},{"functionCall":{"id":"b","name":"f","args":{}}}]},` +
 		`{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{}}},{"functionResponse":{"id":"b","name":"f","response":{}}}]}]}`
-	if err := gemini.ValidateRequest("gemini-3-pro", []byte(legal)); err != nil {
+	if err := strict.Gemini("gemini-3-pro", []byte(legal)); err != nil {
 		t.Fatal(err)
 	}
 	const (
@@ -185,18 +186,18 @@ func TestRefused(t *testing.T) {
 			if strings.Count(legal, c.old) < 1 {
 				t.Fatalf("%s does not stand in the request", c.old)
 			}
-			err := gemini.ValidateRequest("gemini-3-pro", []byte(strings.Replace(legal, c.old, c.new, 1)))
+			err := strict.Gemini("gemini-3-pro", []byte(strings.Replace(legal, c.old, c.new, 1)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
 	}
 	unsigned := strings.Replace(legal, `,"thoughtSignature":"x"`, ``, 1)
-	if err := gemini.ValidateRequest("gemini-2.5-pro", []byte(unsigned)); err != nil {
+	if err := strict.Gemini("gemini-2.5-pro", []byte(unsigned)); err != nil {
 		t.Errorf("an older model checks no signatures: %v", err)
 	}
 	closed := strings.Replace(unsigned, resTurn, resTurn+`,`+first, 1)
-	if err := gemini.ValidateRequest("gemini-3-pro", []byte(closed)); err != nil {
+	if err := strict.Gemini("gemini-3-pro", []byte(closed)); err != nil {
 		t.Errorf("a loop that the person has closed needs no signatures: %v", err)
 	}
 }

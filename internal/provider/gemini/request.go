@@ -45,6 +45,9 @@ const (
 	model     content = "model"
 )
 
+// maxName is how long a function's name may be.
+const maxName = 64
+
 // skipSignature is the API's own word for a call that another model made, which has no signature to
 // check.
 const skipSignature = "skip_thought_signature_validator"

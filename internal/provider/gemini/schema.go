@@ -2,8 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 )
 
 // refused are the keywords that the API takes in no schema (spec 12.6).
@@ -61,43 +59,4 @@ func encode(v any) json.RawMessage {
 		return json.RawMessage(`{}`)
 	}
 	return data
-}
-
-// refusedIn returns a keyword that the API refuses and that stands in a schema, or "".
-func refusedIn(schema json.RawMessage) string {
-	var decoded any // once: each level anew would be read as often as it is deep
-	if json.Unmarshal(schema, &decoded) != nil {
-		return ""
-	}
-	return refusedBelow(decoded)
-}
-
-func refusedBelow(schema any) string {
-	members, ok := schema.(map[string]any)
-	if !ok {
-		return ""
-	}
-	for _, key := range refused {
-		if _, ok := members[key]; ok {
-			return key
-		}
-	}
-	var inner []any
-	for _, key := range oneSchema {
-		inner = append(inner, members[key])
-	}
-	for _, key := range schemaList {
-		list, _ := members[key].([]any)
-		inner = append(inner, list...)
-	}
-	for _, key := range schemaByName {
-		named, _ := members[key].(map[string]any)
-		inner = slices.AppendSeq(inner, maps.Values(named))
-	}
-	for _, s := range inner {
-		if found := refusedBelow(s); found != "" {
-			return found
-		}
-	}
-	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/gemini"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // asker returns a function that sends one request to a server, which answers with a status and a
@@ -258,7 +259,7 @@ func TestEffort(t *testing.T) {
 			if !strings.Contains(got, want) || want == "" && strings.Contains(got, "thinkingConfig") {
 				t.Errorf("%s, %q: %s", model, effort, got)
 			}
-			if err := gemini.ValidateRequest(model, r.Body()); err != nil {
+			if err := strict.Gemini(model, r.Body()); err != nil {
 				t.Errorf("%s, %q: %v in %s", model, effort, err, got)
 			}
 		}

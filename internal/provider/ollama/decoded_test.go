@@ -6,6 +6,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/ollama"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -32,7 +33,7 @@ func TestGoldenRequests(t *testing.T) {
 	if !ok {
 		t.Fatal("it cannot be shown")
 	}
-	if err := ollama.ValidateRequest(shower.Body()); err != nil {
+	if err := strict.Ollama(shower.Body()); err != nil {
 		t.Error(err)
 	}
 	wiretest.Golden(t, "requests/thread", shower.Body())

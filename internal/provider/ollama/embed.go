@@ -2,10 +2,7 @@ package ollama
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/wire"
@@ -61,27 +58,4 @@ func decodeEmbed(body []byte) (out wire.Embedded, err error) {
 		out.Vectors = append(out.Vectors, vector)
 	}
 	return out, nil
-}
-
-// ValidateEmbed is the strict validator of a request to embed.
-func ValidateEmbed(body []byte) error {
-	var r struct {
-		Model      string         `json:"model"`
-		Truncate   *bool          `json:"truncate"`
-		KeepAlive  jsontext.Value `json:"keep_alive"`
-		Dimensions *int           `json:"dimensions"`
-		Input      []string       `json:"input"`
-	}
-	if err := wire.Strict(body, &r); err != nil {
-		return err
-	}
-	switch {
-	case r.Model == "":
-		return fmt.Errorf("no model")
-	case r.Truncate == nil || *r.Truncate:
-		return fmt.Errorf("the server may cut a text without a word")
-	case r.Dimensions != nil && *r.Dimensions < 1:
-		return fmt.Errorf("%d dimensions", *r.Dimensions)
-	}
-	return wire.CheckInput(r.Input, embedTexts)
 }

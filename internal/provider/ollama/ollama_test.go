@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/ollama"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -178,7 +179,7 @@ func TestRequest(t *testing.T) {
 	if diff := cmp.Diff(want, string(r.Body())); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if err := ollama.ValidateRequest(r.Body()); err != nil {
+	if err := strict.Ollama(r.Body()); err != nil {
 		t.Error(err)
 	}
 	for old, wrong := range map[string]string{
@@ -186,7 +187,7 @@ func TestRequest(t *testing.T) {
 		`{"role":"tool","content":"","tool_name":"g","tool_call_id":"b"},`: ``, `"arguments":{}`: `"arguments":"{}"`, `"model":"m"`: `"model":""`,
 		`"stream":true`: `"stream":true,"stream":true`, `"content":"go"`: `"content":""`, `"num_ctx":32768`: `"num_ctx":16384`,
 	} {
-		if !strings.Contains(want, old) || ollama.ValidateRequest([]byte(strings.Replace(want, old, wrong, 1))) == nil {
+		if !strings.Contains(want, old) || strict.Ollama([]byte(strings.Replace(want, old, wrong, 1))) == nil {
 			t.Errorf("%s in place of %s was taken", wrong, old)
 		}
 	}

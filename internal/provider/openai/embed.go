@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/regie-run/regie"
@@ -126,28 +125,4 @@ func (p *Provider) decodeEmbed(body []byte, texts int) (out wire.Embedded, err e
 		}
 	}
 	return out, nil
-}
-
-// ValidateEmbed is the strict validator of a request to embed, with the rules of a vendor.
-func ValidateEmbed(vendor string, body []byte) error {
-	var r struct {
-		Model     string   `json:"model"`
-		Format    string   `json:"encoding_format"`
-		Dimension *int     `json:"dimensions"`
-		Output    *int     `json:"output_dimension"`
-		Input     []string `json:"input"`
-	}
-	if err := wire.Strict(body, &r); err != nil {
-		return err
-	}
-	switch {
-	case r.Model == "":
-		return fmt.Errorf("no model")
-	case r.Format != "" && r.Format != "base64":
-		return fmt.Errorf("the format %q", r.Format)
-	case r.Output != nil && vendor != "mistral", r.Dimension != nil &&
-		slices.Contains([]string{"mistral", "lmstudio", "llamacpp"}, vendor):
-		return fmt.Errorf("a member for the dimensions that %q does not take", vendor)
-	}
-	return wire.CheckInput(r.Input, 2048)
 }

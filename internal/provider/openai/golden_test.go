@@ -9,6 +9,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -61,7 +62,7 @@ func TestGoldenRequests(t *testing.T) {
 			head.Tools = nil
 		}
 		body := openai.Body(vendor, head, provider.Tail{Withheld: true, Guidance: `Answer "now".`}, thread(vendor, model)...)
-		if err := openai.ValidateVendor(vendor, body); err != nil {
+		if err := strict.ChatVendor(vendor, body); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		wiretest.Golden(t, filepath.Join("requests", name), body)

@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -150,7 +151,7 @@ func TestHouseRules(t *testing.T) {
 		if !json.Valid([]byte(c.body)) {
 			t.Fatalf("%s: no JSON: %s", name, c.body)
 		}
-		if err := openai.ValidateVendor(c.vendor, []byte(c.body)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := strict.ChatVendor(c.vendor, []byte(c.body)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -161,10 +162,10 @@ func TestHouseRules(t *testing.T) {
 func TestMistralGuests(t *testing.T) {
 	turns := thread("vllm", "m")
 	for _, vendor := range []string{"openrouter", "vllm", "lmstudio", "llamacpp"} {
-		for model, strict := range map[string]bool{"mistralai/Devstral-Small-2": true, "Ministral-8B": true, "qwen3-32b": false} {
+		for model, legal := range map[string]bool{"mistralai/Devstral-Small-2": true, "Ministral-8B": true, "qwen3-32b": false} {
 			body := openai.Body(vendor, provider.Head{Model: model, MaxOutput: 9}, provider.Tail{}, turns...)
 			asMistral := []byte(strings.Replace(string(body), `"stream_options":{"include_usage":true},`, "", 1))
-			if err := openai.ValidateVendor("mistral", asMistral); (err == nil) != strict {
+			if err := strict.ChatVendor("mistral", asMistral); (err == nil) != legal {
 				t.Errorf("%s at %s: %v", model, vendor, err)
 			}
 		}

@@ -260,3 +260,6 @@ func judgeLocal(e *provider.Error, _, said string) {
 		e.Message += noteJinja
 	}
 }
+
+// TakesTools reports whether a vendor's models make calls of their own.
+func TakesTools(vendor string) bool { return !quirksOf(vendor).noTools }

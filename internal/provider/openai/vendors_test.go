@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
@@ -269,7 +270,7 @@ func TestEffort(t *testing.T) {
 		if got = strings.TrimSuffix(got, ","); got != c.want {
 			t.Errorf("%s %s, effort %q, tools %v: %s, want %s", c.vendor, c.model, c.effort, c.tools, got, c.want)
 		}
-		if err := openai.ValidateVendor(c.vendor, []byte(body)); err != nil {
+		if err := strict.ChatVendor(c.vendor, []byte(body)); err != nil {
 			t.Errorf("%s %s, effort %q: %v", c.vendor, c.model, c.effort, err)
 		}
 	}

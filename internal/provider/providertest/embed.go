@@ -21,6 +21,7 @@ import (
 	"github.com/regie-run/regie/internal/provider/gemini"
 	"github.com/regie-run/regie/internal/provider/ollama"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // EmbedFormat is a wire format of embeddings with what speaks it on either side.
@@ -51,7 +52,7 @@ func EmbedFormats() []EmbedFormat {
 	out := []EmbedFormat{
 		{
 			Name: "ollama", Model: model, path: "/api/embed", Counts: true, before: nomic,
-			validate: ollama.ValidateEmbed,
+			validate: strict.OllamaEmbed,
 			texts:    inputTexts, answer: ollamaVectors, failure: nativeFailure,
 			tooLong: Scene{Status: http.StatusBadRequest, Message: "the input length exceeds the context length"},
 			Open: func(address string, idle time.Duration) (provider.Embedder, error) {
@@ -67,7 +68,7 @@ func EmbedFormats() []EmbedFormat {
 		f := EmbedFormat{
 			Name: "gemini", Model: model, path: "/v1beta/models/" + model + ":batchEmbedContents", task: task,
 			texts: geminiTexts, answer: geminiVectors(task == nil), failure: geminiFailure,
-			Counts: task == nil, validate: func(body []byte) error { return gemini.ValidateEmbed(model, body) },
+			Counts: task == nil, validate: func(body []byte) error { return strict.GeminiEmbed(model, body) },
 			tooLong: Scene{
 				Status: http.StatusBadRequest, Kind: "INVALID_ARGUMENT",
 				Message: "The input token count exceeds the maximum number of tokens allowed",
@@ -95,7 +96,7 @@ func EmbedFormats() []EmbedFormat {
 		f := EmbedFormat{
 			Name: vendor, Model: model, Path: "/v1", path: "/v1/embeddings", Counts: true, before: nomic,
 			texts: inputTexts, answer: openAIVectors(vendor), failure: failure,
-			validate: func(body []byte) error { return openai.ValidateEmbed(vendor, body) },
+			validate: func(body []byte) error { return strict.ChatEmbed(vendor, body) },
 			tooLong: Scene{
 				Status:  http.StatusBadRequest,
 				Message: "This model's maximum context length is 8192 tokens, however you requested 9000 tokens",

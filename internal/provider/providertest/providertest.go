@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/provider/gemini"
 	"github.com/regie-run/regie/internal/provider/ollama"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/responses"
 )
 
@@ -54,7 +55,7 @@ func Check(head provider.Head, turns []provider.Turn) error {
 	native.Append(turns...)
 	for _, tail := range tails {
 		native.EndWith(tail)
-		if err := ollama.ValidateRequest(native.Body()); err != nil {
+		if err := strict.Ollama(native.Body()); err != nil {
 			return fmt.Errorf("ollama with %+v: %w", tail, err)
 		}
 	}
@@ -73,7 +74,7 @@ func Check(head provider.Head, turns []provider.Turn) error {
 		request.Append(turns...)
 		for _, tail := range tailsOf(way) {
 			request.EndWith(tail)
-			if err := anthropic.ValidateRequest(request.Body()); err != nil {
+			if err := strict.Anthropic(request.Body()); err != nil {
 				return fmt.Errorf("anthropic with %+v and %+v: %w", options, tail, err)
 			}
 		}
@@ -86,7 +87,7 @@ func Check(head provider.Head, turns []provider.Turn) error {
 		request.Append(turns...)
 		for _, tail := range tailsOf(way) {
 			request.EndWith(tail)
-			if err := responses.ValidateRequest(request.Body()); err != nil {
+			if err := strict.Responses(request.Body()); err != nil {
 				return fmt.Errorf("responses with %+v and %+v: %w", options, tail, err)
 			}
 		}
@@ -101,7 +102,7 @@ func Check(head provider.Head, turns []provider.Turn) error {
 		request.Append(turns...)
 		for _, tail := range tailsOf(way) {
 			request.EndWith(tail)
-			if err := gemini.ValidateRequest(model, request.Body()); err != nil {
+			if err := strict.Gemini(model, request.Body()); err != nil {
 				return fmt.Errorf("gemini as %s with %+v: %w", model, tail, err)
 			}
 		}
@@ -126,7 +127,7 @@ func checkChat(vendor string, head provider.Head, turns []provider.Turn) error {
 		ends = append(ends, provider.Tail{}) // nothing: once for any order, once for a strict one
 	}
 	for _, tail := range ends {
-		if err := openai.ValidateVendor(vendor, openai.Body(vendor, head, tail, turns...)); err != nil {
+		if err := strict.ChatVendor(vendor, openai.Body(vendor, head, tail, turns...)); err != nil {
 			return fmt.Errorf("openai as %q with %+v: %w", vendor, tail, err)
 		}
 	}

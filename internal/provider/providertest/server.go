@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/provider/gemini"
 	"github.com/regie-run/regie/internal/provider/ollama"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/responses"
 )
 
@@ -78,7 +79,7 @@ func Formats() []Format {
 			Name: "openai", Path: "/v1", chat: "/v1/chat/completions", kind: "text/event-stream",
 			stream: chatStream, failure: chatFailure,
 			inBand: func(s *Scene) string { return "data: " + chatFailure(s) + "\n\n" }, models: chatModels,
-			Validate: openai.ValidateRequest, HasCache: true, HasKinds: true,
+			Validate: strict.Chat, HasCache: true, HasKinds: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
 				return openai.New(openai.Config{
 					Name: "openai", BaseURL: address + "/v1",
@@ -91,7 +92,7 @@ func Formats() []Format {
 			stream: messagesStream, failure: messagesFailure,
 			inBand:   func(s *Scene) string { return "event: error\ndata: " + messagesFailure(s) + "\n\n" },
 			models:   messagesModels,
-			Validate: anthropic.ValidateRequest, HasCache: true, HasKinds: true,
+			Validate: strict.Anthropic, HasCache: true, HasKinds: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
 				return anthropic.New(anthropic.Config{
 					Name: "anthropic", BaseURL: address,
@@ -103,7 +104,7 @@ func Formats() []Format {
 			Name: "ollama", chat: "/api/chat", kind: "application/x-ndjson",
 			stream: nativeStream, failure: nativeFailure,
 			inBand: func(s *Scene) string { return nativeFailure(s) + "\n" }, models: nativeModels,
-			Validate: ollama.ValidateRequest, WholeCalls: true,
+			Validate: strict.Ollama, WholeCalls: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
 				return ollama.New(ollama.Config{Name: "ollama", BaseURL: address, APIKey: "sk-canary", Idle: idle})
 			},
@@ -113,7 +114,7 @@ func Formats() []Format {
 			stream: geminiStream, failure: geminiFailure,
 			inBand: func(s *Scene) string { return "data: " + geminiFailure(s) + "\n\n" }, models: geminiModels,
 			HasCache: true, WholeCalls: true,
-			Validate: func(body []byte) error { return gemini.ValidateRequest("scripted", body) },
+			Validate: func(body []byte) error { return strict.Gemini("scripted", body) },
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
 				return gemini.New(gemini.Config{
 					Name: "gemini", BaseURL: address + "/v1beta/",
@@ -124,7 +125,7 @@ func Formats() []Format {
 		{
 			Name: "responses", Path: "/v1", chat: "/v1/responses", kind: "text/event-stream",
 			stream: responsesStream, failure: chatFailure,
-			inBand: responsesInBand, models: chatModels, Validate: responses.ValidateRequest,
+			inBand: responsesInBand, models: chatModels, Validate: strict.Responses,
 			HasCache: true, HasKinds: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {
 				return responses.New(responses.Config{

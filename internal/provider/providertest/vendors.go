@@ -9,6 +9,7 @@ import (
 
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // framing is how a vendor of Chat Completions frames its stream, as its documentation or what its
@@ -308,7 +309,7 @@ func Vendors() []Format {
 				}
 				return false
 			},
-			Validate: func(body []byte) error { return openai.ValidateVendor(name, body) },
+			Validate: func(body []byte) error { return strict.ChatVendor(name, body) },
 			HasCache: v.hasCache, HasKinds: v.hasKinds, NoTools: !openai.TakesTools(name),
 			NoThinking: v.think == nil, Vendor: true,
 			Open: func(address string, idle time.Duration) (provider.Provider, error) {

@@ -3,9 +3,9 @@ package replay
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"fmt"
 	"os"
-	"strconv"
+	"slices"
 	"sync"
 
 	"github.com/regie-run/regie"
@@ -14,22 +14,18 @@ import (
 
 // Player is a provider that answers from a recording.
 type Player struct {
-	path string
+	path    string
+	dialect regie.Dialect // of the first call
 
-	mu        sync.Mutex
 	recording *recording
-	played    []bool
-	next      int // the first call that was not played
+
+	mu   sync.Mutex
+	left []*call // what was not played
 }
 
 // Open reads a recording. It returns CodeReplayMismatch with the line where the file is not one.
 func Open(path string) (*Player, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, mismatch("the recording cannot be read: %v", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRecording+1))
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, mismatch("the recording cannot be read: %v", err)
 	}
@@ -37,13 +33,13 @@ func Open(path string) (*Player, error) {
 	if err != nil {
 		return nil, mismatch("the recording %s cannot be used: %v", path, err)
 	}
-	return &Player{path: path, recording: r, played: make([]bool, len(r.calls))}, nil
+	return &Player{path: path, dialect: r.calls[0].Head.Dialect, recording: r, left: slices.Clone(r.calls)}, nil
 }
 
-// Silent is a player without answers: it writes requests as the one of a recording does, and
-// whoever sends one gets CodeReplayMismatch.
+// Silent returns a player without answers: it writes requests as the one of a recording does, and
+// sending one returns CodeReplayMismatch.
 func Silent() *Player {
-	return &Player{recording: &recording{first: speaker{dialect: regie.DialectNative}}}
+	return &Player{dialect: regie.DialectNative}
 }
 
 // Name implements provider.Provider.
@@ -52,14 +48,15 @@ func (p *Player) Name() string { return "replay" }
 // Capabilities implements provider.Provider: the model of a recording speaks the dialect in which
 // it was recorded.
 func (p *Player) Capabilities(string) provider.Capabilities {
-	return provider.Capabilities{NativeTools: p.recording.first.dialect == regie.DialectNative, Free: true}
+	return provider.Capabilities{NativeTools: p.dialect == regie.DialectNative, Free: true}
 }
 
 // Open implements provider.Provider.
 func (p *Player) Open(head provider.Head) (provider.Conversation, error) {
-	return &playing{player: p, dialect: head.Dialect}, nil
+	return &playing{player: p, dialect: head.Dialect, thread: newThread()}, nil
 }
 
+// playing is a conversation that a Player answers.
 type playing struct {
 	player  *Player
 	dialect regie.Dialect
@@ -70,7 +67,7 @@ type playing struct {
 // Append implements provider.Conversation.
 func (c *playing) Append(turns ...provider.Turn) {
 	c.turns = append(c.turns, turns...)
-	c.thread.add(func(text string) string { return text }, turns...)
+	c.thread.add(maskVarying, turns...)
 }
 
 // EndWith implements provider.Conversation: a recording answers the same whatever stands behind the
@@ -85,7 +82,7 @@ func (c *playing) Request() (regie.Hash, int) {
 	size := len(data)
 	c.player.mu.Lock()
 	defer c.player.mu.Unlock()
-	if p := c.player; p.next < len(p.played) && provider.AsksSummary(p.recording.calls[p.next].asked) &&
+	if left := c.player.left; len(left) > 0 && provider.AsksSummary(left[0].Asked) &&
 		len(c.turns) > 0 && !provider.AsksSummary(c.turns) {
 		size += overAnyBudget
 	}
@@ -104,75 +101,68 @@ func (c *playing) Body() []byte {
 	return data
 }
 
-// find returns the first call with this thread that was not played, and takes it. It returns
-// CodeReplayMismatch where there is none.
-func (c *playing) find() (*call, error) {
+// takeCall takes the first call with this thread that was not played. It returns CodeReplayMismatch
+// where there is none.
+func (c *playing) takeCall() (*call, error) {
 	p := c.player
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.next >= len(p.played) {
-		return nil, c.refused("has no further answer: the run takes another way than the recorded one")
+	if len(p.left) == 0 {
+		return nil, c.refuse("has no further answer: the run takes another way than the recorded one")
 	}
-	for i := p.next; i < len(p.played); i++ {
-		found := p.recording.calls[i]
-		if p.played[i] || p.recording.hashes[i].asked != c.thread.hash() {
+	for i, found := range p.left {
+		if found.thread != c.thread.hash() {
 			continue
 		}
-		if c.dialect != "" && c.dialect != found.dialect {
-			return nil, c.refused("has this in the dialect " + string(found.dialect) + ", and it is asked for in " +
-				string(c.dialect) + ": leave the dialect out")
+		if recorded := found.Head.Dialect; c.dialect != "" && c.dialect != recorded {
+			return nil, c.refuse("has this in the dialect %s, and it is asked for in %s: leave the dialect out",
+				recorded, c.dialect)
 		}
-		for p.played[i] = true; p.next < len(p.played) && p.played[p.next]; {
-			p.next++
-		}
+		p.left = slices.Delete(p.left, i, i+1)
 		return found, nil
 	}
-	wanted := p.recording.calls[p.next]
-	if provider.AsksSummary(wanted.asked) != provider.AsksSummary(c.turns) {
-		return nil,
-			c.refused("has a summary where a step is asked for, or the other way round: its run had another budget")
+	wanted := p.left[0]
+	return nil, c.refuse("holds no answer to this request; its call %d is the next one:\n%s", wanted.Number,
+		diffTurns(p.recording.turns(wanted), c.thread.turns))
+}
+
+func (c *playing) refuse(why string, values ...any) error {
+	return &provider.Error{
+		Code:    regie.CodeReplayMismatch,
+		Message: "the recording " + c.player.path + " " + fmt.Sprintf(why, values...),
 	}
-	shown := difference(p.recording.thread(wanted.number), c.thread.turns)
-	return nil, c.refused("holds no answer to this request; its call " + strconv.Itoa(wanted.number) +
-		" is the next one:\n" + shown)
 }
 
-func (c *playing) refused(why string) error {
-	return &provider.Error{Code: regie.CodeReplayMismatch, Message: "the recording " + c.player.path + " " + why}
-}
-
-// Send implements provider.Conversation: what the recording has for this thread. It returns
+// Send implements provider.Conversation: it returns what the recording has for this thread, or
 // CodeReplayMismatch where it has nothing.
 func (c *playing) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
-	found, err := c.find()
+	found, err := c.takeCall()
 	if err != nil {
 		return nil, err
 	}
-	stream := told(found.reply)
-	if found.streamed != nil {
-		stream = *found.streamed
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	for _, d := range stream {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if sink != nil {
+	stream := func(d provider.Delta) {
+		if sink != nil && d != (provider.Delta{}) {
 			sink(d)
 		}
 	}
-	if found.failed != nil {
-		failed := *found.failed
+	if found.Failed != nil {
+		stream(provider.Delta{Text: found.Failed.Partial})
+		failed := *found.Failed
 		return nil, &failed
 	}
-	reply := *found.reply
-	reply.Parts = append([]provider.Part(nil), found.reply.Parts...)
-	for i := range reply.Parts {
-		if c := reply.Parts[i].Call; c != nil { // the ids that were recorded are of no use
-			reply.Parts[i].Call = &provider.Call{
-				ID:   "call_" + strconv.Itoa(found.number) + "_" + strconv.Itoa(i+1),
-				Name: c.Name, Arguments: c.Arguments,
-			}
+	reply := withoutIDs(found.Reply)
+	for i, part := range reply.Parts {
+		switch part.Type {
+		case regie.PartText:
+			stream(provider.Delta{Text: part.Text})
+		case regie.PartThinking:
+			stream(provider.Delta{Thinking: part.Text})
+		case regie.PartCall:
+			part.Call.ID = fmt.Sprintf("call_%d_%d", found.Number, i+1)
 		}
 	}
-	return &reply, nil
+	return reply, nil
 }

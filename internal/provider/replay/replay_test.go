@@ -55,9 +55,9 @@ func talk(t *testing.T, p provider.Provider, text string) (*provider.Reply, stri
 	return send(t, open(t, p, head, said(text)))
 }
 
-func tape(t *testing.T, path string, options replay.TapeOptions) *replay.Tape {
+func tape(t *testing.T, path, raw string, secrets ...string) *replay.Tape {
 	t.Helper()
-	out, err := replay.NewTape(path, options)
+	out, err := replay.NewTape(path, secrets, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRecordAndReplay(t *testing.T) {
 	var texts []string
 	for _, request := range requests {
 		for _, file := range []string{again, path} {
-			reply, text, err := talk(t, tape(t, file, replay.TapeOptions{}).Record(demo.New()), request)
+			reply, text, err := talk(t, tape(t, file, "").Record(demo.New()), request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 	p := player(t, path)
 	_, _, err := talk(t, p, "hello, you")
-	mismatched(t, err, "holds no answer to this request; its call 1 is the next one", "-  | list files in notes/\n+  | hello, you")
+	mismatched(t, err, "holds no answer to this request; its call 1 is the next one", "-    \"text\": \"list files in notes/\"\n+    \"text\": \"hello, you\"")
 	for _, i := range []int{1, 0} {
 		reply, text, err := talk(t, p, requests[i])
 		if err != nil || text != texts[i] {
@@ -218,13 +218,13 @@ func answers(id string) []string {
 	}
 }
 
-// TestRecordingIsRead holds a recording to what a person reads, byte for byte: the same in another
-// run with other ids and times, and replayed by one with others again.
-func TestRecordingIsRead(t *testing.T) {
-	golden := filepath.Join("testdata", "thread.txt")
+// TestRecording_Golden compares a recording byte for byte: it is the same in another run with other
+// ids and times, and a run with others again replays it.
+func TestRecording_Golden(t *testing.T) {
+	golden := filepath.Join("testdata", "thread.jsonl")
 	for _, id := range []string{"1", "2"} {
 		path := filepath.Join(t.TempDir(), "tape")
-		replies := aThread(t, tape(t, path, replay.TapeOptions{}).Record(server(t, "", answers(id)...)), id)
+		replies := aThread(t, tape(t, path, "").Record(server(t, "", answers(id)...)), id)
 		if *update {
 			if err := os.WriteFile(golden, []byte(content(t, path)), 0o600); err != nil {
 				t.Fatal(err)
@@ -247,7 +247,7 @@ func TestKeysAreNotRecorded(t *testing.T) {
 	const key = "sk-very-secret-key"
 	dir := t.TempDir()
 	path, raw := filepath.Join(dir, "tape"), filepath.Join(dir, "raw")
-	p := tape(t, path, replay.TapeOptions{Secrets: []string{"", key, "sk-very"}, Raw: raw}).Record(server(t, key,
+	p := tape(t, path, raw, "", key, "sk-very").Record(server(t, key,
 		stream("tool_calls", `{"reasoning_content":"`+key+`"}`, `{"content":"`+key[:6]+`"}`, `{"content":"`+key[6:]+`"}`,
 			`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"key\":\"`+key+`\"}"}}]}`),
 		"503 "+key))
@@ -264,7 +264,7 @@ func TestKeysAreNotRecorded(t *testing.T) {
 		t.Fatal("no failure")
 	}
 	files, err := filepath.Glob(filepath.Join(raw, "*"))
-	if err != nil || len(files) != 1 || !strings.HasSuffix(files[0], "call-0002-503.txt") {
+	if err != nil || len(files) != 1 || !strings.HasSuffix(files[0], "call-0002-503") {
 		t.Fatal(files, err)
 	}
 	for _, file := range append(files, path) {
@@ -279,7 +279,7 @@ func TestDialect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tape")
 	spoken := head
 	spoken.Dialect = regie.DialectJSON
-	recorded := tape(t, path, replay.TapeOptions{}).Record(server(t, "", stream("stop", `{"content":"{\"pre_text\":\"Hello.\"}"}`)))
+	recorded := tape(t, path, "").Record(server(t, "", stream("stop", `{"content":"{\"pre_text\":\"Hello.\"}"}`)))
 	if _, _, err := send(t, open(t, recorded, spoken, said("hello"))); err != nil {
 		t.Fatal(err)
 	}
@@ -302,11 +302,11 @@ func TestRawFeedsTraps(t *testing.T) {
 	sent := content(t, filepath.Join("..", "openai", "testdata", "chat_calls.sse"))
 	dir := t.TempDir()
 	raw := filepath.Join(dir, "raw")
-	whole, _, err := talk(t, tape(t, filepath.Join(dir, "tape"), replay.TapeOptions{Raw: raw}).Record(server(t, "", sent)), "go")
+	whole, _, err := talk(t, tape(t, filepath.Join(dir, "tape"), raw).Record(server(t, "", sent)), "go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := content(t, filepath.Join(raw, "call-0001.sse"))
+	kept := content(t, filepath.Join(raw, "call-0001-200"))
 	if kept != sent {
 		t.Fatalf("kept was\n%s", kept)
 	}
@@ -324,41 +324,43 @@ func TestRawFeedsTraps(t *testing.T) {
 			t.Fatalf("cut after %d of %d bytes: %+v", cut, len(kept), reply)
 		}
 	}
-	if _, err := replay.NewTape(filepath.Join(dir, "other"), replay.TapeOptions{Raw: raw}); regie.CodeOf(err) != regie.CodeBadRequest {
+	if _, err := replay.NewTape(filepath.Join(dir, "other"), nil, raw); regie.CodeOf(err) != regie.CodeBadRequest {
 		t.Errorf("the raw responses of another recording would be mixed with these: %v", err)
 	}
 }
 
-const first = "regie-recording 2\nprovider p\nmodel m\ndialect native\n\n"
-
-// TestBadRecordings opens what is none; each is refused with its line.
+// TestBadRecordings opens files that are no recordings; each is refused with its line.
 func TestBadRecordings(t *testing.T) {
-	const call = first + "call 1\nsettings max_output=1\nasked user\ntext\n  | a\n"
-	const answer = "answered stop\ntext\n  | b\nusage\n"
+	const first = `{"format":"regie-recording-3"}` + "\n"
+	const answer = `"reply":{"parts":[{"type":"text","text":"b"}],"usage":{"input":1,"output":1}}`
+	call := func(fields ...string) string {
+		fields = append(fields, `"provider":"p"`, `"head":{"model":"m","dialect":"native","max_output":1,"parallel_calls":true}`)
+		return "{" + strings.Join(fields, ",") + "}\n"
+	}
+	with := func(arguments string) string {
+		return first + call(`"call":1`, `"reply":{"parts":[{"type":"call","call":{"name":"f","arguments":`+arguments+`}}],"usage":{"input":1,"output":1}}`)
+	}
+	whole := first + call(`"call":1`, answer)
 	for name, c := range map[string]struct{ file, says string }{
-		"empty":              {"", "no model call"},
-		"only a header":      {first, "no model call"},
-		"another file":       {"hello\n", "line 1"},
-		"an older recording": {`{"format":"regie-recording-1"}` + "\n", "record it anew"},
-		"no model":           {"regie-recording 2\nprovider p\n", `"model" and a word`},
-		"no dialect":         {"regie-recording 2\nprovider p\nmodel m\ndialect greek\n", "not a dialect"},
-		"cut off":            {call + "answered st", "line 11: it is cut off"},
-		"cut in a text":      {call + "answered stop\ntext\n  | x", "line 13: it is cut off"},
-		"without its end":    {call + answer, `"end" is wanted`},
-		"garbage":            {first + "{]\ncall", "line 6"},
-		"unknown word":       {call + answer + "surprise\nend\n", `"end" is wanted`},
-		"no answer":          {call + "end\n", `"answered" or "failed"`},
-		"half a call":        {call + "answered stop\ncall f\n  | {\"a\":\nusage\nend\n", "not a JSON object"},
-		"a list":             {call + "answered stop\ncall f\n  | []\nusage\nend\n", "not a JSON object"},
-		"a bad text":         {call + "answered stop\ntext\n  x\nusage\nend\n", "line 13"},
-		"no text":            {call + "answered stop\ntext\nusage\nend\n", "a text is wanted"},
-		"another number":     {strings.Replace(call, "call 1", "call 2", 1) + answer + "end\n", `"call 1" is wanted`},
-		"after nothing":      {strings.Replace(call, "call 1", "call 1 after 1", 1) + answer + "end\n", "number of one before it"},
-		"after a failure":    {call + "failed X\nmessage\n  | x\nusage\nend\ncall 2 after 1\nsettings x\n" + answer + "end\n", "which failed"},
-		"no such text":       {strings.Replace(call, "asked", "level1 abc\nasked", 1) + answer + "end\n", "no text level1 abc"},
-		"text twice":         {first + "level1 a\n  | x\nlevel1 a\n  | y\n", "one text"},
-		"nobody":             {strings.Replace(call, "asked user", "asked nobody", 1) + answer + "end\n", "nobody's turn"},
-		"no tokens":          {call + "answered stop\nusage input=-1\nend\n", "counts no tokens"},
+		"empty":               {"", "line 1"},
+		"only a header":       {first, "no model call"},
+		"another file":        {"hello\n", "line 1"},
+		"the first format":    {`{"format":"regie-recording-1"}` + "\n", "record it anew"},
+		"the second format":   {"regie-recording 2\nprovider p\nmodel m\ndialect native\n", "record it anew"},
+		"no dialect":          {strings.Replace(whole, "native", "greek", 1), `line 2: "greek" is not a dialect`},
+		"cut off":             {whole[:len(whole)-1], "line 2: it is cut off"},
+		"garbage":             {first + "{]\n", "line 2"},
+		"an unknown field":    {first + call(`"call":1`, answer, `"surprise":1`), "surprise"},
+		"a field twice":       {first + call(`"call":1`, answer, `"call":1`), "duplicate"},
+		"nothing":             {whole + "{}\n", "line 3: call 0"},
+		"no answer":           {first + call(`"call":1`), "neither a reply nor a failure"},
+		"half a call":         {with(`"{\"a\":"`), "not a JSON object"},
+		"a list":              {with(`"[]"`), "not a JSON object"},
+		"no arguments":        {with(`""`), "not a JSON object"},
+		"a call without call": {strings.Replace(whole, `"text"`, `"call"`, 1), "not a JSON object"},
+		"another number":      {first + call(`"call":2`, answer), "call 1 is wanted"},
+		"after nothing":       {first + call(`"call":1`, `"after":1`, answer), "does not stand before it"},
+		"no head":             {strings.Replace(whole, `"head"`, `"head_of":1,"head"`, 1), "does not stand before it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tape")
@@ -368,7 +370,7 @@ func TestBadRecordings(t *testing.T) {
 			if _, err := replay.Open(path); regie.CodeOf(err) != regie.CodeReplayMismatch || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
-			if _, err := replay.NewTape(path, replay.TapeOptions{}); c.file != "" && regie.CodeOf(err) != regie.CodeBadRequest {
+			if _, err := replay.NewTape(path, nil, ""); c.file != "" && regie.CodeOf(err) != regie.CodeBadRequest {
 				t.Errorf("it would be written to: %v", err)
 			}
 		})

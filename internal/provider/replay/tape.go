@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -16,101 +16,63 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// Tape is a recording that is being made, of any number of providers.
+// Tape writes a recording of any number of providers.
 type Tape struct {
-	hide *strings.Replacer
+	mask func(string) string // replaces keys
 	raw  string
 
-	mu     sync.Mutex
-	file   *os.File
-	size   int
-	first  speaker
-	calls  int
-	texts  map[string]bool
-	thread map[regie.Hash]place // of what was recorded
+	mu        sync.Mutex
+	file      *os.File
+	size      int
+	recording *recording
 }
 
-// place is a thread in a recording: that of a call, with or without its answer.
-type place struct {
-	call  int
-	again bool
-}
+const (
+	// minSecret is the length of the shortest key that is masked, in bytes.
+	minSecret = 8
+	keyMask   = "[the API key]"
+)
 
-// TapeOptions are what a tape is made with.
-type TapeOptions struct {
-	// Secrets are the keys that must not be in the recording, wherever they come from; short ones
-	// are no secrets and are left.
-	Secrets []string
-	// Raw is a directory for the bytes of each response as they came, as far as they were read;
-	// empty keeps none. Of a reply that says a key nothing is kept.
-	Raw string
-}
-
-// minSecret is how long a key is at least that is looked for, in bytes.
-const minSecret = 8
-
-// NewTape records into a new or empty file, or goes on with a recording. The file holds what was
-// asked and said, so only its owner may read it. It returns CodeBadRequest where the file is
+// NewTape records into a new or empty file, or continues a recording. The file holds what was asked
+// and said, so only its owner may read it. Keys in secrets are masked, but for short ones. The
+// directory raw, if not empty, gets the bytes of each response, as far as they were read; it gets
+// nothing of a reply that says a key. NewTape returns CodeBadRequest where path or raw hold
 // something else.
-func NewTape(path string, options TapeOptions) (*Tape, error) {
-	secrets := slices.Clone(options.Secrets)
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike the longer one
+func NewTape(path string, secrets []string, raw string) (*Tape, error) {
+	secrets = slices.Clone(secrets)
+	// the longer one of a common prefix wins
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	var pairs []string
 	for _, secret := range secrets {
 		if len(secret) >= minSecret {
-			pairs = append(pairs, secret, "[the API key]")
+			inJSON := strconv.Quote(secret)
+			pairs = append(pairs, secret, keyMask, inJSON[1:len(inJSON)-1], keyMask)
 		}
 	}
-	t := &Tape{
-		hide: strings.NewReplacer(pairs...), raw: options.Raw, texts: map[string]bool{},
-		thread: map[regie.Hash]place{},
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, regie.Errorf(regie.CodeBadRequest, "the recording cannot be written: %v", err)
-	}
-	t.file = f
-	if err := t.goOn(path); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return t, nil
-}
-
-// goOn reads what the file holds already, and makes the directory of raw responses.
-func (t *Tape) goOn(path string) error {
-	data, err := io.ReadAll(io.LimitReader(t.file, maxRecording+1))
-	if err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the recording cannot be read: %v", err)
+	t := &Tape{mask: strings.NewReplacer(pairs...).Replace, raw: raw, recording: &recording{}}
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, regie.Errorf(regie.CodeBadRequest, "the recording cannot be read: %v", err)
 	}
 	if t.size = len(data); t.size > 0 {
-		r, err := parse(data)
-		if err != nil {
-			return regie.Errorf(regie.CodeBadRequest, "%s cannot be gone on with, and it would be spoiled: %v", path,
-				err)
-		}
-		t.first, t.calls, t.texts = r.first, len(r.calls), r.texts
-		for i, link := range r.hashes {
-			t.remember(i+1, link)
+		if t.recording, err = parse(data); err != nil {
+			return nil, regie.Errorf(regie.CodeBadRequest, "%s cannot be gone on with, and it would be spoiled: %v",
+				path, err)
 		}
 	}
-	if t.raw == "" {
-		return nil
+	if raw != "" {
+		if err := os.MkdirAll(raw, 0o700); err != nil {
+			return nil, regie.Errorf(regie.CodeBadRequest, "raw responses cannot be kept: %v", err)
+		}
+		if old, err := filepath.Glob(filepath.Join(raw, "call-*")); t.size == 0 && (err != nil || len(old) > 0) {
+			return nil, regie.Errorf(regie.CodeBadRequest,
+				"%s holds the raw responses of another recording: name another directory", raw)
+		}
 	}
-	if err := os.MkdirAll(t.raw, 0o700); err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "raw responses cannot be kept: %v", err)
+	if t.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return nil, regie.Errorf(regie.CodeBadRequest, "the recording cannot be written: %v", err)
 	}
-	if old, err := filepath.Glob(filepath.Join(t.raw, "call-*")); t.size == 0 && (err != nil || len(old) > 0) {
-		return regie.Errorf(regie.CodeBadRequest,
-			"%s holds the raw responses of another recording: name another directory", t.raw)
-	}
-	return nil
-}
-
-func (t *Tape) remember(number int, link links) {
-	t.thread[link.asked] = place{number, true}
-	if !link.answered.IsZero() {
-		t.thread[link.answered] = place{number, false}
-	}
+	return t, nil
 }
 
 // Record returns a provider that passes everything through to inner and writes it down.
@@ -128,7 +90,10 @@ func (r *recorder) Open(head provider.Head) (provider.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &recorded{Conversation: inner, tape: r.tape, name: r.Name(), head: head}, nil
+	if head.Dialect == "" {
+		head.Dialect = regie.DialectNative
+	}
+	return &recorded{Conversation: inner, tape: r.tape, name: r.Name(), head: head, thread: newThread()}, nil
 }
 
 // recorded is a conversation that is written down.
@@ -143,7 +108,7 @@ type recorded struct {
 
 // Append implements provider.Conversation.
 func (c *recorded) Append(turns ...provider.Turn) {
-	c.thread.add(c.tape.hide.Replace, turns...)
+	c.thread.add(func(text string) string { return maskVarying(c.tape.mask(text)) }, turns...)
 	c.Conversation.Append(turns...)
 }
 
@@ -161,90 +126,42 @@ func (c *recorded) Body() []byte {
 	return nil
 }
 
-// Send implements provider.Conversation. A call that was cancelled is not written down: that is no
-// answer.
+// Send implements provider.Conversation. It does not record a cancelled call: that is no answer.
 func (c *recorded) Send(ctx context.Context, sink func(provider.Delta)) (*provider.Reply, error) {
 	var tap *provider.Tap
 	if c.tape.raw != "" {
 		tap = &provider.Tap{}
 		ctx = provider.WithTap(ctx, tap)
 	}
-	var stream []provider.Delta
+	var text, thinking strings.Builder
 	reply, err := c.Conversation.Send(ctx, func(d provider.Delta) {
-		if d != (provider.Delta{}) {
-			stream = merged(stream, d)
-		}
+		text.WriteString(d.Text)
+		thinking.WriteString(d.Thinking)
 		if sink != nil {
 			sink(d)
 		}
 	})
-	done := &call{speaker: c.speaker(), settings: settingsOf(&c.head), withheld: c.tail.Withheld}
+	done := &call{Provider: c.name, Head: &c.head, Tail: c.tail}
 	if err == nil {
-		if done.reply = c.tape.hidden(reply); !reflect.DeepEqual(withoutIDs(reply), done.reply) {
-			tap = nil // what was said holds a key, which a stream can have in pieces: its bytes are not kept
-		}
-	} else if failed, ok := errors.AsType[*provider.Error](err); ok {
-		done.failed = &provider.Error{
-			Code: failed.Code, Retryable: failed.Retryable, Offline: failed.Offline, Status: failed.Status,
-			Message: c.tape.hide.Replace(failed.Message), Partial: c.tape.hide.Replace(failed.Partial),
-			Usage: failed.Usage,
-		}
-	} else {
+		done.Reply = withoutIDs(reply)
+	} else if !errors.As(err, &done.Failed) {
 		return nil, err
 	}
-	for i := range stream {
-		hidden := provider.Delta{
-			Text:     c.tape.hide.Replace(stream[i].Text),
-			Thinking: c.tape.hide.Replace(stream[i].Thinking),
-		}
-		if hidden != stream[i] {
-			stream[i], tap = hidden, nil
-		}
+	said, _ := encode(done.Reply)
+	said += text.String() + "\n" + thinking.String()
+	if c.tape.mask(said) != said {
+		tap = nil // the reply says a key, which a stream can hold in pieces: its bytes are not kept
 	}
-	if !slices.Equal(stream, told(done.reply)) {
-		done.streamed = &stream
-	}
-	if writing := c.tape.write(c, done, tap); writing != nil {
-		return nil, &provider.Error{Code: regie.CodeOf(writing), Message: writing.Error(), Err: writing}
+	if err := c.tape.write(&c.thread, done, tap); err != nil {
+		return nil, &provider.Error{Code: regie.CodeOf(err), Message: err.Error(), Err: err}
 	}
 	return reply, err
 }
 
-func (c *recorded) speaker() speaker {
-	spoken := c.head.Dialect
-	if spoken == "" {
-		spoken = regie.DialectNative
-	}
-	return speaker{c.name, c.head.Model, spoken}
-}
-
-// hidden is a reply without keys.
-func (t *Tape) hidden(reply *provider.Reply) *provider.Reply {
-	out := withoutIDs(reply)
-	for i := range out.Parts {
-		part := &out.Parts[i]
-		part.Text = t.hide.Replace(part.Text)
-		if len(part.Opaque) > 0 {
-			part.Opaque = []byte(t.hide.Replace(string(part.Opaque)))
-		}
-		if part.Call != nil {
-			part.Call.Arguments = t.hide.Replace(part.Call.Arguments)
-		}
-	}
-	out.Sources = slices.Clone(reply.Sources)
-	for i := range out.Sources {
-		out.Sources[i] = provider.Source{
-			Title: t.hide.Replace(out.Sources[i].Title),
-			URL:   t.hide.Replace(out.Sources[i].URL),
-		}
-	}
-	return out
-}
-
-// withoutIDs is a copy of a reply without what changes from run to run.
+// withoutIDs returns a copy of a reply without the ids of its calls.
 func withoutIDs(reply *provider.Reply) *provider.Reply {
 	out := *reply
-	out.FirstByte, out.Parts = 0, slices.Clone(reply.Parts)
+	out.Parts = slices.Clone(reply.Parts)
 	for i := range out.Parts {
 		if c := out.Parts[i].Call; c != nil {
 			out.Parts[i].Call = &provider.Call{Name: c.Name, Arguments: c.Arguments}
@@ -253,81 +170,45 @@ func withoutIDs(reply *provider.Reply) *provider.Reply {
 	return &out
 }
 
-// write writes one call, whole or not at all as far as the system does that.
-func (t *Tape) write(c *recorded, done *call, tap *provider.Tap) error {
+// write writes one call, whole or not at all as far as the system does that. It writes only what
+// the recording does not hold yet: the head, and the turns behind a recorded thread.
+func (t *Tape) write(asked *thread, done *call, tap *provider.Tap) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var w writer
-	if t.size == 0 {
-		t.first = done.speaker
-		w.line(firstLine)
-		w.line("provider", quoted(t.first.provider))
-		w.line("model", quoted(t.first.model))
-		w.line("dialect", quoted(string(t.first.dialect)))
-		w.line()
-	}
-	done.number = t.calls + 1
-	for i, text := range []string{c.head.Level1, c.head.Level2, toolsText(c.head.Tools), c.tail.Guidance} {
-		if text == "" {
-			continue
-		}
-		text = t.hide.Replace(text)
-		done.texts[i] = nameOf(text)
-		if name := textKinds[i] + " " + done.texts[i]; !t.texts[name] {
-			w.line(name)
-			w.text(text)
-			w.line()
-		}
-	}
-	known := 0 // turns that stand in the recording already
-	for i, hash := range slices.Backward(c.thread.hashes) {
-		if at, ok := t.thread[hash]; ok {
-			done.base, done.again, known = at.call, at.again, i+1
+	done.Number, done.Asked = len(t.recording.calls)+1, asked.turns
+	for i, hash := range slices.Backward(asked.hashes) {
+		if done.After = t.recording.threads[hash]; done.After > 0 {
+			done.Asked = asked.turns[i:]
 			break
 		}
 	}
-	done.asked = c.thread.turns[known:]
-	w.call(done, t.first)
-	if t.size+w.out.Len() > maxRecording {
+	if done.HeadOf = t.recording.heads[chainHash(regie.Hash{}, done.Head)]; done.HeadOf > 0 {
+		done.Head = nil
+	}
+	text, err := encode(done)
+	if err != nil {
+		return regie.Errorf(regie.CodeInternal, "the recording cannot be written: %v", err)
+	}
+	if text = t.mask(text); t.size == 0 {
+		text = header + "\n" + text
+	}
+	if t.size+len(text) > maxRecording {
 		return regie.Errorf(regie.CodeDiskFull, "the recording is full: it can have %d MiB", maxRecording>>20)
 	}
-	if err := t.keep(done.number, tap); err != nil {
-		return regie.Errorf(regie.CodeDiskFull, "the raw response cannot be written: %v", err)
+	if tap != nil && tap.Status != 0 {
+		name := filepath.Join(t.raw, fmt.Sprintf("call-%04d-%d", done.Number, tap.Status))
+		err = os.WriteFile(name, []byte(t.mask(string(tap.Bytes()))), 0o600)
 	}
-	if _, err := t.file.WriteString(w.String()); err != nil {
+	if err == nil {
+		_, err = t.file.WriteString(text)
+	}
+	if err == nil {
+		err = t.file.Sync()
+	}
+	if err != nil {
 		return regie.Errorf(regie.CodeDiskFull, "the recording cannot be written: %v", err)
 	}
-	t.size, t.calls = t.size+w.out.Len(), done.number
-	for i, name := range done.texts {
-		t.texts[textKinds[i]+" "+name] = name != ""
-	}
-	link := links{asked: c.thread.hash()}
-	if done.reply != nil {
-		link.answered = answered(link.asked, done.reply)
-	}
-	t.remember(done.number, link)
-	return t.file.Sync()
-}
-
-// keep writes what came over the wire for a call: one file, named by its number, its status where
-// that is an error, and its kind.
-func (t *Tape) keep(number int, tap *provider.Tap) error {
-	if tap == nil || tap.Status == 0 {
-		return nil // nothing answered
-	}
-	name := fmt.Sprintf("call-%04d", number)
-	if tap.Status != 200 {
-		name += fmt.Sprintf("-%d", tap.Status)
-	}
-	kind := ".txt"
-	for _, known := range [][2]string{
-		{"text/event-stream", ".sse"},
-		{"application/x-ndjson", ".ndjson"},
-		{"application/json", ".json"},
-	} {
-		if strings.HasPrefix(tap.Kind, known[0]) {
-			kind = known[1]
-		}
-	}
-	return os.WriteFile(filepath.Join(t.raw, name+kind), []byte(t.hide.Replace(string(tap.Bytes()))), 0o600)
+	t.size += len(text)
+	t.recording.add(done)
+	return nil
 }

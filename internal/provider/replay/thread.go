@@ -1,8 +1,8 @@
 package replay
 
 import (
-	"crypto/sha256"
-	"fmt"
+	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,123 +13,87 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 )
 
-// thread is a conversation as a recording has it: its turns in their written form, and the hash of
-// each beginning.
+// thread is a conversation as a recording holds it: normalized turns and the hash of each prefix.
 type thread struct {
-	turns  []provider.Turn // steady, without ids
-	hashes []regie.Hash    // hashes[i] is of the first i+1 turns
-	calls  []string        // the ids of the calls of the last turn
+	turns  []provider.Turn
+	hashes []regie.Hash // hashes[i] covers the first i turns; the first one is zero
+	calls  []string     // ids of the calls of the last turn
 }
 
-// add appends turns as they are sent; hide takes keys out.
-func (t *thread) add(hide func(string) string, turns ...provider.Turn) {
-	for i := range turns {
-		t.append(t.steadied(&turns[i], hide))
-		t.calls = t.calls[:0]
-		for j := range turns[i].Parts {
-			if c := turns[i].Parts[j].Call; c != nil {
-				t.calls = append(t.calls, c.ID)
+func newThread() thread { return thread{hashes: make([]regie.Hash, 1)} }
+
+// hash covers the whole thread; zero for an empty one.
+func (t *thread) hash() regie.Hash { return t.hashes[len(t.turns)] }
+
+// add appends turns as they are sent; mask rewrites their texts. A call loses its id, and a result
+// names the place of its call in the turn before, from 1.
+func (t *thread) add(mask func(string) string, turns ...provider.Turn) {
+	for _, sent := range turns {
+		turn := provider.Turn{Role: sent.Role, Parts: normalizeParts(sent.Parts, mask)}
+		for _, result := range sent.Results {
+			result.CallID = strconv.Itoa(slices.Index(t.calls, result.CallID) + 1)
+			result.Content = mask(result.Content)
+			turn.Results = append(turn.Results, result)
+		}
+		t.hashes = append(t.hashes, chainHash(t.hash(), turn))
+		t.turns = append(t.turns, turn)
+		t.calls = nil
+		for _, part := range sent.Parts {
+			if part.Call != nil {
+				t.calls = append(t.calls, part.Call.ID)
 			}
 		}
 	}
 }
 
-// append appends a turn in its written form.
-func (t *thread) append(turn provider.Turn) {
-	t.turns = append(t.turns, turn)
-	t.hashes = append(t.hashes, after(t.hash(), &turn))
+// chainHash returns the hash of a thread that continues with a normalized turn.
+func chainHash(before regie.Hash, turn any) regie.Hash {
+	text, _ := encode(turn) // a normalized turn has no opaque data that could be wrong
+	return regie.HashOf(append(before[:], text...))
 }
 
-// hash is of the whole thread; zero for an empty one.
-func (t *thread) hash() regie.Hash {
-	if len(t.hashes) == 0 {
-		return regie.Hash{}
-	}
-	return t.hashes[len(t.hashes)-1]
-}
-
-// after is the hash of a thread that goes on with a turn in its written form.
-func after(before regie.Hash, turn *provider.Turn) regie.Hash {
-	var w writer
-	w.turn(turn)
-	sum := sha256.New()
-	sum.Write(before[:])
-	sum.Write([]byte(w.String()))
-	return regie.Hash(sum.Sum(nil))
-}
-
-// steadied is a turn in its written form: a call has no id, and a result the place of its call in
-// the turn before, from 1.
-func (t *thread) steadied(turn *provider.Turn, hide func(string) string) provider.Turn {
-	out := provider.Turn{Role: turn.Role, Parts: steadyParts(turn.Parts, hide)}
-	for i := range turn.Results {
-		result := turn.Results[i]
-		place := slices.Index(t.calls, result.CallID) + 1
-		out.Results = append(out.Results, provider.Result{
-			CallID:  strconv.Itoa(place),
-			Content: steady(hide(result.Content)), IsError: result.IsError,
-		})
-	}
-	return out
-}
-
-func steadyParts(parts []provider.Part, hide func(string) string) []provider.Part {
-	out := make([]provider.Part, 0, len(parts))
-	for i := range parts {
-		if parts[i].Opening { // another date, zone, user or language is another run's
+func normalizeParts(parts []provider.Part, mask func(string) string) (out []provider.Part) {
+	for _, part := range parts {
+		if part.Opening { // date, zone, user and language differ between runs
 			continue
 		}
-		part := provider.Part{Type: parts[i].Type, Text: steady(hide(parts[i].Text))}
-		if c := parts[i].Call; c != nil {
-			part.Text, part.Call = "", &provider.Call{Name: c.Name, Arguments: steady(hide(c.Arguments))}
+		normal := provider.Part{Type: part.Type}
+		if part.Call != nil {
+			normal.Call = &provider.Call{Name: part.Call.Name, Arguments: mask(part.Call.Arguments)}
+		} else {
+			normal.Text = mask(part.Text)
 		}
-		out = append(out, part)
+		out = append(out, normal)
 	}
 	return out
 }
 
-// answered is the hash of a thread that goes on with a reply.
-func answered(before regie.Hash, reply *provider.Reply) regie.Hash {
-	turn := answerTurn(reply)
-	return after(before, &turn)
-}
-
-func answerTurn(reply *provider.Reply) provider.Turn {
-	return provider.Turn{Role: provider.RoleAssistant, Parts: steadyParts(reply.Parts,
-		func(text string) string { return text })}
-}
-
-// written is turns as a recording has them.
-func written(turns []provider.Turn) string {
-	var w writer
-	for i := range turns {
-		w.turn(&turns[i])
-	}
-	return w.String()
-}
-
-// maxDiff bounds how much of a difference is shown, in lines, and maxDiffLine each of them, in
-// bytes.
-const (
-	maxDiff     = 24
-	maxDiffLine = 240
+// A UUID or a time, in a text.
+var (
+	varyingID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	varyingTime = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?`)
 )
 
-// difference is what is asked against what was recorded, shortly.
-func difference(recorded, asked []provider.Turn) string {
-	same := 0
-	for same < min(len(recorded), len(asked)) && written(recorded[same:same+1]) == written(asked[same:same+1]) {
-		same++
+// maskVarying replaces what differs between runs, and bytes that JSON cannot hold.
+func maskVarying(text string) string {
+	text = varyingID.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "{id}")
+	return varyingTime.ReplaceAllString(text, "{time}")
+}
+
+// renderTurns returns turns as people read them: JSON with the lines of each text.
+func renderTurns(turns []provider.Turn) string {
+	text, _ := json.MarshalIndent(turns, "", " ") // never fails: a normalized turn has no opaque data
+	return strings.ReplaceAll(string(text), `\n`, "\n") + "\n"
+}
+
+// maxDiff bounds how much of a difference is shown, in bytes.
+const maxDiff = 4 << 10
+
+// diffTurns shows how a request differs from a recorded one.
+func diffTurns(recorded, asked []provider.Turn) string {
+	diff := udiff.Unified("recorded", "asked", renderTurns(recorded), renderTurns(asked))
+	if len(diff) > maxDiff {
+		diff = strings.ToValidUTF8(diff[:maxDiff], "") + " …"
 	}
-	lines := strings.Split(strings.TrimSuffix(udiff.Unified("recorded", "asked", written(recorded[same:]),
-		written(asked[same:])), "\n"), "\n")
-	if len(lines) > maxDiff {
-		lines = append(lines[:maxDiff], fmt.Sprintf("(%d lines more)", len(lines)-maxDiff))
-	}
-	for i, line := range lines {
-		if len(line) > maxDiffLine {
-			lines[i] = strings.ToValidUTF8(line[:maxDiffLine], "") + " …"
-		}
-	}
-	return strings.Join(lines, "\n")
+	return strings.TrimSuffix(diff, "\n")
 }

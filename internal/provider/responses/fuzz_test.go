@@ -7,6 +7,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/sse"
 	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
@@ -98,7 +99,7 @@ func FuzzStream(f *testing.F) {
 			t.Fatal(err)
 		}
 		r.Append(turns...)
-		if err := ValidateRequest(r.Body()); err != nil {
+		if err := strict.Responses(r.Body()); err != nil {
 			t.Fatalf("it cannot go back: %v\n%s", err, r.Body())
 		}
 	})

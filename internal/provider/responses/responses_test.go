@@ -8,6 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 	"github.com/regie-run/regie/internal/provider/responses"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
@@ -62,7 +63,7 @@ func body(t *testing.T, head provider.Head, options responses.Options, turns ...
 	if second := string(r.Body()); first != second {
 		t.Errorf("the same turns give other bytes:\n%s\n%s", first, second)
 	}
-	if err := responses.ValidateRequest([]byte(first)); err != nil {
+	if err := strict.Responses([]byte(first)); err != nil {
 		t.Errorf("%v\n%s", err, first)
 	}
 	return first
@@ -96,7 +97,7 @@ func TestGolden(t *testing.T) {
 			r.Append(c.turns...)
 			r.EndWith(c.tail)
 			got := r.Body()
-			if err := responses.ValidateRequest(got); err != nil {
+			if err := strict.Responses(got); err != nil {
 				t.Error(err)
 			}
 			wiretest.Golden(t, name, got)
@@ -283,7 +284,7 @@ func TestValidateRequest(t *testing.T) {
 		wrong := strings.Replace(legal, c.old, c.wrong, 1)
 		if wrong == legal {
 			t.Errorf("%s stands nowhere in\n%s", c.old, legal)
-		} else if err := responses.ValidateRequest([]byte(wrong)); err == nil {
+		} else if err := strict.Responses([]byte(wrong)); err == nil {
 			t.Errorf("%.200s in place of %s was taken", c.wrong, c.old)
 		}
 	}
@@ -291,12 +292,12 @@ func TestValidateRequest(t *testing.T) {
 		`"reasoning":{"effort":"low","summary":"auto"},"service_tier":"flex"`: true, `"reasoning":{"effort":"loud"}`: false,
 		`"reasoning":{"summary":"long"}`: false, `"service_tier":"first"`: false, `"temperature":1,"reasoning":{}`: false,
 	} {
-		if err := responses.ValidateRequest([]byte(strings.Replace(legal, `"store"`, more+`,"store"`, 1))); (err == nil) != takes {
+		if err := strict.Responses([]byte(strings.Replace(legal, `"store"`, more+`,"store"`, 1))); (err == nil) != takes {
 			t.Errorf("%s: %v", more, err)
 		}
 	}
 	for _, wrong := range []string{"", "{}", "[]", legal[:len(legal)-1], "\xff"} {
-		if responses.ValidateRequest([]byte(wrong)) == nil {
+		if strict.Responses([]byte(wrong)) == nil {
 			t.Errorf("%.20q was taken", wrong)
 		}
 	}

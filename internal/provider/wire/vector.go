@@ -79,17 +79,3 @@ func AppendStrings(b []byte, texts []string) []byte {
 	}
 	return append(b, ']')
 }
-
-// CheckInput is what every API asks of the texts to embed: there are some, not more than it takes,
-// and none is empty. It is for the validators.
-func CheckInput(texts []string, most int) error {
-	if len(texts) == 0 || len(texts) > most {
-		return fmt.Errorf("%d texts, of 1 to %d", len(texts), most)
-	}
-	for i, text := range texts {
-		if text == "" {
-			return fmt.Errorf("text %d is empty", i)
-		}
-	}
-	return nil
-}

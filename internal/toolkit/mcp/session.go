@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
 	"github.com/regie-run/regie"
 )
@@ -159,13 +160,10 @@ func (s *session) isOver() bool {
 // patience ends the session of a server that asks without end: the SDK answers each of its requests
 // from a goroutine.
 func (s *session) patience(now func() time.Time) sdk.Middleware {
-	var asked, minute atomic.Int64
+	asked := rate.NewLimiter(rate.Limit(maxAsked)/60, maxAsked)
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-			if this := now().Unix() / 60; minute.Swap(this) != this {
-				asked.Store(0)
-			}
-			if asked.Add(1) > maxAsked {
+			if !asked.AllowN(now(), 1) {
 				_, _ = fmt.Fprintf(s.log, "it asked for %s and the like more than %d times in a minute\n",
 					clip(method, 60), maxAsked)
 				s.halt()

@@ -1,4 +1,4 @@
-package anthropic
+package strict
 
 import (
 	"fmt"
@@ -8,89 +8,84 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// What the API takes, as its documentation and its error messages say.
-const (
-	maxMarks = 4
-	maxName  = 128
-)
+// anthropicBudget is the least thinking budget, in tokens.
+const anthropicBudget = 1024
 
 var (
-	toolName     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
-	propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
-	toolID       = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	propertyName  = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	anthropicID   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 )
 
-type wireRequest struct {
-	Model       string            `json:"model"`
-	MaxTokens   int               `json:"max_tokens"`
-	Stream      bool              `json:"stream"`
-	Temperature *float64          `json:"temperature"`
-	Thinking    *wireThinking     `json:"thinking"`
-	System      []wireBlock       `json:"system"`
-	Tools       []wireTool        `json:"tools"`
-	ToolChoice  *wireChoice       `json:"tool_choice"`
-	Messages    []wireMessage     `json:"messages"`
-	Metadata    map[string]string `json:"metadata"`
-	ServiceTier string            `json:"service_tier"`
+type anthropicRequest struct {
+	Model       string             `json:"model"`
+	MaxTokens   int                `json:"max_tokens"`
+	Stream      bool               `json:"stream"`
+	Temperature *float64           `json:"temperature"`
+	Thinking    *anthropicThinking `json:"thinking"`
+	System      []anthropicBlock   `json:"system"`
+	Tools       []anthropicTool    `json:"tools"`
+	ToolChoice  *anthropicChoice   `json:"tool_choice"`
+	Messages    []anthropicMessage `json:"messages"`
+	Metadata    map[string]string  `json:"metadata"`
+	ServiceTier string             `json:"service_tier"`
 	Output      *struct {
 		Effort string `json:"effort"`
 	} `json:"output_config"`
 }
 
-type wireThinking struct {
+type anthropicThinking struct {
 	Type   string `json:"type"`
 	Budget int    `json:"budget_tokens"`
 }
 
-type wireChoice struct {
+type anthropicChoice struct {
 	Type       string `json:"type"`
 	Name       string `json:"name"`
 	NoParallel bool   `json:"disable_parallel_tool_use"`
 }
 
-type wireTool struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	Schema      jsontext.Value `json:"input_schema"`
-	Cache       *wireCache     `json:"cache_control"`
+type anthropicTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      jsontext.Value  `json:"input_schema"`
+	Cache       *anthropicCache `json:"cache_control"`
 }
 
-type wireMessage struct {
-	Role    string      `json:"role"`
-	Content []wireBlock `json:"content"`
+type anthropicMessage struct {
+	Role    string           `json:"role"`
+	Content []anthropicBlock `json:"content"`
 }
 
-type wireCache struct {
+type anthropicCache struct {
 	Type string `json:"type"`
 	TTL  string `json:"ttl"`
 }
 
-// wireBlock is any block; the pointers tell what is there from what is empty.
-type wireBlock struct {
-	Type      string         `json:"type"`
-	Text      *string        `json:"text"`
-	Thinking  *string        `json:"thinking"`
-	Signature *string        `json:"signature"`
-	Data      *string        `json:"data"`
-	ID        *string        `json:"id"`
-	Name      *string        `json:"name"`
-	Input     jsontext.Value `json:"input"`
-	ToolUseID *string        `json:"tool_use_id"`
-	Content   *string        `json:"content"`
-	IsError   bool           `json:"is_error"`
-	Cache     *wireCache     `json:"cache_control"`
+// anthropicBlock is any block; the pointers tell what is there from what is empty.
+type anthropicBlock struct {
+	Type      string          `json:"type"`
+	Text      *string         `json:"text"`
+	Thinking  *string         `json:"thinking"`
+	Signature *string         `json:"signature"`
+	Data      *string         `json:"data"`
+	ID        *string         `json:"id"`
+	Name      *string         `json:"name"`
+	Input     jsontext.Value  `json:"input"`
+	ToolUseID *string         `json:"tool_use_id"`
+	Content   *string         `json:"content"`
+	IsError   bool            `json:"is_error"`
+	Cache     *anthropicCache `json:"cache_control"`
 }
 
-// ValidateRequest says what a strict Messages API would refuse in a request (invariant 18): it is
-// for the tests, which run every prompt through it. It knows the fields that this package writes
+// Anthropic says what a strict Messages API would refuse in a request (invariant 18): it is
+// for the tests, which run every prompt through it. It knows the fields that the codec writes
 // and refuses others.
-func ValidateRequest(body []byte) error {
-	var r wireRequest
-	if err := wire.Strict(body, &r); err != nil {
+func Anthropic(body []byte) error {
+	var r anthropicRequest
+	if err := decode(body, &r); err != nil {
 		return err
 	}
 	switch {
@@ -120,10 +115,10 @@ func ValidateRequest(body []byte) error {
 	return r.marks()
 }
 
-func (r *wireRequest) thinking() error {
+func (r *anthropicRequest) thinking() error {
 	if r.Output != nil {
-		major, minor, known := generation(r.Model)
-		if !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, r.Output.Effort) || known &&
+		major, minor := generation("", r.Model)
+		if !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, r.Output.Effort) || major > 0 &&
 			(major < 4 || major == 4 && minor < 6) {
 			return fmt.Errorf("the effort %q of %s", r.Output.Effort, r.Model)
 		}
@@ -137,15 +132,15 @@ func (r *wireRequest) thinking() error {
 	case t.Type == "disabled" && t.Budget == 0:
 		return nil
 	case t.Type == "adaptive" && t.Budget == 0:
-		if major, minor, known := generation(r.Model); known && (major < 4 || major == 4 && minor < 6) {
+		if major, minor := generation("", r.Model); major > 0 && (major < 4 || major == 4 && minor < 6) {
 			return fmt.Errorf("%s has no adaptive thinking", r.Model)
 		}
 		return nil
 	case t.Type != "enabled":
 		return fmt.Errorf("thinking is %q", t.Type)
-	case t.Budget < minThinking || t.Budget >= r.MaxTokens:
+	case t.Budget < anthropicBudget || t.Budget >= r.MaxTokens:
 		return fmt.Errorf("the thinking budget %d is not from %d to less than max_tokens, %d",
-			t.Budget, minThinking, r.MaxTokens)
+			t.Budget, anthropicBudget, r.MaxTokens)
 	case r.Temperature != nil && *r.Temperature != 1:
 		return fmt.Errorf("thinking goes with no temperature but 1")
 	case r.ToolChoice != nil && r.ToolChoice.Type != "auto" && r.ToolChoice.Type != "none":
@@ -154,14 +149,14 @@ func (r *wireRequest) thinking() error {
 	return nil
 }
 
-func (r *wireRequest) tools() error {
+func (r *anthropicRequest) tools() error {
 	names := map[string]bool{}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		if !toolName.MatchString(t.Name) || names[t.Name] {
+		if !anthropicName.MatchString(t.Name) || names[t.Name] {
 			return fmt.Errorf(
 				"tool %d: the name %q is malformed (letters, digits, _ and -, at most %d) or declared twice", i, t.Name,
-				maxName)
+				128)
 		}
 		names[t.Name] = true
 		var schema map[string]jsontext.Value
@@ -200,7 +195,7 @@ func (r *wireRequest) tools() error {
 }
 
 // thread checks order and pairing.
-func (r *wireRequest) thread() error {
+func (r *anthropicRequest) thread() error {
 	var open []string // calls of the message before
 	seen := map[string]bool{}
 	used := false
@@ -242,7 +237,7 @@ func (r *wireRequest) thread() error {
 }
 
 // user checks a user message: the results of every call before it come first, each once.
-func (m *wireMessage) user(open []string) error {
+func (m *anthropicMessage) user(open []string) error {
 	wanted, others := map[string]bool{}, false
 	for _, id := range open {
 		wanted[id] = true
@@ -257,7 +252,7 @@ func (m *wireMessage) user(open []string) error {
 			}
 		case "tool_result":
 			switch {
-			case b.ToolUseID == nil || !toolID.MatchString(*b.ToolUseID):
+			case b.ToolUseID == nil || !anthropicID.MatchString(*b.ToolUseID):
 				return fmt.Errorf("block %d: a tool_result without a well-formed tool_use_id", j)
 			case !wanted[*b.ToolUseID]:
 				return fmt.Errorf(
@@ -278,7 +273,7 @@ func (m *wireMessage) user(open []string) error {
 }
 
 // assistant checks a model's message and returns its calls.
-func (m *wireMessage) assistant(seen map[string]bool) (calls []string, err error) {
+func (m *anthropicMessage) assistant(seen map[string]bool) (calls []string, err error) {
 	thinks := false
 	for j := range m.Content {
 		b := &m.Content[j]
@@ -303,11 +298,11 @@ func (m *wireMessage) assistant(seen map[string]bool) (calls []string, err error
 			}
 		case "tool_use":
 			switch {
-			case b.ID == nil || !toolID.MatchString(*b.ID):
-				return nil, fmt.Errorf("block %d: tool_use.id should match %s", j, toolID)
+			case b.ID == nil || !anthropicID.MatchString(*b.ID):
+				return nil, fmt.Errorf("block %d: tool_use.id should match %s", j, anthropicID)
 			case seen[*b.ID]:
 				return nil, fmt.Errorf("block %d: the tool_use id %s repeats", j, *b.ID)
-			case b.Name == nil || !toolName.MatchString(*b.Name):
+			case b.Name == nil || !anthropicName.MatchString(*b.Name):
 				return nil, fmt.Errorf("block %d: tool_use without a well-formed name", j)
 			case b.Input.Kind() != '{':
 				return nil, fmt.Errorf("block %d: tool_use.input is no object", j)
@@ -326,7 +321,7 @@ func (m *wireMessage) assistant(seen map[string]bool) (calls []string, err error
 
 // loop checks that with thinking the calls that are being answered follow from thinking: the first
 // reply since the person spoke.
-func (r *wireRequest) loop() error {
+func (r *anthropicRequest) loop() error {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := &r.Messages[i]
 		if m.Role != "user" || m.Content[0].Type == "tool_result" {
@@ -351,38 +346,30 @@ func (r *wireRequest) loop() error {
 }
 
 // marks counts the cache marks.
-func (r *wireRequest) marks() error {
+func (r *anthropicRequest) marks() error {
+	var caches []*anthropicCache
+	for i := range r.System {
+		caches = append(caches, r.System[i].Cache)
+	}
+	for i := range r.Tools {
+		caches = append(caches, r.Tools[i].Cache)
+	}
+	for i := range r.Messages {
+		for j := range r.Messages[i].Content {
+			caches = append(caches, r.Messages[i].Content[j].Cache)
+		}
+	}
 	n := 0
-	count := func(c *wireCache) error {
+	for _, c := range caches {
 		if c == nil {
-			return nil
+			continue
 		}
 		if n++; c.Type != "ephemeral" {
 			return fmt.Errorf("cache_control of type %q", c.Type)
 		}
-		return nil
 	}
-	var err error
-	for i := range r.System {
-		err = first(err, count(r.System[i].Cache))
+	if n > 4 {
+		return fmt.Errorf("%d blocks with cache_control, at most 4", n)
 	}
-	for i := range r.Tools {
-		err = first(err, count(r.Tools[i].Cache))
-	}
-	for i := range r.Messages {
-		for j := range r.Messages[i].Content {
-			err = first(err, count(r.Messages[i].Content[j].Cache))
-		}
-	}
-	if err == nil && n > maxMarks {
-		return fmt.Errorf("%d blocks with cache_control, at most %d", n, maxMarks)
-	}
-	return err
-}
-
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	return nil
 }

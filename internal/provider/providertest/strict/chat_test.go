@@ -1,4 +1,4 @@
-package openai_test
+package strict_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
+	"github.com/regie-run/regie/internal/provider/providertest/strict"
 )
 
 // TestRefusedRequests changes a legal request in one place each, and wants that seen.
@@ -17,7 +18,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{"role":"system","content":"s"},{"role":"user","content":"q"},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
 		`{"role":"tool","tool_call_id":"a","content":""},{"role":"tool","tool_call_id":"b","content":"x"},{"role":"user","content":"q"}]}`
-	if err := openai.ValidateRequest([]byte(legal)); err != nil {
+	if err := strict.Chat([]byte(legal)); err != nil {
 		t.Fatal(err)
 	}
 	const (
@@ -73,7 +74,7 @@ func TestRefusedRequests(t *testing.T) {
 			if strings.Count(legal, c.old) < 1 {
 				t.Fatalf("%s does not stand in the request", c.old)
 			}
-			err := openai.ValidateRequest([]byte(strings.Replace(legal, c.old, c.new, 1)))
+			err := strict.Chat([]byte(strings.Replace(legal, c.old, c.new, 1)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -92,7 +93,7 @@ func TestLongIDs(t *testing.T) {
 	}
 	question := provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "go"}}}
 	body := openai.Body("", provider.Head{Model: "m", MaxOutput: 1, Tools: []provider.Tool{{Name: "f", Parameters: json.RawMessage(`{}`)}}}, provider.Tail{}, question, call, answers)
-	if err := openai.ValidateRequest(body); err != nil {
+	if err := strict.Chat(body); err != nil {
 		t.Error(err)
 	}
 	if strings.Count(string(body), `"`+ids[0]+`"`) != 2 {

@@ -1,15 +1,13 @@
-package ollama
+package strict
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-type wireRequest struct {
+type ollamaRequest struct {
 	Model     string         `json:"model"`
 	Stream    bool           `json:"stream"`
 	KeepAlive jsontext.Value `json:"keep_alive"`
@@ -27,10 +25,10 @@ type wireRequest struct {
 			Parameters  jsontext.Value `json:"parameters"`
 		} `json:"function"`
 	} `json:"tools"`
-	Messages []wireMessage `json:"messages"`
+	Messages []ollamaMessage `json:"messages"`
 }
 
-type wireMessage struct {
+type ollamaMessage struct {
 	Role      string `json:"role"`
 	Content   string `json:"content"`
 	Thinking  string `json:"thinking"`
@@ -46,12 +44,12 @@ type wireMessage struct {
 	} `json:"tool_calls"`
 }
 
-// ValidateRequest says what a strict server of the native API would refuse in a request (invariant
+// Ollama says what a strict server of the native API would refuse in a request (invariant
 // 18), and what the templates of models cannot make sense of: it is for tests, which run every
-// prompt through it. It knows the fields that this package writes and refuses others.
-func ValidateRequest(body []byte) error {
-	var r wireRequest
-	if err := wire.Strict(body, &r); err != nil {
+// prompt through it. It knows the fields that the codec writes and refuses others.
+func Ollama(body []byte) error {
+	var r ollamaRequest
+	if err := decode(body, &r); err != nil {
 		return err
 	}
 	switch {
@@ -74,10 +72,10 @@ func ValidateRequest(body []byte) error {
 		}
 		names[t.Function.Name] = true
 	}
-	return validateThread(r.Messages)
+	return ollamaThread(r.Messages)
 }
 
-func validateThread(messages []wireMessage) error {
+func ollamaThread(messages []ollamaMessage) error {
 	type call struct{ id, name string }
 	var open []call
 	for i := range messages {
@@ -123,4 +121,27 @@ func validateThread(messages []wireMessage) error {
 		return fmt.Errorf("the last message is of role %s", last)
 	}
 	return nil
+}
+
+// OllamaEmbed is the strict validator of a request to embed.
+func OllamaEmbed(body []byte) error {
+	var r struct {
+		Model      string         `json:"model"`
+		Truncate   *bool          `json:"truncate"`
+		KeepAlive  jsontext.Value `json:"keep_alive"`
+		Dimensions *int           `json:"dimensions"`
+		Input      []string       `json:"input"`
+	}
+	if err := decode(body, &r); err != nil {
+		return err
+	}
+	switch {
+	case r.Model == "":
+		return fmt.Errorf("no model")
+	case r.Truncate == nil || *r.Truncate:
+		return fmt.Errorf("the server may cut a text without a word")
+	case r.Dimensions != nil && *r.Dimensions < 1:
+		return fmt.Errorf("%d dimensions", *r.Dimensions)
+	}
+	return checkInput(r.Input, 32)
 }

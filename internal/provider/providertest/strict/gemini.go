@@ -1,6 +1,7 @@
-package gemini
+package strict
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -8,18 +9,13 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// maxName is how long a function's name may be.
-const maxName = 64
+var geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 
-var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
-
-type wireRequest struct {
-	System   *wireContent  `json:"systemInstruction"`
-	Contents []wireContent `json:"contents"`
+type geminiRequest struct {
+	System   *geminiContent  `json:"systemInstruction"`
+	Contents []geminiContent `json:"contents"`
 	Tools    []struct {
 		Functions []struct {
 			Name        string         `json:"name"`
@@ -44,36 +40,36 @@ type wireRequest struct {
 	} `json:"generationConfig"`
 }
 
-type wireContent struct {
-	Role  string     `json:"role"`
-	Parts []wirePart `json:"parts"`
+type geminiContent struct {
+	Role  string       `json:"role"`
+	Parts []geminiPart `json:"parts"`
 }
 
-type wirePart struct {
-	Text      *string       `json:"text"`
-	Call      *wireCall     `json:"functionCall"`
-	Response  *wireResponse `json:"functionResponse"`
-	Signature string        `json:"thoughtSignature"`
+type geminiPart struct {
+	Text      *string         `json:"text"`
+	Call      *geminiCall     `json:"functionCall"`
+	Response  *geminiResponse `json:"functionResponse"`
+	Signature string          `json:"thoughtSignature"`
 }
 
-type wireCall struct {
+type geminiCall struct {
 	ID   string         `json:"id"`
 	Name string         `json:"name"`
 	Args jsontext.Value `json:"args"`
 }
 
-type wireResponse struct {
+type geminiResponse struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
 	Response jsontext.Value `json:"response"`
 }
 
-// ValidateRequest says what a strict generateContent of that model would refuse in a request
+// Gemini says what a strict generateContent of that model would refuse in a request
 // (invariant 18): it is for the tests, which run every prompt through it. It knows the fields that
-// this package writes and refuses others.
-func ValidateRequest(modelName string, body []byte) error {
-	var r wireRequest
-	if err := wire.Strict(body, &r); err != nil {
+// the codec writes and refuses others.
+func Gemini(modelName string, body []byte) error {
+	var r geminiRequest
+	if err := decode(body, &r); err != nil {
 		return err
 	}
 	switch {
@@ -105,23 +101,24 @@ func ValidateRequest(modelName string, body []byte) error {
 	if err := r.thread(); err != nil {
 		return err
 	}
-	if checksSignatures(modelName) {
+	if geminiSigns(modelName) {
 		return r.signatures()
 	}
 	return nil
 }
 
 // thinking checks what is said of thinking against what the model can.
-func (r *wireRequest) thinking(modelName string) error {
-	t, major := r.Generation.Thinking, 0
-	if n, minor, known := generationOf(modelName); known && (n >= 3 || n == 2 && minor >= 5) {
-		major = n
+func (r *geminiRequest) thinking(modelName string) error {
+	t := r.Generation.Thinking
+	major, minor := generation("gemini-", modelName)
+	if major == 2 && minor < 5 {
+		major = 0
 	}
 	off := t.Budget != nil && *t.Budget == 0
 	switch {
-	case major == 0:
+	case major < 2:
 		return fmt.Errorf("thinking is not supported by this model")
-	case t.Include && (off || t.Budget == nil && !thinks(modelName)):
+	case t.Include && (off || t.Budget == nil && !geminiThinks(modelName)):
 		return fmt.Errorf("thinking_config.include_thoughts is only enabled when thinking is enabled")
 	case major >= 3 && t.Budget != nil || major == 2 && t.Level != "":
 		return fmt.Errorf("a thinking level is for generation 3, a thinking budget for 2.5")
@@ -135,16 +132,16 @@ func (r *wireRequest) thinking(modelName string) error {
 	}
 }
 
-func (r *wireRequest) tools() error {
+func (r *geminiRequest) tools() error {
 	names := map[string]bool{}
 	for i := range r.Tools {
 		if len(r.Tools[i].Functions) == 0 {
 			return fmt.Errorf("tool %d: no functionDeclarations", i)
 		}
 		for _, f := range r.Tools[i].Functions {
-			if !functionName.MatchString(f.Name) || names[f.Name] {
+			if !geminiName.MatchString(f.Name) || names[f.Name] {
 				return fmt.Errorf(
-					"the function %q has a malformed name (it begins with a letter or _, at most %d) or is declared twice", f.Name, maxName)
+					"the function %q has a malformed name (it begins with a letter or _, at most %d) or is declared twice", f.Name, 64)
 			}
 			names[f.Name] = true
 			if f.Description == "" {
@@ -156,7 +153,9 @@ func (r *wireRequest) tools() error {
 			if f.Schema.Kind() != '{' || json.Unmarshal(f.Schema, &schema) != nil || schema.Type != "object" {
 				return fmt.Errorf("function %s: the schema is not of type object", f.Name)
 			}
-			if key := refusedIn(json.RawMessage(f.Schema)); key != "" {
+			var decoded any
+			_ = json.Unmarshal(f.Schema, &decoded) // an object, see above
+			if key := refusedIn(decoded, false); key != "" {
 				return fmt.Errorf("function %s: unknown name %q in its schema", f.Name, key)
 			}
 		}
@@ -173,9 +172,9 @@ func (r *wireRequest) tools() error {
 }
 
 // thread checks order and pairing.
-func (r *wireRequest) thread() error {
-	var open []*wireCall // calls of the content before
-	before := none
+func (r *geminiRequest) thread() error {
+	var open []*geminiCall // calls of the content before
+	before := geminiNone
 	for i := range r.Contents {
 		c := &r.Contents[i]
 		kind, calls, err := c.kind()
@@ -183,16 +182,16 @@ func (r *wireRequest) thread() error {
 			return fmt.Errorf("content %d: %w", i, err)
 		}
 		switch {
-		case kind == responses && len(open) == 0:
+		case kind == geminiResponses && len(open) == 0:
 			return fmt.Errorf(
 				"content %d: ensure that function response turn comes immediately after a function call turn", i)
-		case kind != responses && len(open) > 0:
+		case kind != geminiResponses && len(open) > 0:
 			return fmt.Errorf("content %d: %d function calls have no response directly after them", i, len(open))
-		case kind == model && (before == none || before == model):
+		case kind == geminiModel && (before == geminiNone || before == geminiModel):
 			return fmt.Errorf("content %d: a model turn comes after a user turn or a function response turn", i)
-		case kind == userText && before == userText:
+		case kind == geminiText && before == geminiText:
 			return fmt.Errorf("content %d: two turns of the user in a row", i)
-		case kind == responses:
+		case kind == geminiResponses:
 			if err := c.answers(open); err != nil {
 				return fmt.Errorf("content %d: %w", i, err)
 			}
@@ -202,18 +201,18 @@ func (r *wireRequest) thread() error {
 	switch {
 	case len(open) > 0:
 		return fmt.Errorf("%d function calls have no response", len(open))
-	case before == model:
+	case before == geminiModel:
 		return fmt.Errorf("requests ending with a model turn are not supported")
 	}
 	return nil
 }
 
 // kind says what a content is and which calls it makes.
-func (c *wireContent) kind() (content, []*wireCall, error) {
+func (c *geminiContent) kind() (geminiKind, []*geminiCall, error) {
 	if len(c.Parts) == 0 {
-		return none, nil, fmt.Errorf("it must include at least one parts field")
+		return geminiNone, nil, fmt.Errorf("it must include at least one parts field")
 	}
-	var calls []*wireCall
+	var calls []*geminiCall
 	texts, answers := 0, 0
 	seen := map[string]bool{}
 	for i := range c.Parts {
@@ -223,17 +222,17 @@ func (c *wireContent) kind() (content, []*wireCall, error) {
 			data++
 			texts++
 			if *p.Text == "" && p.Signature == "" {
-				return none, nil, fmt.Errorf("part %d: required oneof field data must have one initialized field", i)
+				return geminiNone, nil, fmt.Errorf("part %d: required oneof field data must have one initialized field", i)
 			}
 		}
 		if p.Call != nil {
 			data++
 			calls = append(calls, p.Call)
-			if !functionName.MatchString(p.Call.Name) || p.Call.Args.Kind() != '{' {
-				return none, nil, fmt.Errorf("part %d: the functionCall of %q is malformed", i, p.Call.Name)
+			if !geminiName.MatchString(p.Call.Name) || p.Call.Args.Kind() != '{' {
+				return geminiNone, nil, fmt.Errorf("part %d: the functionCall of %q is malformed", i, p.Call.Name)
 			}
 			if p.Call.ID != "" && seen[p.Call.ID] {
-				return none, nil, fmt.Errorf("part %d: the id %s of a functionCall repeats", i, p.Call.ID)
+				return geminiNone, nil, fmt.Errorf("part %d: the id %s of a functionCall repeats", i, p.Call.ID)
 			}
 			seen[p.Call.ID] = true
 		}
@@ -241,32 +240,32 @@ func (c *wireContent) kind() (content, []*wireCall, error) {
 			data++
 			answers++
 			if p.Response.Response.Kind() != '{' {
-				return none, nil, fmt.Errorf("part %d: the response of %q is no object", i, p.Response.Name)
+				return geminiNone, nil, fmt.Errorf("part %d: the response of %q is no object", i, p.Response.Name)
 			}
 		}
 		switch {
 		case data != 1:
-			return none, nil, fmt.Errorf("part %d: %d kinds of data, exactly one is needed", i, data)
+			return geminiNone, nil, fmt.Errorf("part %d: %d kinds of data, exactly one is needed", i, data)
 		case p.Signature != "" && c.Role != "model":
-			return none, nil, fmt.Errorf("part %d: a thought signature that is not the model's", i)
+			return geminiNone, nil, fmt.Errorf("part %d: a thought signature that is not the model's", i)
 		}
 	}
 	switch {
 	case c.Role == "model" && answers == 0:
-		return model, calls, nil
+		return geminiModel, calls, nil
 	case c.Role == "user" && len(calls) == 0 && answers == 0:
-		return userText, nil, nil
+		return geminiText, nil, nil
 	case c.Role == "user" && len(calls) == 0 && texts == 0:
-		return responses, nil, nil
+		return geminiResponses, nil, nil
 	case c.Role == "user" && len(calls) == 0:
-		return none, nil, fmt.Errorf("function responses beside other parts")
+		return geminiNone, nil, fmt.Errorf("function responses beside other parts")
 	default:
-		return none, nil, fmt.Errorf("the role %q with %d calls and %d responses", c.Role, len(calls), answers)
+		return geminiNone, nil, fmt.Errorf("the role %q with %d calls and %d responses", c.Role, len(calls), answers)
 	}
 }
 
 // answers compares responses with the calls before them.
-func (c *wireContent) answers(open []*wireCall) error {
+func (c *geminiContent) answers(open []*geminiCall) error {
 	if len(c.Parts) != len(open) {
 		return fmt.Errorf(
 			"the number of function response parts, %d, is not equal to the number of function call parts of the function call turn, %d", len(c.Parts), len(open))
@@ -282,7 +281,7 @@ func (c *wireContent) answers(open []*wireCall) error {
 
 // signatures checks the steps since the person last spoke: the first call of each has its
 // signature.
-func (r *wireRequest) signatures() error {
+func (r *geminiRequest) signatures() error {
 	for i := len(r.Contents) - 1; i >= 0; i-- {
 		c := &r.Contents[i]
 		if c.Role == "user" && c.Parts[0].Text != nil {
@@ -300,4 +299,83 @@ func (r *wireRequest) signatures() error {
 		}
 	}
 	return nil
+}
+
+// geminiKind is a kind of content.
+type geminiKind string
+
+const (
+	geminiNone      geminiKind = ""
+	geminiText      geminiKind = "text"
+	geminiResponses geminiKind = "responses" // results stand alone: beside text the API takes them for something else
+	geminiModel     geminiKind = "model"
+)
+
+// geminiSigns reports whether a model refuses calls without a signature.
+func geminiSigns(model string) bool {
+	major, _ := generation("gemini-", model)
+	return major >= 3
+}
+
+// geminiThinks reports whether a model thinks unless it is told not to.
+func geminiThinks(model string) bool {
+	major, minor := generation("gemini-", model)
+	return major >= 3 || major == 2 && minor >= 5 && !strings.Contains(model, "lite")
+}
+
+// refusedIn returns a keyword that the API takes in no schema and that stands in this one, or "".
+// named says that the keys of v are names of properties or definitions.
+func refusedIn(v any, named bool) (found string) {
+	if list, ok := v.([]any); ok {
+		for _, inner := range list {
+			found = cmp.Or(found, refusedIn(inner, false))
+		}
+	}
+	members, _ := v.(map[string]any)
+	for key, inner := range members {
+		switch {
+		case !named && (key == "$schema" || key == "additionalProperties"):
+			return key
+		case !named && slices.Contains([]string{"default", "const", "enum", "examples"}, key): // data
+		default:
+			names := []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+			found = cmp.Or(found, refusedIn(inner, !named && slices.Contains(names, key)))
+		}
+	}
+	return found
+}
+
+// GeminiEmbed is the strict validator of a request to embed, sent to the path of a model.
+func GeminiEmbed(model string, body []byte) error {
+	var r struct {
+		Requests []struct {
+			Model   string `json:"model"`
+			Content struct {
+				Parts []struct {
+					Text string `json:"text"`
+				} `json:"parts"`
+			} `json:"content"`
+			Task       string `json:"taskType"`
+			Dimensions *int   `json:"outputDimensionality"`
+		} `json:"requests"`
+	}
+	if err := decode(body, &r); err != nil {
+		return err
+	}
+	var texts []string
+	for i := range r.Requests {
+		in := &r.Requests[i]
+		switch second := strings.HasPrefix(model, "gemini-embedding-2"); {
+		case in.Model != "models/"+model:
+			return fmt.Errorf("request %d is for %q, sent to %q", i, in.Model, model)
+		case len(in.Content.Parts) != 1:
+			return fmt.Errorf("request %d has %d parts, which are embedded as one", i, len(in.Content.Parts))
+		case second == (in.Task != "") || !second && in.Task != "RETRIEVAL_QUERY" && in.Task != "RETRIEVAL_DOCUMENT":
+			return fmt.Errorf("request %d has the task %q", i, in.Task)
+		case in.Dimensions != nil && *in.Dimensions < 1:
+			return fmt.Errorf("%d dimensions", *in.Dimensions)
+		}
+		texts = append(texts, in.Content.Parts[0].Text)
+	}
+	return checkInput(texts, 100)
 }

@@ -1,21 +1,17 @@
-package responses
+package strict
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/regie-run/regie/internal/provider/wire"
 )
 
 // What the API takes, as its documentation and its error messages say.
 const (
-	maxTools = 128
-	maxText  = 10 << 20 // characters of one text
-	maxKey   = 64       // characters of a cache key
+	maxText = 10 << 20 // characters of one text
+	maxKey  = 64       // characters of a cache key
 )
 
 // The words of settings that a request may have and need not.
@@ -25,29 +21,27 @@ var (
 	tiers     = []string{"auto", "default", "flex", "priority"}
 )
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
-type wireRequest struct {
-	Model        string     `json:"model"`
-	Stream       bool       `json:"stream"`
-	Store        *bool      `json:"store"`
-	MaxOutput    int        `json:"max_output_tokens"`
-	Temperature  *float64   `json:"temperature"`
-	Include      []string   `json:"include"`
-	Tools        []wireTool `json:"tools"`
-	Parallel     *bool      `json:"parallel_tool_calls"`
-	ToolChoice   string     `json:"tool_choice"`
-	Instructions *string    `json:"instructions"`
-	Input        []wireItem `json:"input"`
-	CacheKey     string     `json:"prompt_cache_key"`
-	Tier         string     `json:"service_tier"`
+type responsesRequest struct {
+	Model        string          `json:"model"`
+	Stream       bool            `json:"stream"`
+	Store        *bool           `json:"store"`
+	MaxOutput    int             `json:"max_output_tokens"`
+	Temperature  *float64        `json:"temperature"`
+	Include      []string        `json:"include"`
+	Tools        []responsesTool `json:"tools"`
+	Parallel     *bool           `json:"parallel_tool_calls"`
+	ToolChoice   string          `json:"tool_choice"`
+	Instructions *string         `json:"instructions"`
+	Input        []responsesItem `json:"input"`
+	CacheKey     string          `json:"prompt_cache_key"`
+	Tier         string          `json:"service_tier"`
 	Reasoning    *struct {
 		Effort  string `json:"effort"`
 		Summary string `json:"summary"`
 	} `json:"reasoning"`
 }
 
-type wireTool struct {
+type responsesTool struct {
 	Type        string         `json:"type"`
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
@@ -55,8 +49,8 @@ type wireTool struct {
 	Strict      *bool          `json:"strict"`
 }
 
-// wireItem is any item; the pointers tell what is there from what is empty.
-type wireItem struct {
+// responsesItem is any item; the pointers tell what is there from what is empty.
+type responsesItem struct {
 	Type      string  `json:"type"`
 	Role      string  `json:"role"`
 	Content   *string `json:"content"`
@@ -73,12 +67,12 @@ type wireItem struct {
 	} `json:"summary"`
 }
 
-// ValidateRequest says what a strict Responses API would refuse in a request (invariant 18): it is
-// for the tests, which run every prompt through it. It knows the fields that this package writes
+// Responses says what a strict Responses API would refuse in a request (invariant 18): it is
+// for the tests, which run every prompt through it. It knows the fields that the codec writes
 // and refuses others.
-func ValidateRequest(body []byte) error {
-	var r wireRequest
-	if err := wire.Strict(body, &r); err != nil {
+func Responses(body []byte) error {
+	var r responsesRequest
+	if err := decode(body, &r); err != nil {
 		return err
 	}
 	switch {
@@ -86,8 +80,8 @@ func ValidateRequest(body []byte) error {
 		return fmt.Errorf("no model is named")
 	case !r.Stream || r.Store == nil || *r.Store:
 		return fmt.Errorf("it does not say stream: true and store: false")
-	case r.MaxOutput < minOutput:
-		return fmt.Errorf("max_output_tokens is %d, at least %d", r.MaxOutput, minOutput)
+	case r.MaxOutput < 16:
+		return fmt.Errorf("max_output_tokens is %d, at least %d", r.MaxOutput, 16)
 	case r.Temperature != nil && (*r.Temperature < 0 || *r.Temperature > 2):
 		return fmt.Errorf("the temperature %v is not between 0 and 2", *r.Temperature)
 	case r.Temperature != nil && (len(r.Include) > 0 || r.Reasoning != nil):
@@ -112,14 +106,14 @@ func ValidateRequest(body []byte) error {
 	return r.thread()
 }
 
-func (r *wireRequest) tools() error {
-	if len(r.Tools) > maxTools {
-		return fmt.Errorf("%d tools, at most %d", len(r.Tools), maxTools)
+func (r *responsesRequest) tools() error {
+	if len(r.Tools) > chatArray {
+		return fmt.Errorf("%d tools, at most %d", len(r.Tools), chatArray)
 	}
 	names := map[string]bool{}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		if t.Type != "function" || !toolName.MatchString(t.Name) || names[t.Name] {
+		if t.Type != "function" || !chatName.MatchString(t.Name) || names[t.Name] {
 			return fmt.Errorf(
 				"tool %d: the name %q is malformed (letters, digits, _ and -, at most 64) or declared twice", i, t.Name)
 		}
@@ -132,7 +126,7 @@ func (r *wireRequest) tools() error {
 			string(schema["type"]) != `"object"`:
 			return fmt.Errorf("tool %s: schema must have type 'object'", t.Name)
 		}
-		for _, key := range refusedAtTop {
+		for _, key := range []string{"oneOf", "anyOf", "allOf", "enum", "not"} {
 			if _, ok := schema[key]; ok {
 				return fmt.Errorf("tool %s: schema must not have '%s' at the top level", t.Name, key)
 			}
@@ -144,8 +138,8 @@ func (r *wireRequest) tools() error {
 	return nil
 }
 
-// pairs follows the calls and the reasoning of a thread.
-type pairs struct {
+// responsesPairs follows the calls and the reasoning of a thread.
+type responsesPairs struct {
 	made     map[string]bool // ids of calls and of reasoning items
 	open     []string        // calls that have no output yet
 	answered bool            // the newest item is an output
@@ -154,8 +148,8 @@ type pairs struct {
 }
 
 // thread checks order and pairing.
-func (r *wireRequest) thread() error {
-	p := &pairs{made: map[string]bool{}}
+func (r *responsesRequest) thread() error {
+	p := &responsesPairs{made: map[string]bool{}}
 	for i := range r.Input {
 		it := &r.Input[i]
 		err := it.fields()
@@ -187,7 +181,7 @@ func (r *wireRequest) thread() error {
 }
 
 // fields checks that an item has the members of its kind and no others.
-func (it *wireItem) fields() error {
+func (it *responsesItem) fields() error {
 	kinds := map[string][]string{
 		"message": {"content"}, "reasoning": {"id", "summary", "encrypted_content"},
 		"function_call": {"call_id", "name", "arguments"}, "function_call_output": {"call_id", "output"},
@@ -214,14 +208,14 @@ func (it *wireItem) fields() error {
 	if (it.Summary != nil) != slices.Contains(needed, "summary") || (it.Role != "") != (it.Type == "message") {
 		return fmt.Errorf("a %s with the role %q, or without a summary where one belongs", it.Type, it.Role)
 	}
-	if it.Phase != nil && (it.Role != "assistant" || !slices.Contains(phases, *it.Phase)) {
+	if it.Phase != nil && (it.Role != "assistant" || *it.Phase != "commentary" && *it.Phase != "final_answer") {
 		return fmt.Errorf("the phase %q of a %s", *it.Phase, it.Type)
 	}
 	return nil
 }
 
 // settled says that nothing is open where a new thing begins.
-func (p *pairs) settled() error {
+func (p *responsesPairs) settled() error {
 	if p.led != "" {
 		return fmt.Errorf("item %s of type 'reasoning' was provided without its required following item", p.led)
 	}
@@ -231,7 +225,7 @@ func (p *pairs) settled() error {
 	return nil
 }
 
-func (p *pairs) message(it *wireItem) error {
+func (p *responsesPairs) message(it *responsesItem) error {
 	if *it.Content == "" {
 		return fmt.Errorf("a message of the %s without content", it.Role)
 	}
@@ -257,7 +251,7 @@ func (p *pairs) message(it *wireItem) error {
 
 // speaks is what goes before anything that the model makes: the calls of the reply before have
 // their outputs.
-func (p *pairs) speaks() error {
+func (p *responsesPairs) speaks() error {
 	if p.answered && len(p.open) > 0 {
 		return fmt.Errorf("no tool output found for function calls %q", p.open)
 	}
@@ -265,7 +259,7 @@ func (p *pairs) speaks() error {
 	return nil
 }
 
-func (p *pairs) reasoning(it *wireItem, asked bool) error {
+func (p *responsesPairs) reasoning(it *responsesItem, asked bool) error {
 	switch {
 	case !asked:
 		return fmt.Errorf("reasoning is given back, and none is asked for")
@@ -287,14 +281,14 @@ func (p *pairs) reasoning(it *wireItem, asked bool) error {
 	return nil
 }
 
-func (p *pairs) call(it *wireItem) error {
+func (p *responsesPairs) call(it *responsesItem) error {
 	id := *it.CallID
 	switch {
-	case id == "" || len(id) > maxID:
-		return fmt.Errorf("the call id %q is empty or longer than %d", id, maxID)
+	case id == "" || len(id) > 64:
+		return fmt.Errorf("the call id %q is empty or longer than %d", id, 64)
 	case p.made["call "+id]:
 		return fmt.Errorf("the call id %s repeats", id)
-	case !toolName.MatchString(*it.Name):
+	case !chatName.MatchString(*it.Name):
 		return fmt.Errorf("the name %q of a call is malformed", *it.Name)
 	case jsontext.Value(*it.Arguments).Kind() != '{' || !jsontext.Value(*it.Arguments).IsValid():
 		return fmt.Errorf("the arguments of call %s are no object", id)
@@ -307,7 +301,7 @@ func (p *pairs) call(it *wireItem) error {
 	return nil
 }
 
-func (p *pairs) output(it *wireItem) error {
+func (p *responsesPairs) output(it *responsesItem) error {
 	if p.led != "" {
 		return p.settled()
 	}
