@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -29,7 +28,7 @@ func problems(next http.Handler) http.Handler {
 		if r.Method == http.MethodPost { // the SDK tells what keeps it from reading a body by one word
 			body, err := httpread.Body(w, r, maxBody)
 			if err != nil {
-				out.tell(statusOf(regie.CodeOf(err)), err)
+				out.tell(httpread.Status(regie.CodeOf(err)), err)
 				return
 			}
 			if out.unclear = unclear(body); out.unclear == nil {
@@ -133,10 +132,10 @@ func (p *problemWriter) tell(status int, why error) {
 // refuse answers a request in place of the SDK.
 func refuse(w http.ResponseWriter, why error) {
 	if p, is := w.(*problemWriter); is {
-		p.tell(statusOf(regie.CodeOf(why)), why)
+		p.tell(httpread.Status(regie.CodeOf(why)), why)
 		return
 	}
-	http.Error(w, why.Error(), statusOf(regie.CodeOf(why)))
+	http.Error(w, why.Error(), httpread.Status(regie.CodeOf(why)))
 }
 
 // How the SDK begins what it says of a call that JSON-RPC has an error for.
@@ -224,14 +223,6 @@ func (p *problemWriter) why(said string) error {
 	default:
 		return regie.Errorf(code, "the request is none that MCP has in this place")
 	}
-}
-
-// statusOf is the status of an error that is found before the SDK is asked.
-func statusOf(code regie.Code) int {
-	if code == regie.CodeTooManyRequests {
-		return http.StatusTooManyRequests
-	}
-	return cmp.Or(httpread.Status(code), http.StatusBadRequest)
 }
 
 // codeOf is the stable code of a status that the SDK answers with.
