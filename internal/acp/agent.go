@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -65,9 +64,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	defer cancel()
 	a := &agent{Config: c, ctx: ctx, sessions: map[sdk.SessionId]*session{}}
 	ready := make(chan struct{})
-	shared := &together{Writer: out}
-	a.conn = sdk.NewAgentSideConnection(a, shared,
-		&gate{Reader: &frames{in: bufio.NewReader(in), out: shared, early: a.early}, open: ready})
+	a.conn = sdk.NewAgentSideConnection(a, out, &gate{Reader: in, open: ready})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler)) // it would log what it cannot read, word for word
 	close(ready)
 	select {
@@ -333,16 +330,6 @@ func (a *agent) refused(err error) error {
 	return &sdk.RequestError{
 		Code: number, Message: plain.Strip(a.Text.Error(err)),
 		Data: map[string]any{"code": string(code)},
-	}
-}
-
-// early refuses a request that comes before initialize.
-func (a *agent) early(method string) *sdk.RequestError {
-	why := regie.Errorf(regie.CodeBadRequest, "%s comes before %s", sdk.AgentMethodInitialize,
-		plain.Line(clip(method, 200)))
-	return &sdk.RequestError{
-		Code: -32600, Message: plain.Strip(a.Text.Error(why)),
-		Data: map[string]any{"code": string(regie.CodeBadRequest)},
 	}
 }
 

@@ -7,68 +7,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie/internal/compat"
-	"github.com/regie-run/regie/internal/httpapi"
 )
-
-// TestCompatKeyBusy: what a provider refused for now and nothing came of may be asked again with
-// its key, and is done once.
-func TestCompatKeyBusy(t *testing.T) {
-	t.Parallel()
-	const chat, responses = `{"model":"main","messages":[{"role":"user","content":"hi"}]}`, `{"model":"main","input":"hi"}`
-	for name, c := range map[string]struct{ path, first, body string }{
-		"chat":                {passChat, ``, chat},
-		"chat, in a session":  {passChat, chat, chat},
-		"chat, streamed":      {passChat, ``, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
-		"messages":            {passMessages, ``, `{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`},
-		"responses":           {"/v1/responses", ``, responses},
-		"responses, from one": {"/v1/responses", responses, `{"model":"main","input":"hi","previous_response_id":"ID"}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var down atomic.Bool
-			answer := func(w http.ResponseWriter, r *http.Request) {
-				if down.Load() {
-					http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
-					return
-				}
-				says("Here.")(w, r)
-			}
-			steps := []http.HandlerFunc{answer}
-			m := newModel(t, append(steps, answer)...)
-			b := newBed(t, m)
-			d := b.doorOf(b.impatient(), func(c *compat.Config) { c.Status = httpapi.Status })
-			key, body := header{"Idempotency-Key": "k"}, c.body
-			if c.first != "" {
-				first := d.do(http.MethodPost, c.path, c.first, nil)
-				body = strings.ReplaceAll(body, "ID", first.ID)
-				if c.path == passChat {
-					key[compat.HeaderSession] = first.header.Get(compat.HeaderSession)
-				}
-			}
-			down.Store(true)
-			busy := d.do(http.MethodPost, c.path, body, key)
-			if busy.status != http.StatusServiceUnavailable || busy.header.Get("X-Should-Retry") != "true" || busy.header.Get("Retry-After") == "" {
-				t.Errorf("%d %v %s", busy.status, busy.header, busy.body)
-			}
-			down.Store(false)
-			before := m.count()
-			for i := range 3 {
-				out := d.do(http.MethodPost, c.path, body, key)
-				if again := out.header.Get("Idempotent-Replayed") == "true"; out.status != http.StatusOK || !strings.Contains(out.body, "Here.") || again != (i > 0) {
-					t.Errorf("%d: %d %v %s", i, out.status, out.header, out.body)
-				}
-			}
-			if m.count() != before+1 {
-				t.Errorf("asked %d times", m.count()-before)
-			}
-			if c.first != "" { // of these the house's own memory of keys alone knows
-				return
-			}
-			if other := d.do(http.MethodPost, c.path, strings.Replace(body, `"hi"`, `"bye"`, 1), key); !strings.Contains(other.body, "KEY_REUSED") {
-				t.Errorf("another request with the key: %d %s", other.status, other.body)
-			}
-		})
-	}
-}
 
 // TestCompatKeyBegun: where something was done before a provider refused, the answer stands, and
 // says what it is and how to ask once more.
@@ -83,7 +22,7 @@ func TestCompatKeyBegun(t *testing.T) {
 		says("Here.")(w, r)
 	})
 	b := newBed(t, m)
-	d := b.doorOf(b.impatient(), func(c *compat.Config) { c.Status = httpapi.Status })
+	d := b.doorOf(b.impatient())
 	const body = `{"model":"main","messages":[{"role":"user","content":"hi"}]}`
 	first := d.do(http.MethodPost, passChat, body, header{"Idempotency-Key": "k"})
 	if first.status != http.StatusServiceUnavailable || first.header.Get("X-Should-Retry") != "false" || strings.Contains(first.body, "Idempotency-Key") {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
-	"github.com/regie-run/regie/internal/httpapi"
 )
 
 // burning is a door whose model is not there as long as down is set; it answers "Here." else,
@@ -33,7 +31,7 @@ func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *
 	}
 	m = newModel(t, append(first, slices.Repeat([]http.HandlerFunc{answer}, 4)...)...)
 	b := newBed(t, m)
-	return b.doorOf(b.impatient(), func(c *compat.Config) { c.Status = httpapi.Status }), m, down
+	return b.doorOf(b.impatient()), m, down
 }
 
 // places are the formats in which a request says which answer it goes on from.
@@ -45,23 +43,23 @@ var places = map[string]struct{ path, begin, goOn string }{
 	},
 }
 
-// TestCompatKeyMovedOn: a keyed request whose provider refused it goes on from its answer and from
-// no other place, however often it is sent.
-func TestCompatKeyMovedOn(t *testing.T) {
+// TestCompatMovedOn: a request whose provider refused it goes on from its answer and from no other
+// place.
+func TestCompatMovedOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range places {
 		t.Run(name, func(t *testing.T) {
 			d, m, down := burning(t)
 			first := d.do(http.MethodPost, c.path, c.begin, nil)
-			body, key := strings.ReplaceAll(c.goOn, "ID", first.ID), header{"Idempotency-Key": "k"}
+			body := strings.ReplaceAll(c.goOn, "ID", first.ID)
 			down.Store(true)
-			if busy := d.do(http.MethodPost, c.path, body, key); busy.status != http.StatusServiceUnavailable && busy.status != 529 {
+			if busy := d.do(http.MethodPost, c.path, body, nil); busy.status != http.StatusServiceUnavailable && busy.status != 529 {
 				t.Fatalf("%d %s", busy.status, busy.body)
 			}
 			down.Store(false)
 			d.chat(map[string]any{"messages": []any{message("user", "somebody else's")}}, header{compat.HeaderSession: first.header.Get(compat.HeaderSession)})
 			before := m.count()
-			again := d.do(http.MethodPost, c.path, body, key)
+			again := d.do(http.MethodPost, c.path, body, nil)
 			if again.status != http.StatusConflict || again.header.Get("X-Should-Retry") != "false" || m.count() != before {
 				t.Errorf("%d %v %s, asked %d times", again.status, again.header, again.body, m.count()-before)
 			}
@@ -69,35 +67,25 @@ func TestCompatKeyMovedOn(t *testing.T) {
 	}
 }
 
-// TestCompatTriedOnce: however often a request is tried again while the provider refuses it, its
-// message stands in the conversation once, with a key and, where it says which answer it goes on
-// from, without.
+// TestCompatTriedOnce: however often a request that says which answer it goes on from is sent while
+// the provider refuses it, its message stands in the conversation once.
 func TestCompatTriedOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range places {
-		for kind, key := range map[string]header{", keyed": {"Idempotency-Key": "k"}, "": {}} {
-			t.Run(name+kind, func(t *testing.T) {
-				d, m, down := burning(t)
-				first := d.do(http.MethodPost, c.path, c.begin, nil)
-				d.triedOnce(m, down, c.path, strings.ReplaceAll(c.goOn, "ID", first.ID), key)
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			d, m, down := burning(t)
+			first := d.do(http.MethodPost, c.path, c.begin, nil)
+			d.triedOnce(m, down, c.path, strings.ReplaceAll(c.goOn, "ID", first.ID))
+		})
 	}
-	t.Run("chat, in a session, keyed", func(t *testing.T) {
-		d, m, down := burning(t)
-		first := d.chat(map[string]any{"messages": []any{message("user", "begin")}}, nil)
-		d.triedOnce(m, down, passChat, `{"model":"main","messages":[{"role":"user","content":"the message"}]}`,
-			header{"Idempotency-Key": "k", compat.HeaderSession: first.header.Get(compat.HeaderSession)})
-	})
 }
 
-// triedOnce sends a request while its model is not there, and when it is, from several clients at
-// once.
-func (d *door) triedOnce(m *model, down *atomic.Bool, path, body string, headers header) {
+// triedOnce sends a request while its model is not there, and when it is.
+func (d *door) triedOnce(m *model, down *atomic.Bool, path, body string) {
 	d.t.Helper()
 	for range 3 {
 		down.Store(true)
-		out := d.do(http.MethodPost, path, body, headers)
+		out := d.do(http.MethodPost, path, body, nil)
 		if out.status != http.StatusServiceUnavailable && out.status != 529 {
 			d.t.Fatalf("%d %s", out.status, out.body)
 		}
@@ -105,19 +93,10 @@ func (d *door) triedOnce(m *model, down *atomic.Bool, path, body string, headers
 		// else the provider is not asked for a while
 		d.chat(map[string]any{"messages": []any{message("user", "another session")}}, nil)
 	}
-	before, together := m.count(), 1
-	if headers["Idempotency-Key"] != "" {
-		together = 3
+	before := m.count()
+	if out := d.do(http.MethodPost, path, body, nil); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
+		d.t.Errorf("%d %v %s", out.status, out.header, out.body)
 	}
-	var all sync.WaitGroup
-	for range together {
-		all.Go(func() {
-			if out := d.do(http.MethodPost, path, body, headers); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
-				d.t.Errorf("%d %v %s", out.status, out.header, out.body)
-			}
-		})
-	}
-	all.Wait()
 	if said := strings.Count(m.last(), "the message"); said != 1 || m.count() != before+1 {
 		d.t.Errorf("asked %d times, and its message stands %d times", m.count()-before, said)
 	}
@@ -131,15 +110,15 @@ func TestCompatTriedTakenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, m, down := burning(t)
 			first := d.do(http.MethodPost, c.path, c.begin, nil)
-			body, key := strings.ReplaceAll(c.goOn, "ID", first.ID), header{"Idempotency-Key": "k"}
+			body := strings.ReplaceAll(c.goOn, "ID", first.ID)
 			down.Store(true)
-			d.do(http.MethodPost, c.path, body, key)
+			d.do(http.MethodPost, c.path, body, nil)
 			down.Store(false)
 			refused := d.session(first).History[1].ID
 			if _, err := d.conn.Undo(t.Context(), dispatch.UndoRequest{Target: refused, Chat: true}); err != nil {
 				t.Fatal(err)
 			}
-			out := d.do(http.MethodPost, c.path, body, key)
+			out := d.do(http.MethodPost, c.path, body, nil)
 			if out.status != http.StatusOK || strings.Count(m.last(), "the message") != 1 || len(d.session(first).Undos) != 1 {
 				t.Errorf("%d %v %s", out.status, out.header, out.body)
 			}
@@ -148,22 +127,17 @@ func TestCompatTriedTakenBack(t *testing.T) {
 }
 
 // TestCompatTriedAfterCalls: a message that left calls of the client's without results settled
-// them, which is not taken back. So its key keeps its answer, and without one it may be said again.
+// them, which is not taken back. It may be said again.
 func TestCompatTriedAfterCalls(t *testing.T) {
 	t.Parallel()
-	d, m, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))
+	d, _, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))
 	first := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"weather?","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object"}}]}`, nil)
 	body := `{"model":"main","input":"the message","previous_response_id":"` + first.ID + `"}`
 	down.Store(true)
-	busy := d.do(http.MethodPost, "/v1/responses", body, header{"Idempotency-Key": "k"})
-	if busy.status != http.StatusServiceUnavailable || busy.header.Get("X-Should-Retry") != "false" {
+	if busy := d.do(http.MethodPost, "/v1/responses", body, nil); busy.status != http.StatusServiceUnavailable {
 		t.Errorf("%d %v %s", busy.status, busy.header, busy.body)
 	}
 	down.Store(false)
-	before := m.count()
-	if again := d.do(http.MethodPost, "/v1/responses", body, header{"Idempotency-Key": "k"}); again.status != http.StatusServiceUnavailable || m.count() != before {
-		t.Errorf("%d %v %s", again.status, again.header, again.body)
-	}
 	if out := d.do(http.MethodPost, "/v1/responses", body, nil); out.status != http.StatusOK || !strings.Contains(out.body, "Here.") {
 		t.Errorf("%d %s", out.status, out.body)
 	}
@@ -185,7 +159,7 @@ func TestCompatKeyStopped(t *testing.T) {
 				asked <- struct{}{}
 				<-r.Context().Done()
 			}))
-			d := b.door(func(c *compat.Config) { c.Status = httpapi.Status })
+			d := b.door()
 			ended := make(chan error, 1)
 			go func() {
 				<-asked
@@ -275,8 +249,8 @@ func TestCompatTriedByToken(t *testing.T) {
 		}
 		body := strings.ReplaceAll(c.goOn, "ID", first.ID)
 		down.Store(true)
-		if status, said, of := h.keyed(c.path, "again "+name, body, bearer(made.Secret)); of.Get("X-Should-Retry") != "true" {
-			t.Errorf("%d %v %s", status, of, said)
+		if status, said, _ := h.keyed(c.path, "refused "+name, body, bearer(made.Secret)); status < http.StatusInternalServerError {
+			t.Errorf("%d %s", status, said)
 		}
 		down.Store(false)
 		for range 2 {

@@ -179,11 +179,7 @@ func TestCompatExpires(t *testing.T) {
 func TestCompatBadInput(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	d := newBed(t, m).door(func(c *compat.Config) {
-		c.Status = func(code regie.Code) int {
-			return map[regie.Code]int{regie.CodeBadRequest: http.StatusBadRequest, regie.CodeBadID: http.StatusBadRequest, regie.CodeNotFound: http.StatusNotFound}[code]
-		}
-	})
+	d := newBed(t, m).door()
 	const hi = `"messages":[{"role":"user","content":"hi"}]`
 	for name, c := range map[string]struct {
 		method, path, body string

@@ -32,7 +32,7 @@ func TestCompatAnthropic(t *testing.T) {
 			"forced":["BadRequestError",400,"invalid_request_error","BAD_REQUEST","tool_choice.type"],"session":["NotFoundError",404,"not_found_error","NOT_FOUND",null],
 			"count":["NotFoundError",404,"not_found_error","model_not_found","model"],"batches":["NotFoundError",404,"not_found_error","NOT_FOUND",null]}`, nil},
 		{
-			"failing", `{"plain":["InternalServerError",500,"api_error","PROVIDER_AUTH"],"stream":["InternalServerError",500,"api_error","PROVIDER_AUTH"]}`,
+			"failing", `{"plain":["InternalServerError",502,"api_error","PROVIDER_AUTH"],"stream":["InternalServerError",502,"api_error","PROVIDER_AUTH"]}`,
 			[]http.HandlerFunc{refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)},
 		},
 	} {

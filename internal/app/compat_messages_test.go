@@ -12,7 +12,6 @@ import (
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -43,7 +42,7 @@ func errorOf(t *testing.T, body string) (out anthropicError) {
 func TestMessagesBadInput(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	d := newBed(t, m).door(func(c *compat.Config) { c.Status = httpapi.Status })
+	d := newBed(t, m).door()
 	const hi = `"max_tokens":9,"messages":[{"role":"user","content":"hi"}]`
 	version := header{"Anthropic-Version": "2023-06-01"}
 	for name, c := range map[string]struct {

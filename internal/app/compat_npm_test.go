@@ -95,7 +95,7 @@ func TestCompatOpenAI(t *testing.T) {
 		{"errors", `{"model":["NotFoundError",404,"model","model_not_found"],"n":["BadRequestError",400,"n","BAD_REQUEST"],"image":["BadRequestError",400,"messages[0].content[0].type","BAD_REQUEST"],
 			"session":["NotFoundError",404,null,"NOT_FOUND"],"input":["BadRequestError",400,"background","BAD_REQUEST"]}`, nil},
 		{
-			"failing", `{"plain":["InternalServerError",500,"PROVIDER_AUTH"],"stream":["InternalServerError",500,"PROVIDER_AUTH"]}`,
+			"failing", `{"plain":["InternalServerError",502,"PROVIDER_AUTH"],"stream":["InternalServerError",502,"PROVIDER_AUTH"]}`,
 			[]http.HandlerFunc{refuses(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)},
 		},
 	} {

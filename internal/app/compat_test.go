@@ -38,7 +38,7 @@ func (b *bed) doorOf(conn *app.Conn, change ...func(*compat.Config)) *door {
 	d := &door{bed: b, conn: conn}
 	settings := compat.Config{Control: d.conn.Control(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return d.conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: b.root})
-	}, Proxy: d.conn.Proxy()}
+	}, Proxy: d.conn.Proxy(), Weigh: func(_ context.Context, in dispatch.RunRequest) (int, error) { return len(in.Text), nil }}
 	for _, c := range change {
 		c(&settings)
 	}

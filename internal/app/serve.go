@@ -245,7 +245,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 				{Method: http.MethodDelete, Path: "/mcp", Summary: "End a session"},
 			},
 		},
-		"/v1/": e.compatible(base, &out.busy, c, programs),
+		"/v1/": e.compatible(c, programs),
 	}
 	handler := httpapi.Handler(httpapi.Config{
 		Service: e.service, Control: confined, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Refused: counts.Refused,
@@ -306,17 +306,14 @@ func reachable(at net.Addr, hosts []string) string {
 
 // compatible is the endpoint for clients of OpenAI's and Anthropic's APIs (decision 35). The latter
 // show their token as X-Api-Key.
-func (e *Engine) compatible(base context.Context, going *sync.WaitGroup, c ServeConfig,
-	control dispatch.Control,
-) httpapi.Mount {
+func (e *Engine) compatible(c ServeConfig, control dispatch.Control) httpapi.Mount {
 	where := dispatch.RunRequest{Root: c.Root, FoundBy: c.FoundBy}
 	if where.Root == "" {
 		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	settings := compat.Config{
-		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Status: httpapi.Status, Translate: translate,
-		Proxy: e.Proxy(), Keys: e.store,
-		Base: base, Going: going, Weigh: e.weigh,
+		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Translate: translate,
+		Proxy: e.Proxy(), Keys: e.store, Weigh: e.weigh,
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if place, ok, err := e.placeOfCaller(ctx, where.Root); ok || err != nil {
 				return place, err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -94,8 +95,9 @@ type passing struct {
 	usage usage // what was said of it so far
 	// pieces counts the pieces of a streamed answer: about one for each token.
 	pieces int64
-	kept   *kept // what was passed on of a stream that may be given again, else nil
-	*replay
+	// kept is what was passed on of a stream that may be given again, as long as keeps says so.
+	kept  []byte
+	keeps bool
 }
 
 // proxy passes a request on; wrong is what its head cannot be.
@@ -107,13 +109,16 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 	}
 	up, err := s.Proxy.Upstream(name, api)
 	if err != nil {
-		s.fail(w, r, &problem{kind: kindInvalid, param: "model", err: err})
+		s.fail(w, r, &problem{param: "model", err: err})
 		return
 	}
 	place, err := s.Workspace(r.Context())
 	if err != nil {
 		s.fail(w, r, err)
 		return
+	}
+	if r.Header.Get("Idempotency-Key") != "" {
+		w.Header().Set(headerIgnored, "Idempotency-Key")
 	}
 	p := &passing{
 		server: s, w: w, r: r, up: up, head: h, api: api,
@@ -122,28 +127,16 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 			Model: rest, StartedAt: time.Now(),
 		},
 	}
-	if done, err := p.passKeyed(place, data); err != nil || done {
-		if err != nil {
-			s.fail(w, r, err)
-		}
-		return
-	}
-	if p.replay != nil {
-		p.apart(func() { p.ask(data) })
-		return
-	}
 	p.ask(data)
 }
 
 // ask has the provider answer, or what it answered before.
 func (p *passing) ask(data []byte) {
-	defer func() { p.end() }()
 	if p.api != APICount && p.Proxy.Caches(p.head.temperature) {
 		p.fromCache(data)
 		return
 	}
 	if err := p.reserve(data); err != nil {
-		p.released()
 		p.fail(p.w, p.r, err)
 		return
 	}
@@ -165,7 +158,7 @@ func (p *passing) reserve(data []byte) error {
 		p.body, _ = p.head.rewritten(data, p.call.Model, "", 0, false)
 		return nil
 	}
-	longest, err := p.Proxy.Reserve(p.context(), &p.call, len(data), p.head.answers, p.head.most)
+	longest, err := p.Proxy.Reserve(p.r.Context(), &p.call, len(data), p.head.answers, p.head.most)
 	if err == nil {
 		p.body, p.added = p.head.rewritten(data, p.call.Model, p.up.MaxTokens, longest, p.api == APIChat)
 	}
@@ -174,7 +167,7 @@ func (p *passing) reserve(data []byte) error {
 
 func (p *passing) send() (*http.Response, error) {
 	p.Proxy.Begin(p.call)
-	request, err := http.NewRequestWithContext(p.context(), http.MethodPost, p.up.URL, bytes.NewReader(p.body))
+	request, err := http.NewRequestWithContext(p.r.Context(), http.MethodPost, p.up.URL, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
 	}
@@ -223,28 +216,28 @@ func (p *passing) failed(err error) {
 	if code := regie.CodeOf(err); code != regie.CodeInternal {
 		p.call.Code = code
 	}
-	if p.context().Err() != nil { // nobody waited for it any more
+	if p.r.Context().Err() != nil { // nobody waited for it any more
 		p.call.Code = regie.CodeStopRequested
 	}
 	if neverSent(err) {
-		p.released()
 		p.call.Money.Known = true
 	}
-	if left(p.r) {
+	// the client has gone; a server that stops has its own cause
+	if errors.Is(context.Cause(p.r.Context()), context.Canceled) {
 		return
 	}
 	why := string(p.up.Hide([]byte(err.Error())))
-	p.fail(p.w, p.r, begun{&problem{
-		status: http.StatusBadGateway,
-		err:    regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why),
-	}})
+	p.fail(p.w, p.r, &problem{
+		status: http.StatusBadGateway, begun: true,
+		err: regie.Errorf(p.call.Code, "the server of %s did not answer: %s", p.call.Provider, why),
+	})
 }
 
 // passedOn are the headers of an answer that go through.
 var passedOn = []string{"Content-Type", "Retry-After", "Retry-After-Ms", "X-Request-Id", "Request-Id"}
 
-// heads gives the client what an answer says of itself.
-func (p *passing) heads(of http.Header) {
+// copyHeaders gives the client what an answer says of itself.
+func (p *passing) copyHeaders(of http.Header) {
 	for _, name := range passedOn {
 		if v := of[name]; len(v) > 0 {
 			p.w.Header()[name] = v
@@ -254,9 +247,8 @@ func (p *passing) heads(of http.Header) {
 
 // pass gives the answer to the client, as it comes.
 func (p *passing) pass(response *http.Response) {
-	p.heads(response.Header)
-	streams := strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
-	if response.StatusCode == http.StatusOK && streams {
+	p.copyHeaders(response.Header)
+	if isStream(response) {
 		p.passStream(response.Body)
 		return
 	}
@@ -267,7 +259,6 @@ func (p *passing) pass(response *http.Response) {
 	}
 	if response.StatusCode == http.StatusOK {
 		p.used(data)
-		p.answered(response.Header.Get("Content-Type"), data)
 	} else {
 		p.refusedBy(response.StatusCode)
 		data = p.up.Hide(data)
@@ -277,9 +268,13 @@ func (p *passing) pass(response *http.Response) {
 	_, _ = p.w.Write(data) // the client has gone
 }
 
+func isStream(response *http.Response) bool {
+	return response.StatusCode == http.StatusOK &&
+		strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
+}
+
 // refusedBy notes that the provider refused: it charges nothing for that.
 func (p *passing) refusedBy(status int) {
-	p.released()
 	p.call.Money.Known = true
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -314,7 +309,7 @@ func (p *passing) passStream(body io.Reader) {
 		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added &&
 			saysUsage(bytes.TrimPrefix(line, []byte("data:"))):
 			skip = true
-		case p.give(line) != nil && p.replay == nil:
+		case p.give(line) != nil:
 			p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
 			return
 		}
@@ -339,17 +334,15 @@ func saysUsage(data []byte) bool {
 // endOf notes how a stream ended, and has its client see it.
 func (p *passing) endOf(err error) {
 	if errors.Is(err, io.EOF) {
-		if said := p.kept.whole(p.api); said != nil {
-			p.answered("text/event-stream", said)
-		}
 		return
 	}
 	p.call.Code = regie.CodeTruncatedStream
-	if p.context().Err() != nil { // nobody waited for more of it
+	if p.r.Context().Err() != nil { // nobody waited for more of it
 		p.call.Code = regie.CodeStopRequested
 	}
-	if p.replay == nil && ended(p.r) {
-		_, _ = p.w.Write(p.endedIn()) // the client has gone
+	if ended(p.r) {
+		why := p.wireErrorOf(p.r, err)
+		_, _ = p.w.Write(append([]byte("\n\n"), why.event(p.api)...)) // the client has gone
 		return
 	}
 	// the end of the answer can be written no more
@@ -358,7 +351,11 @@ func (p *passing) endOf(err error) {
 
 // give passes a piece of a stream on.
 func (p *passing) give(piece []byte) error {
-	p.kept.add(piece)
+	if p.keeps && len(p.kept)+len(piece) <= maxKept {
+		p.kept = append(p.kept, piece...)
+	} else {
+		p.kept, p.keeps = nil, false
+	}
 	_, err := p.w.Write(piece)
 	return err
 }
@@ -430,12 +427,19 @@ func member(object []byte, name string) jsontext.Value {
 	return nil
 }
 
-// refusal is an answer that is none.
-type refusal struct {
-	status int
-	header http.Header
-	data   []byte
+// neverSent reports whether a request certainly did not reach its provider, or was sent on by it
+// and not taken.
+func neverSent(err error) bool {
+	var dns *net.DNSError
+	var op *net.OpError
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" ||
+		regie.CodeOf(err) == regie.CodeProviderRejected
 }
 
-// Error implements error.
-func (r refusal) Error() string { return "the provider answered " + strconv.Itoa(r.status) }
+// unquote is a JSON string's text, "" of anything else.
+func unquote(value []byte) (text string) {
+	if len(value) > 0 {
+		_ = json.Unmarshal(value, &text) // anything else has none
+	}
+	return text
+}

@@ -238,13 +238,13 @@ type problem struct {
 func (s *server) problem(language string, err error) problem {
 	code := regie.CodeOf(err)
 	return problem{
-		Type: "about:blank", Title: http.StatusText(Status(code)), Status: Status(code), Code: code,
+		Type: "about:blank", Title: http.StatusText(httpread.Status(code)), Status: httpread.Status(code), Code: code,
 		Detail: s.Translate(language, err),
 	}
 }
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.failAs(w, r, Status(regie.CodeOf(err)), err)
+	s.failAs(w, r, httpread.Status(regie.CodeOf(err)), err)
 }
 
 // refuse answers a request that is not let in, and counts it. Clients of another interface read its

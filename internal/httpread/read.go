@@ -45,22 +45,6 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
 }
 
-// Status is the HTTP status of an error of Body by its code, and that of an id that is none; 0 for
-// any other.
-func Status(code regie.Code) int {
-	switch code {
-	case regie.CodeBadRequest, regie.CodeBadID:
-		return http.StatusBadRequest
-	case regie.CodeTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case regie.CodeRequestTimeout:
-		return http.StatusRequestTimeout
-	case regie.CodeEngineGone:
-		return http.StatusServiceUnavailable
-	}
-	return 0
-}
-
 // All reads all of what is said, at most so many bytes; size is how many were announced, -1 where
 // none were. Fewer than those are io.ErrUnexpectedEOF.
 func All(from io.Reader, size, most int64) ([]byte, error) {

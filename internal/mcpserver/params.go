@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/httpread"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // parameters are those of the methods, and whether these may do without.
@@ -70,38 +73,48 @@ func misfit(call *jsonrpc.Request) *refusal {
 	return refused(call, jsonrpc.CodeInvalidParams, why)
 }
 
-// fitting answers messages that do not fit in place of the SDK, as over stdio: by themselves, in
-// their parameters, or where they stand in a session.
-func fitting(next http.Handler) http.Handler {
+// checkMessages answers messages that do not fit in place of the SDK, as over stdio: by themselves,
+// in their parameters, or where they stand in a session.
+func checkMessages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out, is := w.(*problemWriter)
-		if !is || r.Method != http.MethodPost {
+		if r.Method != http.MethodPost {
 			next.ServeHTTP(w, r)
 			return
 		}
-		begun := r.Header.Get(sessionHeader) != ""
-		why := out.unclear
-		if why == nil {
-			why = misfit(out.call)
+		body, err := httpread.Body(w, r, maxBody)
+		if err != nil {
+			refuse(w, r, err)
+			return
 		}
-		if why == nil && out.call != nil {
-			if _, known := parameters[out.call.Method]; known {
-				why = untimely(out.call, begun)
+		var call *jsonrpc.Request
+		why := unclear(body)
+		if why == nil {
+			if said, err := jsonrpc.DecodeMessage(body); err == nil {
+				call, _ = said.(*jsonrpc.Request)
 			}
-			if out.call.Method == initialized && !out.call.IsCall() && !begun {
-				refuse(w, regie.Errorf(regie.CodeBadRequest,
+			why = misfit(call)
+		}
+		if begun := r.Header.Get(sessionHeader) != ""; why == nil && call != nil {
+			if _, known := parameters[call.Method]; known {
+				why = untimely(call, begun)
+			}
+			if call.Method == initialized && !call.IsCall() && !begun {
+				refuse(w, r, regie.Errorf(regie.CodeBadRequest,
 					"say which MCP session is meant, in %s: initialize begins one", sessionHeader))
 				return
 			}
 		}
 		if why == nil {
+			r = r.WithContext(r.Context())
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			next.ServeHTTP(w, r)
 			return
 		}
-		status := http.StatusOK
+		w.Header().Set("Content-Type", "application/json")
 		if why.id == nil { // the client cannot tell by an id which of its messages is meant
-			status = http.StatusBadRequest
+			w.WriteHeader(http.StatusBadRequest)
 		}
-		out.answered(status, why.answer(out.text))
+		answer := why.answer(text.New(r.Header.Get("Accept-Language")))
+		_, _ = w.Write(answer) //nolint:gosec // JSON by its type; the client has gone if this fails
 	})
 }

@@ -76,7 +76,7 @@ func Handler(ctx context.Context, c Config) (http.Handler, error) {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		SessionTimeout: idleSession, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 	})
-	return problems(http.NewCrossOriginProtection().Handler(fitting(known(streamable)))), nil
+	return http.NewCrossOriginProtection().Handler(checkMessages(known(streamable))), nil
 }
 
 // known has the SDK know who calls: a session over HTTP is its caller's alone, and each call in it
@@ -99,7 +99,7 @@ func known(next http.Handler) http.Handler {
 			stays, done, err := access.Stay(ctx, nil)
 			if err != nil {
 				w.Header().Set("Retry-After", "5")
-				refuse(w, err)
+				refuse(w, r, err)
 				return
 			}
 			defer done()
@@ -113,9 +113,7 @@ func known(next http.Handler) http.Handler {
 		// a browser shows a cookie; who it is was settled in front of this
 		r.Header.Set("Authorization", "Bearer known")
 		if r.Header.Get(sessionHeader) != "" {
-			if out, is := w.(*problemWriter); is {
-				out.named = true
-			}
+			w = &sessionWriter{ResponseWriter: w, request: r}
 		}
 		verified.ServeHTTP(w, r)
 	})

@@ -1,11 +1,10 @@
-package httpapi
+package httpread
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"testing"
 
@@ -65,20 +64,9 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 	}
 }
 
-// TestStatusOfCodes is what clients count on, over the wire: each status with its code in the body.
-func TestStatusOfCodes(t *testing.T) {
-	for code, want := range map[regie.Code]int{
-		regie.CodeFileExists: 409, regie.CodeFileChanged: 409, regie.CodeStalePreview: 409, regie.CodeToolChanged: 409, regie.CodeOutcomeUnknown: 409,
-		regie.CodePathProtected: 403, regie.CodeNoPermission: 403, regie.CodeForbidden: 403, regie.CodeUserRejected: 403,
-		regie.CodeNotAFile: 422, regie.CodeSpecialFile: 422, regie.CodeNotText: 422, regie.CodeFileTooLarge: 413, regie.CodeUnknownTool: 404, regie.CodeBadArguments: 400,
-		regie.CodeServerDown: 503, regie.CodeServerLost: 502, regie.CodeTimeout: 504, regie.CodeProviderAuth: 502, regie.CodeDatabaseLocked: 503,
-		regie.CodeInternal: 500, regie.CodeCorrupt: 500, "NO_SUCH_CODE": 500,
-	} {
-		s := &server{Config: Config{Translate: func(_ string, err error) string { return err.Error() }}}
-		response := httptest.NewRecorder()
-		s.fail(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), regie.Errorf(code, "no"))
-		if response.Code != want {
-			t.Errorf("%s: %d, want %d", code, response.Code, want)
-		}
+// TestStatus_UnknownCode reports a code of nobody as a fault of the server.
+func TestStatus_UnknownCode(t *testing.T) {
+	if Status("NO_SUCH_CODE") != http.StatusInternalServerError {
+		t.Error("a code that nobody declares is no fault of the client")
 	}
 }

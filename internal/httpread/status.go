@@ -1,4 +1,4 @@
-package httpapi
+package httpread
 
 import (
 	"net/http"

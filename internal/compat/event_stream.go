@@ -8,33 +8,31 @@ import (
 	"time"
 )
 
-// stream writes server-sent events. Its methods may be called from many goroutines.
-type stream struct {
+// eventStream writes server-sent events. Its methods may be called from many goroutines.
+type eventStream struct {
 	mu    sync.Mutex
 	w     http.ResponseWriter
 	begun bool
-	said  time.Time
-	alive string // what is said where nothing else is
+	last  time.Time // something was sent
+	alive []byte    // what is sent where nothing else is
 	stop  chan struct{}
 	done  chan struct{}
 }
 
-// What a stream says to be known to be alive: what no client reads, and what Anthropic's name for
-// it is.
-const (
-	comment = ": keep-alive\n\n"
-	ping    = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
-)
-
-// newStream begins a stream, which says that it is alive where nothing else is said for a while,
-// until close.
-func newStream(w http.ResponseWriter, every time.Duration, alive string) *stream {
-	s := &stream{w: w, said: time.Now(), alive: alive, stop: make(chan struct{}), done: make(chan struct{})}
+// newEventStream begins a stream. Where nothing is sent for a while it says that it is alive, until
+// close: by a comment that no client reads, or by the event that Anthropic has for it.
+func newEventStream(w http.ResponseWriter, every time.Duration, api string) *eventStream {
+	s := &eventStream{
+		w: w, last: time.Now(), alive: []byte(": keep-alive\n\n"), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if api == APIMessages {
+		s.alive = []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n")
+	}
 	go s.keepAlive(every)
 	return s
 }
 
-func (s *stream) keepAlive(every time.Duration) {
+func (s *eventStream) keepAlive(every time.Duration) {
 	defer close(s.done)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -45,28 +43,28 @@ func (s *stream) keepAlive(every time.Duration) {
 		case <-tick.C:
 		}
 		s.mu.Lock()
-		if time.Since(s.said) >= every {
-			s.put([]byte(s.alive))
+		if time.Since(s.last) >= every {
+			s.put(s.alive)
 		}
 		s.mu.Unlock()
 	}
 }
 
 // close ends the goroutine; the handler may return then.
-func (s *stream) close() {
+func (s *eventStream) close() {
 	close(s.stop)
 	<-s.done
 }
 
 // started reports whether anything was sent: then the status is.
-func (s *stream) started() bool {
+func (s *eventStream) started() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begun
 }
 
 // put is called with the lock held.
-func (s *stream) put(data []byte) {
+func (s *eventStream) put(data []byte) {
 	if !s.begun {
 		h := s.w.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -74,16 +72,19 @@ func (s *stream) put(data []byte) {
 		h.Set("X-Accel-Buffering", "no")
 		s.begun = true
 	}
-	s.said = time.Now()
+	s.last = time.Now()
 	_, _ = s.w.Write(data) // a client that has gone is seen by its context
 	_ = http.NewResponseController(s.w).Flush()
 }
 
 // event sends v, under a name unless that is empty.
-func (s *stream) event(name string, v any) {
+func (s *eventStream) event(name string, v any) { s.write(eventOf(name, v)) }
+
+// write sends an event as it is.
+func (s *eventStream) write(event []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(eventOf(name, v))
+	s.put(event)
 }
 
 // eventOf is an event as it is sent.
@@ -98,11 +99,4 @@ func eventOf(name string, v any) []byte {
 	_ = encoder.Encode(v) // of plain values
 	out.WriteString("\n")
 	return out.Bytes()
-}
-
-// end sends the mark with which a stream of chat completions is over.
-func (s *stream) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put([]byte("data: [DONE]\n\n"))
 }

@@ -19,7 +19,7 @@ func TestFrenchFailure(t *testing.T) {
 	r.Header.Set("Accept-Language", "fr-CH, en")
 	for name, note := range map[string]regie.Sentence{"alone": inner, "in another": regie.SayOf("the run ended: %s", inner)} {
 		want := french.Sentence(note)
-		if why := s.tell(r, &problem{err: regie.ErrorOf(regie.CodeProviderBusy, note)}); why.message != want || want == note.String() || why.code != string(regie.CodeProviderBusy) {
+		if why := s.wireErrorOf(r, &problem{err: regie.ErrorOf(regie.CodeProviderBusy, note)}); why.message != want || want == note.String() || why.code != string(regie.CodeProviderBusy) {
 			t.Errorf("%s: %q (%s), want %q", name, why.message, why.code, want)
 		}
 		if got := s.words("fr", note); got != want {

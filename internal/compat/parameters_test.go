@@ -12,10 +12,10 @@ import (
 )
 
 // parsers read the three kinds of request.
-var parsers = map[string]func(string) (*asking, error){
-	APIChat:      func(s string) (*asking, error) { a, _, err := parseChat([]byte(s)); return a, err },
-	APIResponses: func(s string) (*asking, error) { a, _, err := parseResponses([]byte(s)); return a, err },
-	APIMessages:  func(s string) (*asking, error) { a, _, err := parseMessages([]byte(s)); return a, err },
+var parsers = map[string]func(string) (*agentRequest, error){
+	APIChat:      func(s string) (*agentRequest, error) { return parseChat([]byte(s)) },
+	APIResponses: func(s string) (*agentRequest, error) { return parseResponses([]byte(s)) },
+	APIMessages:  func(s string) (*agentRequest, error) { return parseMessages([]byte(s)) },
 }
 
 const hiSaid = `"messages":[{"role":"user","content":"hi"}]`
@@ -51,7 +51,7 @@ func TestStrays(t *testing.T) {
 		{APIMessages, `{"model":"main","messages":[{"role":"user","content":"hi","odd":1}]}`, "messages[0].odd"},
 	} {
 		_, err := parsers[c.api](c.body)
-		if paramOf(err) != c.param || regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), c.param) && unsupported[c.param] == nil {
+		if paramOf(err) != c.param || regie.CodeOf(err) != regie.CodeBadRequest || !strings.Contains(err.Error(), c.param) && unsupported[c.param].IsZero() {
 			t.Errorf("%s: %v (param %q)", c.body, err, paramOf(err))
 		}
 	}

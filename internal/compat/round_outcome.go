@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -28,7 +27,7 @@ type outcome struct {
 	text           string       // all that was said
 }
 
-// listener is told of a round on its way: which it is, once that is known, and each piece of text.
+// listener hears of a round on its way: which it is, once that is known, and each piece of text.
 type listener struct {
 	begun func(round regie.ID) error
 	text  func(piece string)
@@ -37,17 +36,13 @@ type listener struct {
 // errOver ends the look at a session's events.
 var errOver = errors.New("over")
 
-// following is a round as it is told by its session's log.
+// following is a round as its session's log tells it.
 type following struct {
-	run      dispatch.Run
-	asked    *submitted
-	language string             // of what is said beside the model's words
-	head     int64              // of the log when the message had just been stored; zero where that is not known
-	state    regie.SessionState // there
+	sent     *submitted
 	to       listener
 	target   regie.ID // the round that answers, once the message has its place
 	exchange int      // whose reply streams in
-	sent     string   // of that reply
+	streamed string   // of that reply
 	broken   bool     // the reply began anew after some of it was sent: nothing more is, until it is whole
 	text     strings.Builder
 	usage    regie.Usage
@@ -61,54 +56,35 @@ type following struct {
 
 // follow waits for what becomes of a message. A client that goes away ends this and not the round:
 // a disconnect is not a stop (spec 10.3). Whatever fails here, the work was begun.
-func (s *server) follow(ctx context.Context, sent submitted, to listener) (outcome, error) {
-	out, err := s.heard(ctx, sent, to)
-	if err != nil {
-		err = begun{safely(&sent, err)}
-	}
-	return out, err
-}
-
-// ordinal says which round of its session one is, from 1.
-func (s *server) ordinal(ctx context.Context, session, round regie.ID) (int, error) {
-	list, err := s.Control.List(ctx, store.RoundFilter{SessionID: session})
-	if err != nil {
-		return 0, err
-	}
-	for i := range list { // the newest ones
-		if list[i].Round.ID == round {
-			return list[i].Round.Number, nil
+func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outcome, error) {
+	f := &following{sent: sent, to: to}
+	err := s.Control.Events(ctx, sent.SessionID, max(0, sent.Seq-1), f.take)
+	switch {
+	case ctx.Err() != nil && !errors.Is(err, errOver):
+		err = context.Cause(ctx) // a server that stops has a cause of its own
+	case errors.Is(err, errOver):
+		var out outcome
+		if err = f.failure; err == nil {
+			out, err = s.outcome(ctx, f)
+		}
+		if err == nil {
+			return out, nil
+		}
+		if !isTemporary(regie.CodeOf(err)) && (sent.again || sent.results && sent.Duplicate) {
+			err = ofBefore(sent, err)
 		}
 	}
+	return outcome{}, begunSafely(sent, err)
+}
+
+// roundNumber says which round of its session one is, from 1.
+func (s *server) roundNumber(ctx context.Context, round regie.ID) (int, error) {
 	view, err := s.Control.Get(ctx, round)
 	return view.Round.Number, err
 }
 
-func (s *server) heard(ctx context.Context, sent submitted, to listener) (outcome, error) {
-	f := &following{
-		run: sent.Run, asked: &sent, language: sent.language, head: sent.summary.Head,
-		state: sent.summary.State, to: to,
-	}
-	err := s.Control.Events(ctx, sent.SessionID, max(0, sent.Seq-1), f.hear)
-	switch {
-	case errors.Is(err, errOver):
-	case ctx.Err() != nil:
-		return outcome{}, context.Cause(ctx) // a server that stops has a word of its own
-	default:
-		return outcome{}, err
-	}
-	var out outcome
-	if err = f.failure; err == nil {
-		out, err = s.outcome(ctx, f)
-	}
-	if err != nil && !passes(regie.CodeOf(err)) && (sent.again || sent.results && sent.Duplicate) {
-		err = ofBefore(&sent, err)
-	}
-	return out, err
-}
-
-// hear takes one thing of the stream.
-func (f *following) hear(item dispatch.Item) error {
+// take takes one thing of the stream.
+func (f *following) take(item dispatch.Item) error {
 	if item.Delta != nil {
 		f.delta(item.Delta)
 		return nil
@@ -116,8 +92,8 @@ func (f *following) hear(item dispatch.Item) error {
 	err := f.event(item.Event)
 	// What waited before the message came and still does, as after the answer to one of two
 	// questions, tells nothing more of itself.
-	if err == nil && item.Event.Seq == f.head && !f.target.IsZero() && waits(f.state) {
-		f.waits, err = f.state, errOver
+	if now := &f.sent.summary; err == nil && item.Event.Seq == now.Head && !f.target.IsZero() && waits(now.State) {
+		f.waits, err = now.State, errOver
 	}
 	return err
 }
@@ -128,53 +104,53 @@ func waits(state regie.SessionState) bool {
 		state == regie.SessionPaused
 }
 
-// event takes an event of the log.
+// event takes an event of the log. An erased one says nothing.
 func (f *following) event(e *regie.Event) error {
-	switch e.Type {
-	case regie.EventMessage:
+	if e.Type == regie.EventMessage {
 		return f.message(e)
-	case regie.EventMessageWithdrawn:
-		var body struct {
-			MessageID regie.ID `json:"message_id"`
-			TakenBack bool     `json:"taken_back"`
-		}
-		if json.Unmarshal(e.Body, &body) == nil && body.MessageID == f.run.MessageID {
-			f.failure = regie.Errorf(regie.CodeConflict, "the session was stopped before the message had its turn")
-			if body.TakenBack {
-				f.failure = regie.Errorf(regie.CodeConflict, "the message was taken back before it had its turn")
-			}
-			return errOver
-		}
+	}
+	var body struct {
+		MessageID  regie.ID       `json:"message_id"`
+		TakenBack  bool           `json:"taken_back"`
+		ApprovalID regie.ID       `json:"approval_id"`
+		RoundID    regie.ID       `json:"round_id"`
+		State      string         `json:"state"`
+		End        regie.RoundEnd `json:"end_reason"`
+		Note       regie.Sentence `json:"end_note"`
+	}
+	switch e.Type {
 	case regie.EventStreamReset:
-		f.broken = f.sent != ""
-	case regie.EventApproval:
-		var body struct {
-			ApprovalID regie.ID            `json:"approval_id"`
-			RoundID    regie.ID            `json:"round_id"`
-			State      regie.ApprovalState `json:"state"`
-		}
-		if json.Unmarshal(e.Body, &body) == nil && body.RoundID == f.target && body.State == regie.ApprovalOpen {
-			f.parked = append(f.parked, body.ApprovalID)
-		}
-	case regie.EventSessionState:
-		var body struct {
-			State regie.SessionState `json:"state"`
-		}
+		f.broken = f.streamed != ""
+		return nil
+	case regie.EventMessageWithdrawn, regie.EventApproval, regie.EventSessionState, regie.EventRound:
 		if json.Unmarshal(e.Body, &body) != nil {
 			return nil //nolint:nilerr // erased
 		}
+	default:
+		return nil
+	}
+	run := &f.sent.Run
+	switch ours := !f.target.IsZero() && body.RoundID == f.target; {
+	case e.Type == regie.EventMessageWithdrawn && body.MessageID == run.MessageID:
+		f.failure = regie.Errorf(regie.CodeConflict, "the session was stopped before the message had its turn")
+		if body.TakenBack {
+			f.failure = regie.Errorf(regie.CodeConflict, "the message was taken back before it had its turn")
+		}
+		return errOver
+	case e.Type == regie.EventApproval && ours && body.State == string(regie.ApprovalOpen):
+		f.parked = append(f.parked, body.ApprovalID)
+	case e.Type == regie.EventRound && ours && body.State == string(regie.RoundEnded):
+		f.end, f.note = body.End, body.Note
+		return errOver
+	case e.Type == regie.EventSessionState && waits(regie.SessionState(body.State)):
 		// A message that came to a round at work has no place yet, and has none either before the
 		// approval that it now waits for.
-		if f.target.IsZero() && (!f.run.Pending || body.State != regie.SessionWaitingValidation || e.Seq < f.run.Seq) {
+		if f.target.IsZero() && (!run.Pending || e.Seq < run.Seq ||
+			body.State != string(regie.SessionWaitingValidation)) {
 			return nil
 		}
-		if waits(body.State) {
-			f.waits = body.State
-			return errOver
-		}
-	case regie.EventRound:
-		return f.round(e)
-	default:
+		f.waits = regie.SessionState(body.State)
+		return errOver
 	}
 	return nil
 }
@@ -187,13 +163,13 @@ func (f *following) delta(d *dispatch.Delta) {
 	if d.Exchange != f.exchange {
 		f.next(d.Exchange)
 	}
-	f.sent += d.Content
+	f.streamed += d.Content
 	f.say(d.Content)
 }
 
 // next begins the text of another reply.
 func (f *following) next(exchange int) {
-	f.exchange, f.sent, f.broken = exchange, "", false
+	f.exchange, f.streamed, f.broken = exchange, "", false
 }
 
 // say passes text on; replies are apart from each other.
@@ -201,7 +177,7 @@ func (f *following) say(piece string) {
 	if piece == "" {
 		return
 	}
-	if f.text.Len() > 0 && f.sent == piece && !strings.HasSuffix(f.text.String(), "\n\n") {
+	if f.text.Len() > 0 && f.streamed == piece && !strings.HasSuffix(f.text.String(), "\n\n") {
 		piece = "\n\n" + piece
 	}
 	f.text.WriteString(piece)
@@ -215,7 +191,7 @@ func (f *following) message(e *regie.Event) error {
 	if json.Unmarshal(e.Body, &m) != nil {
 		return nil //nolint:nilerr // erased
 	}
-	if m.ID == f.run.MessageID {
+	if m.ID == f.sent.MessageID {
 		f.target = m.RoundID
 		return f.to.begun(f.target)
 	}
@@ -227,7 +203,7 @@ func (f *following) message(e *regie.Event) error {
 		f.reply(&m)
 	case m.Text != "" && m.Sender == regie.SenderAI: // what a model had to say once its actions had succeeded
 		f.next(m.Exchange)
-		f.sent = m.Text
+		f.streamed = m.Text
 		f.say(m.Text)
 	case m.System != nil && m.System.Type == regie.SystemLimitReached:
 		f.limit = m.System.Summary
@@ -242,46 +218,34 @@ func (f *following) reply(m *regie.Message) {
 		f.next(m.Exchange)
 	}
 	whole := strings.TrimPrefix(m.AI.Text(), regie.InvalidFormat)
-	if rest, ok := strings.CutPrefix(whole, f.sent); ok {
-		if f.sent == "" {
-			f.sent = rest
+	if rest, ok := strings.CutPrefix(whole, f.streamed); ok {
+		if f.streamed == "" {
+			f.streamed = rest
 		}
 		f.say(rest)
 	} else { // it began anew, or pieces of it were lost on the way to a slow client
-		f.sent = whole
+		f.streamed = whole
 		f.say(whole)
 	}
 	f.next(m.Exchange)
 	if u := m.Usage; u != nil && m.AI.Cached.IsZero() {
-		f.usage.Input += u.Input
-		f.usage.Output += u.Output
-		f.usage.CacheRead += u.CacheRead
-		f.usage.CacheCreation += u.CacheCreation
-		f.usage.Reasoning += u.Reasoning
+		addUsage(&f.usage, u)
 	}
 }
 
-// round takes what is told of a round.
-func (f *following) round(e *regie.Event) error {
-	var body struct {
-		RoundID regie.ID         `json:"round_id"`
-		State   regie.RoundState `json:"state"`
-		End     regie.RoundEnd   `json:"end_reason"`
-		Note    regie.Sentence   `json:"end_note"`
-	}
-	if json.Unmarshal(e.Body, &body) != nil || body.RoundID != f.target || f.target.IsZero() ||
-		body.State != regie.RoundEnded {
-		return nil //nolint:nilerr // erased, or of another one
-	}
-	f.end, f.note = body.End, body.Note
-	return errOver
+func addUsage(sum, u *regie.Usage) {
+	sum.Input += u.Input
+	sum.Output += u.Output
+	sum.CacheRead += u.CacheRead
+	sum.CacheCreation += u.CacheCreation
+	sum.Reasoning += u.Reasoning
 }
 
 // outcome says what the round came to, in the words of an API.
 func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
-	out := outcome{session: f.run.SessionID, round: f.target, finish: finishStop, usage: f.usage}
+	out := outcome{session: f.sent.SessionID, round: f.target, finish: finishStop, usage: f.usage}
 	if out.round.IsZero() { // it has no place yet: what is told is how the open round stands
-		out.round = f.run.RoundID
+		out.round = f.sent.RoundID
 		if err := f.to.begun(out.round); err != nil {
 			return out, err
 		}
@@ -291,10 +255,10 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		if err := s.asked(ctx, f); err != nil {
 			return out, err
 		}
-		f.own(s.approvalNote(f.language, f.parked, mayDecide(ctx)))
+		f.sayAside(s.approvalNote(f.sent.language, f.parked, mayDecide(ctx)))
 	case f.waits == regie.SessionWaitingResponse:
-		f.own("[" +
-			s.words(f.language,
+		f.sayAside("[" +
+			s.words(f.sent.language,
 				regie.Say("This waits for an answer to a question. Write it as the next message of this session.")) +
 			"]")
 	case f.waits != "":
@@ -316,15 +280,14 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 			return out, err
 		}
 		if f.limit == "" {
-			f.limit = s.words(f.language, f.note)
+			f.limit = s.words(f.sent.language, f.note)
 		}
-		f.own("[" + strings.TrimSpace(f.limit) + "]")
+		f.sayAside("[" + strings.TrimSpace(f.limit) + "]")
 	case f.end == regie.EndProviderError:
 		return out, s.whyFailed(ctx, f)
 	default: // a person's word
 		return out, &problem{
-			status: http.StatusConflict, kind: kindServer, code: "stopped",
-			err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
+			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
 		}
 	}
 	out.text = f.text.String()
@@ -337,20 +300,20 @@ func (s *server) asked(ctx context.Context, f *following) error {
 	if len(f.parked) > 0 {
 		return nil
 	}
-	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: f.run.SessionID})
+	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: f.sent.SessionID})
 	for i := range inbox.Approvals {
 		f.parked = append(f.parked, inbox.Approvals[i].ID)
 	}
 	return err
 }
 
-// own says something that is no model's.
-func (f *following) own(text string) {
+// sayAside says something that is no model's.
+func (f *following) sayAside(text string) {
 	if text == "[]" {
 		return
 	}
 	f.next(0)
-	f.sent = text
+	f.streamed = text
 	f.say(text)
 }
 
@@ -405,7 +368,7 @@ func (s *server) overBudget(ctx context.Context, f *following) error {
 	}
 	for _, attempt := range view.Exchanges[0].Attempts {
 		if attempt.Code == regie.CodeOverBudget {
-			return &problem{err: regie.Errorf(regie.CodeOverBudget, "%s", f.limit)}
+			return regie.Errorf(regie.CodeOverBudget, "%s", f.limit)
 		}
 	}
 	return nil
@@ -413,16 +376,13 @@ func (s *server) overBudget(ctx context.Context, f *following) error {
 
 // whyFailed is the error of a round whose model did not answer.
 func (s *server) whyFailed(ctx context.Context, f *following) error {
-	code, again := regie.CodeProviderRejected, false
+	code := regie.CodeProviderRejected
 	if view, err := s.Control.Get(ctx, f.target); err == nil && len(view.Exchanges) > 0 {
-		if again, err = s.mayTry(ctx, f.asked, &view); err != nil {
-			return err
-		}
 		if attempts := view.Exchanges[len(view.Exchanges)-1].Attempts; len(attempts) > 0 {
 			code = attempts[len(attempts)-1].Code
 		}
 	}
-	return &problem{err: regie.ErrorOf(code, f.note), again: again}
+	return regie.ErrorOf(code, f.note)
 }
 
 // toolName is a client's tool by its own name.

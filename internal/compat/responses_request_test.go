@@ -10,7 +10,7 @@ import (
 // TestParseResponses_Tools gives functions of namespaces flat names, and drops what only OpenAI
 // runs.
 func TestParseResponses_Tools(t *testing.T) {
-	a, _, err := parseResponses([]byte(`{"model":"main","input":"hi","temperature":1,"tools":[{"type":"function","name":"f"},{"type":"web_search","external_web_access":true},
+	a, err := parseResponses([]byte(`{"model":"main","input":"hi","temperature":1,"tools":[{"type":"function","name":"f"},{"type":"web_search","external_web_access":true},
 		{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"g"},{"type":"custom","name":"c","format":{}}]},{"type":"custom","name":"apply_patch"}]}`))
 	if err != nil || len(a.tools) != 2 || a.tools[0].Name != "f" || a.tools[1].Name != "n__g" || a.tools[1].Namespace != "n" {
 		t.Fatalf("%+v %v", a, err)
@@ -18,7 +18,7 @@ func TestParseResponses_Tools(t *testing.T) {
 	if got := strings.Join(a.ignored, ", "); got != "temperature, tools[1] (web_search), tools[2].tools[1] (custom), tools[3] (custom)" {
 		t.Errorf("ignored: %s", got)
 	}
-	a, _, err = parseResponses([]byte(`{"model":"main","input":"hi","tools":[` + strings.Repeat(`{"type":"web_search"},`, 999) + `{"type":"web_search"}]}`))
+	a, err = parseResponses([]byte(`{"model":"main","input":"hi","tools":[` + strings.Repeat(`{"type":"web_search"},`, 999) + `{"type":"web_search"}]}`))
 	if err != nil || len(a.ignored) != maxIgnored {
 		t.Errorf("%d are named: %v", len(a.ignored), err)
 	}
@@ -35,7 +35,7 @@ func TestParseResponses_Tools(t *testing.T) {
 		`{"type":"function","name":"n__f"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}`: "tools[1].tools[0].name",
 		`{"type":"function","name":"f","tools":[]}`:                                                                  "tools[0].tools",
 	} {
-		_, _, err := parseResponses([]byte(`{"model":"main","input":"hi","tools":[` + tools + `]}`))
+		_, err := parseResponses([]byte(`{"model":"main","input":"hi","tools":[` + tools + `]}`))
 		if paramOf(err) != param || regie.CodeOf(err) != regie.CodeBadRequest {
 			t.Errorf("%s: %v (param %q, want %q)", tools, err, paramOf(err), param)
 		}

@@ -22,7 +22,6 @@ type head struct {
 	answers, most         int
 	temperature           *float64
 	bounded               []byte // the parameter that bounds the answer
-	streaming             []byte // the client's stream_options but the wish for usage, each with a comma before it
 }
 
 type span struct{ from, to int }
@@ -34,14 +33,10 @@ func readHead(data []byte) (head, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(data)) // which is read where it lies, and not copied
 	var wrong error
 	bad := func(err error) error {
-		var syntax *jsontext.SyntacticError
-		switch {
-		case !errors.As(err, &syntax): // it ends too soon
-			return refused("", "the request is no JSON from byte %d on", int64(len(data)))
-		case errors.Is(err, jsontext.ErrDuplicateName):
-			return refused(pointer(syntax.JSONPointer), "the key %s stands twice", clip(pointer(syntax.JSONPointer)))
+		if errors.As(err, new(*jsontext.SyntacticError)) {
+			return decodeError(err)
 		}
-		return refused("", "the request is no JSON from byte %d on", syntax.ByteOffset)
+		return refused("", "the request is no JSON from byte %d on", int64(len(data))) // it ends too soon
 	}
 	if d.PeekKind() != '{' {
 		return h, refused("", "the request is not a JSON object")
@@ -78,7 +73,7 @@ func (h *head) take(key string, value jsontext.Value, at span) error {
 	number := func() (int, error) {
 		n, err := strconv.Atoi(string(value))
 		if value.Kind() != 'n' && (err != nil || n < 1 || n > 1<<30) {
-			return 0, refused(key, "%s is no number that can be asked for", clip(string(value)))
+			return 0, refused(key, "%s is no number that can be asked for", truncate(string(value)))
 		}
 		return n, nil
 	}
@@ -101,7 +96,7 @@ func (h *head) take(key string, value jsontext.Value, at span) error {
 		if err := decode(value, &options); err != nil {
 			return refused(key, "stream_options is an object")
 		}
-		h.wantsUsage, h.streaming = options.IncludeUsage, besides(value, "include_usage")
+		h.wantsUsage = options.IncludeUsage
 	case "n":
 		if h.answers, err = number(); err == nil && h.answers == 0 {
 			h.answers = 1
@@ -121,29 +116,6 @@ func (h *head) take(key string, value jsontext.Value, at span) error {
 		}
 	}
 	return err
-}
-
-// besides are the members of an object but one, as they stand, each with a comma before it.
-func besides(object jsontext.Value, name string) (out []byte) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if object.Kind() != '{' {
-		return nil
-	}
-	_, err := d.ReadToken()
-	for err == nil && d.PeekKind() == '"' {
-		var key, value jsontext.Value
-		if key, err = d.ReadValue(); err != nil {
-			break
-		}
-		written := slices.Clone(key)
-		if value, err = d.ReadValue(); err != nil {
-			break
-		}
-		if called, wrong := jsontext.AppendUnquote(nil, written); wrong == nil && string(called) != name {
-			out = append(append(append(append(out, ','), written...), ':'), value...)
-		}
-	}
-	return out
 }
 
 // rewritten is the request as its provider gets it: the model's own name, the bound of the answer
@@ -170,29 +142,18 @@ func (h *head) rewritten(data []byte, model, bound string, longest int, chat boo
 	if chat && h.stream && !h.wantsUsage {
 		added = true
 		if h.options.to > 0 {
-			changes = append(changes, change{
-				h.options,
-				slices.Concat([]byte(`{"include_usage":true`), h.streaming, []byte("}")),
-			})
+			changes = append(changes, change{h.options, []byte(`{"include_usage":true}`)})
 		} else {
 			more = append(more, `,"stream_options":{"include_usage":true}`...)
 		}
 	}
 	changes = append(changes, change{span{h.end, h.end}, more})
+	slices.SortFunc(changes, func(a, b change) int { return a.from - b.from })
 	out = make([]byte, 0, len(data)+len(quoted)+len(more)+64)
 	at := 0
-	for at < len(data) { // the changes in the order of their places; there are four at most
-		next := -1
-		for i := range changes {
-			if changes[i].from >= at && changes[i].text != nil && (next < 0 || changes[i].from < changes[next].from) {
-				next = i
-			}
-		}
-		if next < 0 {
-			break
-		}
-		out = append(append(out, data[at:changes[next].from]...), changes[next].text...)
-		at, changes[next].text = changes[next].to, nil
+	for _, c := range changes {
+		out = append(append(out, data[at:c.from]...), c.text...)
+		at = c.to
 	}
 	return append(out, data[at:]...), added
 }

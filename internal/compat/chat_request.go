@@ -1,0 +1,183 @@
+package compat
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie"
+)
+
+// chatRequest is a request of Chat Completions. What stands in Rest has no effect on an agent, or
+// is not known and refused.
+type chatRequest struct {
+	Model             string            `json:"model"`
+	Messages          []chatMessage     `json:"messages"`
+	Stream            bool              `json:"stream"`
+	StreamOptions     *streamOptions    `json:"stream_options"`
+	Tools             []chatTool        `json:"tools"`
+	ToolChoice        jsontext.Value    `json:"tool_choice"`
+	ParallelToolCalls *bool             `json:"parallel_tool_calls"`
+	Metadata          map[string]string `json:"metadata"`
+	ReasoningEffort   string            `json:"reasoning_effort"`
+
+	Rest keys `json:",embed"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+
+	Rest keys `json:",embed"`
+}
+
+type chatTool struct {
+	Type     string        `json:"type"`
+	Function *functionTool `json:"function"`
+
+	Rest keys `json:",embed"`
+}
+
+// functionTool is a function that a client brings.
+type functionTool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Parameters  jsontext.Value `json:"parameters"`
+
+	Rest keys `json:",embed"`
+}
+
+type chatMessage struct {
+	Role       string         `json:"role"`
+	Content    jsontext.Value `json:"content"`
+	Refusal    string         `json:"refusal"`
+	ToolCallID string         `json:"tool_call_id"`
+	ToolCalls  []struct {
+		ID       string `json:"id"`
+		Type     string `json:"type"`
+		Function *struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+
+			Rest keys `json:",embed"`
+		} `json:"function"`
+
+		Rest keys `json:",embed"`
+	} `json:"tool_calls"`
+
+	Rest keys `json:",embed"`
+}
+
+// parseChat reads a request of Chat Completions to an agent.
+func parseChat(data []byte) (*agentRequest, error) {
+	var in chatRequest
+	if err := decode(data, &in); err != nil {
+		return nil, err
+	}
+	if err := checkRequest(in.Model, len(in.Messages)); err != nil {
+		return nil, err
+	}
+	out := &agentRequest{
+		model: in.Model, stream: in.Stream, metadata: in.Metadata, effort: in.ReasoningEffort, raw: data,
+		oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
+	}
+	var err error
+	if out.ignored, err = ignoredKeys(in.Rest, ignoredByAgents...); err != nil {
+		return nil, err
+	}
+	if in.StreamOptions != nil {
+		out.streamUsage = in.StreamOptions.IncludeUsage
+		if err := checkKeys(in.StreamOptions.Rest, "stream_options", "include_obfuscation"); err != nil {
+			return nil, err
+		}
+	}
+	for i := range in.Messages {
+		m, err := in.Messages[i].read(index("messages", i))
+		if err != nil {
+			return nil, err
+		}
+		out.messages = append(out.messages, m)
+	}
+	var tools []regie.ClientTool
+	for i, t := range in.Tools {
+		param := index("tools", i)
+		if t.Type != "function" || t.Function == nil {
+			return nil, noTool(param, t.Type)
+		}
+		if err := cmp.Or(checkKeys(t.Rest, param, toolKeys...),
+			checkKeys(t.Function.Rest, param+".function", toolKeys...)); err != nil {
+			return nil, err
+		}
+		tools = append(tools, t.Function.tool(""))
+	}
+	if err = checkNames(tools, ".function.name"); err != nil {
+		return nil, err
+	}
+	out.tools, err = chooseTools(tools, string(in.ToolChoice), "tool_choice")
+	return out, err
+}
+
+// tool is a function as the model is told of it; those of a namespace have a flat name.
+func (f *functionTool) tool(namespace string) regie.ClientTool {
+	return regie.ClientTool{
+		Name: flatName(namespace, f.Name), Namespace: namespace, Description: f.Description,
+		Parameters: json.RawMessage(f.Parameters),
+	}
+}
+
+// noTool is the error of a tool that is no function.
+func noTool(param, kind string) error {
+	return refused(param+".type", "a tool of the type %q cannot be brought to an agent: use function", truncate(kind))
+}
+
+// read makes a message of one of Chat Completions.
+func (m *chatMessage) read(param string) (message, error) {
+	text, err := textOf(m.Content, param+".content")
+	if err == nil {
+		err = checkKeys(m.Rest, param, messageKeys...)
+	}
+	if err != nil {
+		return message{}, err
+	}
+	if m.Role == "tool" {
+		out := textMessage(roleTool, "", param)
+		out.results = []clientResult{{m.ToolCallID, text, param + ".tool_call_id"}}
+		return out, nil
+	}
+	out, err := openAIMessage(m.Role, cmp.Or(text, m.Refusal), param)
+	if err != nil || m.Role != "assistant" {
+		return out, err
+	}
+	for i, c := range m.ToolCalls {
+		at := index(param+".tool_calls", i)
+		if c.Function == nil || c.Type != "" && c.Type != "function" {
+			return out, refused(at, "a call of the type %q is none that an agent knows", truncate(c.Type))
+		}
+		if err := cmp.Or(checkKeys(c.Rest, at, callKeys...),
+			checkKeys(c.Function.Rest, at+".function", callKeys...)); err != nil {
+			return out, err
+		}
+		out.Calls = append(out.Calls, regie.ImportedCall{
+			ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments,
+		})
+	}
+	return out, checkCalls(out.Calls, param)
+}
+
+// openAIMessage makes a message of a role of OpenAI's that says a text.
+func openAIMessage(role, text, param string) (message, error) {
+	roles := map[string]regie.ImportedRole{
+		"system": regie.ImportedContext, "developer": regie.ImportedContext,
+		"user": regie.ImportedUser, "assistant": regie.ImportedAssistant,
+	}
+	out := textMessage(roles[role], text, param)
+	switch {
+	case out.Role == "":
+		return out, refused(param+".role", "%q is no role: use system, developer, user or assistant", truncate(role))
+	case role == "user" && strings.TrimSpace(text) == "":
+		return out, refused(param+".content", "the message says nothing")
+	}
+	return out, nil
+}

@@ -1,0 +1,152 @@
+package compat
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/regie-run/regie"
+)
+
+// stopReasons are the finish reasons in the words of Messages.
+var stopReasons = map[string]string{finishStop: "end_turn", finishLength: "max_tokens", finishTools: "tool_use"}
+
+// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what its model
+// would be sent first, with the agent's own levels and tools; of a provider's model that provider's
+// own count.
+func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
+	a, done, err := s.readRequest(w, r, APICount, parseMessages)
+	if done {
+		return
+	}
+	if err == nil {
+		err = a.moved
+	}
+	if err == nil {
+		err = s.checkAgent(r.Context(), a.model)
+	}
+	tokens := 0
+	if err == nil {
+		tokens, err = s.estimateTokens(r.Context(), a)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, map[string]any{"input_tokens": tokens})
+}
+
+// estimateTokens is an estimate of the tokens that a request to an agent comes to.
+func (s *server) estimateTokens(ctx context.Context, a *agentRequest) (int, error) {
+	place, err := s.Workspace(ctx)
+	if err != nil {
+		return 0, err
+	}
+	in := s.runRequest(ctx, a, &place)
+	newSession(&in, &place)
+	if a.session.IsZero() {
+		in.History, in.Text, err = importHistory(a.messages)
+	} else if _, err = s.session(ctx, a.session, place, regie.ScopeChat); err == nil {
+		in.SessionID = a.session
+		var results []regie.ClientResult
+		in.Text, results, _, err = a.addition()
+		for _, result := range results {
+			in.Text += "\n" + result.Content
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.Weigh(ctx, in)
+}
+
+// messagesAnswer writes an answer of Messages.
+type messagesAnswer struct{ *answer }
+
+func newMessagesAnswer(a *answer) format { return messagesAnswer{a} }
+
+// object is the message as it stands.
+func (m messagesAnswer) object(content []any, reason any, used regie.Usage) map[string]any {
+	return map[string]any{
+		"id": messageID(m.round), "type": "message", "role": "assistant", "model": m.model, "content": content,
+		"stop_reason": reason, "stop_sequence": nil, "stop_details": nil, "container": nil,
+		"usage": messagesUsage(used), "metadata": m.withSession(),
+	}
+}
+
+func (m messagesAnswer) whole(o *outcome) any {
+	content := []any{}
+	if o.text != "" || len(o.calls) == 0 {
+		content = append(content, textBlock(o.text))
+	}
+	for i := range o.calls {
+		content = append(content, toolUse(o, &o.calls[i], jsontext.Value(argumentsOf(&o.calls[i]))))
+	}
+	return m.object(content, stopReasons[o.finish], o.usage)
+}
+
+func (m messagesAnswer) begin() {
+	m.event("message_start", map[string]any{"message": m.object([]any{}, nil, regie.Usage{})})
+}
+
+func (m messagesAnswer) text(piece string) {
+	if !m.open {
+		m.event("content_block_start", map[string]any{"index": 0, "content_block": textBlock("")})
+	}
+	m.event("content_block_delta", map[string]any{"index": 0, "delta": map[string]any{
+		"type": "text_delta", "text": piece,
+	}})
+}
+
+func (m messagesAnswer) end(o *outcome) {
+	index := 0
+	if m.open {
+		m.event("content_block_stop", map[string]any{"index": index})
+		index++
+	}
+	for i := range o.calls {
+		call := &o.calls[i]
+		m.event("content_block_start", map[string]any{
+			"index": index, "content_block": toolUse(o, call, jsontext.Value("{}")),
+		})
+		m.event("content_block_delta", map[string]any{
+			"index": index, "delta": map[string]any{"type": "input_json_delta", "partial_json": argumentsOf(call)},
+		})
+		m.event("content_block_stop", map[string]any{"index": index})
+		index++
+	}
+	m.event("message_delta", map[string]any{
+		"delta": map[string]any{
+			"stop_reason": stopReasons[o.finish], "stop_sequence": nil, "stop_details": nil, "container": nil,
+		}, "usage": messagesUsage(o.usage),
+	})
+	m.event("message_stop", map[string]any{})
+}
+
+func (m messagesAnswer) fail(why *wireError) { m.out.write(why.event(APIMessages)) }
+
+// event sends one event, which says its own name too.
+func (m messagesAnswer) event(kind string, v map[string]any) {
+	v["type"] = kind
+	m.out.event(kind, v)
+}
+
+func textBlock(text string) map[string]any { return map[string]any{"type": "text", "text": text} }
+
+// toolUse is a call that the client is to run.
+func toolUse(o *outcome, call *regie.Call, input jsontext.Value) map[string]any {
+	return map[string]any{
+		"type": "tool_use", "id": callID(o.session, call.ID), "name": toolName(call), "input": input,
+		"caller": map[string]any{"type": "direct"},
+	}
+}
+
+// messagesUsage says what was used as Messages counts it: what came from a cache or went into one
+// is no input beside it.
+func messagesUsage(u regie.Usage) map[string]any {
+	return map[string]any{
+		"input_tokens": max(0, u.Input-u.CacheRead-u.CacheCreation), "output_tokens": u.Output,
+		"cache_creation_input_tokens": u.CacheCreation, "cache_read_input_tokens": u.CacheRead,
+	}
+}

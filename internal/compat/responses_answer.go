@@ -1,0 +1,296 @@
+package compat
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// The statuses of a response.
+const (
+	statusInProgress = "in_progress"
+	statusCompleted  = "completed"
+	statusIncomplete = "incomplete"
+	statusFailed     = "failed"
+	statusCancelled  = "cancelled"
+)
+
+// responsesAnswer writes an answer of Responses.
+type responsesAnswer struct {
+	*answer
+	events int // that were sent
+}
+
+func newResponsesAnswer(a *answer) format { return &responsesAnswer{answer: a} }
+
+// status is a response's, of what its round came to.
+func (o *outcome) status() string {
+	if o.finish == finishLength {
+		return statusIncomplete
+	}
+	return statusCompleted
+}
+
+// orNull is a text, null where it is empty.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// object is the response as it stands.
+func (a *responsesAnswer) object(o *outcome, status string) map[string]any {
+	output, tools := []any{}, []any{}
+	if o.text != "" || status == statusCompleted && len(o.calls) == 0 {
+		output = append(output, messageItem(a.round, statusCompleted, textPart(o.text)))
+	}
+	for i := range o.calls {
+		output = append(output, a.callItem(&o.calls[i], statusCompleted, argumentsOf(&o.calls[i])))
+	}
+	var usage, incomplete any
+	if status == statusCompleted || status == statusIncomplete {
+		usage = map[string]any{
+			"input_tokens": o.usage.Input, "input_tokens_details": map[string]any{"cached_tokens": o.usage.CacheRead},
+			"output_tokens":         o.usage.Output,
+			"output_tokens_details": map[string]any{"reasoning_tokens": o.usage.Reasoning},
+			"total_tokens":          o.usage.Input + o.usage.Output,
+		}
+	}
+	if status == statusIncomplete {
+		incomplete = map[string]any{"reason": "max_output_tokens"}
+	}
+	choice := "auto"
+	if a.withoutTools {
+		choice = "none"
+	}
+	for i := range a.tools {
+		t := &a.tools[i]
+		tools = append(tools, map[string]any{
+			"type": "function", "name": t.Name, "description": t.Description,
+			"parameters": t.Parameters, "strict": false,
+		})
+	}
+	return map[string]any{
+		"id": responseID(a.sent.SessionID, a.round, a.number), "object": "response", "created_at": a.created,
+		"status": status, "error": nil, "incomplete_details": incomplete,
+		"instructions": orNull(a.instructions), "max_output_tokens": nil, "model": a.model, "output": output,
+		"parallel_tool_calls": !a.oneCall, "previous_response_id": orNull(a.previous),
+		"reasoning": map[string]any{"effort": orNull(a.effort), "summary": nil}, "store": true,
+		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": choice,
+		"tools": tools, "top_p": nil, "truncation": "disabled", "usage": usage, "user": nil,
+		"metadata": a.withSession(),
+	}
+}
+
+// failed is a response whose round failed.
+func (a *responsesAnswer) failed(o *outcome, why string) map[string]any {
+	object := a.object(o, statusFailed)
+	object["error"] = map[string]any{"code": "server_error", "message": why}
+	return object
+}
+
+func messageItem(round regie.ID, status string, content ...any) map[string]any {
+	if content == nil {
+		content = []any{}
+	}
+	return map[string]any{
+		"id": messageID(round), "type": "message", "status": status, "role": "assistant", "content": content,
+	}
+}
+
+func textPart(text string) map[string]any {
+	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
+}
+
+// callItem is a call with its tool's name as the client wrote it: a tool of a namespace has a
+// short name.
+func (a *responsesAnswer) callItem(call *regie.Call, status, arguments string) map[string]any {
+	item := map[string]any{
+		"id": itemID(call), "type": "function_call", "status": status, "call_id": callID(a.sent.SessionID, call.ID),
+		"name": toolName(call), "arguments": arguments,
+	}
+	for i := range a.tools {
+		if t := &a.tools[i]; t.Namespace != "" && t.Name == toolName(call) {
+			item["namespace"], item["name"] = t.Namespace, strings.TrimPrefix(t.Name, t.Namespace+"__")
+		}
+	}
+	return item
+}
+
+// event sends one event with its number. Events about an item name its place in the output; those
+// about a text have the item's only part.
+func (a *responsesAnswer) event(kind string, v map[string]any) {
+	v["type"], v["sequence_number"] = kind, a.events
+	a.events++
+	a.out.event(kind, v)
+}
+
+func (a *responsesAnswer) textEvent(kind string, v map[string]any) {
+	v["item_id"], v["output_index"], v["content_index"] = messageID(a.round), 0, 0
+	a.event(kind, v)
+}
+
+func (a *responsesAnswer) whole(o *outcome) any { return a.object(o, o.status()) }
+
+func (a *responsesAnswer) begin() {
+	for _, kind := range []string{"response.created", "response.in_progress"} {
+		a.event(kind, map[string]any{"response": a.object(&outcome{}, statusInProgress)})
+	}
+}
+
+func (a *responsesAnswer) text(piece string) {
+	if !a.open {
+		a.event("response.output_item.added", map[string]any{
+			"output_index": 0, "item": messageItem(a.round, statusInProgress),
+		})
+		a.textEvent("response.content_part.added", map[string]any{"part": textPart("")})
+	}
+	a.textEvent("response.output_text.delta", map[string]any{"delta": piece, "logprobs": []any{}})
+}
+
+func (a *responsesAnswer) end(o *outcome) {
+	index := 0
+	if a.open {
+		text := a.said.String()
+		a.textEvent("response.output_text.done", map[string]any{"text": text, "logprobs": []any{}})
+		a.textEvent("response.content_part.done", map[string]any{"part": textPart(text)})
+		a.event("response.output_item.done", map[string]any{
+			"output_index": 0, "item": messageItem(a.round, statusCompleted, textPart(text)),
+		})
+		index++
+	}
+	for i := range o.calls {
+		call, arguments := &o.calls[i], argumentsOf(&o.calls[i])
+		done := a.callItem(call, statusCompleted, arguments)
+		id := done["id"]
+		a.event("response.output_item.added", map[string]any{
+			"output_index": index, "item": a.callItem(call, statusInProgress, ""),
+		})
+		a.event("response.function_call_arguments.delta", map[string]any{
+			"item_id": id, "output_index": index, "delta": arguments,
+		})
+		a.event("response.function_call_arguments.done", map[string]any{
+			"item_id": id, "output_index": index, "name": done["name"], "arguments": arguments,
+		})
+		a.event("response.output_item.done", map[string]any{"output_index": index, "item": done})
+		index++
+	}
+	a.event("response."+o.status(), map[string]any{"response": a.object(o, o.status())})
+}
+
+func (a *responsesAnswer) fail(why *wireError) {
+	if !a.begun || ended(a.r) { // the response itself goes on without a client that may no longer hear it
+		a.event("error", map[string]any{"code": why.code, "message": why.message, "param": orNull(why.param)})
+		return
+	}
+	a.event("response.failed", map[string]any{"response": a.failed(&outcome{text: a.said.String()}, why.message)})
+}
+
+// storedResponse finds the session of a stored response and the round that answered it.
+func (s *server) storedResponse(r *http.Request, scope regie.TokenScope) (
+	session store.SessionSummary, round regie.ID, err error,
+) {
+	id, round, _, ok := parseResponseID(r.PathValue("id"))
+	unknown := regie.Errorf(regie.CodeNotFound, "there is no response %s here", truncate(r.PathValue("id")))
+	if !ok {
+		return session, round, unknown
+	}
+	place, err := s.Workspace(r.Context())
+	if err == nil {
+		session, err = s.session(r.Context(), id, place, scope)
+	}
+	if regie.CodeOf(err) == regie.CodeNotFound {
+		err = unknown
+	}
+	return session, round, err
+}
+
+// response serves GET /v1/responses/{id}: the answer again, from what is stored.
+func (s *server) response(w http.ResponseWriter, r *http.Request) {
+	session, round, err := s.storedResponse(r, regie.ScopeRead)
+	var view store.RoundView
+	if err == nil {
+		view, err = s.Control.Get(r.Context(), round)
+	}
+	if err == nil && view.Session.ID != session.ID {
+		err = regie.Errorf(regie.CodeNotFound, "there is no response %s here", truncate(r.PathValue("id")))
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	var held approval.Policy
+	_ = json.Unmarshal(view.Round.Policy, &held) // ours
+	a := &responsesAnswer{answer: &answer{
+		agentRequest: &agentRequest{
+			model: view.Session.Agent, tools: held.ClientTools, oneCall: held.OneCall, effort: held.ReasoningEffort,
+		},
+		round: round, number: view.Round.Number, created: view.Round.StartedAt.Unix(),
+	}}
+	a.sent.SessionID = session.ID
+	result, status := storedOutcome(&view)
+	if status == statusFailed {
+		writeJSON(w, a.failed(&result, view.Round.EndNote.String()))
+		return
+	}
+	writeJSON(w, a.object(&result, status))
+}
+
+// storedOutcome is what a stored round came to, and its status.
+func storedOutcome(view *store.RoundView) (outcome, string) {
+	out := outcome{session: view.Session.ID, round: view.Round.ID, finish: finishStop}
+	var text []string
+	for i := range view.Exchanges {
+		e := &view.Exchanges[i]
+		if e.Reply == nil || e.Reply.AI == nil {
+			continue
+		}
+		if t := strings.TrimPrefix(e.Reply.AI.Text(), regie.InvalidFormat); t != "" {
+			text = append(text, t)
+		}
+		addUsage(&out.usage, &e.Usage)
+	}
+	out.text = strings.Join(text, "\n\n")
+	if view.Round.State != regie.RoundEnded {
+		return out, statusInProgress
+	}
+	switch view.Round.End {
+	case regie.EndClientTools:
+		out.finish, out.calls = finishTools, handedOut(*view)
+	case regie.EndProviderError:
+		return out, statusFailed
+	case regie.EndInterrupted, regie.EndStopped:
+		return out, statusCancelled
+	case regie.EndCompleted, regie.EndDenied:
+	default:
+		if view.Round.End != regie.EndAnswered || !view.Round.EndNote.IsZero() {
+			out.finish = finishLength
+			out.text = cmp.Or(out.text, view.Round.EndNote.String())
+		}
+	}
+	status := out.status()
+	return out, status
+}
+
+// removeResponse serves DELETE /v1/responses/{id}: the session of a client goes with it.
+func (s *server) removeResponse(w http.ResponseWriter, r *http.Request) {
+	session, _, err := s.storedResponse(r, regie.ScopeAdmin)
+	if err == nil && session.Origin != regie.OriginAPISession {
+		err = regie.Errorf(regie.CodeConflict, "the session %s was not begun here: remove it where it was", session.ID)
+	}
+	if err == nil {
+		_, err = s.Control.Remove(r.Context(), dispatch.RemoveRequest{SessionID: session.ID, By: "api"})
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	writeJSON(w, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
+}
