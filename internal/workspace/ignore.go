@@ -25,7 +25,7 @@ var ignoreFiles = [...]string{".gitignore", ".ignore", ".regieignore"}
 
 // ignoreRule is one line of an ignore file.
 type ignoreRule struct {
-	wild    wildmatch
+	glob    glob
 	negated bool
 	dirOnly bool
 	name    bool // it speaks of names in any directory, not of paths
@@ -57,7 +57,7 @@ func parseIgnore(data []byte) []ignoreRule {
 		if line == "" {
 			continue
 		}
-		r.wild = compileWild(line)
+		r.glob = compileGlob(line)
 		rules = append(rules, r)
 	}
 	return rules
@@ -85,14 +85,11 @@ func (r *ignoreRule) matches(names []string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
 	}
-	if r.name {
-		return len(r.wild.parts) == 1 && r.wild.parts[0].matchesName(names[len(names)-1])
+	if r.name { // without slashes ** is nothing but *
+		return r.glob[0].any || r.glob[0].matches(names[len(names)-1])
 	}
-	return r.wild.matches(names)
+	return r.glob.matches(names)
 }
-
-// matchesName compares a pattern without slashes, where ** is nothing but *.
-func (p *wildPart) matchesName(name string) bool { return p.any || p.matches(name) }
 
 // Ignores says which entries of a directory the ignore files of the workspace name: those of the
 // directory itself and of all above it, up to the root, and git's exclude file. Of two files of one
@@ -102,7 +99,7 @@ func (p *wildPart) matchesName(name string) bool { return p.any || p.matches(nam
 // not read. A nil Ignores ignores nothing.
 type Ignores struct {
 	above   *Ignores
-	names   []string // of the directory, below the root
+	names   []string // of the directory, below the root, in Latin-1
 	rules   [len(ignoreFiles)][]ignoreRule
 	exclude []ignoreRule // of git's exclude file; at the root
 	quiet   bool         // nothing at all is ignored here
@@ -116,7 +113,7 @@ func (g *Ignores) Ignored(entry string, dir bool) bool {
 	}
 	full := make([]string, len(g.names)+1)
 	copy(full, g.names)
-	full[len(g.names)] = entry
+	full[len(g.names)] = latin1(entry)
 	for kind := len(ignoreFiles) - 1; kind >= 0; kind-- {
 		for at := g; at != nil; at = at.above {
 			if said, ignored := verdict(at.rules[kind], full[len(at.names):], dir); said {
@@ -147,7 +144,7 @@ func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) 
 func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
 	next := &Ignores{above: g, quiet: g == nil || g.quiet}
 	if g != nil {
-		next.names, next.size = slices.Concat(g.names, []string{name}), g.size
+		next.names, next.size = slices.Concat(g.names, []string{latin1(name)}), g.size
 	}
 	for kind, file := range ignoreFiles {
 		if data := read(file); len(data) > 0 && next.size+len(data) <= maxIgnoreAll {
