@@ -266,7 +266,10 @@ func (s *survey) take(l *level, names []string) error {
 			}
 		case 0:
 			if s.how.File != nil {
-				if err := s.how.File(&e, func() (*os.File, error) { return l.in.file(name) }); err != nil {
+				if err := s.how.File(&e, func() (f *os.File, err error) {
+					f, _, err = l.in.open(name)
+					return f, err
+				}); err != nil {
 					return err
 				}
 			}

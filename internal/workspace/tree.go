@@ -169,7 +169,7 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 		e.Size = seen.Size
 	default:
 		var in *os.File
-		if in, err = l.in.file(name); err == nil {
+		if in, _, err = l.in.open(name); err == nil {
 			e.Data, err = readMost(in, min(t.bounds.File, t.bounds.Files-t.bytes), e.Path)
 		}
 		if regie.CodeOf(err) == regie.CodeFileTooLarge {
@@ -252,10 +252,6 @@ func (r *Root) Identity() (number uint64, made int64, err error) {
 		return 0, 0, r.explain(err, ".")
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, 0, r.explain(err, ".")
-	}
-	number, _, _ = inode(info)
-	return number, born(f.Fd()), nil
+	e, err := handle{f}.look(".")
+	return e.Ino, e.Born, r.explain(err, ".")
 }

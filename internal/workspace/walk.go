@@ -99,13 +99,13 @@ func (v *visits) wants(l *level, entry fs.DirEntry) bool {
 // take visits files.
 func (v *visits) take(l *level, names []string) error {
 	for _, name := range names {
-		stamp, err := l.in.stamp(name)
-		if err != nil { // it has gone, or something else has its name
+		e, err := l.in.look(name)
+		if err != nil || !e.Mode.IsRegular() { // it has gone, or something else has its name
 			v.seen.Unreadable++
 			continue
 		}
 		v.seen.Files++
-		if !v.visit(&WalkEntry{Path: l.below(name), Stamp: stamp, name: name, in: l.in}) {
+		if !v.visit(&WalkEntry{Path: l.below(name), Stamp: e.Stamp, name: name, in: l.in}) {
 			return errEnough
 		}
 	}

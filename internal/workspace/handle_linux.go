@@ -1,6 +1,27 @@
 package workspace
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// lookAt describes an entry of a directory, of a link the link itself.
+func lookAt(dir int, name string) (SurveyEntry, error) {
+	var stat unix.Statx_t
+	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &stat)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a filter of system calls
+		return statAt(dir, name)
+	}
+	return SurveyEntry{
+		Mode: modeOf(uint32(stat.Mode)), Links: uint64(stat.Nlink), Owner: stat.Uid, Born: nanos(stat.Btime), Stamp: Stamp{
+			Size: int64(stat.Size), Mtime: nanos(stat.Mtime), Ctime: nanos(stat.Ctime), Ino: stat.Ino,
+			Dev: unix.Mkdev(stat.Dev_major, stat.Dev_minor),
+		},
+	}, err
+}
+
+func nanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
 // systemMagic are the file systems in which nothing lies: the kernel makes up what is read there,
 // and some of it ends never, or does something.
