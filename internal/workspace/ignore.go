@@ -23,6 +23,9 @@ const (
 // the one that search tools share, our own.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".regieignore"}
 
+// ruleKinds counts these and, as the weakest, git's exclude file.
+const ruleKinds = 1 + len(ignoreFiles)
+
 // ignoreRule is one line of an ignore file.
 type ignoreRule struct {
 	glob    glob
@@ -98,35 +101,26 @@ func (r *ignoreRule) matches(names []string, dir bool) bool {
 // nothing in it can be taken back. Files above the workspace and a person's own, outside of it, are
 // not read. A nil Ignores ignores nothing.
 type Ignores struct {
-	above   *Ignores
-	names   []string // of the directory, below the root, in Latin-1
-	rules   [len(ignoreFiles)][]ignoreRule
-	exclude []ignoreRule // of git's exclude file; at the root
-	quiet   bool         // nothing at all is ignored here
-	size    int          // bytes of the files that hold here
+	above *Ignores
+	names []string                // of the directory, below the root, in Latin-1
+	rules [ruleKinds][]ignoreRule // the exclude file's at the root alone
+	size  int                     // bytes of the files that hold here
 }
 
 // Ignored reports whether an entry of the directory is ignored.
 func (g *Ignores) Ignored(entry string, dir bool) bool {
-	if g == nil || g.quiet {
+	if g == nil {
 		return false
 	}
-	full := make([]string, len(g.names)+1)
-	copy(full, g.names)
-	full[len(g.names)] = latin1(entry)
-	for kind := len(ignoreFiles) - 1; kind >= 0; kind-- {
+	full := append(slices.Clip(g.names), latin1(entry))
+	for kind := ruleKinds - 1; kind >= 0; kind-- {
 		for at := g; at != nil; at = at.above {
 			if said, ignored := verdict(at.rules[kind], full[len(at.names):], dir); said {
 				return ignored
 			}
 		}
 	}
-	top := g
-	for top.above != nil {
-		top = top.above
-	}
-	_, ignored := verdict(top.exclude, full, dir)
-	return ignored
+	return false
 }
 
 // verdict is what the last rule that matches says.
@@ -142,17 +136,22 @@ func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) 
 // below is what holds in a directory whose ignore files read gives; a name without a file gives
 // nothing.
 func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
-	next := &Ignores{above: g, quiet: g == nil || g.quiet}
+	next := &Ignores{above: g}
 	if g != nil {
-		next.names, next.size = slices.Concat(g.names, []string{latin1(name)}), g.size
+		next.names, next.size = append(slices.Clip(g.names), latin1(name)), g.size
 	}
-	for kind, file := range ignoreFiles {
-		if data := read(file); len(data) > 0 && next.size+len(data) <= maxIgnoreAll {
-			next.rules[kind], next.quiet = parseIgnore(data), false
+	for i, file := range ignoreFiles {
+		if data := read(file); next.size+len(data) <= maxIgnoreAll {
+			next.rules[1+i] = parseIgnore(data)
 			next.size += len(data)
 		}
 	}
 	return next
+}
+
+// belowAt is below with the ignore files of an open directory.
+func (g *Ignores) belowAt(name string, at *os.Root) *Ignores {
+	return g.below(name, func(file string) []byte { return readIgnore(at, file) })
 }
 
 // Ignores reads what is ignored in an open directory. Where the directory itself, or one above it,
@@ -160,7 +159,7 @@ func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
 func (r *Root) Ignores(dir *Dir) *Ignores {
 	g, ignored := r.ignoresAt(dir.Path)
 	if ignored {
-		return (*Ignores)(nil).below("", func(name string) []byte { return readIgnore(dir.at, name) })
+		return (*Ignores)(nil).belowAt("", dir.at)
 	}
 	return g
 }
@@ -173,9 +172,8 @@ func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
 		return nil, false
 	}
 	defer func() { _ = at.Close() }() // nothing was written through it
-	g = (*Ignores)(nil).below("", func(name string) []byte { return readIgnore(at, name) })
-	g.exclude = parseIgnore(excluded(at))
-	g.quiet = g.quiet && len(g.exclude) == 0
+	g = (*Ignores)(nil).belowAt("", at)
+	g.rules[0] = parseIgnore(excluded(at))
 	for _, name := range elements(dir) {
 		if g.Ignored(name, true) {
 			return g, true
@@ -186,7 +184,7 @@ func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
 		}
 		_ = at.Close()
 		at = next
-		g = g.below(name, func(name string) []byte { return readIgnore(at, name) })
+		g = g.belowAt(name, at)
 	}
 	return g, false
 }
@@ -197,7 +195,7 @@ func excluded(at *os.Root) []byte {
 	if _, err := at.Lstat(".git"); err != nil {
 		return nil
 	}
-	global, own := gitruns.Ignored(), readBelow(at, ".git", "info", "exclude")
+	global, own := gitruns.Ignored(), readIgnore(at, ".git/info/exclude")
 	if len(global) == 0 {
 		return own
 	}
@@ -206,7 +204,7 @@ func excluded(at *os.Root) []byte {
 
 // Enter is what is ignored in a directory of this one.
 func (g *Ignores) Enter(dir *Dir) *Ignores {
-	return g.below(path.Base(dir.Path), func(name string) []byte { return readIgnore(dir.at, name) })
+	return g.belowAt(path.Base(dir.Path), dir.at)
 }
 
 // Ignored reports whether the ignore files name a file, by its path without links, or a directory
@@ -214,19 +212,6 @@ func (g *Ignores) Enter(dir *Dir) *Ignores {
 func (r *Root) Ignored(resolved string) bool {
 	g, ignored := r.ignoresAt(path.Dir(resolved))
 	return ignored || g.Ignored(path.Base(resolved), false)
-}
-
-// readBelow reads a file some directories below an open one; nothing where there is none.
-func readBelow(at *os.Root, names ...string) []byte {
-	if len(names) == 1 {
-		return readIgnore(at, names[0])
-	}
-	next, err := step(at, names[0])
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = next.Close() }() // nothing was written through it
-	return readBelow(next, names[1:]...)
 }
 
 // readIgnore reads an ignore file of an open directory; nothing where there is none, or where a

@@ -13,9 +13,6 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// openNow has the opening of a file not wait for anybody.
-const openNow = syscall.O_NONBLOCK | syscall.O_NOCTTY
-
 // links returns how many names a file has.
 func links(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

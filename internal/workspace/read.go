@@ -137,13 +137,17 @@ type Dir struct {
 // OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and
 // CodeNotADirectory.
 func (r *Root) OpenDir(name string) (*Dir, error) {
+	return r.openDir(name, func(clean string) (target, error) { return r.resolve(clean, true) })
+}
+
+func (r *Root) openDir(name string, resolve func(clean string) (target, error)) (*Dir, error) {
 	clean, err := r.Clean(name)
 	if err != nil {
 		return nil, err
 	}
 	var d *Dir
 	err = retry(clean, func() error {
-		t, err := r.resolve(clean, true)
+		t, err := resolve(clean)
 		if err != nil {
 			return err
 		}

@@ -92,22 +92,12 @@ func sameAside(dir *os.Root, aside string, before *Content) error {
 
 // takeBack gives what was moved aside its name again, without replacing what has that name by now.
 func (r *Root) takeBack(dir *os.Root, aside, base, name string, why error) (tried bool, err error) {
-	if err := putBack(dir, aside, base); err != nil {
+	if err := put(dir, aside, base, false); err != nil {
 		return true, regie.Errorf(regie.CodeFileChanged,
 			"%s was replaced while it was being deleted: what stood there is in %s now (%v)", name,
 			path.Join(path.Dir(name), aside), err)
 	}
 	return false, r.explain(errors.Join(why, syncDir(dir)), name)
-}
-
-func putBack(dir *os.Root, aside, base string) error {
-	if err := dir.Link(aside, base); err == nil {
-		return dir.Remove(aside)
-	}
-	if _, err := dir.Lstat(base); !errors.Is(err, fs.ErrNotExist) {
-		return fs.ErrExist
-	}
-	return dir.Rename(aside, base)
 }
 
 // Reappear puts a file back that an attempt with this tag had moved aside when it died. It does
@@ -129,7 +119,7 @@ func (r *Root) Reappear(resolved, tag string) error {
 	if there, err := dir.Lstat(base); err == nil && os.SameFile(seen, there) { // it had its name again already
 		return r.explain(dir.Remove(aside), resolved)
 	}
-	if err := putBack(dir, aside, base); err != nil {
+	if err := put(dir, aside, base, false); err != nil {
 		return r.explain(err, resolved)
 	}
 	return r.explain(syncDir(dir), resolved)

@@ -144,7 +144,7 @@ type batch struct {
 
 // begin opens where the search begins, and returns what walks it.
 func (s *search) begin(r *Root) (walk func(), err error) {
-	top, err := r.walkFrom(s.query.Path)
+	top, err := r.begin(r.OpenDir(s.query.Path))
 	if regie.CodeOf(err) == regie.CodeNotADirectory {
 		return s.beginFile(r)
 	}

@@ -175,8 +175,7 @@ func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
 		return rules.Files[kind]
 	})
 	if l.depth == 1 {
-		ignores.exclude = parseIgnore(rules.Exclude)
-		ignores.names, ignores.quiet = nil, ignores.quiet && len(ignores.exclude) == 0
+		ignores.rules[0] = parseIgnore(rules.Exclude)
 	}
 	if l.repository {
 		s.repository(l.in.path)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,61 +41,22 @@ type TreeBounds struct {
 // CodeFileTooLarge where there is more than the bounds say, CodePathOutside where a link leads to
 // the directory, and the codes of OpenDir.
 func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
-	d, err := r.plainDir(dir)
-	switch regie.CodeOf(err) {
-	case "":
-	case regie.CodeFileNotFound:
+	top, err := r.begin(r.openDir(dir, r.resolvePlain))
+	if regie.CodeOf(err) == regie.CodeFileNotFound {
 		return nil, nil
-	default:
+	} else if err != nil {
 		return nil, err
-	}
-	defer func() { _ = d.Close() }() // the handle has its own
-	h, err := newHandle(d.at)
-	if err != nil {
-		return nil, r.explain(err, d.Path)
 	}
 	t := treeWalk{root: r, bounds: bounds}
 	w := walker{
 		ctx: context.Background(), entries: bounds.Entries, depth: bounds.Depth,
 		wants: t.wants, take: t.take, omit: t.omit,
 	}
-	if err := w.walk(level{root: r, in: newOpened(h, d.Path)}); err != nil {
+	if err := w.walk(top); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(t.found, func(a, b TreeEntry) int { return strings.Compare(a.Path, b.Path) })
 	return t.found, nil
-}
-
-// plainDir opens a directory without following any link. The caller closes it, or has walk do so.
-func (r *Root) plainDir(dir string) (*Dir, error) {
-	clean, err := r.Clean(dir)
-	if err != nil {
-		return nil, err
-	}
-	d, err := r.OpenDir(".")
-	if err != nil {
-		return nil, err
-	}
-	for _, part := range elements(clean) {
-		info, err := d.Lstat(part)
-		var next *Dir
-		switch {
-		case err != nil:
-			err = r.explain(err, clean)
-		case info.Mode()&fs.ModeSymlink != 0:
-			err = regie.Errorf(regie.CodePathOutside, "%s is a link, and is not followed here", path.Join(d.Path, part))
-		case !info.IsDir():
-			err = regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", path.Join(d.Path, part))
-		default:
-			next, err = d.Enter(part)
-		}
-		_ = d.Close() // it was only looked at
-		if err != nil {
-			return nil, err
-		}
-		d = next
-	}
-	return d, nil
 }
 
 // treeWalk is a Tree on its way.
@@ -185,15 +145,6 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 	return e, nil
 }
 
-// readSeen reads the very file that was looked at.
-func readSeen(dir *os.Root, name string, seen fs.FileInfo, most int64, shown string) ([]byte, error) {
-	f, _, err := openSeen(dir, name, seen)
-	if err != nil {
-		return nil, err
-	}
-	return readMost(f, most, shown)
-}
-
 // readMost reads a file that is not too large, and closes it.
 func readMost(f *os.File, most int64, shown string) ([]byte, error) {
 	defer f.Close()
@@ -217,30 +168,30 @@ func (r *Root) ReadPlain(name string, most int64) ([]byte, error) {
 	}
 	var data []byte
 	err = retry(clean, func() error {
-		data, err = r.readPlain(clean, most)
+		t, err := r.resolvePlain(clean)
+		if err == nil {
+			err = mayRead(t.found, clean)
+		}
+		if err != nil {
+			return err
+		}
+		f, _, err := r.open(t.path, clean)
+		if err != nil {
+			return err
+		}
+		data, err = readMost(f, most, clean)
 		return err
 	})
 	return data, r.explain(err, clean)
 }
 
-func (r *Root) readPlain(clean string, most int64) ([]byte, error) {
-	dir, base := path.Split(clean)
-	d, err := r.plainDir(path.Join(".", dir))
-	if err != nil {
-		return nil, err
+// resolvePlain refuses a clean path that a link lies in, at its end too.
+func (r *Root) resolvePlain(clean string) (target, error) {
+	t, err := r.resolve(clean, true)
+	if err == nil && t.path != clean {
+		err = regie.Errorf(regie.CodePathOutside, "%s goes through a link, which is not followed here", clean)
 	}
-	defer d.Close()
-	seen, err := d.Lstat(base)
-	switch {
-	case err != nil:
-		return nil, err
-	case seen.Mode()&fs.ModeSymlink != 0:
-		return nil, regie.Errorf(regie.CodePathOutside, "%s is a link, and is not followed here", clean)
-	}
-	if err := errors.Join(regular(seen, clean), mayRead(r.protection(clean, base), clean)); err != nil {
-		return nil, err
-	}
-	return readSeen(d.at, base, seen, most, clean)
+	return t, err
 }
 
 // Identity tells a directory from another one that stands at the same path later: its number on its

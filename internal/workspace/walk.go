@@ -42,7 +42,7 @@ type Walked struct {
 // visit returns false, and with the context's error. It starts no goroutine. It returns the codes
 // of OpenDir.
 func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) bool) (Walked, error) {
-	top, err := r.walkFrom(name)
+	top, err := r.begin(r.OpenDir(name))
 	if err != nil {
 		return Walked{}, err
 	}
@@ -73,9 +73,8 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	return out, err
 }
 
-// walkFrom opens the directory that a walk begins in.
-func (r *Root) walkFrom(name string) (level, error) {
-	dir, err := r.OpenDir(name)
+// begin is where a walk begins that has an open directory, which it closes; err is that of opening it.
+func (r *Root) begin(dir *Dir, err error) (level, error) {
 	if err != nil {
 		return level{}, err
 	}
