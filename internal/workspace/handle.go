@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +49,7 @@ func (h handle) openAt(name string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return os.NewFile(uintptr(fd), path.Join(h.f.Name(), name)), nil
 }
 
 // look describes an entry of this directory, of a link the link itself, without opening it.

@@ -1,10 +1,7 @@
 package workspace
 
 import (
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -23,8 +20,12 @@ const (
 // the one that search tools share, our own.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".regieignore"}
 
-// ruleKinds counts these and, as the weakest, git's exclude file.
-const ruleKinds = 1 + len(ignoreFiles)
+// Rules are the ignore files of one directory: those of ignoreFiles, and at the root git's exclude
+// file.
+type Rules [len(ignoreFiles) + 1][]byte
+
+// excludeRules is the place of git's exclude file in Rules, and the weakest.
+const excludeRules = len(ignoreFiles)
 
 // ignoreRule is one line of an ignore file.
 type ignoreRule struct {
@@ -102,9 +103,9 @@ func (r *ignoreRule) matches(names []string, dir bool) bool {
 // not read. A nil Ignores ignores nothing.
 type Ignores struct {
 	above *Ignores
-	names []string                // of the directory, below the root, in Latin-1
-	rules [ruleKinds][]ignoreRule // the exclude file's at the root alone
-	size  int                     // bytes of the files that hold here
+	names []string // of the directory, below the root, in Latin-1
+	rules [len(Rules{})][]ignoreRule
+	size  int // bytes of the files that hold here
 }
 
 // Ignored reports whether an entry of the directory is ignored.
@@ -113,7 +114,7 @@ func (g *Ignores) Ignored(entry string, dir bool) bool {
 		return false
 	}
 	full := append(slices.Clip(g.names), latin1(entry))
-	for kind := ruleKinds - 1; kind >= 0; kind-- {
+	for _, kind := range [...]int{2, 1, 0, excludeRules} {
 		for at := g; at != nil; at = at.above {
 			if said, ignored := verdict(at.rules[kind], full[len(at.names):], dir); said {
 				return ignored
@@ -133,25 +134,19 @@ func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) 
 	return false, false
 }
 
-// below is what holds in a directory whose ignore files read gives; a name without a file gives
-// nothing.
-func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
+// below is what holds in a directory of which the ignore files are given.
+func (g *Ignores) below(name string, rules *Rules) *Ignores {
 	next := &Ignores{above: g}
 	if g != nil {
 		next.names, next.size = append(slices.Clip(g.names), latin1(name)), g.size
 	}
-	for i, file := range ignoreFiles {
-		if data := read(file); next.size+len(data) <= maxIgnoreAll {
-			next.rules[1+i] = parseIgnore(data)
+	for kind, data := range rules {
+		if next.size+len(data) <= maxIgnoreAll {
+			next.rules[kind] = parseIgnore(data)
 			next.size += len(data)
 		}
 	}
 	return next
-}
-
-// belowAt is below with the ignore files of an open directory.
-func (g *Ignores) belowAt(name string, at *os.Root) *Ignores {
-	return g.below(name, func(file string) []byte { return readIgnore(at, file) })
 }
 
 // Ignores reads what is ignored in an open directory. Where the directory itself, or one above it,
@@ -159,7 +154,7 @@ func (g *Ignores) belowAt(name string, at *os.Root) *Ignores {
 func (r *Root) Ignores(dir *Dir) *Ignores {
 	g, ignored := r.ignoresAt(dir.Path)
 	if ignored {
-		return (*Ignores)(nil).belowAt("", dir.at)
+		return (*Ignores)(nil).below("", dir.ignoreRules())
 	}
 	return g
 }
@@ -167,35 +162,36 @@ func (r *Root) Ignores(dir *Dir) *Ignores {
 // ignoresAt is what holds in a directory, by its path without links, and whether it is ignored
 // itself.
 func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
-	at, _, err := r.parent("./")
+	at, err := newHandle(r.root)
 	if err != nil {
 		return nil, false
 	}
-	defer func() { _ = at.Close() }() // nothing was written through it
-	g = (*Ignores)(nil).belowAt("", at)
-	g.rules[0] = parseIgnore(excluded(at))
+	defer func() { at.close() }()
+	rules := at.ignoreRules()
+	rules[excludeRules] = at.excluded()
+	g = (*Ignores)(nil).below("", rules)
 	for _, name := range elements(dir) {
 		if g.Ignored(name, true) {
 			return g, true
 		}
-		next, err := step(at, name)
+		next, err := at.enter(name)
 		if err != nil {
 			return g, false // it does not exist: nothing in it says anything
 		}
-		_ = at.Close()
+		at.close()
 		at = next
-		g = g.belowAt(name, at)
+		g = g.below(name, at.ignoreRules())
 	}
 	return g, false
 }
 
 // excluded is what is ignored by no file of the workspace's tree: in a repository what the person
 // has git ignore everywhere, and then git's exclude file.
-func excluded(at *os.Root) []byte {
-	if _, err := at.Lstat(".git"); err != nil {
+func (h handle) excluded() []byte {
+	if _, err := h.look(".git"); err != nil {
 		return nil
 	}
-	global, own := gitruns.Ignored(), readIgnore(at, ".git/info/exclude")
+	global, own := gitruns.Ignored(), h.readIgnore(".git", "info", "exclude")
 	if len(global) == 0 {
 		return own
 	}
@@ -203,9 +199,7 @@ func excluded(at *os.Root) []byte {
 }
 
 // Enter is what is ignored in a directory of this one.
-func (g *Ignores) Enter(dir *Dir) *Ignores {
-	return g.belowAt(path.Base(dir.Path), dir.at)
-}
+func (g *Ignores) Enter(dir *Dir) *Ignores { return g.below(path.Base(dir.Path), dir.ignoreRules()) }
 
 // Ignored reports whether the ignore files name a file, by its path without links, or a directory
 // that it lies in. It need not exist.
@@ -214,24 +208,33 @@ func (r *Root) Ignored(resolved string) bool {
 	return ignored || g.Ignored(path.Base(resolved), false)
 }
 
-// readIgnore reads an ignore file of an open directory; nothing where there is none, or where a
-// link or anything else has its name.
-func readIgnore(at *os.Root, name string) []byte {
-	seen, err := at.Lstat(name)
-	if err != nil || !seen.Mode().IsRegular() {
-		return nil
+// ignoreRules are the ignore files of a directory.
+func (h handle) ignoreRules() *Rules {
+	var rules Rules
+	for kind, file := range ignoreFiles {
+		rules[kind] = h.readIgnore(file)
 	}
-	f, _, err := openSeen(at, name, seen)
+	return &rules
+}
+
+// readIgnore reads an ignore file, some directories below; nothing where there is none, or where a
+// link or anything else has its name.
+func (h handle) readIgnore(names ...string) []byte {
+	if len(names) > 1 {
+		next, err := h.enter(names[0])
+		if err != nil {
+			return nil
+		}
+		defer next.close()
+		return next.readIgnore(names[1:]...)
+	}
+	f, _, err := h.open(names[0])
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	return readRules(f)
-}
-
-func readRules(in io.Reader) []byte {
-	data, err := io.ReadAll(io.LimitReader(in, maxIgnoreFile))
-	if err != nil && !errors.Is(err, fs.ErrClosed) {
+	data, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
+	if err != nil {
 		return nil
 	}
 	return data

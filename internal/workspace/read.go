@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -130,8 +129,7 @@ type Dir struct {
 	// Path is the directory's path without links, "." for the root.
 	Path string
 	root *Root
-	at   *os.Root
-	f    *os.File
+	handle
 }
 
 // OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and
@@ -146,7 +144,7 @@ func (r *Root) openDir(name string, resolve func(clean string) (target, error)) 
 		return nil, err
 	}
 	var d *Dir
-	err = retry(clean, func() error {
+	if err = retry(clean, func() error {
 		t, err := resolve(clean)
 		if err != nil {
 			return err
@@ -158,33 +156,24 @@ func (r *Root) openDir(name string, resolve func(clean string) (target, error)) 
 		if err != nil {
 			return err
 		}
-		d, err = r.newDir(at, t.path)
+		defer func() { _ = at.Close() }() // the handle has its own
+		h, err := newHandle(at)
+		d = &Dir{t.path, r, h}
 		return err
-	})
-	return d, r.explain(err, clean)
-}
-
-func (r *Root) newDir(at *os.Root, resolved string) (*Dir, error) {
-	f, err := at.Open(".")
-	if err != nil {
-		_ = at.Close() // nothing was written through it
-		return nil, err
+	}); err != nil {
+		return nil, r.explain(err, clean)
 	}
-	return &Dir{Path: resolved, root: r, at: at, f: f}, nil
+	return d, nil
 }
 
 // Next returns up to n further entries in no order, and io.EOF after the last one.
 func (d *Dir) Next(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
 
-// Done gives back what only Next needs. A walk calls it before it goes deeper, so as to hold few
-// files open.
-func (d *Dir) Done() error { return d.f.Close() }
-
-// Lstat describes an entry; of a link the link itself.
-func (d *Dir) Lstat(entry string) (fs.FileInfo, error) { return d.at.Lstat(entry) }
+// Look describes an entry; of a link the link itself.
+func (d *Dir) Look(entry string) (SurveyEntry, error) { return d.look(entry) }
 
 // Readlink returns what a link says, wherever that is.
-func (d *Dir) Readlink(entry string) (string, error) { return d.at.Readlink(entry) }
+func (d *Dir) Readlink(entry string) (string, error) { return d.readlink(entry) }
 
 // Enter opens a directory in this one. It follows no link: one that has taken the directory's place
 // is CodeFileChanged. A directory of secrets is CodePathProtected.
@@ -193,19 +182,15 @@ func (d *Dir) Enter(entry string) (*Dir, error) {
 	if err := mayList(d.root.protection(below, entry), below); err != nil {
 		return nil, err
 	}
-	at, err := step(d.at, entry)
-	if errors.Is(err, errSwapped) {
-		return nil, regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", below)
-	}
+	h, err := d.enter(entry)
 	if err != nil {
+		if e, failed := d.look(entry); failed == nil && e.Mode.Type() == fs.ModeSymlink {
+			return nil, regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", below)
+		}
 		return nil, d.root.explain(err, below)
 	}
-	next, err := d.root.newDir(at, below)
-	return next, d.root.explain(err, below)
+	return &Dir{below, d.root, h}, nil
 }
 
 // Close lets go of the directory.
-func (d *Dir) Close() error {
-	_ = d.f.Close() // it was only read, and may be closed already
-	return d.at.Close()
-}
+func (d *Dir) Close() error { return d.f.Close() }

@@ -167,17 +167,8 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 		return nil, err
 	}
 	_ = f.Close() // nothing was read
-	at, base, err := r.parent(place.Path)
-	if err != nil {
-		return nil, r.explain(err, s.query.Path)
-	}
-	defer func() { _ = at.Close() }() // the handle has its own
-	h, err := newHandle(at)
-	if err != nil {
-		return nil, r.explain(err, s.query.Path)
-	}
-	in := newOpened(h, path.Dir(place.Path))
-	return func() { s.send(in, []string{base}); in.release() }, nil
+	top, err := r.begin(r.openDir(path.Dir(place.Path), r.resolvePlain))
+	return func() { s.send(top.in, []string{path.Base(place.Path)}); top.in.release() }, err
 }
 
 // send gives files of a directory to the workers and to the collector. It reports whether the

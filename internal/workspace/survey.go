@@ -49,18 +49,6 @@ type SurveyEntry struct {
 	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }
 
-// Rules are the ignore files of one directory: in the order of their weight, and at the root git's
-// exclude file.
-type Rules struct {
-	Files   [len(ignoreFiles)][]byte
-	Exclude []byte
-}
-
-// none reports whether nothing is said.
-func (r *Rules) none() bool {
-	return len(r.Exclude) == 0 && !slices.ContainsFunc(r.Files[:], func(f []byte) bool { return len(f) > 0 })
-}
-
 // Surveying says what a survey does.
 type Surveying struct {
 	// Rules are the ignore files of directories that count in place of those that are there; with
@@ -135,16 +123,11 @@ func (l *Left) note(count *int, names *[]string, name string) {
 //
 // It returns the context's cause where that ends, and the first error of File.
 func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
-	at, err := r.root.OpenRoot(".")
+	h, err := newHandle(r.root)
 	if err != nil {
 		return Surveyed{}, r.explain(err, ".")
 	}
-	defer func() { _ = at.Close() }() // nothing was written through it
-	h, err := newHandle(at)
-	if err != nil {
-		return Surveyed{}, r.explain(err, ".")
-	}
-	s := &survey{how: how, at: at, out: Surveyed{Rules: map[string]Rules{}}}
+	s := &survey{how: how, out: Surveyed{Rules: map[string]Rules{}}}
 	w := walker{ctx: ctx, prepare: s.prepare, wants: s.wants, take: s.take, enter: s.enter, omit: s.omit}
 	err = w.walk(level{root: r, in: newOpened(h, ".")})
 	return s.out, r.explain(err, ".")
@@ -152,38 +135,31 @@ func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
 
 type survey struct {
 	how Surveying
-	at  *os.Root // the top
 	out Surveyed
 }
 
 // prepare finds the ignore rules of a directory: those that are known, else those that are there.
 func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	var rules Rules
-	known := false
+	var rules *Rules
 	if s.how.Rules != nil {
-		rules, known = s.how.Rules(l.in.path)
-	}
-	if l.depth == 1 && !known {
-		rules.Exclude = excluded(s.at)
-	}
-	ignores := l.ignores.below(path.Base(l.in.path), func(name string) []byte {
-		kind := slices.Index(ignoreFiles[:], name)
-		if !known {
-			rules.Files[kind] = l.in.ignoreFile(entries, name)
+		if said, known := s.how.Rules(l.in.path); known {
+			rules = &said
 		}
-		return rules.Files[kind]
-	})
-	if l.depth == 1 {
-		ignores.rules[0] = parseIgnore(rules.Exclude)
+	}
+	if rules == nil {
+		rules = l.in.ignoreRules()
+		if l.depth == 1 {
+			rules[excludeRules] = l.in.excluded()
+		}
 	}
 	if l.repository {
 		s.repository(l.in.path)
 	}
-	if !rules.none() {
-		s.out.Rules[l.in.path] = rules
+	if slices.ContainsFunc(rules[:], func(file []byte) bool { return len(file) > 0 }) {
+		s.out.Rules[l.in.path] = *rules
 	}
-	return ignores
+	return l.ignores.below(path.Base(l.in.path), rules)
 }
 
 // repository notes one.

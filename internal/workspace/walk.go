@@ -78,12 +78,7 @@ func (r *Root) begin(dir *Dir, err error) (level, error) {
 	if err != nil {
 		return level{}, err
 	}
-	defer func() { _ = dir.Close() }() // the handle has its own
-	h, err := newHandle(dir.at)
-	if err != nil {
-		return level{}, r.explain(err, dir.Path)
-	}
-	return level{root: r, in: newOpened(h, dir.Path), ignores: r.Ignores(dir)}, nil
+	return level{root: r, in: newOpened(dir.handle, dir.Path), ignores: r.Ignores(dir)}, nil
 }
 
 func enoughUnless(more bool) error {

@@ -53,11 +53,11 @@ type level struct {
 func (l *level) below(name string) string { return path.Join(l.in.path, name) }
 
 // prepared are the ignore rules of a directory whose own ignore files count.
-func (l *level) prepared(entries []fs.DirEntry) *Ignores {
+func (l *level) prepared([]fs.DirEntry) *Ignores {
 	if l.depth == 1 {
 		return l.ignores
 	}
-	return l.ignores.below(path.Base(l.in.path), func(file string) []byte { return l.in.ignoreFile(entries, file) })
+	return l.ignores.below(path.Base(l.in.path), l.in.ignoreRules())
 }
 
 // omission is why a walk passes by a place.
@@ -241,17 +241,4 @@ func (w *walker) count(_ string, why omission, _ error) error {
 		w.passed.TooMany = true
 	}
 	return nil
-}
-
-// ignoreFile reads an ignore file where the directory has one.
-func (o *opened) ignoreFile(entries []fs.DirEntry, name string) []byte {
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
-		return nil
-	}
-	f, _, err := o.open(name)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	return readRules(f)
 }
