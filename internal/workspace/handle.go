@@ -29,17 +29,21 @@ func (h handle) enter(name string) (handle, error) {
 	return handle{f}, err
 }
 
-// open opens a regular file of this directory, and tells its size. It waits for no FIFO.
-func (h handle) open(name string) (*os.File, int64, error) {
+// open opens a regular file of this directory; anything else, and a link, is errSwapped. It waits for
+// no FIFO.
+func (h handle) open(name string) (*os.File, fs.FileInfo, error) {
 	f, err := h.openAt(name, unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
-		return nil, 0, err
+	switch {
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO):
+		return nil, nil, errSwapped
+	case err != nil:
+		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, 0, errors.Join(errSwapped, err, f.Close())
+		return nil, nil, errors.Join(errSwapped, err, f.Close())
 	}
-	return f, info.Size(), nil
+	return f, info, nil
 }
 
 func (h handle) openAt(name string, flags int) (*os.File, error) {

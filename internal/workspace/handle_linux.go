@@ -14,7 +14,8 @@ func lookAt(dir int, name string) (SurveyEntry, error) {
 		return statAt(dir, name)
 	}
 	return SurveyEntry{
-		Mode: modeOf(uint32(stat.Mode)), Links: uint64(stat.Nlink), Owner: stat.Uid, Born: nanos(stat.Btime), Stamp: Stamp{
+		Mode: modeOf(uint32(stat.Mode)), Links: uint64(stat.Nlink), Owner: stat.Uid, Born: nanos(stat.Btime),
+		Stamp: Stamp{
 			Size: int64(stat.Size), Mtime: nanos(stat.Mtime), Ctime: nanos(stat.Ctime), Ino: stat.Ino,
 			Dev: unix.Mkdev(stat.Dev_major, stat.Dev_minor),
 		},
@@ -27,14 +28,13 @@ func nanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 // and some of it ends never, or does something.
 var systemMagic = map[uint32]bool{
 	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true,
-	unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true,
-	unix.SECURITYFS_MAGIC: true, unix.SELINUX_MAGIC: true, unix.SMACK_MAGIC: true, unix.BPF_FS_MAGIC: true,
-	unix.PSTOREFS_MAGIC: true, unix.EFIVARFS_MAGIC: true,
+	unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true, unix.SECURITYFS_MAGIC: true, unix.SELINUX_MAGIC: true,
+	unix.SMACK_MAGIC: true, unix.BPF_FS_MAGIC: true, unix.PSTOREFS_MAGIC: true, unix.EFIVARFS_MAGIC: true,
 	unix.DEVPTS_SUPER_MAGIC: true, unix.BINFMTFS_MAGIC: true, unix.NSFS_MAGIC: true, unix.RDTGROUP_SUPER_MAGIC: true,
 	unix.XENFS_SUPER_MAGIC: true,
 	// configfs, fusectl, mqueue
-	unix.OPENPROM_SUPER_MAGIC: true, unix.USBDEVICE_SUPER_MAGIC: true, 0x62656570: true,
-	0x65735543: true, 0x19800202: true,
+	unix.OPENPROM_SUPER_MAGIC: true, unix.USBDEVICE_SUPER_MAGIC: true, 0x62656570: true, 0x65735543: true,
+	0x19800202: true,
 }
 
 // system reports whether the directory lies in such a file system.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/regie-run/regie"
 )
@@ -62,7 +61,7 @@ func (r *Root) Place(name string) (Place, error) {
 	return Place{Path: t.path, Secret: t.found == Secret}, r.explain(err, clean)
 }
 
-// open opens a regular file by its resolved path.
+// open opens a regular file by its resolved path. A link that stands there is errSwapped.
 func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
 	dir, base, err := r.parent(resolved)
 	if err != nil {
@@ -70,32 +69,23 @@ func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
 	}
 	defer dir.Close()
 	seen, err := dir.Lstat(base)
+	if err == nil && seen.Mode()&fs.ModeSymlink == 0 {
+		err = regular(seen, name)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if seen.Mode()&fs.ModeSymlink != 0 {
-		return nil, nil, errSwapped
-	}
-	if err := regular(seen, name); err != nil {
-		return nil, nil, err
-	}
-	return openSeen(dir, base, seen)
+	return openRegular(dir, base)
 }
 
-// openSeen opens the very file that was looked at.
-func openSeen(dir *os.Root, base string, seen fs.FileInfo) (*os.File, fs.FileInfo, error) {
-	// What was looked at may be something else by now. Without O_NONBLOCK opening a FIFO would wait
-	// for a writer for ever.
-	f, err := dir.OpenFile(base, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+// openRegular opens a regular file of a directory; anything else is errSwapped.
+func openRegular(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	h, err := newHandle(dir)
 	if err != nil {
-		return nil, nil, unlessSwapped(dir, base, seen, err)
+		return nil, nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && os.SameFile(seen, info) {
-		return f, info, nil
-	}
-	_ = f.Close() // nothing was written to it
-	return nil, nil, errSwapped
+	defer h.close()
+	return h.open(name)
 }
 
 // regular refuses what is not a file with content.
@@ -185,7 +175,7 @@ func (d *Dir) Enter(entry string) (*Dir, error) {
 	h, err := d.enter(entry)
 	if err != nil {
 		if e, failed := d.look(entry); failed == nil && e.Mode.Type() == fs.ModeSymlink {
-			return nil, regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", below)
+			return nil, exchanged(below)
 		}
 		return nil, d.root.explain(err, below)
 	}

@@ -32,13 +32,13 @@ func (s *scanner) batch(b *batch) {
 		if s.ctx.Err() != nil || len(b.found) >= s.most {
 			return
 		}
-		in, size, err := b.in.open(name)
+		in, info, err := b.in.open(name)
 		if err != nil {
 			b.seen.Unreadable++
 			continue
 		}
 		s.path, s.line, s.inner, s.given = path.Join(b.in.path, name), 1, false, false
-		err = s.file(in, size)
+		err = s.file(in, info.Size())
 		_ = in.Close() // it was only read
 		if err != nil {
 			b.seen.Unreadable++
@@ -71,7 +71,8 @@ func (s *scanner) file(in io.Reader, size int64) error {
 		text := s.buffer[:held+n]
 		if first {
 			if order, wide := WideOrder(text); wide && size%2 == 0 {
-				all, err := io.ReadAll(io.LimitReader(io.MultiReader(bytes.NewReader(text), in), min(size, most, decoded)))
+				whole := io.MultiReader(bytes.NewReader(text), in)
+				all, err := io.ReadAll(io.LimitReader(whole, min(size, most, decoded)))
 				if err != nil {
 					return err
 				}

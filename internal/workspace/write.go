@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -278,7 +277,7 @@ func (r *Root) Replace(change Change) (tried bool, err error) {
 	if err != nil {
 		_ = dir.Remove(temp) // it may not be there; what counts is the first failure
 		if !tried {
-			r.unmake(made)
+			r.RemoveEmpty(made)
 		}
 		return tried, r.explain(err, name)
 	}
@@ -444,7 +443,7 @@ func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string,
 		}
 		_ = at.Close() // directories are not written through it
 		if err != nil {
-			r.unmake(made)
+			r.RemoveEmpty(made)
 			if errors.Is(err, errSwapped) {
 				err = changed(dir)
 			}
@@ -453,18 +452,6 @@ func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string,
 		at = next
 	}
 	return at, made, nil
-}
-
-// unmake removes directories that were made in vain. One that somebody uses by now stays.
-func (r *Root) unmake(made []string) {
-	for _, last := range slices.Backward(made) {
-		dir, base, err := r.parent(last)
-		if err != nil {
-			return
-		}
-		_ = dir.Remove(base) // fails if it is not empty
-		_ = dir.Close()
-	}
 }
 
 // syncDir makes the names in a directory safe. Some file systems cannot, and need not.
