@@ -100,19 +100,14 @@ func isGit(dir string) (fs.FileInfo, bool) {
 // ours takes of the marks above a directory those that its owner, this program's user or root has
 // put there.
 func ours(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool {
-	var owner uint32
 	info, err := os.Stat(dir)
-	known := err == nil
-	if known {
-		_, owner, known = inode(info)
-	}
 	return func(at string) bool {
 		mark, ok := marked(at)
-		if !ok || !known {
+		if !ok || err != nil {
 			return ok
 		}
-		_, by, said := inode(mark)
-		return !said || by == owner || by == 0 || int(by) == os.Geteuid()
+		by := statOf(mark).Uid
+		return by == statOf(info).Uid || by == 0 || int(by) == os.Geteuid()
 	}
 }
 

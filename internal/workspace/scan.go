@@ -12,7 +12,7 @@ const (
 	decoded     = 8 << 20 // bytes of a file in UTF-16 that are searched
 )
 
-// scanner searches files, one after the other. It belongs to one worker.
+// scanner searches files, one after the other. It is used by one goroutine.
 type scanner struct {
 	*search
 	seeker *seeker

@@ -82,24 +82,22 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &search{
-		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, work: make(chan *batch, batchesAhead),
-		order: make(chan *batch, batchesAhead),
+		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, order: make(chan *batch, batchesAhead),
+		idle: make(chan *scanner, maxWorkers),
 	}
 	start, err := s.begin(r)
 	if err != nil {
 		return Searched{}, err
 	}
-	var group sync.WaitGroup
-	group.Go(func() {
+	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
+		s.idle <- &scanner{search: s, seeker: newSeeker(wanted), buffer: make([]byte, firstBuffer)}
+	}
+	s.group.Go(func() {
 		defer close(s.order)
-		defer close(s.work)
 		s.sound(start)
 	})
-	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
-		group.Go(s.worker)
-	}
 	s.collect(cancel, found)
-	group.Wait()
+	s.group.Wait()
 	if what := s.broken.Load(); what != nil {
 		return Searched{}, regie.Errorf(regie.CodeToolError, "the search broke down: %s", *what)
 	}
@@ -114,7 +112,8 @@ type search struct {
 	query   Query
 	pattern *pattern
 	most    int                    // matches that are looked for
-	work    chan *batch            // to the workers
+	idle    chan *scanner          // that have no batch
+	group   sync.WaitGroup         // of the walk and the batches
 	order   chan *batch            // to the collector, in the order of the tree
 	seen    Searched               // the collector's
 	passed  Passed                 // the walk's, until it ends
@@ -171,7 +170,7 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 	return func() { s.send(top.in, []string{path.Base(place.Path)}); top.in.release() }, err
 }
 
-// send gives files of a directory to the workers and to the collector. It reports whether the
+// send gives files of a directory to a scanner and to the collector. It reports whether the
 // search goes on.
 func (s *search) send(in *opened, names []string) bool {
 	b := &batch{in: in, names: names, done: make(chan struct{})}
@@ -182,7 +181,13 @@ func (s *search) send(in *opened, names []string) bool {
 		in.release()
 		return false
 	}
-	s.work <- b // as many go in as are in the other channel at most, and the workers take them in any case
+	w := <-s.idle
+	s.group.Go(func() {
+		s.sound(func() { w.batch(b) })
+		s.idle <- w
+		b.in.release()
+		close(b.done)
+	})
 	return true
 }
 
@@ -237,16 +242,6 @@ func (s *search) collect(cancel func(), found func(Match) bool) {
 		if enough {
 			cancel()
 		}
-	}
-}
-
-// worker searches batches until there are none.
-func (s *search) worker() {
-	w := &scanner{search: s, seeker: newSeeker(s.pattern), buffer: make([]byte, firstBuffer)}
-	for b := range s.work {
-		s.sound(func() { w.batch(b) })
-		b.in.release()
-		close(b.done)
 	}
 }
 

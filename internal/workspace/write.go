@@ -125,7 +125,7 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 		return c, err
 	}
 	defer f.Close()
-	c.Exists, c.Perm, c.Links, c.Size, c.info = true, info.Mode().Perm(), links(info), info.Size(), info
+	c.Exists, c.Perm, c.Links, c.Size, c.info = true, info.Mode().Perm(), uint64(statOf(info).Nlink), info.Size(), info
 	c.Special = regie.SpecialOf(info.Mode())
 	switch {
 	case c.Perm&0o222 == 0 && !how.entry:
@@ -193,10 +193,7 @@ func (c *Content) Stranger() *int {
 	if !c.Exists || c.info == nil {
 		return nil
 	}
-	if _, owner, known := inode(c.info); known {
-		return Stranger(owner)
-	}
-	return nil
+	return Stranger(statOf(c.info).Uid)
 }
 
 // Stranger is the number of a user who is another one than the one who runs this program; nil else.
@@ -215,15 +212,13 @@ func (r *Root) Heir(c Content) (user int, known bool) {
 		return us, us > 0
 	}
 	if c.Exists && !c.Link && c.info != nil {
-		_, owner, known := inode(c.info)
-		return int(owner), known
+		return int(statOf(c.info).Uid), true
 	}
 	// directories that have to be made belong to whom the one above them does
 	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
 		info, err := r.root.Lstat(dir)
 		if err == nil {
-			_, owner, known := inode(info)
-			return int(owner), known
+			return int(statOf(info).Uid), true
 		}
 		if dir == "." {
 			return 0, false
