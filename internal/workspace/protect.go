@@ -141,18 +141,15 @@ func mayList(found Protection, name string) error {
 	return nil
 }
 
-// mayWrite refuses what no tool may write, whoever allows it, and a secret unless the caller sees
-// to the person's word.
-func (r *Root) mayWrite(t target, name string, secrets bool) error {
+// mayWrite refuses what no tool may write, whoever allows it. A person's word for a secret is the
+// caller's business.
+func (r *Root) mayWrite(t target, name string) error {
 	switch {
 	case t.internal:
 		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and can only be read", name)
 	case r.gitRuns(t.path):
 		return regie.Errorf(regie.CodePathProtected,
 			"git's settings have it run or believe what stands in %s: it can only be read", name)
-	case t.found == Secret && !secrets:
-		return regie.Errorf(regie.CodePathProtected,
-			"%s may hold a secret: it is not changed without a person's word for this very file", name)
 	default:
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // Removal takes a file away.
 type Removal struct {
-	Before Content // as Load, LoadAny or LoadLarge gave it
+	Before Content // as Load or LoadLarge gave it
 	// Tag makes the name that the file has while it is looked at: what a crash left under it is
 	// recognised.
 	Tag string

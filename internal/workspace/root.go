@@ -51,17 +51,6 @@ func (r *Root) Close() error { return r.root.Close() }
 // is read or written by it.
 func (r *Root) Dir() string { return filepath.FromSlash(r.dir) }
 
-// InPlace reports whether the directory still lies at its path, and has not been moved away or
-// replaced.
-func (r *Root) InPlace() bool {
-	ours, err := r.root.Stat(".")
-	if err != nil {
-		return false
-	}
-	theirs, err := os.Stat(r.dir)
-	return err == nil && os.SameFile(ours, theirs)
-}
-
 // systemErrors are the errors of the operating system that have a code and a sentence (spec 12.5). The
 // first one that fits holds.
 var systemErrors = []struct {

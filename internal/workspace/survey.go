@@ -183,33 +183,28 @@ func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 		if entry.IsDir() {
 			full += "/"
 		}
-		left.note(&left.Ignored, &left.IgnoredNames, full)
-		s.aside(l, name, full)
-		return false
+		return s.leave(l, name, full, &left.Ignored, &left.IgnoredNames)
 	}
 	if clean, err := Clean(full); err != nil || clean != full {
-		left.note(&left.Odd, &left.OddNames, full)
-		s.aside(l, name, full)
-		return false
+		return s.leave(l, name, full, &left.Odd, &left.OddNames)
 	}
 	if t := entry.Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
-		left.note(&left.Special, &left.SpecialNames, full)
-		s.aside(l, name, full)
-		return false
+		return s.leave(l, name, full, &left.Special, &left.SpecialNames)
 	}
 	return true
 }
 
-// aside notes a place that is left out, by what the file system says of it. Of a device or a pipe
-// that is what it is alone: others write to it.
-func (s *survey) aside(l *level, name, full string) {
+// leave notes a place that is left out, by what the file system says of it, and counts it. Of a
+// device or a pipe that is what it is alone: others write to it.
+func (s *survey) leave(l *level, name, full string, count *int, names *[]string) (wanted bool) {
+	s.out.Left.note(count, names, full)
 	if len(s.out.Aside) == maxAside {
 		s.out.MoreAside = true
-		return
+		return false
 	}
 	e, err := l.in.look(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return
+		return false
 	}
 	out := Aside{Path: full, Mode: e.Mode.Type(), Stamp: e.Stamp}
 	switch {
@@ -223,6 +218,7 @@ func (s *survey) aside(l *level, name, full string) {
 		out.Path = strconv.QuoteToASCII(full)
 	}
 	s.out.Aside = append(s.out.Aside, out)
+	return false
 }
 
 // take surveys files and links.

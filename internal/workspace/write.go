@@ -21,8 +21,8 @@ type Content struct {
 	Data   []byte
 	Perm   fs.FileMode // of a file that exists
 	Links  uint64      // how many names it has
-	// Secret says that the file may hold a secret: whoever loaded it with LoadAny has a person's
-	// word for it before it is changed.
+	// Secret says that the file may hold a secret: whoever loaded it has a person's word for it before
+	// it is changed.
 	Secret bool
 	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only
 	// LoadEntry returns one.
@@ -52,36 +52,30 @@ func (c *Content) Identity() regie.Hash {
 	}
 }
 
-// Load reads a file that is to be changed; one that does not exist is empty. It returns the codes
-// of OpenFile except CodeFileNotFound, and CodePathProtected for what cannot be written,
-// CodeReadOnly for a file that nobody may write, CodeFileTooLarge for one of more than most bytes,
-// CodeNotAFile for a link.
+// Load reads a file that is to be changed; one that does not exist is empty. What may hold a secret is
+// not refused: the caller asks a person about it. It returns the codes of OpenFile except
+// CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that
+// nobody may write, CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
 func (r *Root) Load(name string, most int64) (Content, error) {
 	return r.loadNamed(name, loading{most: most})
 }
 
-// LoadAny is Load for a caller that asks a person about what may hold a secret: it does not refuse
-// those.
-func (r *Root) LoadAny(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, secrets: true})
-}
-
-// LoadLarge is LoadAny that takes a file of more than most bytes too, without its data.
+// LoadLarge is Load that takes a file of more than most bytes too, without its data.
 func (r *Root) LoadLarge(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, secrets: true, large: true})
+	return r.loadNamed(name, loading{most: most, large: true})
 }
 
-// LoadEntry is LoadAny that refuses neither a file that nobody may write nor a link in the last
+// LoadEntry is Load that refuses neither a file that nobody may write nor a link in the last
 // place, which it gives as the link that it is: for an undo, which puts back what others did.
 func (r *Root) LoadEntry(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, secrets: true, entry: true})
+	return r.loadNamed(name, loading{most: most, entry: true})
 }
 
 // loading says how much of a file is loaded, and what is not refused.
 type loading struct {
-	most           int64
-	secrets, large bool
-	entry          bool // neither links nor files that nobody may write are refused
+	most  int64
+	large bool
+	entry bool // neither links nor files that nobody may write are refused
 }
 
 func (r *Root) loadNamed(name string, how loading) (Content, error) {
@@ -101,7 +95,7 @@ func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
 		if err != nil {
 			return err
 		}
-		if err := r.mayWrite(t, clean, how.secrets); err != nil {
+		if err := r.mayWrite(t, clean); err != nil {
 			return err
 		}
 		c, err = r.load(t.path, clean, how)
@@ -177,7 +171,7 @@ func (r *Root) throughLink(resolved, name string) error {
 	if t, err := r.resolve(resolved, true); err != nil {
 		return err // it leads out, or round in a circle
 	} else if t.found == Secret {
-		return r.mayWrite(t, name, false)
+		return mayRead(Secret, name)
 	}
 	return regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link: name the file that it leads to", name)
 }
@@ -289,8 +283,7 @@ func changed(name string) error {
 // that the path leads to now.
 func (r *Root) unchanged(before Content, dir *os.Root) error {
 	now, err := r.loadClean(before.Path, loading{
-		most: int64(len(before.Data)), secrets: before.Secret,
-		large: before.Large, entry: before.entry,
+		most: int64(len(before.Data)), large: before.Large, entry: before.entry,
 	})
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
@@ -298,7 +291,7 @@ func (r *Root) unchanged(before Content, dir *os.Root) error {
 	case err != nil:
 		return err
 	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, now.Large != before.Large,
-		!bytes.Equal(now.Data, before.Data):
+		now.Secret && !before.Secret, !bytes.Equal(now.Data, before.Data):
 		return changed(before.Path)
 	case now.Large && identity(now.info) != identity(before.info):
 		return changed(before.Path)
