@@ -19,17 +19,9 @@ func (r *Root) OpenFile(name string) (f *os.File, info fs.FileInfo, err error) {
 // OpenGranted is OpenFile that also opens one file which may hold a secret: that to which granted,
 // a path without links, is a person's word.
 func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, err error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if strings.HasSuffix(name, "/") {
-		return nil, nil, regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
-	}
-	err = retry(clean, func() error {
-		t, err := r.resolve(clean, true)
-		if err != nil {
-			return err
+	err = r.at(name, func(t target, clean string) error {
+		if strings.HasSuffix(name, "/") {
+			return regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
 		}
 		if err := mayRead(t.found, clean); err != nil && (granted == "" || granted != t.path) {
 			return err
@@ -37,7 +29,17 @@ func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, 
 		f, info, err = r.open(t.path, clean)
 		return err
 	})
-	return f, info, r.explain(err, clean)
+	return f, info, err
+}
+
+// at does something with what a path means, links followed. It repeats that while the path is
+// exchanged.
+func (r *Root) at(name string, do func(t target, clean string) error) error {
+	clean, err := r.Clean(name)
+	if err != nil {
+		return err
+	}
+	return r.retry(clean, true, func(t target) error { return do(t, clean) })
 }
 
 // Place is where a path leads.
@@ -48,17 +50,12 @@ type Place struct {
 
 // Place says where a path leads, links followed. It opens nothing, and returns the codes of a path
 // that leads out or that nothing can have.
-func (r *Root) Place(name string) (Place, error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return Place{}, err
-	}
-	var t target
-	err = retry(clean, func() error {
-		t, err = r.resolve(clean, true)
-		return err
+func (r *Root) Place(name string) (p Place, err error) {
+	err = r.at(name, func(t target, _ string) error {
+		p = Place{Path: t.path, Secret: t.found == Secret}
+		return nil
 	})
-	return Place{Path: t.path, Secret: t.found == Secret}, r.explain(err, clean)
+	return p, err
 }
 
 // open opens a regular file by its resolved path. A link that stands there is errSwapped.
@@ -124,20 +121,13 @@ type Dir struct {
 
 // OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and
 // CodeNotADirectory.
-func (r *Root) OpenDir(name string) (*Dir, error) {
-	return r.openDir(name, func(clean string) (target, error) { return r.resolve(clean, true) })
-}
+func (r *Root) OpenDir(name string) (*Dir, error) { return r.openDir(name, false) }
 
-func (r *Root) openDir(name string, resolve func(clean string) (target, error)) (*Dir, error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return nil, err
-	}
-	var d *Dir
-	if err = retry(clean, func() error {
-		t, err := resolve(clean)
-		if err != nil {
-			return err
+// openDir is OpenDir that refuses a path with a link in it where plain says so.
+func (r *Root) openDir(name string, plain bool) (d *Dir, err error) {
+	err = r.at(name, func(t target, clean string) error {
+		if plain && t.path != clean {
+			return throughLink(clean)
 		}
 		if err := mayList(t.found, clean); err != nil {
 			return err
@@ -150,10 +140,15 @@ func (r *Root) openDir(name string, resolve func(clean string) (target, error)) 
 		h, err := newHandle(at)
 		d = &Dir{t.path, r, h}
 		return err
-	}); err != nil {
-		return nil, r.explain(err, clean)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return d, nil
+}
+
+func throughLink(clean string) error {
+	return regie.Errorf(regie.CodePathOutside, "%s goes through a link, which is not followed here", clean)
 }
 
 // Next returns up to n further entries in no order, and io.EOF after the last one.

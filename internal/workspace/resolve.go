@@ -43,14 +43,18 @@ func (t *target) keep(r *Root, at string) {
 	t.found = max(t.found, protectedPlace(at))
 }
 
-// retry does try until it meets no exchange. name is for the sentence.
-func retry(name string, try func() error) error {
+// retry does something with what a clean path means, again while that is exchanged.
+func (r *Root) retry(clean string, follow bool, do func(t target) error) error {
 	for range maxTries {
-		if err := try(); !errors.Is(err, errSwapped) {
-			return err
+		t, err := r.resolve(clean, follow)
+		if err == nil {
+			err = do(t)
+		}
+		if !errors.Is(err, errSwapped) {
+			return r.explain(err, clean)
 		}
 	}
-	return exchanged(name)
+	return exchanged(clean)
 }
 
 func exchanged(name string) error {

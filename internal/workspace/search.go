@@ -166,7 +166,7 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 		return nil, err
 	}
 	_ = f.Close() // nothing was read
-	top, err := r.begin(r.openDir(path.Dir(place.Path), r.resolvePlain))
+	top, err := r.begin(r.openDir(path.Dir(place.Path), true))
 	return func() { s.send(top.in, []string{path.Base(place.Path)}); top.in.release() }, err
 }
 

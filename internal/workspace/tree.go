@@ -41,7 +41,7 @@ type TreeBounds struct {
 // CodeFileTooLarge where there is more than the bounds say, CodePathOutside where a link leads to
 // the directory, and the codes of OpenDir.
 func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
-	top, err := r.begin(r.openDir(dir, r.resolvePlain))
+	top, err := r.begin(r.openDir(dir, true))
 	if regie.CodeOf(err) == regie.CodeFileNotFound {
 		return nil, nil
 	} else if err != nil {
@@ -161,37 +161,21 @@ func readMost(f *os.File, most int64, shown string) ([]byte, error) {
 // ReadPlain reads a regular file that no link leads to, on the whole way. It returns
 // CodeFileTooLarge for one with more than most bytes, CodePathOutside for a link, CodePathProtected
 // for what may hold a secret, and the codes of OpenFile.
-func (r *Root) ReadPlain(name string, most int64) ([]byte, error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return nil, err
-	}
-	var data []byte
-	err = retry(clean, func() error {
-		t, err := r.resolvePlain(clean)
-		if err == nil {
-			err = mayRead(t.found, clean)
+func (r *Root) ReadPlain(name string, most int64) (data []byte, err error) {
+	err = r.at(name, func(t target, clean string) error {
+		if t.path != clean {
+			return throughLink(clean)
 		}
-		if err != nil {
+		if err := mayRead(t.found, clean); err != nil {
 			return err
 		}
 		f, _, err := r.open(t.path, clean)
-		if err != nil {
-			return err
+		if err == nil {
+			data, err = readMost(f, most, clean)
 		}
-		data, err = readMost(f, most, clean)
 		return err
 	})
-	return data, r.explain(err, clean)
-}
-
-// resolvePlain refuses a clean path that a link lies in, at its end too.
-func (r *Root) resolvePlain(clean string) (target, error) {
-	t, err := r.resolve(clean, true)
-	if err == nil && t.path != clean {
-		err = regie.Errorf(regie.CodePathOutside, "%s goes through a link, which is not followed here", clean)
-	}
-	return t, err
+	return data, err
 }
 
 // Identity tells a directory from another one that stands at the same path later: its number on its

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -90,11 +89,7 @@ func (r *Root) loadNamed(name string, how loading) (Content, error) {
 }
 
 func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
-	err = retry(clean, func() error {
-		t, err := r.resolve(clean, false)
-		if err != nil {
-			return err
-		}
+	err = r.retry(clean, false, func(t target) error {
 		if err := r.mayWrite(t, clean); err != nil {
 			return err
 		}
@@ -102,7 +97,7 @@ func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
 		c.Secret = t.found == Secret
 		return err
 	})
-	return c, r.explain(err, clean)
+	return c, err
 }
 
 func (r *Root) load(resolved, name string, how loading) (Content, error) {
@@ -114,12 +109,13 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 	case errors.Is(err, errSwapped) && how.entry:
 		return r.loadLink(c)
 	case errors.Is(err, errSwapped):
-		return c, r.throughLink(resolved, name)
+		return c, r.whyLink(resolved, name)
 	case err != nil:
 		return c, err
 	}
 	defer f.Close()
-	c.Exists, c.Perm, c.Links, c.Size, c.info = true, info.Mode().Perm(), uint64(statOf(info).Nlink), info.Size(), info
+	c.Exists, c.Perm, c.Size, c.info = true, info.Mode().Perm(), info.Size(), info
+	c.Links = uint64(statOf(info).Nlink) //nolint:unconvert // it is narrower on other systems
 	c.Special = regie.SpecialOf(info.Mode())
 	switch {
 	case c.Perm&0o222 == 0 && !how.entry:
@@ -131,10 +127,7 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(),
 			how.most)
 	}
-	c.Data, err = io.ReadAll(io.LimitReader(f, how.most+1))
-	if err == nil && int64(len(c.Data)) > how.most {
-		err = regie.Errorf(regie.CodeFileTooLarge, "%s grows while it is being read", name)
-	}
+	c.Data, err = readMost(f, how.most, name)
 	return c, err
 }
 
@@ -158,8 +151,8 @@ func (r *Root) loadLink(c Content) (Content, error) {
 	return c, nil
 }
 
-// throughLink says why a link is not written through, if it is a link that stands there.
-func (r *Root) throughLink(resolved, name string) error {
+// whyLink says why a link is not written through, if it is a link that stands there.
+func (r *Root) whyLink(resolved, name string) error {
 	dir, base, err := r.parent(resolved)
 	if err != nil {
 		return err

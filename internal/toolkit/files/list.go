@@ -159,7 +159,7 @@ func (l *lister) collect(dir *workspace.Dir, ignores *workspace.Ignores, relativ
 			return kept, nil
 		case err != nil:
 			l.note("%s was not read to its end", dir.Path)
-			return kept, nil
+			return kept, nil //nolint:nilerr // the note says so
 		}
 	}
 }
