@@ -29,8 +29,8 @@ func (h handle) enter(name string) (handle, error) {
 	return handle{f}, err
 }
 
-// open opens a regular file of this directory; anything else, and a link, is errSwapped. It waits for
-// no FIFO.
+// open opens a regular file of this directory; anything else, and a link, is errSwapped. It waits
+// for no FIFO.
 func (h handle) open(name string) (*os.File, fs.FileInfo, error) {
 	f, err := h.openAt(name, unix.O_NONBLOCK|unix.O_NOCTTY)
 	switch {

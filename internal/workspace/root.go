@@ -51,8 +51,8 @@ func (r *Root) Close() error { return r.root.Close() }
 // is read or written by it.
 func (r *Root) Dir() string { return filepath.FromSlash(r.dir) }
 
-// systemErrors are the errors of the operating system that have a code and a sentence (spec 12.5). The
-// first one that fits holds.
+// systemErrors are the errors of the operating system that have a code and a sentence (spec 12.5).
+// The first one that fits holds.
 var systemErrors = []struct {
 	is   error
 	code regie.Code

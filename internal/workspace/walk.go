@@ -73,7 +73,8 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	return out, err
 }
 
-// begin is where a walk begins that has an open directory, which it closes; err is that of opening it.
+// begin is where a walk begins that has an open directory, which it closes; err is that of opening
+// it.
 func (r *Root) begin(dir *Dir, err error) (level, error) {
 	if err != nil {
 		return level{}, err

@@ -20,8 +20,8 @@ type Content struct {
 	Data   []byte
 	Perm   fs.FileMode // of a file that exists
 	Links  uint64      // how many names it has
-	// Secret says that the file may hold a secret: whoever loaded it has a person's word for it before
-	// it is changed.
+	// Secret says that the file may hold a secret: whoever loaded it has a person's word for it
+	// before it is changed.
 	Secret bool
 	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only
 	// LoadEntry returns one.
@@ -51,8 +51,8 @@ func (c *Content) Identity() regie.Hash {
 	}
 }
 
-// Load reads a file that is to be changed; one that does not exist is empty. What may hold a secret is
-// not refused: the caller asks a person about it. It returns the codes of OpenFile except
+// Load reads a file that is to be changed; one that does not exist is empty. What may hold a secret
+// is not refused: the caller asks a person about it. It returns the codes of OpenFile except
 // CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that
 // nobody may write, CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
 func (r *Root) Load(name string, most int64) (Content, error) {
