@@ -16,13 +16,14 @@ import (
 var sought = []struct {
 	what  string
 	query workspace.Query
+	goal  string
 }{
-	{"a rare word", workspace.Query{Text: "ErrDeadlineExceeded"}},
-	{"a frequent word", workspace.Query{Text: "todo"}},
-	{"a word of every tenth line", workspace.Query{Text: "return"}},
-	{"a word that is not there", workspace.Query{Text: "no such word"}},
-	{"an expression with a word", workspace.Query{Text: `func \w+Deadline`, Regex: true}},
-	{"an expression without one", workspace.Query{Text: `\w+\s*:=\s*\d+`, Regex: true}},
+	{"a rare word", workspace.Query{Text: "ErrDeadlineExceeded"}, "≤ 1.5"},
+	{"a frequent word", workspace.Query{Text: "todo"}, "≤ 1.5"},
+	{"a word of every tenth line", workspace.Query{Text: "return"}, "≤ 1.5"},
+	{"a word that is not there", workspace.Query{Text: "no such word"}, "≤ 1.5"},
+	{"an expression with a word", workspace.Query{Text: `func \w+Deadline`, Regex: true}, "≤ 4"},
+	{"an expression without one", workspace.Query{Text: `\w+\s*:=\s*\d+`, Regex: true}, "≤ 12"},
 }
 
 // searching measures P9: search_text's engine on the Go source tree against ripgrep, each finding
@@ -66,12 +67,12 @@ func (s *session) searching() error {
 			theirs, ratios = append(theirs, other), append(ratios, mine/other)
 		}
 		if missing != nil {
-			fmt.Printf("| P9 search_text, ms, %s | %.0f | | | ≤ 1.5 |\n", q.what, median(ours))
+			fmt.Printf("| P9 search_text, ms, %s | %.0f | | | %s |\n", q.what, median(ours), q.goal)
 			continue
 		}
-		row("P9 search_text, ms, %s (ripgrep)", q.what)(median(ours), median(theirs), median(ratios), "≤ 1.5", "%.0f")
+		row("P9 search_text, ms, %s (ripgrep)", q.what)(median(ours), median(theirs), median(ratios), q.goal, "%.0f")
 	}
-	fmt.Printf("| P9 first hit of a frequent word, ms | %.1f | | | ≤ 20 |\n", median(firsts))
+	fmt.Printf("| P9 first hit of a frequent word, ms | %.1f | | | ≤ 50 |\n", median(firsts))
 	if missing != nil {
 		fmt.Println("\nripgrep is not there (Debian's package ripgrep): P9 has no ratio")
 	}

@@ -16,19 +16,17 @@ const maxNested = 10
 // the options of theirs that take a value.
 var before = map[string][]string{
 	"if": nil, "then": nil, "else": nil, "elif": nil, "do": nil, "while": nil, "until": nil, "!": nil, "{": nil,
-	"}": nil, "time": nil, "exec": {"-a"}, "command": nil,
-	"builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil, "chronic": nil, "winpty": nil, "nice": {"-n"},
-	"ionice": {"-c", "-n"}, "env": {"-u", "-C"},
-	"sudo": {"-u", "-g"}, "doas": {"-u"}, "timeout": {"-s", "-k"}, "xargs": {"-I", "-P", "-n", "-L", "-d", "-a"},
+	"}": nil, "time": nil, "exec": {"-a"}, "command": nil, "builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil,
+	"chronic": nil, "winpty": nil, "nice": {"-n"}, "ionice": {"-c", "-n"}, "env": {"-u", "-C"}, "sudo": {"-u", "-g"},
+	"doas": {"-u"}, "timeout": {"-s", "-k"}, "xargs": {"-I", "-P", "-n", "-L", "-d", "-a"},
 }
 
 // interpreters are programs that run a file which is named to them, with the letters of the option
 // behind which code stands.
 var interpreters = map[string]string{
 	"sh": "c", "bash": "c", "dash": "c", "zsh": "c", "ksh": "c", "ash": "c", "fish": "c", ".": "", "source": "",
-	"python": "c", "pypy": "c", "node": "ep", "nodejs": "ep",
-	"bun": "ep", "deno": "", "tsx": "ep", "ts-node": "ep", "perl": "eE", "ruby": "e", "php": "r", "lua": "e",
-	"tclsh": "", "Rscript": "e", "pwsh": "", "uv": "",
+	"python": "c", "pypy": "c", "node": "ep", "nodejs": "ep", "bun": "ep", "deno": "", "tsx": "ep", "ts-node": "ep",
+	"perl": "eE", "ruby": "e", "php": "r", "lua": "e", "tclsh": "", "Rscript": "e", "pwsh": "", "uv": "",
 }
 
 // shells are those of them whose code is read as a command.

@@ -21,21 +21,18 @@ const include = "include.path"
 // single are the variables without a subsection that hold a command.
 var single = []string{
 	"core.fsmonitor", "core.pager", "core.editor", "core.sshcommand", "core.askpass", "core.gitproxy",
-	"core.alternaterefscommand", "sequence.editor", "diff.external",
-	"interactive.difffilter", "uploadpack.packobjectshook", "credential.helper", "gpg.program", "gpg.defaultkeycommand",
-	"sendemail.sendmailcmd", "sendemail.tocmd",
-	"sendemail.cccmd", "sendemail.headercmd", "sendemail.smtpserver",
+	"core.alternaterefscommand", "sequence.editor", "diff.external", "interactive.difffilter",
+	"uploadpack.packobjectshook", "credential.helper", "gpg.program", "gpg.defaultkeycommand", "sendemail.sendmailcmd",
+	"sendemail.tocmd", "sendemail.cccmd", "sendemail.headercmd", "sendemail.smtpserver",
 }
 
 // below are those with one, by the section and the key.
 var below = map[string][]string{
 	"diff": {"command", "textconv"}, "filter": {"clean", "smudge", "process"}, "merge": {"driver"},
-	"difftool": {"cmd", "path"}, "mergetool": {"cmd", "path"},
-	"guitool": {"cmd"}, "trailer": {"cmd", "command"}, "remote": {"uploadpack", "receivepack", "vcs"},
-	"man": {"cmd", "path"}, "browser": {"cmd", "path"},
-	"tar": {"command"}, "hook": {"command"}, "credential": {"helper"},
-	"gpg": {"program", "defaultkeycommand"}, "submodule": {"update"},
-	"sendemail": {"sendmailcmd", "tocmd", "cccmd", "headercmd", "smtpserver"},
+	"difftool": {"cmd", "path"}, "mergetool": {"cmd", "path"}, "guitool": {"cmd"}, "trailer": {"cmd", "command"},
+	"remote": {"uploadpack", "receivepack", "vcs"}, "man": {"cmd", "path"}, "browser": {"cmd", "path"},
+	"tar": {"command"}, "hook": {"command"}, "credential": {"helper"}, "gpg": {"program", "defaultkeycommand"},
+	"submodule": {"update"}, "sendemail": {"sendmailcmd", "tocmd", "cccmd", "headercmd", "smtpserver"},
 }
 
 // meaningOf says what a variable is for.

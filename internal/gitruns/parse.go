@@ -21,6 +21,7 @@ func parse(data []byte, each func(key, value string)) {
 		case isName(c):
 			name := strings.ToLower(p.name())
 			if value, ok := p.assigned(); ok && section != "" {
+				value, _, _ = strings.Cut(value, "\x00") // git uses it as a string of C
 				each(section+"."+name, value)
 			}
 		default:

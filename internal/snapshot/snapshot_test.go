@@ -404,7 +404,7 @@ func FuzzDecode(f *testing.F) {
 		{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir | 0o755}},
 		{SurveyEntry: workspace.SurveyEntry{Path: "d/f", Mode: 0o644, Links: 1}, Hash: regie.HashOf(nil), Read: 7},
 		{SurveyEntry: workspace.SurveyEntry{Path: "l", Mode: fs.ModeSymlink, Target: "d"}},
-	}, rules: map[string]workspace.Rules{".": {Exclude: []byte("x")}}}
+	}, rules: map[string]workspace.Rules{".": {3: []byte("x")}}}
 	f.Add(t.encode())
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, data []byte) {

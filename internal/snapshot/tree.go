@@ -66,7 +66,7 @@ func (t *tree) equal(other *tree) bool {
 		return false
 	}
 	return maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
-		return bytes.Equal(a.Exclude, b.Exclude) && slices.EqualFunc(a.Files[:], b.Files[:], bytes.Equal)
+		return slices.EqualFunc(a[:], b[:], bytes.Equal)
 	})
 }
 
@@ -112,10 +112,9 @@ func (t *tree) encode() []byte {
 	for _, dir := range dirs {
 		rules := t.rules[dir]
 		out = text(out, dir)
-		for _, file := range rules.Files {
+		for _, file := range rules {
 			out = text(out, string(file))
 		}
-		out = text(out, string(rules.Exclude))
 	}
 	more := uint64(0)
 	if t.more {
@@ -178,10 +177,9 @@ func decode(data []byte) (*tree, error) {
 	for range r.count(5) {
 		dir := r.text()
 		var rules workspace.Rules
-		for i := range rules.Files {
-			rules.Files[i] = []byte(r.text())
+		for i := range rules {
+			rules[i] = []byte(r.text())
 		}
-		rules.Exclude = []byte(r.text())
 		t.rules[dir] = rules
 	}
 	if form == magic {

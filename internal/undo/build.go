@@ -234,7 +234,7 @@ func (b *builder) file(ctx context.Context, root *workspace.Root, m merged, p *r
 	}
 	// somebody has put it there: why it is not written through is said
 	if content.Link && !m.before.IsLink() && !m.after.IsLink() {
-		_, now.err = root.LoadAny(m.path, maxLooked)
+		_, now.err = root.Load(m.path, maxLooked)
 	}
 	if !known && !m.after.Exists() && b.linked(root, m.path) { // what lies behind the link is not what was there
 		content, now = workspace.Content{}, found{}

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"cmp"
-	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/gitruns"
 )
 
 // How a workspace was found (spec 8.1).
@@ -51,9 +51,8 @@ func Detect(dir, home string, here bool) (root, foundBy string, err error) {
 	} else if at, ok := upward(dir, homes, ours(dir, isGit)); ok {
 		root, foundBy = at, FoundByGit
 	}
-	if !here && (homes.tooWide(root) || isSystem(root)) {
-		return "", "", regie.Errorf(regie.CodePathProtected,
-			"the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
+	if err := homes.refuse(root, here); err != nil {
+		return "", "", err
 	}
 	return root, foundBy, nil
 }
@@ -71,11 +70,16 @@ func Settled(root, home string, here bool) error {
 		return regie.Errorf(regie.CodePathInvalid,
 			"%s is another name of a directory: name the workspace as it is called itself", root)
 	}
-	if !here && (homesOf(home).tooWide(root) || isSystem(root)) {
-		return regie.Errorf(regie.CodePathProtected,
-			"the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
+	return homesOf(home).refuse(root, here)
+}
+
+// refuse refuses a workspace that is too wide or the system's, unless here says that it is meant.
+func (h homes) refuse(root string, here bool) error {
+	if here || !h.tooWide(root) && !isSystem(root) {
+		return nil
 	}
-	return nil
+	return regie.Errorf(regie.CodePathProtected,
+		"the workspace would be %s: go into a project's directory, or say that you mean it with --here", root)
 }
 
 // isRegie finds a directory of Regie's files. A link to one elsewhere is none: nothing behind it is
@@ -90,38 +94,20 @@ func isRegie(dir string) (fs.FileInfo, bool) {
 func isGit(dir string) (fs.FileInfo, bool) {
 	name := filepath.Join(dir, ".git")
 	info, err := os.Stat(name)
-	if err != nil || info.IsDir() {
-		return info, err == nil
-	}
-	if !info.Mode().IsRegular() {
-		return nil, false
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|openNow, 0)
-	if err != nil {
-		return nil, false
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	head := make([]byte, len("gitdir:"))
-	_, err = io.ReadFull(f, head)
-	return info, err == nil && string(head) == "gitdir:"
+	return info, err == nil && (info.IsDir() || strings.HasPrefix(gitruns.Line(name), "gitdir:"))
 }
 
 // ours takes of the marks above a directory those that its owner, this program's user or root has
 // put there.
 func ours(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool {
-	var owner uint32
 	info, err := os.Stat(dir)
-	known := err == nil
-	if known {
-		_, owner, known = inode(info)
-	}
 	return func(at string) bool {
 		mark, ok := marked(at)
-		if !ok || !known {
+		if !ok || err != nil {
 			return ok
 		}
-		_, by, said := inode(mark)
-		return !said || by == owner || by == 0 || int(by) == os.Geteuid()
+		by := statOf(mark).Uid
+		return by == statOf(info).Uid || by == 0 || int(by) == os.Geteuid()
 	}
 }
 

@@ -1,10 +1,7 @@
 package workspace
 
 import (
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -23,9 +20,16 @@ const (
 // the one that search tools share, our own.
 var ignoreFiles = [...]string{".gitignore", ".ignore", ".regieignore"}
 
+// Rules are the ignore files of one directory: those of ignoreFiles, and at the root git's exclude
+// file.
+type Rules [len(ignoreFiles) + 1][]byte
+
+// excludeRules is the place of git's exclude file in Rules, and the weakest.
+const excludeRules = len(ignoreFiles)
+
 // ignoreRule is one line of an ignore file.
 type ignoreRule struct {
-	wild    wildmatch
+	glob    glob
 	negated bool
 	dirOnly bool
 	name    bool // it speaks of names in any directory, not of paths
@@ -57,7 +61,7 @@ func parseIgnore(data []byte) []ignoreRule {
 		if line == "" {
 			continue
 		}
-		r.wild = compileWild(line)
+		r.glob = compileGlob(line)
 		rules = append(rules, r)
 	}
 	return rules
@@ -85,14 +89,11 @@ func (r *ignoreRule) matches(names []string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
 	}
-	if r.name {
-		return len(r.wild.parts) == 1 && r.wild.parts[0].matchesName(names[len(names)-1])
+	if r.name { // without slashes ** is nothing but *
+		return r.glob[0].any || r.glob[0].matches(names[len(names)-1])
 	}
-	return r.wild.matches(names)
+	return r.glob.matches(names)
 }
-
-// matchesName compares a pattern without slashes, where ** is nothing but *.
-func (p *wildPart) matchesName(name string) bool { return p.any || p.matches(name) }
 
 // Ignores says which entries of a directory the ignore files of the workspace name: those of the
 // directory itself and of all above it, up to the root, and git's exclude file. Of two files of one
@@ -101,35 +102,26 @@ func (p *wildPart) matchesName(name string) bool { return p.any || p.matches(nam
 // nothing in it can be taken back. Files above the workspace and a person's own, outside of it, are
 // not read. A nil Ignores ignores nothing.
 type Ignores struct {
-	above   *Ignores
-	names   []string // of the directory, below the root
-	rules   [len(ignoreFiles)][]ignoreRule
-	exclude []ignoreRule // of git's exclude file; at the root
-	quiet   bool         // nothing at all is ignored here
-	size    int          // bytes of the files that hold here
+	above *Ignores
+	names []string // of the directory, below the root, in Latin-1
+	rules [len(Rules{})][]ignoreRule
+	size  int // bytes of the files that hold here
 }
 
 // Ignored reports whether an entry of the directory is ignored.
 func (g *Ignores) Ignored(entry string, dir bool) bool {
-	if g == nil || g.quiet {
+	if g == nil {
 		return false
 	}
-	full := make([]string, len(g.names)+1)
-	copy(full, g.names)
-	full[len(g.names)] = entry
-	for kind := len(ignoreFiles) - 1; kind >= 0; kind-- {
+	full := append(slices.Clip(g.names), latin1(entry))
+	for _, kind := range [...]int{2, 1, 0, excludeRules} {
 		for at := g; at != nil; at = at.above {
 			if said, ignored := verdict(at.rules[kind], full[len(at.names):], dir); said {
 				return ignored
 			}
 		}
 	}
-	top := g
-	for top.above != nil {
-		top = top.above
-	}
-	_, ignored := verdict(top.exclude, full, dir)
-	return ignored
+	return false
 }
 
 // verdict is what the last rule that matches says.
@@ -142,16 +134,15 @@ func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) 
 	return false, false
 }
 
-// below is what holds in a directory whose ignore files read gives; a name without a file gives
-// nothing.
-func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
-	next := &Ignores{above: g, quiet: g == nil || g.quiet}
+// below is what holds in a directory of which the ignore files are given.
+func (g *Ignores) below(name string, rules *Rules) *Ignores {
+	next := &Ignores{above: g}
 	if g != nil {
-		next.names, next.size = slices.Concat(g.names, []string{name}), g.size
+		next.names, next.size = append(slices.Clip(g.names), latin1(name)), g.size
 	}
-	for kind, file := range ignoreFiles {
-		if data := read(file); len(data) > 0 && next.size+len(data) <= maxIgnoreAll {
-			next.rules[kind], next.quiet = parseIgnore(data), false
+	for kind, data := range rules {
+		if next.size+len(data) <= maxIgnoreAll {
+			next.rules[kind] = parseIgnore(data)
 			next.size += len(data)
 		}
 	}
@@ -163,7 +154,7 @@ func (g *Ignores) below(name string, read func(name string) []byte) *Ignores {
 func (r *Root) Ignores(dir *Dir) *Ignores {
 	g, ignored := r.ignoresAt(dir.Path)
 	if ignored {
-		return (*Ignores)(nil).below("", func(name string) []byte { return readIgnore(dir.at, name) })
+		return (*Ignores)(nil).below("", dir.ignoreRules())
 	}
 	return g
 }
@@ -171,36 +162,36 @@ func (r *Root) Ignores(dir *Dir) *Ignores {
 // ignoresAt is what holds in a directory, by its path without links, and whether it is ignored
 // itself.
 func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
-	at, _, err := r.parent("./")
+	at, err := newHandle(r.root)
 	if err != nil {
 		return nil, false
 	}
-	defer func() { _ = at.Close() }() // nothing was written through it
-	g = (*Ignores)(nil).below("", func(name string) []byte { return readIgnore(at, name) })
-	g.exclude = parseIgnore(excluded(at))
-	g.quiet = g.quiet && len(g.exclude) == 0
+	defer func() { at.close() }()
+	rules := at.ignoreRules()
+	rules[excludeRules] = at.excluded()
+	g = (*Ignores)(nil).below("", rules)
 	for _, name := range elements(dir) {
 		if g.Ignored(name, true) {
 			return g, true
 		}
-		next, err := step(at, name)
+		next, err := at.enter(name)
 		if err != nil {
 			return g, false // it does not exist: nothing in it says anything
 		}
-		_ = at.Close()
+		at.close()
 		at = next
-		g = g.below(name, func(name string) []byte { return readIgnore(at, name) })
+		g = g.below(name, at.ignoreRules())
 	}
 	return g, false
 }
 
 // excluded is what is ignored by no file of the workspace's tree: in a repository what the person
 // has git ignore everywhere, and then git's exclude file.
-func excluded(at *os.Root) []byte {
-	if _, err := at.Lstat(".git"); err != nil {
+func (h handle) excluded() []byte {
+	if _, err := h.look(".git"); err != nil {
 		return nil
 	}
-	global, own := gitruns.Ignored(), readBelow(at, ".git", "info", "exclude")
+	global, own := gitruns.Ignored(), h.readIgnore(".git", "info", "exclude")
 	if len(global) == 0 {
 		return own
 	}
@@ -208,9 +199,7 @@ func excluded(at *os.Root) []byte {
 }
 
 // Enter is what is ignored in a directory of this one.
-func (g *Ignores) Enter(dir *Dir) *Ignores {
-	return g.below(path.Base(dir.Path), func(name string) []byte { return readIgnore(dir.at, name) })
-}
+func (g *Ignores) Enter(dir *Dir) *Ignores { return g.below(path.Base(dir.Path), dir.ignoreRules()) }
 
 // Ignored reports whether the ignore files name a file, by its path without links, or a directory
 // that it lies in. It need not exist.
@@ -219,37 +208,33 @@ func (r *Root) Ignored(resolved string) bool {
 	return ignored || g.Ignored(path.Base(resolved), false)
 }
 
-// readBelow reads a file some directories below an open one; nothing where there is none.
-func readBelow(at *os.Root, names ...string) []byte {
-	if len(names) == 1 {
-		return readIgnore(at, names[0])
+// ignoreRules are the ignore files of a directory.
+func (h handle) ignoreRules() *Rules {
+	var rules Rules
+	for kind, file := range ignoreFiles {
+		rules[kind] = h.readIgnore(file)
 	}
-	next, err := step(at, names[0])
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = next.Close() }() // nothing was written through it
-	return readBelow(next, names[1:]...)
+	return &rules
 }
 
-// readIgnore reads an ignore file of an open directory; nothing where there is none, or where a
+// readIgnore reads an ignore file, some directories below; nothing where there is none, or where a
 // link or anything else has its name.
-func readIgnore(at *os.Root, name string) []byte {
-	seen, err := at.Lstat(name)
-	if err != nil || !seen.Mode().IsRegular() {
-		return nil
+func (h handle) readIgnore(names ...string) []byte {
+	if len(names) > 1 {
+		next, err := h.enter(names[0])
+		if err != nil {
+			return nil
+		}
+		defer next.close()
+		return next.readIgnore(names[1:]...)
 	}
-	f, _, err := openSeen(at, name, seen)
+	f, _, err := h.open(names[0])
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	return readRules(f)
-}
-
-func readRules(in io.Reader) []byte {
-	data, err := io.ReadAll(io.LimitReader(in, maxIgnoreFile))
-	if err != nil && !errors.Is(err, fs.ErrClosed) {
+	data, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
+	if err != nil {
 		return nil
 	}
 	return data

@@ -11,7 +11,7 @@ import (
 // own are the directories and files that are Regie's: its data and its settings, with keys in them.
 var own struct {
 	sync.Mutex
-	paths []string // absolute, with and without links
+	paths []string // absolute, with and without links, as foldedPath gives them
 }
 
 // Keep has what lies at absolute paths, or below, be Regie's own for every Root that is opened from
@@ -28,7 +28,7 @@ func Keep(paths ...string) {
 			continue
 		}
 		for _, name := range []string{filepath.Clean(name), Resolved(name)} {
-			if !slices.Contains(own.paths, name) {
+			if name = foldedPath(filepath.ToSlash(name)); !slices.Contains(own.paths, name) {
 				own.paths = append(own.paths, name)
 			}
 		}
@@ -53,21 +53,10 @@ func Resolved(name string) string {
 func ownBelow(dir string) (out []string) {
 	own.Lock()
 	defer own.Unlock()
-	if len(own.paths) == 0 {
-		return nil
-	}
-	dirs := []string{filepath.FromSlash(dir), Resolved(filepath.FromSlash(dir))}
-	for _, name := range own.paths {
-		for _, dir := range dirs {
-			// as almost all: Rel takes a hundred times as long to say so
-			if len(name) <= len(dir) || !strings.EqualFold(name[:len(dir)], dir) {
-				continue
-			}
-			below, err := filepath.Rel(dir, name)
-			if err != nil || below == "." || !filepath.IsLocal(below) {
-				continue
-			}
-			if below = foldedPath(filepath.ToSlash(below)); !slices.Contains(out, below) {
+	for _, dir := range []string{filepath.FromSlash(dir), Resolved(filepath.FromSlash(dir))} {
+		top := strings.TrimSuffix(foldedPath(filepath.ToSlash(dir)), "/") + "/"
+		for _, name := range own.paths {
+			if below, is := strings.CutPrefix(name, top); is && !slices.Contains(out, below) {
 				out = append(out, below)
 			}
 		}

@@ -48,7 +48,7 @@ func TestOwn(t *testing.T) {
 		if _, _, err := root.OpenFile(name); err == nil || regie.CodeOf(err) != regie.CodePathProtected && (regie.CodeOf(err) != regie.CodeFileNotFound || name == strings.ToLower(name)) {
 			t.Errorf("reading %s: %v", name, err)
 		}
-		if _, err := root.LoadAny(name, 100); err == nil || regie.CodeOf(err) != regie.CodePathProtected && (regie.CodeOf(err) != regie.CodeFileNotFound || name == strings.ToLower(name)) {
+		if _, err := root.Load(name, 100); err == nil || regie.CodeOf(err) != regie.CodePathProtected && (regie.CodeOf(err) != regie.CodeFileNotFound || name == strings.ToLower(name)) {
 			t.Errorf("writing %s with a person's word: %v", name, err)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
@@ -16,7 +16,7 @@ import (
 const (
 	maxQuery     = 1000     // bytes
 	maxProgram   = 10_000   // instructions of an expression
-	maxLiterals  = 16       // texts of which one must stand in what an expression matches
+	maxNeedles   = 16       // texts of which one must stand in what an expression matches
 	stepsAtOnce  = 10 << 20 // instructions times bytes between two looks at the clock
 	leastAtOnce  = 4 << 10
 	mostAtOnce   = 256 << 10
@@ -25,13 +25,17 @@ const (
 
 // pattern is what is looked for, read once and shared.
 type pattern struct {
-	literals []*literal     // one of them stands in each match
-	exact    bool           // the one literal is the match
-	line     *regexp.Regexp // for one line
-	block    *regexp.Regexp // for several lines; nil where lines must be looked at one by one
-	ends     bool           // it speaks of the end of a line
-	lines    *automaton     // which lines match; nil where it would be too large
-	atOnce   int            // bytes that are looked at between two looks at the clock
+	needles    []needle       // one of them stands in each match; none where nothing is known
+	exact      bool           // the one needle is the match
+	foreign    bool           // a k or an s is looked for in either case: each has a form that is no ASCII
+	expression *regexp.Regexp // for one line; nil for a text whose case counts
+	atOnce     int            // bytes that are looked at between two looks at the clock
+}
+
+// needle is a text that a match needs.
+type needle struct {
+	text []byte
+	fold bool // text is in small letters, and capitals are the same in ASCII
 }
 
 // compilePattern reads a query. It returns CodeBadPattern for one that does not parse, is too
@@ -48,152 +52,156 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	case strings.ContainsAny(text, "\r\n\x00"):
 		return nil, regie.Errorf(regie.CodeBadPattern,
 			"the query holds a line feed or NUL: lines are searched one by one, so look for one of its lines")
+	case !isRegex && caseSensitive:
+		return &pattern{needles: []needle{{text: []byte(text)}}, exact: true, atOnce: mostAtOnce}, nil
 	case !isRegex:
-		return &pattern{literals: []*literal{newLiteral(text, !caseSensitive)}, exact: true, atOnce: mostAtOnce}, nil
+		p := &pattern{atOnce: mostAtOnce, expression: regexp.MustCompile("(?i:" + regexp.QuoteMeta(text) + ")")}
+		whole := p.require([]literal{{[]rune(text), true}})
+		p.exact = whole && len(p.needles) == 1
+		return p, nil
 	}
-	flags := ""
+	flags := "m"
 	if !caseSensitive {
-		flags = "i"
+		flags = "mi"
 	}
 	// alone: its errors name what was written, and it closes no group of ours
-	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
-		return nil, regie.Errorf(regie.CodeBadPattern,
-			"the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)
+	_, err := syntax.Parse(text, syntax.Perl)
+	var p pattern
+	if err == nil {
+		p.expression, err = regexp.Compile("(?" + flags + ":" + text + ")")
 	}
-	tree, err := syntax.Parse("(?m"+flags+":"+text+")", syntax.Perl&^syntax.OneLine)
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeBadPattern,
 			"the expression does not parse: %v (the syntax is RE2's: without look-around and back references)", err)
 	}
-	tree = tree.Simplify()
-	program, err := syntax.Compile(tree)
+	tree, err := syntax.Parse(p.expression.String(), syntax.Perl)
+	var program *syntax.Prog
+	if err == nil {
+		tree = tree.Simplify()
+		program, err = syntax.Compile(tree)
+	}
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression is too costly: use smaller repetitions")
 	}
-	p := &pattern{
-		atOnce: min(max(stepsAtOnce/len(program.Inst), leastAtOnce), mostAtOnce),
-		lines:  newAutomaton(program),
-	}
-	if p.line, err = regexp.Compile("(?m" + flags + ":" + text + ")"); err != nil {
-		return nil, regie.Errorf(regie.CodeBadPattern, "the expression does not parse: %v", err)
-	}
-	if !speaksOf(tree, syntax.OpBeginText, syntax.OpEndText) {
-		p.block, p.ends = p.line, speaksOf(tree, syntax.OpEndLine)
-	}
-	if set := required(tree); len(set) > 0 && worth(set) {
-		for _, text := range set {
-			p.literals = append(p.literals, newLiteral(text.text, text.fold))
-		}
-	}
-	return p, nil
+	p.atOnce = min(max(stepsAtOnce/len(program.Inst), leastAtOnce), mostAtOnce)
+	p.require(required(tree))
+	return &p, nil
 }
 
-func speaksOf(tree *syntax.Regexp, ops ...syntax.Op) bool {
-	if slices.Contains(ops, tree.Op) {
-		return true
-	}
-	for _, sub := range tree.Sub {
-		if speaksOf(sub, ops...) {
-			return true
-		}
-	}
-	return false
-}
-
-// needed is a text that a match needs.
-type needed struct {
-	text string
-	fold bool
-}
-
-// worth reports whether looking for texts first is faster than running the expression everywhere.
-func worth(set []needed) bool {
-	for _, n := range set {
-		if len(n.text) < 2 && rarity(n.text[0]) < len(frequent)/2 {
-			return false
-		}
-	}
-	return true
+// literal is a text of an expression.
+type literal struct {
+	runes []rune
+	fold  bool
 }
 
 // required returns texts of which at least one stands in whatever the expression matches; nothing
 // where there are none.
-func required(tree *syntax.Regexp) []needed {
+func required(tree *syntax.Regexp) []literal {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		return []needed{{string(tree.Rune), tree.Flags&syntax.FoldCase != 0}}
+		return []literal{{tree.Rune, tree.Flags&syntax.FoldCase != 0}}
 	case syntax.OpCapture, syntax.OpPlus:
 		return required(tree.Sub[0])
-	case syntax.OpRepeat:
-		if tree.Min > 0 {
-			return required(tree.Sub[0])
-		}
-	case syntax.OpConcat:
-		var best []needed
+	case syntax.OpConcat: // long texts are rarer than short ones, few than many
+		var best []literal
 		for _, sub := range tree.Sub {
-			if set := required(sub); len(set) > 0 && (best == nil || value(set) > value(best)) {
+			if set := required(sub); len(set) > 0 && (best == nil || rarity(set) > rarity(best)) {
 				best = set
 			}
 		}
 		return best
 	case syntax.OpAlternate:
-		var all []needed
+		var all []literal
 		for _, sub := range tree.Sub {
 			set := required(sub)
-			if len(set) == 0 {
+			if len(set) == 0 || len(all)+len(set) > maxNeedles {
 				return nil
 			}
-			if all = append(all, set...); len(all) > maxLiterals {
-				return nil
-			}
+			all = append(all, set...)
 		}
 		return all
+	default:
+		return nil
 	}
-	return nil
 }
 
-// value tells which of two sets finds fewer places: long texts are rarer than short ones, few than
-// many.
-func value(set []needed) int {
-	shortest := 1 << 10
-	for _, n := range set {
-		shortest = min(shortest, len(n.text))
+func rarity(set []literal) int {
+	shortest := maxQuery
+	for _, l := range set {
+		shortest = min(shortest, len(string(l.runes)))
 	}
 	return 4*shortest - len(set)
+}
+
+// require takes texts, of which one stands in each match, for needles: a text whose case counts as
+// a whole, of another one the longest part that has no other cases than ASCII's. whole reports
+// whether that is all of each text.
+func (p *pattern) require(set []literal) (whole bool) {
+	whole = true
+	for _, l := range set {
+		if !l.fold {
+			p.needles = append(p.needles, needle{text: []byte(string(l.runes))})
+			continue
+		}
+		var part, longest []byte
+		for _, r := range l.runes {
+			small, ok := smallLetter(r)
+			if part = utf8.AppendRune(part, small); !ok {
+				part, whole = nil, false
+			} else if len(part) > len(longest) {
+				longest = bytes.Clone(part)
+			}
+		}
+		if longest == nil { // the first character then, in each of its cases
+			first := l.runes[0]
+			p.needles = append(p.needles, needle{text: []byte(string(first))})
+			for r := unicode.SimpleFold(first); r != first; r = unicode.SimpleFold(r) {
+				p.needles = append(p.needles, needle{text: []byte(string(r))})
+			}
+			continue
+		}
+		p.needles = append(p.needles, needle{text: longest, fold: true})
+		p.foreign = p.foreign || bytes.ContainsAny(longest, "ks")
+	}
+	return whole
+}
+
+// smallLetter is what a needle has for a character; false where that has other cases than ASCII's.
+func smallLetter(r rune) (rune, bool) {
+	small := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		small = min(small, f) // an ASCII capital comes before all its other forms
+	}
+	if 'A' <= small && small <= 'Z' {
+		return small + 'a' - 'A', true
+	}
+	return r, unicode.SimpleFold(r) == r
 }
 
 // seeker looks for a pattern. It is used by one goroutine.
 type seeker struct {
 	*pattern
-	finders []*finder
-	places  []int // where each literal stands next; -1 where that is not known
-	machine *machine
-	judging bool // the machine knows the lines of this text
 	text    []byte
-	single  bool // the lines of this text are looked at one by one
+	finders []finder
+	sieved  bool // no line without a needle matches
 }
 
 func newSeeker(p *pattern) *seeker {
-	s := &seeker{pattern: p, places: make([]int, len(p.literals))}
-	for _, l := range p.literals {
-		s.finders = append(s.finders, &finder{literal: l})
-	}
-	if p.lines != nil {
-		s.machine = newMachine(p.lines)
+	s := &seeker{pattern: p}
+	for _, n := range p.needles {
+		s.finders = append(s.finders, newFinder(n))
 	}
 	return s
 }
 
 // reset takes another text: whole lines, or a piece of one.
 func (s *seeker) reset(text []byte) {
-	s.text = text
-	returns := s.lines != nil && s.lines.reads&(syntax.EmptyEndLine|syntax.EmptyEndText) != 0 || s.ends
-	returns = returns && bytes.IndexByte(text, '\r') >= 0
-	s.single = s.block == nil || s.ends && returns
-	s.judging = s.machine != nil && !returns
-	for i, f := range s.finders {
-		f.reset(text)
-		s.places[i] = -1
+	s.text, s.sieved = text, len(s.finders) > 0
+	if s.foreign && (bytes.Contains(text, []byte("\u017F")) || bytes.Contains(text, []byte("\u212A"))) {
+		s.sieved = false
+	}
+	for i := range s.finders {
+		s.finders[i].at, s.finders[i].next = -1, [2]int{-1, -1}
 	}
 }
 
@@ -201,61 +209,36 @@ func (s *seeker) reset(text []byte) {
 // beginning of a line. Without one, found is false.
 func (s *seeker) seek(from int) (line, match [2]int, found bool) {
 	for from < len(s.text) {
-		start, end := s.candidate(from)
-		if start < 0 {
-			return line, match, false
-		}
-		line = lineAround(s.text, start)
-		if s.exact {
-			return line, [2]int{start, end}, true
-		}
-		content := s.text[line[0]:line[1]]
-		if s.judging && len(s.finders) > 0 {
-			if at, sure := s.machine.find(content, 0); sure && at < 0 {
-				from = line[1] + 1
-				continue
+		at := from
+		if s.sieved {
+			if at = s.candidate(from); at == len(s.text) {
+				break
 			}
 		}
-		if at := s.line.FindIndex(bytes.TrimSuffix(content, []byte("\r"))); at != nil {
-			return line, [2]int{line[0] + at[0], line[0] + at[1]}, true
+		line = lineAround(s.text, at)
+		if s.sieved && s.exact {
+			return line, [2]int{at, at + len(s.needles[0].text)}, true
+		}
+		content := bytes.TrimSuffix(s.text[line[0]:line[1]], []byte("\r"))
+		if m := s.expression.FindIndex(content); m != nil {
+			return line, [2]int{line[0] + m[0], line[0] + m[1]}, true
 		}
 		from = line[1] + 1
 	}
 	return line, match, false
 }
 
-// candidate is a place in a line that may hold a match; no line before it does.
-func (s *seeker) candidate(from int) (start, end int) {
-	switch {
-	case s.exact:
-		return s.finders[0].find(from)
-	case len(s.finders) > 0:
-		start = len(s.text)
-		for i, f := range s.finders {
-			if s.places[i] < from {
-				if s.places[i], _ = f.find(from); s.places[i] < 0 {
-					s.places[i] = len(s.text)
-				}
-			}
-			start = min(start, s.places[i])
+// candidate is where a needle stands first at or after from, or the length of the text.
+func (s *seeker) candidate(from int) int {
+	first := len(s.text)
+	for i := range s.finders {
+		f := &s.finders[i]
+		if f.at < from {
+			f.at = f.find(s.text, from)
 		}
-		if start == len(s.text) {
-			return -1, -1
-		}
-		return start, start
-	case s.judging && !s.machine.off:
-		at, sure := s.machine.find(s.text, from)
-		if sure || at >= len(s.text) {
-			return at, at
-		}
-		return s.candidate(at) // the machine has given up
-	case s.single:
-		return from, from // each line is looked at
+		first = min(first, f.at)
 	}
-	if at := s.block.FindIndex(s.text[from:]); at != nil {
-		return from + at[0], from + at[1]
-	}
-	return -1, -1
+	return first
 }
 
 // lineAround is the line that a place lies in, without its line feed.

@@ -22,22 +22,17 @@ const (
 // stands for anything, one at each end for anything around.
 var secrets = []string{
 	".env*", "*.env", "api.token", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
-	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-	".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".vault-token", "credentials",
-	"credentials.json", "credentials.toml",
+	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc",
+	".git-credentials", ".htpasswd", ".vault-token", "credentials", "credentials.json", "credentials.toml",
 	"secret.json", "secret.yaml", "secret.yml", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml",
-	"client_secret*", "service-account*.json",
-	"service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate", "*.tfstate.backup", ".my.cnf", ".mylogin.cnf",
-	".dockercfg", ".s3cfg", ".boto", "*.ovpn",
-	"*.tfvars", "*.tfvars.json", "secring.gpg", "shadow", "gshadow", ".bash_history", ".zsh_history", ".python_history",
-	".node_repl_history", ".psql_history",
-	".dev.vars*", "*.env.*", "*.key.bak", "*.key.old", "*.key.orig", "*.pem.bak", "*.pem.old", "*.p8", "*.kdb",
-	"application_default_credentials.json", ".terraformrc",
-	"terraform.rc", "*.tfstate.*", "rclone.conf", ".rclone.conf", ".age-key*", "*.agekey", "htpasswd", ".authinfo*",
-	".fetchmailrc", "*firebase-adminsdk*",
-	"credentials.yml", "credentials.yaml",
-	"secrets.env*",
-	".mysql_history", ".sqlite_history", ".rediscli_history", "vault.yml", "vault.yaml", ".vault_pass*",
+	"client_secret*", "service-account*.json", "service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfstate",
+	"*.tfstate.backup", ".my.cnf", ".mylogin.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ovpn", "*.tfvars",
+	"*.tfvars.json", "secring.gpg", "shadow", "gshadow", ".bash_history", ".zsh_history", ".python_history",
+	".node_repl_history", ".psql_history", ".dev.vars*", "*.env.*", "*.key.bak", "*.key.old", "*.key.orig", "*.pem.bak",
+	"*.pem.old", "*.p8", "*.kdb", "application_default_credentials.json", ".terraformrc", "terraform.rc", "*.tfstate.*",
+	"rclone.conf", ".rclone.conf", ".age-key*", "*.agekey", "htpasswd", ".authinfo*", ".fetchmailrc",
+	"*firebase-adminsdk*", "credentials.yml", "credentials.yaml", "secrets.env*", ".mysql_history", ".sqlite_history",
+	".rediscli_history", "vault.yml", "vault.yaml", ".vault_pass*",
 }
 
 // secretDirs are directories of which everything is secret.
@@ -46,9 +41,8 @@ var secretDirs = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".private
 // harmless are names that look secret and are made to be shared.
 var harmless = []string{
 	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.d.ts", "*.env.example", "*.env.sample",
-	"*.env.template", "*.env.dist", "*.env.ts", "*.env.js",
-	"*.env.mjs", "*.env.d.ts", "*.env.go", "*.env.py", "*.env.rb", "*.env.rs", "*.env.md", ".dev.vars.example",
-	".dev.vars.sample", ".dev.vars.template", "example.env",
+	"*.env.template", "*.env.dist", "*.env.ts", "*.env.js", "*.env.mjs", "*.env.d.ts", "*.env.go", "*.env.py",
+	"*.env.rb", "*.env.rs", "*.env.md", ".dev.vars.example", ".dev.vars.sample", ".dev.vars.template", "example.env",
 	"sample.env", "template.env", "*.pub",
 }
 
@@ -147,18 +141,15 @@ func mayList(found Protection, name string) error {
 	return nil
 }
 
-// mayWrite refuses what no tool may write, whoever allows it, and a secret unless the caller sees
-// to the person's word.
-func (r *Root) mayWrite(t target, name string, secrets bool) error {
+// mayWrite refuses what no tool may write, whoever allows it. A person's word for a secret is the
+// caller's business.
+func (r *Root) mayWrite(t target, name string) error {
 	switch {
 	case t.internal:
 		return regie.Errorf(regie.CodePathProtected, "%s belongs to git or regie and can only be read", name)
 	case r.gitRuns(t.path):
 		return regie.Errorf(regie.CodePathProtected,
 			"git's settings have it run or believe what stands in %s: it can only be read", name)
-	case t.found == Secret && !secrets:
-		return regie.Errorf(regie.CodePathProtected,
-			"%s may hold a secret: it is not changed without a person's word for this very file", name)
 	default:
 		return nil
 	}

@@ -1,12 +1,10 @@
 package workspace
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/regie-run/regie"
 )
@@ -21,17 +19,9 @@ func (r *Root) OpenFile(name string) (f *os.File, info fs.FileInfo, err error) {
 // OpenGranted is OpenFile that also opens one file which may hold a secret: that to which granted,
 // a path without links, is a person's word.
 func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, err error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if strings.HasSuffix(name, "/") {
-		return nil, nil, regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
-	}
-	err = retry(clean, func() error {
-		t, err := r.resolve(clean, true)
-		if err != nil {
-			return err
+	err = r.at(name, func(t target, clean string) error {
+		if strings.HasSuffix(name, "/") {
+			return regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
 		}
 		if err := mayRead(t.found, clean); err != nil && (granted == "" || granted != t.path) {
 			return err
@@ -39,7 +29,17 @@ func (r *Root) OpenGranted(name, granted string) (f *os.File, info fs.FileInfo, 
 		f, info, err = r.open(t.path, clean)
 		return err
 	})
-	return f, info, r.explain(err, clean)
+	return f, info, err
+}
+
+// at does something with what a path means, links followed. It repeats that while the path is
+// exchanged.
+func (r *Root) at(name string, do func(t target, clean string) error) error {
+	clean, err := r.Clean(name)
+	if err != nil {
+		return err
+	}
+	return r.retry(clean, true, func(t target) error { return do(t, clean) })
 }
 
 // Place is where a path leads.
@@ -50,20 +50,15 @@ type Place struct {
 
 // Place says where a path leads, links followed. It opens nothing, and returns the codes of a path
 // that leads out or that nothing can have.
-func (r *Root) Place(name string) (Place, error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return Place{}, err
-	}
-	var t target
-	err = retry(clean, func() error {
-		t, err = r.resolve(clean, true)
-		return err
+func (r *Root) Place(name string) (p Place, err error) {
+	err = r.at(name, func(t target, _ string) error {
+		p = Place{Path: t.path, Secret: t.found == Secret}
+		return nil
 	})
-	return Place{Path: t.path, Secret: t.found == Secret}, r.explain(err, clean)
+	return p, err
 }
 
-// open opens a regular file by its resolved path.
+// open opens a regular file by its resolved path. A link that stands there is errSwapped.
 func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
 	dir, base, err := r.parent(resolved)
 	if err != nil {
@@ -71,32 +66,23 @@ func (r *Root) open(resolved, name string) (*os.File, fs.FileInfo, error) {
 	}
 	defer dir.Close()
 	seen, err := dir.Lstat(base)
+	if err == nil && seen.Mode()&fs.ModeSymlink == 0 {
+		err = regular(seen, name)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if seen.Mode()&fs.ModeSymlink != 0 {
-		return nil, nil, errSwapped
-	}
-	if err := regular(seen, name); err != nil {
-		return nil, nil, err
-	}
-	return openSeen(dir, base, seen)
+	return openRegular(dir, base)
 }
 
-// openSeen opens the very file that was looked at.
-func openSeen(dir *os.Root, base string, seen fs.FileInfo) (*os.File, fs.FileInfo, error) {
-	// What was looked at may be something else by now. Without O_NONBLOCK opening a FIFO would wait
-	// for a writer for ever.
-	f, err := dir.OpenFile(base, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+// openRegular opens a regular file of a directory; anything else is errSwapped.
+func openRegular(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	h, err := newHandle(dir)
 	if err != nil {
-		return nil, nil, unlessSwapped(dir, base, seen, err)
+		return nil, nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && os.SameFile(seen, info) {
-		return f, info, nil
-	}
-	_ = f.Close() // nothing was written to it
-	return nil, nil, errSwapped
+	defer h.close()
+	return h.open(name)
 }
 
 // regular refuses what is not a file with content.
@@ -130,22 +116,18 @@ type Dir struct {
 	// Path is the directory's path without links, "." for the root.
 	Path string
 	root *Root
-	at   *os.Root
-	f    *os.File
+	handle
 }
 
 // OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and
 // CodeNotADirectory.
-func (r *Root) OpenDir(name string) (*Dir, error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return nil, err
-	}
-	var d *Dir
-	err = retry(clean, func() error {
-		t, err := r.resolve(clean, true)
-		if err != nil {
-			return err
+func (r *Root) OpenDir(name string) (*Dir, error) { return r.openDir(name, false) }
+
+// openDir is OpenDir that refuses a path with a link in it where plain says so.
+func (r *Root) openDir(name string, plain bool) (d *Dir, err error) {
+	err = r.at(name, func(t target, clean string) error {
+		if plain && t.path != clean {
+			return throughLink(clean)
 		}
 		if err := mayList(t.found, clean); err != nil {
 			return err
@@ -154,33 +136,29 @@ func (r *Root) OpenDir(name string) (*Dir, error) {
 		if err != nil {
 			return err
 		}
-		d, err = r.newDir(at, t.path)
+		defer func() { _ = at.Close() }() // the handle has its own
+		h, err := newHandle(at)
+		d = &Dir{t.path, r, h}
 		return err
 	})
-	return d, r.explain(err, clean)
-}
-
-func (r *Root) newDir(at *os.Root, resolved string) (*Dir, error) {
-	f, err := at.Open(".")
 	if err != nil {
-		_ = at.Close() // nothing was written through it
 		return nil, err
 	}
-	return &Dir{Path: resolved, root: r, at: at, f: f}, nil
+	return d, nil
+}
+
+func throughLink(clean string) error {
+	return regie.Errorf(regie.CodePathOutside, "%s goes through a link, which is not followed here", clean)
 }
 
 // Next returns up to n further entries in no order, and io.EOF after the last one.
 func (d *Dir) Next(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
 
-// Done gives back what only Next needs. A walk calls it before it goes deeper, so as to hold few
-// files open.
-func (d *Dir) Done() error { return d.f.Close() }
-
-// Lstat describes an entry; of a link the link itself.
-func (d *Dir) Lstat(entry string) (fs.FileInfo, error) { return d.at.Lstat(entry) }
+// Look describes an entry; of a link the link itself.
+func (d *Dir) Look(entry string) (SurveyEntry, error) { return d.look(entry) }
 
 // Readlink returns what a link says, wherever that is.
-func (d *Dir) Readlink(entry string) (string, error) { return d.at.Readlink(entry) }
+func (d *Dir) Readlink(entry string) (string, error) { return d.readlink(entry) }
 
 // Enter opens a directory in this one. It follows no link: one that has taken the directory's place
 // is CodeFileChanged. A directory of secrets is CodePathProtected.
@@ -189,19 +167,15 @@ func (d *Dir) Enter(entry string) (*Dir, error) {
 	if err := mayList(d.root.protection(below, entry), below); err != nil {
 		return nil, err
 	}
-	at, err := step(d.at, entry)
-	if errors.Is(err, errSwapped) {
-		return nil, regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", below)
-	}
+	h, err := d.enter(entry)
 	if err != nil {
+		if e, failed := d.look(entry); failed == nil && e.Mode.Type() == fs.ModeSymlink {
+			return nil, exchanged(below)
+		}
 		return nil, d.root.explain(err, below)
 	}
-	next, err := d.root.newDir(at, below)
-	return next, d.root.explain(err, below)
+	return &Dir{below, d.root, h}, nil
 }
 
 // Close lets go of the directory.
-func (d *Dir) Close() error {
-	_ = d.f.Close() // it was only read, and may be closed already
-	return d.at.Close()
-}
+func (d *Dir) Close() error { return d.f.Close() }

@@ -118,7 +118,6 @@ func TestDir(t *testing.T) {
 	if want := []string{".ssh", "a", "b", "out", "to-a"}; d.Path != "." || !slices.Equal(names, want) {
 		t.Errorf("%s holds %v", d.Path, names)
 	}
-	p.must(d.Done())
 	below, err := d.Enter("a")
 	p.must(err)
 	if below.Path != "a" {

@@ -9,13 +9,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/regie-run/regie"
 )
 
 // Removal takes a file away.
 type Removal struct {
-	Before Content // as Load, LoadAny or LoadLarge gave it
+	Before Content // as Load or LoadLarge gave it
 	// Tag makes the name that the file has while it is looked at: what a crash left under it is
 	// recognised.
 	Tag string
@@ -59,30 +60,28 @@ func (r *Root) Remove(ctx context.Context, removal Removal) (tried bool, err err
 
 // sameAside compares what was moved aside with the file that was to be moved.
 func sameAside(dir *os.Root, aside string, before *Content) error {
-	seen, err := dir.Lstat(aside)
-	if err != nil {
-		return err
-	}
-	if before.Link && os.SameFile(seen, before.info) {
-		if target, err := dir.Readlink(aside); err != nil || !bytes.Equal(regie.LinkData(target), before.Data) {
-			return changed(before.Path)
+	if before.Link {
+		seen, err := dir.Lstat(aside)
+		if err == nil && os.SameFile(seen, before.info) {
+			if target, err := dir.Readlink(aside); err == nil && bytes.Equal(regie.LinkData(target), before.Data) {
+				return nil
+			}
 		}
-		return nil
-	}
-	if !seen.Mode().IsRegular() || !os.SameFile(seen, before.info) {
 		return changed(before.Path)
 	}
-	if before.Large {
-		if identity(seen) != identity(before.info) {
-			return changed(before.Path)
-		}
-		return nil
-	}
-	f, _, err := openSeen(dir, aside, seen)
-	if err != nil {
+	f, info, err := openRegular(dir, aside)
+	if errors.Is(err, errSwapped) {
+		return changed(before.Path)
+	} else if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	if !os.SameFile(info, before.info) || before.Large && identity(info) != identity(before.info) {
+		return changed(before.Path)
+	}
+	if before.Large {
+		return nil
+	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(len(before.Data))+1))
 	if err == nil && !bytes.Equal(data, before.Data) {
 		err = changed(before.Path)
@@ -92,22 +91,12 @@ func sameAside(dir *os.Root, aside string, before *Content) error {
 
 // takeBack gives what was moved aside its name again, without replacing what has that name by now.
 func (r *Root) takeBack(dir *os.Root, aside, base, name string, why error) (tried bool, err error) {
-	if err := putBack(dir, aside, base); err != nil {
+	if err := put(dir, aside, base, false); err != nil {
 		return true, regie.Errorf(regie.CodeFileChanged,
 			"%s was replaced while it was being deleted: what stood there is in %s now (%v)", name,
 			path.Join(path.Dir(name), aside), err)
 	}
 	return false, r.explain(errors.Join(why, syncDir(dir)), name)
-}
-
-func putBack(dir *os.Root, aside, base string) error {
-	if err := dir.Link(aside, base); err == nil {
-		return dir.Remove(aside)
-	}
-	if _, err := dir.Lstat(base); !errors.Is(err, fs.ErrNotExist) {
-		return fs.ErrExist
-	}
-	return dir.Rename(aside, base)
 }
 
 // Reappear puts a file back that an attempt with this tag had moved aside when it died. It does
@@ -129,7 +118,7 @@ func (r *Root) Reappear(resolved, tag string) error {
 	if there, err := dir.Lstat(base); err == nil && os.SameFile(seen, there) { // it had its name again already
 		return r.explain(dir.Remove(aside), resolved)
 	}
-	if err := putBack(dir, aside, base); err != nil {
+	if err := put(dir, aside, base, false); err != nil {
 		return r.explain(err, resolved)
 	}
 	return r.explain(syncDir(dir), resolved)
@@ -153,11 +142,7 @@ func intoTrash(ctx context.Context, dir *os.Root, aside, to string) error {
 }
 
 func copyOut(ctx context.Context, dir *os.Root, aside, to string) error {
-	seen, err := dir.Lstat(aside)
-	if err != nil {
-		return err
-	}
-	in, info, err := openSeen(dir, aside, seen)
+	in, info, err := openRegular(dir, aside)
 	if err != nil {
 		return err
 	}
@@ -169,7 +154,11 @@ func copyOut(ctx context.Context, dir *os.Root, aside, to string) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(out, &cancelled{ctx: ctx, in: in})
+	stop := context.AfterFunc(ctx, func() { _ = in.Close() }) // it ends the copy
+	n, err := io.Copy(out, in)
+	if !stop() {
+		err = context.Cause(ctx)
+	}
 	if err == nil && n != info.Size() {
 		err = regie.Errorf(regie.CodeFileChanged, "the file changes while it is copied into the trash")
 	}
@@ -182,20 +171,6 @@ func copyOut(ctx context.Context, dir *os.Root, aside, to string) error {
 	return err
 }
 
-// cancelled is a reader that ends with a context.
-type cancelled struct {
-	ctx context.Context // it lives as long as one copy
-	in  io.Reader
-}
-
-// Read implements io.Reader.
-func (c *cancelled) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.in.Read(p)
-}
-
 // syncPath makes the names in a directory outside the workspace safe.
 func syncPath(dir string) error {
 	root, err := os.OpenRoot(dir)
@@ -204,4 +179,26 @@ func syncPath(dir string) error {
 	}
 	defer func() { _ = root.Close() }() // nothing was written through it
 	return syncDir(root)
+}
+
+// RemoveEmpty takes directories away in which nothing is left, given by their resolved paths, the
+// topmost first. One that somebody uses, a link and what is no directory stay. It returns those
+// that went.
+func (r *Root) RemoveEmpty(dirs []string) (gone []string) {
+	for _, name := range slices.Backward(dirs) {
+		if name == "" || name == "." || Protected(name) != Unprotected {
+			continue
+		}
+		at, base, err := r.parent(path.Clean(name))
+		if err != nil {
+			continue
+		}
+		// fails where it is not empty
+		if info, err := at.Lstat(base); err == nil && info.IsDir() && at.Remove(base) == nil {
+			gone = append(gone, name)
+			_ = syncDir(at) // if the name comes back after a power cut, an empty directory does
+		}
+		_ = at.Close() // nothing was written through it
+	}
+	return gone
 }

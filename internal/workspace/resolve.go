@@ -43,13 +43,21 @@ func (t *target) keep(r *Root, at string) {
 	t.found = max(t.found, protectedPlace(at))
 }
 
-// retry does try until it meets no exchange. name is for the sentence.
-func retry(name string, try func() error) error {
+// retry does something with what a clean path means, again while that is exchanged.
+func (r *Root) retry(clean string, follow bool, do func(t target) error) error {
 	for range maxTries {
-		if err := try(); !errors.Is(err, errSwapped) {
-			return err
+		t, err := r.resolve(clean, follow)
+		if err == nil {
+			err = do(t)
+		}
+		if !errors.Is(err, errSwapped) {
+			return r.explain(err, clean)
 		}
 	}
+	return exchanged(clean)
+}
+
+func exchanged(name string) error {
 	return regie.Errorf(regie.CodeFileChanged, "%s is being exchanged while it is opened: try again", name)
 }
 
@@ -183,7 +191,12 @@ func step(at *os.Root, part string) (*os.Root, error) {
 	// on.
 	next, err := at.OpenRoot(part + "/.")
 	if err != nil {
-		return nil, unlessSwapped(at, part, seen, err)
+		now, failed := at.Lstat(part)
+		if failed != nil || !os.SameFile(seen, now) || errors.Is(err, syscall.ELOOP) ||
+			errors.Is(err, syscall.ENOTDIR) {
+			return nil, errSwapped
+		}
+		return nil, err
 	}
 	got, err := next.Stat(".")
 	if err == nil && os.SameFile(seen, got) {
@@ -191,15 +204,4 @@ func step(at *os.Root, part string) (*os.Root, error) {
 	}
 	_ = next.Close() // nothing was written through it
 	return nil, errSwapped
-}
-
-// unlessSwapped is an error in opening what was seen, or errSwapped where it speaks of something
-// else than that.
-func unlessSwapped(at *os.Root, name string, seen fs.FileInfo, err error) error {
-	now, failed := at.Lstat(name)
-	if failed != nil || !os.SameFile(seen, now) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) ||
-		errors.Is(err, syscall.ENXIO) {
-		return errSwapped
-	}
-	return err
 }

@@ -2,12 +2,9 @@ package workspace
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"path"
-	"slices"
-	"unicode/utf16"
 )
 
 const (
@@ -15,7 +12,7 @@ const (
 	decoded     = 8 << 20 // bytes of a file in UTF-16 that are searched
 )
 
-// scanner searches files, one after the other. It belongs to one worker.
+// scanner searches files, one after the other. It is used by one goroutine.
 type scanner struct {
 	*search
 	seeker *seeker
@@ -35,29 +32,32 @@ func (s *scanner) batch(b *batch) {
 		if s.ctx.Err() != nil || len(b.found) >= s.most {
 			return
 		}
-		in, size, err := b.in.open(name)
+		in, info, err := b.in.open(name)
 		if err != nil {
-			s.seen.unreadable.Add(1)
+			b.seen.Unreadable++
 			continue
 		}
 		s.path, s.line, s.inner, s.given = path.Join(b.in.path, name), 1, false, false
-		err = s.file(in, size)
+		err = s.file(in, info.Size())
 		_ = in.Close() // it was only read
 		if err != nil {
-			s.seen.unreadable.Add(1)
+			b.seen.Unreadable++
 		}
 	}
 }
 
 // file searches one file, a buffer at a time.
 func (s *scanner) file(in io.Reader, size int64) error {
-	most := s.query.MaxFile
+	seen, most := &s.out.seen, s.query.MaxFile
 	if most <= 0 {
 		most = size
 	}
-	if size > most {
-		s.seen.clipped.Add(1)
-	}
+	clipped := size > most
+	defer func() {
+		if clipped {
+			seen.Clipped++
+		}
+	}()
 	held, total := 0, int64(0)
 	for first := true; ; first = false {
 		n, end, err := readFull(in, s.buffer[held:min(int64(len(s.buffer)), int64(held)+most-total)], size-total)
@@ -65,29 +65,28 @@ func (s *scanner) file(in io.Reader, size int64) error {
 			return err
 		}
 		total += int64(n)
-		if !end && total >= most {
-			if end = true; size < most { // it has grown since it was opened
-				s.seen.clipped.Add(1)
-			}
+		if !end && total >= most { // a file of less has grown since it was opened
+			end, clipped = true, clipped || size < most
 		}
 		text := s.buffer[:held+n]
 		if first {
-			if whole, wide := fromUTF16(text, size); wide {
-				if !end && size > int64(len(text)) {
-					if size > decoded && size <= most {
-						s.seen.clipped.Add(1)
-					}
-					return s.wide(in, text, min(size, decoded))
+			if order, wide := WideOrder(text); wide && size%2 == 0 {
+				whole := io.MultiReader(bytes.NewReader(text), in)
+				all, err := io.ReadAll(io.LimitReader(whole, min(size, most, decoded)))
+				if err != nil {
+					return err
 				}
-				s.count(total)
-				s.text(whole, true)
+				clipped = size > int64(len(all))
+				seen.Files++
+				seen.Bytes += int64(len(all))
+				s.text(DecodeWide(all, order), true)
 				return nil
 			}
 			if bytes.IndexByte(text, 0) >= 0 {
-				s.seen.binary.Add(1)
+				seen.Binary++
 				return nil
 			}
-			s.seen.files.Add(1)
+			seen.Files++
 		}
 		cut := len(text)
 		if !end {
@@ -103,20 +102,12 @@ func (s *scanner) file(in io.Reader, size int64) error {
 			}
 		}
 		s.text(text[:cut], end)
-		if end || s.stopped() || len(s.out.found) >= s.most {
-			s.seen.bytes.Add(total)
+		if end || s.ctx.Err() != nil || len(s.out.found) >= s.most {
+			seen.Bytes += total
 			return nil
 		}
 		held = copy(s.buffer, text[cut:])
 	}
-}
-
-// stopped reports whether the search is to end.
-func (s *scanner) stopped() bool { return s.ctx.Err() != nil }
-
-func (s *scanner) count(bytes int64) {
-	s.seen.files.Add(1)
-	s.seen.bytes.Add(bytes)
 }
 
 // readFull fills a buffer, or reaches the end of the file. A file of which all is there by its size
@@ -189,47 +180,5 @@ func (s *scanner) portion(text []byte) bool {
 		}
 		s.given = line[1] == len(text)
 		from = line[1] + 1
-	}
-}
-
-// wide searches a file in UTF-16 that did not fit into the buffer.
-func (s *scanner) wide(in io.Reader, head []byte, size int64) error {
-	rest, err := io.ReadAll(io.LimitReader(in, size-int64(len(head))))
-	if err != nil {
-		return err
-	}
-	whole, _ := fromUTF16(slices.Concat(head, rest), size)
-	s.count(int64(len(head) + len(rest)))
-	s.text(whole, true)
-	return nil
-}
-
-// fromUTF16 makes UTF-8 of a text in UTF-16 that says so by its byte order mark; size is that of
-// the whole file.
-func fromUTF16(data []byte, size int64) (text []byte, wide bool) {
-	order, ok := WideOrder(data)
-	if !ok || size%2 != 0 {
-		return nil, false
-	}
-	data = data[2 : len(data)-len(data)%2]
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	return []byte(string(utf16.Decode(units))), true
-}
-
-// WideOrder returns the byte order of a text in UTF-16 by its byte order mark.
-func WideOrder(data []byte) (order binary.ByteOrder, wide bool) {
-	switch {
-	case len(data) < 2, len(data) >= 4 && data[0] == 0xFF && data[1] == 0xFE && data[2] == 0 && data[3] == 0:
-		// that of UTF-32
-		return nil, false
-	case data[0] == 0xFF && data[1] == 0xFE:
-		return binary.LittleEndian, true
-	case data[0] == 0xFE && data[1] == 0xFF:
-		return binary.BigEndian, true
-	default:
-		return nil, false
 	}
 }

@@ -53,14 +53,10 @@ type Match struct {
 type Searched struct {
 	Files, Bytes int64 // that were looked through
 	Binary       int64 // files that are no text
-	Secret       int64 // files that may hold a secret: they are never searched
-	Ignored      int64 // files and directories that the ignore files name
-	System       int64 // directories that the kernel makes up, such as /proc
-	Unreadable   int64 // files and directories that could not be opened or read
 	Clipped      int64 // files that were searched to MaxFile only
-	TooMany      bool  // more entries, or deeper directories, than a search looks at
-	More         bool  // there are more matches than were wanted
-	Stopped      bool  // its context ended before it did
+	Passed
+	More    bool // there are more matches than were wanted
+	Stopped bool // its context ended before it did
 }
 
 // Search looks through the text files of a directory, or one file, and calls found with each line
@@ -86,30 +82,28 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &search{
-		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, work: make(chan *batch, batchesAhead),
-		order: make(chan *batch, batchesAhead),
+		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, order: make(chan *batch, batchesAhead),
+		idle: make(chan *scanner, maxWorkers),
 	}
 	start, err := s.begin(r)
 	if err != nil {
 		return Searched{}, err
 	}
-	var group sync.WaitGroup
-	group.Go(func() {
+	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
+		s.idle <- &scanner{search: s, seeker: newSeeker(wanted), buffer: make([]byte, firstBuffer)}
+	}
+	s.group.Go(func() {
 		defer close(s.order)
-		defer close(s.work)
 		s.sound(start)
 	})
-	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
-		group.Go(s.worker)
-	}
 	s.collect(cancel, found)
-	group.Wait()
+	s.group.Wait()
 	if what := s.broken.Load(); what != nil {
 		return Searched{}, regie.Errorf(regie.CodeToolError, "the search broke down: %s", *what)
 	}
-	out := s.seen.searched()
-	out.TooMany, out.More, out.Stopped = s.tooMany, s.more, ctx.Err() != nil
-	return out, nil
+	s.passed.Unreadable += s.seen.Unreadable
+	s.seen.Passed, s.seen.Stopped = s.passed, ctx.Err() != nil
+	return s.seen, nil
 }
 
 // search is one search on its way.
@@ -117,12 +111,12 @@ type search struct {
 	ctx     context.Context // it lives as long as the search
 	query   Query
 	pattern *pattern
-	most    int         // matches that are looked for
-	work    chan *batch // to the workers
-	order   chan *batch // to the collector, in the order of the tree
-	seen    counts
-	tooMany bool
-	more    bool
+	most    int                    // matches that are looked for
+	idle    chan *scanner          // that have no batch
+	group   sync.WaitGroup         // of the walk and the batches
+	order   chan *batch            // to the collector, in the order of the tree
+	seen    Searched               // the collector's
+	passed  Passed                 // the walk's, until it ends
 	broken  atomic.Pointer[string] // what a goroutine panicked with
 }
 
@@ -138,40 +132,22 @@ func (s *search) sound(do func()) {
 	do()
 }
 
-type counts struct{ files, bytes, binary, secret, ignored, system, unreadable, clipped atomic.Int64 }
-
-func (c *counts) searched() Searched {
-	return Searched{
-		Files: c.files.Load(), Bytes: c.bytes.Load(), Binary: c.binary.Load(), Secret: c.secret.Load(),
-		Ignored: c.ignored.Load(), System: c.system.Load(),
-		Unreadable: c.unreadable.Load(), Clipped: c.clipped.Load(),
-	}
-}
-
 // batch are some files of one directory.
 type batch struct {
 	in    *opened
 	names []string
 	found []Match
-	done  chan struct{} // closed when found is all there is
+	seen  Searched      // of these files
+	done  chan struct{} // closed when found and seen are all there is
 }
 
 // begin opens where the search begins, and returns what walks it.
 func (s *search) begin(r *Root) (walk func(), err error) {
-	dir, err := r.OpenDir(s.query.Path)
+	top, err := r.begin(r.OpenDir(s.query.Path))
 	if regie.CodeOf(err) == regie.CodeNotADirectory {
 		return s.beginFile(r)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }() // the handle has its own
-	ignores := r.Ignores(dir)
-	h, err := newHandle(dir.at)
-	if err != nil {
-		return nil, r.explain(err, dir.Path)
-	}
-	return func() { s.walk(level{root: r, in: newOpened(h, dir.Path), ignores: ignores}) }, nil
+	return func() { s.walk(top) }, err
 }
 
 // beginFile is a search in one file, which is told from its name and its content as in any other.
@@ -190,20 +166,11 @@ func (s *search) beginFile(r *Root) (walk func(), err error) {
 		return nil, err
 	}
 	_ = f.Close() // nothing was read
-	at, base, err := r.parent(place.Path)
-	if err != nil {
-		return nil, r.explain(err, s.query.Path)
-	}
-	defer func() { _ = at.Close() }() // the handle has its own
-	h, err := newHandle(at)
-	if err != nil {
-		return nil, r.explain(err, s.query.Path)
-	}
-	in := newOpened(h, path.Dir(place.Path))
-	return func() { s.send(in, []string{base}); in.release() }, nil
+	top, err := r.begin(r.openDir(path.Dir(place.Path), true))
+	return func() { s.send(top.in, []string{path.Base(place.Path)}); top.in.release() }, err
 }
 
-// send gives files of a directory to the workers and to the collector. It reports whether the
+// send gives files of a directory to a scanner and to the collector. It reports whether the
 // search goes on.
 func (s *search) send(in *opened, names []string) bool {
 	b := &batch{in: in, names: names, done: make(chan struct{})}
@@ -214,32 +181,28 @@ func (s *search) send(in *opened, names []string) bool {
 		in.release()
 		return false
 	}
-	s.work <- b // as many go in as are in the other channel at most, and the workers take them in any case
+	w := <-s.idle
+	s.group.Go(func() {
+		s.sound(func() { w.batch(b) })
+		s.idle <- w
+		b.in.release()
+		close(b.done)
+	})
 	return true
 }
 
 // walk sends the files of a directory and of all below it.
 func (s *search) walk(top level) {
-	w := walker{ctx: s.ctx, prepare: (*level).prepared, wants: s.wants, take: s.take, omit: s.omit}
-	_ = w.walk(top) // only the end of the search ends it, which collect knows of
-}
-
-// wants reports whether an entry is searched or looked into, and counts it where a rule of the
-// workspace is why not.
-func (s *search) wants(l *level, entry fs.DirEntry) bool {
-	name, isDir := entry.Name(), entry.IsDir()
-	below := path.Join(l.relative, name)
-	switch found := l.protection(name); {
-	case !isDir && !entry.Type().IsRegular(), isDir && !s.query.Holds(below), !isDir &&
-		!s.query.Wanted(below), found == Internal:
-	case found == Secret:
-		s.seen.secret.Add(1)
-	case l.ignores.Ignored(name, isDir):
-		s.seen.ignored.Add(1)
-	default:
-		return true
+	w := walker{ctx: s.ctx, prepare: (*level).prepared, take: s.take}
+	w.wants = func(l *level, entry fs.DirEntry) bool {
+		filter := s.query.Wanted
+		if entry.IsDir() {
+			filter = s.query.Holds
+		}
+		return filter(path.Join(l.relative, entry.Name())) && w.keeps(l, entry)
 	}
-	return false
+	_ = w.walk(top) // only the end of the search ends it, which collect knows of
+	s.passed = w.passed
 }
 
 // take sends the files of a directory.
@@ -254,30 +217,23 @@ func (s *search) take(l *level, files []string) error {
 	return nil
 }
 
-func (s *search) omit(_ string, why omission, _ error) error {
-	switch why {
-	case omitUnreadable:
-		s.seen.unreadable.Add(1)
-	case omitSystem:
-		s.seen.system.Add(1)
-	default:
-		s.tooMany = true
-	}
-	return nil
-}
-
 // collect gives what the batches found in their order, until enough is given.
 func (s *search) collect(cancel func(), found func(Match) bool) {
 	left, skip, enough := s.query.Most, s.query.Skip, false
 	for b := range s.order {
 		<-b.done
+		s.seen.Files += b.seen.Files
+		s.seen.Bytes += b.seen.Bytes
+		s.seen.Binary += b.seen.Binary
+		s.seen.Clipped += b.seen.Clipped
+		s.seen.Unreadable += b.seen.Unreadable
 		for _, m := range b.found {
 			switch {
 			case enough:
 			case skip > 0:
 				skip--
 			case left == 0:
-				s.more, enough = true, true
+				s.seen.More, enough = true, true
 			default:
 				left--
 				enough = !found(m)
@@ -286,16 +242,6 @@ func (s *search) collect(cancel func(), found func(Match) bool) {
 		if enough {
 			cancel()
 		}
-	}
-}
-
-// worker searches batches until there are none.
-func (s *search) worker() {
-	w := &scanner{search: s, seeker: newSeeker(s.pattern), buffer: make([]byte, firstBuffer)}
-	for b := range s.work {
-		s.sound(func() { w.batch(b) })
-		b.in.release()
-		close(b.done)
 	}
 }
 

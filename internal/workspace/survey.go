@@ -49,18 +49,6 @@ type SurveyEntry struct {
 	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }
 
-// Rules are the ignore files of one directory: in the order of their weight, and at the root git's
-// exclude file.
-type Rules struct {
-	Files   [len(ignoreFiles)][]byte
-	Exclude []byte
-}
-
-// none reports whether nothing is said.
-func (r *Rules) none() bool {
-	return len(r.Exclude) == 0 && !slices.ContainsFunc(r.Files[:], func(f []byte) bool { return len(f) > 0 })
-}
-
 // Surveying says what a survey does.
 type Surveying struct {
 	// Rules are the ignore files of directories that count in place of those that are there; with
@@ -135,16 +123,11 @@ func (l *Left) note(count *int, names *[]string, name string) {
 //
 // It returns the context's cause where that ends, and the first error of File.
 func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
-	at, err := r.root.OpenRoot(".")
+	h, err := newHandle(r.root)
 	if err != nil {
 		return Surveyed{}, r.explain(err, ".")
 	}
-	defer func() { _ = at.Close() }() // nothing was written through it
-	h, err := newHandle(at)
-	if err != nil {
-		return Surveyed{}, r.explain(err, ".")
-	}
-	s := &survey{how: how, at: at, out: Surveyed{Rules: map[string]Rules{}}}
+	s := &survey{how: how, out: Surveyed{Rules: map[string]Rules{}}}
 	w := walker{ctx: ctx, prepare: s.prepare, wants: s.wants, take: s.take, enter: s.enter, omit: s.omit}
 	err = w.walk(level{root: r, in: newOpened(h, ".")})
 	return s.out, r.explain(err, ".")
@@ -152,39 +135,31 @@ func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
 
 type survey struct {
 	how Surveying
-	at  *os.Root // the top
 	out Surveyed
 }
 
 // prepare finds the ignore rules of a directory: those that are known, else those that are there.
 func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	var rules Rules
-	known := false
+	var rules *Rules
 	if s.how.Rules != nil {
-		rules, known = s.how.Rules(l.in.path)
-	}
-	if l.depth == 1 && !known {
-		rules.Exclude = excluded(s.at)
-	}
-	ignores := l.ignores.below(path.Base(l.in.path), func(name string) []byte {
-		kind := slices.Index(ignoreFiles[:], name)
-		if !known {
-			rules.Files[kind] = l.in.ignoreFile(entries, name)
+		if said, known := s.how.Rules(l.in.path); known {
+			rules = &said
 		}
-		return rules.Files[kind]
-	})
-	if l.depth == 1 {
-		ignores.exclude = parseIgnore(rules.Exclude)
-		ignores.names, ignores.quiet = nil, ignores.quiet && len(ignores.exclude) == 0
+	}
+	if rules == nil {
+		rules = l.in.ignoreRules()
+		if l.depth == 1 {
+			rules[excludeRules] = l.in.excluded()
+		}
 	}
 	if l.repository {
 		s.repository(l.in.path)
 	}
-	if !rules.none() {
-		s.out.Rules[l.in.path] = rules
+	if slices.ContainsFunc(rules[:], func(file []byte) bool { return len(file) > 0 }) {
+		s.out.Rules[l.in.path] = *rules
 	}
-	return ignores
+	return l.ignores.below(path.Base(l.in.path), rules)
 }
 
 // repository notes one.
@@ -208,33 +183,28 @@ func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 		if entry.IsDir() {
 			full += "/"
 		}
-		left.note(&left.Ignored, &left.IgnoredNames, full)
-		s.aside(l, name, full)
-		return false
+		return s.leave(l, name, full, &left.Ignored, &left.IgnoredNames)
 	}
 	if clean, err := Clean(full); err != nil || clean != full {
-		left.note(&left.Odd, &left.OddNames, full)
-		s.aside(l, name, full)
-		return false
+		return s.leave(l, name, full, &left.Odd, &left.OddNames)
 	}
 	if t := entry.Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
-		left.note(&left.Special, &left.SpecialNames, full)
-		s.aside(l, name, full)
-		return false
+		return s.leave(l, name, full, &left.Special, &left.SpecialNames)
 	}
 	return true
 }
 
-// aside notes a place that is left out, by what the file system says of it. Of a device or a pipe
-// that is what it is alone: others write to it.
-func (s *survey) aside(l *level, name, full string) {
+// leave notes a place that is left out, by what the file system says of it, and counts it. Of a
+// device or a pipe that is what it is alone: others write to it.
+func (s *survey) leave(l *level, name, full string, count *int, names *[]string) (wanted bool) {
+	s.out.Left.note(count, names, full)
 	if len(s.out.Aside) == maxAside {
 		s.out.MoreAside = true
-		return
+		return false
 	}
 	e, err := l.in.look(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return
+		return false
 	}
 	out := Aside{Path: full, Mode: e.Mode.Type(), Stamp: e.Stamp}
 	switch {
@@ -248,6 +218,7 @@ func (s *survey) aside(l *level, name, full string) {
 		out.Path = strconv.QuoteToASCII(full)
 	}
 	s.out.Aside = append(s.out.Aside, out)
+	return false
 }
 
 // take surveys files and links.
@@ -266,7 +237,10 @@ func (s *survey) take(l *level, names []string) error {
 			}
 		case 0:
 			if s.how.File != nil {
-				if err := s.how.File(&e, func() (*os.File, error) { return l.in.file(name) }); err != nil {
+				if err := s.how.File(&e, func() (f *os.File, err error) {
+					f, _, err = l.in.open(name)
+					return f, err
+				}); err != nil {
 					return err
 				}
 			}

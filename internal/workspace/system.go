@@ -12,17 +12,16 @@ import (
 var (
 	systemTrees = []string{
 		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/proc", "/sbin", "/sys",
-		"/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec",
-		"/usr/libx32", "/usr/sbin", "/usr/share",
+		"/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/libx32", "/usr/sbin",
+		"/usr/share",
 		"/Library", "/System", "/private/etc", // macOS
 		"/gnu/store", "/nix",
 	}
 	systemPlaces = []string{
 		"/home", "/media", "/mnt", "/opt", "/root", "/run", "/run/media", "/run/user", "/snap", "/srv", "/tmp", "/usr",
-		"/usr/local", "/usr/local/bin",
-		"/usr/local/etc", "/usr/local/lib", "/usr/local/sbin", "/usr/local/share", "/usr/src", "/var", "/var/backups",
-		"/var/cache", "/var/lib", "/var/local",
-		"/var/log", "/var/mail", "/var/opt", "/var/run", "/var/spool", "/var/tmp",
+		"/usr/local", "/usr/local/bin", "/usr/local/etc", "/usr/local/lib", "/usr/local/sbin", "/usr/local/share",
+		"/usr/src", "/var", "/var/backups", "/var/cache", "/var/lib", "/var/local", "/var/log", "/var/mail", "/var/opt",
+		"/var/run", "/var/spool", "/var/tmp",
 		"/Applications", "/Users", "/Volumes", "/private", "/private/tmp", "/private/var", // macOS
 	}
 	// peoplesPlaces lie in a system's trees, and are not the system's.

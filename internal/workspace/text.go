@@ -49,3 +49,17 @@ func WideText(data []byte) (order binary.ByteOrder, ok bool) {
 	text := bytes.TrimSuffix(DecodeWide(data, order), []byte("\uFFFD")) // the last character may be cut
 	return order, !bytes.ContainsAny(text, "\uFFFD\uFEFF\x00")
 }
+
+// WideOrder returns the byte order of a text in UTF-16 by its byte order mark.
+func WideOrder(data []byte) (order binary.ByteOrder, wide bool) {
+	switch {
+	case len(data) < 2, bytes.HasPrefix(data, []byte{0xFF, 0xFE, 0, 0}): // that of UTF-32
+		return nil, false
+	case data[0] == 0xFF && data[1] == 0xFE:
+		return binary.LittleEndian, true
+	case data[0] == 0xFE && data[1] == 0xFF:
+		return binary.BigEndian, true
+	default:
+		return nil, false
+	}
+}

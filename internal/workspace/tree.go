@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,61 +41,22 @@ type TreeBounds struct {
 // CodeFileTooLarge where there is more than the bounds say, CodePathOutside where a link leads to
 // the directory, and the codes of OpenDir.
 func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
-	d, err := r.plainDir(dir)
-	switch regie.CodeOf(err) {
-	case "":
-	case regie.CodeFileNotFound:
+	top, err := r.begin(r.openDir(dir, true))
+	if regie.CodeOf(err) == regie.CodeFileNotFound {
 		return nil, nil
-	default:
+	} else if err != nil {
 		return nil, err
-	}
-	defer func() { _ = d.Close() }() // the handle has its own
-	h, err := newHandle(d.at)
-	if err != nil {
-		return nil, r.explain(err, d.Path)
 	}
 	t := treeWalk{root: r, bounds: bounds}
 	w := walker{
 		ctx: context.Background(), entries: bounds.Entries, depth: bounds.Depth,
 		wants: t.wants, take: t.take, omit: t.omit,
 	}
-	if err := w.walk(level{root: r, in: newOpened(h, d.Path)}); err != nil {
+	if err := w.walk(top); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(t.found, func(a, b TreeEntry) int { return strings.Compare(a.Path, b.Path) })
 	return t.found, nil
-}
-
-// plainDir opens a directory without following any link. The caller closes it, or has walk do so.
-func (r *Root) plainDir(dir string) (*Dir, error) {
-	clean, err := r.Clean(dir)
-	if err != nil {
-		return nil, err
-	}
-	d, err := r.OpenDir(".")
-	if err != nil {
-		return nil, err
-	}
-	for _, part := range elements(clean) {
-		info, err := d.Lstat(part)
-		var next *Dir
-		switch {
-		case err != nil:
-			err = r.explain(err, clean)
-		case info.Mode()&fs.ModeSymlink != 0:
-			err = regie.Errorf(regie.CodePathOutside, "%s is a link, and is not followed here", path.Join(d.Path, part))
-		case !info.IsDir():
-			err = regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", path.Join(d.Path, part))
-		default:
-			next, err = d.Enter(part)
-		}
-		_ = d.Close() // it was only looked at
-		if err != nil {
-			return nil, err
-		}
-		d = next
-	}
-	return d, nil
 }
 
 // treeWalk is a Tree on its way.
@@ -169,7 +129,7 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 		e.Size = seen.Size
 	default:
 		var in *os.File
-		if in, err = l.in.file(name); err == nil {
+		if in, _, err = l.in.open(name); err == nil {
 			e.Data, err = readMost(in, min(t.bounds.File, t.bounds.Files-t.bytes), e.Path)
 		}
 		if regie.CodeOf(err) == regie.CodeFileTooLarge {
@@ -183,15 +143,6 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 		t.bytes += e.Size
 	}
 	return e, nil
-}
-
-// readSeen reads the very file that was looked at.
-func readSeen(dir *os.Root, name string, seen fs.FileInfo, most int64, shown string) ([]byte, error) {
-	f, _, err := openSeen(dir, name, seen)
-	if err != nil {
-		return nil, err
-	}
-	return readMost(f, most, shown)
 }
 
 // readMost reads a file that is not too large, and closes it.
@@ -210,37 +161,21 @@ func readMost(f *os.File, most int64, shown string) ([]byte, error) {
 // ReadPlain reads a regular file that no link leads to, on the whole way. It returns
 // CodeFileTooLarge for one with more than most bytes, CodePathOutside for a link, CodePathProtected
 // for what may hold a secret, and the codes of OpenFile.
-func (r *Root) ReadPlain(name string, most int64) ([]byte, error) {
-	clean, err := r.Clean(name)
-	if err != nil {
-		return nil, err
-	}
-	var data []byte
-	err = retry(clean, func() error {
-		data, err = r.readPlain(clean, most)
+func (r *Root) ReadPlain(name string, most int64) (data []byte, err error) {
+	err = r.at(name, func(t target, clean string) error {
+		if t.path != clean {
+			return throughLink(clean)
+		}
+		if err := mayRead(t.found, clean); err != nil {
+			return err
+		}
+		f, _, err := r.open(t.path, clean)
+		if err == nil {
+			data, err = readMost(f, most, clean)
+		}
 		return err
 	})
-	return data, r.explain(err, clean)
-}
-
-func (r *Root) readPlain(clean string, most int64) ([]byte, error) {
-	dir, base := path.Split(clean)
-	d, err := r.plainDir(path.Join(".", dir))
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	seen, err := d.Lstat(base)
-	switch {
-	case err != nil:
-		return nil, err
-	case seen.Mode()&fs.ModeSymlink != 0:
-		return nil, regie.Errorf(regie.CodePathOutside, "%s is a link, and is not followed here", clean)
-	}
-	if err := errors.Join(regular(seen, clean), mayRead(r.protection(clean, base), clean)); err != nil {
-		return nil, err
-	}
-	return readSeen(d.at, base, seen, most, clean)
+	return data, err
 }
 
 // Identity tells a directory from another one that stands at the same path later: its number on its
@@ -252,10 +187,6 @@ func (r *Root) Identity() (number uint64, made int64, err error) {
 		return 0, 0, r.explain(err, ".")
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, 0, r.explain(err, ".")
-	}
-	number, _, _ = inode(info)
-	return number, born(f.Fd()), nil
+	e, err := handle{f}.look(".")
+	return e.Ino, e.Born, r.explain(err, ".")
 }

@@ -53,11 +53,11 @@ type level struct {
 func (l *level) below(name string) string { return path.Join(l.in.path, name) }
 
 // prepared are the ignore rules of a directory whose own ignore files count.
-func (l *level) prepared(entries []fs.DirEntry) *Ignores {
+func (l *level) prepared([]fs.DirEntry) *Ignores {
 	if l.depth == 1 {
 		return l.ignores
 	}
-	return l.ignores.below(path.Base(l.in.path), func(file string) []byte { return l.in.ignoreFile(entries, file) })
+	return l.ignores.below(path.Base(l.in.path), l.in.ignoreRules())
 }
 
 // omission is why a walk passes by a place.
@@ -86,13 +86,15 @@ type walker struct {
 	// what is ignored in it; it may sort the entries, which are asked about in that order; may be
 	// nil
 	prepare func(l *level, entries []fs.DirEntry) *Ignores
-	wants   func(l *level, entry fs.DirEntry) bool // whether an entry is taken, or gone into
+	wants   func(l *level, entry fs.DirEntry) bool // whether an entry is taken, or gone into; nil: as keeps says
 	take    func(l *level, names []string) error   // of what is wanted what is no directory
 	// whether a directory that is wanted is gone into; nil: each
 	enter func(l *level, name string) (bool, error)
-	// of each place that is passed by for another reason than wants; err of omitUnreadable
+	// of each place that is passed by for another reason than wants; err of omitUnreadable; nil: it
+	// is counted
 	omit func(name string, why omission, err error) error
 
+	passed Passed
 	seen   int
 	system bool // the top itself lies where the kernel makes up what there is: whoever begins there wants it
 }
@@ -104,6 +106,12 @@ func (w *walker) walk(top level) error {
 	}
 	if w.depth == 0 {
 		w.depth = maxWalkDepth
+	}
+	if w.wants == nil {
+		w.wants = w.keeps
+	}
+	if w.omit == nil {
+		w.omit = w.count
 	}
 	w.system, top.depth = top.in.system(), 1
 	return w.directory(&top)
@@ -197,15 +205,40 @@ func (w *walker) into(l *level, name string) error {
 	})
 }
 
-// ignoreFile reads an ignore file where the directory has one.
-func (o *opened) ignoreFile(entries []fs.DirEntry, name string) []byte {
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name }) {
-		return nil
+// Passed counts what a walk passed by.
+type Passed struct {
+	Secret     int64 // files that may hold a secret, and directories of such
+	Ignored    int64 // files and directories that the ignore files name
+	System     int64 // directories that the kernel makes up, such as /proc
+	Unreadable int64 // files and directories that could not be opened or read
+	TooMany    bool  // more entries, or deeper directories, than a walk looks at
+}
+
+// keeps reports whether a regular file or a directory is open to whoever may see the workspace, and
+// counts it where it is not.
+func (w *walker) keeps(l *level, entry fs.DirEntry) bool {
+	name, isDir := entry.Name(), entry.IsDir()
+	switch found := l.protection(name); {
+	case !isDir && !entry.Type().IsRegular(), found == Internal:
+	case found == Secret:
+		w.passed.Secret++
+	case l.ignores.Ignored(name, isDir):
+		w.passed.Ignored++
+	default:
+		return true
 	}
-	f, _, err := o.open(name)
-	if err != nil {
-		return nil
+	return false
+}
+
+// count notes what was passed by.
+func (w *walker) count(_ string, why omission, _ error) error {
+	switch why {
+	case omitUnreadable:
+		w.passed.Unreadable++
+	case omitSystem:
+		w.passed.System++
+	default:
+		w.passed.TooMany = true
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	return readRules(f)
+	return nil
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -22,8 +20,8 @@ type Content struct {
 	Data   []byte
 	Perm   fs.FileMode // of a file that exists
 	Links  uint64      // how many names it has
-	// Secret says that the file may hold a secret: whoever loaded it with LoadAny has a person's
-	// word for it before it is changed.
+	// Secret says that the file may hold a secret: whoever loaded it has a person's word for it
+	// before it is changed.
 	Secret bool
 	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only
 	// LoadEntry returns one.
@@ -53,36 +51,30 @@ func (c *Content) Identity() regie.Hash {
 	}
 }
 
-// Load reads a file that is to be changed; one that does not exist is empty. It returns the codes
-// of OpenFile except CodeFileNotFound, and CodePathProtected for what cannot be written,
-// CodeReadOnly for a file that nobody may write, CodeFileTooLarge for one of more than most bytes,
-// CodeNotAFile for a link.
+// Load reads a file that is to be changed; one that does not exist is empty. What may hold a secret
+// is not refused: the caller asks a person about it. It returns the codes of OpenFile except
+// CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that
+// nobody may write, CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
 func (r *Root) Load(name string, most int64) (Content, error) {
 	return r.loadNamed(name, loading{most: most})
 }
 
-// LoadAny is Load for a caller that asks a person about what may hold a secret: it does not refuse
-// those.
-func (r *Root) LoadAny(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, secrets: true})
-}
-
-// LoadLarge is LoadAny that takes a file of more than most bytes too, without its data.
+// LoadLarge is Load that takes a file of more than most bytes too, without its data.
 func (r *Root) LoadLarge(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, secrets: true, large: true})
+	return r.loadNamed(name, loading{most: most, large: true})
 }
 
-// LoadEntry is LoadAny that refuses neither a file that nobody may write nor a link in the last
+// LoadEntry is Load that refuses neither a file that nobody may write nor a link in the last
 // place, which it gives as the link that it is: for an undo, which puts back what others did.
 func (r *Root) LoadEntry(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, secrets: true, entry: true})
+	return r.loadNamed(name, loading{most: most, entry: true})
 }
 
 // loading says how much of a file is loaded, and what is not refused.
 type loading struct {
-	most           int64
-	secrets, large bool
-	entry          bool // neither links nor files that nobody may write are refused
+	most  int64
+	large bool
+	entry bool // neither links nor files that nobody may write are refused
 }
 
 func (r *Root) loadNamed(name string, how loading) (Content, error) {
@@ -97,19 +89,15 @@ func (r *Root) loadNamed(name string, how loading) (Content, error) {
 }
 
 func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
-	err = retry(clean, func() error {
-		t, err := r.resolve(clean, false)
-		if err != nil {
-			return err
-		}
-		if err := r.mayWrite(t, clean, how.secrets); err != nil {
+	err = r.retry(clean, false, func(t target) error {
+		if err := r.mayWrite(t, clean); err != nil {
 			return err
 		}
 		c, err = r.load(t.path, clean, how)
 		c.Secret = t.found == Secret
 		return err
 	})
-	return c, r.explain(err, clean)
+	return c, err
 }
 
 func (r *Root) load(resolved, name string, how loading) (Content, error) {
@@ -121,12 +109,13 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 	case errors.Is(err, errSwapped) && how.entry:
 		return r.loadLink(c)
 	case errors.Is(err, errSwapped):
-		return c, r.throughLink(resolved, name)
+		return c, r.whyLink(resolved, name)
 	case err != nil:
 		return c, err
 	}
 	defer f.Close()
-	c.Exists, c.Perm, c.Links, c.Size, c.info = true, info.Mode().Perm(), links(info), info.Size(), info
+	c.Exists, c.Perm, c.Size, c.info = true, info.Mode().Perm(), info.Size(), info
+	c.Links = uint64(statOf(info).Nlink) //nolint:unconvert // it is narrower on other systems
 	c.Special = regie.SpecialOf(info.Mode())
 	switch {
 	case c.Perm&0o222 == 0 && !how.entry:
@@ -138,10 +127,7 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(),
 			how.most)
 	}
-	c.Data, err = io.ReadAll(io.LimitReader(f, how.most+1))
-	if err == nil && int64(len(c.Data)) > how.most {
-		err = regie.Errorf(regie.CodeFileTooLarge, "%s grows while it is being read", name)
-	}
+	c.Data, err = readMost(f, how.most, name)
 	return c, err
 }
 
@@ -165,8 +151,8 @@ func (r *Root) loadLink(c Content) (Content, error) {
 	return c, nil
 }
 
-// throughLink says why a link is not written through, if it is a link that stands there.
-func (r *Root) throughLink(resolved, name string) error {
+// whyLink says why a link is not written through, if it is a link that stands there.
+func (r *Root) whyLink(resolved, name string) error {
 	dir, base, err := r.parent(resolved)
 	if err != nil {
 		return err
@@ -178,7 +164,7 @@ func (r *Root) throughLink(resolved, name string) error {
 	if t, err := r.resolve(resolved, true); err != nil {
 		return err // it leads out, or round in a circle
 	} else if t.found == Secret {
-		return r.mayWrite(t, name, false)
+		return mayRead(Secret, name)
 	}
 	return regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link: name the file that it leads to", name)
 }
@@ -194,10 +180,7 @@ func (c *Content) Stranger() *int {
 	if !c.Exists || c.info == nil {
 		return nil
 	}
-	if _, owner, known := inode(c.info); known {
-		return Stranger(owner)
-	}
-	return nil
+	return Stranger(statOf(c.info).Uid)
 }
 
 // Stranger is the number of a user who is another one than the one who runs this program; nil else.
@@ -216,15 +199,13 @@ func (r *Root) Heir(c Content) (user int, known bool) {
 		return us, us > 0
 	}
 	if c.Exists && !c.Link && c.info != nil {
-		_, owner, known := inode(c.info)
-		return int(owner), known
+		return int(statOf(c.info).Uid), true
 	}
 	// directories that have to be made belong to whom the one above them does
 	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
 		info, err := r.root.Lstat(dir)
 		if err == nil {
-			_, owner, known := inode(info)
-			return int(owner), known
+			return int(statOf(info).Uid), true
 		}
 		if dir == "." {
 			return 0, false
@@ -278,7 +259,7 @@ func (r *Root) Replace(change Change) (tried bool, err error) {
 	if err != nil {
 		_ = dir.Remove(temp) // it may not be there; what counts is the first failure
 		if !tried {
-			r.unmake(made)
+			r.RemoveEmpty(made)
 		}
 		return tried, r.explain(err, name)
 	}
@@ -295,8 +276,7 @@ func changed(name string) error {
 // that the path leads to now.
 func (r *Root) unchanged(before Content, dir *os.Root) error {
 	now, err := r.loadClean(before.Path, loading{
-		most: int64(len(before.Data)), secrets: before.Secret,
-		large: before.Large, entry: before.entry,
+		most: int64(len(before.Data)), large: before.Large, entry: before.entry,
 	})
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
@@ -304,7 +284,7 @@ func (r *Root) unchanged(before Content, dir *os.Root) error {
 	case err != nil:
 		return err
 	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, now.Large != before.Large,
-		!bytes.Equal(now.Data, before.Data):
+		now.Secret && !before.Secret, !bytes.Equal(now.Data, before.Data):
 		return changed(before.Path)
 	case now.Large && identity(now.info) != identity(before.info):
 		return changed(before.Path)
@@ -444,7 +424,7 @@ func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string,
 		}
 		_ = at.Close() // directories are not written through it
 		if err != nil {
-			r.unmake(made)
+			r.RemoveEmpty(made)
 			if errors.Is(err, errSwapped) {
 				err = changed(dir)
 			}
@@ -453,18 +433,6 @@ func (r *Root) mkdirs(dir string, perm fs.FileMode) (at *os.Root, made []string,
 		at = next
 	}
 	return at, made, nil
-}
-
-// unmake removes directories that were made in vain. One that somebody uses by now stays.
-func (r *Root) unmake(made []string) {
-	for _, last := range slices.Backward(made) {
-		dir, base, err := r.parent(last)
-		if err != nil {
-			return
-		}
-		_ = dir.Remove(base) // fails if it is not empty
-		_ = dir.Close()
-	}
 }
 
 // syncDir makes the names in a directory safe. Some file systems cannot, and need not.

@@ -42,9 +42,8 @@ func TestLoadRefuses(t *testing.T) {
 		".GIT/new":       regie.CodePathProtected, "sub/.git/new": regie.CodePathProtected, ".git": regie.CodePathProtected,
 		".regie/config.yaml": regie.CodePathProtected,
 		"to-git/config":      regie.CodePathProtected, "to-git/new": regie.CodePathProtected, "to-env": regie.CodePathProtected,
-		".env":    regie.CodePathProtected,
-		"new.pem": regie.CodePathProtected, ".ssh/authorized_keys": regie.CodePathProtected, "big": regie.CodeFileTooLarge, "frozen": regie.CodeReadOnly,
-		"": regie.CodePathInvalid,
+		".env": regie.CodePathProtected, "new.pem": regie.CodePathProtected, ".ssh/authorized_keys": regie.CodePathProtected,
+		"big": regie.CodeFileTooLarge, "frozen": regie.CodeReadOnly, "": regie.CodePathInvalid,
 	} {
 		tried, err := p.write(name, "changed")
 		wantCode(t, name, err, want)

@@ -128,7 +128,6 @@ func (l *lister) enter(dir *workspace.Dir, ignores *workspace.Ignores, name, bel
 // that come first by name.
 func (l *lister) collect(dir *workspace.Dir, ignores *workspace.Ignores, relative string) (*firstByName, error) {
 	kept := &firstByName{most: l.bounds.held}
-	defer func() { _ = dir.Done() }() // it was only read
 	for {
 		if l.ctx.Err() != nil {
 			return nil, context.Cause(l.ctx)
@@ -160,7 +159,7 @@ func (l *lister) collect(dir *workspace.Dir, ignores *workspace.Ignores, relativ
 			return kept, nil
 		case err != nil:
 			l.note("%s was not read to its end", dir.Path)
-			return kept, nil
+			return kept, nil //nolint:nilerr // the note says so
 		}
 	}
 }
@@ -231,11 +230,11 @@ func line(dir *workspace.Dir, entry fs.DirEntry) string {
 	case !kind.IsRegular():
 		return shown + "\tspecial\n"
 	}
-	info, err := dir.Lstat(entry.Name())
+	found, err := dir.Look(entry.Name())
 	if err != nil {
 		return shown + "\tgone\n"
 	}
-	return fmt.Sprintf("%s\t%d bytes\n", shown, info.Size())
+	return fmt.Sprintf("%s\t%d bytes\n", shown, found.Size)
 }
 
 // printable quotes a name that would not look like one line of plain text.

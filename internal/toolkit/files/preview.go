@@ -333,7 +333,7 @@ func (k *toolkit) check(_ context.Context, inv *tool.Invocation, w wish, precond
 	root, err := open(inv)
 	if err == nil {
 		defer root.Close()
-		load := root.LoadAny
+		load := root.Load
 		if w.mode == modeDelete {
 			load = root.LoadLarge
 		}

@@ -181,7 +181,7 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (js
 func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation,
 	w wish,
 ) (planned intent, before workspace.Content, after []byte, err error) {
-	load := root.LoadAny
+	load := root.Load
 	if w.mode == modeDelete {
 		load = root.LoadLarge
 	}
@@ -427,7 +427,7 @@ func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.E
 		return tool.Unsure, tool.Result{}, err
 	}
 	defer root.Close()
-	load, tag := root.LoadAny, inv.CallID.String()
+	load, tag := root.Load, inv.CallID.String()
 	if w.mode == modeDelete {
 		load = root.LoadLarge
 		if err := root.Reappear(planned.Path, tag); err != nil {

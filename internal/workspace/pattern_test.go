@@ -11,8 +11,7 @@ import (
 	"github.com/regie-run/regie/internal/workspace"
 )
 
-// Expressions with more states than a machine holds: one forgets them and begins anew, one gives
-// up. Either finds the lines that package regexp finds.
+// Expressions of many states and texts that one of many parts needs.
 func TestSearchManyStates(t *testing.T) {
 	p := newPlace(t)
 	random := rand.New(rand.NewPCG(7, 7))

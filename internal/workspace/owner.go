@@ -1,5 +1,3 @@
-//go:build unix
-
 package workspace
 
 import (
@@ -15,32 +13,17 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// openNow has the opening of a file not wait for anybody.
-const openNow = syscall.O_NONBLOCK | syscall.O_NOCTTY
-
-// links returns how many names a file has.
-func links(info fs.FileInfo) uint64 {
+// statOf is what the system says of a file.
+func statOf(info fs.FileInfo) syscall.Stat_t {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(stat.Nlink) //nolint:unconvert // it is narrower on other systems
+		return *stat
 	}
-	return 1
-}
-
-// inode is the number of a file on its file system, and owner its owner's.
-func inode(info fs.FileInfo) (number uint64, owner uint32, known bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, false
-	}
-	return stat.Ino, stat.Uid, true
+	return syscall.Stat_t{}
 }
 
 // identity tells a file from others and from itself after a change.
 func identity(info fs.FileInfo) regie.Hash {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return regie.Hash{}
-	}
+	stat := statOf(info)
 	return regie.HashOf(fmt.Appendf(nil, "file %d %d %d %d", stat.Dev, stat.Ino, stat.Size, info.ModTime().UnixNano()))
 }
 
@@ -65,7 +48,7 @@ func giveAway(f *os.File, dir *os.Root) {
 	if err != nil {
 		return
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
+	if stat := statOf(info); stat.Uid != 0 {
 		_ = f.Chown(int(stat.Uid), int(stat.Gid)) // it stays ours where the file system has no owners
 	}
 }
@@ -89,8 +72,8 @@ func giveDirAway(made, dir *os.Root) {
 // keepOwner gives a new file the owner of the one that it will replace, as far as the system allows
 // it: a user who may write somebody else's file cannot give a file away.
 func keepOwner(f *os.File, like fs.FileInfo) {
-	stat, ok := like.Sys().(*syscall.Stat_t)
-	if !ok || int(stat.Uid) == os.Geteuid() && int(stat.Gid) == os.Getegid() {
+	stat := statOf(like)
+	if int(stat.Uid) == os.Geteuid() && int(stat.Gid) == os.Getegid() {
 		return
 	}
 	if f.Chown(int(stat.Uid), int(stat.Gid)) != nil {
