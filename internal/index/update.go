@@ -167,12 +167,10 @@ func (u *update) walk(ctx context.Context) error {
 		u.show(Progress{Total: int64(len(u.files)), Walking: true}, false)
 		return true
 	})
-	for why, n := range map[Skip]int64{
+	maps.Copy(u.summary.Skipped, map[Skip]int64{
 		SkipSecret: walked.Secret, SkipIgnored: walked.Ignored, SkipSystem: walked.System,
 		SkipUnreadable: walked.Unreadable,
-	} {
-		u.summary.Skipped[why] = n
-	}
+	})
 	if walked.TooMany {
 		u.summary.Skipped[SkipBeyond] = 1
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	questionTime  = 10 * time.Second // that a search waits for the vector of its question: a model may have to be loaded
+	questionTime  = 10 * time.Second // that a search waits for an embedder: a model may have to be loaded
 	questionAgain = 5 * time.Second  // after which a question that failed is embedded again
 	maxQuestions  = 64               // that are remembered
 )

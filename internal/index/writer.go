@@ -51,7 +51,8 @@ type writer struct {
 
 func newWriter(db *database) (*writer, error) {
 	w := &writer{db: db, terms: newSplitter()}
-	return w, w.begin()
+	err := w.begin()
+	return w, err
 }
 
 func (w *writer) begin() (err error) {
@@ -107,7 +108,8 @@ func (w *writer) put(f *file) error {
 		}
 		return w.putChunks(f.known.id, f)
 	default:
-		id, err := insert(w.newFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped, f.path)
+		id, err := insert(w.newFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped,
+			f.path)
 		if err != nil {
 			return err
 		}
