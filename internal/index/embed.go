@@ -109,8 +109,8 @@ type pending struct {
 	text string
 }
 
-// stretch is a run of chunks, with those of their texts that have no vector.
-type stretch struct {
+// batch is a run of chunks, with those of their texts that have no vector.
+type batch struct {
 	generation string // of the words that they were read from
 	space      space
 	upto       int64 // the last chunk
@@ -118,8 +118,8 @@ type stretch struct {
 	left       int64 // chunks behind it
 }
 
-// stretchChunks is how many chunks one stretch has.
-const stretchChunks = 1000
+// batchChunks is how many chunks a batch has at most; those that need no vector count too.
+const batchChunks = 1000
 
 // refusal is our own reason not to ask an embedder.
 type refusal struct {
@@ -148,100 +148,86 @@ func reasonOf(err error) (regie.Sentence, regie.Code) {
 	}
 }
 
-// run embeds stretch after stretch until nothing is missing.
+// run embeds batch after batch until nothing is missing.
 func (e *embedding) run(ctx context.Context) error {
 	for {
-		var s stretch
+		var b batch
 		if err := e.index.using(ctx, false, func(db *database) (err error) {
-			s, err = readStretch(ctx, db, e.embedder.Space())
+			b, err = e.readBatch(ctx, db)
 			return err
 		}); err != nil {
 			return err
 		}
-		e.show(&s)
-		if s.upto == s.space.upto {
-			return e.tidy(ctx, s.space)
+		if e.progress != nil {
+			e.progress(Progress{Embedding: true, Done: e.done, Total: e.done + int64(len(b.texts)) + b.left})
 		}
-		for len(s.texts) > 0 {
-			n := e.batch(s.texts)
-			made, err := e.send(ctx, s.texts[:n])
-			if err == nil {
-				err = e.store(ctx, &s, s.texts[:n], made)
-			}
-			if err != nil {
-				return err
-			}
-			s.texts = s.texts[n:]
-			e.done += int64(n)
-			e.show(&s)
+		if b.upto == b.space.upto {
+			return e.tidy(ctx, b.space)
 		}
-		if err := e.reach(ctx, &s); err != nil {
+		made, err := e.send(ctx, b.texts)
+		if err == nil {
+			err = e.store(ctx, &b, made)
+		}
+		if err != nil {
 			return err
 		}
+		e.done += int64(len(b.texts))
 	}
 }
 
-func (e *embedding) show(s *stretch) {
-	if e.progress != nil {
-		e.progress(Progress{Embedding: true, Done: e.done, Total: e.done + int64(len(s.texts)) + s.left})
-	}
-}
-
-// readStretch reads which texts are next.
-func readStretch(ctx context.Context, db *database, name string) (s stretch, err error) {
+// readBatch reads which texts are next, as many as one request takes.
+func (e *embedding) readBatch(ctx context.Context, db *database) (b batch, err error) {
 	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // all is of one moment
 	if err != nil {
-		return s, err
+		return b, err
 	}
 	defer func() { _ = tx.Rollback() }() // it was only read
-	if s.generation, err = metaValue(ctx, tx, "generation"); err != nil {
-		return s, err
+	if b.generation, err = metaValue(ctx, tx, "generation"); err != nil {
+		return b, err
 	}
-	if s.space, err = readSpace(ctx, tx, name); err != nil {
-		return s, err
+	if b.space, err = readSpace(ctx, tx, e.embedder.Space()); err != nil {
+		return b, err
 	}
-	s.upto = s.space.upto
+	b.upto = b.space.upto
 	rows, err := tx.QueryContext(ctx, `SELECT c.id, c.hash, c.text,
 		EXISTS (SELECT 1 FROM embeddings e WHERE e.space = ? AND e.hash = c.hash)
-		FROM chunks c WHERE c.id > ? ORDER BY c.id LIMIT ?`, s.space.id, s.space.upto, stretchChunks)
+		FROM chunks c WHERE c.id > ? ORDER BY c.id LIMIT ?`, b.space.id, b.space.upto, batchChunks)
 	if err != nil {
-		return s, err
+		return b, err
 	}
 	defer rows.Close()
+	most, bytes := e.embedder.Batch()
 	seen := map[string]bool{}
 	for rows.Next() {
 		var p pending
+		var id int64
 		var there bool
-		if err := rows.Scan(&s.upto, &p.hash, &p.text, &there); err != nil {
-			return s, err
+		if err := rows.Scan(&id, &p.hash, &p.text, &there); err != nil {
+			return b, err
 		}
 		if !there && !seen[string(p.hash)] {
+			bytes -= len(p.text)
+			if len(b.texts) == most || bytes < 0 && len(b.texts) > 0 {
+				break
+			}
 			seen[string(p.hash)] = true
-			s.texts = append(s.texts, p)
+			b.texts = append(b.texts, p)
 		}
+		b.upto = id
 	}
-	if err := rows.Err(); err != nil {
-		return s, err
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return b, err
 	}
-	s.left, err = countMissing(ctx, tx, space{upto: s.upto})
-	return s, err
+	b.left, err = countMissing(ctx, tx, space{upto: b.upto})
+	return b, err
 }
 
-// batch returns how many of the texts go into one request.
-func (e *embedding) batch(texts []pending) (n int) {
-	most, bytes := e.embedder.Batch()
-	for size := 0; n < len(texts) && n < most; n++ {
-		if size += len(texts[n].text); size > bytes && n > 0 {
-			break
-		}
-	}
-	return n
-}
-
-// store stores what a batch brought: a vector for each text, or that the model cannot embed it.
-func (e *embedding) store(ctx context.Context, s *stretch, texts []pending, made *sent) error {
+// store stores what a batch brought: a vector for each text, or that the model cannot embed it. It
+// notes that the batch is done, unless the words were made anew meanwhile: then other chunks have
+// its numbers.
+func (e *embedding) store(ctx context.Context, b *batch, made *sent) error {
 	dimensions := int64(made.dimensions())
-	if s.space.dimensions != 0 && dimensions != 0 && dimensions != s.space.dimensions {
+	if b.space.dimensions != 0 && dimensions != 0 && dimensions != b.space.dimensions {
 		if err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "UPDATE spaces SET outdated = 1 WHERE name = ?", e.embedder.Space())
 			return err
@@ -250,15 +236,24 @@ func (e *embedding) store(ctx context.Context, s *stretch, texts []pending, made
 		}
 		return &provider.Error{Code: regie.CodeBadReply, Message: fmt.Sprintf(
 			"the embedding model %s answers with vectors of %d dimensions where the index has %d: it is another model than it was; regie index --rebuild embeds anew",
-			e.embedder.Model(), dimensions, s.space.dimensions)}
+			e.embedder.Model(), dimensions, b.space.dimensions)}
 	}
 	cost := e.count(made)
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if s.space, err = ensureSpace(ctx, tx, e.embedder.Space(), dimensions); err != nil {
+	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		generation, err := metaValue(ctx, tx, "generation")
+		if err != nil {
 			return err
 		}
-		for i, p := range texts {
-			if err := storeVector(ctx, tx, s.space.id, p.hash, made.vectors[i]); err != nil {
+		upto := b.upto
+		if generation != b.generation {
+			upto = 0
+		}
+		id, err := ensureSpace(ctx, tx, e.embedder.Space(), dimensions, upto)
+		if err != nil {
+			return err
+		}
+		for i, p := range b.texts {
+			if err := storeVector(ctx, tx, id, p.hash, made.vectors[i]); err != nil {
 				return err
 			}
 		}
@@ -285,28 +280,13 @@ func storeVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []
 	return err
 }
 
-// reach notes that a stretch is done, unless the words were made anew meanwhile: then other chunks
-// have its numbers.
-func (e *embedding) reach(ctx context.Context, s *stretch) error {
-	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		generation, err := metaValue(ctx, tx, "generation")
-		if err != nil || generation != s.generation {
-			return err
-		}
-		at, err := ensureSpace(ctx, tx, e.embedder.Space(), 0)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE spaces SET upto = max(upto, ?) WHERE id = ?", s.upto, at.id)
-		}
-		return err
-	})
-}
-
-// ensureSpace returns a space, made where it is missing.
-func ensureSpace(ctx context.Context, tx *sql.Tx, name string, dimensions int64) (s space, err error) {
-	err = tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto, used, outdated) VALUES (?1, ?2, 0, 0, 0)
-		ON CONFLICT (name) DO UPDATE SET dimensions = CASE WHEN dimensions = 0 THEN ?2 ELSE dimensions END
-		RETURNING id, dimensions, upto`, name, dimensions).Scan(&s.id, &s.dimensions, &s.upto)
-	return s, err
+// ensureSpace returns the id of a space, made where it is missing, and notes how far it has come.
+func ensureSpace(ctx context.Context, tx *sql.Tx, name string, dimensions, upto int64) (id int64, err error) {
+	err = tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto, used, outdated)
+		VALUES (?1, ?2, ?3, 0, 0)
+		ON CONFLICT (name) DO UPDATE SET dimensions = max(dimensions, ?2), upto = max(upto, ?3) RETURNING id`,
+		name, dimensions, upto).Scan(&id)
+	return id, err
 }
 
 // write makes one short transaction under the writers' lock. Its content has been paid for, so the

@@ -32,8 +32,8 @@ func TestKeeps(t *testing.T) {
 			t.Helper()
 			e := &embedding{index: x, embedder: x.config.Embedder}
 			three := &sent{vectors: [][]float32{{1, 0, 0}}}
-			r := &stretch{space: space{dimensions: 8}}
-			if err := e.store(t.Context(), r, []pending{{hash: []byte("h"), text: "t"}}, three); !isEmbedders(err) {
+			b := &batch{space: space{dimensions: 8}, texts: []pending{{hash: []byte("h"), text: "t"}}}
+			if err := e.store(t.Context(), b, three); !isEmbedders(err) {
 				t.Fatalf("%v", err)
 			}
 		}, 3},

@@ -66,8 +66,8 @@ func braceMarks(src *source) []mark { return codeMarks(src, true) }
 // indentMarks finds those of a language without.
 func indentMarks(src *source) []mark { return codeMarks(src, false) }
 
-// codeMarks finds declarations at the left edge, and in what holds others, as classes do. It goes by
-// the indentation, as people write code; where it is wrong a chunk begins at another line, and
+// codeMarks finds declarations at the left edge, and in what holds others, as classes do. It goes
+// by the indentation, as people write code; where it is wrong a chunk begins at another line, and
 // nothing is lost.
 func codeMarks(src *source, braces bool) []mark {
 	var out []mark

@@ -131,18 +131,16 @@ func matching(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, er
 		return nil, nil
 	}
 	// A term is letters and digits, so nothing of it is syntax between quotes.
-	args := []any{`"` + strings.Join(terms, `" OR "`) + `"`}
-	below := ""
+	asked, below := `"`+strings.Join(terms, `" OR "`)+`"`, ""
 	if q.Under != "" {
 		below = "AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE " + underPath + ")"
-		args = append(args, pathBounds(q.Under)...)
 	}
 	// Not ORDER BY rank: FTS5 would sort all matches by itself, which takes half as long again.
-	rows, err := tx.QueryContext(ctx, `SELECT t.id, -t.score, f.path FROM (
+	query := `SELECT t.id, -t.score, f.path FROM (
 		SELECT rowid AS id, bm25(terms, `+weights+`) AS score FROM terms
-		WHERE terms MATCH ? `+below+` ORDER BY score, rowid LIMIT ?) t
-		JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score, t.id`,
-		append(args, max(candidates, limit))...)
+		WHERE terms MATCH ?2 `+below+` ORDER BY score, rowid LIMIT ?3) t
+		JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score, t.id` //nolint:gosec // constants alone are put in
+	rows, err := tx.QueryContext(ctx, query, q.Under, asked, max(candidates, limit))
 	if err != nil {
 		return nil, err
 	}
@@ -159,12 +157,9 @@ func matching(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, er
 	return out[:min(limit, len(out))], rows.Err()
 }
 
-// underPath is the condition that a file f is one, or lies below it, with the arguments of
-// pathBounds: no name sorts between a directory's with a slash and the same with the next
-// character.
-const underPath = "(f.path = ? OR f.path > ? AND f.path < ?)"
-
-func pathBounds(under string) []any { return []any{under, under + "/", under + "0"} }
+// underPath is the condition that a file f is one, or lies below it; each is below "". No name
+// sorts between a directory's with a slash and the same with the next character.
+const underPath = "(?1 = '' OR f.path = ?1 OR f.path > ?1 || '/' AND f.path < ?1 || '0')"
 
 // termsOfQuestion returns the terms by which a question is looked up.
 func termsOfQuestion(text string) []string {

@@ -63,6 +63,9 @@ func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
 	for i := range texts {
 		plain[i] = texts[i].text
 	}
+	if len(texts) == 0 { // all have a vector already
+		return out, nil
+	}
 	if err := e.parts(ctx, plain, 0, attempts, out); err != nil {
 		return nil, errors.Join(err, e.settle(ctx, out))
 	}

@@ -169,7 +169,7 @@ func vectorsUnder(ctx context.Context, tx *sql.Tx, under, space string) (func(id
 	}
 	rows, err := tx.QueryContext(ctx, `SELECT e.id FROM files f JOIN chunks c ON c.file = f.id
 		JOIN embeddings e ON e.hash = c.hash JOIN spaces s ON s.id = e.space
-		WHERE s.name = ? AND `+underPath, append([]any{space}, pathBounds(under)...)...)
+		WHERE s.name = ?2 AND `+underPath, under, space)
 	if err != nil {
 		return nil, err
 	}
@@ -212,13 +212,8 @@ func chunksOf(ctx context.Context, tx *sql.Tx, under string, near []vector.Near,
 	for i, n := range near {
 		list[i].id, scores[n.ID] = n.ID, n.Score
 	}
-	query, args := `SELECT e.id, c.id FROM json_each(?) j JOIN embeddings e ON e.id = j.value
-		JOIN chunks c ON c.hash = e.hash`, []any{idList(list)}
-	if under != "" {
-		query += " JOIN files f ON f.id = c.file WHERE " + underPath
-		args = append(args, pathBounds(under)...)
-	}
-	rows, err := tx.QueryContext(ctx, query, args...)
+	rows, err := tx.QueryContext(ctx, `SELECT e.id, c.id FROM json_each(?2) j JOIN embeddings e ON e.id = j.value
+		JOIN chunks c ON c.hash = e.hash JOIN files f ON f.id = c.file WHERE `+underPath, under, idList(list))
 	if err != nil {
 		return nil, err
 	}

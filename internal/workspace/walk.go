@@ -3,32 +3,14 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 )
 
-// WalkEntry is a file or a directory that a walk comes to. It may be used during the call of visit;
-// a file also afterwards, if Keep is called.
+// WalkEntry is a file or a directory that a walk comes to.
 type WalkEntry struct {
 	Path  string // without links
 	Dir   bool
-	Stamp Stamp // of a file, read before its content can be
-	name  string
-	in    *opened
-}
-
-// Keep has the entry stay usable after visit has returned, until Release. It holds its directory
-// open.
-func (e *WalkEntry) Keep() { e.in.uses.Add(1) }
-
-// Release ends what Keep began.
-func (e *WalkEntry) Release() { e.in.release() }
-
-// Open opens the file of that name in that very directory: no link is followed, no FIFO waited for.
-// The caller closes it.
-func (e *WalkEntry) Open() (io.ReadCloser, error) {
-	f, _, err := e.in.open(e.name)
-	return f, err
+	Stamp Stamp // of a file
 }
 
 // Walked says what a walk passed by.
@@ -74,7 +56,7 @@ type visits struct {
 
 // begin visits a directory.
 func (v *visits) begin(l *level) error {
-	if !v.visit(&WalkEntry{Path: l.in.path, Dir: true, in: l.in}) {
+	if !v.visit(&WalkEntry{Path: l.in.path, Dir: true}) {
 		return errEnough
 	}
 	return nil
@@ -105,7 +87,7 @@ func (v *visits) take(l *level, names []string) error {
 			continue
 		}
 		v.seen.Files++
-		if !v.visit(&WalkEntry{Path: l.below(name), Stamp: stamp, name: name, in: l.in}) {
+		if !v.visit(&WalkEntry{Path: l.below(name), Stamp: stamp}) {
 			return errEnough
 		}
 	}
