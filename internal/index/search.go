@@ -124,6 +124,14 @@ func (x *Index) answer(ctx context.Context, tx *sql.Tx, q Query, vector []float3
 	return err
 }
 
+// matchQuery ranks the best chunks that hold a term. Not ORDER BY rank: FTS5 would sort all
+// matches by itself, which takes half as long again.
+const matchQuery = `SELECT t.id, -t.score, f.path FROM (
+	SELECT rowid AS id, bm25(terms, ` + weights + `) AS score FROM terms WHERE terms MATCH ?2
+	AND (?1 = '' OR rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE ` + underPath + `))
+	ORDER BY score, rowid LIMIT ?3) t
+	JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score, t.id`
+
 // matching returns the chunks that hold words of a question, the best first.
 func matching(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, error) {
 	terms := termsOfQuestion(q.Text)
@@ -131,16 +139,7 @@ func matching(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, er
 		return nil, nil
 	}
 	// A term is letters and digits, so nothing of it is syntax between quotes.
-	asked, below := `"`+strings.Join(terms, `" OR "`)+`"`, ""
-	if q.Under != "" {
-		below = "AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE " + underPath + ")"
-	}
-	// Not ORDER BY rank: FTS5 would sort all matches by itself, which takes half as long again.
-	query := `SELECT t.id, -t.score, f.path FROM (
-		SELECT rowid AS id, bm25(terms, `+weights+`) AS score FROM terms
-		WHERE terms MATCH ?2 `+below+` ORDER BY score, rowid LIMIT ?3) t
-		JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score, t.id` //nolint:gosec // constants alone are put in
-	rows, err := tx.QueryContext(ctx, query, q.Under, asked, max(candidates, limit))
+	rows, err := tx.QueryContext(ctx, matchQuery, q.Under, `"`+strings.Join(terms, `" OR "`)+`"`, max(candidates, limit))
 	if err != nil {
 		return nil, err
 	}
