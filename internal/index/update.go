@@ -180,8 +180,13 @@ func (u *update) walk(ctx context.Context) error {
 // write stores what the workers make of the files, and takes out those that have gone.
 func (u *update) write(ctx context.Context, w *writer) error {
 	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for f := range u.read(inner) {
+	files := u.read(inner)
+	defer func() {
+		cancel()
+		for range files { // until the workers have ended
+		}
+	}()
+	for f := range files {
 		switch {
 		case f.broken != nil:
 			return f.broken

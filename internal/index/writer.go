@@ -56,10 +56,11 @@ func newWriter(db *database) (*writer, error) {
 }
 
 func (w *writer) begin() (err error) {
-	w.since, w.bytes = time.Now(), 0
-	if w.tx, err = w.db.write.BeginTx(context.Background(), nil); err != nil {
+	tx, err := w.db.write.BeginTx(context.Background(), nil)
+	if err != nil {
 		return err
 	}
+	w.tx, w.since, w.bytes = tx, time.Now(), 0
 	for _, s := range []struct {
 		stmt **sql.Stmt
 		text string
