@@ -316,7 +316,7 @@ func (o *shared) end() {
 func (s *indexes) release(o *shared) {
 	s.mu.Lock()
 	if o.uses--; o.Index != nil {
-		if all, why := o.Watching(); !all && !o.told && s.log != nil {
+		if why := o.Unwatched(); !why.IsZero() && !o.told && s.log != nil {
 			o.told = true
 			s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first",
 				"workspace", o.dir, "why", why.String())

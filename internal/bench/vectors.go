@@ -87,7 +87,7 @@ func (s *session) nearing() error {
 	for _, size := range []struct {
 		chunks int
 		goal   string
-	}{{20_000, "≤ 3"}, {200_000, "≤ 10"}} {
+	}{{20_000, "≤ 20"}, {200_000, "≤ 120"}} {
 		if err := s.nearingAt(size.chunks, size.goal, asked); err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (s *session) compare(t *topics, count int) (set, force, recall float64, err
 	for i := range count {
 		v := t.of(fmt.Sprintf("text %d", i))
 		slab = append(slab, v...)
-		signs.Put(int64(i), vector.Signs(v))
+		signs.Add(int64(i), vector.Signs(v))
 	}
 	fetch := func(ids []int64, each func(int64, []byte)) error {
 		for _, id := range ids {
@@ -292,7 +292,7 @@ func (s *session) compare(t *topics, count int) (set, force, recall float64, err
 	for i := range questions {
 		asked := t.of(fmt.Sprintf("question %d", i))
 		started := time.Now()
-		found, _, failed := signs.Search(asked, 10, nil, fetch)
+		found, failed := signs.Search(asked, 10, nil, fetch)
 		sets = append(sets, milliseconds(time.Since(started)))
 		err = errors.Join(err, failed)
 		started = time.Now()

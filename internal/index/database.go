@@ -4,48 +4,47 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed" // the schema
+	_ "embed" // the schemas
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/index/posting"
 )
 
-// schemaVersion is that of the schema, and of what is put into it: how files are cut into chunks,
-// and texts into terms.
-const schemaVersion = 4
+const (
+	// wordsVersion is that of schema_words.sql and of its content: how files are cut into chunks,
+	// and texts into terms.
+	wordsVersion = 5
+	// application marks the file as an index, with the tables of schema_vectors.sql.
+	application = 0x52674979
 
-// application marks the file as an index ("RgIx").
-const application = 0x52674978
+	readers  = 4
+	maxTries = 5 // of an operation whose file others keep replacing
+)
 
-const readers = 4
+//go:embed schema_vectors.sql
+var vectorSchema string
 
-//go:embed schema.sql
-var schema string
+//go:embed schema_words.sql
+var wordSchema string
 
-// database is the open file. Readers never wait for the writer (WAL); the writer's lock is beside
-// it (lock).
+// database is the open file. Readers never wait for the writer (WAL); writers of several processes
+// take turns by lockFile.
 type database struct {
 	path        string
 	read, write *sql.DB
 	file, log   os.FileInfo  // the file and its write-ahead log as they were opened
-	uses        atomic.Int32 // it closes when the last one ends
-	lost        atomic.Bool  // it is damaged
-	filled      atomic.Bool  // an update of this process has run to its end in it
-	asks        questions
+	uses        atomic.Int32 // the last release closes it
+	damaged     atomic.Bool
 }
-
-func (d *database) acquire() { d.uses.Add(1) }
 
 func (d *database) release() error {
 	if d.uses.Add(-1) > 0 {
@@ -54,298 +53,187 @@ func (d *database) release() error {
 	return errors.Join(d.read.Close(), d.write.Close())
 }
 
-// inPlace reports whether the files still lie where they were opened. Somebody may delete them at
-// any time, and then others are what the next process opens; a log without its file, or a file
-// without its log, is as good as damaged.
+// inPlace reports whether the healthy file and its log lie where they were opened. A person may
+// delete the index at any time; other processes then make and use another one.
 func (d *database) inPlace() bool {
-	if d.lost.Load() {
-		return false
-	}
-	file, err := os.Stat(d.path)
-	if err != nil || !os.SameFile(file, d.file) {
-		return false
-	}
-	log, err := os.Stat(d.path + "-wal")
-	if err != nil || !os.SameFile(log, d.log) {
-		d.lost.Store(true)
-		return false
-	}
-	return true
+	return !d.damaged.Load() && isFile(d.path, d.file) && isFile(d.path+"-wal", d.log)
+}
+
+// isFile reports whether file lies at path; nil never does.
+func isFile(path string, file os.FileInfo) bool {
+	at, err := os.Stat(path)
+	return err == nil && file != nil && os.SameFile(at, file)
 }
 
 var (
-	errMissing = errors.New("the index is not there")
-	errOther   = errors.New("the index is another version's")
+	errForeign = errors.New("the file is no index")
+	errVersion = errors.New("the index is another version's")
+	errMoved   = errors.New("the index was deleted while it was opened")
 )
 
-// openOrMake opens the file at path. Where it cannot be used, or is the one that is known to be
-// spoiled, it is made anew, by one process at a time; held says that the caller holds the lock for
-// that.
-func openOrMake(ctx context.Context, path string, held bool, spoiled os.FileInfo) (db *database, err error) {
+// openDatabase opens the index at path. It makes a missing one, one of another version, and the
+// damaged one anew. locked says that the caller holds the lock of the writers.
+func openDatabase(ctx context.Context, path string, locked bool, damaged os.FileInfo) (d *database, err error) {
 	for range maxTries {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, err
+		d, err = openOrCreate(ctx, path, locked, damaged)
+		deleted := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMoved)
+		switch code := sqliteCode(err) & 0xff; {
+		case deleted, code == lib.SQLITE_CANTOPEN, code == lib.SQLITE_IOERR:
+		default:
+			return d, err
 		}
-		dir, _ := os.Stat(filepath.Dir(path)) // where it has gone by now, what follows fails
-		db, err = openOrMakeOnce(ctx, path, held, spoiled)
-		away := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMissing) || vanished(err, path) ||
-			!same(filepath.Dir(path), dir)
-		if err == nil || ctx.Err() != nil || !away {
-			break // nobody takes away what is being opened or made, or the lock of who makes it
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return db, err
+	return d, err
 }
 
-// vanished reports whether a database failed because somebody has taken its files away meanwhile.
-func vanished(err error, path string) bool {
-	var driver *sqlite.Error
-	if !errors.As(err, &driver) {
-		return false
+func openOrCreate(ctx context.Context, path string, locked bool, damaged os.FileInfo) (*database, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
 	}
-	if code := driver.Code() & 0xff; code != lib.SQLITE_IOERR && code != lib.SQLITE_CANTOPEN {
-		return false
-	}
-	_, missing := os.Stat(path)
-	return errors.Is(missing, fs.ErrNotExist)
-}
-
-// maxTries is how often something is tried that others keep taking away.
-const maxTries = 5
-
-func openOrMakeOnce(ctx context.Context, path string, held bool, spoiled os.FileInfo) (*database, error) {
-	if !same(path, spoiled) {
-		if db, err := openFile(ctx, path); !unusable(err) {
-			return db, err
+	if !isFile(path, damaged) {
+		if d, err := openFile(ctx, path); !replaceable(err) {
+			return d, err
 		}
 	}
-	if !held {
-		unlock, err := lock(ctx, path, nil)
+	if !locked {
+		unlock, err := lockFile(ctx, path, nil)
 		if err != nil {
 			return nil, err
 		}
 		defer unlock()
 	}
-	keep := false
-	if !same(path, spoiled) { // another process may have been faster
-		db, err := openFile(ctx, path)
-		if !unusable(err) {
-			return db, err
+	if !isFile(path, damaged) { // another process may have been faster
+		d, err := openFile(ctx, path)
+		if !replaceable(err) {
+			return d, err
 		}
-		keep = errors.Is(err, errOther)
+		if errors.Is(err, errVersion) && createFile(ctx, path) == nil { // its vectors stay
+			return openFile(ctx, path)
+		}
 	}
-	if err := makeFile(ctx, path, keep); err != nil {
+	if err := errors.Join(removeFile(path), createFile(ctx, path)); err != nil {
 		return nil, err
 	}
 	return openFile(ctx, path)
 }
 
-// same reports whether a file is what lies at a path; nil is none.
-func same(path string, file os.FileInfo) bool {
-	if file == nil {
-		return false
-	}
-	there, err := os.Stat(path)
-	return err == nil && os.SameFile(there, file)
+func replaceable(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errForeign) || errors.Is(err, errVersion) || isDamage(err)
 }
 
-func unusable(err error) bool {
-	return errors.Is(err, errMissing) || errors.Is(err, errOther) || damaged(err)
-}
-
-// damaged reports whether an error says that the file is not a healthy database.
-func damaged(err error) bool {
-	var driver *sqlite.Error
-	if errors.Is(err, posting.ErrDamaged) {
-		return true
-	}
-	if !errors.As(err, &driver) {
-		return false
-	}
-	switch code := driver.Code(); code & 0xff {
-	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_SCHEMA, lib.SQLITE_FORMAT:
-		return true
-	case lib.SQLITE_IOERR:
-		return code == lib.SQLITE_IOERR_SHORT_READ
-	case lib.SQLITE_READONLY:
-		return code == lib.SQLITE_READONLY_DBMOVED
-	default:
-		return false
-	}
-}
-
-// whole fails where a table is not there.
-func (d *database) whole(ctx context.Context) error {
-	_, err := d.read.ExecContext(ctx,
-		"SELECT 1 FROM meta, files, chunks, segments, pages, gone, spaces, embeddings, signs, embedding_costs LIMIT 0")
-	return err
-}
-
-// spoiled reports whether an error comes from a file that has to be made anew: a damaged one, or
-// one that another program has changed.
-func (d *database) spoiled(ctx context.Context, err error) bool {
-	var driver *sqlite.Error
-	if damaged(err) {
-		return true
-	}
-	return errors.As(err, &driver) && driver.Code() == lib.SQLITE_ERROR && ctx.Err() == nil && d.whole(ctx) != nil
-}
-
-// openFile opens a file that was made by makeFile.
 func openFile(ctx context.Context, path string) (_ *database, err error) {
-	before, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errMissing
-	}
-	if err != nil {
+	d := &database{path: path}
+	d.uses.Store(1)
+	if d.file, err = os.Stat(path); err != nil {
 		return nil, err
 	}
-	d := &database{path: path, file: before}
-	d.uses.Store(1)
 	// The writer's cache holds what a small commit changes.
-	if d.write, err = openPool(path, 1, "synchronous(NORMAL)", "cache_size(-16384)", "wal_autocheckpoint(8000)",
-		"journal_size_limit(4194304)"); err != nil {
+	if d.write, err = openPool(path, 1, "synchronous(NORMAL)", "foreign_keys(1)", "cache_size(-16384)",
+		"wal_autocheckpoint(8000)", "journal_size_limit(4194304)"); err != nil {
 		return nil, err
 	}
 	if d.read, err = openPool(path, readers, "query_only(1)", "cache_size(-8192)", "temp_store(MEMORY)"); err != nil {
 		return nil, errors.Join(err, d.write.Close())
 	}
-	defer func() {
-		if err == nil {
-			return
-		}
-		// another process makes a new one: what was found of this one means nothing
-		if ctx.Err() == nil && !d.stands() {
-			err = errMissing
-		}
-		err = errors.Join(err, d.release())
-	}()
-	var version, mark int
-	if err := d.read.QueryRowContext(ctx,
-		"SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id)").
-		Scan(&version, &mark); err != nil {
-		return nil, err
-	}
-	if version != schemaVersion || mark != application {
-		return nil, errOther
-	}
-	if err := errors.Join(d.whole(ctx), d.prepare(ctx)); err != nil {
-		if ctx.Err() != nil || damaged(err) {
-			return nil, err
-		}
-		return nil, errors.Join(errOther, err) // somebody has changed it
-	}
-	if d.log, err = os.Stat(path + "-wal"); err != nil {
-		return nil, err
-	}
-	if !d.stands() {
-		return nil, errMissing
+	if err = d.check(ctx); err != nil {
+		return nil, errors.Join(err, d.release())
 	}
 	return d, nil
 }
 
-// stands reports whether the file that is being opened lies there with its log.
-func (d *database) stands() bool {
-	after, err := os.Stat(d.path)
-	if err != nil || !os.SameFile(d.file, after) {
-		return false
+// check reads the version of the file, and notes which log it has.
+func (d *database) check(ctx context.Context) error {
+	var version, mark int
+	err := d.read.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version),
+		(SELECT application_id FROM pragma_application_id)`).Scan(&version, &mark)
+	switch {
+	case err != nil:
+		return err
+	case mark != application:
+		return errForeign
+	case version != wordsVersion:
+		return errVersion
 	}
-	_, err = os.Stat(d.path + "-wal")
-	return err == nil
+	if d.log, err = os.Stat(d.path + "-wal"); err == nil && !d.inPlace() {
+		err = errMoved
+	}
+	return err
 }
 
-// makeFile puts an empty index in the place of whatever is there; keep says that the vectors of
-// that are taken over, if they can be read. It is made under a name that no other has, so that at
-// no moment half of one lies there, even where two believe to hold the lock: see errOvertaken. The
-// caller holds the lock.
-func makeFile(ctx context.Context, path string, keep bool) (err error) {
-	if err := removeHalf(path); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+newSuffix+"*") // 0600
+// createFile makes the tables that are missing, and those of the words anew. SQLite undoes what a
+// kill leaves half done. The caller holds the lock.
+func createFile(ctx context.Context, path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	fresh := f.Name()
 	if err := f.Close(); err != nil {
 		return err
 	}
-	db, err := openPool(fresh, 1, "journal_mode(WAL)", "synchronous(NORMAL)")
+	pool, err := openPool(path, 1, "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)")
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, fmt.Sprintf(
-		"BEGIN IMMEDIATE; %s; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT; PRAGMA wal_checkpoint(TRUNCATE)",
-		schema, application, schemaVersion))
-	if err = errors.Join(err, db.Close()); err != nil {
-		return err
-	}
-	if keep {
-		if err := keepVectors(ctx, path, fresh); err != nil && ctx.Err() != nil {
-			return errors.Join(err, removeFile(fresh))
-		}
-	}
-	if err := errors.Join(removeLog(fresh), removeFile(path)); err != nil {
-		return err
-	}
-	return os.Rename(fresh, path)
+	return errors.Join(inTransaction(ctx, pool, func(tx *sql.Tx) error { return resetWords(ctx, tx) }), pool.Close())
 }
 
-// newSuffix stands in the names of what is being made.
-const newSuffix = ".new-"
+// resetWords empties the index but for vectors and what they cost.
+func resetWords(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, fmt.Sprintf("%s; %s; PRAGMA application_id = %d; PRAGMA user_version = %d",
+		vectorSchema, wordSchema, application, wordsVersion))
+	return err
+}
 
-// removeHalf removes what a kill has left half made. From one that is being made, by somebody who
-// has lost the lock, it takes the name, so that it does not come into the place of another.
-func removeHalf(path string) error {
-	entries, err := os.ReadDir(filepath.Dir(path))
+func inTransaction(ctx context.Context, pool *sql.DB, fn func(tx *sql.Tx) error) error {
+	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), filepath.Base(path)+newSuffix) {
-			if err := remove(filepath.Join(filepath.Dir(path), entry.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// removeFile removes a database with what SQLite keeps beside it: a log that stayed behind would be
-// taken for the next file's.
-func removeFile(path string) error { return errors.Join(removeLog(path), remove(path)) }
-
-func removeLog(path string) error { return errors.Join(remove(path+"-wal"), remove(path+"-shm")) }
-
-func remove(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+	if err := fn(tx); err != nil {
+		_ = tx.Rollback() // err says what went wrong
 		return err
 	}
-	return nil
+	return tx.Commit()
+}
+
+// removeFile removes a database and its log, which would be taken for the next file's.
+func removeFile(path string) error {
+	var errs []error
+	for _, end := range []string{"-wal", "-shm", ""} {
+		if err := os.Remove(path + end); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // openPool opens connections that leave the write-ahead log where it is when they close: SQLite
 // removes it by its name, under which another process may have put that of a new index by then.
 func openPool(path string, size int, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{"mode": {"rw"}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
+	query := url.Values{
+		"mode": {"rw"}, "_txlock": {"immediate"},
+		"_pragma": append([]string{"busy_timeout(10000)"}, pragmas...),
+	}
 	inner, err := sqlite.NewConnector((&url.URL{
-		Scheme: "file", OmitHost: true, Path: path,
-		RawQuery: query.Encode(),
+		Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode(),
 	}).String())
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(keepsLog{inner})
-	db.SetMaxOpenConns(size)
-	db.SetMaxIdleConns(size)
-	return db, nil
+	pool := sql.OpenDB(persistentLog{inner})
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	return pool, nil
 }
 
-type keepsLog struct{ driver.Connector }
+type persistentLog struct{ driver.Connector }
 
 // Connect implements driver.Connector.
-func (k keepsLog) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := k.Connector.Connect(ctx)
+func (c persistentLog) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -357,19 +245,31 @@ func (k keepsLog) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
+// sqliteCode returns the extended result code of an error, 0 for another one's.
+func sqliteCode(err error) int {
+	if failed, ok := errors.AsType[*sqlite.Error](err); ok {
+		return failed.Code()
+	}
+	return 0
+}
+
+// isDamage reports whether an error says that the file is not a healthy database.
+func isDamage(err error) bool {
+	switch code := sqliteCode(err); code & 0xff {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_SCHEMA, lib.SQLITE_FORMAT:
+		return true
+	default:
+		return code == lib.SQLITE_IOERR_SHORT_READ || code == lib.SQLITE_READONLY_DBMOVED
+	}
+}
+
 // explain gives an error its code and a sentence (spec 12.5).
 func explain(err error, path string) error {
 	var coded *regie.Error
-	code := 0
-	if driver, ok := errors.AsType[*sqlite.Error](err); ok {
-		code = driver.Code() & 0xff
-	}
+	code := sqliteCode(err) & 0xff
 	switch {
 	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case errors.Is(err, errOvertaken):
-		return regie.Errorf(regie.CodeDatabaseLocked,
-			"other programs write the index %s, and somebody takes its lock away all the while: close them and try again", path)
 	case errors.Is(err, fs.ErrPermission), code == lib.SQLITE_PERM, code == lib.SQLITE_AUTH:
 		return regie.Errorf(regie.CodeNoPermission,
 			"no permission for the index %s: it must belong to the user who runs regie (%v)", path, err)

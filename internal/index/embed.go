@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/index/vector"
@@ -42,16 +43,16 @@ type Embedded struct {
 	Code regie.Code `json:"code,omitempty"`
 }
 
-// Missing is how many chunks the embedder has not been given yet; 0 where none is configured. It
-// returns the codes of Open.
+// Missing returns how many chunks the embedder has not been given yet; 0 where none is configured.
+// It returns the codes of Open.
 func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 	if x.config.Embedder == nil {
 		return 0, nil
 	}
 	err = x.using(ctx, false, func(db *database) error {
-		space, err := db.space(ctx, x.config.Embedder.Space())
+		s, err := readSpace(ctx, db.read, x.config.Embedder.Space())
 		if err == nil {
-			n, err = db.missing(ctx, space)
+			n, err = countMissing(ctx, db.read, s)
 		}
 		return err
 	})
@@ -61,100 +62,81 @@ func (x *Index) Missing(ctx context.Context) (n int64, err error) {
 // Free reports whether embedding costs nothing.
 func (x *Index) Free() bool { return x.config.Money.Known && x.config.Money.Price.Free() }
 
-// Embed embeds the chunks that have no vector yet, the oldest first, batch by batch: what a batch
-// brought is stored before the next is sent, so that a kill pays for one batch twice at most. Texts
-// that were embedded before are not embedded again, wherever they stand now. It needs nobody's
-// leave to be searched or updated meanwhile; what comes while it runs it embeds too. One runs at a
-// time: where another one does, in whatever process, this one waits for it. A failing embedder is
-// no error: Reason says what it said. progress may be nil, and is called on the caller's goroutine.
-// It returns the context's error and the codes of Open.
+// Embed embeds the chunks that have no vector yet, the oldest first. It stores a batch before it
+// sends the next, so that a kill pays for one batch twice at most, and it embeds no text again
+// that has a vector. Others search and update meanwhile; Embed takes in what they add. One Embed
+// runs at a time, in whatever process. A failing embedder is no error: Reason says why. progress
+// may be nil, and is called on the caller's goroutine. Embed returns the context's error and the
+// codes of Open.
 func (x *Index) Embed(ctx context.Context, progress func(Progress)) (out Embedded, err error) {
 	if x.config.Embedder == nil {
 		return out, nil
 	}
-	unlock, err := lock(ctx, x.config.Path+".embed", waiting(progress))
+	unlock, err := lockFile(ctx, x.config.Path+".embed", waiting(progress))
 	if err != nil {
 		return out, explain(err, x.config.Path)
 	}
 	defer unlock()
 	out.Model, out.Priced = x.config.Embedder.Model(), x.config.Money.Known
 	e := &embedding{index: x, embedder: x.config.Embedder, out: &out, progress: progress}
-	if err := affordable(e.embedder, &x.config.Money); err != nil {
-		e.stop(err)
-	} else if err := e.run(ctx); err != nil {
+	if err = affordable(e.embedder, &x.config.Money); err == nil {
+		err = e.run(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return out, context.Cause(ctx)
+	case isEmbedders(err):
+		out.Reason, out.Code = reasonOf(err)
+	case err != nil:
 		return out, err
 	}
 	out.Missing, err = x.Missing(ctx)
 	return out, err
 }
 
-// embedding is one Embed on its way. It belongs to one goroutine.
+// embedding is one Embed under way. It belongs to one goroutine.
 type embedding struct {
 	index    *Index
 	embedder provider.Embedder
 	out      *Embedded
 	progress func(Progress)
-	total    int64
 	done     int64
 }
 
-// space is a row of spaces; the zero space is one that nothing was embedded in.
-type space struct {
-	id, dimensions, upto int64
-}
-
-func (d *database) space(ctx context.Context, name string) (s space, err error) {
-	err = d.read.QueryRowContext(ctx, "SELECT id, dimensions, upto FROM spaces WHERE name = ?",
-		name).Scan(&s.id, &s.dimensions, &s.upto)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return s, err
-}
-
-// missing is how many chunks are newer than the last that was embedded.
-func (d *database) missing(ctx context.Context, s space) (n int64, err error) {
-	err = d.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", s.upto).Scan(&n)
-	return n, err
-}
-
-// pending is a text that is to be embedded.
+// pending is a text that has no vector.
 type pending struct {
 	hash []byte
 	text string
 }
 
-// round is a stretch of chunks, with those of their texts that have no vector.
-type round struct {
-	db    *database // where they were read
-	space space
-	upto  int64 // the last chunk of it
-	texts []pending
-	left  int64 // chunks behind it
+// batch is a run of chunks, with those of their texts that have no vector.
+type batch struct {
+	generation string // of the words that they were read from
+	space      space
+	upto       int64 // the last chunk
+	texts      []pending
+	left       int64 // chunks behind it
 }
 
-// stretch is how many chunks are looked at at once.
-const stretch = 1000
+// batchChunks is how many chunks a batch has at most; those that need no vector count too.
+const batchChunks = 1000
 
-// stop says why the rest is missing.
-func (e *embedding) stop(err error) { e.out.Reason, e.out.Code = reasonOf(err) }
-
-// halted is why an embedder is not asked: our own reason, in a sentence.
-type halted struct {
+// refusal is our own reason not to ask an embedder.
+type refusal struct {
 	code regie.Code
 	why  regie.Sentence
 }
 
 // Error implements error.
-func (h *halted) Error() string { return h.why.String() }
+func (r *refusal) Error() string { return r.why.String() }
 
-// reasonOf is an error of an embedder as a sentence, with its code.
+// reasonOf returns an error of an embedder as a sentence, with its code.
 func reasonOf(err error) (regie.Sentence, regie.Code) {
 	var failed *provider.Error
-	var held *halted
+	var refused *refusal
 	switch {
-	case errors.As(err, &held):
-		return held.why, held.code
+	case errors.As(err, &refused):
+		return refused.why, refused.code
 	case errors.As(err, &failed) && failed.Code == regie.CodeProviderOffline:
 		return regie.Say("the embedder cannot be reached: %s", failed.Message), failed.Code
 	case errors.As(err, &failed):
@@ -166,123 +148,112 @@ func reasonOf(err error) (regie.Sentence, regie.Code) {
 	}
 }
 
-// run embeds stretch after stretch until nothing is missing, or the embedder does not go on.
+// run embeds batch after batch until nothing is missing.
 func (e *embedding) run(ctx context.Context) error {
 	for {
-		var r round
+		var b batch
 		if err := e.index.using(ctx, false, func(db *database) (err error) {
-			r, err = db.stretch(ctx, e.embedder.Space())
+			b, err = e.readBatch(ctx, db)
 			return err
 		}); err != nil {
 			return err
 		}
-		e.total = e.done + int64(len(r.texts)) + r.left
-		e.tell()
-		if r.upto == r.space.upto {
-			return e.tidy(ctx, r.space)
+		if e.progress != nil {
+			e.progress(Progress{Embedding: true, Done: e.done, Total: e.done + int64(len(b.texts)) + b.left})
 		}
-		for len(r.texts) > 0 {
-			n := e.batch(r.texts)
-			made, err := e.send(ctx, r.texts[:n])
-			if err == nil {
-				err = e.keep(ctx, &r, r.texts[:n], made)
-			}
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case isEmbedders(err):
-				e.stop(err)
-				return nil
-			case err != nil:
-				return err
-			}
-			r.texts = r.texts[n:]
-			e.done += int64(n)
-			e.tell()
+		if b.upto == b.space.upto {
+			return e.tidy(ctx, b.space)
 		}
-		if err := e.reach(ctx, &r); err != nil {
+		made, err := e.send(ctx, b.texts)
+		if err == nil {
+			err = e.store(ctx, &b, made)
+		}
+		if err != nil {
 			return err
 		}
+		e.done += int64(len(b.texts))
 	}
 }
 
-func (e *embedding) tell() {
-	if e.progress != nil {
-		e.progress(Progress{Embedding: true, Done: e.done, Total: max(e.done, e.total)})
-	}
-}
-
-// stretch reads which texts are next.
-func (d *database) stretch(ctx context.Context, name string) (r round, err error) {
-	r.db = d
-	if r.space, err = d.space(ctx, name); err != nil {
-		return r, err
-	}
-	r.upto = r.space.upto
-	// The texts of one stretch are read as they are at one moment.
-	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+// readBatch reads which texts are next, as many as one request takes.
+func (e *embedding) readBatch(ctx context.Context, db *database) (b batch, err error) {
+	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // all is of one moment
 	if err != nil {
-		return r, err
+		return b, err
 	}
 	defer func() { _ = tx.Rollback() }() // it was only read
-	rows, err := tx.QueryContext(ctx, `SELECT c.id, c.hash, c.text, EXISTS (SELECT 1 FROM embeddings e WHERE e.space = ? AND e.hash = c.hash)
-		FROM chunks c WHERE c.id > ? ORDER BY c.id LIMIT ?`, r.space.id, r.space.upto, stretch)
+	if b.generation, err = metaValue(ctx, tx, "generation"); err != nil {
+		return b, err
+	}
+	if b.space, err = readSpace(ctx, tx, e.embedder.Space()); err != nil {
+		return b, err
+	}
+	b.upto = b.space.upto
+	rows, err := tx.QueryContext(ctx, `SELECT c.id, c.hash, c.text,
+		EXISTS (SELECT 1 FROM embeddings e WHERE e.space = ? AND e.hash = c.hash)
+		FROM chunks c WHERE c.id > ? ORDER BY c.id LIMIT ?`, b.space.id, b.space.upto, batchChunks)
 	if err != nil {
-		return r, err
+		return b, err
 	}
 	defer rows.Close()
+	most, bytes := e.embedder.Batch()
 	seen := map[string]bool{}
 	for rows.Next() {
 		var p pending
+		var id int64
 		var there bool
-		if err := rows.Scan(&r.upto, &p.hash, &p.text, &there); err != nil {
-			return r, err
+		if err := rows.Scan(&id, &p.hash, &p.text, &there); err != nil {
+			return b, err
 		}
 		if !there && !seen[string(p.hash)] {
+			bytes -= len(p.text)
+			if len(b.texts) == most || bytes < 0 && len(b.texts) > 0 {
+				break
+			}
 			seen[string(p.hash)] = true
-			r.texts = append(r.texts, p)
+			b.texts = append(b.texts, p)
 		}
+		b.upto = id
 	}
-	if err := rows.Err(); err != nil {
-		return r, err
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return b, err
 	}
-	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM chunks WHERE id > ?", r.upto).Scan(&r.left)
-	return r, err
+	b.left, err = countMissing(ctx, tx, space{upto: b.upto})
+	return b, err
 }
 
-// batch is how many of the texts go into one request.
-func (e *embedding) batch(texts []pending) (n int) {
-	most, bytes := e.embedder.Batch()
-	for size := 0; n < len(texts) && n < most; n++ {
-		if size += len(texts[n].text); size > bytes && n > 0 {
-			break
-		}
-	}
-	return n
-}
-
-// keep stores what a batch brought: a vector for each text, or that the model cannot embed it.
-func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *sent) error {
+// store stores what a batch brought: a vector for each text, or that the model cannot embed it. It
+// notes that the batch is done, unless the words were made anew meanwhile: then other chunks have
+// its numbers.
+func (e *embedding) store(ctx context.Context, b *batch, made *sent) error {
 	dimensions := int64(made.dimensions())
-	if r.space.dimensions != 0 && dimensions != 0 && dimensions != r.space.dimensions {
-		if err := e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('outdated', ?)",
-				e.embedder.Space())
+	if b.space.dimensions != 0 && dimensions != 0 && dimensions != b.space.dimensions {
+		if err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE spaces SET outdated = 1 WHERE name = ?", e.embedder.Space())
 			return err
 		}); err != nil {
 			return err
 		}
 		return &provider.Error{Code: regie.CodeBadReply, Message: fmt.Sprintf(
 			"the embedding model %s answers with vectors of %d dimensions where the index has %d: it is another model than it was; regie index --rebuild embeds anew",
-			e.embedder.Model(), dimensions, r.space.dimensions)}
+			e.embedder.Model(), dimensions, b.space.dimensions)}
 	}
 	cost := e.count(made)
-	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) (err error) {
-		if r.space, err = inSpace(ctx, tx, e.embedder.Space(), dimensions); err != nil {
+	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		generation, err := metaValue(ctx, tx, "generation")
+		if err != nil {
 			return err
 		}
-		for i, p := range texts {
-			if err := putVector(ctx, tx, r.space.id, p.hash, made.vectors[i]); err != nil {
+		upto := b.upto
+		if generation != b.generation {
+			upto = 0
+		}
+		id, err := ensureSpace(ctx, tx, e.embedder.Space(), dimensions, upto)
+		if err != nil {
+			return err
+		}
+		for i, p := range b.texts {
+			if err := storeVector(ctx, tx, id, p.hash, made.vectors[i]); err != nil {
 				return err
 			}
 		}
@@ -290,8 +261,8 @@ func (e *embedding) keep(ctx context.Context, r *round, texts []pending, made *s
 	})
 }
 
-// putVector stores the vector of a text, or that it has none: nil.
-func putVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []float32) error {
+// storeVector stores the vector of a text, or that it has none: nil.
+func storeVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []float32) error {
 	var encoded []byte
 	if v != nil {
 		encoded = vector.Encode(v)
@@ -304,102 +275,62 @@ func putVector(ctx context.Context, tx *sql.Tx, space int64, hash []byte, v []fl
 		return nil
 	}
 	if err == nil && v != nil {
-		_, err = tx.ExecContext(ctx, "INSERT INTO signs (id, space, signs) VALUES (?, ?, ?)", id, space,
-			vector.Signs(v))
+		_, err = tx.ExecContext(ctx, "INSERT INTO signs (id, space, signs) VALUES (?, ?, ?)", id, space, vector.Signs(v))
 	}
 	return err
 }
 
-// reach notes that a stretch is done. In an index that was made anew meanwhile other chunks have
-// its numbers: there the next stretch begins at the first.
-func (e *embedding) reach(ctx context.Context, r *round) error {
-	return e.write(ctx, func(ctx context.Context, db *database, tx *sql.Tx) error {
-		if db != r.db {
-			return nil
-		}
-		space, err := inSpace(ctx, tx, e.embedder.Space(), 0)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "UPDATE spaces SET upto = max(upto, ?) WHERE id = ?", r.upto, space.id)
-		}
-		return err
-	})
+// ensureSpace returns the id of a space, made where it is missing, and notes how far it has come.
+func ensureSpace(ctx context.Context, tx *sql.Tx, name string, dimensions, upto int64) (id int64, err error) {
+	err = tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto, used, outdated)
+		VALUES (?1, ?2, ?3, 0, 0)
+		ON CONFLICT (name) DO UPDATE SET dimensions = max(dimensions, ?2), upto = max(upto, ?3) RETURNING id`,
+		name, dimensions, upto).Scan(&id)
+	return id, err
 }
 
-// inSpace finds or makes a space.
-func inSpace(ctx context.Context, tx *sql.Tx, name string, dimensions int64) (s space, err error) {
-	err = tx.QueryRowContext(ctx, `INSERT INTO spaces (name, dimensions, upto) VALUES (?1, ?2, 0)
-		ON CONFLICT (name) DO UPDATE SET dimensions = CASE WHEN dimensions = 0 THEN ?2 ELSE dimensions END RETURNING id, dimensions, upto`, name, dimensions).
-		Scan(&s.id, &s.dimensions, &s.upto)
-	return s, err
-}
-
-// write makes one short transaction under the writers' lock. What it is given has been paid for, so
-// nothing but a failure keeps it from being stored.
-func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, db *database, tx *sql.Tx) error) error {
-	kept := context.WithoutCancel(ctx)
-	unlock, err := lock(kept, e.index.config.Path, nil)
+// write makes one short transaction under the writers' lock. Its content has been paid for, so the
+// end of ctx does not keep it from being stored.
+func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
+	ctx = context.WithoutCancel(ctx)
+	unlock, err := lockFile(ctx, e.index.config.Path, nil)
 	if err != nil {
 		return explain(err, e.index.config.Path)
 	}
 	defer unlock()
-	return e.index.using(kept, true, func(db *database) error {
-		tx, err := db.write.BeginTx(kept, nil)
-		if err != nil {
-			return err
-		}
-		if err := fn(kept, db, tx); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-		return tx.Commit()
+	return e.index.using(ctx, true, func(db *database) error {
+		return inTransaction(ctx, db.write, func(tx *sql.Tx) error { return fn(ctx, tx) })
 	})
 }
 
-// orphans is how many vectors without a chunk are kept for texts that come back, beside as many as
-// there are with one. maxSpaces is of how many embedders vectors are kept, those that were used
-// last: a person who goes to and fro between two pays for each once.
+// The index keeps maxOrphans vectors without a chunk for texts that come back, beside as many as
+// there are with one, and the vectors of maxSpaces embedders, those used last: a person who goes to
+// and fro between two pays for each once.
 const (
-	orphans   = 1000
-	maxSpaces = 3
+	maxOrphans = 1000
+	maxSpaces  = 3
 )
 
-// usedName is the row of meta that says when a space was used last, in seconds since 1970.
-const usedName = "'used ' || s.id"
-
-// tidy removes what is no longer of use once all chunks have a vector: those of embedders that were
-// not used for long, and of texts that went too long ago.
+// tidy notes that an embedder was used, and removes what is no longer of use once all chunks have a
+// vector.
 func (e *embedding) tidy(ctx context.Context, s space) error {
-	if s.id == 0 {
-		return nil
-	}
-	var newest, others, all, used int64
+	const crowded = `(SELECT count(*) FROM embeddings) > ?3 +
+		2 * (SELECT count(*) FROM spaces) * (SELECT count(DISTINCT hash) FROM chunks)`
+	args := []any{s.id, maxSpaces, maxOrphans}
+	var due bool
 	if err := e.index.using(ctx, false, func(db *database) error {
-		return db.read.QueryRowContext(ctx, `SELECT coalesce((SELECT s.id FROM spaces s JOIN meta m ON m.name = `+usedName+` ORDER BY m.value DESC, s.id DESC LIMIT 1), 0),
-			(SELECT count(*) FROM spaces WHERE id <> ?1), (SELECT count(*) FROM embeddings), (SELECT count(DISTINCT hash) FROM chunks)`, s.id).Scan(&newest, &others, &all, &used)
-	}); err != nil || (others == 0 || newest == s.id) && others < maxSpaces && all <= (others+1)*2*used+orphans {
+		return db.read.QueryRowContext(ctx, `SELECT ?1 <> 0 AND (?1 <> (SELECT id FROM spaces ORDER BY used DESC LIMIT 1)
+			OR (SELECT count(*) FROM spaces) > ?2 OR `+crowded+`)`, args...).Scan(&due)
+	}); err != nil || !due {
 		return err
 	}
-	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
-		for _, statement := range []string{
-			`INSERT INTO meta (name, value) SELECT ` + usedName + `, max(unixepoch(), 1 + coalesce((SELECT max(value) FROM meta WHERE name LIKE 'used %'), 0)) FROM spaces s WHERE s.id = ?1
-				ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-			`DELETE FROM embeddings WHERE space IN (SELECT s.id FROM spaces s LEFT JOIN meta m ON m.name = ` + usedName + ` WHERE s.id <> ?1
-				ORDER BY coalesce(m.value, 0) DESC, s.id DESC LIMIT -1 OFFSET ?2)`,
-			`DELETE FROM spaces WHERE id <> ?1 AND id IN (SELECT s.id FROM spaces s LEFT JOIN meta m ON m.name = ` + usedName + ` WHERE s.id <> ?1
-				ORDER BY coalesce(m.value, 0) DESC, s.id DESC LIMIT -1 OFFSET ?2)`,
-			"DELETE FROM meta WHERE name LIKE 'used %' AND NOT EXISTS (SELECT 1 FROM spaces s WHERE " + usedName +
-				" = meta.name)",
-		} {
-			if _, err := tx.ExecContext(ctx, statement, s.id, maxSpaces-1); err != nil {
-				return err
-			}
-		}
-		if all > (others+1)*2*used+orphans {
-			if _, err := tx.ExecContext(ctx,
-				"DELETE FROM embeddings WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.hash = embeddings.hash)"); err != nil {
-				return err
-			}
-		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM signs WHERE id NOT IN (SELECT id FROM embeddings)")
+	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, strings.Join([]string{
+			"UPDATE spaces SET used = 1 + (SELECT max(used) FROM spaces) WHERE id = ?1",
+			"DELETE FROM spaces WHERE id NOT IN (SELECT id FROM spaces ORDER BY used DESC LIMIT ?2)",
+			"DELETE FROM embeddings WHERE " + crowded + " AND hash NOT IN (SELECT hash FROM chunks)",
+			"UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'vectors'",
+		}, ";"), args...)
 		return err
 	})
 }

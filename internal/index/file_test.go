@@ -70,10 +70,6 @@ func TestLost(t *testing.T) {
 			t.Helper()
 			change(t, file, "PRAGMA user_version = 999")
 		},
-		"a table dropped": func(t *testing.T, file string) {
-			t.Helper()
-			change(t, file, "DROP TABLE gone")
-		},
 		"another database": func(t *testing.T, file string) {
 			t.Helper()
 			gone("", "-wal", "-shm")(t, file)
@@ -81,6 +77,9 @@ func TestLost(t *testing.T) {
 		},
 	} {
 		for _, how := range []string{"open", "closed"} {
+			if name == "empty" && how == "open" {
+				continue // what is open reads the log
+			}
 			t.Run(name+", "+how, func(t *testing.T) {
 				root, _, file := place(t, many(50))
 				x := open(t, root, file)
@@ -156,10 +155,13 @@ func check(t *testing.T, file string) {
 	}
 	var lost int
 	if err := db.QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM chunks WHERE file NOT IN (SELECT id FROM files)) +
-		(SELECT count(*) FROM pages WHERE id >> 24 NOT IN (SELECT id FROM segments))`).Scan(&lost); err != nil || lost != 0 {
-		t.Errorf("%d chunks without a file, or pages without a segment: %v", lost, err)
+		(SELECT count(*) FROM terms WHERE rowid NOT IN (SELECT id FROM chunks)) +
+		(SELECT count(*) FROM chunks WHERE id NOT IN (SELECT rowid FROM terms))`).Scan(&lost); err != nil || lost != 0 {
+		t.Errorf("%d chunks without a file or terms, or terms without a chunk: %v", lost, err)
 	}
-	checkTerms(t, file)
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO terms (terms) VALUES ('integrity-check')"); err != nil {
+		t.Errorf("terms: %v", err)
+	}
 }
 
 // TestRacy changes a file right after it was read, to something of the same length: clocks of file
@@ -180,27 +182,24 @@ func TestRacy(t *testing.T) {
 // TestUnreadable has a file that was indexed fail to open: what it held is no longer found, and it
 // is read as soon as that is possible.
 func TestUnreadable(t *testing.T) {
-	root, _, file := place(t, map[string]string{"a.txt": "apple\n", "b.txt": "banana\n"})
+	root, dir, file := place(t, map[string]string{"a.txt": "apple\n", "b.txt": "banana\n"})
 	x := open(t, root, file)
 	refresh(t, x)
-	had, last, err := x.db.files(t.Context())
-	if err != nil {
+	if err := os.Chmod(filepath.Join(dir, "a.txt"), 0); err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWriter(t.Context(), x.db, last)
-	if err != nil {
-		t.Fatal(err)
+	if f, err := os.Open(filepath.Join(dir, "a.txt")); err == nil {
+		_ = f.Close()
+		t.Skip("this user reads everything")
 	}
-	results := make(chan outcome, 1)
-	results <- outcome{job: job{known: had["a.txt"]}, skipped: SkipUnreadable}
-	close(results)
-	var out Summary
-	u := &update{index: x}
-	if err := errors.Join(u.write(t.Context(), w, results, &out), w.close()); err != nil || out.Removed != 1 || u.unread != 1 {
-		t.Errorf("%+v, %d unread, %v", out, u.unread, err)
+	if s := refresh(t, x); s.Removed != 1 || s.Skipped[SkipUnreadable] != 1 {
+		t.Errorf("%+v", s)
 	}
 	if found := paths(t, x, "apple"); len(found) != 0 {
 		t.Errorf("found %q", found)
+	}
+	if err := os.Chmod(filepath.Join(dir, "a.txt"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if s := refresh(t, x); s.Files != 2 || s.Changed != 1 {
 		t.Errorf("it is not read again: %+v", s)
@@ -284,7 +283,7 @@ func TestHelperProcess(t *testing.T) {
 		if err := x.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := remove(args[1]); err != nil { // begin from nothing
+		if err := os.Remove(args[1]); err != nil { // begin from nothing
 			t.Fatal(err)
 		}
 	}

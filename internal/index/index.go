@@ -2,10 +2,11 @@ package index
 
 import (
 	"context"
-	"os"
+	"database/sql"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	lib "modernc.org/sqlite/lib"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
@@ -63,47 +64,42 @@ type Answer struct {
 	Hits   []Hit          `json:"hits"`
 }
 
-// Index is what is known of one workspace's files (spec 8.3). Its methods may be called from any
-// goroutine.
+// Index searches one workspace's files (spec 8.3). Its methods may be called from any goroutine.
 type Index struct {
 	root    *workspace.Root
 	config  Config
-	updates chan struct{} // a place for the update that is under way
-	words   words
-	vectors vectors
-	asks    asks
+	vectors vectorCache
+	asked   questions
 	rest    func(ctx context.Context, d time.Duration) error // between two tries of an embedder
 
-	mu sync.Mutex
-	db *database // nil after Close
-
-	upTo atomic.Pointer[database] // what the last update of this process was about
-
-	watching sync.Mutex // over watch
-	watch    *watch     // nil: nothing is watched
+	mu         sync.Mutex
+	db         *database // nil after Close
+	generation string    // of the words that the last Update of this process left; empty before one
+	watches    bool
+	watch      *watch // of the last Update; nil: there was none, or nothing is watched
 }
 
-// Open opens the index of a confined directory. One that is missing, damaged, or another version's
-// is made anew, empty: Update fills it. It returns CodeNoPermission, CodeReadOnly, CodeDiskFull or
-// CodeDatabaseLocked. The caller closes the index, and then the root.
+// Open opens the index of a confined directory. It makes a missing or damaged one, or one of
+// another version, anew and empty: Update fills it. It returns CodeNoPermission, CodeReadOnly,
+// CodeDiskFull or CodeDatabaseLocked. The caller closes the index, and then the root.
 func Open(ctx context.Context, root *workspace.Root, config Config) (*Index, error) {
 	if config.MaxFile <= 0 {
 		config.MaxFile = defaultMaxFile
 	}
-	db, err := openOrMake(ctx, config.Path, false, nil)
+	db, err := openDatabase(ctx, config.Path, false, nil)
 	if err != nil {
 		return nil, explain(err, config.Path)
 	}
-	return &Index{root: root, config: config, updates: make(chan struct{}, 1), db: db, rest: rest}, nil
+	return &Index{root: root, config: config, db: db, rest: rest}, nil
 }
 
-// Close lets go of the file when the calls under way have ended.
+// Close closes the file when the calls under way have ended.
 func (x *Index) Close() error {
+	x.stopWatching()
 	x.mu.Lock()
 	db := x.db
 	x.db = nil
 	x.mu.Unlock()
-	x.unwatch()
 	if db == nil {
 		return nil
 	}
@@ -154,51 +150,67 @@ type Summary struct {
 	Took    time.Duration  `json:"took_ns"`
 }
 
-// using runs fn with the database as it lies on the disk. Where that was deleted, exchanged or
-// damaged, the index is made anew, empty, and fn runs once more; held says that the caller holds
-// the writers' lock.
-func (x *Index) using(ctx context.Context, held bool, fn func(*database) error) error {
-	for try := 0; ; try++ {
-		db, err := x.current(ctx, held)
+// using runs fn with the database that lies on the disk. Where that was deleted, replaced or
+// damaged, or where another writer came between, fn runs again, in an index that may be new and
+// empty. locked says that the caller holds the lock of the writers.
+func (x *Index) using(ctx context.Context, locked bool, fn func(*database) error) error {
+	for try := 1; ; try++ {
+		db, err := x.current(ctx, locked)
 		if err != nil {
 			return explain(err, x.config.Path)
 		}
 		err = fn(db)
-		spoiled := err != nil && db.spoiled(ctx, err)
-		if spoiled {
-			db.lost.Store(true)
+		if isDamage(err) {
+			db.damaged.Store(true)
 		}
-		moved := err != nil && ctx.Err() == nil && !db.inPlace() // another process put a new one there meanwhile
-		closing := db.release()
-		if !spoiled && !moved || spoiled && try > 0 || try == maxTries {
+		again := err != nil && ctx.Err() == nil && try < maxTries &&
+			(!db.inPlace() || sqliteCode(err)&0xff == lib.SQLITE_CONSTRAINT)
+		closed := db.release()
+		if !again {
 			if err == nil {
-				err = closing
+				err = closed
 			}
 			return explain(err, x.config.Path)
 		}
 	}
 }
 
-// current returns the database, one that lies where it lay when it was opened. The caller releases
-// it.
-func (x *Index) current(ctx context.Context, held bool) (*database, error) {
+// current returns the database, opened anew where it no longer lies in its place. The caller
+// releases it.
+func (x *Index) current(ctx context.Context, locked bool) (*database, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.db == nil {
 		return nil, regie.Errorf(regie.CodeConflict, "the index was closed")
 	}
 	if !x.db.inPlace() {
-		var unusable os.FileInfo
-		if x.db.lost.Load() {
-			unusable = x.db.file
-		}
-		fresh, err := openOrMake(ctx, x.config.Path, held, unusable)
+		// Where the file itself is still there, it is damaged or has lost its log.
+		fresh, err := openDatabase(ctx, x.config.Path, locked, x.db.file)
 		if err != nil {
 			return nil, err
 		}
-		_ = x.db.release() // what it holds is no longer anybody's
+		_ = x.db.release() // its content is lost already
 		x.db = fresh
 	}
-	x.db.acquire()
+	x.db.uses.Add(1)
 	return x.db, nil
+}
+
+// querier is a transaction or a pool.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// metaValue reads a value of the table meta.
+func metaValue(ctx context.Context, from querier, name string) (value string, err error) {
+	err = from.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = ?", name).Scan(&value)
+	return value, err
+}
+
+// isUpdated reports whether the words in the file are those that the last Update of this process
+// left, or later ones.
+func (x *Index) isUpdated(generation string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.generation == generation
 }

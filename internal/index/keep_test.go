@@ -2,11 +2,11 @@ package index
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"testing"
 
-	"github.com/regie-run/regie/internal/index/vector"
 	"github.com/regie-run/regie/internal/provider/providertest"
 )
 
@@ -20,22 +20,20 @@ func TestKeeps(t *testing.T) {
 	}{
 		{"a rebuild", func(*testing.T, *Index, string) {}, 0},
 		{"an older version", func(t *testing.T, _ *Index, file string) { t.Helper(); change(t, file, "PRAGMA user_version = 3") }, 0},
-		{"an older version that knew no vectors", func(t *testing.T, _ *Index, file string) {
-			t.Helper()
-			change(t, file, "ALTER TABLE embeddings RENAME COLUMN vector TO former")
-			change(t, file, "PRAGMA user_version = 3")
-		}, 3},
 		{"another program's file", func(t *testing.T, _ *Index, file string) { t.Helper(); change(t, file, "PRAGMA application_id = 7") }, 3},
-		{"garbage", func(t *testing.T, _ *Index, file string) {
+		{"garbage", func(t *testing.T, x *Index, file string) {
 			t.Helper()
+			if err := errors.Join(x.Close(), removeFile(file)); err != nil {
+				t.Fatal(err)
+			}
 			put(t, filepath.Dir(file), filepath.Base(file), "no database")
 		}, 3},
 		{"vectors of a model that answers otherwise now", func(t *testing.T, x *Index, _ string) {
 			t.Helper()
 			e := &embedding{index: x, embedder: x.config.Embedder}
 			three := &sent{vectors: [][]float32{{1, 0, 0}}}
-			r := &round{space: space{dimensions: 8}}
-			if err := e.keep(t.Context(), r, []pending{{hash: []byte("h"), text: "t"}}, three); !isEmbedders(err) {
+			b := &batch{space: space{dimensions: 8}, texts: []pending{{hash: []byte("h"), text: "t"}}}
+			if err := e.store(t.Context(), b, three); !isEmbedders(err) {
 				t.Fatalf("%v", err)
 			}
 		}, 3},
@@ -51,15 +49,14 @@ func TestKeeps(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.do(t, x, file)
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			x = openWith(t, root, file, s.URL, Money{Known: true})
 			if c.what == "a rebuild" || c.made == 3 {
 				if _, err := x.Rebuild(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
-			} else {
-				if err := x.Close(); err != nil {
-					t.Fatal(err)
-				}
-				x = openWith(t, root, file, s.URL, Money{Known: true})
 			}
 			if e := embed(t, x); e.Made != c.made || e.Missing != 0 || !e.Reason.IsZero() {
 				t.Errorf("%+v", e)
@@ -72,9 +69,6 @@ func TestKeeps(t *testing.T) {
 				t.Errorf("costs of %d are known: %v", costs, err)
 			}
 			check(t, file)
-			if left, err := filepath.Glob(file + ".new*"); err != nil || len(left) > 0 {
-				t.Errorf("%v is left, %v", left, err)
-			}
 		})
 	}
 }
@@ -106,47 +100,4 @@ func TestRebuiltMeanwhile(t *testing.T) {
 	}); err != nil || without != 0 {
 		t.Errorf("%d chunks have no vector, %v", without, err)
 	}
-}
-
-// TestKeepsMuch takes over more vectors than a log would hold, and none where the context ends.
-func TestKeepsMuch(t *testing.T) {
-	root, _, file := place(t, animals)
-	x := open(t, root, file)
-	refresh(t, x)
-	const n = 5000
-	tx, err := x.db.write.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := inSpace(t.Context(), tx, "s", 384)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := make([]float32, 384)
-	for i := range n {
-		v[i%384] = float32(i)
-		if err := putVector(t.Context(), tx, s.id, []byte{byte(i), byte(i >> 8)}, v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	if _, err := x.Rebuild(ended, nil); err == nil {
-		t.Error("it was rebuilt although nobody waits any more")
-	}
-	for range 2 {
-		if _, err := x.Rebuild(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		var vectors, signs, upto int
-		var last []byte
-		if err := x.db.read.QueryRowContext(t.Context(), "SELECT count(*), (SELECT count(*) FROM signs), (SELECT upto FROM spaces), (SELECT vector FROM embeddings ORDER BY id DESC) FROM embeddings").
-			Scan(&vectors, &signs, &upto, &last); err != nil || vectors != n || signs != n || upto != 0 || string(last) != string(vector.Encode(v)) {
-			t.Errorf("%d vectors and %d signs were taken over, up to chunk %d, %v", vectors, signs, upto, err)
-		}
-	}
-	check(t, file)
 }

@@ -36,63 +36,92 @@ var notNames = map[string]bool{
 	"typeof": true, "when": true, "match": true, "super": true,
 }
 
-// scope is a declaration that is open.
+// scope is a declaration that holds others, and is open.
 type scope struct {
-	depth int // of brackets, or of indentation
-	name  string
+	depth   int // indentation
+	members int // that of what it holds; 0 until there is a line
+	name    string
 }
 
-// names joins what is open with what begins.
-func names(scopes []scope, name string) string {
+// qualify joins what is open with what begins.
+func qualify(open []scope, name string) string {
 	var out strings.Builder
-	for _, s := range scopes {
-		out.WriteString(s.name)
-		out.WriteByte('.')
+	for _, s := range open {
+		out.WriteString(s.name + ".")
 	}
-	out.WriteString(name)
-	return clipText(out.String(), maxSymbol)
+	return clipText(out.String()+name, maxSymbol)
 }
 
-// Bounds of what a hostile file could make costly: how deep declarations stand in each other, and
-// how many lines of comments over one belong to it.
+// Bounds of what a hostile file could make costly: how deep declarations stand in each other, how
+// many lines of comments over one belong to it, and how much of a line is looked at.
 const (
 	maxScopes  = 4
 	maxComment = 200
+	maxLine    = 400
 )
 
-// maxLine is how much of a line is looked at for what it declares, in bytes.
-const maxLine = 400
+// braceMarks finds the declarations of a language with braces.
+func braceMarks(src *source) []mark { return codeMarks(src, true) }
 
-// braceMarks finds the declarations of a language with braces: at the top, and in what holds
-// others, as classes do. It follows braces, strings and comments well enough for code that people
-// write; where it is wrong a chunk begins at another line, and nothing is lost.
-func braceMarks(src *source) []mark {
+// indentMarks finds those of a language without.
+func indentMarks(src *source) []mark { return codeMarks(src, false) }
+
+// codeMarks finds declarations at the left edge, and in what holds others, as classes do. It goes
+// by the indentation, as people write code; where it is wrong a chunk begins at another line, and
+// nothing is lost.
+func codeMarks(src *source, braces bool) []mark {
 	var out []mark
 	var open []scope
-	var at bracket
+	quoted := false
 	for n := range src.count() {
 		line := src.line(n)
-		depth, quiet := at.depth, at.inside()
-		at.line(line)
-		for len(open) > 0 && depth <= open[len(open)-1].depth && !quiet {
-			if depth == open[len(open)-1].depth && len(bytes.TrimSpace(line)) > 0 && bytes.TrimSpace(line)[0] == '{' {
-				break // its brace stands in a line of its own
-			}
-			open = open[:len(open)-1]
-		}
-		if quiet || depth > len(open) || len(line) == 0 {
+		text := bytes.TrimSpace(line)
+		inside := quoted
+		quoted = opensText(text, braces, quoted)
+		if inside || len(text) == 0 || isAside(text, braces) {
 			continue
 		}
-		name, holds := declared(line, depth)
+		depth := indentOf(line)
+		for len(open) > 0 && depth <= open[len(open)-1].depth {
+			open = open[:len(open)-1]
+		}
+		members := 0
+		if len(open) > 0 {
+			last := &open[len(open)-1]
+			if last.members == 0 {
+				last.members = depth
+			}
+			members = last.members
+		}
+		if depth > members {
+			continue
+		}
+		name, holds := declared(line, depth, braces)
 		if name == "" {
 			continue
 		}
-		out = append(out, mark{line: over(src, n), symbol: names(open, name)})
+		out = append(out, mark{line: over(src, n), symbol: qualify(open, name)})
 		if holds && len(open) < maxScopes {
 			open = append(open, scope{depth: depth, name: name})
 		}
 	}
 	return out
+}
+
+// opensText reports whether a comment or text over several lines is open behind a line, where open
+// says the same of the line before.
+func opensText(line []byte, braces, open bool) bool {
+	if braces {
+		return (open || bytes.HasPrefix(line, []byte("/*"))) && !bytes.Contains(line, []byte("*/"))
+	}
+	quotes := bytes.Count(line, []byte(`"""`)) + bytes.Count(line, []byte(`'''`))
+	return open != (quotes%2 == 1)
+}
+
+// isAside reports whether a line says nothing about what is open: comments, what a preprocessor
+// reads, labels, and a brace in a line of its own.
+func isAside(text []byte, braces bool) bool {
+	return text[0] == '#' || text[0] == '{' || braces && text[len(text)-1] == ':'
 }
 
 // holders are the words for what holds declarations of its own.
@@ -104,9 +133,13 @@ var holders = map[string]bool{
 
 // declared is the name of what a line declares, "" where it declares nothing, and whether that
 // holds declarations.
-func declared(line []byte, depth int) (name string, holds bool) {
+func declared(line []byte, depth int, braces bool) (name string, holds bool) {
 	line = line[:min(len(line), maxLine)]
-	if m := declares.FindSubmatch(line); m != nil {
+	keyword := declares
+	if !braces {
+		keyword = declaresUpper
+	}
+	if m := keyword.FindSubmatch(line); m != nil {
 		word, _, _ := strings.Cut(string(m[1]), "<")
 		name = strings.Trim(string(m[2]), `"<>,:=`)
 		if word == "impl" { // impl Trait for Type
@@ -117,7 +150,13 @@ func declared(line []byte, depth int) (name string, holds bool) {
 		if at := strings.IndexByte(name, '<'); at > 0 { // its parameters
 			name = name[:at]
 		}
-		return name, holders[word] && !bytes.HasSuffix(bytes.TrimSpace(line), []byte(";"))
+		return name, holders[strings.ToLower(word)] && !bytes.HasSuffix(bytes.TrimSpace(line), []byte(";"))
+	}
+	if !braces {
+		if m := shellFunction.FindSubmatch(line); m != nil {
+			name = string(m[1])
+		}
+		return name, false
 	}
 	if m := assigned.FindSubmatch(line); m != nil {
 		return string(m[1]), false
@@ -152,54 +191,6 @@ func over(src *source, n int) int {
 	return n
 }
 
-// bracket follows braces through a text, past strings and comments.
-type bracket struct {
-	depth   int
-	comment bool // in one that ends with */
-	quote   byte // of a text that goes on over lines; 0: in none
-}
-
-func (b *bracket) inside() bool { return b.comment || b.quote != 0 }
-
-func (b *bracket) line(line []byte) {
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case b.comment:
-			if c == '*' && i+1 < len(line) && line[i+1] == '/' {
-				b.comment = false
-				i++
-			}
-		case b.quote != 0:
-			switch c {
-			case '\\':
-				i++
-			case b.quote:
-				b.quote = 0
-			}
-		case c == '/' && i+1 < len(line) && line[i+1] == '*':
-			b.comment = true
-			i++
-		case c == '/' && i+1 < len(line) && line[i+1] == '/':
-			return
-		case c == '"', c == '`':
-			b.quote = c
-		case c == '\'' && i+2 < len(line) && (line[i+1] == '\\' || line[i+2] == '\''):
-			// a character, where a lifetime of Rust looks like its beginning
-			if end := bytes.IndexByte(line[i+2:], '\''); end >= 0 {
-				i += 2 + end
-			}
-		case c == '{':
-			b.depth++
-		case c == '}':
-			b.depth = max(0, b.depth-1)
-		}
-	}
-	if b.quote == '"' { // only ` goes on
-		b.quote = 0
-	}
-}
-
 var assemblyLabel = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_.$·]*:`)
 
 // assemblyMarks finds the functions and labels of an assembler, Go's or another.
@@ -224,61 +215,3 @@ func assemblyMarks(src *source) []mark {
 
 // shellFunction finds a function of a shell.
 var shellFunction = regexp.MustCompile(`^\s*([\p{L}_][\p{L}\p{N}_:.-]*)\s*\(\)\s*\{?`)
-
-// indentMarks finds the declarations of a language in which the indentation shows what belongs
-// together: those that stand no deeper than in one or two others.
-func indentMarks(src *source) []mark {
-	var out []mark
-	var open []scope
-	quote := ""
-	for n := range src.count() {
-		line := src.line(n)
-		if text := quote != ""; text || len(bytes.TrimSpace(line)) == 0 {
-			quote = tripled(line, quote)
-			continue
-		}
-		quote = tripled(line, quote)
-		depth := indentOf(line)
-		for len(open) > 0 && depth <= open[len(open)-1].depth {
-			open = open[:len(open)-1]
-		}
-		short := line[:min(len(line), maxLine)]
-		name, holds := "", false
-		if m := declaresUpper.FindSubmatch(short); m != nil {
-			name, holds = strings.Trim(string(m[2]), `"<>,:=`), true
-		} else if m := shellFunction.FindSubmatch(short); m != nil {
-			name = string(m[1])
-		}
-		if name == "" || len(open) == maxScopes {
-			continue
-		}
-		out = append(out, mark{line: over(src, n), symbol: names(open, name)})
-		if holds {
-			open = append(open, scope{depth: depth, name: name})
-		}
-	}
-	return out
-}
-
-// tripled follows texts between three quotes: it returns the quotes of the one that is open at the
-// end of a line.
-func tripled(line []byte, open string) string {
-	for {
-		if open != "" {
-			end := bytes.Index(line, []byte(open))
-			if end < 0 {
-				return open
-			}
-			line = line[end+len(open):]
-		}
-		double, single := bytes.Index(line, []byte(`"""`)), bytes.Index(line, []byte(`'''`))
-		switch {
-		case double < 0 && single < 0:
-			return ""
-		case single < 0 || double >= 0 && double < single:
-			line, open = line[double+3:], `"""`
-		default:
-			line, open = line[single+3:], `'''`
-		}
-	}
-}

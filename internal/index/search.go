@@ -1,13 +1,15 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
+	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/index/posting"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -15,9 +17,18 @@ const (
 	defaultLimit = 10
 	maxLimit     = 100
 	maxAsked     = 64 // different terms of a question that are looked up
+
+	// weights are those of BM25: a term in a path or in a name says more than one in the text.
+	weights = "2.0, 4.0, 1.0"
+
+	// fusion is the constant of reciprocal rank fusion, as its authors found it: the larger, the
+	// less the first places count.
+	fusion = 60
+	// fused is how many of each list are fused at least.
+	fused = 50
 )
 
-// ranked is a chunk by its id, with a score of which more is better.
+// ranked is a chunk by its id, with a score; more is better.
 type ranked struct {
 	id    int64
 	score float64
@@ -38,91 +49,125 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		}
 		q.Under = under
 	}
-	answer := Answer{Mode: Lexical, Reason: x.config.NoEmbedder, Hits: []Hit{}}
-	var asked []float32
+	if q.Under == "." {
+		q.Under = ""
+	}
+	answer := Answer{Mode: Lexical, Reason: x.config.NoEmbedder}
+	var vector []float32
 	if x.config.Embedder != nil {
-		var why regie.Sentence
-		if asked, why = x.question(ctx, q.Text); ctx.Err() != nil {
+		if vector, answer.Reason = x.question(ctx, q.Text); ctx.Err() != nil {
 			return Answer{}, context.Cause(ctx)
 		}
-		answer.Reason = why
 	}
-	for try := 0; ; try++ {
-		lost, err := x.search(ctx, q, asked, &answer)
-		if !lost || err != nil {
-			return answer, err
-		}
-		if try == maxTries {
+	for try := 1; ; try++ {
+		generation := ""
+		err := x.using(ctx, false, func(db *database) error {
+			tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // all is of one moment
+			if err != nil {
+				return err
+			}
+			defer func() { _ = tx.Rollback() }() // it was only read
+			if generation, err = metaValue(ctx, tx, "generation"); err != nil {
+				return err
+			}
+			return x.answer(ctx, tx, q, vector, &answer)
+		})
+		switch {
+		case err != nil:
+			return Answer{}, err
+		case x.isUpdated("") || x.isUpdated(generation):
+			return answer, nil
+		case try == maxTries:
 			return Answer{}, regie.Errorf(regie.CodeConflict,
 				"the index is being deleted while it is searched: try again")
 		}
+		// The index that this process had updated was deleted: what the new one does not hold yet
+		// would seem to be missing in the workspace.
 		if _, err := x.Update(ctx, nil); err != nil {
 			return Answer{}, err
 		}
 	}
 }
 
-// search answers a query once. lost says that the answer is of another index than the one that this
-// process brought up to date: that one was deleted since, and the new one may be empty, so that
-// what it does not hold tells nothing.
-func (x *Index) search(ctx context.Context, q Query, asked []float32, answer *Answer) (lost bool, err error) {
-	err = x.using(ctx, false, func(db *database) error {
-		upTo := x.upTo.Load()
-		lost = upTo != nil && upTo != db
-		// One reader, so that what the ids mean is what they meant.
-		tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+// answer finds the hits by words and, where the question has a vector, by that too.
+func (x *Index) answer(ctx context.Context, tx *sql.Tx, q Query, vector []float32, answer *Answer) error {
+	lists, limit := [][]ranked{}, q.Limit
+	if vector != nil {
+		limit = max(fused, 2*q.Limit)
+		nearest, why, err := x.nearest(ctx, tx, q, vector, limit)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = tx.Rollback() }() // it was only read
-		found, err := x.find(ctx, tx, db, q, asked, answer)
-		if err != nil {
-			return err
+		if why.IsZero() {
+			answer.Mode, lists = Hybrid, append(lists, nearest)
+		} else {
+			answer.Reason, limit = why, q.Limit
 		}
-		answer.Hits, err = hits(ctx, tx, db, found)
+	}
+	found, err := matching(ctx, tx, q, limit)
+	if err != nil {
 		return err
-	})
-	return lost, err
+	}
+	if answer.Mode == Hybrid {
+		alone, missing, err := x.withoutVector(ctx, tx, found)
+		if err != nil {
+			return err
+		}
+		if missing > 0 {
+			answer.Reason = regie.Say("%s parts of files are not embedded yet and are found by their words alone",
+				strconv.FormatInt(missing, 10))
+		}
+		// A chunk without a vector counts in the list of vectors as it does in that of words.
+		found = fuse(q.Limit, append(lists, found, alone)...)
+	}
+	answer.Hits, err = readHits(ctx, tx, found)
+	return err
 }
 
-// lexical is the chunks that hold words of a question, the best first.
-func (x *Index) lexical(ctx context.Context, tx *sql.Tx, db *database, q Query, limit int) ([]ranked, error) {
+// matchQuery ranks the best chunks that hold a term. Not ORDER BY rank: FTS5 would sort all
+// matches by itself, which takes half as long again.
+const matchQuery = `SELECT t.id, -t.score, f.path FROM (
+	SELECT rowid AS id, bm25(terms, ` + weights + `) AS score FROM terms WHERE terms MATCH ?2
+	AND (?1 = '' OR rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file WHERE ` + underPath + `))
+	ORDER BY score, rowid LIMIT ?3) t
+	JOIN chunks c ON c.id = t.id JOIN files f ON f.id = c.file ORDER BY t.score, t.id`
+
+// matching returns the chunks that hold words of a question, the best first.
+func matching(ctx context.Context, tx *sql.Tx, q Query, limit int) ([]ranked, error) {
 	terms := termsOfQuestion(q.Text)
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	view, err := x.words.view(ctx, tx, db)
+	// A term is letters and digits, so nothing of it is syntax between quotes.
+	rows, err := tx.QueryContext(ctx, matchQuery, q.Under, `"`+strings.Join(terms, `" OR "`)+`"`, max(candidates, limit))
 	if err != nil {
 		return nil, err
 	}
-	var allowed func(string) bool
-	if q.Under != "" && q.Under != "." {
-		below := q.Under + "/"
-		allowed = func(path string) bool { return path == q.Under || strings.HasPrefix(path, below) }
-	}
-	best, err := view.Search(ctx, terms, max(candidates, limit), allowed,
-		func(pages []posting.Page, each func(posting.Page, []byte) error) error {
-			return fetchPages(ctx, tx, db, pages, each)
-		})
-	if err != nil {
-		return nil, err
-	}
-	found := make([]candidate, len(best))
-	for i, f := range best {
-		found[i] = candidate{ranked{f.ID, f.Score}, f.Path}
+	defer rows.Close()
+	var found []candidate
+	for rows.Next() {
+		var c candidate
+		if err := rows.Scan(&c.id, &c.score, &c.path); err != nil {
+			return nil, err
+		}
+		found = append(found, c)
 	}
 	out := rank(found, terms)
-	return out[:min(limit, len(out))], nil
+	return out[:min(limit, len(out))], rows.Err()
 }
 
-// termsOfQuestion are the terms by which a question is looked up.
+// underPath is the condition that a file f is one, or lies below it; each is below "". No name
+// sorts between a directory's with a slash and the same with the next character.
+const underPath = "(?1 = '' OR f.path = ?1 OR f.path > ?1 || '/' AND f.path < ?1 || '0')"
+
+// termsOfQuestion returns the terms by which a question is looked up.
 func termsOfQuestion(text string) []string {
 	s := newSplitter()
-	s.gather(text, true) // nobody knows in which language the answer is written
+	s.split(text, true) // the answer may be in either language
 	var terms, all []string
 	for _, t := range s.order {
-		if all = append(all, t.text); !stopWords[t.text] {
-			terms = append(terms, t.text)
+		if all = append(all, t.spelling); !stopWords[t.spelling] {
+			terms = append(terms, t.spelling)
 		}
 	}
 	if len(terms) == 0 {
@@ -131,20 +176,75 @@ func termsOfQuestion(text string) []string {
 	return terms[:min(len(terms), maxAsked)]
 }
 
-// hits reads chunks.
-func hits(ctx context.Context, tx *sql.Tx, db *database, found []ranked) ([]Hit, error) {
-	out := []Hit{}
-	stmt := tx.StmtContext(ctx, db.asks.hit) //nolint:sqlclosecheck // it goes with its connections
-	for _, r := range found {
-		h := Hit{Score: r.score}
-		err := stmt.QueryRowContext(ctx, r.id).Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text)
-		if errors.Is(err, sql.ErrNoRows) { // one transaction has found it, and does not have it
-			err = posting.ErrDamaged
+// withoutVector returns the list with id 0 in the place of each chunk that has a vector, and how
+// many chunks of the index have not been embedded yet.
+func (x *Index) withoutVector(ctx context.Context, tx *sql.Tx, list []ranked) (out []ranked, missing int64, err error) {
+	s, err := readSpace(ctx, tx, x.config.Embedder.Space())
+	if err == nil {
+		missing, err = countMissing(ctx, tx, s)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT j.key, c.id FROM json_each(?) j JOIN chunks c ON c.id = j.value
+		LEFT JOIN embeddings e ON e.space = ? AND e.hash = c.hash WHERE e.vector IS NULL`, idList(list), s.id)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	out = make([]ranked, len(list))
+	for rows.Next() {
+		var place int
+		var id int64
+		if err := rows.Scan(&place, &id); err != nil {
+			return nil, 0, err
 		}
-		if err != nil {
+		out[place].id = id
+	}
+	return out, missing, rows.Err()
+}
+
+func idList(list []ranked) string {
+	ids := make([]int64, len(list))
+	for i, r := range list {
+		ids[i] = r.id
+	}
+	out, _ := json.Marshal(ids) // numbers cannot fail
+	return string(out)
+}
+
+// fuse orders the chunks of several lists by the sum of 1/(fusion+place), which needs no measure
+// that the lists share. Of two with the same sum the one with the smaller id is first. An id of 0
+// is no chunk.
+func fuse(limit int, lists ...[]ranked) []ranked {
+	scores := map[int64]float64{}
+	for _, list := range lists {
+		for i, r := range list {
+			if r.id != 0 {
+				scores[r.id] += 1 / float64(fusion+i+1)
+			}
+		}
+	}
+	out := make([]ranked, 0, len(scores))
+	for id, score := range scores {
+		out = append(out, ranked{id, score})
+	}
+	slices.SortFunc(out, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
+	})
+	return out[:min(limit, len(out))]
+}
+
+func readHits(ctx context.Context, tx *sql.Tx, found []ranked) ([]Hit, error) {
+	out := make([]Hit, len(found))
+	for i, r := range found {
+		h := &out[i]
+		h.Score = r.score
+		if err := tx.QueryRowContext(ctx, `SELECT f.path, c.first, c.last, c.symbol, c.text
+			FROM chunks c JOIN files f ON f.id = c.file WHERE c.id = ?`, r.id).
+			Scan(&h.Path, &h.Start, &h.End, &h.Symbol, &h.Text); err != nil {
 			return nil, err
 		}
-		out = append(out, h)
 	}
 	return out, nil
 }

@@ -41,7 +41,7 @@ func (s *sent) dimensions() int {
 // affordable returns an error where a budget forbids what has no price.
 func affordable(e provider.Embedder, money *Money) error {
 	if money.Capped && !money.Known {
-		return &halted{regie.CodePriceUnknown, regie.Say(
+		return &refusal{regie.CodePriceUnknown, regie.Say(
 			"nobody knows what the embedding model %s costs, and a budget is set: say its price in providers.%s.prices of regie.yaml", e.Model(), e.Name())}
 	}
 	return nil
@@ -51,8 +51,8 @@ func affordable(e provider.Embedder, money *Money) error {
 // good as before.
 func isEmbedders(err error) bool {
 	var failed *provider.Error
-	var held *halted
-	return errors.As(err, &failed) || errors.As(err, &held)
+	var refused *refusal
+	return errors.As(err, &failed) || errors.As(err, &refused)
 }
 
 // send embeds a batch. One of which some texts make the model fail is sent in halves, down to those
@@ -62,6 +62,9 @@ func (e *embedding) send(ctx context.Context, texts []pending) (*sent, error) {
 	plain := make([]string, len(texts))
 	for i := range texts {
 		plain[i] = texts[i].text
+	}
+	if len(texts) == 0 { // all have a vector already
+		return out, nil
 	}
 	if err := e.parts(ctx, plain, 0, attempts, out); err != nil {
 		return nil, errors.Join(err, e.settle(ctx, out))
@@ -219,7 +222,7 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	}
 	most, _, known := money.Price.Most(out.usage.Input+out.lost+next, 0)
 	if !known {
-		return &halted{
+		return &refusal{
 			regie.CodePriceUnknown,
 			regie.Say("nobody knows what a batch of this size costs with the embedding model %s, and a budget is set",
 				e.embedder.Model()),
@@ -229,14 +232,14 @@ func (e *embedding) again(ctx context.Context, out *sent, next int64) error {
 	if more <= 0 {
 		return nil
 	}
-	err := e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
+	err := e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var spent int64
 		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(microusd), 0) FROM embedding_costs WHERE day = ?",
 			today()).Scan(&spent); err != nil {
 			return err
 		}
 		if spent+more > money.PerDay {
-			return &halted{
+			return &refusal{
 				regie.CodeOverBudget,
 				regie.Say(
 					"the budget of the day does not hold what the next texts may cost to embed ($%s of $%s is used)",
@@ -258,7 +261,7 @@ func (e *embedding) settle(ctx context.Context, out *sent) error {
 	if cost == out.reserved {
 		return nil
 	}
-	return e.write(ctx, func(ctx context.Context, _ *database, tx *sql.Tx) error {
+	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return spend(ctx, tx, cost-out.reserved)
 	})
 }

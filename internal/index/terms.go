@@ -10,96 +10,72 @@ import (
 	"github.com/kljensen/snowball/english"
 	"github.com/kljensen/snowball/french"
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/regie-run/regie/internal/index/posting"
 )
 
 const (
 	maxWord  = 64      // bytes of a word; what is longer is data
 	maxStem  = 32      // bytes of a word that is stemmed
-	memory   = 1 << 15 // words whose terms a splitter remembers, and as many again that it met before
+	maxKnown = 1 << 15 // words whose terms a splitter remembers, and as many again that it met before
 	maxTerms = 4096    // different terms of one text
 
 	// A text with so many words that are French alone is taken for French.
 	frenchWords = 3
 )
 
-// splitter makes the terms of texts: what is looked up in the index. A term is letters and digits,
-// small and without accents. The splitter remembers what it made of words, because a workspace has
-// few of them. It belongs to one goroutine.
+// splitter makes the terms of texts, by which the index finds them. A term is letters and digits,
+// small and without accents. The splitter remembers the terms of words, because a workspace has few
+// different ones. It belongs to one goroutine.
 type splitter struct {
-	// by the word as it stands in texts: those that were met since the map was made, and those
-	// before them
-	lately, before map[string]*word
-	interned       map[string]*term
+	known, before map[string]*word // as they stand in texts: those met lately, and those before them
+	terms         map[string]*term // of the known ones
 
 	// Of the text at hand.
-	turn  int // its number
-	words []*word
-	order []*term
-
-	// Of the chunk at hand.
-	part       int // its number
-	chunkTerms []posting.Term
+	number int
+	words  []*word
+	order  []*term
 }
 
-// word is what is known of one.
+// word holds the terms of a word: of its parts, with English stems, and of the whole.
 type word struct {
-	name   string
-	terms  []*term // of its parts, with English stems, and of the whole
-	more   []*term // with French stems; made when they are first asked for
-	french bool    // it is French, and nothing else
-	turn   int     // of the text that it was met in last
+	name     string
+	terms    []*term
+	french   []*term // with French stems; made when they are first needed
+	isFrench bool    // no other language has it
+	text     int     // the number of the text that it was met in last
 }
 
-// term is one, how often it stands in the text at hand, and where in the terms of the chunk.
+// term counts itself in the text at hand.
 type term struct {
-	text     string
-	turn     int
+	spelling string
+	text     int
 	times    int
-	part, at int
 }
 
 func newSplitter() *splitter {
-	return &splitter{lately: map[string]*word{}, interned: map[string]*term{}}
+	return &splitter{known: map[string]*word{}, terms: map[string]*term{}}
 }
 
-// The weights of BM25: a term in a path or in a name says more than one in the text.
-const (
-	pathWeight   = 2
-	symbolWeight = 4
-	textWeight   = 1
-)
-
-// chunk is the terms of a chunk, each of them once, and how many they are. A term that occurs often
-// in one place counts less often: BM25 would not weigh it more for long either. What it returns is
-// good until the next call.
-func (s *splitter) chunk(path, symbol, text string) (terms []posting.Term, length int) {
-	s.age()
-	s.part++
-	s.chunkTerms = s.chunkTerms[:0]
-	for _, field := range []struct {
-		text   string
-		weight int
-	}{{path, pathWeight}, {symbol, symbolWeight}, {text, textWeight}} {
-		s.gather(field.text, false)
-		for _, t := range s.order {
-			times := bits.Len(uint(t.times))
-			length += times
-			if t.part != s.part {
-				t.part, t.at = s.part, len(s.chunkTerms)
-				s.chunkTerms = append(s.chunkTerms, posting.Term{Text: t.text})
-			}
-			s.chunkTerms[t.at].Weight += field.weight * times
+// spell returns the terms of a text for FTS5, with a space after each. A term that stands n times
+// is repeated log2(n)+1 times: BM25 would not weigh it more for long either.
+func (s *splitter) spell(text string) string {
+	s.split(text, false)
+	var out strings.Builder
+	for _, t := range s.order {
+		for range bits.Len(uint(t.times)) {
+			out.WriteString(t.spelling)
+			out.WriteByte(' ')
 		}
 	}
-	return s.chunkTerms, length
+	return out.String()
 }
 
-// gather leaves the different terms of a text in order. French stems are among them where the text
-// looks French, or for both.
-func (s *splitter) gather(text string, both bool) {
-	s.turn++
+// split leaves the different terms of a text in order. French stems are among them where the text
+// looks French, or where both is true.
+func (s *splitter) split(text string, both bool) {
+	if len(s.known) >= maxKnown {
+		s.known, s.before, s.terms = map[string]*word{}, s.known, map[string]*term{}
+	}
+	s.number++
 	s.order, s.words = s.order[:0], s.words[:0]
 	french := 0
 	for at := 0; at < len(text); {
@@ -107,84 +83,68 @@ func (s *splitter) gather(text string, both bool) {
 		if at = next; name == "" || len(name) > maxWord {
 			continue
 		}
-		w := s.word(name)
-		if w.french {
+		w := s.lookUp(name)
+		if w.isFrench {
 			french++
 		}
-		if w.turn != s.turn {
-			w.turn = s.turn
+		if w.text != s.number {
+			w.text = s.number
 			s.words = append(s.words, w)
 		}
-		s.add(w.terms)
+		s.count(w.terms)
 	}
 	if !both && french < frenchWords {
 		return
 	}
 	for _, w := range s.words {
-		if w.more == nil {
-			w.more = slices.DeleteFunc(s.intern(frenchStems(w.name)),
+		if w.french == nil {
+			w.french = slices.DeleteFunc(s.share(frenchStems(w.name)),
 				func(t *term) bool { return slices.Contains(w.terms, t) })
 		}
-		s.add(w.more)
+		s.count(w.french)
 	}
 }
 
-func (s *splitter) add(terms []*term) {
+func (s *splitter) count(terms []*term) {
 	for _, t := range terms {
-		if t.turn != s.turn {
+		if t.text != s.number {
 			if len(s.order) == maxTerms {
 				continue
 			}
-			t.turn, t.times = s.turn, 0
+			t.text, t.times = s.number, 0
 			s.order = append(s.order, t)
 		}
 		t.times++
 	}
 }
 
-// word is what is known of a word, as it stands in a text.
-func (s *splitter) word(name string) *word {
-	if w := s.lately[name]; w != nil {
+func (s *splitter) lookUp(name string) *word {
+	if w := s.known[name]; w != nil {
 		return w
 	}
 	w := s.before[name]
 	if w == nil {
-		name = strings.Clone(name) // the text goes
-		w = &word{name: name, terms: s.intern(termsOf(name)), french: isFrench(name)}
+		w = &word{name: strings.Clone(name), isFrench: isFrench(name)} // the text goes
+		w.terms = s.share(termsOf(name))
 	} else {
-		s.renew(w.terms)
-		s.renew(w.more)
+		spellings := make([]string, len(w.terms))
+		for i, t := range w.terms {
+			spellings[i] = t.spelling
+		}
+		w.terms, w.french = s.share(spellings), nil
 	}
-	s.lately[name] = w
+	s.known[w.name] = w
 	return w
 }
 
-// age forgets words that have not been met for long.
-func (s *splitter) age() {
-	if len(s.lately) >= memory {
-		s.before, s.lately = s.lately, make(map[string]*word, memory)
-		s.interned = make(map[string]*term, memory)
-	}
-}
-
-// renew has a word that was met before again share its terms with all others.
-func (s *splitter) renew(terms []*term) {
-	for i, t := range terms {
-		if one := s.interned[t.text]; one != nil {
-			terms[i] = one
-		} else {
-			s.interned[t.text] = t
-		}
-	}
-}
-
-func (s *splitter) intern(texts []string) []*term {
-	out := make([]*term, 0, len(texts))
-	for _, text := range texts {
-		t := s.interned[text]
+// share returns the one term of each spelling.
+func (s *splitter) share(spellings []string) []*term {
+	out := make([]*term, 0, len(spellings))
+	for _, spelling := range spellings {
+		t := s.terms[spelling]
 		if t == nil {
-			t = &term{text: text}
-			s.interned[text] = t
+			t = &term{spelling: spelling}
+			s.terms[spelling] = t
 		}
 		out = append(out, t)
 	}

@@ -3,33 +3,23 @@ package index
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/index/posting"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
 const (
-	maxWorkers = 8
-	jobsAhead  = 64 // each may hold a directory open
-	readAhead  = 16 // files that wait to be written, with their text, beside one that each worker has
-
-	// What one commit takes at most: so much is lost by a kill, and read again.
-	commitBytes = 32 << 20
-	commitFiles = 5000
-	commitAfter = 5 * time.Second
-
+	maxWorkers    = 8
+	readAhead     = 16 // files that wait to be written, beside one that each worker has
 	progressEvery = 50 * time.Millisecond
 )
 
@@ -50,32 +40,29 @@ func (k *known) unchanged(now workspace.Stamp) bool {
 		k.stamp.Ctime == now.Ctime && now.Settled(k.indexedAt)
 }
 
-// job is a file that has to be read.
-type job struct {
-	entry *workspace.WalkEntry
+// file is one that has to be read, and then what was read of it.
+type file struct {
+	path  string
+	stamp workspace.Stamp
 	at    int64  // when its stamp was read
 	known *known // nil for a new file
-}
 
-// outcome is what a worker made of a job.
-type outcome struct {
-	job
 	hash    string
 	size    int64 // bytes that were read
 	skipped Skip
 	same    bool // the content is what the index has
-	chunks  []prepared
+	chunks  []chunkRow
+	broken  error // its reader panicked
 }
 
-// prepared is a chunk with its terms.
-type prepared struct {
+// chunkRow is a chunk with its terms.
+type chunkRow struct {
 	chunk
-	hash   [sha256.Size]byte
-	terms  []posting.Term
-	length int // of the terms, with repetitions
+	hash                [sha256.Size]byte
+	path, symbols, body string // terms
 }
 
-// waiting tells that somebody else is waited for.
+// waiting reports that the update waits for another one.
 func waiting(progress func(Progress)) func() {
 	if progress == nil {
 		return nil
@@ -83,303 +70,240 @@ func waiting(progress func(Progress)) func() {
 	return func() { progress(Progress{Waits: true}) }
 }
 
-// turn waits for the updates of this process that are under way.
-func (x *Index) turn(ctx context.Context, progress func(Progress)) error {
-	select {
-	case x.updates <- struct{}{}:
-		return nil
-	default:
-	}
-	silence := time.NewTimer(lockSilence)
-	defer silence.Stop()
-	for {
-		select {
-		case x.updates <- struct{}{}:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-silence.C:
-			if told := waiting(progress); told != nil {
-				told()
-			}
-		}
-	}
-}
-
-// Update brings the index up to what the workspace holds (spec 8.3): files whose stamp has moved
-// are read, of those the ones with another content are cut into chunks, and those that have gone
-// are taken out. Several updates of one index, in whatever processes, come one after the other.
-// progress may be nil; it is called on the caller's goroutine, at most every 50 ms and at the end,
-// and once where another one is waited for. What was done before the context ended stays. It
-// returns the context's error and the codes of Open.
-func (x *Index) Update(ctx context.Context, progress func(Progress)) (Summary, error) {
-	if err := x.turn(ctx, progress); err != nil {
-		return Summary{}, err
-	}
-	defer func() { <-x.updates }()
+// Update brings the index up to what the workspace holds (spec 8.3): it reads files whose stamp
+// has moved, cuts those with another content into chunks, and takes out those that have gone.
+// Updates of one index, in whatever processes, come one after the other. progress may be nil; it
+// is called on the caller's goroutine, at most every 50 ms and at the end, and once where another
+// update is waited for. What was done before the context ended stays. It returns the context's
+// error and the codes of Open.
+func (x *Index) Update(ctx context.Context, progress func(Progress)) (out Summary, err error) {
 	started := time.Now()
-	watch := x.watched()
-	changes := watch.seen()
-	out, err := x.locked(ctx, progress, watch)
-	for try := 0; errors.Is(err, errOvertaken) && try < maxTries; try++ { // now for the lock that has its name
-		out, err = x.locked(ctx, progress, watch)
-	}
-	if err == nil {
-		watch.covers(changes)
-	}
-	out.Took = time.Since(started)
-	return out, explain(err, x.config.Path)
-}
-
-// locked makes one update under the writers' lock.
-func (x *Index) locked(ctx context.Context, progress func(Progress), watch *watch) (out Summary, err error) {
-	unlock, err := lock(ctx, x.config.Path, waiting(progress))
+	unlock, err := lockFile(ctx, x.config.Path, waiting(progress))
 	if err != nil {
 		return out, explain(err, x.config.Path)
 	}
 	defer unlock()
-	var overtaken bool
 	err = x.using(ctx, true, func(db *database) error {
-		u := &update{index: x, progress: progress, watch: watch}
-		var err error
-		out, err = u.run(ctx, db)
-		db.filled.Store(err == nil)
-		x.upTo.Store(db)
-		overtaken = errors.Is(err, errOvertaken)
+		u := &update{index: x, db: db, progress: progress, summary: Summary{Skipped: map[Skip]int64{}}}
+		err := u.run(ctx)
+		out = u.summary
 		return err
 	})
-	if overtaken {
-		err = errOvertaken
-	}
+	out.Took = time.Since(started)
 	return out, err
 }
 
-// Rebuild is Update after everything that the index knows was thrown away, but for vectors: they
-// belong to texts and not to files, and may have cost money.
+// Rebuild is Update after all but vectors was thrown away: those belong to texts and not to files,
+// and may have cost money.
 func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
-	unlock, err := lock(ctx, x.config.Path, waiting(progress))
-	if err == nil {
-		if err = makeFile(ctx, x.config.Path, true); err != nil && ctx.Err() == nil { // Update makes one
-			err = removeFile(x.config.Path)
-		}
-		unlock()
-	}
+	unlock, err := lockFile(ctx, x.config.Path, waiting(progress))
 	if err != nil {
 		return Summary{}, explain(err, x.config.Path)
+	}
+	err = x.using(ctx, true, func(db *database) error {
+		return inTransaction(ctx, db.write, func(tx *sql.Tx) error { return resetWords(ctx, tx) })
+	})
+	unlock()
+	if err != nil {
+		return Summary{}, err
 	}
 	return x.Update(ctx, progress)
 }
 
-// update is one update on its way.
+// update walks the workspace, reads files with some workers, and writes what they made on the
+// caller's goroutine.
 type update struct {
 	index    *Index
+	db       *database
 	progress func(Progress)
 	watch    *watch            // nil: nothing is watched
-	known    map[string]*known // the walker's until it has ended
-	walked   workspace.Walked
-	walkErr  error
-	names    int64 // files that no tool could name
-
-	queued  atomic.Int64 // files that the walk has come to and that have to be read
-	counted atomic.Int64 // all of them, where they were counted
-	walking atomic.Bool
-	counter sync.WaitGroup
-	done    int64
-	unread  int64 // files that could not be read
-	bytes   int64
-	shown   time.Time
-	broken  atomic.Pointer[string] // what a goroutine panicked with
+	known    map[string]*known // by path
+	files    []*file           // to be read
+	summary  Summary
+	shown    time.Time
 }
 
-func (u *update) run(ctx context.Context, db *database) (out Summary, err error) {
-	var last int64
-	if u.known, last, err = db.files(ctx); err != nil {
-		return out, err
+func (u *update) run(ctx context.Context) (err error) {
+	if u.known, err = readFiles(ctx, u.db); err != nil {
+		return err
 	}
-	w, err := newWriter(ctx, db, last)
+	u.watch = u.index.newWatch()
+	defer func() { u.index.setWatch(u.watch, err == nil) }()
+	if err := u.walk(ctx); err != nil {
+		return err
+	}
+	w, err := newWriter(u.db)
 	if err != nil {
-		return out, err
+		return err
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	u.walking.Store(true)
-	u.tell(false)
+	err = u.write(ctx, w)
+	if err = errors.Join(err, w.end(err)); err != nil {
+		return err
+	}
+	u.show(Progress{Done: u.summary.Read, Total: int64(len(u.files)), Bytes: u.summary.Bytes}, true)
+	return u.count(ctx)
+}
+
+// walk finds the files that have to be read.
+func (u *update) walk(ctx context.Context) error {
+	u.show(Progress{Walking: true}, false)
 	u.watch.add(".git/info") // for git's exclude file
-	inner, cancel := context.WithCancel(ctx)
-	results, wait := u.start(inner)
-	err = u.write(ctx, w, results, &out)
-	cancel()
-	for range results { // what is on its way holds directories open until it is taken
+	walked, err := u.index.root.Walk(ctx, ".", func(e *workspace.WalkEntry) bool {
+		if e.Dir {
+			u.watch.add(e.Path) // before it is listed, so that no file comes unseen
+			return true
+		}
+		if _, err := workspace.Clean(e.Path); err != nil || !utf8.ValidString(e.Path) {
+			u.summary.Skipped[SkipName]++
+			return true
+		}
+		k := u.known[e.Path]
+		if k != nil {
+			if k.seen = true; k.unchanged(e.Stamp) {
+				return true
+			}
+		}
+		u.files = append(u.files, &file{path: e.Path, stamp: e.Stamp, at: time.Now().UnixNano(), known: k})
+		u.show(Progress{Total: int64(len(u.files)), Walking: true}, false)
+		return true
+	})
+	maps.Copy(u.summary.Skipped, map[Skip]int64{
+		SkipSecret: walked.Secret, SkipIgnored: walked.Ignored, SkipSystem: walked.System,
+		SkipUnreadable: walked.Unreadable,
+	})
+	if walked.TooMany {
+		u.summary.Skipped[SkipBeyond] = 1
 	}
-	wait()
-	switch {
-	case err != nil:
-		return out, err
-	case u.broken.Load() != nil:
-		return out, regie.Errorf(regie.CodeInternal, "the index's update broke down: %s", *u.broken.Load())
-	case u.walkErr != nil:
-		return out, u.walkErr
+	return err
+}
+
+// write stores what the workers make of the files, and takes out those that have gone.
+func (u *update) write(ctx context.Context, w *writer) error {
+	inner, cancel := context.WithCancel(ctx)
+	files := u.read(inner)
+	defer func() {
+		cancel()
+		for range files { // until the workers have ended
+		}
+	}()
+	for f := range files {
+		switch {
+		case f.broken != nil:
+			return f.broken
+		case f.skipped == SkipUnreadable: // the next update tries again
+			u.summary.Skipped[SkipUnreadable]++
+			if f.known == nil {
+				continue
+			}
+			u.summary.Removed++
+			if err := w.remove(f.known.id, f.path); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.put(f); err != nil {
+			return err
+		}
+		if !f.same {
+			u.summary.Changed++
+		}
+		u.summary.Read++
+		u.summary.Bytes += f.size
+		u.show(Progress{Done: u.summary.Read, Total: int64(len(u.files)), Bytes: u.summary.Bytes}, false)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	for path, k := range u.known {
-		if !k.seen {
-			if err := w.remove(k.id); err != nil {
-				return out, err
-			}
-			out.Removed++
-			delete(u.known, path)
+		if k.seen {
+			continue
+		}
+		u.summary.Removed++
+		if err := w.remove(k.id, path); err != nil {
+			return err
 		}
 	}
-	if err := w.commit(); err != nil {
-		return out, err
-	}
-	if err := w.merge(ctx); err != nil {
-		return out, err
-	}
-	u.tell(true)
-	out.Read, out.Bytes = u.done, u.bytes
-	err = u.summary(ctx, db, &out)
-	return out, err
+	return nil
 }
 
-// start has the workspace walked and its files read. The caller reads the results to their end and
-// then waits.
-func (u *update) start(ctx context.Context) (<-chan outcome, func()) {
-	jobs, results := make(chan job, jobsAhead), make(chan outcome, readAhead)
-	var walker, workers sync.WaitGroup
-	walker.Go(func() {
-		defer close(jobs)
-		defer u.walking.Store(false)
-		u.sound(func() {
-			u.walked, u.walkErr = u.index.root.Walk(ctx, ".", func(e *workspace.WalkEntry) bool {
-				return u.visit(ctx, e, jobs)
-			})
-		})
-	})
-	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
+// read has workers read the files. They end when all are read or the context has ended.
+func (u *update) read(ctx context.Context) <-chan *file {
+	out := make(chan *file, readAhead)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), maxWorkers, len(u.files)) {
 		workers.Go(func() {
-			r := newReader(u.index.config.MaxFile)
-			for j := range jobs {
-				u.sound(func() { results <- r.read(ctx, j) })
-				j.entry.Release()
+			terms := newSplitter()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(u.files) || ctx.Err() != nil {
+					return
+				}
+				f := u.files[i]
+				u.files[i] = nil // its text goes when it is written
+				f.read(u.index, terms)
+				select {
+				case out <- f:
+				case <-ctx.Done():
+					return
+				}
 			}
 		})
 	}
 	go func() {
 		workers.Wait()
-		close(results)
+		close(out)
 	}()
-	return results, func() {
-		walker.Wait()
-		u.counter.Wait()
-	}
+	return out
 }
 
-// sound does a part of the work on a goroutine of the update: a panic there ends the update, not
-// the program.
-func (u *update) sound(do func()) {
+// read reads the file and cuts it. A panic ends the update, not the program.
+func (f *file) read(x *Index, terms *splitter) {
 	defer func() {
 		if r := recover(); r != nil {
-			what := fmt.Sprint(r)
-			u.broken.CompareAndSwap(nil, &what)
+			f.broken = regie.Errorf(regie.CodeInternal, "the index's update broke down: %s", fmt.Sprint(r))
 		}
 	}()
-	do()
-}
-
-// visit sorts out which files have to be read. It reports whether the walk goes on.
-func (u *update) visit(ctx context.Context, e *workspace.WalkEntry, jobs chan<- job) bool {
-	if e.Dir {
-		u.watch.add(e.Path) // before it is listed, so that no file comes unseen
-		return true
-	}
-	if _, err := workspace.Clean(e.Path); err != nil || !utf8.ValidString(e.Path) {
-		u.names++
-		return true
-	}
-	k := u.known[e.Path]
-	if k != nil {
-		if k.seen = true; k.unchanged(e.Stamp) {
-			return true
-		}
-	}
-	e.Keep()
-	select {
-	case jobs <- job{entry: e, at: time.Now().UnixNano(), known: k}:
-		if u.queued.Add(1) == jobsAhead && u.progress != nil { // from here on the walk waits for the readers
-			u.counter.Go(func() { u.sound(func() { u.count(ctx) }) })
-		}
-		return true
-	case <-ctx.Done():
-		e.Release()
-		return false
-	}
-}
-
-// count finds out how many files have to be read, for people who wait.
-func (u *update) count(ctx context.Context) {
-	n := int64(0)
-	_, err := u.index.root.Walk(ctx, ".", func(e *workspace.WalkEntry) bool {
-		if k := u.known[e.Path]; !e.Dir && (k == nil || !k.unchanged(e.Stamp)) {
-			n++
-		}
-		return true
-	})
-	if err == nil {
-		u.counted.Store(n)
-	}
-}
-
-// write stores what the workers make, some files at a time.
-func (u *update) write(ctx context.Context, w *writer, results <-chan outcome, out *Summary) error {
-	for o := range results {
-		if ctx.Err() != nil {
-			break
-		}
-		if o.skipped == SkipUnreadable { // it is tried again the next time
-			if u.unread++; o.known != nil {
-				out.Removed++
-				if err := w.remove(o.known.id); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if err := w.put(&o); err != nil {
-			return err
-		}
-		if !o.same {
-			out.Changed++
-		}
-		u.done++
-		u.bytes += o.size
-		u.tell(false)
-	}
-	if err := w.commit(); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-func (u *update) tell(last bool) {
-	now := time.Now()
-	if u.progress == nil || !last && now.Sub(u.shown) < progressEvery {
+	if f.stamp.Size > x.config.MaxFile {
+		f.skipped = SkipLarge
 		return
 	}
-	u.shown = now
-	queued, walking := u.queued.Load(), u.walking.Load()
-	p := Progress{Done: u.done, Total: queued, Bytes: u.bytes, Walking: walking}
-	if counted := u.counted.Load(); walking && counted > queued {
-		p.Total, p.Walking = counted, false
+	data, err := x.root.ReadPlain(f.path, x.config.MaxFile)
+	if err != nil {
+		if f.skipped = SkipUnreadable; regie.CodeOf(err) == regie.CodeFileTooLarge { // it has grown
+			f.skipped = SkipLarge
+		}
+		return
 	}
-	u.progress(p)
+	sum := sha256.Sum256(data)
+	f.hash, f.size = string(sum[:]), int64(len(data))
+	if f.known != nil && f.known.hash == f.hash {
+		f.same = true
+		return
+	}
+	text, skipped := decode(data)
+	if f.skipped = skipped; skipped != "" {
+		return
+	}
+	path := terms.spell(f.path)
+	for _, c := range cut(f.path, withoutKeys(text)) {
+		f.chunks = append(f.chunks, chunkRow{
+			chunk: c, hash: sha256.Sum256([]byte(c.Text)),
+			path: path, symbols: terms.spell(c.Symbol), body: terms.spell(c.Text),
+		})
+	}
 }
 
-// summary counts what is in the index, and what is not.
-func (u *update) summary(ctx context.Context, db *database, out *Summary) error {
-	out.Skipped = map[Skip]int64{}
-	rows, err := db.read.QueryContext(ctx, "SELECT skipped, count(*) FROM files GROUP BY skipped")
+func (u *update) show(p Progress, last bool) {
+	if now := time.Now(); u.progress != nil && (last || now.Sub(u.shown) >= progressEvery) {
+		u.shown = now
+		u.progress(p)
+	}
+}
+
+// count counts what is in the index, and notes that it is up to date.
+func (u *update) count(ctx context.Context) error {
+	rows, err := u.db.read.QueryContext(ctx, "SELECT skipped, count(*) FROM files GROUP BY skipped")
 	if err != nil {
 		return err
 	}
@@ -391,98 +315,21 @@ func (u *update) summary(ctx context.Context, db *database, out *Summary) error 
 			return err
 		}
 		if why == "" {
-			out.Files = n
-			continue
+			u.summary.Files = n
+		} else {
+			u.summary.Skipped[why] += n
 		}
-		out.Skipped[why] = n
 	}
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for why, n := range map[Skip]int64{
-		SkipSecret: u.walked.Secret, SkipIgnored: u.walked.Ignored, SkipSystem: u.walked.System,
-		SkipUnreadable: u.walked.Unreadable + u.unread, SkipName: u.names,
-	} {
-		out.Skipped[why] += n
-	}
-	if u.walked.TooMany {
-		out.Skipped[SkipBeyond] = 1
-	}
-	maps.DeleteFunc(out.Skipped, func(_ Skip, n int64) bool { return n == 0 })
-	return db.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&out.Chunks)
-}
-
-// reader reads files and cuts them. It belongs to one worker.
-type reader struct {
-	most   int64
-	buffer []byte
-	terms  *splitter
-}
-
-func newReader(most int64) *reader { return &reader{most: most, terms: newSplitter()} }
-
-// read makes chunks of a file.
-func (r *reader) read(ctx context.Context, j job) outcome {
-	o := outcome{job: j}
-	switch {
-	case ctx.Err() != nil: // nobody takes it
-		return o
-	case j.entry.Stamp.Size > r.most:
-		o.skipped = SkipLarge
-		return o
-	}
-	data, err := r.content(j.entry)
-	switch {
-	case err != nil:
-		o.skipped = SkipUnreadable
-		return o
-	case int64(len(data)) > r.most: // it has grown
-		o.skipped = SkipLarge
-		return o
-	}
-	sum := sha256.Sum256(data)
-	o.hash, o.size = string(sum[:]), int64(len(data))
-	if j.known != nil && j.known.hash == o.hash {
-		o.same, o.skipped = true, j.known.skipped
-		return o
-	}
-	text, skipped := decode(data)
-	if o.skipped = skipped; skipped != "" {
-		return o
-	}
-	text = withoutKeys(text)
-	for _, c := range cut(j.entry.Path, text) {
-		terms, length := r.terms.chunk(j.entry.Path, c.Symbol, c.Text)
-		o.chunks = append(o.chunks, prepared{
-			chunk: c, hash: sha256.Sum256([]byte(c.Text)),
-			terms: slices.Clone(terms), length: length,
-		})
-	}
-	return o
-}
-
-// content reads a file up to one byte beyond what may be indexed. What it returns is good until the
-// next call.
-func (r *reader) content(e *workspace.WalkEntry) ([]byte, error) {
-	f, err := e.Open()
+	maps.DeleteFunc(u.summary.Skipped, func(_ Skip, n int64) bool { return n == 0 })
+	generation, err := metaValue(ctx, u.db.read, "generation")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	if r.buffer == nil {
-		r.buffer = make([]byte, 64<<10)
-	}
-	for n := 0; ; {
-		if n == len(r.buffer) {
-			r.buffer = append(r.buffer, make([]byte, min(int64(n), math.MaxInt32))...)
-		}
-		m, err := f.Read(r.buffer[n:])
-		n += m
-		if errors.Is(err, io.EOF) || int64(n) > r.most {
-			return r.buffer[:n], nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	u.index.mu.Lock()
+	u.index.generation = generation
+	u.index.mu.Unlock()
+	return u.db.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&u.summary.Chunks)
 }

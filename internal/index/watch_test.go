@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -40,9 +41,7 @@ func TestWatch(t *testing.T) {
 	defer x.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if all, why := x.Watch(ctx); !all {
-		t.Fatalf("not watched: %s", why)
-	}
+	x.Watch(ctx)
 	if fresh(t, x) {
 		t.Fatal("fresh before the first update")
 	}
@@ -107,69 +106,30 @@ func TestWatchLimits(t *testing.T) {
 	if !fresh(t, x) {
 		t.Fatal("not fresh")
 	}
-	x.watched().watcher.Errors <- fsnotify.ErrEventOverflow
+	x.watch.watcher.Errors <- fsnotify.ErrEventOverflow
 	if fresh(t, x) {
 		t.Error("an overflow makes no update")
 	}
 	if !fresh(t, x) {
 		t.Error("after an overflow it is never fresh again")
 	}
-	x.watched().watcher.Errors <- syscall.ENOSPC
-	put(t, dir, "b.txt", "banana\n")
-	for range 2 {
-		if fresh(t, x) {
-			t.Error("fresh, although not all is watched")
-		}
+	x.watch.fail(syscall.ENOSPC)
+	if why := x.Unwatched(); !strings.Contains(why.String(), "max_user_watches") {
+		t.Errorf("it says %q", why)
 	}
-	if all, why := x.Watching(); all || why.IsZero() {
-		t.Errorf("it does not say why: %v %q", all, why)
+	put(t, dir, "b.txt", "banana\n")
+	if fresh(t, x) {
+		t.Error("fresh, although not all is watched")
 	}
 	if found := paths(t, x, "banana"); len(found) != 1 {
 		t.Errorf("found %q", found)
 	}
-}
-
-// TestWatchAgain: a watch that failed is tried again, first after a while and then more seldom.
-func TestWatchAgain(t *testing.T) {
-	patient(t)
-	root, dir, file := place(t, map[string]string{"a.txt": "apple\n"})
-	x := open(t, root, file)
-	x.Watch(context.Background())
-	fresh(t, x)
-	failing := func() {
-		x.watched().watcher.Errors <- syscall.ENOSPC
-		fresh(t, x)
-	}
-	failing()
-	if all, why := x.Watching(); all || why.IsZero() || x.watched().due() {
-		t.Fatalf("it has not failed, or is to be tried at once: %v %s", all, why)
-	}
-	w := x.watched()
-	w.mu.Lock()
-	if left := time.Until(w.again); left <= 0 || left > watchAgain {
-		t.Errorf("it is tried again in %s", left)
-	}
-	w.again = time.Now()
-	w.mu.Unlock()
-	if fresh(t, x) {
-		t.Error("fresh, although nothing was watched")
-	}
-	if all, why := x.Watching(); !all || x.watched() == w {
-		t.Errorf("it was not tried again: %s", why)
-	}
 	if !fresh(t, x) {
-		t.Error("not fresh, although all is watched")
+		t.Error("it was not tried again")
 	}
-	put(t, dir, "b.txt", "banana\n")
+	x.watch.began = x.watch.began.Add(-watchTrust)
 	if fresh(t, x) {
-		t.Error("a change is not noticed")
-	}
-	// Where it fails again before it has come to all of the workspace, the next try is later.
-	w = newWatch(dir, file+".marks", 4*watchAgain)
-	defer w.close()
-	w.fail(syscall.ENOSPC)
-	if left := time.Until(w.again); left < 3*watchAgain || w.due() {
-		t.Errorf("it is tried again in %s", left)
+		t.Error("a watch is believed forever, which may lie on another machine's file system")
 	}
 }
 
@@ -179,7 +139,7 @@ func TestWaits(t *testing.T) {
 	lockSilence = 0
 	root, _, file := place(t, map[string]string{"a.txt": "apple\n"})
 	x, y := open(t, root, file), open(t, root, file)
-	unlock, err := lock(t.Context(), file, nil)
+	unlock, err := lockFile(t.Context(), file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,15 +153,10 @@ func TestWaits(t *testing.T) {
 	if s, err := x.Update(t.Context(), progress); err != nil || s.Files != 1 || waits != 1 {
 		t.Errorf("%+v, %v, told %d times", s, err, waits)
 	}
-	if unlock, err = lock(t.Context(), file, nil); err != nil {
+	if unlock, err = lockFile(t.Context(), file, nil); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := y.Rebuild(t.Context(), progress); err != nil || s.Files != 1 || waits != 2 {
 		t.Errorf("%+v, %v, told %d times", s, err, waits)
-	}
-	x.updates <- struct{}{} // one of this process
-	unlock = func() { <-x.updates }
-	if _, err := x.Update(t.Context(), progress); err != nil || waits != 3 {
-		t.Errorf("%v, told %d times", err, waits)
 	}
 }

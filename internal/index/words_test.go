@@ -1,9 +1,7 @@
 package index
 
 import (
-	"database/sql"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,82 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/regie-run/regie/internal/index/posting"
 )
-
-// spelling is a chunk as its text and its place say that it has to be found.
-type spelling struct {
-	Path   string
-	Length int
-	Terms  map[string]int
-}
-
-// spellings are those of all chunks of a file.
-func spellings(t *testing.T, tx *sql.Tx) map[int64]*spelling {
-	t.Helper()
-	rows, err := tx.QueryContext(t.Context(), "SELECT c.id, f.path, c.symbol, c.text FROM chunks c JOIN files f ON f.id = c.file")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	out, splitter := map[int64]*spelling{}, newSplitter()
-	for rows.Next() {
-		var id int64
-		var path, symbol, text string
-		if err := rows.Scan(&id, &path, &symbol, &text); err != nil {
-			t.Fatal(err)
-		}
-		s := &spelling{Path: path, Terms: map[string]int{}}
-		terms, length := splitter.chunk(path, symbol, text)
-		for _, term := range terms {
-			if s.Terms[term.Text] != 0 {
-				t.Errorf("%s has %s twice", path, term.Text)
-			}
-			s.Terms[term.Text] = term.Weight
-		}
-		s.Length = length
-		out[id] = s
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// checkTerms holds what the segments say against the chunks that there are.
-func checkTerms(t *testing.T, file string) {
-	t.Helper()
-	pool, err := openPool(file, 1) // of whatever version
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	db := &database{read: pool}
-	if err := db.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	tx, err := db.read.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback() }() // it was only read
-	view, err := new(words).view(t.Context(), tx, db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[int64]*spelling{}
-	view.Each(func(id int64, path string, length int) { got[id] = &spelling{path, length, map[string]int{}} })
-	err = view.EachTerm(func(pages []posting.Page, each func(posting.Page, []byte) error) error {
-		return fetchPages(t.Context(), tx, db, pages, each)
-	}, func(id int64, term string, weight int) { got[id].Terms[term] += weight })
-	if err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(spellings(t, tx), got); diff != "" {
-		t.Errorf("the terms are not those of the chunks (-want +got):\n%.3000s", diff)
-	}
-}
 
 // somewhere is a file's text, of words of which some are in most files.
 func somewhere(dice *rand.Rand, name string) string {
@@ -103,8 +26,8 @@ func somewhere(dice *rand.Rand, name string) string {
 	return out.String()
 }
 
-// TestFollows edits, removes and renames files at random over many updates, so that segments come,
-// go and are merged. What is found then is what an index that is made from nothing finds, with the
+// TestFollows edits, removes and renames files at random over many updates, so that terms come
+// and go. What is found then is what an index that is made from nothing finds, with the
 // same scores.
 func TestFollows(t *testing.T) {
 	root, dir, file := place(t, nil)
@@ -149,13 +72,6 @@ func TestFollows(t *testing.T) {
 		if err := other.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	var segments, merged int
-	if err := x.db.read.QueryRowContext(t.Context(), "SELECT count(*), (SELECT seq FROM sqlite_sequence WHERE name = 'segments') FROM segments").Scan(&segments, &merged); err != nil {
-		t.Fatal(err)
-	}
-	if segments > 30 || merged <= 60 {
-		t.Errorf("%d segments are left of %d: nothing was merged", segments, merged)
 	}
 }
 
@@ -204,45 +120,4 @@ func TestSearchesMeanwhile(t *testing.T) {
 	close(stop)
 	group.Wait()
 	check(t, file)
-}
-
-// TestDamagedTerms spoils what says which terms stand where, as a well-formed database: the index
-// is made anew.
-func TestDamagedTerms(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(damages)) {
-		t.Run(name, func(t *testing.T) {
-			root, dir, file := place(t, many(50))
-			x := open(t, root, file)
-			refresh(t, x)
-			put(t, dir, "f7.txt", "common again number7\n")
-			refresh(t, x)
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
-			}
-			change(t, file, damages[name])
-			x = open(t, root, file)
-			if _, err := x.Search(t.Context(), Query{Text: "common number7 txt zzz"}); err != nil {
-				t.Errorf("search: %v", err)
-			}
-			if s := refresh(t, x); s.Files != 50 || s.Chunks != 50 {
-				t.Errorf("it was not made again: %+v", s)
-			}
-			if found := paths(t, x, "number7"); len(found) == 0 || found[0] != "f7.txt" {
-				t.Errorf("found %q", found)
-			}
-			check(t, file)
-		})
-	}
-}
-
-var damages = map[string]string{
-	"no pages":           "DELETE FROM pages",
-	"pages of zeros":     "UPDATE pages SET body = zeroblob(length(body))",
-	"pages of ones":      "UPDATE pages SET body = unhex(replace(hex(zeroblob(length(body))), '00', 'FF'))",
-	"pages cut off":      "UPDATE pages SET body = substr(body, 1, length(body) - 1)",
-	"no files":           "UPDATE segments SET files = x''",
-	"files of ones":      "UPDATE segments SET files = x'ffffffffffffffffffff'",
-	"directory cut off":  "UPDATE segments SET directory = substr(directory, 1, length(directory) - 1)",
-	"one segment twice":  "INSERT INTO segments (first, last, chunks, files, directory) SELECT first, last, chunks, files, directory FROM segments",
-	"what went is there": "DELETE FROM gone",
 }

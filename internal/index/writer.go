@@ -5,269 +5,181 @@ import (
 	"database/sql"
 	"errors"
 	"time"
-
-	"github.com/regie-run/regie/internal/index/posting"
 )
 
-// files is what the index has of each file, by its path, and which commit that is.
-func (d *database) files(ctx context.Context) (out map[string]*known, commit int64, err error) {
-	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+// What one commit takes at most. A kill loses so much, and the next update reads it again.
+const (
+	commitBytes = 32 << 20
+	commitAfter = 5 * time.Second
+)
+
+// readFiles returns what the index has of each file, by its path.
+func readFiles(ctx context.Context, db *database) (map[string]*known, error) {
+	rows, err := db.read.QueryContext(ctx,
+		"SELECT id, path, sha256, size, mtime, ctime, indexed_at, skipped FROM files")
 	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = tx.Rollback() }() // it was only read
-	if err := tx.QueryRowContext(ctx, lastCommit).Scan(&commit); err != nil {
-		return nil, 0, err
-	}
-	rows, err := tx.QueryContext(ctx, "SELECT id, path, sha256, size, mtime, ctime, indexed_at, skipped FROM files")
-	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer rows.Close()
-	out = map[string]*known{}
+	out := map[string]*known{}
 	for rows.Next() {
 		var k known
 		var path string
 		var hash sql.RawBytes
 		if err := rows.Scan(&k.id, &path, &hash, &k.stamp.Size, &k.stamp.Mtime, &k.stamp.Ctime,
 			&k.indexedAt, &k.skipped); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		k.hash = string(hash)
 		out[path] = &k
 	}
-	return out, commit, rows.Err()
+	return out, rows.Err()
 }
 
-// Each commit of an update is counted in the file itself. The lock beside it is lost to its holder
-// when somebody deletes it, with all of its directory perhaps: then the next one makes a lock of
-// that name and holds that, and two write what each believes to be its own. So a writer that finds
-// commits that are not its own writes nothing (errOvertaken): what it knew of the files is no
-// longer so.
-const (
-	lastCommit  = "SELECT coalesce((SELECT value FROM meta WHERE name = 'commits'), 0)"
-	countCommit = "INSERT INTO meta (name, value) VALUES ('commits', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
-)
-
-var errOvertaken = errors.New("another writer has changed the index meanwhile")
-
-// writer writes on the one connection for that. Each file goes in whole or not at all; a commit
-// takes some of them. It belongs to one goroutine, whose caller holds the lock.
+// writer writes files, each whole or not at all, some in a commit. It belongs to one goroutine,
+// whose caller holds the lock. The context of an update does not cut off its statements: what a
+// cancelled update has made is committed.
 type writer struct {
-	conn  *sql.Conn
-	begun bool
+	db    *database
+	tx    *sql.Tx
 	since time.Time // of the first file of this commit
 	bytes int64
-	files int
-	moved bool  // chunks have come or gone in this commit
-	last  int64 // the commit upon which this one follows
-	terms *posting.Builder
+	terms *splitter
 
-	newFile, putFile, touchFile, dropFile, dropChunks, chunksOf, putGone, putChunk, putSegment, putPage *sql.Stmt
+	newFile, putFile, touchFile, dropFile, chunksOf, dropTerms, dropChunks, putChunk, putTerms *sql.Stmt
 }
 
-// done is for statements that are not to be cut off in the middle: what a cancelled update has made
-// by then is committed.
-func done() context.Context { return context.Background() }
+func newWriter(db *database) (*writer, error) {
+	w := &writer{db: db, terms: newSplitter()}
+	err := w.begin()
+	return w, err
+}
 
-// newWriter returns a writer that goes on from a commit.
-func newWriter(ctx context.Context, db *database, last int64) (*writer, error) {
-	conn, err := db.write.Conn(ctx)
+func (w *writer) begin() (err error) {
+	tx, err := w.db.write.BeginTx(context.Background(), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w := &writer{conn: conn, last: last, terms: posting.NewBuilder()}
+	w.tx, w.since, w.bytes = tx, time.Now(), 0
 	for _, s := range []struct {
 		stmt **sql.Stmt
 		text string
 	}{
-		{
-			&w.newFile,
-			"INSERT INTO files (sha256, size, mtime, ctime, indexed_at, skipped, path) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		},
-		{
-			&w.putFile,
-			"UPDATE files SET sha256 = ?, size = ?, mtime = ?, ctime = ?, indexed_at = ?, skipped = ? WHERE id = ?",
-		},
-		{&w.touchFile, "UPDATE files SET size = ?2, mtime = ?3, ctime = ?4, indexed_at = ?5 WHERE id = ?1"},
+		// No upserts: each would have a savepoint of its own, at which FTS5 writes out what it has
+		// gathered.
+		{&w.newFile, "INSERT INTO files (sha256, size, mtime, ctime, indexed_at, skipped, path) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+		{&w.putFile, "UPDATE files SET sha256 = ?, size = ?, mtime = ?, ctime = ?, indexed_at = ?, skipped = ? WHERE id = ?"},
+		{&w.touchFile, "UPDATE files SET size = ?, mtime = ?, ctime = ?, indexed_at = ? WHERE id = ?"},
 		{&w.dropFile, "DELETE FROM files WHERE id = ?"},
-		{&w.chunksOf, "SELECT id FROM chunks WHERE file = ? ORDER BY id"},
-		{&w.putGone, "INSERT INTO gone (first, last) VALUES (?, ?)"},
+		{&w.chunksOf, "SELECT id, symbol, text FROM chunks WHERE file = ?"},
+		{&w.dropTerms, "INSERT INTO terms (terms, rowid, path, symbol, body) VALUES ('delete', ?, ?, ?, ?)"},
 		{&w.dropChunks, "DELETE FROM chunks WHERE file = ?"},
 		{&w.putChunk, "INSERT INTO chunks (file, first, last, symbol, text, hash) VALUES (?, ?, ?, ?, ?, ?)"},
-		{&w.putSegment, "INSERT INTO segments (first, last, chunks, files, directory) VALUES (0, 0, 0, x'', x'')"},
-		{&w.putPage, "INSERT INTO pages (id, body) VALUES (?, ?)"},
+		{&w.putTerms, "INSERT INTO terms (rowid, path, symbol, body) VALUES (?, ?, ?, ?)"},
 	} {
-		if *s.stmt, err = conn.PrepareContext(ctx, s.text); err != nil { //nolint:sqlclosecheck // close does
-			return nil, errors.Join(err, w.close())
+		//nolint:sqlclosecheck // they go with the transaction
+		if *s.stmt, err = w.tx.PrepareContext(context.Background(), s.text); err != nil {
+			return errors.Join(err, w.tx.Rollback())
 		}
-	}
-	return w, nil
-}
-
-// close undoes what was not committed.
-func (w *writer) close() error {
-	var errs []error
-	if w.begun {
-		_, err := w.conn.ExecContext(done(), "ROLLBACK")
-		if damaged(err) { // there is nothing left to go back to
-			err = nil
-		}
-		errs = append(errs, err)
-	}
-	for _, s := range []*sql.Stmt{
-		w.newFile, w.putFile, w.touchFile, w.dropFile, w.dropChunks, w.chunksOf, w.putGone,
-		w.putChunk, w.putSegment, w.putPage,
-	} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(append(errs, w.conn.Close())...)
-}
-
-func (w *writer) begin() error {
-	if w.begun {
-		return nil
-	}
-	_, err := w.conn.ExecContext(done(), "BEGIN IMMEDIATE")
-	w.begun = err == nil
-	w.since, w.bytes, w.files, w.moved = time.Now(), 0, 0, false
-	if err != nil {
-		return err
-	}
-	var last int64
-	if err := w.conn.QueryRowContext(done(), lastCommit).Scan(&last); err != nil {
-		return err
-	}
-	if last != w.last {
-		return errOvertaken
 	}
 	return nil
 }
 
-// commit commits what there is, if anything.
-func (w *writer) commit() error {
-	if !w.begun {
+// end commits what there is, unless a statement failed.
+func (w *writer) end(failed error) error {
+	if sqliteCode(failed) != 0 {
+		_ = w.tx.Rollback() // failed says what went wrong
 		return nil
 	}
-	if err := w.segment(); err != nil {
-		return err
-	}
-	if w.moved {
-		if _, err := w.conn.ExecContext(done(),
-			"UPDATE meta SET value = value + 1 WHERE name = 'revision'"); err != nil {
-			return err
-		}
-	}
-	if _, err := w.conn.ExecContext(done(), countCommit); err != nil {
-		return err
-	}
-	_, err := w.conn.ExecContext(done(), "COMMIT")
-	if w.begun = err != nil; !w.begun {
-		w.last++
-	}
-	return err
+	return w.tx.Commit()
 }
 
-// put stores what became of a file.
-func (w *writer) put(o *outcome) error {
-	if err := w.begin(); err != nil {
-		return err
-	}
-	stamp := o.entry.Stamp
-	if o.same {
-		_, err := w.touchFile.ExecContext(done(), o.known.id, stamp.Size, stamp.Mtime, stamp.Ctime, o.at)
-		return errors.Join(err, w.full(o))
-	}
-	id, err := w.file(o)
-	if err != nil {
-		return err
-	}
-	for i := range o.chunks {
-		c := &o.chunks[i]
-		in, err := w.putChunk.ExecContext(done(), id, c.First, c.Last, c.Symbol, c.Text, c.hash[:])
+// put stores what was read of a file.
+func (w *writer) put(f *file) error {
+	switch {
+	case f.same:
+		return w.run(w.touchFile, f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.known.id)
+	case f.known != nil:
+		if err := w.dropParts(f.known.id, f.path); err != nil {
+			return err
+		}
+		if err := w.run(w.putFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped,
+			f.known.id); err != nil {
+			return err
+		}
+		return w.putChunks(f.known.id, f)
+	default:
+		id, err := insert(w.newFile, []byte(f.hash), f.stamp.Size, f.stamp.Mtime, f.stamp.Ctime, f.at, f.skipped,
+			f.path)
 		if err != nil {
 			return err
 		}
-		row, err := in.LastInsertId()
+		return w.putChunks(id, f)
+	}
+}
+
+func (w *writer) putChunks(id int64, f *file) error {
+	for i := range f.chunks {
+		c := &f.chunks[i]
+		row, err := insert(w.putChunk, id, c.First, c.Last, c.Symbol, c.Text, c.hash[:])
 		if err != nil {
 			return err
 		}
-		w.terms.Add(o.entry.Path, row, c.terms, c.length)
-		w.moved = true
-	}
-	return w.full(o)
-}
-
-// file stores a file, without the parts that it had, and returns its id.
-func (w *writer) file(o *outcome) (int64, error) {
-	stamp := o.entry.Stamp
-	if o.known != nil {
-		if err := w.dropParts(o.known.id); err != nil {
-			return 0, err
+		if err := w.run(w.putTerms, row, c.path, c.symbols, c.body); err != nil {
+			return err
 		}
-		_, err := w.putFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Mtime,
-			stamp.Ctime, o.at, o.skipped, o.known.id)
-		return o.known.id, err
 	}
-	in, err := w.newFile.ExecContext(done(), []byte(o.hash), stamp.Size, stamp.Mtime, stamp.Ctime,
-		o.at, o.skipped, o.entry.Path)
-	if err != nil {
-		return 0, err
-	}
-	return in.LastInsertId()
-}
-
-// full commits where enough has come together.
-func (w *writer) full(o *outcome) error {
-	w.files++
-	if w.bytes += o.size; w.bytes < commitBytes && w.files < commitFiles && time.Since(w.since) < commitAfter {
+	if w.bytes += f.size; w.bytes < commitBytes && time.Since(w.since) < commitAfter {
 		return nil
 	}
-	return w.commit()
+	if err := w.tx.Commit(); err != nil {
+		return err
+	}
+	return w.begin()
 }
 
 // remove takes a file out.
-func (w *writer) remove(id int64) error {
-	err := w.begin()
-	if err == nil {
-		err = w.dropParts(id)
+func (w *writer) remove(id int64, path string) error {
+	if err := w.dropParts(id, path); err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = w.dropFile.ExecContext(done(), id)
-	}
-	return err
+	return w.run(w.dropFile, id)
 }
 
-// dropParts takes the chunks of a file out. Their terms stay where they are, and are passed over.
-func (w *writer) dropParts(file int64) error {
-	rows, err := w.chunksOf.QueryContext(done(), file)
+// dropParts takes the chunks of a file out. FTS5 needs the very terms to take them out, so that the
+// measures of BM25 stay those of an index that was made from nothing.
+func (w *writer) dropParts(id int64, path string) error {
+	rows, err := w.chunksOf.QueryContext(context.Background(), id)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var gone []posting.Range
+	pathTerms := w.terms.spell(path)
 	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+		var chunk int64
+		var symbol, text string
+		if err := rows.Scan(&chunk, &symbol, &text); err != nil {
 			return err
 		}
-		if n := len(gone); n > 0 && gone[n-1].Last == id-1 {
-			gone[n-1].Last = id
-		} else {
-			gone = append(gone, posting.Range{First: id, Last: id})
+		if err := w.run(w.dropTerms, chunk, pathTerms, w.terms.spell(symbol), w.terms.spell(text)); err != nil {
+			return err
 		}
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
 		return err
 	}
-	for _, g := range gone {
-		if _, err := w.putGone.ExecContext(done(), g.First, g.Last); err != nil {
-			return err
-		}
-	}
-	_, err = w.dropChunks.ExecContext(done(), file)
-	w.moved = true
+	return w.run(w.dropChunks, id)
+}
+
+func (w *writer) run(stmt *sql.Stmt, args ...any) error {
+	_, err := stmt.ExecContext(context.Background(), args...)
 	return err
+}
+
+func insert(stmt *sql.Stmt, args ...any) (id int64, err error) {
+	result, err := stmt.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
 }

@@ -3,31 +3,13 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 )
 
-// WalkEntry is a file or a directory that a walk comes to. It may be used during the call of visit;
-// a file also afterwards, if Keep is called.
+// WalkEntry is a file or a directory that a walk comes to.
 type WalkEntry struct {
 	Path  string // without links
 	Dir   bool
-	Stamp Stamp // of a file, read before its content can be
-	name  string
-	in    *opened
-}
-
-// Keep has the entry stay usable after visit has returned, until Release. It holds its directory
-// open.
-func (e *WalkEntry) Keep() { e.in.uses.Add(1) }
-
-// Release ends what Keep began.
-func (e *WalkEntry) Release() { e.in.release() }
-
-// Open opens the file of that name in that very directory: no link is followed, no FIFO waited for.
-// The caller closes it.
-func (e *WalkEntry) Open() (io.ReadCloser, error) {
-	f, _, err := e.in.open(e.name)
-	return f, err
+	Stamp Stamp // of a file
 }
 
 // Walked says what a walk came to.
@@ -49,7 +31,7 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	var out Walked
 	w := walker{ctx: ctx, prepare: (*level).prepared}
 	w.begin = func(l *level) error {
-		return enoughUnless(visit(&WalkEntry{Path: l.in.path, Dir: true, in: l.in}))
+		return enoughUnless(visit(&WalkEntry{Path: l.in.path, Dir: true}))
 	}
 	w.take = func(l *level, names []string) error {
 		for _, name := range names {
@@ -59,7 +41,7 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 				continue
 			}
 			out.Files++
-			if !visit(&WalkEntry{Path: l.below(name), Stamp: e.Stamp, name: name, in: l.in}) {
+			if !visit(&WalkEntry{Path: l.below(name), Stamp: e.Stamp}) {
 				return errEnough
 			}
 		}
