@@ -10,7 +10,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/sse"
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
@@ -248,25 +247,14 @@ func (c *conversation) Marks() provider.Marks { return c.request.Marks() }
 // Send implements provider.Conversation.
 func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
 	defer c.provider.server.Hide(&err)
-	stream, err := c.provider.server.Post(ctx, "/v1/messages", c.request.send, "text/event-stream")
+	collected := newCollector(c.provider.server, sink)
+	at := wire.Endpoint{Server: c.provider.server, Path: "/v1/messages"}
+	err = collected.ReadEvents(ctx, at, c.request.send, func(data []byte) (bool, error) {
+		err := collected.add(data)
+		return collected.stopped, err
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer stream.Close()
-	collected := newCollector(c.provider.server, sink)
-	events := sse.NewReader(stream, wire.MaxEvent)
-	defer events.Release()
-	for !collected.stopped {
-		event, err := events.Next()
-		if err == nil {
-			err = collected.add(event.Data)
-		} else {
-			err = stream.Failed(err)
-		}
-		if err != nil {
-			return nil, collected.Failed(err)
-		}
-		collected.Touch(stream)
 	}
 	return collected.whole()
 }

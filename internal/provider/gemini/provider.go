@@ -3,8 +3,6 @@ package gemini
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/sse"
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
@@ -201,27 +198,13 @@ func (c *conversation) Body() []byte { return c.request.Body() }
 // stand in a chunk that others follow.
 func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
 	defer c.provider.server.Hide(&err)
-	stream, err := c.provider.server.Post(ctx, c.path, c.request.send, "text/event-stream")
+	collected := newCollector(c.provider.server, c.names, sink)
+	at := wire.Endpoint{Server: c.provider.server, Path: c.path, Unmarked: true}
+	err = collected.ReadEvents(ctx, at, c.request.send, func(data []byte) (bool, error) {
+		return false, collected.add(data)
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer stream.Close()
-	collected := newCollector(c.provider.server, c.names, sink)
-	events := sse.NewReader(stream, wire.MaxEvent)
-	defer events.Release()
-	for {
-		event, err := events.Next()
-		switch {
-		case err == nil:
-			err = collected.add(event.Data)
-		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && collected.Finish != "":
-			return collected.end()
-		default:
-			err = stream.Failed(err)
-		}
-		if err != nil {
-			return nil, collected.Failed(err)
-		}
-		collected.Touch(stream)
-	}
+	return collected.end()
 }

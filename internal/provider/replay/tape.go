@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -27,29 +26,13 @@ type Tape struct {
 	recording *recording
 }
 
-const (
-	// minSecret is the length of the shortest key that is masked, in bytes.
-	minSecret = 8
-	keyMask   = "[the API key]"
-)
-
 // NewTape records into a new or empty file, or continues a recording. The file holds what was asked
 // and said, so only its owner may read it. Keys in secrets are masked, but for short ones. The
 // directory raw, if not empty, gets the bytes of each response, as far as they were read; it gets
 // nothing of a reply that says a key. NewTape returns CodeBadRequest where path or raw hold
 // something else.
 func NewTape(path string, secrets []string, raw string) (*Tape, error) {
-	secrets = slices.Clone(secrets)
-	// the longer one of a common prefix wins
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, secret := range secrets {
-		if len(secret) >= minSecret {
-			inJSON := strconv.Quote(secret)
-			pairs = append(pairs, secret, keyMask, inJSON[1:len(inJSON)-1], keyMask)
-		}
-	}
-	t := &Tape{mask: strings.NewReplacer(pairs...).Replace, raw: raw, recording: &recording{}}
+	t := &Tape{mask: provider.MaskKeys(secrets...).Replace, raw: raw, recording: &recording{}}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the recording cannot be read: %v", err)

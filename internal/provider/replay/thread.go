@@ -80,10 +80,12 @@ func maskVarying(text string) string {
 	return varyingTime.ReplaceAllString(text, "{time}")
 }
 
-// renderTurns returns turns as people read them: JSON with the lines of each text.
+var unescaped = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`)
+
+// renderTurns returns turns as people read them: JSON with the lines and quotes of each text.
 func renderTurns(turns []provider.Turn) string {
 	text, _ := json.MarshalIndent(turns, "", " ") // never fails: a normalized turn has no opaque data
-	return strings.ReplaceAll(string(text), `\n`, "\n") + "\n"
+	return unescaped.Replace(string(text)) + "\n"
 }
 
 // maxDiff bounds how much of a difference is shown, in bytes.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/sse"
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
@@ -146,25 +145,14 @@ func (c *conversation) Body() []byte { return c.request.Body() }
 // Send implements provider.Conversation.
 func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
 	defer c.provider.server.Hide(&err)
-	stream, err := c.provider.server.Post(ctx, "/responses", c.request.send, "text/event-stream")
+	collected := newCollector(c.provider.server, sink, c.request.model)
+	at := wire.Endpoint{Server: c.provider.server, Path: "/responses"}
+	err = collected.ReadEvents(ctx, at, c.request.send, func(data []byte) (bool, error) {
+		err := collected.add(data)
+		return collected.stopped, err
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer stream.Close()
-	collected := newCollector(c.provider.server, sink, c.request.model)
-	events := sse.NewReader(stream, wire.MaxEvent)
-	defer events.Release()
-	for !collected.stopped {
-		event, err := events.Next()
-		if err == nil {
-			err = collected.add(event.Data)
-		} else {
-			err = stream.Failed(err)
-		}
-		if err != nil {
-			return nil, collected.Failed(err)
-		}
-		collected.Touch(stream)
 	}
 	return collected.whole()
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -111,28 +110,14 @@ func (s *Server) Hide(err *error) {
 	}
 }
 
-// minSecret is how long a key is at least that is looked for, in bytes: a shorter one is no secret,
-// and stands in any text.
-const minSecret = 8
-
 // hide takes the server's keys out of what it said, in one pass: what stands in place of one is not
 // looked at for another.
 func (s *Server) hide(said []byte) []byte {
 	var keys []string
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
-		if key := strings.TrimPrefix(s.cfg.Header.Get(name), "Bearer "); len(key) >= minSecret {
-			keys = append(keys, key)
-		}
+		keys = append(keys, strings.TrimPrefix(s.cfg.Header.Get(name), "Bearer "))
 	}
-	if len(keys) == 0 {
-		return said
-	}
-	slices.SortFunc(keys, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike the longer one
-	var pairs []string
-	for _, key := range keys {
-		pairs = append(pairs, key, "[the API key]")
-	}
-	return []byte(strings.NewReplacer(pairs...).Replace(string(said)))
+	return []byte(provider.MaskKeys(keys...).Replace(string(said)))
 }
 
 // Host is the host name of the server.

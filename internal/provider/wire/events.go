@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/regie-run/regie/internal/provider/sse"
+)
+
+// Endpoint is where a request is posted that a stream of events answers.
+type Endpoint struct {
+	Server *Server
+	Path   string
+	// Unmarked says that a stream may end without a last event, once the reason for the end has
+	// come.
+	Unmarked bool
+}
+
+// ReadEvents posts a request and hands the data of each event of the answer to add, until add
+// reports the last one. Errors are those of Server.Post and add, with what had arrived.
+func (c *Collector) ReadEvents(ctx context.Context, at Endpoint, body func() *Body,
+	add func(data []byte) (last bool, err error),
+) error {
+	stream, err := at.Server.Post(ctx, at.Path, body, "text/event-stream")
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	events := sse.NewReader(stream, MaxEvent)
+	defer events.Release()
+	for last := false; !last; c.Touch(stream) {
+		event, err := events.Next()
+		switch {
+		case err == nil:
+			last, err = add(event.Data)
+		case at.Unmarked && c.Finish != "" && errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		default:
+			err = stream.Failed(err)
+		}
+		if err != nil {
+			return c.Failed(err)
+		}
+	}
+	return nil
+}
