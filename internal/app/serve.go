@@ -248,7 +248,8 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		"/v1/": e.compatible(c, programs),
 	}
 	handler := httpapi.Handler(httpapi.Config{
-		Service: e.service, Control: confined, Translate: translate, Version: c.Version, Metrics: counts.Handler(), Refused: counts.Refused,
+		Service: e.service, Control: confined, Translate: translate, Version: c.Version,
+		Metrics: counts.Handler(), Refused: counts.Refused,
 		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
 		Keys: e.store, Markdown: markdown,
 		Mounts: mounts,

@@ -15,6 +15,7 @@ func (s *server) presenceOperations() []operation {
 			func(ctx context.Context, _ *request[none, none]) (dispatch.Presence, error) {
 				return s.Service.Presence.Beat(ctx)
 			}),
-		everything(s, "/presence", "list_presence", "Who is there, and who was within 24 hours", s.Service.Presence.List),
+		everything(s, "/presence", "list_presence", "Who is there, and who was within 24 hours",
+			s.Service.Presence.List),
 	}
 }

@@ -51,42 +51,39 @@ func (r *Root) Close() error { return r.root.Close() }
 // is read or written by it.
 func (r *Root) Dir() string { return filepath.FromSlash(r.dir) }
 
-// systemErrors are the errors of the operating system that have a code and a sentence (spec 12.5).
-// The first one that fits holds.
-var systemErrors = []struct {
-	is   error
-	code regie.Code
-	text string
-}{
-	{fs.ErrNotExist, regie.CodeFileNotFound, "%s does not exist"},
-	{syscall.EISDIR, regie.CodeNotAFile, "%s is a directory"},
-	{fs.ErrExist, regie.CodeFileExists, "%s exists already"},
-	{syscall.ENOTDIR, regie.CodeNotADirectory, "a part of %s is not a directory"},
-	{syscall.ENAMETOOLONG, regie.CodePathInvalid, "this file system cannot hold the name %s"},
-	{syscall.EILSEQ, regie.CodePathInvalid, "this file system cannot hold the name %s"},
-	{syscall.ELOOP, regie.CodePathInvalid, "%s goes through too many links"},
-	{syscall.ENOSPC, regie.CodeDiskFull, "the disk is full: %s was not changed"},
-	{syscall.EDQUOT, regie.CodeDiskFull, "the disk is full: %s was not changed"},
-	{syscall.EFBIG, regie.CodeFileTooLarge, "%s would be larger than this system allows"},
-	{syscall.EROFS, regie.CodeReadOnly, "%s lies on a file system that cannot be written"},
-	{syscall.ENXIO, regie.CodeSpecialFile, "%s is a socket or a device, not a file"},
-	{fs.ErrPermission, regie.CodeNoPermission, "the system gives no permission for %s"},
-}
-
-// explain gives an error of the operating system its code and a sentence.
+// explain gives an error of the operating system its code and a sentence (spec 12.5).
 func (r *Root) explain(err error, name string) error {
-	if _, coded := errors.AsType[*regie.Error](err); err == nil || coded {
+	_, coded := errors.AsType[*regie.Error](err)
+	switch {
+	case err == nil || coded:
 		return err
-	}
-	for _, e := range systemErrors {
-		if errors.Is(err, e.is) {
-			return regie.Errorf(e.code, e.text, name)
-		}
-	}
-	if r.escapes != nil && errors.Is(err, r.escapes) {
+	case errors.Is(err, fs.ErrNotExist):
+		return regie.Errorf(regie.CodeFileNotFound, "%s does not exist", name)
+	case errors.Is(err, syscall.EISDIR):
+		return regie.Errorf(regie.CodeNotAFile, "%s is a directory", name)
+	case errors.Is(err, fs.ErrExist):
+		return regie.Errorf(regie.CodeFileExists, "%s exists already", name)
+	case errors.Is(err, syscall.ENOTDIR):
+		return regie.Errorf(regie.CodeNotADirectory, "a part of %s is not a directory", name)
+	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EILSEQ):
+		return regie.Errorf(regie.CodePathInvalid, "this file system cannot hold the name %s", name)
+	case errors.Is(err, syscall.ELOOP):
+		return regie.Errorf(regie.CodePathInvalid, "%s goes through too many links", name)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return regie.Errorf(regie.CodeDiskFull, "the disk is full: %s was not changed", name)
+	case errors.Is(err, syscall.EFBIG):
+		return regie.Errorf(regie.CodeFileTooLarge, "%s would be larger than this system allows", name)
+	case errors.Is(err, syscall.EROFS):
+		return regie.Errorf(regie.CodeReadOnly, "%s lies on a file system that cannot be written", name)
+	case errors.Is(err, syscall.ENXIO):
+		return regie.Errorf(regie.CodeSpecialFile, "%s is a socket or a device, not a file", name)
+	case errors.Is(err, fs.ErrPermission):
+		return regie.Errorf(regie.CodeNoPermission, "the system gives no permission for %s", name)
+	case r.escapes != nil && errors.Is(err, r.escapes):
 		return regie.Errorf(regie.CodePathOutside, "%s leads out of the workspace", name)
+	default:
+		return regie.Errorf(regie.CodeToolError, "%s: %v", name, bare(err))
 	}
-	return regie.Errorf(regie.CodeToolError, "%s: %v", name, bare(err))
 }
 
 // bare drops the operation and the absolute path that package os puts around a system's error.
