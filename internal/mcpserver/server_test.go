@@ -347,7 +347,11 @@ func TestCancelled(t *testing.T) {
 		_, err := session.CallTool(ctx, params)
 		done <- err
 	}()
-	<-told
+	select {
+	case <-told:
+	case err := <-done: // the run stood before the call looked at it
+		done <- err
+	}
 	cancel()
 	if err := <-done; err != nil { // whatever noticed first
 		t.Logf("the call ended with %v", err)
