@@ -1,0 +1,140 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxMethods bounds the methods of a type.
+const maxMethods = 40
+
+// wideTypes are the types with more methods, each with its number: a ratchet, which only goes down.
+var wideTypes = map[string]int{
+	"client.Client":                  59,
+	"cmd/regie.command":              193,
+	"internal/access.confined":       58,
+	"internal/app.local":             97,
+	"internal/chat.Chat":             48,
+	"internal/dispatch.Dispatcher":   70,
+	"internal/doctor.exam":           46,
+	"internal/engine.run":            253,
+	"internal/httpapi.server":        60,
+	"internal/store/sqlite.Store":    128,
+	"internal/store/sqlite.tx":       118,
+	"internal/store/storetest.World": 60,
+	"internal/tui.model":             120,
+	"internal/workspace.Root":        53,
+}
+
+// Ratchets of names and prose, in thousandths. They only go down.
+const (
+	maxOneWord  = 615 // private functions with a name of one word, of all private functions
+	maxIndirect = 142 // indirect words, for 1,000 lines of comments
+)
+
+var (
+	oneWord  = regexp.MustCompile(`^[a-z0-9]+$`)
+	indirect = regexp.MustCompile(`(?i)\b(whoever|whatever|whose|of which|in which|that which|nobody|somebody|` +
+		`anybody|is told|are told|is said|is asked|has it that|beside|in place of|of before|stands|is none|` +
+		`it is that|by itself)\b`)
+)
+
+// measure counts the types' methods, the names and the words of all code that is no test.
+func measure(src *source) (methods map[string]int, oneWords, indirects int) {
+	methods = map[string]int{}
+	private, short, lines, words := 0, 0, 0, 0
+	for _, f := range src.files {
+		if f.test || ast.IsGenerated(f.syntax) {
+			continue
+		}
+		for _, decl := range f.syntax.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if name := fn.Name.Name; !fn.Name.IsExported() && name != "main" && name != "init" {
+				private++
+				if oneWord.MatchString(name) {
+					short++
+				}
+			}
+			if fn.Recv != nil {
+				methods[f.pkg+"."+receiver(fn)]++
+			}
+		}
+		for line := range strings.Lines(f.text) {
+			if text := strings.TrimSpace(line); strings.HasPrefix(text, "//") && !strings.HasPrefix(text, "//go:") {
+				lines++
+				words += len(indirect.FindAllString(text, -1))
+			}
+		}
+	}
+	return methods, 1000 * short / max(private, 1), 1000 * words / max(lines, 1)
+}
+
+// widened compares the wide types with a table. A number that is too high is lowered there, so that
+// it stays a ratchet.
+func widened(methods, table map[string]int) (problems []string) {
+	for _, name := range slices.Sorted(maps.Keys(methods)) {
+		if count := methods[name]; count > max(table[name], maxMethods) {
+			problems = append(problems, fmt.Sprintf("%s has %d methods, at most %d are allowed", name, count,
+				max(table[name], maxMethods)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		switch count := methods[name]; {
+		case count <= maxMethods:
+			problems = append(problems, fmt.Sprintf("%s has %d methods: take it off the list", name, count))
+		case count < table[name]:
+			problems = append(problems, fmt.Sprintf("%s has %d methods: lower its %d", name, count, table[name]))
+		}
+	}
+	return problems
+}
+
+// TestRatchets holds what is too wide, too short or too vague to what it is now.
+func TestRatchets(t *testing.T) {
+	methods, oneWords, indirects := measure(load(t))
+	for _, problem := range widened(methods, wideTypes) {
+		t.Error(problem)
+	}
+	if oneWords > maxOneWord {
+		t.Errorf("%d of 1,000 private functions have a name of one word, at most %d may", oneWords, maxOneWord)
+	}
+	if indirects > maxIndirect {
+		t.Errorf("1,000 lines of comments have %d indirect words, at most %d may be", indirects, maxIndirect)
+	}
+}
+
+// TestRatchetsCanFail shows the ratchets what they must catch.
+func TestRatchetsCanFail(t *testing.T) {
+	wide := "package tool\ntype T int\n"
+	for i := range maxMethods + 1 {
+		wide += fmt.Sprintf("func (t *T) doThing%d() {}\n", i)
+	}
+	methods, oneWords, indirects := measure(parse(t, map[string]string{
+		"internal/tool/x.go": wide + "// take is told.\nfunc take() {}\n",
+	}))
+	if oneWords != 1000/(maxMethods+2) || indirects != 1000 {
+		t.Errorf("counted %d and %d", oneWords, indirects)
+	}
+	const name = "internal/tool.T"
+	for _, c := range []struct {
+		table map[string]int
+		want  string
+	}{
+		{nil, "internal/tool.T has 41 methods, at most 40 are allowed"},
+		{map[string]int{name: 42}, "internal/tool.T has 41 methods: lower its 42"},
+		{map[string]int{name: 41, "internal/tool.U": 41}, "internal/tool.U has 0 methods: take it off the list"},
+		{map[string]int{name: 41}, ""},
+	} {
+		if got := strings.Join(widened(methods, c.table), "\n"); got != c.want {
+			t.Errorf("with %v: %q, want %q", c.table, got, c.want)
+		}
+	}
+}
