@@ -55,6 +55,9 @@ func (s *server) serveAgent(api string, parse func([]byte) (*agentRequest, error
 			sent, err = s.submit(r, request)
 		}
 		if err != nil {
+			if !sent.SessionID.IsZero() { // the engine may have stored the message before it went
+				w.Header().Set(HeaderSession, sent.SessionID.String())
+			}
 			s.fail(w, r, err)
 			return
 		}

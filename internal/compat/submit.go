@@ -182,6 +182,9 @@ func mayDecide(ctx context.Context) bool {
 
 func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
 	run, err := s.Control.Submit(ctx, in)
+	if regie.CodeOf(err) == regie.CodeEngineGone { // the message may be stored
+		return submitted{Run: dispatch.Run{SessionID: in.SessionID}}, err
+	}
 	if err != nil {
 		return submitted{}, withCallIDs(&in, err)
 	}
