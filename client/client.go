@@ -55,7 +55,7 @@ func Local(dial func(context.Context) (net.Conn, error), language string) *Clien
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dial(ctx)
 	}}
-	return withNouns(&Client{http: &http.Client{Transport: transport}, address: "http://regie", language: language})
+	return connectNouns(&Client{http: &http.Client{Transport: transport}, address: "http://regie", language: language})
 }
 
 // New returns a client of the server at an address such as http://127.0.0.1:7333, with its token.
@@ -80,13 +80,13 @@ func New(address, token, language string) (*Client, error) {
 		transport.Proxy = nil // what is said in clear is said to nobody else
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return withNouns(&Client{
+	return connectNouns(&Client{
 		http: &http.Client{Transport: transport, CheckRedirect: stay}, address: u.Scheme + "://" + u.Host,
 		token: token, language: language,
 	}), nil
 }
 
-func withNouns(c *Client) *Client {
+func connectNouns(c *Client) *Client {
 	c.Users, c.Tokens, c.Presence = &Users{c}, &Tokens{c}, &PresenceService{c}
 	return c
 }
@@ -96,7 +96,7 @@ func withNouns(c *Client) *Client {
 type Through func(ctx context.Context, send func(engine *Client) error) error
 
 // Attach returns a client that outlives engines: through chooses one for each request and stream.
-func Attach(through Through) *Client { return withNouns(&Client{through: through}) }
+func Attach(through Through) *Client { return connectNouns(&Client{through: through}) }
 
 // Close ends the client's idle connections.
 func (c *Client) Close() {

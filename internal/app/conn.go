@@ -28,16 +28,16 @@ type Conn struct {
 	*client.Client
 	options Options
 
-	mu     sync.Mutex
-	engine *Engine        // of this process; nil where another one serves
-	serves *client.Client // of the engine that serves now; nil where none is known
-	away   bool           // Options.Away was told so
+	mu      sync.Mutex
+	engine  *Engine        // of this process; nil where another one serves
+	current *client.Client // of the engine that serves now; nil where none is known
+	away    bool           // Options.Away was told so
 }
 
 // Connect attaches to the data directory.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
 	c := &Conn{options: o}
-	c.Client = client.Attach(c.sendThrough)
+	c.Client = client.Attach(c.sendToEngine)
 	_, err := c.attach(ctx)
 	return c, err
 }
@@ -52,10 +52,10 @@ func (c *Conn) IsEngine() bool {
 // Close detaches; an engine of this process ends, its other runs go on with whoever comes next.
 func (c *Conn) Close() error {
 	c.mu.Lock()
-	engine, serves := c.engine, c.serves
+	engine, current := c.engine, c.current
 	c.mu.Unlock() // who asks meanwhile is told that the engine has gone, and not kept waiting
-	if serves != nil {
-		serves.Close()
+	if current != nil {
+		current.Close()
 	}
 	if engine != nil {
 		return engine.Close()
@@ -117,7 +117,7 @@ func (c *Conn) remote(ctx context.Context) (*client.Client, error) {
 		return nil, regie.Errorf(regie.CodeServerDown, "no Regie answers at %s: is regie serve running there? (%v)",
 			c.options.Config.Server, err)
 	}
-	c.serves = remote
+	c.current = remote
 	return remote, nil
 }
 
@@ -127,8 +127,8 @@ var errAway = regie.Errorf(regie.CodeServerDown, "the server does not answer")
 func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.serves != nil {
-		return c.serves, nil
+	if c.current != nil {
+		return c.current, nil
 	}
 	if c.options.Config.Server != "" {
 		return c.remote(ctx)
@@ -138,23 +138,23 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 	dial := dialer(c.options.Config.DataDir)
 	if c.options.ReadOnly {
 		if done, err := c.look(waiting, dial); done {
-			return c.serves, err
+			return c.current, err
 		}
 	}
 	for {
 		engine, err := OpenEngine(ctx, c.options)
 		if err == nil {
-			c.become(engine)
+			c.useOwnEngine(engine)
 			if c.options.Engine != nil {
 				c.options.Engine()
 			}
-			return c.serves, nil
+			return c.current, nil
 		}
 		if !errors.Is(err, errHeld) {
 			return nil, err
 		}
 		if c.found(waiting, dial) {
-			return c.serves, nil
+			return c.current, nil
 		}
 		// The holder is between taking the lock and listening, or between closing and letting go.
 		select {
@@ -181,14 +181,14 @@ func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, 
 		found.Close()
 		return false
 	}
-	c.serves = found
+	c.current = found
 	return true
 }
 
-// become has this process's engine serve the command.
-func (c *Conn) become(engine *Engine) {
+// useOwnEngine talks to the engine of this process from now on.
+func (c *Conn) useOwnEngine(engine *Engine) {
 	c.engine = engine
-	c.serves = client.Local(engine.inside.dial, text.New(c.options.Config.Language).Language())
+	c.current = client.Local(engine.memory.dial, text.New(c.options.Config.Language).Language())
 }
 
 // look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an
@@ -203,7 +203,7 @@ func (c *Conn) look(ctx context.Context, dial func(context.Context) (net.Conn, e
 		return false, err
 	}
 	if err == nil {
-		c.become(reader)
+		c.useOwnEngine(reader)
 	}
 	return true, err
 }
@@ -213,9 +213,9 @@ func (c *Conn) look(ctx context.Context, dial func(context.Context) (net.Conn, e
 // actions have finished or were cut (decision 6).
 const goneFor = drainTime + 30*time.Second
 
-// sendThrough sends a request to the engine at hand, and again to the next one where that has gone
+// sendToEngine sends a request to the engine at hand, and again to the next one where that has gone
 // meanwhile.
-func (c *Conn) sendThrough(ctx context.Context, send func(*client.Client) error) error {
+func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error) error {
 	var since time.Time // the engine has gone
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		engine, err := c.attach(ctx)
@@ -238,7 +238,7 @@ func (c *Conn) sendThrough(ctx context.Context, send func(*client.Client) error)
 				"the Regie at %s takes another token: set REGIE_TOKEN to the one in its data directory (api.token)",
 				c.options.Config.Server)
 		}
-		if regie.CodeOf(err) == regie.CodeLocked && !c.isInside(engine) && c.options.Config.Server == "" {
+		if regie.CodeOf(err) == regie.CodeLocked && !c.isOwnEngine(engine) && c.options.Config.Server == "" {
 			return silent(c.options.Config.DataDir)
 		}
 		if regie.CodeOf(err) != regie.CodeEngineGone || !c.detach(engine) {
@@ -280,11 +280,11 @@ func rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// isInside reports whether a client is that of this process's engine.
-func (c *Conn) isInside(engine *client.Client) bool {
+// isOwnEngine reports whether a client is that of this process's engine.
+func (c *Conn) isOwnEngine(engine *client.Client) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.engine != nil && engine == c.serves
+	return c.engine != nil && engine == c.current
 }
 
 // detach drops the client of an engine that has gone, and reports whether another one can be asked.
@@ -293,11 +293,11 @@ func (c *Conn) detach(engine *client.Client) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.engine != nil {
-		return engine != c.serves
+		return engine != c.current
 	}
-	if engine == c.serves {
+	if engine == c.current {
 		engine.Close()
-		c.serves = nil
+		c.current = nil
 	}
 	return true
 }
@@ -305,46 +305,48 @@ func (c *Conn) detach(engine *client.Client) bool {
 // Submit implements dispatch.Control, as Resume, Decide, Review, Answer and Resolve: what a run
 // does next depends on the rules of its engine.
 func (c *Conn) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	return c.Client.Submit(underRules(ctx), in)
+	return c.Client.Submit(checkingRules(ctx), in)
 }
 
 // Resume implements dispatch.Control.
 func (c *Conn) Resume(ctx context.Context, round regie.ID) error {
-	return c.Client.Resume(underRules(ctx), round)
+	return c.Client.Resume(checkingRules(ctx), round)
 }
 
 // Decide implements dispatch.Control.
 func (c *Conn) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	return c.Client.Decide(underRules(ctx), in)
+	return c.Client.Decide(checkingRules(ctx), in)
 }
 
 // Review implements dispatch.Control.
 func (c *Conn) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
-	return c.Client.Review(underRules(ctx), in)
+	return c.Client.Review(checkingRules(ctx), in)
 }
 
 // Answer implements dispatch.Control.
 func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
-	return c.Client.Answer(underRules(ctx), in)
+	return c.Client.Answer(checkingRules(ctx), in)
 }
 
 // Resolve implements dispatch.Control.
 func (c *Conn) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
-	return c.Client.Resolve(underRules(ctx), in)
+	return c.Client.Resolve(checkingRules(ctx), in)
 }
 
 type rulesKey struct{}
 
-// underRules marks a request that may only go to an engine with the rules of this command's
+// checkingRules marks a request that may only go to an engine with the rules of this command's
 // settings.
-func underRules(ctx context.Context) context.Context { return context.WithValue(ctx, rulesKey{}, true) }
+func checkingRules(ctx context.Context) context.Context {
+	return context.WithValue(ctx, rulesKey{}, true)
+}
 
 // checkRules refuses such a request where the engine decides by other rules than those of the file
 // that was named.
 func (c *Conn) checkRules(ctx context.Context, engine *client.Client) error {
 	settings := &c.options.Config
 	marked := ctx.Value(rulesKey{}) != nil
-	if !marked || settings.Server != "" || c.isInside(engine) || !otherRules(settings) {
+	if !marked || settings.Server != "" || c.isOwnEngine(engine) || !otherRules(settings) {
 		return nil
 	}
 	return regie.Errorf(regie.CodeConflict,

@@ -1,6 +1,6 @@
 // Package app wires everything together: it is the only importer of everything (docs/design.md).
 //
-//	conn.go    Conn: the client of a command, and which engine it talks to (inside.go: its own)
+//	conn.go    Conn: the client of a command, and the engine it talks to
 //	engine.go  the engine of this process: lock, store, socket, dispatcher
 //	external.go  its MCP servers, and where its rounds take their tools from
 //	local.go   Control on the engine of this process

@@ -83,7 +83,7 @@ type Engine struct {
 	lock   *os.File
 	hub    *dispatch.Hub
 	server *http.Server
-	inside *insideListener // for this process's own commands
+	memory *memoryListener // for this process's own commands
 	served sync.WaitGroup
 	public *Served // nil where only this machine's user's commands ask
 	check  context.CancelFunc
@@ -112,7 +112,7 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	tellRules(held, o.Config.Rules())
-	e := &Engine{lock: held, log: o.Log, check: func() {}, inside: newInsideListener()}
+	e := &Engine{lock: held, log: o.Log, check: func() {}, memory: newMemoryListener()}
 	e.holder, e.place = holderName(o.Config, place)
 	if err := e.open(ctx, o); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -132,12 +132,12 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{log: o.Log, check: func() {}, inside: newInsideListener()}
+	e := &Engine{log: o.Log, check: func() {}, memory: newMemoryListener()}
 	e.holder, e.place = holderName(o.Config, regie.NewID().String()) // which has no lock, and no place
 	if err := e.wire(store, dispatch.NewHub(), o); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	e.servePrivately(e.inside)
+	e.servePrivately(e.memory)
 	return e, nil
 }
 
@@ -156,7 +156,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		return err
 	}
 	if e.readOnly { // it was only to migrate, or to store
-		e.servePrivately(e.inside)
+		e.servePrivately(e.memory)
 		return nil
 	}
 	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
@@ -170,7 +170,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	e.servePrivately(e.inside)
+	e.servePrivately(e.memory)
 	if !o.Alone {
 		listener, err := listen(o.Config.DataDir)
 		if err != nil {

@@ -44,8 +44,8 @@ var (
 		`it is that|by itself)\b`)
 )
 
-// measure counts the types' methods, the names and the words of all code that is no test.
-func measure(src *source) (methods map[string]int, oneWords, indirects int) {
+// measureStyle counts the types' methods, the names and the words of all code that is no test.
+func measureStyle(src *source) (methods map[string]int, oneWords, indirects int) {
 	methods = map[string]int{}
 	private, short, lines, words := 0, 0, 0, 0
 	for _, f := range src.files {
@@ -77,9 +77,9 @@ func measure(src *source) (methods map[string]int, oneWords, indirects int) {
 	return methods, 1000 * short / max(private, 1), 1000 * words / max(lines, 1)
 }
 
-// widened compares the wide types with a table. A number that is too high is lowered there, so that
-// it stays a ratchet.
-func widened(methods, table map[string]int) (problems []string) {
+// compareWideTypes compares the wide types with a table. A number that is too high is lowered
+// there, so that it stays a ratchet.
+func compareWideTypes(methods, table map[string]int) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(methods)) {
 		if count := methods[name]; count > max(table[name], maxMethods) {
 			problems = append(problems, fmt.Sprintf("%s has %d methods, at most %d are allowed", name, count,
@@ -99,8 +99,8 @@ func widened(methods, table map[string]int) (problems []string) {
 
 // TestRatchets holds what is too wide, too short or too vague to what it is now.
 func TestRatchets(t *testing.T) {
-	methods, oneWords, indirects := measure(load(t))
-	for _, problem := range widened(methods, wideTypes) {
+	methods, oneWords, indirects := measureStyle(load(t))
+	for _, problem := range compareWideTypes(methods, wideTypes) {
 		t.Error(problem)
 	}
 	if oneWords > maxOneWord {
@@ -117,7 +117,7 @@ func TestRatchetsCanFail(t *testing.T) {
 	for i := range maxMethods + 1 {
 		wide += fmt.Sprintf("func (t *T) doThing%d() {}\n", i)
 	}
-	methods, oneWords, indirects := measure(parse(t, map[string]string{
+	methods, oneWords, indirects := measureStyle(parse(t, map[string]string{
 		"internal/tool/x.go": wide + "// take is told.\nfunc take() {}\n",
 	}))
 	if oneWords != 1000/(maxMethods+2) || indirects != 1000 {
@@ -133,7 +133,7 @@ func TestRatchetsCanFail(t *testing.T) {
 		{map[string]int{name: 41, "internal/tool.U": 41}, "internal/tool.U has 0 methods: take it off the list"},
 		{map[string]int{name: 41}, ""},
 	} {
-		if got := strings.Join(widened(methods, c.table), "\n"); got != c.want {
+		if got := strings.Join(compareWideTypes(methods, c.table), "\n"); got != c.want {
 			t.Errorf("with %v: %q, want %q", c.table, got, c.want)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // everyCaller is the scope of operations that every caller may do.
 const everyCaller regie.TokenScope = ""
 
-// rules is the table of who may do what: the scope that an operation needs. An operation that is
-// missing is refused to everybody.
-var rules = map[string]regie.TokenScope{
+// requiredScopes is the table of who may do what: the scope that an operation needs. An operation
+// that is missing is refused to everybody.
+var requiredScopes = map[string]regie.TokenScope{
 	"presence.beat":       regie.ScopeChat,
 	"presence.list":       everyCaller,
 	"users.list":          everyCaller,
@@ -27,7 +27,7 @@ var rules = map[string]regie.TokenScope{
 // authorize returns the caller of a context, who may do the operation. It returns CodeForbidden
 // without a caller, and CodeMissingScope, with its name, where the caller lacks the scope.
 func authorize(ctx context.Context, operation string) (*access.Caller, error) {
-	scope, known := rules[operation]
+	scope, known := requiredScopes[operation]
 	caller := access.From(ctx)
 	switch {
 	case caller == nil, !known:

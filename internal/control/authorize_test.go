@@ -46,7 +46,7 @@ func TestAuthorize(t *testing.T) {
 }
 
 // TestAuthorizeFirst reads this package: each exported method with a context begins with authorize,
-// and each rule is asked for.
+// and each operation of the table is used.
 func TestAuthorizeFirst(t *testing.T) {
 	set := token.NewFileSet()
 	names, err := fs.Glob(os.DirFS("."), "*.go")
@@ -76,7 +76,7 @@ func TestAuthorizeFirst(t *testing.T) {
 			}
 		}
 	}
-	for _, operation := range slices.Sorted(maps.Keys(rules)) {
+	for _, operation := range slices.Sorted(maps.Keys(requiredScopes)) {
 		if !asked[operation] {
 			t.Errorf("no method asks for %s", operation)
 		}

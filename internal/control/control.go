@@ -1,6 +1,6 @@
 // Package control is Regie's service: what every surface can do, in one type per noun
-// (docs/design.md). The caller is in the context. Each method begins with authorize, and rules says
-// who may do what. The nouns that are not here yet are in dispatch.Control.
+// (docs/design.md). The caller is in the context. Each method begins with authorize, and a table
+// there says who may do what. The nouns that are not here yet are in dispatch.Control.
 package control
 
 import (

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// insideListener is a listener in memory: the commands of this process reach its engine through it,
+// memoryListener is a listener in memory: the commands of this process reach its engine through it,
 // by the same server and middleware as everyone else.
-type insideListener struct {
+type memoryListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newInsideListener() *insideListener {
-	return &insideListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+func newMemoryListener() *memoryListener {
+	return &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // dial connects to the listener. It returns net.ErrClosed once the listener is closed.
-func (l *insideListener) dial(ctx context.Context) (net.Conn, error) {
+func (l *memoryListener) dial(ctx context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
 	case l.conns <- far:
@@ -32,7 +32,7 @@ func (l *insideListener) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // Accept implements net.Listener.
-func (l *insideListener) Accept() (net.Conn, error) {
+func (l *memoryListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
 		return conn, nil
@@ -42,10 +42,10 @@ func (l *insideListener) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (l *insideListener) Close() error {
+func (l *memoryListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (*insideListener) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "pipe"} }
+func (*memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
