@@ -150,12 +150,11 @@ func (p *pane) gone(text string) {
 	p.until("the end of "+text, func() bool { return !strings.Contains(p.screen(), text) })
 }
 
-// once checks that a text stands exactly once in the scrollback and on the screen.
+// once waits until a text stands exactly once in the scrollback and on the screen: while a screen is
+// drawn anew, a look at it may miss a line.
 func (p *pane) once(text string) {
 	p.t.Helper()
-	if n := strings.Count(p.joined(), text); n != 1 {
-		p.t.Errorf("%q stands there %d times:\n%s", text, n, p.all())
-	}
+	p.until(fmt.Sprintf("%q just once", text), func() bool { return strings.Count(p.joined(), text) == 1 })
 }
 
 // types types letters, press keys by their names.

@@ -44,7 +44,7 @@ func TestReadsAgain(t *testing.T) {
 		}
 	}
 	p.Down()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // more than one refused dial takes
 	defer cancel()
 	if _, err := s.Round(ctx, fence.RoundID); regie.CodeOf(err) != regie.CodeDatabaseDown {
 		t.Errorf("away for good: %v", err)
