@@ -49,12 +49,16 @@ npm-proof: ## the frontends that only make proof runs
 TESTTMP ?= $(shell test -w /dev/shm && ! grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts && test "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -ge 2097152 && echo /dev/shm)
 INTEST = $(if $(TESTTMP),-exec 'env -u GOTMPDIR TMPDIR=$(TESTTMP)')
 
+# Tests of processes, terminals and databases wait more than they compute: one package more than there
+# are processors runs at once.
+ATONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
+
 test: ## all tests
-	$(GO) test $(INTEST) -timeout 15m $(TESTFLAGS) ./...
+	$(GO) test -p $(ATONCE) $(INTEST) -timeout 15m $(TESTFLAGS) ./...
 
 # SQLite, as translated from C, is not instrumented: what it works on is memory from mmap, which the detector does not look at (runtime, racecalladdr),
 # so that all it adds is most of the time. What calls it, and the libc below it with its locks, is.
-RACE = $(GO) test $(INTEST) -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m
+RACE = $(GO) test -p $(ATONCE) $(INTEST) -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m
 race: ## all tests under the race detector
 	$(RACE) $(TESTFLAGS) ./...
 
@@ -62,16 +66,16 @@ race: ## all tests under the race detector
 # whole servers, the detector sees those that let several clients, rounds or processes meet.
 CONCURRENT = . ./client ./internal/access ./internal/acp ./internal/dispatch ./internal/engine ./internal/fault \
 	./internal/httpapi ./internal/index/... ./internal/mcpserver ./internal/provider/... \
-	./internal/slot ./internal/snapshot ./internal/store/... ./internal/tool ./internal/toolkit/mcp ./internal/toolkit/shell \
+	./internal/slot ./internal/snapshot ./internal/store/... ./internal/tool ./internal/toolkit/mcp \
 	./internal/tui ./internal/workspace
 CONCURRENT_APP = AtOnce|Together|Busy|Slots|Switch|Control|Stop|Drain|Killed|Elsewhere|Stream|Presence|Heartbeat|WebSocket|Watch|$\
 	AsksOnce|TakeOver|Queue|Hand|Clos|Interrupt|Breaker|Crowded|Meanwhile|AgainstRuns|Beside|Warm|Waits|Steer|Pause
 # Each process that the detector has built sleeps a second at its end, and the sandbox's probes start hundreds:
-# of its tests those run that stop, outlive or overtake a command.
-CONCURRENT_SANDBOX = TestCommand|TestPoliteEnd|TestEndless|TestTooLate|TestKilled
+# of its tests, and of the shell's, those run that stop, outlive or overtake a command.
+CONCURRENT_SANDBOX = TestCommand|TestPoliteEnd|TestEndless|TestTooLate|TestKilled|TestStreams|TestCutShort|TestAllThatIsLeft
 race-concurrent: ## the packages with concurrency under the race detector
 	$(RACE) $(TESTFLAGS) $(CONCURRENT)
-	$(RACE) $(TESTFLAGS) -run '$(CONCURRENT_SANDBOX)' ./internal/sandbox
+	$(RACE) $(TESTFLAGS) -run '$(CONCURRENT_SANDBOX)' ./internal/sandbox ./internal/toolkit/shell
 	$(RACE) $(TESTFLAGS) -run '$(CONCURRENT_APP)' ./internal/app
 
 proof: ## the long suites with fresh seeds, before an issue is resolved; PROOFSEED repeats a run
