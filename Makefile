@@ -58,7 +58,7 @@ test: ## all tests
 
 # SQLite, as translated from C, is not instrumented: what it works on is memory from mmap, which the detector does not look at (runtime, racecalladdr),
 # so that all it adds is most of the time. What calls it, and the libc below it with its locks, is.
-RACE = $(GO) test -p $(ATONCE) $(INTEST) -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m
+RACE = GORACE=atexit_sleep_ms=50 $(GO) test -p $(ATONCE) $(INTEST) -race -gcflags=modernc.org/sqlite/lib=-race=false -timeout 30m
 race: ## all tests under the race detector
 	$(RACE) $(TESTFLAGS) ./...
 
@@ -70,8 +70,8 @@ CONCURRENT = . ./client ./internal/access ./internal/acp ./internal/dispatch ./i
 	./internal/tui ./internal/workspace
 CONCURRENT_APP = AtOnce|Together|Busy|Slots|Switch|Control|Stop|Drain|Killed|Elsewhere|Stream|Presence|Heartbeat|WebSocket|Watch|$\
 	AsksOnce|TakeOver|Queue|Hand|Clos|Interrupt|Breaker|Crowded|Meanwhile|AgainstRuns|Beside|Warm|Waits|Steer|Pause
-# Each process that the detector has built sleeps a second at its end, and the sandbox's probes start hundreds:
-# of its tests, and of the shell's, those run that stop, outlive or overtake a command.
+# Of the sandbox's and the shell's tests, which start hundreds of processes, those that stop, outlive or
+# overtake a command.
 CONCURRENT_SANDBOX = TestCommand|TestPoliteEnd|TestEndless|TestTooLate|TestKilled|TestStreams|TestCutShort|TestAllThatIsLeft
 race-concurrent: ## the packages with concurrency under the race detector
 	$(RACE) $(TESTFLAGS) $(CONCURRENT)

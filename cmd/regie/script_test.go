@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +30,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) {
 	if code, ours := app.Helper(os.Args); ours {
-		os.Exit(code)
+		syscall.Exit(code) // the race detector would sleep a second in os.Exit
 	}
 	testscript.Main(m, map[string]func(){"regie": main})
 }
