@@ -22,7 +22,6 @@ var wideTypes = map[string]int{
 	"internal/chat.Chat":             48,
 	"internal/dispatch.Dispatcher":   70,
 	"internal/doctor.exam":           46,
-	"internal/engine.run":            253,
 	"internal/httpapi.server":        60,
 	"internal/store/sqlite.Store":    128,
 	"internal/store/sqlite.tx":       118,

@@ -38,53 +38,61 @@ func speaks(before bool, m *regie.Message) bool {
 	return m.Sender == regie.SenderUser || before && m.Enriching()
 }
 
+// enricher reads what messages name.
+type enricher struct {
+	*roundState
+	budget *contextBudget
+	runner *toolRunner
+	judge  *judge
+}
+
 // enrich reads what the round's messages name and nobody has read yet, before the model is asked
 // (spec 3, decision 46). What an earlier round left unread, because it was stopped before, stays
 // so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
-func (r *run) enrich(ctx context.Context) error {
-	for _, m := range r.thread.named {
-		if m.RoundID != r.round.ID {
+func (e *enricher) enrich(ctx context.Context) error {
+	for _, m := range e.budget.thread.named {
+		if m.RoundID != e.round.ID {
 			continue
 		}
-		if err := r.readRules(); err != nil {
+		if err := e.judge.readRules(); err != nil {
 			return err
 		}
-		in := r.queries(m)
-		if r.readAll(ctx, in.Calls); ctx.Err() != nil {
+		in := e.queries(m)
+		if e.readAll(ctx, in.Calls); ctx.Err() != nil {
 			return nil //nolint:nilerr // the loop sees why
 		}
 		fault.Point(fault.EnrichBefore)
-		out, err := r.cfg.Store.Enrich(r.commit, r.fence, in)
+		out, err := e.cfg.Store.Enrich(e.commit, e.fence, in)
 		if err != nil {
 			return err
 		}
 		fault.Point(fault.EnrichAfter)
-		in.Message.RoundID, in.Message.Seq = r.round.ID, out.Seq
-		r.appendMessage(&in.Message, in.Calls)
-		r.resumed = false // nobody has asked the model before this was stored
+		in.Message.RoundID, in.Message.Seq = e.round.ID, out.Seq
+		e.budget.appendMessage(&in.Message, in.Calls)
+		e.resumed = false // nobody has asked the model before this was stored
 	}
 	return nil
 }
 
 // queries are the calls of a message's enrichments, with the message that is to bring their
 // results. They belong to no exchange, so they count for no limit.
-func (r *run) queries(m *regie.Message) store.Enrichment {
+func (e *enricher) queries(m *regie.Message) store.Enrichment {
 	blocks := m.Enrichments()
-	message := r.system(regie.SystemDataAdded, "")
+	message := e.system(regie.SystemDataAdded, "")
 	message.Exchange, message.System.Enriches = 0, m.ID
 	out := store.Enrichment{Calls: make([]regie.Call, len(blocks))}
 	labels := make([]string, len(blocks))
 	for i, block := range blocks {
 		command := block.Command()
-		checked := r.tools.Check(command.Type, string(command.Params))
+		checked := e.tools.Check(command.Type, string(command.Params))
 		call := regie.Call{
-			ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Ordinal: i, MessageID: message.ID,
+			ID: regie.NewID(), SessionID: e.session.ID, RoundID: e.round.ID, Ordinal: i, MessageID: message.ID,
 			Origin: regie.OriginUser, Tool: checked.Name,
 			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: checked.Signature, Definition: checked.Definition,
 			Arguments: string(command.Params),
 			State:     regie.CallProposed,
 		}
-		r.mayRead(&call, &checked)
+		e.mayRead(&call, &checked)
 		out.Calls[i] = call
 		labels[i] = fmt.Sprintf("%d. %s", i+1, block.Label())
 		message.System.Queries = append(message.System.Queries, regie.Part{
@@ -101,7 +109,7 @@ func (r *run) queries(m *regie.Message) store.Enrichment {
 // mayRead settles a query that is not to run. That a person names a file is their word on what only
 // they are asked about, but for secrets: who names one may not think of it that the model's
 // provider gets it, so they are refused and can be asked about in the way that shows that.
-func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
+func (e *enricher) mayRead(call *regie.Call, checked *tool.Checked) {
 	switch {
 	case checked.Error != nil && checked.NotRun == "":
 		settle(call, regie.CallFailed, "", checked.Error)
@@ -116,12 +124,12 @@ func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
 		})
 		return
 	}
-	if judged := r.judge(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
-		r.put(call, judged)
+	if judged := e.judge.decide(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
+		e.judge.put(call, judged)
 		return
 	}
-	target, inv := r.invocation(call)
-	if sentences := tool.MustAsk(r.commit, target, inv); len(sentences) > 0 {
+	target, inv := e.runner.invocation(call)
+	if sentences := tool.MustAsk(e.commit, target, inv); len(sentences) > 0 {
 		whys := make([]string, len(sentences))
 		for i := range sentences {
 			whys[i] = sentences[i].String()
@@ -135,7 +143,7 @@ func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
 }
 
 // readAll runs what is left of the queries, side by side where all of them may.
-func (r *run) readAll(ctx context.Context, calls []regie.Call) {
+func (e *enricher) readAll(ctx context.Context, calls []regie.Call) {
 	var group sync.WaitGroup
 	free := make(chan struct{}, maxParallel)
 	found := make([]running, len(calls))
@@ -143,15 +151,15 @@ func (r *run) readAll(ctx context.Context, calls []regie.Call) {
 		if calls[i].State.Settled() {
 			continue
 		}
-		target, inv := r.invocation(&calls[i])
+		target, inv := e.runner.invocation(&calls[i])
 		if !target.Definition().ParallelSafe {
 			group.Wait()
-			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, e.cfg.Retry)
 			continue
 		}
 		free <- struct{}{}
 		group.Go(func() {
-			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, e.cfg.Retry)
 			<-free
 		})
 	}
@@ -161,7 +169,7 @@ func (r *run) readAll(ctx context.Context, calls []regie.Call) {
 	}
 	for i := range calls {
 		if !calls[i].State.Settled() {
-			r.takeQuery(&calls[i], &found[i])
+			e.runner.takeQuery(&calls[i], &found[i])
 		}
 	}
 }

@@ -24,10 +24,10 @@ const longWish = time.Minute
 // until is who of those that were asked in the open exchange may be asked again first, and how long
 // that takes, 0 where one of them has said no time over longWish. What will not come back is not
 // waited for; the round's own provider comes first where it may be asked then.
-func (r *run) until(failed *provider.Error) (at int, wish time.Duration) {
-	asked := r.failures
+func (l *targetList) until(failed *provider.Error) (at int, wish time.Duration) {
+	asked := l.failures
 	if len(asked) == 0 {
-		asked = []unanswered{{r.at, failed}}
+		asked = []unanswered{{l.at, failed}}
 	}
 	found, own := false, false
 	for _, f := range asked {
@@ -66,8 +66,8 @@ func moment(wait time.Duration) string {
 
 // advised is why nobody answers, in their own words, and what a person can do: not before the
 // moment that the server wishes, if it does.
-func (r *run) advised(failed *provider.Error, why regie.Sentence) regie.Sentence {
-	if _, wish := r.until(failed); wish > 0 {
+func (l *targetList) advised(failed *provider.Error, why regie.Sentence) regie.Sentence {
+	if _, wish := l.until(failed); wish > 0 {
 		return regie.SayOf("%s. Its server asks to wait until %s: try again then, or use another model.",
 			unstopped(why), regie.Verbatim(moment(wish)))
 	}
@@ -76,7 +76,7 @@ func (r *run) advised(failed *provider.Error, why regie.Sentence) regie.Sentence
 	}
 	why = unstopped(why)
 	switch {
-	case len(r.failures) > 1: // all of them were asked
+	case len(l.failures) > 1: // all of them were asked
 		return regie.SayOf("%s. Try again in a while.", why)
 	case failed.Status == http.StatusTooManyRequests:
 		return regie.SayOf(
@@ -111,17 +111,17 @@ func unstopped(s regie.Sentence) regie.Sentence {
 // to waiting, the session is paused then. At either moment one more try is made. Who asks for more
 // time than that gets it (spec 3.6); people are told so at once where it is over an hour.
 func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
-	now, why := time.Now().UTC(), r.why(failed)
-	next, wish := r.until(failed)
-	in := store.Failure{Attempt: r.failedAttempt(failed, took), Retry: r.once(next)}
+	now, why := time.Now().UTC(), r.targets.why(failed)
+	next, wish := r.targets.until(failed)
+	in := store.Failure{Attempt: r.call.failedAttempt(failed, took), Retry: r.targets.once(next)}
 	outage := regie.Outage{Exchange: r.exchange.Number, Since: now}
-	if r.outage != nil {
-		outage = *r.outage
+	if r.call.outage != nil {
+		outage = *r.call.outage
 	} else {
 		in.Message = r.told(regie.SystemNetworkError, why)
 		in.Message.ExcludeFromPrompt = true
 		if wish > 0 {
-			in.Message.System.Said = []regie.Sentence{r.waits(why, wish)}
+			in.Message.System.Said = []regie.Sentence{r.targets.waits(why, wish)}
 		}
 	}
 	outage.Tries++
@@ -133,7 +133,7 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	case (lasted >= noticeAfter || wish >= noticeAfter) && !outage.Noticed:
 		notice.Kind, in.Notice, outage.Noticed = regie.NoticeNetworkDown, &notice, true
 		if wish > 0 {
-			notice.Said = []regie.Sentence{r.waits(why, wish)}
+			notice.Said = []regie.Sentence{r.targets.waits(why, wish)}
 		}
 	}
 	in.Outage = &outage
@@ -144,14 +144,14 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	if err == nil {
 		r.exchange.Attempt++
 		r.exchange.Money = regie.Money{}
-		r.sent, r.parked, r.outage, r.failures = false, out.Parked, &outage, nil
+		r.call.sent, r.parked, r.call.outage, r.targets.failures = false, out.Parked, &outage, nil
 		r.turnTo(next)
 	}
 	return err
 }
 
 // waits says until when a round waits because a server wants it.
-func (r *run) waits(why regie.Sentence, wish time.Duration) regie.Sentence {
+func (l *targetList) waits(why regie.Sentence, wish time.Duration) regie.Sentence {
 	return regie.SayOf("%s; its server asks to wait until %s, and the run does", unstopped(why),
 		regie.Verbatim(moment(wish)))
 }

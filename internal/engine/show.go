@@ -119,7 +119,8 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 		return Prompt{}, regie.Errorf(regie.CodeConflict, "the provider %s cannot show its requests", s.out.Provider)
 	}
 	s.out.Body = shower.Body()
-	room := (&run{Engine: e, round: view.Round, session: view.Session, thread: unopened(s.out.Window)}).room()
+	s.run.budget.thread.takes = s.out.Window
+	room := s.run.budget.room()
 	s.out.Budget = room.Budget
 	shown := 0
 	for i := range s.out.Parts {
@@ -141,10 +142,10 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store.Thread, number,
 	attempt int,
 ) (*showing, error) {
-	s := &showing{view: view, run: &run{
+	s := &showing{view: view, run: newParts(&roundState{
 		Engine: e, round: view.Round, session: view.Session,
 		tools: e.scoped(ctx, view.Workspace, e.cfg.Tools(ctx)),
-	}}
+	})}
 	s.out = Prompt{SessionID: view.Session.ID, RoundID: view.Round.ID, Exchange: number}
 	stored, err := s.stored(number, attempt)
 	if err == nil {
@@ -153,8 +154,9 @@ func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store
 	if err != nil {
 		return nil, err
 	}
-	s.run.aim()
-	s.run.use(s.run.targetOf(s.run.exchange.Provider, s.run.exchange.Model)) // who was asked, or is to be
+	s.run.targets.aim()
+	// who was asked, or is to be
+	s.run.targets.use(s.run.targets.targetOf(s.run.exchange.Provider, s.run.exchange.Model))
 	r := s.run.round
 	model, err := e.cfg.Providers(r.Provider)
 	if err != nil {
@@ -164,7 +166,7 @@ func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store
 	if err := s.thaw(ctx, number); err != nil {
 		return nil, err
 	}
-	s.prompt = s.run.view()
+	s.prompt = s.run.head.view()
 	moments := []time.Time{{}}
 	if stored != nil {
 		moments = append(moments, stored.OpenedAt, r.StartedAt)
@@ -179,8 +181,6 @@ func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store
 	}
 	return s, nil
 }
-
-func unopened(window int) thread { return thread{contextSize: contextSize{takes: window}} }
 
 // stored finds a stored model call; nil for number 0.
 func (s *showing) stored(number, attempt int) (*store.ExchangeView, error) {
@@ -267,7 +267,7 @@ func (s *showing) thaw(ctx context.Context, number int) error {
 	spoken := r.round.Dialect == regie.DialectJSON
 	var err error
 	if frozen.IsZero() { // nothing was sent yet, or in a version that did not keep it
-		s.head, err = r.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window))
+		s.head, err = r.head.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window))
 		return err
 	}
 	data, err := r.cfg.Store.Blob(ctx, frozen)
@@ -284,11 +284,11 @@ func (s *showing) thaw(ctx context.Context, number int) error {
 		ParallelCalls: !head.OneCall, ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier,
 		Temperature: head.Temperature,
 	}
-	if s.head.Level1, err = r.level(ctx, head.Level1); err == nil {
-		s.head.Level2, err = r.level(ctx, head.Level2)
+	if s.head.Level1, err = r.head.level(ctx, head.Level1); err == nil {
+		s.head.Level2, err = r.head.level(ctx, head.Level2)
 	}
 	if spoken {
-		r.json = r.dialectOf(head.Definitions)
+		r.json = r.head.dialectOf(head.Definitions)
 		s.head.Level1 += "\n" + head.Instructions
 	}
 	return err
@@ -365,7 +365,7 @@ func (s *showing) build(model provider.Provider) error {
 		appended += len(turns)
 		s.out.Parts, s.turns = append(s.out.Parts, part), append(s.turns, appended)
 	}
-	s.run.thread.spoken = false
+	s.run.budget.thread.spoken = false
 	s.window.Shown(s.entries, 0, func(e prompt.Entry, place int) {
 		if s.summary != nil && s.summary.System.Compaction != nil && place >= s.summary.System.Compaction.Hidden {
 			return
@@ -375,7 +375,7 @@ func (s *showing) build(model provider.Provider) error {
 		}
 		turns := s.prompt.Show(e)
 		if place >= 0 && len(turns) > 0 {
-			s.run.thread.spoken = speaks(s.run.thread.spoken, e.Message)
+			s.run.budget.thread.spoken = speaks(s.run.budget.thread.spoken, e.Message)
 		}
 		add(describePart(&e), turns)
 	})
@@ -385,7 +385,7 @@ func (s *showing) build(model provider.Provider) error {
 		before = size()
 		conversation.EndWith(summaryTail)
 	} else {
-		conversation.EndWith(s.run.tail())
+		conversation.EndWith(s.run.budget.tail())
 	}
 	if after := size(); after != before {
 		s.out.Parts = append(s.out.Parts, PromptPart{Kind: "guidance", Bytes: after - before})

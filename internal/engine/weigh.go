@@ -25,15 +25,14 @@ func (e *Engine) Weigh(ctx context.Context, in Weighing) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	r.use(r.targetOf(r.round.Provider, r.round.Model))
 	model, err := e.cfg.Providers(r.round.Provider)
 	if err != nil {
 		return 0, err
 	}
-	s := &showing{run: r, prompt: r.view()}
+	s := &showing{run: r, prompt: r.head.view()}
 	s.out.Provider, s.out.Model, s.out.Window = r.round.Provider, r.round.Model,
 		model.Capabilities(r.round.Model).ContextTokens
-	if s.head, err = r.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window)); err != nil {
+	if s.head, err = r.head.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window)); err != nil {
 		return 0, err
 	}
 	s.entries = prompt.Entries(in.Thread.Messages, in.Thread.Calls)
