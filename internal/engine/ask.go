@@ -21,14 +21,14 @@ type asker struct {
 	again      map[regie.ID]bool // asked about anew, because the calls before them went otherwise
 }
 
-// asked returns what is to be put to people for the calls that wait for them and were not put to
-// them yet: an approval of the batch, and the questions that are next in order. A call whose
+// prepareAsk returns what is to be put to people for the calls that wait for them and were not put
+// to them yet: an approval of the batch, and the questions that are next in order. A call whose
 // preview says that it would fail is settled with that and nobody is asked.
-func (q *asker) asked(ctx context.Context, calls []regie.Call) (*store.Asked, error) {
+func (q *asker) prepareAsk(ctx context.Context, calls []regie.Call) (*store.Asked, error) {
 	now := time.Now().UTC()
 	last := -1
 	for i := range calls {
-		if calls[i].State == regie.CallAwaitingApproval && !q.waitsFor(&calls[i]) {
+		if calls[i].State == regie.CallAwaitingApproval && !q.awaitsAnswer(&calls[i]) {
 			last = i
 		}
 	}
@@ -39,8 +39,8 @@ func (q *asker) asked(ctx context.Context, calls []regie.Call) (*store.Asked, er
 	}
 	for i := range calls[:last+1] {
 		call := &calls[i]
-		if call.State == regie.CallAwaitingApproval && !q.waitsFor(call) {
-			review, ok := q.review(ctx, call, assumed)
+		if call.State == regie.CallAwaitingApproval && !q.awaitsAnswer(call) {
+			review, ok := q.reviewCall(ctx, call, assumed)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
@@ -49,10 +49,10 @@ func (q *asker) asked(ctx context.Context, calls []regie.Call) (*store.Asked, er
 			}
 		}
 		if i < last {
-			assumed = append(assumed, q.runner.foresee(ctx, call, assumed)...)
+			assumed = append(assumed, q.runner.foreseeState(ctx, call, assumed)...)
 		}
 	}
-	out := &store.Asked{Questions: q.questions(calls, now)}
+	out := &store.Asked{Questions: q.nextQuestions(calls, now)}
 	if len(a.Reviews) > 0 {
 		out.Approval = a
 	}
@@ -62,24 +62,24 @@ func (q *asker) asked(ctx context.Context, calls []regie.Call) (*store.Asked, er
 	return out, nil
 }
 
-// waitsFor reports whether a person was asked about a call as it is and has not answered.
-func (q *asker) waitsFor(call *regie.Call) bool {
+// awaitsAnswer reports whether a person was asked about a call as it is and has not answered.
+func (q *asker) awaitsAnswer(call *regie.Call) bool {
 	review, ok := q.reviews[call.ID]
 	return ok && review.Decision == nil
 }
 
-// review makes what a person sees of a call and what the answer binds (spec 4.4, decision 20): the
-// call on top of what those before it in its reply are going to leave.
-func (q *asker) review(ctx context.Context, call *regie.Call, assumed []tool.State) (regie.Review, bool) {
-	target, inv := q.runner.invocation(call)
+// reviewCall makes what a person sees of a call and what the answer binds (spec 4.4, decision 20):
+// the call on top of what those before it in its reply are going to leave.
+func (q *asker) reviewCall(ctx context.Context, call *regie.Call, assumed []tool.State) (regie.Review, bool) {
+	target, inv := q.runner.newInvocation(call)
 	if target == nil {
-		q.runner.gone(call)
+		q.runner.settleMissing(call)
 		return regie.Review{}, false
 	}
 	inv.Assumed = assumed
 	preview, problem := tool.DescribeCall(ctx, target, inv)
 	if problem != nil {
-		settle(call, regie.CallFailed, "", problem)
+		settleCall(call, regie.CallFailed, "", problem)
 		return regie.Review{}, false
 	}
 	if q.again[call.ID] {
@@ -87,13 +87,13 @@ func (q *asker) review(ctx context.Context, call *regie.Call, assumed []tool.Sta
 			regie.Say("you are asked again, because a call before it in this reply did not go as it was shown"))
 	}
 	// else nobody would know that this is no second look
-	if g := q.budget.thread.guard; g != nil && call.Kind == regie.KindAction && g.justDone(g.signature(call)) {
+	if g := q.budget.thread.guard; g != nil && call.Kind == regie.KindAction && g.justDone(g.signatureOf(call)) {
 		preview.Warnings = append(preview.Warnings,
 			regie.Say("exactly this was done already, in an earlier reply, and nobody has said anything since: approved, it is done once more"))
 	}
 	judged, ok := q.judge.judged[call.ID]
 	if !ok { // it was judged by a process that is gone
-		judged = q.judge.decide(call, target.Definition())
+		judged = q.judge.judgeCall(call, target.Definition())
 		if judged.Verdict != regie.VerdictMustAsk {
 			judged.Verdict = regie.VerdictAsk
 		}
@@ -104,24 +104,24 @@ func (q *asker) review(ctx context.Context, call *regie.Call, assumed []tool.Sta
 	}, true
 }
 
-// questions are those calls of the batch that ask the person something and are next in order: all
-// before them is settled.
-func (q *asker) questions(calls []regie.Call, now time.Time) []regie.Question {
+// nextQuestions are those calls of the batch that ask the person something and are next in order:
+// all before them is settled.
+func (q *asker) nextQuestions(calls []regie.Call, now time.Time) []regie.Question {
 	var out []regie.Question
 	for i := range calls {
 		call := &calls[i]
-		if call.State.Settled() || q.clients(call) {
+		if call.State.Settled() || q.isClientCall(call) {
 			continue
 		}
-		if q.role(call) != regie.RoleQuestion || !ready(call) {
+		if q.roleOf(call) != regie.RoleQuestion || !isReady(call) {
 			break
 		}
 		if q.questioned[call.ID] {
 			continue
 		}
-		module, err := q.runner.module(call)
+		module, err := q.runner.questionModule(call)
 		if err != nil {
-			settle(call, regie.CallFailed, "", &regie.CallError{Code: regie.CodeOf(err), Message: err.Error()})
+			settleCall(call, regie.CallFailed, "", &regie.CallError{Code: regie.CodeOf(err), Message: err.Error()})
 			continue
 		}
 		out = append(out, regie.Question{
@@ -136,7 +136,7 @@ func (q *asker) questions(calls []regie.Call, now time.Time) []regie.Question {
 // it is an action of a batch that is not decided yet (decision 20).
 func (q *asker) mustWait(calls []regie.Call, next int) bool {
 	call := &calls[next]
-	if call.State == regie.CallAwaitingApproval || q.role(call) == regie.RoleQuestion {
+	if call.State == regie.CallAwaitingApproval || q.roleOf(call) == regie.RoleQuestion {
 		return true
 	}
 	if call.Kind != regie.KindAction {
@@ -150,8 +150,8 @@ func (q *asker) mustWait(calls []regie.Call, next int) bool {
 	return false
 }
 
-// remember notes what was put to people.
-func (q *asker) remember(ask *store.Asked) {
+// noteAsked notes what was put to people.
+func (q *asker) noteAsked(ask *store.Asked) {
 	q.reviews, q.questioned = map[regie.ID]regie.Review{}, map[regie.ID]bool{}
 	if ask == nil {
 		return
@@ -166,11 +166,11 @@ func (q *asker) remember(ask *store.Asked) {
 	}
 }
 
-// wait puts to people what they were not asked yet and lets go of the round (spec 3.5). Where all
-// was answered meanwhile the round goes on with the calls as they now stand.
-func (cb *callBatch) wait(ctx context.Context) error {
+// waitForPeople puts to people what they were not asked yet and lets go of the round (spec 3.5).
+// Where all was answered meanwhile the round goes on with the calls as they now stand.
+func (cb *callBatch) waitForPeople(ctx context.Context) error {
 	before := openCalls(cb.calls)
-	ask, err := cb.asker.asked(ctx, cb.calls)
+	ask, err := cb.asker.prepareAsk(ctx, cb.calls)
 	if err != nil {
 		return nil //nolint:nilerr // stopped while asking: nothing was put to anybody, and the loop sees why
 	}
@@ -183,7 +183,7 @@ func (cb *callBatch) wait(ctx context.Context) error {
 		return nil
 	}
 	fault.Point(fault.AskBefore)
-	in := cb.results()
+	in := cb.unsavedResults()
 	in.Ask, in.Park = ask, true
 	out, err := cb.cfg.Store.CommitCalls(cb.commit, cb.fence, in)
 	if err != nil {
@@ -195,7 +195,7 @@ func (cb *callBatch) wait(ctx context.Context) error {
 		return nil
 	}
 	stood := openCalls(cb.calls)
-	if err := cb.reload(); err != nil {
+	if err := cb.reloadBatch(); err != nil {
 		return err
 	}
 	if next := cb.nextOpen(); ask == nil && next >= 0 && cb.asker.mustWait(cb.calls, next) &&
@@ -208,15 +208,15 @@ func (cb *callBatch) wait(ctx context.Context) error {
 // anyUnasked reports whether a call waits that can be put to people.
 func (cb *callBatch) anyUnasked() bool {
 	for i := range cb.calls {
-		if call := &cb.calls[i]; call.State == regie.CallAwaitingApproval && !cb.asker.waitsFor(call) {
+		if call := &cb.calls[i]; call.State == regie.CallAwaitingApproval && !cb.asker.awaitsAnswer(call) {
 			return true
 		}
 	}
 	return false
 }
 
-// reload takes the batch as it is stored: people answer while the round runs.
-func (cb *callBatch) reload() error {
+// reloadBatch takes the batch as it is stored: people answer while the round runs.
+func (cb *callBatch) reloadBatch() error {
 	stored, err := cb.cfg.Store.Batch(cb.commit, cb.fence, cb.exchange.Number, cb.reply.ID)
 	if err == nil {
 		cb.calls, cb.reviews, cb.asker.questioned, cb.unsaved, cb.chained = stored.Calls, stored.Reviews,

@@ -23,12 +23,12 @@ type Cache interface {
 	Forget(session regie.ID)
 }
 
-// caches reports whether the round's answers may come from the response cache, and go into it.
-func (h *promptHead) caches() bool { return h.cfg.Cache != nil && h.policy.Cache }
+// usesCache reports whether the round's answers may come from the response cache, and go into it.
+func (h *promptHead) usesCache() bool { return h.cfg.Cache != nil && h.policy.Cache }
 
-// keyed begins the key of a conversation that was opened with a head.
-func (b *contextBudget) keyed(head provider.Head) *provider.Key {
-	if !b.head.caches() || b.policy.CacheIfTold &&
+// newCacheKey begins the key of a conversation that was opened with a head.
+func (b *contextBudget) newCacheKey(head provider.Head) *provider.Key {
+	if !b.head.usesCache() || b.policy.CacheIfTold &&
 		!b.thread.model.Capabilities(head.Model).Temperature.Carried(head.ReasoningEffort) {
 		return nil
 	}
@@ -38,9 +38,9 @@ func (b *contextBudget) keyed(head provider.Head) *provider.Key {
 	})
 }
 
-// send sends what was made ready, or has the answer from the response cache. A summary is nobody's
-// answer and is never cached.
-func (c *modelCall) send(ctx context.Context, conversation provider.Conversation,
+// sendOrCached sends what was made ready, or has the answer from the response cache. A summary is
+// nobody's answer and is never cached.
+func (c *modelCall) sendOrCached(ctx context.Context, conversation provider.Conversation,
 	sink func(provider.Delta),
 ) (*provider.Reply, error) {
 	send := func() (*provider.Reply, error) {
@@ -55,13 +55,13 @@ func (c *modelCall) send(ctx context.Context, conversation provider.Conversation
 	}
 	c.question = provider.Question{
 		Asker: provider.Asker{Workspace: c.session.WorkspaceID, User: c.session.UserID, Session: c.session.ID},
-		Key:   c.budget.thread.key.Sum(c.budget.tail()), Provider: c.round.Provider, Model: c.round.Model,
+		Key:   c.budget.thread.key.Sum(c.budget.requestTail()), Provider: c.round.Provider, Model: c.round.Model,
 	}
-	return c.cfg.Cache.Ask(ctx, c.question, send, c.answers)
+	return c.cfg.Cache.Ask(ctx, c.question, send, c.isCacheable)
 }
 
-// answers reports whether a reply is a whole answer without calls: only such a one is kept.
-func (c *modelCall) answers(reply *provider.Reply) bool {
+// isCacheable reports whether a reply is a whole answer without calls: only such a one is kept.
+func (c *modelCall) isCacheable(reply *provider.Reply) bool {
 	parts := reply.Parts
 	if c.json != nil {
 		turn := c.json.Read(parts)
@@ -74,13 +74,13 @@ func (c *modelCall) answers(reply *provider.Reply) bool {
 		func(p provider.Part) bool { return p.Type == regie.PartCall })
 }
 
-// cached has an answer stored in the response cache with it, or its use counted.
-func (c *modelCall) cached(in *store.Reply, reply *provider.Reply) {
+// addCacheEntry has an answer stored in the response cache with it, or its use counted.
+func (c *modelCall) addCacheEntry(in *store.Reply, reply *provider.Reply) {
 	switch {
 	case c.question.Key.IsZero():
 	case !reply.Cached.IsZero():
 		in.Hit = c.question.Key
-	case c.answers(reply):
+	case c.isCacheable(reply):
 		in.Keep = c.cfg.Cache.Entry(c.question, reply)
 	}
 }

@@ -41,8 +41,8 @@ func (cb *callBatch) nextOpen() int {
 	last := -1
 	for i := range cb.calls {
 		switch {
-		case cb.calls[i].State.Settled(), cb.clients(&cb.calls[i]):
-		case cb.role(&cb.calls[i]) != regie.RoleComplete:
+		case cb.calls[i].State.Settled(), cb.isClientCall(&cb.calls[i]):
+		case cb.roleOf(&cb.calls[i]) != regie.RoleComplete:
 			return i
 		case last < 0:
 			last = i
@@ -51,16 +51,16 @@ func (cb *callBatch) nextOpen() int {
 	return last
 }
 
-// begin takes the first step of a batch together with its reply: the first action starts, or people
-// are asked and the round lets go.
-func (cb *callBatch) begin(ctx context.Context, in *store.Reply) error {
-	ask, err := cb.asker.asked(ctx, in.Calls)
+// startBatch takes the first step of a batch together with its reply: the first action starts, or
+// people are asked and the round lets go.
+func (cb *callBatch) startBatch(ctx context.Context, in *store.Reply) error {
+	ask, err := cb.asker.prepareAsk(ctx, in.Calls)
 	if err != nil {
 		return nil //nolint:nilerr // stopped while asking: nothing was put to anybody
 	}
 	in.Ask = ask
 	for i := range in.Calls {
-		if !in.Calls[i].State.Settled() && !cb.clients(&in.Calls[i]) {
+		if !in.Calls[i].State.Settled() && !cb.isClientCall(&in.Calls[i]) {
 			in.Park = ask != nil && cb.asker.mustWait(in.Calls, i)
 			break
 		}
@@ -84,11 +84,11 @@ func (cb *callBatch) startAction(ctx context.Context) error {
 		return err
 	}
 	// where the rules are others now: all that is left of the batch is asked about together
-	if err := cb.rejudge(ctx); err != nil {
+	if err := cb.rejudgeBatch(ctx); err != nil {
 		return err
 	}
 	if !cb.chained {
-		cb.reconsider(ctx)
+		cb.askOvertaken(ctx)
 	}
 	open, before := openCalls(cb.calls), slices.Clone(cb.calls)
 	started, err := cb.startNext(ctx, cb.calls)
@@ -129,7 +129,7 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 	for i := range calls {
 		call := &calls[i]
 		// what ends the round comes last
-		if call.State.Settled() || cb.clients(call) || cb.role(call) == regie.RoleComplete {
+		if call.State.Settled() || cb.isClientCall(call) || cb.roleOf(call) == regie.RoleComplete {
 			continue
 		}
 		if call.Kind == regie.KindQuery || cb.asker.mustWait(calls, i) {
@@ -138,10 +138,10 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 		if call.State == regie.CallStarted {
 			return nil, regie.Errorf(regie.CodeInternal, "a started call stands before the next one")
 		}
-		target, inv := cb.runner.invocation(call)
+		target, inv := cb.runner.newInvocation(call)
 		if target == nil {
-			cb.runner.gone(call)
-		} else if !cb.judge.clear(call, target) && (!call.State.Settled() || cb.policyFails(calls)) {
+			cb.runner.settleMissing(call)
+		} else if !cb.judge.recheckCall(call, target) && (!call.State.Settled() || cb.policyFails(calls)) {
 			return nil, nil // it is asked about anew, or the run ends with it
 		}
 		if call.State.Settled() {
@@ -150,12 +150,12 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 			}
 			continue
 		}
-		intent, problem := cb.prepare(ctx, target, inv)
+		intent, problem := cb.prepareCall(ctx, target, inv)
 		if ctx.Err() != nil {
 			return nil, nil //nolint:nilerr // stopped while preparing: nothing has started, and the loop sees why
 		}
 		if problem != nil {
-			settle(call, regie.CallFailed, "", problem)
+			settleCall(call, regie.CallFailed, "", problem)
 			if anyApproved(calls[i+1:]) {
 				return nil, nil
 			}
@@ -168,9 +168,9 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 	return nil, nil
 }
 
-// prepare compares the world with what an approval showed and has the tool record its evidence
+// prepareCall compares the world with what an approval showed and has the tool record its evidence
 // (decision 20).
-func (cb *callBatch) prepare(ctx context.Context, target tool.Tool, inv *tool.Invocation) (json.RawMessage,
+func (cb *callBatch) prepareCall(ctx context.Context, target tool.Tool, inv *tool.Invocation) (json.RawMessage,
 	*regie.CallError,
 ) {
 	if err := tool.CheckPreconditions(ctx, target, inv, inv.Preconditions); err != nil {
@@ -184,7 +184,7 @@ func (cb *callBatch) prepare(ctx context.Context, target tool.Tool, inv *tool.In
 
 // commitCalls stores the results in hand and, where one is given, the intent of the next action.
 func (cb *callBatch) commitCalls(start *regie.Call) error {
-	in := cb.results()
+	in := cb.unsavedResults()
 	in.Start = start
 	_, err := cb.cfg.Store.CommitCalls(cb.commit, cb.fence, in)
 	if err == nil {
@@ -196,8 +196,8 @@ func (cb *callBatch) commitCalls(start *regie.Call) error {
 	return err
 }
 
-// save commits the results in hand, if there are any.
-func (cb *callBatch) save() error {
+// saveResults commits the results in hand, if there are any.
+func (cb *callBatch) saveResults() error {
 	if len(cb.unsaved) == 0 {
 		return nil
 	}
@@ -212,31 +212,32 @@ func (cb *callBatch) save() error {
 func (cb *callBatch) saveActions() error {
 	for _, i := range cb.unsaved {
 		if cb.calls[i].Kind == regie.KindAction {
-			return cb.save()
+			return cb.saveResults()
 		}
 	}
 	return nil
 }
 
-// suspend stops working on a batch because the context ended. What was done is stored; where a
+// suspendBatch stops working on a batch because the context ended. What was done is stored; where a
 // person's word keeps it from being stored here, it is stored with the end of the round (decision
 // 6).
-func (cb *callBatch) suspend(ctx context.Context) error {
+func (cb *callBatch) suspendBatch(ctx context.Context) error {
 	word, _ := cb.stopWord(ctx)
 	if word.Ends() {
 		return nil
 	}
-	return cb.save()
+	return cb.saveResults()
 }
 
-// results are the calls that are settled here and not stored yet, with the plan that they change.
-func (cb *callBatch) results() store.Settle {
+// unsavedResults are the calls that are settled here and not stored yet, with the plan that they
+// change.
+func (cb *callBatch) unsavedResults() store.Settle {
 	out := store.Settle{Exchange: cb.exchange.Number}
 	for _, i := range cb.unsaved {
 		call := cb.calls[i]
 		out.Settled = append(out.Settled, call)
-		if cb.role(&call) == regie.RolePlan && call.State == regie.CallSucceeded {
-			out.Plan = cb.runner.executable(&call)
+		if cb.roleOf(&call) == regie.RolePlan && call.State == regie.CallSucceeded {
+			out.Plan = cb.runner.callArguments(&call)
 		}
 	}
 	return out
@@ -248,17 +249,17 @@ func (cb *callBatch) startQueries(ctx context.Context, first int) error {
 	if err := cb.judge.readRules(); err != nil {
 		return err
 	}
-	for i := first; i < len(cb.calls) && cb.calls[i].Kind == regie.KindQuery && ready(&cb.calls[i]); i++ {
+	for i := first; i < len(cb.calls) && cb.calls[i].Kind == regie.KindQuery && isReady(&cb.calls[i]); i++ {
 		call := &cb.calls[i]
 		target, _, ok := cb.tools.Lookup(call.Tool)
 		judged := cb.judge.fresh[call.ID] && call.State == regie.CallProposed || cb.judge.cleared[call.ID]
-		if !ok || judged || cb.clients(call) {
+		if !ok || judged || cb.isClientCall(call) {
 			continue
 		}
 		if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil {
 			return err
 		}
-		if !cb.judge.clear(call, target) {
+		if !cb.judge.recheckCall(call, target) {
 			if call.State.Settled() {
 				cb.unsaved = append(cb.unsaved, i)
 			}
@@ -274,8 +275,8 @@ func (cb *callBatch) startQueries(ctx context.Context, first int) error {
 // beside it (decision 23).
 func (cb *callBatch) runQueries(ctx context.Context, first int) {
 	last := first
-	for cb.parallelSafe(first) && last+1 < len(cb.calls) && ready(&cb.calls[last+1]) &&
-		cb.calls[last+1].Kind == regie.KindQuery && cb.parallelSafe(last+1) && cb.role(&cb.calls[last+1]) == "" {
+	for cb.parallelSafe(first) && last+1 < len(cb.calls) && isReady(&cb.calls[last+1]) &&
+		cb.calls[last+1].Kind == regie.KindQuery && cb.parallelSafe(last+1) && cb.roleOf(&cb.calls[last+1]) == "" {
 		last++
 	}
 	if first == last {
@@ -308,12 +309,12 @@ func (cb *callBatch) parallelSafe(i int) bool {
 // runQuery performs one query. A query that was cut by a stop or a shutdown stays open: it is
 // repeated at will.
 func (cb *callBatch) runQuery(ctx context.Context, call *regie.Call) {
-	target, inv := cb.runner.invocation(call)
+	target, inv := cb.runner.newInvocation(call)
 	if target == nil {
-		cb.runner.gone(call)
+		cb.runner.settleMissing(call)
 		return
 	}
-	q := cb.runner.begun(call)
+	q := cb.runner.awaitEarly(call)
 	if q == nil {
 		q = &running{}
 		q.outcome, q.tries = tool.Attempt(ctx, target, inv, cb.cfg.Retry)
@@ -321,19 +322,20 @@ func (cb *callBatch) runQuery(ctx context.Context, call *regie.Call) {
 	if ctx.Err() != nil && q.outcome.State != regie.CallSucceeded {
 		return
 	}
-	cb.runner.takeQuery(call, q)
+	cb.runner.settleQuery(call, q)
 }
 
-// ready reports whether nothing but its turn keeps a call from running.
-func ready(call *regie.Call) bool {
+// isReady reports whether nothing but its turn keeps a call from running.
+func isReady(call *regie.Call) bool {
 	return call.State == regie.CallProposed || call.State == regie.CallApproved
 }
 
-// rejudge looks at the actions of a batch that another process judged, or that were judged under
-// other rules, before any of them starts: what must be asked about now is asked with the rest.
-func (cb *callBatch) rejudge(ctx context.Context) error {
+// rejudgeBatch looks at the actions of a batch that another process judged, or that were judged
+// under other rules, before any of them starts: what must be asked about now is asked with the
+// rest.
+func (cb *callBatch) rejudgeBatch(ctx context.Context) error {
 	stale := func(call *regie.Call) bool {
-		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !cb.hooks.unheard(call) &&
+		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !cb.hooks.needsHooks(call) &&
 			!cb.judge.fresh[call.ID] && !cb.judge.cleared[call.ID]
 	}
 	for i := range cb.calls {
@@ -344,7 +346,8 @@ func (cb *callBatch) rejudge(ctx context.Context) error {
 		if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil || ctx.Err() != nil {
 			return err
 		}
-		if target, _, ok := cb.tools.Lookup(call.Tool); ok && !cb.judge.clear(call, target) && call.State.Settled() {
+		target, _, ok := cb.tools.Lookup(call.Tool)
+		if ok && !cb.judge.recheckCall(call, target) && call.State.Settled() {
 			cb.unsaved = append(cb.unsaved, i)
 		}
 		cb.judge.cleared[call.ID] = true
@@ -357,7 +360,7 @@ func (cb *callBatch) rejudge(ctx context.Context) error {
 func (cb *callBatch) refuseRest(why string) {
 	for i := range cb.calls {
 		if call := &cb.calls[i]; !call.State.Settled() && call.State != regie.CallStarted {
-			notRun(call, regie.NotRunDenied, regie.CallError{
+			settleNotRun(call, regie.NotRunDenied, regie.CallError{
 				Code:    regie.Code(regie.NotRunDenied),
 				Message: "not run: " + why,
 			})
@@ -372,7 +375,7 @@ func (cb *callBatch) skipAfterUnknown() {
 	for i := range cb.calls {
 		call := &cb.calls[i]
 		if !call.State.Settled() && call.Kind == regie.KindAction && call.State != regie.CallStarted {
-			notRun(call, regie.NotRunInterrupted, regie.CallError{
+			settleNotRun(call, regie.NotRunInterrupted, regie.CallError{
 				Code: regie.CodeOutcomeUnknown, Message: "not run: the outcome of an earlier action of this batch is not known; verify that one first", Retryable: true,
 			})
 			cb.unsaved = append(cb.unsaved, i)
@@ -389,22 +392,22 @@ func (cb *callBatch) outcomeUnknown() bool {
 	return false
 }
 
-// complete settles the call that ends the round, after all others (decision 13).
-func (cb *callBatch) complete(call *regie.Call) {
+// completeRound settles the call that ends the round, after all others (decision 13).
+func (cb *callBatch) completeRound(call *regie.Call) {
 	var open []string
 	for i := range cb.calls {
 		other := &cb.calls[i]
-		if cb.role(other) != regie.RoleComplete && other.State != regie.CallSucceeded &&
+		if cb.roleOf(other) != regie.RoleComplete && other.State != regie.CallSucceeded &&
 			other.NotRun != regie.NotRunDuplicateInBatch {
 			open = append(open, other.Tool+": "+string(other.State))
 		}
 	}
 	cb.unsaved = append(cb.unsaved, call.Ordinal)
 	if len(open) == 0 {
-		settle(call, regie.CallSucceeded, "completed", nil)
+		settleCall(call, regie.CallSucceeded, "completed", nil)
 		return
 	}
-	settle(call, regie.CallFailed, "", &regie.CallError{
+	settleCall(call, regie.CallFailed, "", &regie.CallError{
 		Code: "COMPLETE_REFUSED", Message: "not completed: of this reply " + strings.Join(open, ", "), Retryable: true,
 		Hint: "repair or explain what did not succeed, then complete",
 	})
@@ -415,12 +418,12 @@ func (cb *callBatch) resultFirst(started *regie.Call) error {
 	if err := cb.commitCalls(started); err != nil {
 		return err
 	}
-	settle(started, regie.CallSucceeded, "done", nil)
+	settleCall(started, regie.CallSucceeded, "done", nil)
 	cb.unsaved = append(cb.unsaved, started.Ordinal)
-	if err := cb.save(); err != nil {
+	if err := cb.saveResults(); err != nil {
 		return err
 	}
-	target, inv := cb.runner.invocation(started)
+	target, inv := cb.runner.newInvocation(started)
 	tool.Run(cb.work, target, inv)
 	return nil
 }

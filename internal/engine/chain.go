@@ -8,11 +8,11 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// reconsider sends those approved calls back to the person that were shown on top of calls before
+// askOvertaken sends those approved calls back to the person that were shown on top of calls before
 // them which go otherwise by now: they were denied or edited, or they failed (decision 20: what was
 // shown is what binds). Nothing else of the batch starts until they are decided anew. It looks at
 // each call as it would be shown now, and changes nothing where that is what was approved.
-func (cb *callBatch) reconsider(ctx context.Context) {
+func (cb *callBatch) askOvertaken(ctx context.Context) {
 	if cb.chained = !anyApproved(cb.calls); cb.chained {
 		return
 	}
@@ -20,11 +20,11 @@ func (cb *callBatch) reconsider(ctx context.Context) {
 	var overtaken []int
 	for i := range cb.calls {
 		call := &cb.calls[i]
-		if call.State == regie.CallApproved && cb.overtaken(ctx, call, assumed) {
+		if call.State == regie.CallApproved && cb.isOvertaken(ctx, call, assumed) {
 			overtaken = append(overtaken, i)
 		}
 		if i+1 < len(cb.calls) {
-			assumed = append(assumed, cb.runner.foresee(ctx, call, assumed)...)
+			assumed = append(assumed, cb.runner.foreseeState(ctx, call, assumed)...)
 		}
 	}
 	if ctx.Err() != nil { // what was seen meanwhile proves nothing
@@ -40,10 +40,10 @@ func (cb *callBatch) reconsider(ctx context.Context) {
 	cb.chained = true
 }
 
-// overtaken reports whether a call would be shown otherwise now than it was approved, because of
+// isOvertaken reports whether a call would be shown otherwise now than it was approved, because of
 // the calls before it. What changed for any other reason is for its start to find: then it fails.
-func (cb *callBatch) overtaken(ctx context.Context, call *regie.Call, assumed []tool.State) bool {
-	target, inv := cb.runner.invocation(call)
+func (cb *callBatch) isOvertaken(ctx context.Context, call *regie.Call, assumed []tool.State) bool {
+	target, inv := cb.runner.newInvocation(call)
 	if target == nil {
 		return false
 	}
@@ -51,7 +51,7 @@ func (cb *callBatch) overtaken(ctx context.Context, call *regie.Call, assumed []
 	shown := cb.reviews[call.ID].Preview.Preconditions
 	if !slices.ContainsFunc(shown, func(p regie.Precondition) bool {
 		_, changes := inv.Assumes(p.Kind, p.Name)
-		return changes || cb.wentOtherwise(p.After)
+		return changes || cb.hasFailedSince(p.After)
 	}) {
 		return false
 	}
@@ -62,9 +62,9 @@ func (cb *callBatch) overtaken(ctx context.Context, call *regie.Call, assumed []
 		})
 }
 
-// wentOtherwise reports whether a call of the batch did not succeed, on which the preview of
+// hasFailedSince reports whether a call of the batch did not succeed, on which the preview of
 // another one counts.
-func (cb *callBatch) wentOtherwise(id regie.ID) bool {
+func (cb *callBatch) hasFailedSince(id regie.ID) bool {
 	return slices.ContainsFunc(cb.calls, func(c regie.Call) bool {
 		return c.ID == id && c.State.Settled() &&
 			c.State != regie.CallSucceeded

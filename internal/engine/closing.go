@@ -23,58 +23,58 @@ type closed struct {
 	advance store.Advance
 }
 
-// closing is what follows a settled batch: back to the model, or the end (spec 3.1).
-func (cl *closer) closing(reply *regie.Message, calls []regie.Call, counters regie.Counters) closed {
-	v := cl.conclude(calls)
-	if cl.commanded() {
+// closeBatch is what follows a settled batch: back to the model, or the end (spec 3.1).
+func (cl *closer) closeBatch(reply *regie.Message, calls []regie.Call, counters regie.Counters) closed {
+	v := cl.concludeBatch(calls)
+	if cl.isCommand() {
 		return cl.commandDone(calls, v)
 	}
-	b := batchOf(calls, cl.round.Dialect, cl.role, v.refused != "")
+	b := batchOf(calls, cl.round.Dialect, cl.roleOf, v.refused != "")
 	counters, limit := afterBatch(counters, cl.round.Limits, b)
 	switch {
 	case cl.policyFails(calls):
-		return closed{message: cl.results(calls, ""), advance: cl.ended(counters, regie.EndDenied, failNote)}
+		return closed{message: cl.resultsMessage(calls, ""), advance: cl.endRound(counters, regie.EndDenied, failNote)}
 	case v.completed:
-		return closed{message: cl.results(calls, ""), advance: cl.ended(counters, cl.completed(), quietly)}
+		return closed{message: cl.resultsMessage(calls, ""), advance: cl.endRound(counters, cl.completedEnd(), quietly)}
 	case v.ends:
 		return closed{
-			message: cl.noted(cl.told(v.refused, v.why), calls),
-			advance: cl.ended(counters, regie.EndDenied, v.why),
+			message: cl.withCalls(cl.noticeMessage(v.refused, v.why), calls),
+			advance: cl.endRound(counters, regie.EndDenied, v.why),
 		}
 	case cl.json != nil && b.final: // the answer, with the plan as it stands at the end
-		message, advance := cl.said(calls, counters)
+		message, advance := cl.afterAnswer(calls, counters)
 		if message == nil {
-			message = cl.results(calls, "")
+			message = cl.resultsMessage(calls, "")
 		}
 		return closed{message: message, advance: advance}
 	case cl.actsLast(reply, b):
 		return closed{
-			message: cl.results(calls, ""), post: cl.post(reply),
-			advance: cl.ended(counters, regie.EndAnswered, quietly),
+			message: cl.resultsMessage(calls, ""), post: cl.postMessage(reply),
+			advance: cl.endRound(counters, regie.EndAnswered, quietly),
 		}
 	}
 	if limit.IsZero() {
 		limit = spent(counters, cl.used, cl.round.Limits)
 	}
 	if !limit.IsZero() {
-		return closed{message: cl.limitMessage(limit, calls), advance: cl.ended(counters, regie.EndLimit, limit)}
+		return closed{message: cl.limitMessage(limit, calls), advance: cl.endRound(counters, regie.EndLimit, limit)}
 	}
 	if v.refused != "" {
 		return closed{
-			message: cl.noted(cl.told(v.refused, v.why), calls),
-			advance: cl.targets.nextModel(counters, cl.relaunch(calls), cl.money.wants(reply, calls)),
+			message: cl.withCalls(cl.noticeMessage(v.refused, v.why), calls),
+			advance: cl.targets.nextExchange(counters, cl.nextReason(calls), cl.money.nextReservation(reply, calls)),
 		}
 	}
 	if g := cl.budget.thread.guard; g != nil && len(calls) > 0 {
 		if circles := g.goesInCircles(calls); !circles.IsZero() {
 			return closed{
 				message: cl.circlesMessage(circles, calls),
-				advance: cl.ended(counters, regie.EndEarlyStop, circles),
+				advance: cl.endRound(counters, regie.EndEarlyStop, circles),
 			}
 		}
 	}
-	return closed{message: cl.results(calls, ""), advance: cl.targets.nextModel(counters,
-		cl.relaunch(calls), cl.money.wants(reply, calls))}
+	return closed{message: cl.resultsMessage(calls, ""), advance: cl.targets.nextExchange(counters,
+		cl.nextReason(calls), cl.money.nextReservation(reply, calls))}
 }
 
 // conclusion is what a settled batch means for its round beside its results.
@@ -85,23 +85,23 @@ type conclusion struct {
 	ends      bool // nobody wants the round to go on
 }
 
-// conclude reads a settled batch. It is pure.
-func (cl *closer) conclude(calls []regie.Call) conclusion {
+// concludeBatch reads a settled batch. It is pure.
+func (cl *closer) concludeBatch(calls []regie.Call) conclusion {
 	var refused, questions, acted, silent int
 	for i := range calls {
 		c := &calls[i]
-		role := cl.role(c)
+		role := cl.roleOf(c)
 		switch {
 		case role == regie.RoleComplete && c.State == regie.CallSucceeded:
 			return conclusion{completed: true}
 		case role == regie.RoleComplete && c.State == regie.CallFailed:
 			return conclusion{refused: regie.SystemCompleteRefused}
-		case cancelled(c):
+		case isCancelled(c):
 			refused++
 			if role == regie.RoleQuestion {
 				questions++
 			}
-			if quiet(c) {
+			if isSilent(c) {
 				silent++
 			}
 		case c.Kind == regie.KindAction && c.State != regie.CallNotRun:
@@ -122,8 +122,8 @@ func (cl *closer) conclude(calls []regie.Call) conclusion {
 	return out
 }
 
-// cancelled reports whether a person's word, or their silence, kept a call from running.
-func cancelled(c *regie.Call) bool {
+// isCancelled reports whether a person's word, or their silence, kept a call from running.
+func isCancelled(c *regie.Call) bool {
 	if c.State != regie.CallNotRun {
 		return false
 	}
@@ -137,25 +137,25 @@ func cancelled(c *regie.Call) bool {
 	}
 }
 
-// quiet reports whether a refusal came without a word that the model could go on with (decision
+// isSilent reports whether a refusal came without a word that the model could go on with (decision
 // 20): a denial with a reason and another message are such words.
-func quiet(c *regie.Call) bool {
+func isSilent(c *regie.Call) bool {
 	return c.NotRun == regie.NotRunExpired || c.NotRun == regie.NotRunDenied && c.Error.Hint != ""
 }
 
 // actsLast reports whether actions that all succeeded end the round: in the JSON dialect, unless
 // the model keeps control or nobody is there (spec 3.1, decision 40).
 func (cl *closer) actsLast(reply *regie.Message, b batch) bool {
-	return cl.json != nil && !cl.automation() && b.acts && !b.failed && !reply.AI.KeepControl
+	return cl.json != nil && !cl.isAutomation() && b.acts && !b.failed && !reply.AI.KeepControl
 }
 
-// relaunch says what the model is asked for next: an answer alone, where the round's policy says so
-// and all calls succeeded, or whatever it thinks fit (spec 3.3). An automation always goes on.
-func (cl *closer) relaunch(calls []regie.Call) regie.ExchangeReason {
+// nextReason says what the model is asked for next: an answer alone, where the round's policy says
+// so and all calls succeeded, or whatever it thinks fit (spec 3.3). An automation always goes on.
+func (cl *closer) nextReason(calls []regie.Call) regie.ExchangeReason {
 	switch {
-	case cl.policy.Relaunch != approval.RelaunchAnswer || cl.automation():
+	case cl.policy.Relaunch != approval.RelaunchAnswer || cl.isAutomation():
 		return regie.ExchangeData
-	case cl.budget.withheld(): // what it proposed all the same was refused, and is no reason to offer it again
+	case cl.budget.toolsWithheld(): // what it proposed all the same was refused, and is no reason to offer it again
 		return regie.ExchangeAnswer
 	}
 	did := false
@@ -165,7 +165,7 @@ func (cl *closer) relaunch(calls []regie.Call) regie.ExchangeReason {
 		case c.State != regie.CallSucceeded && c.NotRun != regie.NotRunDuplicateInBatch &&
 			c.NotRun != regie.NotRunCached:
 			return regie.ExchangeData
-		case cl.role(c) == "": // after a plan or a person's answer the work begins
+		case cl.roleOf(c) == "": // after a plan or a person's answer the work begins
 			did = true
 		}
 	}
@@ -175,14 +175,14 @@ func (cl *closer) relaunch(calls []regie.Call) regie.ExchangeReason {
 	return regie.ExchangeAnswer
 }
 
-// said is what follows an answer: the end, or, where nobody reads it, once a nudge. calls are those
-// that came with it.
-func (cl *closer) said(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
+// afterAnswer is what follows an answer: the end, or, where nobody reads it, once a nudge. calls
+// are those that came with it.
+func (cl *closer) afterAnswer(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
 	switch {
-	case !cl.automation():
-		return nil, cl.ended(counters, regie.EndAnswered, quietly)
+	case !cl.isAutomation():
+		return nil, cl.endRound(counters, regie.EndAnswered, quietly)
 	case cl.exchange.Reason == regie.ExchangeNudge:
-		return nil, cl.ended(counters, regie.EndAnswered,
+		return nil, cl.endRound(counters, regie.EndAnswered,
 			regie.Say("the agent stopped without saying that its work is done"))
 	}
 	counters, limit := afterFailure(counters, cl.round.Limits) // an end that is none (decision 41)
@@ -190,11 +190,11 @@ func (cl *closer) said(calls []regie.Call, counters regie.Counters) (*regie.Mess
 		limit = used
 	}
 	if !limit.IsZero() {
-		return cl.limitMessage(limit, calls), cl.ended(counters, regie.EndLimit, limit)
+		return cl.limitMessage(limit, calls), cl.endRound(counters, regie.EndLimit, limit)
 	}
-	nudge := cl.system(regie.SystemCompleteRefused, nudgeNote(cl.json != nil, cl.policy.French))
-	nudge.System.CallIDs = ids(calls)
-	return nudge, cl.targets.nextModel(counters, regie.ExchangeNudge, cl.money.wants(cl.reply, calls))
+	nudge := cl.systemMessage(regie.SystemCompleteRefused, nudgeNote(cl.json != nil, cl.policy.French))
+	nudge.System.CallIDs = idsOf(calls)
+	return nudge, cl.targets.nextExchange(counters, regie.ExchangeNudge, cl.money.nextReservation(cl.reply, calls))
 }
 
 func nudgeNote(json, french bool) string {
@@ -216,7 +216,7 @@ func nudgeNote(json, french bool) string {
 // is asked for again, once, as long as corrections are left. It returns what the model is told, or
 // nil.
 func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
-	if !cl.policy.AnswerCheck || !cl.budget.restitutes() {
+	if !cl.policy.AnswerCheck || !cl.budget.followsResults() {
 		return nil, nil
 	}
 	if _, limit := afterFormatError(cl.round.Counters, cl.used, cl.round.Limits); !limit.IsZero() {
@@ -231,7 +231,7 @@ func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
 	if fault == prompt.FaultNone {
 		return nil, nil
 	}
-	again := cl.system(regie.SystemFormatError, fault.Correction(cl.policy.French))
+	again := cl.systemMessage(regie.SystemFormatError, fault.Correction(cl.policy.French))
 	again.System.Said = []regie.Sentence{fault.Notice()}
 	return again, nil
 }
@@ -239,9 +239,9 @@ func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
 // commandDone is what follows a person's command: the end. Whatever came of it, the model reads it
 // when the person next says something.
 func (cl *closer) commandDone(calls []regie.Call, v conclusion) closed {
-	message, end := cl.results(calls, ownCommandNote(cl.policy.French)), regie.EndCompleted
+	message, end := cl.resultsMessage(calls, ownCommandNote(cl.policy.French)), regie.EndCompleted
 	for i := range calls {
-		if calls[i].NotRun == regie.NotRunDenied || cancelled(&calls[i]) {
+		if calls[i].NotRun == regie.NotRunDenied || isCancelled(&calls[i]) {
 			end = regie.EndDenied
 		}
 	}
@@ -252,7 +252,7 @@ func (cl *closer) commandDone(calls []regie.Call, v conclusion) closed {
 	if end == regie.EndDenied {
 		note = regie.Say("the command was not run")
 	}
-	return closed{message: message, advance: cl.ended(cl.round.Counters, end, note)}
+	return closed{message: message, advance: cl.endRound(cl.round.Counters, end, note)}
 }
 
 // ownCommandNote is what the model reads above the result.

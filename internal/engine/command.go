@@ -13,32 +13,32 @@ import (
 // rules, sandbox, snapshots and undo are the same.
 const commandTool = "shell.shell_exec"
 
-// command is phase MODEL where the person has said what to do: their command becomes the one call
-// of the exchange, and goes the way of any other call from there on. Nothing is sent to anybody, so
-// a holder that died before this was stored leaves nothing behind.
-func (r *run) command(ctx context.Context) error {
-	if err := r.budget.read(ctx); err != nil {
-		return cutIn(ctx, err)
+// runCommand is phase MODEL where the person has said what to do: their command becomes the one
+// call of the exchange, and goes the way of any other call from there on. Nothing is sent to
+// anybody, so a holder that died before this was stored leaves nothing behind.
+func (r *run) runCommand(ctx context.Context) error {
+	if err := r.budget.loadThread(ctx); err != nil {
+		return ignoreCut(ctx, err)
 	}
-	r.budget.watch(*r.budget.known)
+	r.budget.loadGuard(*r.budget.known)
 	r.resumed = false
-	message, calls, err := r.ownCall()
+	message, calls, err := r.commandCall()
 	if err != nil {
 		return err
 	}
 	exchange := r.exchange
 	exchange.Money = regie.Money{Reserved: r.exchange.Money.Reserved, Known: true}
-	err = r.proposed(ctx, message, calls, exchange)
+	err = r.storeCalls(ctx, message, calls, exchange)
 	if regie.CodeOf(err) == regie.CodeStopRequested {
 		return r.readStop() // the loop ends the round: nothing was proposed
 	}
 	return err
 }
 
-// ownCall makes the call of the person's command, with the message that owns it: a turn in the
+// commandCall makes the call of the person's command, with the message that owns it: a turn in the
 // canonical form, by the person, that no prompt shows. What the model reads is their message, and
 // the one that brings the result.
-func (r *run) ownCall() (regie.Message, []regie.Call, error) {
+func (r *run) commandCall() (regie.Message, []regie.Call, error) {
 	var said *regie.Message
 	for i := range r.budget.known.Messages {
 		if m := &r.budget.known.Messages[i]; m.RoundID == r.round.ID && m.Sender == regie.SenderUser {
@@ -55,7 +55,7 @@ func (r *run) ownCall() (regie.Message, []regie.Call, error) {
 	arguments, err := json.Marshal(struct {
 		Command string `json:"command"`
 		Timeout int    `json:"timeout,omitempty"`
-	}{strings.TrimPrefix(said.Text, regie.CommandMark), r.runner.longest()})
+	}{strings.TrimPrefix(said.Text, regie.CommandMark), r.runner.maxCommandTime()})
 	if err != nil { // it always encodes
 		return regie.Message{}, nil, err
 	}
@@ -63,7 +63,7 @@ func (r *run) ownCall() (regie.Message, []regie.Call, error) {
 		ID: regie.NewID(), Sender: regie.SenderAI, Author: said.Author, Exchange: r.exchange.Number,
 		TraceID: r.round.TraceID, ExcludeFromPrompt: true,
 	}
-	call := r.planner.propose(&provider.Call{Name: commandTool, Arguments: string(arguments)},
+	call := r.planner.proposeCall(&provider.Call{Name: commandTool, Arguments: string(arguments)},
 		proposal{message: message.ID, used: map[string]struct{}{}})
 	call.Origin, call.ProviderCallID = regie.OriginAPI, ""
 	message.AI = &regie.AIReply{Parts: []regie.Part{{

@@ -45,10 +45,10 @@ type tooLarge struct {
 	why    error
 }
 
-// fit checks the next prompt against its budget before it is sent (spec 3.4). Over the budget it
-// returns the summary that has to come first, or why the prompt cannot be sent at all. It costs
+// checkFit checks the next prompt against its budget before it is sent (spec 3.4). Over the budget
+// it returns the summary that has to come first, or why the prompt cannot be sent at all. It costs
 // nothing while the prompt fits but the hash that is stored anyway.
-func (b *contextBudget) fit(ctx context.Context) (*summary, *tooLarge, error) {
+func (b *contextBudget) checkFit(ctx context.Context) (*summary, *tooLarge, error) {
 	if b.exchange.Purpose == regie.PurposeSummary {
 		if b.summary == nil { // another process began it
 			return nil, nil, b.resumeSummary(ctx)
@@ -56,9 +56,9 @@ func (b *contextBudget) fit(ctx context.Context) (*summary, *tooLarge, error) {
 		return nil, nil, nil
 	}
 	t := &b.thread
-	t.conversation.EndWith(b.tail())
+	t.conversation.EndWith(b.requestTail())
 	t.request, t.size = t.conversation.Request()
-	tokens, room := t.gauge.Tokens(t.size), b.room()
+	tokens, room := t.gauge.Tokens(t.size), b.promptRoom()
 	if !room.Over(tokens, t.shown) {
 		return nil, nil, nil
 	}
@@ -70,7 +70,7 @@ func (b *contextBudget) fit(ctx context.Context) (*summary, *tooLarge, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	switch t.smaller(s.drops != nil, s.cut > 0, room.Beyond(tokens)) {
+	switch t.chooseSmaller(s.drops != nil, s.cut > 0, room.Beyond(tokens)) {
 	case sendAll:
 		return nil, nil, nil
 	case leaveOut:
@@ -95,9 +95,9 @@ const (
 	giveIn                     // nor can it be made smaller
 )
 
-// smaller says it, so that one step never waits for more than a few summaries, and not for a second
-// one that failed (spec 3.4).
-func (t *contextSize) smaller(drops, cuts, beyond bool) smallerBy {
+// chooseSmaller says it, so that one step never waits for more than a few summaries, and not for a
+// second one that failed (spec 3.4).
+func (t *contextSize) chooseSmaller(drops, cuts, beyond bool) smallerBy {
 	switch {
 	case drops && t.compactions < 2*maxCompactions:
 		return dropOld
@@ -112,8 +112,8 @@ func (t *contextSize) smaller(drops, cuts, beyond bool) smallerBy {
 	}
 }
 
-// room is how large the round's prompts may be.
-func (b *contextBudget) room() prompt.Room {
+// promptRoom is how large the round's prompts may be.
+func (b *contextBudget) promptRoom() prompt.Room {
 	budget := b.round.Limits.ContextTokens
 	if budget == 0 {
 		budget = prompt.DefaultBudget(b.session.Type)
@@ -126,16 +126,16 @@ func (b *contextBudget) room() prompt.Room {
 	return room
 }
 
-// most is the longest reply that the next request asks for, where no cap makes it shorter.
-func (b *contextBudget) most() int {
+// maxReply is the longest reply that the next request asks for, where no cap makes it shorter.
+func (b *contextBudget) maxReply() int {
 	if b.summary != nil {
 		return summaryOutput(b.cfg.MaxOutput, b.summary.room)
 	}
 	return prompt.Reply(b.cfg.MaxOutput, b.thread.takes)
 }
 
-// output is the longest reply that a conversation of the round asks for.
-func (b *contextBudget) output() int {
+// replyLimit is the longest reply that a conversation of the round asks for.
+func (b *contextBudget) replyLimit() int {
 	most := prompt.Reply(b.cfg.MaxOutput, b.thread.takes)
 	if b.afford > 0 {
 		return min(most, b.afford)
@@ -143,12 +143,12 @@ func (b *contextBudget) output() int {
 	return most
 }
 
-// replyBound is how many tokens the open model call was told to reply with at most.
-func (b *contextBudget) replyBound() int {
+// openReplyLimit is how many tokens the open model call was told to reply with at most.
+func (b *contextBudget) openReplyLimit() int {
 	if b.summary != nil {
-		return b.most()
+		return b.maxReply()
 	}
-	return b.output()
+	return b.replyLimit()
 }
 
 // newestTooLarge names the message that cannot be left out. A person can say theirs in less; what
@@ -179,14 +179,14 @@ func (r *run) endTooLarge(found *tooLarge) error {
 	}
 	failed := &provider.Error{Code: regie.CodeContextTooLarge, Message: err.Error(), Err: err}
 	if r.targets.at > 0 {
-		return r.outOfTries(failed, failed, 0)
+		return r.handleFailure(failed, failed, 0)
 	}
-	return r.giveUp(failed, 0)
+	return r.endUnanswered(failed, 0)
 }
 
-// shrink has the next try of a refused prompt be a smaller one: the server knows its model's window
-// better than anybody.
-func (b *contextBudget) shrink(failed *provider.Error) bool {
+// lowerLimit has the next try of a refused prompt be a smaller one: the server knows its model's
+// window better than anybody.
+func (b *contextBudget) lowerLimit(failed *provider.Error) bool {
 	t := &b.thread
 	if failed.Code != regie.CodeContextTooLarge || b.exchange.Purpose == regie.PurposeSummary || t.refusals > 0 {
 		return false
@@ -201,8 +201,8 @@ func (b *contextBudget) shrink(failed *provider.Error) bool {
 	return true
 }
 
-// learned takes what the provider counted for the stored reply, which fitted.
-func (b *contextBudget) learned(e *regie.Exchange) {
+// learnSize takes what the provider counted for the stored reply, which fitted.
+func (b *contextBudget) learnSize(e *regie.Exchange) {
 	t := &b.thread
 	if !e.Head.IsZero() {
 		t.told = e.Head
@@ -214,12 +214,12 @@ func (b *contextBudget) learned(e *regie.Exchange) {
 	}
 }
 
-// counted are the tokens of a reply as they are believed. One from the response cache cost none.
-func (b *contextBudget) counted(reply *provider.Reply, size int) regie.Usage {
+// countUsage are the tokens of a reply as they are believed. One from the response cache cost none.
+func (b *contextBudget) countUsage(reply *provider.Reply, size int) regie.Usage {
 	if !reply.Cached.IsZero() {
 		return regie.Usage{}
 	}
-	return b.thread.gauge.Counted(reply.Usage, size, replyBytes(reply.Parts), b.cfg.MaxOutput, b.replyBound())
+	return b.thread.gauge.Counted(reply.Usage, size, replyBytes(reply.Parts), b.cfg.MaxOutput, b.openReplyLimit())
 }
 
 // answersNobody reports whether a failure is not about the summary: the step would meet it too.

@@ -44,7 +44,7 @@ func (x *toolRunner) startEarly(ctx context.Context, calls []regie.Call) {
 		if calls[i].State.Settled() {
 			continue
 		}
-		target, inv := x.invocation(&calls[i])
+		target, inv := x.newInvocation(&calls[i])
 		q := &running{done: make(chan struct{})}
 		e.calls[calls[i].ID] = q
 		e.group.Go(func() {
@@ -70,7 +70,7 @@ func (x *toolRunner) startEarly(ctx context.Context, calls []regie.Call) {
 	}
 	for i := range calls {
 		if q := e.calls[calls[i].ID]; q != nil {
-			x.takeQuery(&calls[i], q)
+			x.settleQuery(&calls[i], q)
 		}
 	}
 	fault.Point(fault.QueriesAfter)
@@ -97,8 +97,8 @@ func (x *toolRunner) allLocal(calls []regie.Call) bool {
 	return open > 0 && open <= maxParallel
 }
 
-// begun returns the query that was started with the reply, once it is done, or nil.
-func (x *toolRunner) begun(call *regie.Call) *running {
+// awaitEarly returns the query that was started with the reply, once it is done, or nil.
+func (x *toolRunner) awaitEarly(call *regie.Call) *running {
 	if x.early == nil {
 		return nil
 	}

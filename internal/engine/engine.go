@@ -207,8 +207,8 @@ func New(cfg Config) *Engine {
 // model call that is cut is paid for, and made again by whoever goes on. It does not wait.
 func (e *Engine) Drain() { e.drain.Do(func() { close(e.drained) }) }
 
-// draining reports whether rounds are to let go.
-func (e *Engine) draining() bool {
+// isDraining reports whether rounds are to let go.
+func (e *Engine) isDraining() bool {
 	select {
 	case <-e.drained:
 		return true
@@ -265,7 +265,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 		return Left{}, err
 	}
 	r.pulse = pulse
-	if err := r.head.relevel(claimed.Woken); err != nil {
+	if err := r.head.refreshLevel2(claimed.Woken); err != nil {
 		return Left{}, err
 	}
 	if end := r.round.Deadline; !end.IsZero() {
@@ -276,7 +276,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 	err = r.loop(steps)
 	r.runner.stopEarly()
 	if err == nil {
-		r.tellEnd()
+		r.runEndHooks()
 	}
 	if err == nil {
 		r.budget.keepWarm()
@@ -285,7 +285,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 		}
 	}
 	if errors.Is(err, ErrShutdown) {
-		_ = r.giveBack(byShutdown) // where that fails the round is as if this process had died
+		_ = r.releaseRound(byShutdown) // where that fails the round is as if this process had died
 	}
 	return Left{Next: r.next, Waits: r.parked}, err
 }
@@ -310,7 +310,7 @@ func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.
 	r := newParts(s)
 	r.batch.calls, r.budget.known, r.call.outage, r.asker.questioned = claimed.Calls, claimed.Thread,
 		claimed.Outage, claimed.Asked
-	r.targets.aim()
+	r.targets.initTargets()
 	return r, nil
 }
 
@@ -322,11 +322,11 @@ func (e *Engine) toolsFor(ctx context.Context, workspace regie.Workspace, round 
 	if round.Stop != "" {
 		cancel()
 	}
-	return e.scoped(ctx, workspace, e.cfg.Tools(ctx))
+	return e.workspaceTools(ctx, workspace, e.cfg.Tools(ctx))
 }
 
-// scoped adds the tools that only this workspace has.
-func (e *Engine) scoped(ctx context.Context, workspace regie.Workspace, tools *tool.Registry) *tool.Registry {
+// workspaceTools adds the tools that only this workspace has.
+func (e *Engine) workspaceTools(ctx context.Context, workspace regie.Workspace, tools *tool.Registry) *tool.Registry {
 	if e.cfg.Scoped == nil {
 		return tools
 	}

@@ -16,8 +16,8 @@ import (
 // follows from the messages alone, so whoever takes a round up finds what is missing (decision 46).
 type named []*regie.Message
 
-// see takes the next stored message of the thread.
-func (n *named) see(m *regie.Message) {
+// seeMessage takes the next stored message of the thread.
+func (n *named) seeMessage(m *regie.Message) {
 	switch {
 	case m.Sender == regie.SenderUser && len(m.Enrichments()) > 0:
 		*n = append((*n)[:len(*n):len(*n)], m)
@@ -32,9 +32,9 @@ func (n *named) see(m *regie.Message) {
 	}
 }
 
-// speaks reports whether a thread ends with what a person said, once a message has come: what
-// theirs names belongs to it.
-func speaks(before bool, m *regie.Message) bool {
+// endsWithPerson reports whether a thread ends with what a person said, once a message has come:
+// what theirs names belongs to it.
+func endsWithPerson(before bool, m *regie.Message) bool {
 	return m.Sender == regie.SenderUser || before && m.Enriching()
 }
 
@@ -46,10 +46,10 @@ type enricher struct {
 	judge  *judge
 }
 
-// enrich reads what the round's messages name and nobody has read yet, before the model is asked
-// (spec 3, decision 46). What an earlier round left unread, because it was stopped before, stays
-// so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
-func (e *enricher) enrich(ctx context.Context) error {
+// enrichThread reads what the round's messages name and nobody has read yet, before the model is
+// asked (spec 3, decision 46). What an earlier round left unread, because it was stopped before,
+// stays so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
+func (e *enricher) enrichThread(ctx context.Context) error {
 	for _, m := range e.budget.thread.named {
 		if m.RoundID != e.round.ID {
 			continue
@@ -57,7 +57,7 @@ func (e *enricher) enrich(ctx context.Context) error {
 		if err := e.judge.readRules(); err != nil {
 			return err
 		}
-		in := e.queries(m)
+		in := e.mentionQueries(m)
 		if e.readAll(ctx, in.Calls); ctx.Err() != nil {
 			return nil //nolint:nilerr // the loop sees why
 		}
@@ -74,11 +74,11 @@ func (e *enricher) enrich(ctx context.Context) error {
 	return nil
 }
 
-// queries are the calls of a message's enrichments, with the message that is to bring their
+// mentionQueries are the calls of a message's enrichments, with the message that is to bring their
 // results. They belong to no exchange, so they count for no limit.
-func (e *enricher) queries(m *regie.Message) store.Enrichment {
+func (e *enricher) mentionQueries(m *regie.Message) store.Enrichment {
 	blocks := m.Enrichments()
-	message := e.system(regie.SystemDataAdded, "")
+	message := e.systemMessage(regie.SystemDataAdded, "")
 	message.Exchange, message.System.Enriches = 0, m.ID
 	out := store.Enrichment{Calls: make([]regie.Call, len(blocks))}
 	labels := make([]string, len(blocks))
@@ -100,7 +100,7 @@ func (e *enricher) queries(m *regie.Message) store.Enrichment {
 			Arguments: regie.HashOf([]byte(call.Arguments)),
 		})
 	}
-	message.System.CallIDs = ids(out.Calls)
+	message.System.CallIDs = idsOf(out.Calls)
 	message.System.Summary = "What the person named in their message, read for you: " + strings.Join(labels, ", ")
 	out.Message = *message
 	return out
@@ -112,29 +112,29 @@ func (e *enricher) queries(m *regie.Message) store.Enrichment {
 func (e *enricher) mayRead(call *regie.Call, checked *tool.Checked) {
 	switch {
 	case checked.Error != nil && checked.NotRun == "":
-		settle(call, regie.CallFailed, "", checked.Error)
+		settleCall(call, regie.CallFailed, "", checked.Error)
 		return
 	case checked.Error != nil:
-		notRun(call, checked.NotRun, *checked.Error)
+		settleNotRun(call, checked.NotRun, *checked.Error)
 		return
 	case checked.Tool.Definition().Kind != regie.KindQuery:
-		notRun(call, regie.NotRunInvalid, regie.CallError{
+		settleNotRun(call, regie.NotRunInvalid, regie.CallError{
 			Code:    regie.CodeBadArguments,
 			Message: "only what reads can be named in a message",
 		})
 		return
 	}
-	if judged := e.judge.decide(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
-		e.judge.put(call, judged)
+	if judged := e.judge.judgeCall(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
+		e.judge.applyVerdict(call, judged)
 		return
 	}
-	target, inv := e.runner.invocation(call)
+	target, inv := e.runner.newInvocation(call)
 	if sentences := tool.MustAsk(e.commit, target, inv); len(sentences) > 0 {
 		whys := make([]string, len(sentences))
 		for i := range sentences {
 			whys[i] = sentences[i].String()
 		}
-		settle(call, regie.CallFailed, "", &regie.CallError{
+		settleCall(call, regie.CallFailed, "", &regie.CallError{
 			Code: regie.CodePathProtected, Message: strings.Join(whys, "; ") +
 				". A mention does not read it, because the model's provider would get it",
 			Hint: "if it is needed, read it with a call: the person is asked then",
@@ -151,7 +151,7 @@ func (e *enricher) readAll(ctx context.Context, calls []regie.Call) {
 		if calls[i].State.Settled() {
 			continue
 		}
-		target, inv := e.runner.invocation(&calls[i])
+		target, inv := e.runner.newInvocation(&calls[i])
 		if !target.Definition().ParallelSafe {
 			group.Wait()
 			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, e.cfg.Retry)
@@ -169,7 +169,7 @@ func (e *enricher) readAll(ctx context.Context, calls []regie.Call) {
 	}
 	for i := range calls {
 		if !calls[i].State.Settled() {
-			e.runner.takeQuery(&calls[i], &found[i])
+			e.runner.settleQuery(&calls[i], &found[i])
 		}
 	}
 }

@@ -34,20 +34,20 @@ type unanswered struct {
 	err *provider.Error
 }
 
-// aim finds who the round may ask, and goes on with who its exchange was last meant for: a process
-// that takes the round up does not begin again with a provider that another one has just given up
-// (docs/design.md).
-func (l *targetList) aim() {
+// initTargets finds who the round may ask, and goes on with who its exchange was last meant for: a
+// process that takes the round up does not begin again with a provider that another one has just
+// given up (docs/design.md).
+func (l *targetList) initTargets() {
 	own := target{l.round.Provider, l.round.Model, l.round.Pin, l.round.Level1, l.round.Dialect}
 	l.all = append(l.all[:0], own)
 	for _, f := range l.policy.Fallback {
 		l.all = append(l.all, target{f.Provider, f.Model, f.Settings, f.Level1, f.Dialect})
 	}
 	at := l.targetOf(l.exchange.Provider, l.exchange.Model)
-	if at > 0 && !l.usable(at) {
+	if at > 0 && !l.canAsk(at) {
 		at = 0
 	}
-	l.use(at)
+	l.selectTarget(at)
 }
 
 // targetOf finds a target by who it is; the round's own where it is none of them.
@@ -60,44 +60,44 @@ func (l *targetList) targetOf(name, model string) int {
 	return 0
 }
 
-// use has the round ask a target from now on, in its dialect.
-func (l *targetList) use(i int) {
+// selectTarget has the round ask a target from now on, in its dialect.
+func (l *targetList) selectTarget(i int) {
 	t := &l.all[i]
 	l.at, l.json = i, nil
 	l.round.Provider, l.round.Model, l.round.Pin, l.round.Level1, l.round.Dialect = t.provider,
 		t.model, t.pin, t.level1, t.dialect
 	l.terms = l.termsOf(l.round, l.session.Type, l.files.Caps) // each has prices of its own
 	if t.dialect == regie.DialectJSON {
-		l.json = l.head.dialect()
+		l.json = l.head.jsonDialect()
 	}
 }
 
-// usable reports whether a fallback can be asked here: it is configured, its price is known where
+// canAsk reports whether a fallback can be asked here: it is configured, its price is known where
 // one has to be, and it is as it was when the round began, so that no thread reaches a server that
 // its owner did not choose for it.
-func (l *targetList) usable(i int) bool {
+func (l *targetList) canAsk(i int) bool {
 	t := &l.all[i]
 	model, err := l.cfg.Providers(t.provider)
-	if err != nil || !l.priced(t, model) {
+	if err != nil || !l.hasPrice(t, model) {
 		return false
 	}
 	return l.cfg.Settings == nil || t.pin.IsZero() || l.cfg.Settings(t.provider) == t.pin
 }
 
-// priced reports whether a fallback may be asked under the caps that hold: somebody knows what it
+// hasPrice reports whether a fallback may be asked under the caps that hold: somebody knows what it
 // costs (decision 29).
-func (l *targetList) priced(t *target, model provider.Provider) bool {
+func (l *targetList) hasPrice(t *target, model provider.Provider) bool {
 	round := l.round
 	round.Provider, round.Model = t.provider, t.model
 	terms := l.termsOf(round, l.session.Type, l.files.Caps)
 	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Free
 }
 
-// yields reports whether a failure that is final for its provider is one for which another is
+// mayFallBack reports whether a failure that is final for its provider is one for which another is
 // asked: it has no tries left, its key or its credit is at an end, it is not what it was taken for
 // or sends more than can be taken, or it was only a fallback. A request that the round's own
 // provider refuses for what it says is shown, not hidden.
-func (l *targetList) yields(failed *provider.Error) bool {
+func (l *targetList) mayFallBack(failed *provider.Error) bool {
 	switch failed.Code {
 	case regie.CodeProviderAuth, regie.CodeProviderQuota, regie.CodeReplyTooLarge:
 		return true
@@ -106,16 +106,16 @@ func (l *targetList) yields(failed *provider.Error) bool {
 	}
 }
 
-// another returns who goes on with the exchange: the next in order, from the one that was asked on,
-// that has not failed in it.
-func (l *targetList) another(failed *provider.Error) (int, bool) {
+// nextTarget returns who goes on with the exchange: the next in order, from the one that was asked
+// on, that has not failed in it.
+func (l *targetList) nextTarget(failed *provider.Error) (int, bool) {
 	l.failures = append(l.failures, unanswered{l.at, failed})
-	if !l.yields(failed) {
+	if !l.mayFallBack(failed) {
 		return 0, false
 	}
 	for n := 1; n < len(l.all); n++ {
 		i := (l.at + n) % len(l.all)
-		if !l.hasFailed(i) && l.usable(i) {
+		if !l.hasFailed(i) && l.canAsk(i) {
 			return i, true
 		}
 	}
@@ -131,9 +131,9 @@ func (l *targetList) hasFailed(i int) bool {
 	return false
 }
 
-// why is what people are told where nobody answers: the provider's own words, or those of each that
-// was asked.
-func (l *targetList) why(failed *provider.Error) regie.Sentence {
+// failureSentence is what people are told where nobody answers: the provider's own words, or those
+// of each that was asked.
+func (l *targetList) failureSentence(failed *provider.Error) regie.Sentence {
 	switch len(l.failures) {
 	case 0:
 		return failed.Sentence()
@@ -160,15 +160,15 @@ func (l *targetList) mayComeBack(failed *provider.Error) bool {
 	return failed.Retryable
 }
 
-// once is one more attempt at the open exchange, by a target.
-func (l *targetList) once(at int) *store.Open {
+// reopen is one more attempt at the open exchange, by a target.
+func (l *targetList) reopen(at int) *store.Open {
 	t := &l.all[at]
 	return &store.Open{Number: l.exchange.Number, Reason: l.exchange.Reason, Provider: t.provider, Model: t.model}
 }
 
-// nextModel advances to the next exchange. Where a cap holds, its call is reserved with it
+// nextExchange advances to the next exchange. Where a cap holds, its call is reserved with it
 // (decision 4).
-func (l *targetList) nextModel(counters regie.Counters, reason regie.ExchangeReason,
+func (l *targetList) nextExchange(counters regie.Counters, reason regie.ExchangeReason,
 	wants *store.Reservation,
 ) store.Advance {
 	counters.Resumes = 0
@@ -182,8 +182,8 @@ func (l *targetList) nextModel(counters regie.Counters, reason regie.ExchangeRea
 	return next
 }
 
-// author is who replies: the round's agent, with who answered where that is a fallback.
-func (l *targetList) author() regie.Author {
+// replyAuthor is who replies: the round's agent, with who answered where that is a fallback.
+func (l *targetList) replyAuthor() regie.Author {
 	author := regie.Author{Kind: regie.AuthorAgent, ID: l.round.Agent, Model: l.round.Model}
 	if l.at > 0 {
 		author.Provider = l.round.Provider
@@ -191,11 +191,11 @@ func (l *targetList) author() regie.Author {
 	return author
 }
 
-// fallBack has another provider go on with the exchange, which is told (spec 3.6).
-func (r *run) fallBack(to int, failed *provider.Error, took time.Duration) error {
+// fallBackTo has another provider go on with the exchange, which is told (spec 3.6).
+func (r *run) fallBackTo(to int, failed *provider.Error, took time.Duration) error {
 	t, told := &r.targets.all[to], r.targets.failures[len(r.targets.failures)-1].err
 	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.call.failedAttempt(failed, took), Retry: r.targets.once(to),
+		Attempt: r.call.failedAttempt(failed, took), Retry: r.targets.reopen(to),
 		Fallback: &regie.Fallback{
 			RoundID: r.round.ID, Exchange: r.exchange.Number, Attempt: r.exchange.Attempt,
 			Provider: t.provider, Model: t.model,
@@ -203,29 +203,30 @@ func (r *run) fallBack(to int, failed *provider.Error, took time.Duration) error
 		},
 	})
 	if err == nil {
-		r.call.attempted(failed)
-		r.turnTo(to)
+		r.call.countAttempt(failed)
+		r.switchTarget(to)
 	}
 	return err
 }
 
-// turnTo is use where another target was asked before: the thread is rendered anew, for its codec,
-// its dialect and its window.
-func (r *run) turnTo(i int) {
+// switchTarget is use where another target was asked before: the thread is rendered anew, for its
+// codec, its dialect and its window.
+func (r *run) switchTarget(i int) {
 	if i == r.targets.at {
 		return
 	}
-	r.targets.use(i)
+	r.targets.selectTarget(i)
 	r.budget.thread, r.budget.known, r.budget.summary, r.budget.afford = thread{}, nil, nil, 0
 }
 
-// giveUp ends the round with the provider's own words, kept for the audit (spec 3.6, decision 42).
-func (r *run) giveUp(failed *provider.Error, took time.Duration) error {
-	why := r.targets.why(failed)
-	message := r.told(regie.SystemNetworkError, why)
+// endUnanswered ends the round with the provider's own words, kept for the audit (spec 3.6,
+// decision 42).
+func (r *run) endUnanswered(failed *provider.Error, took time.Duration) error {
+	why := r.targets.failureSentence(failed)
+	message := r.noticeMessage(regie.SystemNetworkError, why)
 	message.ExcludeFromPrompt = true
-	end := r.ended(r.round.Counters, regie.EndProviderError, r.targets.advised(failed, why))
-	if r.automation() { // nobody watches (decision 42)
+	end := r.endRound(r.round.Counters, regie.EndProviderError, r.targets.failureAdvice(failed, why))
+	if r.isAutomation() { // nobody watches (decision 42)
 		end.End.Notice = &regie.Notice{
 			RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(),
 			Text: why.String(), Said: []regie.Sentence{why},
@@ -235,5 +236,5 @@ func (r *run) giveUp(failed *provider.Error, took time.Duration) error {
 		Attempt: r.call.failedAttempt(failed, took),
 		Message: message, Advance: &end,
 	})
-	return r.moved(out, err, end)
+	return r.advance(out, err, end)
 }

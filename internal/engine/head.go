@@ -56,13 +56,13 @@ func (h *promptHead) headKey(maxOutput int) headKey {
 	return headKey{
 		h.tools, h.policy.Questions, h.round.Level1, h.round.Level2, maxOutput, h.policy.ReasoningEffort,
 		h.policy.ServiceTier, h.policy.OneCall,
-		h.json != nil, h.automation(), h.policy.French, h.round.Limits.CallsInReply, temperature,
+		h.json != nil, h.isAutomation(), h.policy.French, h.round.Limits.CallsInReply, temperature,
 	}
 }
 
 // head is the round's, and the blob that names it. The blob is made once for all rounds that have
 // the same.
-func (h *promptHead) build(ctx context.Context, maxOutput int) (provider.Head, regie.Hash, error) {
+func (h *promptHead) freezeHead(ctx context.Context, maxOutput int) (provider.Head, regie.Hash, error) {
 	head, err := h.freshHead(ctx, maxOutput)
 	if err != nil {
 		return head, regie.Hash{}, err
@@ -100,15 +100,15 @@ func (h *promptHead) build(ctx context.Context, maxOutput int) (provider.Head, r
 
 // freshHead is the head of a round with the tools of now.
 func (h *promptHead) freshHead(ctx context.Context, maxOutput int) (provider.Head, error) {
-	level1, err := h.level(ctx, h.round.Level1)
+	level1, err := h.loadLevel(ctx, h.round.Level1)
 	if err != nil {
 		return provider.Head{}, err
 	}
 	if h.json != nil {
 		level1 += "\n" + h.json.Instructions()
 	}
-	level2, err := h.level(ctx, h.round.Level2)
-	tools := h.declared()
+	level2, err := h.loadLevel(ctx, h.round.Level2)
+	tools := h.declaredTools()
 	return provider.Head{
 		Model: h.round.Model, Dialect: h.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools,
 		Encoded: tools.encoded, MaxOutput: maxOutput,
@@ -120,8 +120,9 @@ func (h *promptHead) freshHead(ctx context.Context, maxOutput int) (provider.Hea
 // maxLevels bounds the prompt levels that are kept in memory; each has some kilobytes.
 const maxLevels = 256
 
-// level returns a frozen prompt level by its hash. What has a hash never changes, so it is kept.
-func (h *promptHead) level(ctx context.Context, hash regie.Hash) (string, error) {
+// loadLevel returns a frozen prompt level by its hash. What has a hash never changes, so it is
+// kept.
+func (h *promptHead) loadLevel(ctx context.Context, hash regie.Hash) (string, error) {
 	if hash.IsZero() {
 		return "", nil
 	}
@@ -144,14 +145,14 @@ func (h *promptHead) level(ctx context.Context, hash regie.Hash) (string, error)
 	return string(data), nil
 }
 
-// view is how the round's thread is shown to its model.
-func (h *promptHead) view() prompt.View {
+// promptView is how the round's thread is shown to its model.
+func (h *promptHead) promptView() prompt.View {
 	return prompt.View{Names: h.tools.WireName, JSON: h.json, French: h.policy.French}
 }
 
-// relevel has a round that waited go on with what its workspace says now (decision 53). What is
-// kept from the round's beginning, level 1 among it, stays so (decision 36).
-func (h *promptHead) relevel(woken bool) error {
+// refreshLevel2 has a round that waited go on with what its workspace says now (decision 53). What
+// is kept from the round's beginning, level 1 among it, stays so (decision 36).
+func (h *promptHead) refreshLevel2(woken bool) error {
 	if !woken || h.cfg.UserData == nil || h.round.Stop != "" {
 		return nil
 	}
@@ -180,20 +181,20 @@ func (h *promptHead) relevel(woken bool) error {
 	return nil
 }
 
-// dialect is the JSON dialect over the round's tools (spec 3.3). Whether a model may say that the
-// run is completed is a matter of automations (spec 2.2).
-func (h *promptHead) dialect() *dialect.JSON { return h.dialectOf(h.tools.Definitions()) }
+// jsonDialect is the JSON dialect over the round's tools (spec 3.3). Whether a model may say that
+// the run is completed is a matter of automations (spec 2.2).
+func (h *promptHead) jsonDialect() *dialect.JSON { return h.dialectOf(h.tools.Definitions()) }
 
 // dialectOf is that dialect over the tools of these definitions, which may be those of another
 // time.
 func (h *promptHead) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON {
-	if !h.automation() {
+	if !h.isAutomation() {
 		definitions = slices.DeleteFunc(definitions, func(d regie.ToolDefinition) bool {
 			return d.Role == regie.RoleComplete
 		})
 	}
 	options := dialect.Options{
-		Questions: h.policy.Questions, Automation: h.automation(),
+		Questions: h.policy.Questions, Automation: h.isAutomation(),
 		CallsInReply: h.round.Limits.CallsInReply, French: h.policy.French,
 	}
 	for i := range definitions {
@@ -213,31 +214,31 @@ func (h *promptHead) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON
 // with it.
 type declarations struct {
 	registry                   *tool.Registry
-	asking, silent, unattended told // a chat, one in which nobody can be asked, an automation
+	asking, silent, unattended toolList // a chat, one in which nobody can be asked, an automation
 }
 
-// told is a list of tools with what the providers' codecs have made of it.
-type told struct {
+// toolList is a list of tools with what the providers' codecs have made of it.
+type toolList struct {
 	tools   []provider.Tool
 	encoded *provider.Encoded
 }
 
-// declared returns what the model is told of the round's tools, always in the same order. Without
-// anybody to answer no question is offered (decision 37).
-func (h *promptHead) declared() told {
+// declaredTools returns what the model is told of the round's tools, always in the same order.
+// Without anybody to answer no question is offered (decision 37).
+func (h *promptHead) declaredTools() toolList {
 	if h.json != nil { // level 1 says what there is
-		return told{}
+		return toolList{}
 	}
 	d := h.declarations.Load()
 	if d == nil || d.registry != h.tools {
 		d = &declarations{
-			registry: h.tools, asking: tell(h.tools, regie.RoleQuestion), silent: tell(h.tools, ""),
-			unattended: tell(h.tools, regie.RoleComplete),
+			registry: h.tools, asking: declareTools(h.tools, regie.RoleQuestion), silent: declareTools(h.tools, ""),
+			unattended: declareTools(h.tools, regie.RoleComplete),
 		}
 		h.declarations.Store(d)
 	}
 	switch {
-	case h.automation():
+	case h.isAutomation():
 		return d.unattended
 	case h.policy.Questions:
 		return d.asking
@@ -246,10 +247,10 @@ func (h *promptHead) declared() told {
 	}
 }
 
-// tell declares a registry's tools. Of those that ask a person, and of those that end a run that
-// nobody watches, only the role that is named is there (spec 2.2, decision 37).
-func tell(registry *tool.Registry, role regie.ToolRole) told {
-	out := told{encoded: &provider.Encoded{}}
+// declareTools declares a registry's tools. Of those that ask a person, and of those that end a run
+// that nobody watches, only the role that is named is there (spec 2.2, decision 37).
+func declareTools(registry *tool.Registry, role regie.ToolRole) toolList {
+	out := toolList{encoded: &provider.Encoded{}}
 	for _, d := range registry.Declared() {
 		if d.Role == role || d.Role != regie.RoleQuestion && d.Role != regie.RoleComplete {
 			out.tools = append(out.tools, provider.Tool{

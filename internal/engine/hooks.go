@@ -30,7 +30,7 @@ const maxHooked = 64 << 10
 type callHooks struct {
 	*roundState
 	runner *toolRunner
-	heard  map[consulted][]regie.HookRun // what hooks said of calls, in this process
+	ran    map[consulted][]regie.HookRun // what hooks said of calls, in this process
 	toldOf map[regie.ID]bool             // the calls whose results hooks were told of, by this process
 }
 
@@ -41,17 +41,17 @@ type consulted struct {
 	arguments regie.Hash
 }
 
-// hooked reports whether hooks of a point run for a call: those of the loop's own tools and of a
+// hasHooks reports whether hooks of a point run for a call: those of the loop's own tools and of a
 // client's have no effect here.
-func (h *callHooks) hooked(on regie.HookPoint, call *regie.Call) bool {
-	return h.cfg.Hooks != nil && !h.clients(call) && h.role(call) == "" && h.cfg.Hooks.Matches(on, call.Tool)
+func (h *callHooks) hasHooks(on regie.HookPoint, call *regie.Call) bool {
+	return h.cfg.Hooks != nil && !h.isClientCall(call) && h.roleOf(call) == "" && h.cfg.Hooks.Matches(on, call.Tool)
 }
 
 // anyHooked reports whether a batch waits for hooks: then nothing of it starts together with its
 // reply.
 func (h *callHooks) anyHooked(calls []regie.Call) bool {
 	return slices.ContainsFunc(calls, func(c regie.Call) bool {
-		return !c.State.Settled() && (h.hooked(regie.HookBeforeTool, &c) || h.hooked(regie.HookAfterTool, &c))
+		return !c.State.Settled() && (h.hasHooks(regie.HookBeforeTool, &c) || h.hasHooks(regie.HookAfterTool, &c))
 	})
 }
 
@@ -61,21 +61,21 @@ func (h *callHooks) runHooks(ctx context.Context, in regie.HookInput) []regie.Ho
 	if in.Call != nil {
 		tool = in.Call.Tool
 	}
-	h.lasts(h.cfg.Hooks.Bound(in.On, tool))
-	defer h.beat()
+	h.reportBusy(h.cfg.Hooks.Bound(in.On, tool))
+	defer h.reportAlive()
 	return h.cfg.Hooks.Run(ctx, in)
 }
 
-func (h *callHooks) consultedAs(call *regie.Call) consulted {
-	return consulted{call.ID, regie.HashOf(h.runner.executable(call))}
+func (h *callHooks) hookKey(call *regie.Call) consulted {
+	return consulted{call.ID, regie.HashOf(h.runner.callArguments(call))}
 }
 
-// objections are what hooks have against a call as it would run now.
-func (h *callHooks) objections(call *regie.Call) (out []regie.Ground) {
+// objectionsTo are what hooks have against a call as it would run now.
+func (h *callHooks) objectionsTo(call *regie.Call) (out []regie.Ground) {
 	if h.cfg.Hooks == nil {
 		return nil
 	}
-	runs := h.heard[h.consultedAs(call)]
+	runs := h.ran[h.hookKey(call)]
 	for i := range runs {
 		if runs[i].Verdict != "" {
 			out = append(out, regie.Ground{
@@ -87,10 +87,10 @@ func (h *callHooks) objections(call *regie.Call) (out []regie.Ground) {
 	return out
 }
 
-// unheard reports whether a call's hooks have not run for what it would run with.
-func (h *callHooks) unheard(call *regie.Call) bool {
-	_, done := h.heard[h.consultedAs(call)]
-	return !done && h.hooked(regie.HookBeforeTool, call)
+// needsHooks reports whether a call's hooks have not run for what it would run with.
+func (h *callHooks) needsHooks(call *regie.Call) bool {
+	_, done := h.ran[h.hookKey(call)]
+	return !done && h.hasHooks(regie.HookBeforeTool, call)
 }
 
 // tellCalls runs the hooks of calls whose results are stored. A stop does not cut them: they have
@@ -118,7 +118,7 @@ func (h *callHooks) hookInput(on regie.HookPoint, call *regie.Call) regie.HookIn
 	}
 	in.Call = &regie.HookCall{
 		ID: call.ID, Tool: call.Tool, Kind: call.Kind, Class: call.Class,
-		Arguments: h.runner.executable(call),
+		Arguments: h.runner.callArguments(call),
 	}
 	if !json.Valid(in.Call.Arguments) { // it is refused without them
 		in.Call.Arguments = json.RawMessage("null")
@@ -132,25 +132,25 @@ func (h *callHooks) hookInput(on regie.HookPoint, call *regie.Call) regie.HookIn
 	return in
 }
 
-// consult runs the hooks of calls that may start next, outside of every transition and before any
-// intent. What they object to counts when the call is judged; that they ran is stored before. A
-// process that takes the round up runs them again.
-func (cb *callBatch) consult(ctx context.Context) error {
+// runBeforeHooks runs the hooks of calls that may start next, outside of every transition and
+// before any intent. What they object to counts when the call is judged; that they ran is stored
+// before. A process that takes the round up runs them again.
+func (cb *callBatch) runBeforeHooks(ctx context.Context) error {
 	if cb.cfg.Hooks == nil {
 		return nil
 	}
 	var ran []regie.HookRun
 	for i := range cb.calls {
 		call := &cb.calls[i]
-		key := cb.hooks.consultedAs(call)
-		if _, done := cb.hooks.heard[key]; done || !cb.mayStart(call) || !cb.hooks.hooked(regie.HookBeforeTool, call) {
+		key := cb.hooks.hookKey(call)
+		if _, done := cb.hooks.ran[key]; done || !cb.mayStart(call) || !cb.hooks.hasHooks(regie.HookBeforeTool, call) {
 			continue
 		}
 		runs := cb.hooks.runHooks(ctx, cb.hooks.hookInput(regie.HookBeforeTool, call))
 		if ctx.Err() != nil {
 			break // it is asked again; the loop sees why
 		}
-		cb.hooks.heard[key] = runs
+		cb.hooks.ran[key] = runs
 		delete(cb.judge.fresh, call.ID)
 		delete(cb.judge.cleared, call.ID)
 		ran = append(ran, runs...)
@@ -169,7 +169,7 @@ func (cb *callBatch) mayStart(call *regie.Call) bool {
 	case regie.CallProposed, regie.CallApproved:
 		return true
 	case regie.CallAwaitingApproval:
-		return !cb.asker.waitsFor(call)
+		return !cb.asker.awaitsAnswer(call)
 	case regie.CallStarted: // by another process, which may not have run it
 		again := call.Class == regie.ClassKeyed || call.Class == regie.ClassVerifiable
 		return call.ID != cb.started && (again || !cb.recovery.mayHaveRun(call))
@@ -178,37 +178,37 @@ func (cb *callBatch) mayStart(call *regie.Call) bool {
 	}
 }
 
-// untold returns the calls with results of which their hooks were not told.
-func (cb *callBatch) untold() (due []*regie.Call) {
+// untoldCalls returns the calls with results of which their hooks were not told.
+func (cb *callBatch) untoldCalls() (due []*regie.Call) {
 	for i := range cb.calls {
 		call := &cb.calls[i]
 		ran := call.State == regie.CallSucceeded || call.State == regie.CallFailed || call.State == regie.CallUnknown
-		if ran && !cb.hooks.toldOf[call.ID] && cb.hooks.hooked(regie.HookAfterTool, call) {
+		if ran && !cb.hooks.toldOf[call.ID] && cb.hooks.hasHooks(regie.HookAfterTool, call) {
 			due = append(due, call)
 		}
 	}
 	return due
 }
 
-// tellResults runs the hooks of calls that have run, once their results are stored. Whoever takes
+// runAfterHooks runs the hooks of calls that have run, once their results are stored. Whoever takes
 // up an open batch tells of all of its results again, so each is told at least once; the call's id
 // says which it is.
-func (cb *callBatch) tellResults() error {
+func (cb *callBatch) runAfterHooks() error {
 	if cb.cfg.Hooks == nil {
 		return nil
 	}
-	due := cb.untold()
+	due := cb.untoldCalls()
 	if len(due) == 0 {
 		return nil
 	}
-	if err := cb.save(); err != nil {
+	if err := cb.saveResults(); err != nil {
 		return err
 	}
 	return cb.noteHooks(cb.hooks.tellCalls(due))
 }
 
-// openRound runs the hooks of a round that has asked nothing yet. One that objects ends it.
-func (r *run) openRound(ctx context.Context) error {
+// runRoundHooks runs the hooks of a round that has asked nothing yet. One that objects ends it.
+func (r *run) runRoundHooks(ctx context.Context) error {
 	begins := r.round.Phase == regie.PhaseModel && r.exchange.Number == 1 && r.round.Stop == ""
 	if r.cfg.Hooks == nil || !begins || !r.cfg.Hooks.Matches(regie.HookBeforeRound, "") {
 		return nil
@@ -226,13 +226,13 @@ func (r *run) openRound(ctx context.Context) error {
 	return nil
 }
 
-// tellEnd runs the hooks of a round that has ended, and those of results that were stored with its
-// end. Nobody stores what comes of them: the round is over.
-func (r *run) tellEnd() {
+// runEndHooks runs the hooks of a round that has ended, and those of results that were stored with
+// its end. Nobody stores what comes of them: the round is over.
+func (r *run) runEndHooks() {
 	if r.cfg.Hooks == nil || r.round.State != regie.RoundEnded {
 		return
 	}
-	r.hooks.tellCalls(r.batch.untold())
+	r.hooks.tellCalls(r.batch.untoldCalls())
 	if r.cfg.Hooks.Matches(regie.HookAfterRound, "") {
 		r.hooks.runHooks(r.commit, r.hooks.hookInput(regie.HookAfterRound, nil))
 	}

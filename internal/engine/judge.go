@@ -52,8 +52,8 @@ func (j *judge) readRules() error {
 
 // judge gives the verdict on a call as it would run now (decision 19). It is asked when the call is
 // proposed, and again before it starts (decision 20).
-func (j *judge) decide(call *regie.Call, definition regie.ToolDefinition) approval.Judgement {
-	executable := j.runner.executable(call)
+func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) approval.Judgement {
+	executable := j.runner.callArguments(call)
 	var arguments map[string]any
 	_ = json.Unmarshal(executable, &arguments) // they were validated; what cannot be read matches no scope
 	signature := call.Signature
@@ -66,10 +66,10 @@ func (j *judge) decide(call *regie.Call, definition regie.ToolDefinition) approv
 		Levels: slices.Concat(j.cfg.levels(j.session), j.files.Levels), Policy: j.policy,
 		WorkspaceID: j.session.WorkspaceID, SessionID: j.session.ID,
 		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: j.unresolvedUnknown(call),
-		Objections: j.hooks.objections(call),
+		Objections: j.hooks.objectionsTo(call),
 	}
 	runs := false
-	if target, inv := j.runner.invocation(call); target != nil {
+	if target, inv := j.runner.newInvocation(call); target != nil {
 		runs = tool.SidesOf(target).Commander != nil
 		in.ToolAsks = tool.MustAsk(j.commit, target, inv)
 		if command, literal := tool.Command(target, inv); literal && arguments != nil {
@@ -92,7 +92,7 @@ func (j *judge) decide(call *regie.Call, definition regie.ToolDefinition) approv
 // throughLink reports whether a call is about a file that no argument names letter by letter: a
 // link leads to it. A rule compares letters, so it cannot know where such a call goes.
 func (j *judge) throughLink(call *regie.Call, arguments map[string]any) bool {
-	target, inv := j.runner.invocation(call)
+	target, inv := j.runner.newInvocation(call)
 	if target == nil {
 		return false
 	}
@@ -104,15 +104,15 @@ func (j *judge) throughLink(call *regie.Call, arguments map[string]any) bool {
 // outcome (decision 5).
 func (j *judge) unresolvedUnknown(call *regie.Call) bool {
 	g := j.budget.thread.guard
-	return g != nil && g.isUnknown(g.signature(call))
+	return g != nil && g.isUnknown(g.signatureOf(call))
 }
 
-// guarded has the guard look at a call that was just proposed (decisions 9 and 30). It reports
+// applyGuard has the guard look at a call that was just proposed (decisions 9 and 30). It reports
 // whether that settled the call.
-func (j *judge) guarded(call *regie.Call, definition regie.ToolDefinition, wireID string, before []regie.Call,
+func (j *judge) applyGuard(call *regie.Call, definition regie.ToolDefinition, wireID string, before []regie.Call,
 	judged approval.Judgement,
 ) bool {
-	v, earlier := j.budget.thread.guard.judge(call, definition, proposed{providerID: wireID, before: before})
+	v, earlier := j.budget.thread.guard.judgeProposal(call, definition, proposed{providerID: wireID, before: before})
 	if v.endRound {
 		j.circles = v.note
 	}
@@ -121,10 +121,10 @@ func (j *judge) guarded(call *regie.Call, definition regie.ToolDefinition, wireI
 		return false
 	}
 	if v.problem != nil {
-		notRun(call, v.notRun, *v.problem)
+		settleNotRun(call, v.notRun, *v.problem)
 		return true
 	}
-	settle(call, regie.CallNotRun, v.result, nil)
+	settleCall(call, regie.CallNotRun, v.result, nil)
 	call.NotRun = v.notRun
 	if earlier != nil {
 		call.ResultBlob = earlier.ResultBlob
@@ -132,21 +132,22 @@ func (j *judge) guarded(call *regie.Call, definition regie.ToolDefinition, wireI
 	return true
 }
 
-// put decides what a judgement means for a call that was just proposed, or that is about to start.
-func (j *judge) put(call *regie.Call, judged approval.Judgement) {
+// applyVerdict decides what a judgement means for a call that was just proposed, or that is about
+// to start.
+func (j *judge) applyVerdict(call *regie.Call, judged approval.Judgement) {
 	switch {
 	case judged.Verdict == regie.VerdictAllow:
 	case judged.Verdict == regie.VerdictForbid:
-		notRun(call, regie.NotRunDenied, regie.CallError{
+		settleNotRun(call, regie.NotRunDenied, regie.CallError{
 			Code:    regie.CodeForbidden,
-			Message: "this call is forbidden: " + because(judged.Grounds),
+			Message: "this call is forbidden: " + joinGrounds(judged.Grounds),
 		})
 	case j.policy.OnApproval == approval.DenyAndGoOn:
-		notRun(call, regie.NotRunDenied, regie.CallError{
+		settleNotRun(call, regie.NotRunDenied, regie.CallError{
 			Code: codeApprovalNeeded, Message: "this call needs a person's approval and nobody can be asked in this run", Hint: "tell the person what you would have done; the run can be started again with this tool allowed",
 		})
 	case j.policy.OnApproval == approval.FailRun:
-		notRun(call, regie.NotRunDenied, regie.CallError{
+		settleNotRun(call, regie.NotRunDenied, regie.CallError{
 			Code:    codeApprovalNeeded,
 			Message: "this call needs a person's approval, and the run was told to end then",
 		})
@@ -156,22 +157,22 @@ func (j *judge) put(call *regie.Call, judged approval.Judgement) {
 	}
 }
 
-// clear judges a call again that is about to start (decision 20): same or milder runs, stricter is
-// asked anew, forbidden is not run. It reports whether the call may start.
-func (j *judge) clear(call *regie.Call, target tool.Tool) bool {
-	if j.hooks.unheard(call) { // it was edited a moment ago: its hooks come first
+// recheckCall judges a call again that is about to start (decision 20): same or milder runs,
+// stricter is asked anew, forbidden is not run. It reports whether the call may start.
+func (j *judge) recheckCall(call *regie.Call, target tool.Tool) bool {
+	if j.hooks.needsHooks(call) { // it was edited a moment ago: its hooks come first
 		return false
 	}
 	// judged a moment ago, with the reply, and nobody has edited it
 	if j.fresh[call.ID] && call.State == regie.CallProposed {
 		return true
 	}
-	judged := j.decide(call, target.Definition())
-	if !judged.Verdict.Stricter(j.granted(call)) {
+	judged := j.judgeCall(call, target.Definition())
+	if !judged.Verdict.Stricter(j.grantedVerdict(call)) {
 		return true
 	}
 	delete(j.reviews, call.ID)
-	j.put(call, judged)
+	j.applyVerdict(call, judged)
 	return false
 }
 
@@ -179,28 +180,28 @@ func (j *judge) clear(call *regie.Call, target tool.Tool) bool {
 // than what it was started under.
 func (j *judge) stillAllowed(call *regie.Call) (approval.Judgement, bool) {
 	target, _, ok := j.tools.Lookup(call.Tool)
-	if !ok { // without its tool it does not run: invocation says so
+	if !ok { // without its tool it does not run: newInvocation says so
 		return approval.Judgement{}, true
 	}
-	judged := j.decide(call, target.Definition())
-	return judged, !judged.Verdict.Stricter(j.granted(call))
+	judged := j.judgeCall(call, target.Definition())
+	return judged, !judged.Verdict.Stricter(j.grantedVerdict(call))
 }
 
-// granted is the strictest verdict under which a call may start: what a person has approved of
-// exactly this call, else only what nobody need be asked about. Here what binds is compared
+// grantedVerdict is the strictest verdict under which a call may start: what a person has approved
+// of exactly this call, else only what nobody need be asked about. Here what binds is compared
 // (decision 20): the definition and the arguments. The preconditions are the tool's to compare,
-// with the world: see prepare.
-func (j *judge) granted(call *regie.Call) regie.Verdict {
+// with the world: see prepareCall.
+func (j *judge) grantedVerdict(call *regie.Call) regie.Verdict {
 	review, asked := j.reviews[call.ID]
-	if !asked || !approval.Covers(review, call.Definition, j.runner.arguments(call)) {
+	if !asked || !approval.Covers(review, call.Definition, j.runner.storedArguments(call)) {
 		return regie.VerdictAllow
 	}
 	return review.Verdict
 }
 
-// unasked returns why a query that nobody can be asked about is not run, or nil.
-func (j *judge) unasked(call *regie.Call, definition regie.ToolDefinition) error {
-	judged := j.decide(call, definition)
+// refuseUnasked returns why a query that nobody can be asked about is not run, or nil.
+func (j *judge) refuseUnasked(call *regie.Call, definition regie.ToolDefinition) error {
+	judged := j.judgeCall(call, definition)
 	if judged.Verdict == regie.VerdictAllow {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (j *judge) unasked(call *regie.Call, definition regie.ToolDefinition) error
 		strings.Join(whys, "; "))
 }
 
-func because(grounds []regie.Ground) string {
+func joinGrounds(grounds []regie.Ground) string {
 	sentences := make([]string, len(grounds))
 	for i, ground := range grounds {
 		sentences[i] = ground.Sentence.String()

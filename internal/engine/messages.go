@@ -12,8 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// system makes a system message of this round.
-func (s *roundState) system(kind regie.SystemType, summary string) *regie.Message {
+// systemMessage makes a system message of this round.
+func (s *roundState) systemMessage(kind regie.SystemType, summary string) *regie.Message {
 	return &regie.Message{
 		ID: regie.NewID(), SessionID: s.session.ID, Sender: regie.SenderSystem,
 		Author:  regie.Author{Kind: regie.AuthorComponent, ID: "engine"},
@@ -22,36 +22,36 @@ func (s *roundState) system(kind regie.SystemType, summary string) *regie.Messag
 	}
 }
 
-// told makes a system message that people read too, each in their language.
-func (s *roundState) told(kind regie.SystemType, said ...regie.Sentence) *regie.Message {
+// noticeMessage makes a system message that people read too, each in their language.
+func (s *roundState) noticeMessage(kind regie.SystemType, said ...regie.Sentence) *regie.Message {
 	said = slices.DeleteFunc(said, regie.Sentence.IsZero)
 	english := make([]string, len(said))
 	for i, sentence := range said {
 		english[i] = sentence.String()
 	}
-	message := s.system(kind, strings.Join(english, " "))
+	message := s.systemMessage(kind, strings.Join(english, " "))
 	message.System.Said = said
 	return message
 }
 
-// results is the message that brings a batch's results to the model (decision 41).
-func (s *roundState) results(calls []regie.Call, note string) *regie.Message {
+// resultsMessage is the message that brings a batch's results to the model (decision 41).
+func (s *roundState) resultsMessage(calls []regie.Call, note string) *regie.Message {
 	kind := regie.SystemDataAdded
 	if hasAction(calls) {
 		kind = regie.SystemActionsExecuted
 	}
-	return s.noted(s.system(kind, note), calls)
+	return s.withCalls(s.systemMessage(kind, note), calls)
 }
 
-// noted has a message bring the results of calls.
-func (s *roundState) noted(message *regie.Message, calls []regie.Call) *regie.Message {
-	message.System.CallIDs = ids(calls)
+// withCalls has a message bring the results of calls.
+func (s *roundState) withCalls(message *regie.Message, calls []regie.Call) *regie.Message {
+	message.System.CallIDs = idsOf(calls)
 	return message
 }
 
-// post is what the model had to say once its actions had succeeded, as a message of its own that no
-// model reads (spec 2.2).
-func (s *roundState) post(reply *regie.Message) *regie.Message {
+// postMessage is what the model had to say once its actions had succeeded, as a message of its own
+// that no model reads (spec 2.2).
+func (s *roundState) postMessage(reply *regie.Message) *regie.Message {
 	if strings.TrimSpace(reply.AI.PostText) == "" {
 		return nil
 	}
@@ -62,13 +62,13 @@ func (s *roundState) post(reply *regie.Message) *regie.Message {
 	}
 }
 
-// timedOut is the audit message of a round that the watchdog ends, which no model reads (spec 5.1);
-// nil for any other end.
-func (s *roundState) timedOut(reason regie.RoundEnd, note regie.Sentence) *regie.Message {
+// timeoutMessage is the audit message of a round that the watchdog ends, which no model reads (spec
+// 5.1); nil for any other end.
+func (s *roundState) timeoutMessage(reason regie.RoundEnd, note regie.Sentence) *regie.Message {
 	if reason != regie.EndWatchdog {
 		return nil
 	}
-	message := s.told(regie.SystemSessionTimeout, regie.SayOf("The run was stopped: %s.", note))
+	message := s.noticeMessage(regie.SystemSessionTimeout, regie.SayOf("The run was stopped: %s.", note))
 	message.ExcludeFromPrompt = true
 	return message
 }
@@ -90,7 +90,7 @@ func (s *roundState) toolNotice(notice regie.ToolNotice) *regie.Message {
 			whys = append(whys, "the hook "+h.Hook+" has run")
 		}
 	}
-	message := s.system(regie.SystemNetworkError, strings.Join(whys, "; "))
+	message := s.systemMessage(regie.SystemNetworkError, strings.Join(whys, "; "))
 	message.Author.ID, message.ExcludeFromPrompt = regie.ComponentTools, true
 	message.ExecutionMetadata, _ = json.Marshal(notice) // of strings and an id
 	return message
@@ -105,29 +105,29 @@ func (s *roundState) noteHooks(ran []regie.HookRun) error {
 	return err
 }
 
-func (s *roundState) stopped(why regie.Sentence, calls []regie.Call) *regie.Message {
+func (s *roundState) stoppedMessage(why regie.Sentence, calls []regie.Call) *regie.Message {
 	last := regie.Say("Write again to go on.")
-	if s.automation() {
+	if s.isAutomation() {
 		last = regie.Say("Its session is closed.")
 	}
-	said := append(append([]regie.Sentence{why}, s.account(calls)...), last)
-	return s.noted(s.told(regie.SystemLimitReached, said...), calls)
+	said := append(append([]regie.Sentence{why}, s.describeWork(calls)...), last)
+	return s.withCalls(s.noticeMessage(regie.SystemLimitReached, said...), calls)
 }
 
 // limitMessage says in plain words which limit stopped the round, what was done in it and what was
 // not (spec 3.2).
 func (s *roundState) limitMessage(limit regie.Sentence, calls []regie.Call) *regie.Message {
-	return s.stopped(regie.SayOf("The run stopped because %s was reached.", scoped(limit, s.session.Type)), calls)
+	return s.stoppedMessage(regie.SayOf("The run stopped because %s was reached.", scoped(limit, s.session.Type)), calls)
 }
 
 func (s *roundState) circlesMessage(why regie.Sentence, calls []regie.Call) *regie.Message {
-	return s.stopped(regie.SayOf("The run stopped early: %s.", why), calls)
+	return s.stoppedMessage(regie.SayOf("The run stopped early: %s.", why), calls)
 }
 
-// account says what a round has done and what it has not. calls are those of the present exchange;
-// those before it are read from the store, once in a round's life. Where they cannot be read it is
-// silent about them.
-func (s *roundState) account(calls []regie.Call) []regie.Sentence {
+// describeWork says what a round has done and what it has not. calls are those of the present
+// exchange; those before it are read from the store, once in a round's life. Where they cannot be
+// read it is silent about them.
+func (s *roundState) describeWork(calls []regie.Call) []regie.Sentence {
 	var all []regie.Call
 	if stored, err := s.cfg.Store.Thread(s.commit, s.session.ID, 0); err == nil {
 		for i := range stored.Messages {
@@ -158,11 +158,11 @@ func accountOf(calls []regie.Call) []regie.Sentence {
 				names = append(names, regie.ToolNameOf(c.Tool))
 			}
 		case c.State == regie.CallUnknown:
-			unknown = append(unknown, brief(c))
+			unknown = append(unknown, describeCall(c))
 		case c.NotRun == regie.NotRunOverLimit:
-			left = append(left, brief(c))
+			left = append(left, describeCall(c))
 		case c.State == regie.CallFailed && c.Kind == regie.KindAction:
-			failed = append(failed, brief(c))
+			failed = append(failed, describeCall(c))
 		}
 	}
 	for i, name := range names {
@@ -172,13 +172,13 @@ func accountOf(calls []regie.Call) []regie.Sentence {
 	if len(names) > 0 {
 		out[0] = regie.Say("Done: %s.", strings.Join(names, ", "))
 	}
-	out = listed(out, "Not done: %s.", left)
-	out = listed(out, "Failed: %s.", failed)
-	return listed(out, "Nobody knows whether this happened: %s.", unknown)
+	out = addListed(out, "Not done: %s.", left)
+	out = addListed(out, "Failed: %s.", failed)
+	return addListed(out, "Nobody knows whether this happened: %s.", unknown)
 }
 
-// listed adds a sentence that names calls, if there are any.
-func listed(out []regie.Sentence, format string, calls []string) []regie.Sentence {
+// addListed adds a sentence that names calls, if there are any.
+func addListed(out []regie.Sentence, format string, calls []string) []regie.Sentence {
 	if len(calls) == 0 {
 		return out
 	}
@@ -188,13 +188,13 @@ func listed(out []regie.Sentence, format string, calls []string) []regie.Sentenc
 	return append(out, regie.Say(format, strings.Join(calls, "; ")))
 }
 
-// brief names a call.
-func brief(c *regie.Call) string {
+// describeCall names a call.
+func describeCall(c *regie.Call) string {
 	arguments := string(c.Executed)
 	if arguments == "" {
 		arguments = c.Arguments
 	}
-	arguments = strings.Join(strings.Fields(storable(arguments)), " ")
+	arguments = strings.Join(strings.Fields(sanitizeText(arguments)), " ")
 	if len(arguments) > maxSnippet {
 		end := maxSnippet
 		for !utf8.RuneStart(arguments[end]) {

@@ -27,8 +27,8 @@ type modelCall struct {
 	outage    *regie.Outage     // of the current exchange's network
 }
 
-// ask makes one attempt.
-func (c *modelCall) ask(ctx context.Context) (*provider.Reply, time.Duration, error) {
+// sendAttempt makes one attempt.
+func (c *modelCall) sendAttempt(ctx context.Context) (*provider.Reply, time.Duration, error) {
 	fault.Point(fault.ModelBefore)
 	conversation, size := c.budget.thread.conversation, c.budget.thread.size
 	if c.budget.summary != nil {
@@ -40,7 +40,7 @@ func (c *modelCall) ask(ctx context.Context) (*provider.Reply, time.Duration, er
 	defer silence.Stop()
 	seen := 0
 	sink := func(d provider.Delta) {
-		c.lastsModel()
+		c.reportModel()
 		if !silence.Reset(c.cfg.SilentAfter) && c.cfg.Delta != nil { // people were told of a silence, and it is over
 			c.cfg.Delta(c.session.ID, c.round.ID, c.exchange.Number, provider.Delta{})
 		}
@@ -59,23 +59,23 @@ func (c *modelCall) ask(ctx context.Context) (*provider.Reply, time.Duration, er
 			c.cfg.Delta(c.session.ID, c.round.ID, c.exchange.Number, d)
 		}
 	}
-	c.lastsModel()
+	c.reportModel()
 	started := time.Now()
-	reply, err := c.send(ctx, conversation, sink)
+	reply, err := c.sendOrCached(ctx, conversation, sink)
 	took := time.Since(started)
 	if err == nil {
 		fault.Point(fault.ModelAfter)
-		reply.Usage = c.budget.counted(reply, size)
+		reply.Usage = c.budget.countUsage(reply, size)
 		return reply, took, nil
 	}
-	c.estimate(err, size, seen)
+	c.estimateUsage(err, size, seen)
 	return nil, took, err
 }
 
-// estimate sets what a call without a reply used (decision 72): the vendor's count as far as it
-// can be true, else the prompt by its size in bytes and the reply by the bytes that came. seen is
-// the size of its text and thinking.
-func (c *modelCall) estimate(err error, size, seen int) {
+// estimateUsage sets what a call without a reply used (decision 72): the vendor's count as far as
+// it can be true, else the prompt by its size in bytes and the reply by the bytes that came. seen
+// is the size of its text and thinking.
+func (c *modelCall) estimateUsage(err error, size, seen int) {
 	c.estimated = regie.Usage{}
 	var claimed regie.Usage
 	failed, isFailure := errors.AsType[*provider.Error](err)
@@ -93,7 +93,7 @@ func (c *modelCall) estimate(err error, size, seen int) {
 	if !c.sent {
 		return
 	}
-	c.estimated = c.budget.thread.gauge.Counted(claimed, size, seen, c.cfg.MaxOutput, c.budget.replyBound())
+	c.estimated = c.budget.thread.gauge.Counted(claimed, size, seen, c.cfg.MaxOutput, c.budget.openReplyLimit())
 	if isFailure {
 		failed.Usage = c.estimated
 	}
@@ -103,7 +103,7 @@ func (c *modelCall) estimate(err error, size, seen int) {
 // (decision 74). It runs beside the round, so it knows what it needs.
 func (c *modelCall) watchSilence() *time.Timer {
 	session, round, exchange, tells := c.session.ID, c.round.ID, c.exchange.Number,
-		c.cfg.Silent != nil && !c.automation()
+		c.cfg.Silent != nil && !c.isAutomation()
 	return time.AfterFunc(c.cfg.SilentAfter, func() {
 		if tells {
 			c.cfg.Silent(session, round, exchange, c.cfg.SilentAfter)
@@ -111,10 +111,10 @@ func (c *modelCall) watchSilence() *time.Timer {
 	})
 }
 
-// tries is how often a model call is tried whose last attempt failed so. A person who waits does
+// maxTries is how often a model call is tried whose last attempt failed so. A person who waits does
 // not wait for a silent model three times (decision 74).
-func (c *modelCall) tries(failed *provider.Error) int {
-	if failed.Code == regie.CodeTimeout && !c.automation() {
+func (c *modelCall) maxTries(failed *provider.Error) int {
+	if failed.Code == regie.CodeTimeout && !c.isAutomation() {
 		return min(c.cfg.Attempts, 2)
 	}
 	return c.cfg.Attempts
@@ -146,27 +146,27 @@ var (
 	}
 )
 
-// underWay reports whether a model call that is open may have been sent: by this process, or by a
+// maybeSent reports whether a model call that is open may have been sent: by this process, or by a
 // dead one.
-func (c *modelCall) underWay() bool { return c.sent || c.resumed && !c.commanded() }
+func (c *modelCall) maybeSent() bool { return c.sent || c.resumed && !c.isCommand() }
 
-// letGo books a model call that was cut, before the round is given back: by what has it given back,
-// or by the death of who sent it. Its price may be due.
-func (c *modelCall) letGo(by cut) error {
-	if c.round.Phase != regie.PhaseModel || !c.underWay() {
+// bookOpenCall books a model call that was cut, before the round is given back: by what has it
+// given back, or by the death of who sent it. Its price may be due.
+func (c *modelCall) bookOpenCall(by cut) error {
+	if c.round.Phase != regie.PhaseModel || !c.maybeSent() {
 		return nil
 	}
 	if !c.sent {
 		by = byDeath
 	}
-	return c.lostAttempt(by)
+	return c.bookLostCall(by)
 }
 
-// lostAttempt books a model call that was cut, or that a dead process may have sent: its outcome
+// bookLostCall books a model call that was cut, or that a dead process may have sent: its outcome
 // will never be known, its price may be due (decisions 25 and 28).
-func (c *modelCall) lostAttempt(by cut) error {
+func (c *modelCall) bookLostCall(by cut) error {
 	_, err := c.cfg.Store.FailAttempt(c.commit, c.fence, store.Failure{
-		Attempt: c.attempt(by.code, by.why), Retry: c.targets.once(c.targets.at),
+		Attempt: c.newAttempt(by.code, by.why), Retry: c.targets.reopen(c.targets.at),
 	})
 	if err == nil {
 		c.exchange.Attempt++
@@ -175,11 +175,11 @@ func (c *modelCall) lostAttempt(by cut) error {
 	return err
 }
 
-func (c *modelCall) attempt(code regie.Code, message string) regie.Attempt {
+func (c *modelCall) newAttempt(code regie.Code, message string) regie.Attempt {
 	a := regie.Attempt{
 		RoundID: c.round.ID, Exchange: c.exchange.Number, Number: c.exchange.Attempt,
 		Purpose: c.exchange.Purpose, Code: code, Error: message,
-		Money: c.unpaid(),
+		Money: c.costUnanswered(),
 	}
 	if c.sent { // what a dead process may have sent nobody knows
 		c.budget.describeAttempt(&a)
@@ -189,46 +189,46 @@ func (c *modelCall) attempt(code regie.Code, message string) regie.Attempt {
 }
 
 func (c *modelCall) failedAttempt(failed *provider.Error, took time.Duration) regie.Attempt {
-	a := c.attempt(failed.Code, failed.Message)
+	a := c.newAttempt(failed.Code, failed.Message)
 	a.Status, a.Partial, a.ModelUS = failed.Status, failed.Partial, took.Microseconds()
 	return a
 }
 
-func (c *modelCall) tryAgain(failed *provider.Error, took, wait time.Duration) error {
+func (c *modelCall) storeRetry(failed *provider.Error, took, wait time.Duration) error {
 	_, err := c.cfg.Store.FailAttempt(c.commit, c.fence, store.Failure{
-		Attempt: c.failedAttempt(failed, took), Retry: c.targets.once(c.targets.at), Delay: wait,
+		Attempt: c.failedAttempt(failed, took), Retry: c.targets.reopen(c.targets.at), Delay: wait,
 	})
 	if err == nil {
-		c.attempted(failed)
+		c.countAttempt(failed)
 	}
 	return err
 }
 
-// attempted brings the run in line with an attempt that was stored as failed.
-func (c *modelCall) attempted(failed *provider.Error) {
+// countAttempt brings the run in line with an attempt that was stored as failed.
+func (c *modelCall) countAttempt(failed *provider.Error) {
 	c.exchange.Attempt++
 	c.exchange.Money, c.sent = regie.Money{}, false
 	c.round.Tokens += failed.Usage.Input + failed.Usage.Output
 	c.used = c.round.Tokens
 }
 
-// unpaid is what a call cost that brought no reply. One that was not sent, or was refused, costs
-// nothing. One that this process sent costs the estimate. Of a dead process's call nobody knows
-// the cost: its reservation may be due.
-func (c *modelCall) unpaid() regie.Money {
-	p, known := c.money.price()
+// costUnanswered is what a call cost that brought no reply. One that was not sent, or was refused,
+// costs nothing. One that this process sent costs the estimate. Of a dead process's call nobody
+// knows the cost: its reservation may be due.
+func (c *modelCall) costUnanswered() regie.Money {
+	p, known := c.money.modelPrice()
 	switch {
 	case known && p.Free(), !c.sent && !c.resumed, c.sent && c.estimated == regie.Usage{}:
 		return regie.Money{Reserved: c.exchange.Money.Reserved, Known: true}
 	case c.sent:
-		return c.money.paid(c.estimated)
+		return c.money.costOf(c.estimated)
 	default:
 		return regie.Money{Reserved: c.exchange.Money.Reserved}
 	}
 }
 
-// counts tells a stored reply.
-func (c *modelCall) counts(e *regie.Exchange, hit bool) {
+// reportReply tells a stored reply.
+func (c *modelCall) reportReply(e *regie.Exchange, hit bool) {
 	if c.cfg.Replied == nil {
 		return
 	}
@@ -259,8 +259,8 @@ func backoff(try int, wish time.Duration) time.Duration {
 	return max(base/2+rand.N(base), wish)
 }
 
-// cutIn is an error of a step that may only say that its context ended; the loop sees why.
-func cutIn(ctx context.Context, err error) error {
+// ignoreCut is an error of a step that may only say that its context ended; the loop sees why.
+func ignoreCut(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // see above
 	}

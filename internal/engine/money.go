@@ -50,19 +50,19 @@ type money struct {
 	budget  *contextBudget
 }
 
-// price is what the round's model costs. One that is free costs nothing, unless the configuration
-// says so.
-func (m *money) price() (price.Price, bool) {
+// modelPrice is what the round's model costs. One that is free costs nothing, unless the
+// configuration says so.
+func (m *money) modelPrice() (price.Price, bool) {
 	if m.budget.thread.free && !m.targets.terms.stated {
 		return price.Price{}, true
 	}
 	return m.targets.terms.price, m.targets.terms.known
 }
 
-// paid is what a call cost that is over, with what was reserved for it.
-func (m *money) paid(u regie.Usage) regie.Money {
+// costOf is what a call cost that is over, with what was reserved for it.
+func (m *money) costOf(u regie.Usage) regie.Money {
 	out := regie.Money{Reserved: m.exchange.Money.Reserved}
-	if p, known := m.price(); known {
+	if p, known := m.modelPrice(); known {
 		out.Cost, out.Known = p.Cost(u)
 	}
 	if out.Reserved > 0 && out.Known {
@@ -74,7 +74,7 @@ func (m *money) paid(u regie.Usage) regie.Money {
 // reservation is what a call with a prompt of a size in bytes may cost: the estimate and a fifth of
 // it, and the longest reply. ok is false where nobody knows the price of such a prompt.
 func (m *money) reservation(size, reply int) (out store.Reservation, tokens int64, ok bool) {
-	p, known := m.price()
+	p, known := m.modelPrice()
 	if !known {
 		return out, 0, false
 	}
@@ -93,21 +93,21 @@ func (m *money) reservation(size, reply int) (out store.Reservation, tokens int6
 	return out, tokens, ok
 }
 
-// capped reports whether calls of this round have to be reserved.
-func (m *money) capped() bool {
+// isCapped reports whether calls of this round have to be reserved.
+func (m *money) isCapped() bool {
 	if m.targets.terms.caps.IsZero() {
 		return false
 	}
-	p, known := m.price()
+	p, known := m.modelPrice()
 	return !known || !p.Free()
 }
 
-// wants is what is to be reserved for the step after this one, whose prompt grows by a reply and by
-// the results of its calls: nil where nothing has to be, or where it is left to the step itself,
-// which knows its prompt.
-func (m *money) wants(reply *regie.Message, calls []regie.Call) *store.Reservation {
+// nextReservation is what is to be reserved for the step after this one, whose prompt grows by a
+// reply and by the results of its calls: nil where nothing has to be, or where it is left to the
+// step itself, which knows its prompt.
+func (m *money) nextReservation(reply *regie.Message, calls []regie.Call) *store.Reservation {
 	const around = 200 // the keys around a turn or a result
-	if !m.capped() || m.budget.thread.conversation == nil || m.budget.summary != nil {
+	if !m.isCapped() || m.budget.thread.conversation == nil || m.budget.summary != nil {
 		return nil
 	}
 	size := m.budget.thread.size + 2*around
@@ -120,7 +120,7 @@ func (m *money) wants(reply *regie.Message, calls []regie.Call) *store.Reservati
 			size += len(e.Message) + len(e.Hint)
 		}
 	}
-	out, _, ok := m.reservation(size, m.budget.most())
+	out, _, ok := m.reservation(size, m.budget.maxReply())
 	if !ok {
 		return nil
 	}
@@ -134,15 +134,15 @@ type refusal struct {
 	unknown *provider.Error
 }
 
-// reserve reserves what the next call may cost, before it is made (decision 29). Mostly that has
-// happened with the end of the step before; the first call of a round, one that is tried again, and
-// one whose prompt has grown otherwise are reserved here. It returns why the call may not be made,
-// or nil.
-func (m *money) reserve(ctx context.Context) (*refusal, error) {
-	if !m.capped() {
+// reserveCall reserves what the next call may cost, before it is made (decision 29). Mostly that
+// has happened with the end of the step before; the first call of a round, one that is tried again,
+// and one whose prompt has grown otherwise are reserved here. It returns why the call may not be
+// made, or nil.
+func (m *money) reserveCall(ctx context.Context) (*refusal, error) {
+	if !m.isCapped() {
 		return nil, nil
 	}
-	size, most := m.budget.thread.size, m.budget.most()
+	size, most := m.budget.thread.size, m.budget.maxReply()
 	if m.budget.summary != nil {
 		size = m.budget.summary.size
 	}
@@ -163,7 +163,7 @@ func (m *money) reserve(ctx context.Context) (*refusal, error) {
 			return &refusal{over: granted.Refused, wants: wants}, nil
 		}
 	}
-	p, _ := m.price()
+	p, _ := m.modelPrice()
 	afford := int(p.Reply(m.exchange.Money.Reserved-wants.Prompt, tokens, int64(most)))
 	if afford >= most {
 		afford = 0
@@ -171,21 +171,21 @@ func (m *money) reserve(ctx context.Context) (*refusal, error) {
 	if m.budget.summary != nil || afford == m.budget.afford {
 		return nil, nil
 	}
-	return nil, m.shorten(ctx, afford)
+	return nil, m.shortenReply(ctx, afford)
 }
 
-// shorten has the next request ask for a reply of so many tokens at most, or, for 0, as long as
-// ever: its conversation is begun anew.
-func (m *money) shorten(ctx context.Context, afford int) error {
+// shortenReply has the next request ask for a reply of so many tokens at most, or, for 0, as long
+// as ever: its conversation is begun anew.
+func (m *money) shortenReply(ctx context.Context, afford int) error {
 	before := m.budget.thread.contextSize
 	m.budget.afford, m.budget.known, m.budget.thread.conversation = afford, nil, nil
-	if err := m.budget.warm(ctx); err != nil {
+	if err := m.budget.openThread(ctx); err != nil {
 		return err
 	}
 	t := &m.budget.thread
 	t.most, t.refusals, t.refused, t.refusal = before.most, before.refusals, before.refused, before.refusal
 	t.compactions, t.gaveUp, t.good = before.compactions, before.gaveUp, before.good
-	t.conversation.EndWith(m.budget.tail())
+	t.conversation.EndWith(m.budget.requestTail())
 	t.request, t.size = t.conversation.Request()
 	return nil
 }
@@ -197,30 +197,30 @@ func PriceUnknown(provider, model string) error {
 		"a budget holds here, and nobody knows what the model %s of %s costs: say it in regie.yaml with providers.%s.prices, or take the budget out", model, provider, provider)
 }
 
-// overCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a
+// endOverCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a
 // chat whoever writes again goes on, and a run that nobody watches is paused, and goes on when it
 // is resumed (decision 44).
-func (r *run) overCap(over store.OverCap, wants store.Reservation) error {
+func (r *run) endOverCap(over store.OverCap, wants store.Reservation) error {
 	limit := capSentence(over)
 	why := []regie.Sentence{
 		regie.SayOf("The run stopped because %s does not allow its next step.", limit),
 		regie.Say("Of it $%s is spent or reserved, and the step could cost up to $%s.", regie.Dollars(over.Used),
 			regie.Dollars(wants.Prompt+wants.Least)),
 	}
-	if r.automation() {
-		return r.money.halt(append(why, r.money.wayOut(over.Scope)))
+	if r.isAutomation() {
+		return r.money.pauseForBudget(append(why, r.money.capAdvice(over.Scope)))
 	}
-	said := append(append(why, r.account(nil)...), r.money.wayOut(over.Scope))
-	end := r.ended(r.round.Counters, regie.EndLimit, regie.SayOf("%s does not allow the next step", limit))
+	said := append(append(why, r.describeWork(nil)...), r.money.capAdvice(over.Scope))
+	end := r.endRound(r.round.Counters, regie.EndLimit, regie.SayOf("%s does not allow the next step", limit))
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.call.attempt(regie.CodeOverBudget, "not sent: "+limit.String()+" does not allow it"),
-		Message: r.told(regie.SystemLimitReached, said...), Advance: &end,
+		Attempt: r.call.newAttempt(regie.CodeOverBudget, "not sent: "+limit.String()+" does not allow it"),
+		Message: r.noticeMessage(regie.SystemLimitReached, said...), Advance: &end,
 	})
-	return r.moved(out, err, end)
+	return r.advance(out, err, end)
 }
 
-// halt pauses the round: its session waits for whoever resumes it.
-func (m *money) halt(why []regie.Sentence) error {
+// pauseForBudget pauses the round: its session waits for whoever resumes it.
+func (m *money) pauseForBudget(why []regie.Sentence) error {
 	notice := regie.Notice{
 		RoundID: m.round.ID, Kind: regie.NoticeBudget, Since: time.Now().UTC(),
 		Text: why[0].String(), Said: why,
@@ -232,16 +232,16 @@ func (m *money) halt(why []regie.Sentence) error {
 	return nil
 }
 
-// wayOut says what a person can do about a cap.
-func (m *money) wayOut(scope regie.CapScope) regie.Sentence {
+// capAdvice says what a person can do about a cap.
+func (m *money) capAdvice(scope regie.CapScope) regie.Sentence {
 	key := scope.Key()
 	if scope == regie.CapSession && m.targets.terms.ofRound {
 		key = regie.CapRound.Key()
 	}
 	switch ofDay := scope == regie.CapDay || scope == regie.CapWorkspace; {
-	case m.automation() && ofDay:
+	case m.isAutomation() && ofDay:
 		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and resume the run.", key)
-	case m.automation():
+	case m.isAutomation():
 		return regie.Say("Raise %s in regie.yaml and resume the run.", key)
 	case ofDay:
 		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and write again to go on.", key)

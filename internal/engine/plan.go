@@ -17,12 +17,12 @@ type planner struct {
 	judge   *judge
 }
 
-// plan turns a reply into its message and its calls. A call that cannot run is settled at once, so
-// that each has exactly one result whatever the model wrote (invariant 4).
-func (p *planner) plan(h *heard) (regie.Message, []regie.Call) {
+// planReply turns a reply into its message and its calls. A call that cannot run is settled at
+// once, so that each has exactly one result whatever the model wrote (invariant 4).
+func (p *planner) planReply(h *decodedReply) (regie.Message, []regie.Call) {
 	p.judge.circles = regie.Sentence{}
 	message := regie.Message{
-		ID: regie.NewID(), Sender: regie.SenderAI, Author: p.targets.author(),
+		ID: regie.NewID(), Sender: regie.SenderAI, Author: p.targets.replyAuthor(),
 		Exchange: p.exchange.Number, TraceID: p.round.TraceID, Usage: &h.reply.Usage,
 		AI: &regie.AIReply{StopReason: h.reply.StopReason, Verbatim: h.verbatim, Cached: h.reply.Cached},
 	}
@@ -39,15 +39,15 @@ func (p *planner) plan(h *heard) (regie.Message, []regie.Call) {
 	for _, part := range h.parts {
 		stored := regie.Part{Type: part.Type, Text: part.Text, Provider: part.Provider, Opaque: part.Opaque}
 		if part.Type == regie.PartCall {
-			call := p.propose(part.Call, proposal{before: calls, message: message.ID, used: used, check: check})
+			call := p.proposeCall(part.Call, proposal{before: calls, message: message.ID, used: used, check: check})
 			if !call.State.Settled() {
-				same, role := first, p.role(&call)
+				same, role := first, p.roleOf(&call)
 				if call.Kind == regie.KindQuery && role == "" {
 					same = reads
 				}
 				if earlier, ok := same[call.Signature]; ok {
 					call.DuplicateOf = earlier
-					notRun(&call, regie.NotRunDuplicateInBatch, regie.CallError{
+					settleNotRun(&call, regie.NotRunDuplicateInBatch, regie.CallError{
 						Code:    "DUPLICATE_IN_BATCH",
 						Message: "the same call stands earlier in this reply: see its result",
 					})
@@ -69,8 +69,8 @@ func (p *planner) plan(h *heard) (regie.Message, []regie.Call) {
 	return message, calls
 }
 
-// propose makes the row of one call and says at once why it cannot run, if it cannot.
-func (p *planner) propose(wire *provider.Call, in proposal) regie.Call {
+// proposeCall makes the row of one call and says at once why it cannot run, if it cannot.
+func (p *planner) proposeCall(wire *provider.Call, in proposal) regie.Call {
 	ordinal, before, used := len(in.before), in.before, in.used
 	checked := p.tools.Check(wire.Name, wire.Arguments)
 	call := regie.Call{
@@ -101,28 +101,28 @@ func (p *planner) propose(wire *provider.Call, in proposal) regie.Call {
 		if ordinal == p.round.Limits.CallsInReply { // said in full once: there may be thousands
 			problem.Message += " in one reply, as all that follow; propose them again in the next one"
 		}
-		notRun(&call, regie.NotRunOverLimit, problem)
-	case p.budget.withheld() && !p.runner.plans(&checked):
-		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
+		settleNotRun(&call, regie.NotRunOverLimit, problem)
+	case p.budget.toolsWithheld() && !p.runner.isPlan(&checked):
+		settleNotRun(&call, regie.NotRunOutOfScope, regie.CallError{
 			Code: codeToolsWithheld, Message: "not run: after what has succeeded only an answer is wanted here",
 			Hint: "answer the person from what you have",
 		})
 	case checked.Error != nil:
-		if !p.judge.guarded(&call, regie.ToolDefinition{}, wire.ID, before, approval.Judgement{}) {
-			notRun(&call, checked.NotRun, *checked.Error)
+		if !p.judge.applyGuard(&call, regie.ToolDefinition{}, wire.ID, before, approval.Judgement{}) {
+			settleNotRun(&call, checked.NotRun, *checked.Error)
 		}
 	case checked.Tool.Definition().Role == regie.RoleQuestion && !p.policy.Questions:
-		notRun(&call, regie.NotRunOutOfScope, regie.CallError{
+		settleNotRun(&call, regie.NotRunOutOfScope, regie.CallError{
 			Code: regie.CodeUnknownTool, Message: "nobody can be asked in this run",
 			Hint: "decide by yourself, and say in your answer what you assumed",
 		})
 	case call.Origin == regie.OriginClient: // its client decides what becomes of it
-		p.judge.guarded(&call, checked.Tool.Definition(), wire.ID, before, approval.Judgement{})
+		p.judge.applyGuard(&call, checked.Tool.Definition(), wire.ID, before, approval.Judgement{})
 	default:
 		call.Ask = checked.Asks || in.check && call.Kind == regie.KindAction
-		judged := p.judge.decide(&call, checked.Tool.Definition())
-		if !p.judge.guarded(&call, checked.Tool.Definition(), wire.ID, before, judged) {
-			p.judge.put(&call, judged)
+		judged := p.judge.judgeCall(&call, checked.Tool.Definition())
+		if !p.judge.applyGuard(&call, checked.Tool.Definition(), wire.ID, before, judged) {
+			p.judge.applyVerdict(&call, judged)
 		}
 		p.judge.fresh[call.ID] = true
 	}

@@ -13,27 +13,27 @@ import (
 // block.
 type Pulse func(within time.Duration)
 
-// beat tells that the round has come to its next step.
-func (s *roundState) beat() {
+// reportAlive tells that the round has come to its next step.
+func (s *roundState) reportAlive() {
 	if s.pulse != nil {
 		s.pulse(0)
 	}
 }
 
-// lasts tells what is under way, by its own timeout.
-func (s *roundState) lasts(within time.Duration) {
+// reportBusy tells what is under way, by its own timeout.
+func (s *roundState) reportBusy(within time.Duration) {
 	if s.pulse != nil && within > 0 {
 		s.pulse(within)
 	}
 }
 
-// lastsTool tells that a tool runs, beside others or after them.
-func (s *roundState) lastsTool(t tool.Tool) {
+// reportTool tells that a tool runs, beside others or after them.
+func (s *roundState) reportTool(t tool.Tool) {
 	if s.pulse != nil {
 		s.pulse(tool.Bound(t, s.cfg.Retry))
 	}
 }
 
-// lastsModel tells that a model is at work: after each piece of its reply it has its time anew. A
+// reportModel tells that a model is at work: after each piece of its reply it has its time anew. A
 // server that keeps the connection open without a piece of a reply is not at work.
-func (s *roundState) lastsModel() { s.lasts(provider.MaxSilence) }
+func (s *roundState) reportModel() { s.reportBusy(provider.MaxSilence) }

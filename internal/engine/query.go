@@ -27,7 +27,7 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	cancel() // what other servers have is not asked for here, so none of them is waited for
 	r, err := e.newRun(ctx, store.Claimed{
 		Session: regie.Session{WorkspaceID: in.Workspace.ID, Type: regie.SessionChat}, Workspace: in.Workspace,
-	}, e.scoped(at, in.Workspace, e.cfg.Tools(at)))
+	}, e.workspaceTools(at, in.Workspace, e.cfg.Tools(at)))
 	if err != nil {
 		return "", err
 	}
@@ -48,10 +48,10 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 		Signature:  checked.Signature,
 		Definition: checked.Definition, Arguments: string(in.Arguments), State: regie.CallProposed, Ask: checked.Asks,
 	}
-	if err := r.judge.unasked(&call, definition); err != nil {
+	if err := r.judge.refuseUnasked(&call, definition); err != nil {
 		return "", err
 	}
-	target, inv := r.runner.invocation(&call)
+	target, inv := r.runner.newInvocation(&call)
 	outcome, _ := tool.Attempt(ctx, target, inv, e.cfg.Retry)
 	switch {
 	case ctx.Err() != nil:

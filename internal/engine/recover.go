@@ -25,12 +25,12 @@ func (v *recovery) mayHaveRun(call *regie.Call) bool {
 	return call.State == regie.CallStarted && (v.resumed || call.Recovered)
 }
 
-// goOn settles a call that has started: in this process a moment ago, in one that gave it back
-// before it ran, or in one that died.
-func (cb *callBatch) goOn(ctx context.Context, call *regie.Call) error {
+// runStarted settles a call that has started: in this process a moment ago, in one that gave it
+// back before it ran, or in one that died.
+func (cb *callBatch) runStarted(ctx context.Context, call *regie.Call) error {
 	if call.ID == cb.started { // judged a moment ago
 		cb.runner.runAction(call)
-	} else if err := cb.takeUp(ctx, call); err != nil || !call.State.Settled() {
+	} else if err := cb.takeOverCall(ctx, call); err != nil || !call.State.Settled() {
 		return err
 	}
 	cb.unsaved = append(cb.unsaved, call.Ordinal)
@@ -38,23 +38,23 @@ func (cb *callBatch) goOn(ctx context.Context, call *regie.Call) error {
 	return nil
 }
 
-// takeUp settles a call that another process has started, or has the round wait with it. It stays
-// as it is, too, where the round is stopped meanwhile.
-func (cb *callBatch) takeUp(ctx context.Context, call *regie.Call) error {
+// takeOverCall settles a call that another process has started, or has the round wait with it. It
+// stays as it is, too, where the round is stopped meanwhile.
+func (cb *callBatch) takeOverCall(ctx context.Context, call *regie.Call) error {
 	if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil || ctx.Err() != nil {
 		return err // stopped while the thread was read: the loop sees why
 	}
-	switch target, _ := cb.runner.invocation(call); {
+	switch target, _ := cb.runner.newInvocation(call); {
 	case cb.recovery.mayHaveRun(call):
 		fault.Point(fault.RecoverBefore)
 		if away := cb.recovery.recoverCall(call); away != nil {
 			return cb.awaitTool(call, away)
 		}
 		fault.Point(fault.RecoverAfter)
-	// Else its holder let go between the intent and the effect (see giveBack): it certainly did not
-	// run.
+	// Else its holder let go between the intent and the effect (see releaseRound): it certainly did
+	// not run.
 	case target == nil:
-		cb.runner.gone(call)
+		cb.runner.settleMissing(call)
 	case cb.recovery.mayStillRun(call):
 		cb.runner.runAction(call)
 	}
@@ -65,7 +65,7 @@ func (cb *callBatch) takeUp(ctx context.Context, call *regie.Call) error {
 // may be run again or looked up, and whose tool is away (decisions 5, 12 and 42): it is neither
 // failed nor unknown for that. Each time it is tried again, at first every 30 s.
 func (cb *callBatch) awaitTool(call *regie.Call, away error) error {
-	if err := cb.save(); err != nil {
+	if err := cb.saveResults(); err != nil {
 		return err
 	}
 	toolkit, _, _ := strings.Cut(call.Tool, ".")
@@ -96,33 +96,33 @@ func (v *recovery) recoverCall(call *regie.Call) (away error) {
 	if fault.Bug(fault.BugRetryOnce) && class == regie.ClassOnce {
 		class = regie.ClassKeyed
 	}
-	target, inv := v.runner.invocation(call)
+	target, inv := v.runner.newInvocation(call)
 	switch {
 	case class != regie.ClassKeyed && class != regie.ClassVerifiable:
 		call.Recovered = true
-		v.lose(target, inv, call)
+		v.settleUnknown(target, inv, call)
 	case target == nil && v.tools.Away(call.Tool) != nil:
 		return v.tools.Away(call.Tool)
 	case target == nil:
-		settle(call, regie.CallUnknown, "", unknownOutcome("its tool is no longer there, or is another one now"))
+		settleCall(call, regie.CallUnknown, "", unknownOutcome("its tool is no longer there, or is another one now"))
 	case class == regie.ClassVerifiable:
 		call.Recovered = true
-		v.verify(target, inv, call)
+		v.verifyCall(target, inv, call)
 	default:
-		return v.repeat(target, inv, call)
+		return v.repeatCall(target, inv, call)
 	}
 	return nil
 }
 
-// repeat runs a call again that may have happened, under its key. Where it may not run any more
+// repeatCall runs a call again that may have happened, under its key. Where it may not run any more
 // nobody knows what became of it. Where it could not be run for now, it stays as it is, and why is
 // returned.
-func (v *recovery) repeat(target tool.Tool, inv *tool.Invocation, call *regie.Call) (away error) {
+func (v *recovery) repeatCall(target tool.Tool, inv *tool.Invocation, call *regie.Call) (away error) {
 	if judged, milder := v.judge.stillAllowed(call); !milder {
 		call.Recovered = true
-		settle(call, regie.CallUnknown, "",
+		settleCall(call, regie.CallUnknown, "",
 			unknownOutcome("the process ended while it ran, and it may not be repeated any more: "+
-				because(judged.Grounds)))
+				joinGrounds(judged.Grounds)))
 		return nil
 	}
 	if fault.Bug(fault.BugNewKey) {
@@ -135,34 +135,34 @@ func (v *recovery) repeat(target tool.Tool, inv *tool.Invocation, call *regie.Ca
 		return outcome.Unreached
 	}
 	call.Recovered = true
-	v.runner.take(call, outcome)
+	v.runner.settleOutcome(call, outcome)
 	return nil
 }
 
-// verify asks the tool whether the effect happened, and performs it where it certainly did not and
-// still may.
-func (v *recovery) verify(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
+// verifyCall asks the tool whether the effect happened, and performs it where it certainly did not
+// and still may.
+func (v *recovery) verifyCall(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
 	evidence, outcome := tool.Probe(v.commit, target, inv)
 	switch {
 	case evidence == tool.Happened:
-		v.runner.take(call, outcome)
+		v.runner.settleOutcome(call, outcome)
 	case evidence != tool.NotHappened:
-		settle(call, regie.CallUnknown, "",
+		settleCall(call, regie.CallUnknown, "",
 			unknownOutcome("the process ended while it ran, and what is there now does not tell whether it happened"))
 	case v.mayStillRun(call):
 		call.Attempts++
-		v.runner.take(call, tool.Run(v.work, target, inv))
+		v.runner.settleOutcome(call, tool.Run(v.work, target, inv))
 	}
 }
 
-// lose settles a call as UNKNOWN that was started by a process which died. What it changed in files
-// is found out all the same, where its tool had that secured: so it can be taken back.
-func (v *recovery) lose(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
+// settleUnknown settles a call as UNKNOWN that was started by a process which died. What it changed
+// in files is found out all the same, where its tool had that secured: so it can be taken back.
+func (v *recovery) settleUnknown(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
 	problem := unknownOutcome("the process ended while it ran")
 	if target != nil {
 		call.Changed = tool.TrackLost(v.commit, target, inv, problem)
 	}
-	settle(call, regie.CallUnknown, "", problem)
+	settleCall(call, regie.CallUnknown, "", problem)
 }
 
 // mayStillRun judges a started call of which nothing has happened, under the rules of this moment
@@ -174,10 +174,10 @@ func (v *recovery) mayStillRun(call *regie.Call) bool {
 	case milder:
 		return true
 	case judged.Verdict == regie.VerdictForbid || !v.asksPeople():
-		v.judge.put(call, judged)
+		v.judge.applyVerdict(call, judged)
 	default:
-		notRun(call, regie.NotRunInterrupted, regie.CallError{
-			Code: codeApprovalNeeded, Message: "not run: before it began, the run was given to another process, and by now a person has to approve it: " + because(judged.Grounds),
+		settleNotRun(call, regie.NotRunInterrupted, regie.CallError{
+			Code: codeApprovalNeeded, Message: "not run: before it began, the run was given to another process, and by now a person has to approve it: " + joinGrounds(judged.Grounds),
 			Hint: "propose it again: then the person is asked", Retryable: true,
 		})
 	}
@@ -188,17 +188,17 @@ func (v *recovery) mayStillRun(call *regie.Call) bool {
 // probe, or UNKNOWN (decision 5). A call that certainly did not happen stays open.
 func (v *recovery) settleStarted(call *regie.Call) {
 	call.Recovered = true
-	target, inv := v.runner.invocation(call)
+	target, inv := v.runner.newInvocation(call)
 	evidence, outcome := tool.Unsure, tool.Outcome{}
 	if target != nil && call.Class == regie.ClassVerifiable {
 		evidence, outcome = tool.Probe(v.commit, target, inv)
 	}
 	switch evidence {
 	case tool.Happened:
-		v.runner.take(call, outcome)
+		v.runner.settleOutcome(call, outcome)
 	case tool.NotHappened:
 	default:
-		v.lose(target, inv, call)
+		v.settleUnknown(target, inv, call)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// heard is a model's reply in the canonical form (decision 7), whatever dialect it came in.
-type heard struct {
+// decodedReply is a model's reply in the canonical form (decision 7), whatever dialect it came in.
+type decodedReply struct {
 	parts    []provider.Part
 	reply    *provider.Reply // as it came
 	verbatim string
@@ -22,31 +22,35 @@ type heard struct {
 	unreadable *dialect.FormatErrors
 }
 
-func (s *roundState) hear(reply *provider.Reply) heard {
+func (s *roundState) decodeReply(reply *provider.Reply) decodedReply {
 	if s.json == nil {
-		return heard{parts: withSources(reply.Parts, reply.Sources), reply: reply}
+		return decodedReply{parts: withSources(reply.Parts, reply.Sources), reply: reply}
 	}
 	turn := s.json.Read(reply.Parts)
 	if turn.Errors == nil {
 		turn.Parts = withSources(turn.Parts, reply.Sources)
 	}
-	return heard{parts: turn.Parts, reply: reply, verbatim: turn.Verbatim, said: turn.Reply, unreadable: turn.Errors}
+	return decodedReply{
+		parts: turn.Parts, reply: reply, verbatim: turn.Verbatim, said: turn.Reply, unreadable: turn.Errors,
+	}
 }
 
-// answer stores a reply without calls: it ends the round. Where nobody reads it, it is no end, once
-// (spec 3.1). reply is as it came.
-func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.Exchange, reply *provider.Reply) error {
+// storeAnswer stores a reply without calls: it ends the round. Where nobody reads it, it is no end,
+// once (spec 3.1). reply is as it came.
+func (r *run) storeAnswer(ctx context.Context, message regie.Message, exchange regie.Exchange,
+	reply *provider.Reply,
+) error {
 	if again, err := r.closer.checkAnswer(&message); again != nil || err != nil {
 		if err != nil {
 			return err
 		}
-		return r.correct(ctx, message, exchange, again)
+		return r.requestCorrection(ctx, message, exchange, again)
 	}
 	counters, _ := afterReply(r.round.Counters, r.used, r.round.Limits, batch{})
 	in := store.Reply{Message: message, Exchange: exchange}
 	cut := cutNote(reply)
-	r.call.cached(&in, reply)
-	in.Results, in.Advance = r.closer.said(nil, counters)
+	r.call.addCacheEntry(&in, reply)
+	in.Results, in.Advance = r.closer.afterAnswer(nil, counters)
 	// half an answer is not taken for one
 	if in.Advance.End != nil && in.Advance.End.Reason == regie.EndAnswered && !cut.IsZero() {
 		in.Advance.End.Note = cut
@@ -57,7 +61,7 @@ func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.
 	} else {
 		fault.Point(fault.EndBefore)
 	}
-	if err := r.keep(ctx, in); err != nil {
+	if err := r.storeReply(ctx, in); err != nil {
 		return err
 	}
 	if nudged {
@@ -68,51 +72,53 @@ func (r *run) answer(ctx context.Context, message regie.Message, exchange regie.
 	return nil
 }
 
-// correct stores a reply that is not taken, with what the model is told about it, for it to write
-// it again (spec 2.2).
-func (r *run) correct(ctx context.Context, message regie.Message, exchange regie.Exchange, again *regie.Message) error {
+// requestCorrection stores a reply that is not taken, with what the model is told about it, for it
+// to write it again (spec 2.2).
+func (r *run) requestCorrection(ctx context.Context, message regie.Message, exchange regie.Exchange,
+	again *regie.Message,
+) error {
 	counters, limit := afterFormatError(r.round.Counters, r.used, r.round.Limits)
 	in := store.Reply{Message: message, Exchange: exchange}
 	if !limit.IsZero() {
-		in.Results, in.Advance = r.limitMessage(limit, nil), r.ended(counters, regie.EndLimit, limit)
+		in.Results, in.Advance = r.limitMessage(limit, nil), r.endRound(counters, regie.EndLimit, limit)
 	} else {
 		in.Results = again
-		in.Advance = r.targets.nextModel(counters, regie.ExchangeFormatError, r.money.wants(&message, nil))
+		in.Advance = r.targets.nextExchange(counters, regie.ExchangeFormatError, r.money.nextReservation(&message, nil))
 	}
 	fault.Point(fault.FormatBefore)
-	if err := r.keep(ctx, in); err != nil {
+	if err := r.storeReply(ctx, in); err != nil {
 		return err
 	}
 	fault.Point(fault.FormatAfter)
 	return nil
 }
 
-// keep stores a reply that proposes nothing, with what follows it. Where a stopping word came
+// storeReply stores a reply that proposes nothing, with what follows it. Where a stopping word came
 // before, it is stored all the same, and the round ends with the word (decision 6).
-func (r *run) keep(ctx context.Context, in store.Reply) error {
+func (r *run) storeReply(ctx context.Context, in store.Reply) error {
 	if word, _ := r.stopWord(ctx); word == regie.StopInterrupt || word == regie.StopStop {
-		in.Advance = r.ended(in.Advance.Counters, endOf(word), quietly)
+		in.Advance = r.endRound(in.Advance.Counters, endOf(word), quietly)
 	}
 	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, in)
 	if regie.CodeOf(err) == regie.CodeStopRequested {
 		if err := r.readStop(); err != nil {
 			return err
 		}
-		return r.keep(ctx, in)
+		return r.storeReply(ctx, in)
 	}
 	if in.Keep != nil {
 		r.cfg.Cache.Stored(r.commit, in.Keep, err)
 	}
 	if err == nil {
-		r.budget.learned(&in.Exchange)
-		r.call.counts(&in.Exchange, !in.Hit.IsZero())
+		r.budget.learnSize(&in.Exchange)
+		r.call.reportReply(&in.Exchange, !in.Hit.IsZero())
 		in.Message.Seq = out.Seq
 	}
 	if err == nil && in.Results != nil {
 		r.reply, r.batch.calls = &in.Message, nil
-		r.budget.closeBatch(nil, in.Results, out)
+		r.budget.appendBatch(nil, in.Results, out)
 	}
-	return r.moved(out, err, in.Advance)
+	return r.advance(out, err, in.Advance)
 }
 
 // cutNote says why a reply is not whole, and nothing of one that is.
@@ -128,8 +134,8 @@ func cutNote(reply *provider.Reply) regie.Sentence {
 	}
 }
 
-// puts reports whether a call is among those that are put to people.
-func puts(ask *store.Asked, call regie.ID) bool {
+// asksAbout reports whether a call is among those that are put to people.
+func asksAbout(ask *store.Asked, call regie.ID) bool {
 	if ask == nil || ask.Approval == nil {
 		return false
 	}

@@ -41,7 +41,7 @@ func newParts(s *roundState) *run {
 	r.money = &money{roundState: s, targets: r.targets, budget: r.budget}
 	r.call = &modelCall{roundState: s, targets: r.targets, budget: r.budget, money: r.money}
 	r.hooks = &callHooks{
-		roundState: s, runner: r.runner, heard: map[consulted][]regie.HookRun{}, toldOf: map[regie.ID]bool{},
+		roundState: s, runner: r.runner, ran: map[consulted][]regie.HookRun{}, toldOf: map[regie.ID]bool{},
 	}
 	r.judge = &judge{
 		roundState: s, runner: r.runner, hooks: r.hooks, budget: r.budget,
@@ -73,10 +73,10 @@ func (r *run) loop(ctx context.Context) error {
 		}
 	}
 	// a stopping word is obeyed below
-	if err := r.tellMissing(); err != nil && regie.CodeOf(err) != regie.CodeStopRequested {
+	if err := r.noteMissingTools(); err != nil && regie.CodeOf(err) != regie.CodeStopRequested {
 		return err
 	}
-	if err := r.openRound(ctx); err != nil && regie.CodeOf(err) != regie.CodeStopRequested {
+	if err := r.runRoundHooks(ctx); err != nil && regie.CodeOf(err) != regie.CodeStopRequested {
 		return err
 	}
 	for r.round.Phase != regie.PhaseEnd && !r.parked {
@@ -95,25 +95,25 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 func (r *run) step(ctx context.Context) error {
-	r.beat()
+	r.reportAlive()
 	switch word, err := r.stopWord(ctx); {
 	case errors.Is(err, errTimeOver):
 		return r.endAtLimit(timeLimit(r.round.Limits))
 	case err != nil:
 		return err
 	case word != "":
-		return r.obey(word)
-	case r.draining():
+		return r.obeyStop(word)
+	case r.isDraining():
 		return ErrShutdown
-	case r.givesWay():
-		return r.giveWay()
+	case r.shouldYield():
+		return r.yieldRound()
 	}
 	switch r.round.Phase {
 	case regie.PhaseModel:
-		if r.commanded() {
-			return r.command(ctx)
+		if r.isCommand() {
+			return r.runCommand(ctx)
 		}
-		return r.callModel(ctx)
+		return r.runModel(ctx)
 	case regie.PhaseCalls:
 		return r.runCalls(ctx)
 	default:
@@ -121,14 +121,14 @@ func (r *run) step(ctx context.Context) error {
 	}
 }
 
-// callModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores
+// runModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores
 // either (spec 3.1, 3.6).
-func (r *run) callModel(ctx context.Context) error {
+func (r *run) runModel(ctx context.Context) error {
 	// a round that counts on, see store.Submit
 	if limit := spent(r.round.Counters, r.used, r.round.Limits); !limit.IsZero() {
 		return r.endAtLimit(limit)
 	}
-	if err := r.budget.warm(ctx); err != nil {
+	if err := r.budget.openThread(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the error only says that the context ended; the loop sees why
 		}
@@ -138,49 +138,49 @@ func (r *run) callModel(ctx context.Context) error {
 		}
 		// Nobody can answer: the person is told why, and the run does not wait for ever.
 		failed := &provider.Error{Code: regie.CodeOf(unusable.err), Message: unusable.Error(), Err: err}
-		return r.outOfTries(failed, failed, 0) // a fallback may be usable
+		return r.handleFailure(failed, failed, 0) // a fallback may be usable
 	}
-	if err := r.enricher.enrich(ctx); err != nil || ctx.Err() != nil {
+	if err := r.enricher.enrichThread(ctx); err != nil || ctx.Err() != nil {
 		return err // where a signal came, the loop sees why
 	}
 	if r.resumed {
-		if err := r.call.lostAttempt(byDeath); err != nil {
+		if err := r.call.bookLostCall(byDeath); err != nil {
 			return err
 		}
 	}
-	before, large, err := r.budget.fit(ctx)
+	before, large, err := r.budget.checkFit(ctx)
 	switch {
 	case ctx.Err() != nil || err != nil:
-		return cutIn(ctx, err)
+		return ignoreCut(ctx, err)
 	case large != nil:
 		return r.endTooLarge(large)
 	case before != nil:
 		if err := r.beginSummary(before); err != nil || ctx.Err() != nil {
-			return cutIn(ctx, err)
+			return ignoreCut(ctx, err)
 		}
 	}
 	if r.budget.summary != nil && r.budget.summary.why != nil {
-		return r.withoutModel(r.budget.summary.why, 0)
+		return r.summarizeWithoutModel(r.budget.summary.why, 0)
 	}
-	return r.tryModel(ctx)
+	return r.askModel(ctx)
 }
 
-// tryModel makes the attempts of a model call that is ready.
-func (r *run) tryModel(ctx context.Context) error {
+// askModel makes the attempts of a model call that is ready.
+func (r *run) askModel(ctx context.Context) error {
 	r.call.due = r.call.outage != nil || r.exchange.Attempt > 1 // whoever takes it up again has waited for this moment
 	var last *provider.Error
 	for try := 1; ; try++ {
-		switch refused, err := r.money.reserve(ctx); {
+		switch refused, err := r.money.reserveCall(ctx); {
 		case err != nil:
-			return cutIn(ctx, err)
+			return ignoreCut(ctx, err)
 		case refused != nil && refused.unknown != nil:
-			return cutIn(ctx, r.giveUp(refused.unknown, 0))
+			return ignoreCut(ctx, r.endUnanswered(refused.unknown, 0))
 		case refused != nil:
-			return cutIn(ctx, r.overCap(*refused.over, refused.wants))
+			return ignoreCut(ctx, r.endOverCap(*refused.over, refused.wants))
 		}
-		reply, took, err := r.call.ask(ctx)
+		reply, took, err := r.call.sendAttempt(ctx)
 		if err == nil {
-			return r.accept(ctx, reply, took)
+			return r.acceptReply(ctx, reply, took)
 		}
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the error only says that the context ended; the loop sees why
@@ -195,51 +195,52 @@ func (r *run) tryModel(ctx context.Context) error {
 			told = last
 		}
 		switch offline := failed.Code == regie.CodeProviderOffline; {
-		case r.budget.shrink(failed):
-			return r.call.tryAgain(failed, took, 0)
+		case r.budget.lowerLimit(failed):
+			return r.call.storeRetry(failed, took, 0)
 		// Who is there is told at once that the network is not (decision 42), or that the server
 		// will not answer for long.
-		case !failed.Retryable || offline || open || try >= r.call.tries(failed) || failed.RetryAfter > longWish:
-			return r.outOfTries(failed, told, took)
+		case !failed.Retryable || offline || open || try >= r.call.maxTries(failed) || failed.RetryAfter > longWish:
+			return r.handleFailure(failed, told, took)
 		}
 		last, r.call.due = failed, false
 		wait := r.cfg.Backoff(try+1, failed.RetryAfter)
-		if err := r.call.tryAgain(failed, took, wait); err != nil {
+		if err := r.call.storeRetry(failed, took, wait); err != nil {
 			return err
 		}
-		if !r.rest(ctx, wait) {
+		if !r.waitFor(ctx, wait) {
 			return nil
 		}
 	}
 }
 
-// outOfTries is what becomes of a model call whose provider has no more tries: another provider
+// handleFailure is what becomes of a model call whose provider has no more tries: another provider
 // goes on with it, or the round waits, goes on without a summary, or ends. failed is what came of
 // the last attempt, told what people read of it.
-func (r *run) outOfTries(failed, told *provider.Error, took time.Duration) error {
+func (r *run) handleFailure(failed, told *provider.Error, took time.Duration) error {
 	if r.budget.summary == nil || answersNobody(failed.Code) { // a summary can be done without
-		if next, ok := r.targets.another(told); ok {
-			return r.fallBack(next, failed, took)
+		if next, ok := r.targets.nextTarget(told); ok {
+			return r.fallBackTo(next, failed, took)
 		}
 	}
 	switch {
 	case r.policy.WaitNetwork && r.targets.mayComeBack(failed):
 		return r.waitNetwork(failed, took)
 	case r.budget.summary != nil && !answersNobody(failed.Code):
-		return r.withoutModel(failed, took.Microseconds())
+		return r.summarizeWithoutModel(failed, took.Microseconds())
 	default:
-		return r.giveUp(failed, took)
+		return r.endUnanswered(failed, took)
 	}
 }
 
-// accept stores a reply: the answer, or calls with the intent of the first action (decision 4).
-func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Duration) error {
+// acceptReply stores a reply: the answer, or calls with the intent of the first action (decision
+// 4).
+func (r *run) acceptReply(ctx context.Context, reply *provider.Reply, took time.Duration) error {
 	exchange := r.exchange
 	exchange.Provider, exchange.Model = r.round.Provider, r.round.Model
-	r.budget.describe(&exchange)
+	r.budget.describeExchange(&exchange)
 	exchange.Usage, exchange.StopReason = reply.Usage, reply.StopReason
 	exchange.FirstByteUS, exchange.ModelUS = reply.FirstByte.Microseconds(), took.Microseconds()
-	exchange.Money = r.money.paid(reply.Usage)
+	exchange.Money = r.money.costOf(reply.Usage)
 	if !reply.Cached.IsZero() { // nobody was asked
 		exchange.Money = regie.Money{Reserved: r.exchange.Money.Reserved, Known: true}
 	}
@@ -247,21 +248,21 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	if r.budget.summary != nil {
 		return r.acceptSummary(ctx, reply, exchange)
 	}
-	h := r.hear(reply)
+	h := r.decodeReply(reply)
 	if slices.ContainsFunc(h.parts, func(p provider.Part) bool { return p.Type == regie.PartCall }) {
 		if err := r.judge.readRules(); err != nil {
 			return err
 		}
 	}
-	message, calls := r.planner.plan(&h)
+	message, calls := r.planner.planReply(&h)
 	switch {
 	case h.unreadable != nil:
-		return r.correct(ctx, message, exchange, r.system(regie.SystemFormatError,
+		return r.requestCorrection(ctx, message, exchange, r.systemMessage(regie.SystemFormatError,
 			h.unreadable.Correction(r.policy.French)))
 	case len(calls) == 0:
-		return r.answer(ctx, message, exchange, reply)
+		return r.storeAnswer(ctx, message, exchange, reply)
 	}
-	err := r.proposed(ctx, message, calls, exchange)
+	err := r.storeCalls(ctx, message, calls, exchange)
 	if regie.CodeOf(err) != regie.CodeStopRequested {
 		return err
 	}
@@ -270,13 +271,15 @@ func (r *run) accept(ctx context.Context, reply *provider.Reply, took time.Durat
 	if err := r.readStop(); err != nil {
 		return err
 	}
-	return r.accept(ctx, reply, took)
+	return r.acceptReply(ctx, reply, took)
 }
 
-// proposed stores calls with the message that owns them, and what becomes of them at once. It
+// storeCalls stores calls with the message that owns them, and what becomes of them at once. It
 // returns CodeStopRequested where a stopping word came first: nothing is stored then.
-func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie.Call, exchange regie.Exchange) error {
-	in, err := r.reaction(ctx, message, calls)
+func (r *run) storeCalls(ctx context.Context, message regie.Message, calls []regie.Call,
+	exchange regie.Exchange,
+) error {
+	in, err := r.decideCalls(ctx, message, calls)
 	if err != nil {
 		return err
 	}
@@ -284,7 +287,7 @@ func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie
 	for i := range calls {
 		// What nobody was asked about yet is stored as proposed: whoever goes on with the round
 		// judges it again.
-		if calls[i].State == regie.CallAwaitingApproval && !puts(in.Ask, calls[i].ID) {
+		if calls[i].State == regie.CallAwaitingApproval && !asksAbout(in.Ask, calls[i].ID) {
 			calls[i].State = regie.CallProposed
 			delete(r.judge.fresh, calls[i].ID)
 		}
@@ -297,9 +300,9 @@ func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie
 		return err
 	}
 	fault.Point(fault.ReplyAfter)
-	if !r.commanded() {
-		r.budget.learned(&exchange)
-		r.call.counts(&exchange, false)
+	if !r.isCommand() {
+		r.budget.learnSize(&exchange)
+		r.call.reportReply(&exchange, false)
 	}
 	in.Message.Seq = out.Seq
 	r.reply, r.batch.calls, r.parked = &in.Message, calls, out.Parked
@@ -308,45 +311,45 @@ func (r *run) proposed(ctx context.Context, message regie.Message, calls []regie
 			r.batch.started = calls[i].ID
 		}
 	}
-	r.asker.remember(in.Ask)
+	r.asker.noteAsked(in.Ask)
 	if in.Results != nil {
-		r.budget.closeBatch(calls, in.Results, out)
+		r.budget.appendBatch(calls, in.Results, out)
 		fault.Point(fault.SettledAfter)
 	}
-	return r.moved(out, nil, in.Advance)
+	return r.advance(out, nil, in.Advance)
 }
 
-// reaction decides what becomes of a reply's calls: refused as a whole, or the first of them
+// decideCalls decides what becomes of a reply's calls: refused as a whole, or the first of them
 // started.
-func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie.Call) (store.Reply, error) {
+func (r *run) decideCalls(ctx context.Context, message regie.Message, calls []regie.Call) (store.Reply, error) {
 	counters, limit := afterReply(r.round.Counters, r.used, r.round.Limits,
-		batchOf(calls, r.round.Dialect, r.role, false))
-	if r.commanded() { // the limits bound a model
+		batchOf(calls, r.round.Dialect, r.roleOf, false))
+	if r.isCommand() { // the limits bound a model
 		counters, limit = r.round.Counters, noLimit
 	}
 	in := store.Reply{Message: message, Calls: calls}
 	word, cancelled := r.stopWord(ctx)
 	switch {
 	case word == regie.StopInterrupt || word == regie.StopStop:
-		refuse(calls, regie.NotRunInterrupted, "not run: the run was stopped before")
-		in.Results = r.results(calls, "the person stopped the run")
-		in.Advance = r.ended(counters, endOf(word), quietly)
+		refuseOpen(calls, regie.NotRunInterrupted, "not run: the run was stopped before")
+		in.Results = r.resultsMessage(calls, "the person stopped the run")
+		in.Advance = r.endRound(counters, endOf(word), quietly)
 	case !limit.IsZero():
-		refuse(calls, regie.NotRunOverLimit, "not run: "+limit.String()+" was reached")
+		refuseOpen(calls, regie.NotRunOverLimit, "not run: "+limit.String()+" was reached")
 		in.Results = r.limitMessage(limit, calls)
-		in.Advance = r.ended(counters, regie.EndLimit, limit)
+		in.Advance = r.endRound(counters, regie.EndLimit, limit)
 	case !r.judge.circles.IsZero():
-		refuse(calls, regie.NotRunOverLimit, "not run: the run ends, "+r.judge.circles.String())
+		refuseOpen(calls, regie.NotRunOverLimit, "not run: the run ends, "+r.judge.circles.String())
 		in.Results = r.circlesMessage(r.judge.circles, calls)
-		in.Advance = r.ended(counters, regie.EndEarlyStop, r.judge.circles)
+		in.Advance = r.endRound(counters, regie.EndEarlyStop, r.judge.circles)
 	case r.policyFails(calls):
-		refuse(calls, regie.NotRunDenied, "not run: "+failNote.String())
-		in.Results = r.results(calls, "")
-		in.Advance = r.ended(counters, regie.EndDenied, failNote)
+		refuseOpen(calls, regie.NotRunDenied, "not run: "+failNote.String())
+		in.Results = r.resultsMessage(calls, "")
+		in.Advance = r.endRound(counters, regie.EndDenied, failNote)
 	default:
 		// After a pause or a shutdown nothing new starts; whoever goes on with the round starts it.
 		if word == "" && cancelled == nil && !r.hooks.anyHooked(calls) {
-			if err := r.batch.begin(ctx, &in); err != nil {
+			if err := r.batch.startBatch(ctx, &in); err != nil {
 				return in, err
 			}
 		}
@@ -355,9 +358,9 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 		switch {
 		case in.Park:
 		case awaitsClient(calls):
-			in.Advance = r.ended(counters, regie.EndClientTools, quietly)
+			in.Advance = r.endRound(counters, regie.EndClientTools, quietly)
 		case allSettled(calls):
-			c := r.closer.closing(&in.Message, calls, counters)
+			c := r.closer.closeBatch(&in.Message, calls, counters)
 			in.Results, in.Advance = c.message, c.advance // what settles here has no post text: no action has run
 		}
 	}
@@ -368,22 +371,22 @@ func (r *run) reaction(ctx context.Context, message regie.Message, calls []regie
 // runs alone, after the commit of its intent; each commit carries the result before and the intent
 // after it (decision 4).
 func (r *run) runCalls(ctx context.Context) error {
-	if err := errors.Join(r.batch.tellResults(), r.batch.consult(ctx)); err != nil {
+	if err := errors.Join(r.batch.runAfterHooks(), r.batch.runBeforeHooks(ctx)); err != nil {
 		return err
 	}
-	if err := r.batch.rejudge(ctx); err != nil {
+	if err := r.batch.rejudgeBatch(ctx); err != nil {
 		return err
 	}
 	for {
 		if !r.parked {
-			if err := errors.Join(r.batch.tellResults(), r.batch.consult(ctx)); err != nil {
+			if err := errors.Join(r.batch.runAfterHooks(), r.batch.runBeforeHooks(ctx)); err != nil {
 				return err
 			}
 		}
 		if ctx.Err() != nil {
-			return r.batch.suspend(ctx)
+			return r.batch.suspendBatch(ctx)
 		}
-		r.beat()
+		r.reportAlive()
 		if r.policyFails(r.batch.calls) {
 			r.batch.refuseRest(failNote.String())
 		}
@@ -391,24 +394,24 @@ func (r *run) runCalls(ctx context.Context) error {
 		if next < 0 && awaitsClient(r.batch.calls) {
 			// The client's next request has the results, and starts the next round (decision 35).
 			// The reply has none until then, so nothing is rendered of it.
-			return r.finishBatch(closed{advance: r.ended(r.round.Counters, regie.EndClientTools, quietly)})
+			return r.finishBatch(closed{advance: r.endRound(r.round.Counters, regie.EndClientTools, quietly)})
 		}
 		if next < 0 {
-			return r.finishBatch(r.closer.closing(r.reply, r.batch.calls, r.round.Counters))
+			return r.finishBatch(r.closer.closeBatch(r.reply, r.batch.calls, r.round.Counters))
 		}
 		call := &r.batch.calls[next]
 		var err error
 		switch {
 		case r.parked:
 			return nil
-		case r.role(call) == regie.RoleComplete && call.State != regie.CallAwaitingApproval:
-			r.batch.complete(call)
+		case r.roleOf(call) == regie.RoleComplete && call.State != regie.CallAwaitingApproval:
+			r.batch.completeRound(call)
 		case call.State == regie.CallStarted && r.cfg.Left != nil && r.cfg.Left() <= 0:
 			return ErrShutdown
 		case call.State == regie.CallStarted:
-			err = r.batch.goOn(ctx, call)
+			err = r.batch.runStarted(ctx, call)
 		case r.asker.mustWait(r.batch.calls, next):
-			err = r.batch.wait(ctx)
+			err = r.batch.waitForPeople(ctx)
 		case call.Kind == regie.KindQuery:
 			// A result of an action is safe before anything else runs.
 			if err = r.batch.saveActions(); err == nil {
@@ -427,7 +430,7 @@ func (r *run) runCalls(ctx context.Context) error {
 // follows (decision 4).
 func (r *run) finishBatch(c closed) error {
 	fault.Point(fault.SettledBefore)
-	in := r.batch.results()
+	in := r.batch.unsavedResults()
 	in.Message, in.Post, in.Advance = c.message, c.post, &c.advance
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, in)
 	if err != nil {
@@ -436,13 +439,13 @@ func (r *run) finishBatch(c closed) error {
 	fault.Point(fault.SettledAfter)
 	r.batch.unsaved, r.resumed = r.batch.unsaved[:0], false
 	if c.message != nil {
-		r.budget.closeBatch(r.batch.calls, c.message, out)
+		r.budget.appendBatch(r.batch.calls, c.message, out)
 	}
-	return r.moved(out, nil, c.advance)
+	return r.advance(out, nil, c.advance)
 }
 
-// moved brings the run in line with what was stored.
-func (r *run) moved(out store.Outcome, err error, to store.Advance) error {
+// advance brings the run in line with what was stored.
+func (r *run) advance(out store.Outcome, err error, to store.Advance) error {
 	if err != nil {
 		return err
 	}

@@ -17,35 +17,35 @@ type toolRunner struct {
 	early *early
 }
 
-// arguments are what a call is stored to run with: the edited ones, or what the model wrote.
-func (x *toolRunner) arguments(call *regie.Call) json.RawMessage {
+// storedArguments are what a call is stored to run with: the edited ones, or what the model wrote.
+func (x *toolRunner) storedArguments(call *regie.Call) json.RawMessage {
 	if len(call.Executed) > 0 {
 		return call.Executed
 	}
 	return x.tools.Executable(call.Tool, call.Arguments)
 }
 
-// executable returns the arguments that a call runs with.
-func (x *toolRunner) executable(call *regie.Call) json.RawMessage {
+// callArguments returns the arguments that a call runs with.
+func (x *toolRunner) callArguments(call *regie.Call) json.RawMessage {
 	if fault.Bug(fault.BugUnedited) {
 		return x.tools.Executable(call.Tool, call.Arguments)
 	}
-	return x.arguments(call)
+	return x.storedArguments(call)
 }
 
-// invocation finds the tool of a call and what it is called with; nil where the tool is gone, or is
-// not the one that was judged (decision 20).
-func (x *toolRunner) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
+// newInvocation finds the tool of a call and what it is called with; nil where the tool is gone, or
+// is not the one that was judged (decision 20).
+func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
 	target, definition, ok := x.tools.Lookup(call.Tool)
 	if !ok || definition != call.Definition {
 		return nil, nil
 	}
-	x.lastsTool(target)
+	x.reportTool(target)
 	inv := &tool.Invocation{
 		CallID: call.ID, RoundID: x.round.ID, SessionID: x.session.ID, Workspace: x.workspace,
-		Arguments: x.executable(call), Intent: call.Intent,
-		Keep: x.cfg.Store.PutBlob, Earlier: x.earlier(call), Beside: x.beside(call),
-		Unattended: x.automation() || !x.asksPeople(),
+		Arguments: x.callArguments(call), Intent: call.Intent,
+		Keep: x.cfg.Store.PutBlob, Earlier: x.earlierCalls(call), Beside: x.changesBeside(call),
+		Unattended: x.isAutomation() || !x.asksPeople(),
 		Left:       x.cfg.Left, Mask: x.cfg.Mask,
 	}
 	session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
@@ -61,22 +61,22 @@ func (x *toolRunner) invocation(call *regie.Call) (tool.Tool, *tool.Invocation) 
 	return target, inv
 }
 
-func (x *toolRunner) plans(c *tool.Checked) bool {
+func (x *toolRunner) isPlan(c *tool.Checked) bool {
 	return c.Tool != nil && c.Tool.Definition().Role == regie.RolePlan
 }
 
-func (x *toolRunner) module(call *regie.Call) (regie.Module, error) {
+func (x *toolRunner) questionModule(call *regie.Call) (regie.Module, error) {
 	target, _, _ := x.tools.Lookup(call.Tool)
 	asker, ok := target.(tool.Asker)
 	if !ok {
 		return regie.Module{}, regie.Errorf(regie.CodeToolError, "the tool cannot say what it asks")
 	}
-	return asker.Module(x.executable(call))
+	return asker.Module(x.callArguments(call))
 }
 
-// longest is the most time in seconds that the tool gives a command, by its own schema: the person
-// sits before theirs and can end it, so nothing else should. Zero leaves it to the tool.
-func (x *toolRunner) longest() int {
+// maxCommandTime is the most time in seconds that the tool gives a command, by its own schema: the
+// person sits before theirs and can end it, so nothing else should. Zero leaves it to the tool.
+func (x *toolRunner) maxCommandTime() int {
 	checked := x.tools.Check(commandTool, "{}")
 	if checked.Tool == nil {
 		return 0
@@ -94,10 +94,10 @@ func (x *toolRunner) longest() int {
 	return int(schema.Properties.Timeout.Maximum)
 }
 
-// foresee returns what a call that is not settled is going to leave behind, on top of what those
-// before it leave.
-func (x *toolRunner) foresee(ctx context.Context, call *regie.Call, assumed []tool.State) []tool.State {
-	target, inv := x.invocation(call)
+// foreseeState returns what a call that is not settled is going to leave behind, on top of what
+// those before it leave.
+func (x *toolRunner) foreseeState(ctx context.Context, call *regie.Call, assumed []tool.State) []tool.State {
+	target, inv := x.newInvocation(call)
 	if target == nil || call.State.Settled() {
 		return nil
 	}
@@ -105,9 +105,9 @@ func (x *toolRunner) foresee(ctx context.Context, call *regie.Call, assumed []to
 	return tool.Foresee(ctx, target, inv)
 }
 
-// earlier gives the calls of a call's toolkit in its session, the newest first, as the model knew
-// them when it proposed the call: what it reads in the same reply it has not seen yet.
-func (x *toolRunner) earlier(call *regie.Call) func(ctx context.Context, visit func(regie.Call) bool) error {
+// earlierCalls gives the calls of a call's toolkit in its session, the newest first, as the model
+// knew them when it proposed the call: what it reads in the same reply it has not seen yet.
+func (x *toolRunner) earlierCalls(call *regie.Call) func(ctx context.Context, visit func(regie.Call) bool) error {
 	toolkit, _, _ := strings.Cut(call.Tool, ".")
 	id, message := call.ID, call.MessageID
 	return func(ctx context.Context, visit func(regie.Call) bool) error {
@@ -124,9 +124,9 @@ func (x *toolRunner) earlier(call *regie.Call) func(ctx context.Context, visit f
 // by then.
 const aside = time.Minute
 
-// beside gives what other calls and undos made of files in the workspace while a call ran. What
-// commands that have not ended by then do is not known.
-func (x *toolRunner) beside(call *regie.Call) func(ctx context.Context) ([]regie.FileChange, error) {
+// changesBeside gives what other calls and undos made of files in the workspace while a call ran.
+// What commands that have not ended by then do is not known.
+func (x *toolRunner) changesBeside(call *regie.Call) func(ctx context.Context) ([]regie.FileChange, error) {
 	return func(ctx context.Context) ([]regie.FileChange, error) {
 		later, err := x.cfg.Store.Later(ctx, x.workspace.ID, call.StartedAt.Add(-aside))
 		if err != nil {
@@ -155,22 +155,22 @@ func (x *toolRunner) beside(call *regie.Call) func(ctx context.Context) ([]regie
 
 // runAction performs an action whose intent is stored. A pause lets it finish (decision 6).
 func (x *toolRunner) runAction(call *regie.Call) {
-	target, inv := x.invocation(call)
+	target, inv := x.newInvocation(call)
 	// it was there when its intent was made, by another process that gave the round back before it
 	// ran anything
 	if target == nil {
-		x.gone(call)
+		x.settleMissing(call)
 		return
 	}
 	outcome, tries := tool.Attempt(x.work, target, inv, x.cfg.Retry)
 	call.Attempts += tries - 1
-	x.take(call, outcome)
+	x.settleOutcome(call, outcome)
 	fault.Point(fault.EffectAfter)
 }
 
-// take brings a tool's outcome into its call.
-func (x *toolRunner) take(call *regie.Call, outcome tool.Outcome) {
-	settle(call, outcome.State, outcome.Result, outcome.Error)
+// settleOutcome brings a tool's outcome into its call.
+func (x *toolRunner) settleOutcome(call *regie.Call, outcome tool.Outcome) {
+	settleCall(call, outcome.State, outcome.Result, outcome.Error)
 	call.DurationUS, call.Changed = outcome.Duration.Microseconds(), outcome.Changed
 	if outcome.Whole == "" {
 		return
@@ -184,49 +184,49 @@ func (x *toolRunner) take(call *regie.Call, outcome tool.Outcome) {
 	}
 }
 
-// takeQuery brings the outcome of a query into its call.
-func (x *toolRunner) takeQuery(call *regie.Call, q *running) {
-	x.take(call, q.outcome)
+// settleQuery brings the outcome of a query into its call.
+func (x *toolRunner) settleQuery(call *regie.Call, q *running) {
+	x.settleOutcome(call, q.outcome)
 	call.Attempts += q.tries
 }
 
-// gone settles a call that has not started and whose tool is not the one that was judged: what
-// serves it is away, or describes it in other words now (decision 20), or nothing of that name is
-// there any more. Nothing was done, and each has its own code.
-func (x *toolRunner) gone(call *regie.Call) {
+// settleMissing settles a call that has not started and whose tool is not the one that was judged:
+// what serves it is away, or describes it in other words now (decision 20), or nothing of that name
+// is there any more. Nothing was done, and each has its own code.
+func (x *toolRunner) settleMissing(call *regie.Call) {
 	_, definition, there := x.tools.Lookup(call.Tool)
 	away := x.tools.Away(call.Tool)
 	switch {
 	case away != nil:
-		settle(call, regie.CallFailed, "", tool.NotThere(away))
+		settleCall(call, regie.CallFailed, "", tool.NotThere(away))
 	case there && definition != call.Definition:
-		settle(call, regie.CallFailed, "", &regie.CallError{
+		settleCall(call, regie.CallFailed, "", &regie.CallError{
 			Code: regie.CodeToolChanged, Message: "the definition of the tool has changed since the call was proposed: nothing was run", Retryable: true,
 			Hint: "look at the tool as it is now, and propose the call again",
 		})
 	default:
-		notRun(call, regie.NotRunOutOfScope, regie.CallError{
+		settleNotRun(call, regie.NotRunOutOfScope, regie.CallError{
 			Code:    regie.CodeUnknownTool,
 			Message: "the tool is no longer there",
 		})
 	}
 }
 
-// refuse settles every open call of a batch without running it.
-func refuse(calls []regie.Call, code regie.NotRunCode, why string) {
+// refuseOpen settles every open call of a batch without running it.
+func refuseOpen(calls []regie.Call, code regie.NotRunCode, why string) {
 	for i := range calls {
 		if !calls[i].State.Settled() {
-			notRun(&calls[i], code, regie.CallError{Code: regie.Code(code), Message: why})
+			settleNotRun(&calls[i], code, regie.CallError{Code: regie.Code(code), Message: why})
 		}
 	}
 }
 
-func notRun(call *regie.Call, code regie.NotRunCode, problem regie.CallError) {
-	settle(call, regie.CallNotRun, "", &problem)
+func settleNotRun(call *regie.Call, code regie.NotRunCode, problem regie.CallError) {
+	settleCall(call, regie.CallNotRun, "", &problem)
 	call.NotRun = code
 }
 
-func settle(call *regie.Call, state regie.CallState, result string, problem *regie.CallError) {
+func settleCall(call *regie.Call, state regie.CallState, result string, problem *regie.CallError) {
 	call.State, call.Result, call.Error, call.SettledAt = state, result, problem, time.Now().UTC()
 }
 
@@ -239,7 +239,7 @@ func allSettled(calls []regie.Call) bool {
 	return true
 }
 
-func ids(calls []regie.Call) []regie.ID {
+func idsOf(calls []regie.Call) []regie.ID {
 	out := make([]regie.ID, len(calls))
 	for i := range calls {
 		out[i] = calls[i].ID

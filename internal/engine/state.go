@@ -51,23 +51,23 @@ func (s *roundState) readPolicy() error {
 			return regie.Errorf(regie.CodeCorrupt, "the policy of round %s cannot be read: %v", s.round.ID, err)
 		}
 	}
-	if s.automation() { // nobody is there to be asked, or to be told that the network is away (decisions 37 and 42)
+	if s.isAutomation() { // nobody is there to be asked, or to be told that the network is away (decisions 37 and 42)
 		s.policy.Questions, s.policy.WaitNetwork = false, true
 	}
 	return nil
 }
 
-// automation reports whether the round runs unattended.
-func (s *roundState) automation() bool { return s.session.Type == regie.SessionAutomation }
+// isAutomation reports whether the round runs unattended.
+func (s *roundState) isAutomation() bool { return s.session.Type == regie.SessionAutomation }
 
-// commanded reports whether the present exchange is a person's own command, for which no model is
+// isCommand reports whether the present exchange is a person's own command, for which no model is
 // asked (spec 10.1).
-func (s *roundState) commanded() bool { return s.exchange.Reason == regie.ExchangeCommand }
+func (s *roundState) isCommand() bool { return s.exchange.Reason == regie.ExchangeCommand }
 
-// clients reports whether a call is one of a client's tool: it is not run here.
-func (s *roundState) clients(call *regie.Call) bool { return call.Origin == regie.OriginClient }
+// isClientCall reports whether a call is one of a client's tool: it is not run here.
+func (s *roundState) isClientCall(call *regie.Call) bool { return call.Origin == regie.OriginClient }
 
-func (s *roundState) role(call *regie.Call) regie.ToolRole {
+func (s *roundState) roleOf(call *regie.Call) regie.ToolRole {
 	if target, _, ok := s.tools.Lookup(call.Tool); ok {
 		return target.Definition().Role
 	}
@@ -93,9 +93,9 @@ func (s *roundState) policyFails(calls []regie.Call) bool {
 	return false
 }
 
-// open reports whether a message is the reply whose batch is still open: no prompt has it (decision
-// 4).
-func (s *roundState) open(m *regie.Message) bool {
+// isOpenReply reports whether a message is the reply whose batch is still open: no prompt has it
+// (decision 4).
+func (s *roundState) isOpenReply(m *regie.Message) bool {
 	return s.round.Phase == regie.PhaseCalls && s.reply != nil && m.ID == s.reply.ID
 }
 
@@ -128,20 +128,20 @@ func (s *roundState) readStop() error {
 	return err
 }
 
-// because is why a round ends by a word.
-func (s *roundState) because(word regie.StopRequest) regie.Sentence {
+// stopReason is why a round ends by a word.
+func (s *roundState) stopReason(word regie.StopRequest) regie.Sentence {
 	if word != regie.StopWatchdog {
 		return byPerson
 	}
 	return regie.Say("nothing happened in it for %s", s.quiet.Round(time.Second).String())
 }
 
-// ended advances to the end of the round.
-func (s *roundState) ended(counters regie.Counters, reason regie.RoundEnd, note regie.Sentence) store.Advance {
+// endRound advances to the end of the round.
+func (s *roundState) endRound(counters regie.Counters, reason regie.RoundEnd, note regie.Sentence) store.Advance {
 	note = scoped(note, s.session.Type)
 	end := &store.End{Reason: reason, Note: note, Close: sessionEnd(s.session.Type, reason)}
 	// nobody watches (spec 5.1, 5.3)
-	if (reason == regie.EndWatchdog || reason == regie.EndNoProgress) && s.automation() {
+	if (reason == regie.EndWatchdog || reason == regie.EndNoProgress) && s.isAutomation() {
 		end.Notice = &regie.Notice{
 			RoundID: s.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(),
 			Text: note.String(), Said: []regie.Sentence{note},
@@ -153,18 +153,18 @@ func (s *roundState) ended(counters regie.Counters, reason regie.RoundEnd, note 
 // quietly is how a round ends whose reason says it all.
 var quietly regie.Sentence
 
-// completed is how a round ends by the model's own word. To say that the work is done is a matter
-// of automations (spec 2.2); in a chat it is the answer (decision 51).
-func (s *roundState) completed() regie.RoundEnd {
-	if s.automation() {
+// completedEnd is how a round ends by the model's own word. To say that the work is done is a
+// matter of automations (spec 2.2); in a chat it is the answer (decision 51).
+func (s *roundState) completedEnd() regie.RoundEnd {
+	if s.isAutomation() {
 		return regie.EndCompleted
 	}
 	return regie.EndAnswered
 }
 
-// rest waits before the next try, and reports whether it was left alone.
-func (s *roundState) rest(ctx context.Context, d time.Duration) bool {
-	s.lasts(d)
+// waitFor waits before the next try, and reports whether it was left alone.
+func (s *roundState) waitFor(ctx context.Context, d time.Duration) bool {
+	s.reportBusy(d)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -16,24 +16,24 @@ const maxResumes = 3
 // byPerson is why a round ends whom a person stopped.
 var byPerson = regie.Say("stopped by the person")
 
-// obey carries a stopping word out, at the border between two steps (decision 6).
-func (r *run) obey(word regie.StopRequest) error {
+// obeyStop carries a stopping word out, at the border between two steps (decision 6).
+func (r *run) obeyStop(word regie.StopRequest) error {
 	if word != regie.StopPause {
-		return r.endEarly(endOf(word), r.because(word))
+		return r.endEarly(endOf(word), r.stopReason(word))
 	}
-	if err := r.giveBack(byPause); err != nil {
+	if err := r.releaseRound(byPause); err != nil {
 		return err
 	}
 	r.parked = true
 	return nil
 }
 
-// giveBack stores what is done and gives the round back in good order: whoever takes it up knows
-// that nothing of it is under way, so a call that has started and has no result did not run. What a
-// dead process started, and nobody has looked into yet, is left as that process left it; the store
-// knows it of a call that waits for its tool.
-func (r *run) giveBack(by cut) error {
-	if err := errors.Join(r.batch.save(), r.call.letGo(by)); err != nil {
+// releaseRound stores what is done and gives the round back in good order: whoever takes it up
+// knows that nothing of it is under way, so a call that has started and has no result did not run.
+// What a dead process started, and nobody has looked into yet, is left as that process left it; the
+// store knows it of a call that waits for its tool.
+func (r *run) releaseRound(by cut) error {
+	if err := errors.Join(r.batch.saveResults(), r.call.bookOpenCall(by)); err != nil {
 		return err
 	}
 	if r.resumed && slices.ContainsFunc(r.batch.calls, func(c regie.Call) bool {
@@ -44,16 +44,16 @@ func (r *run) giveBack(by cut) error {
 	return r.cfg.Store.Release(r.commit, r.fence)
 }
 
-// givesWay reports whether the round lets another one go first. It does so between two exchanges,
-// where nothing of it is under way.
-func (r *run) givesWay() bool {
+// shouldYield reports whether the round lets another one go first. It does so between two
+// exchanges, where nothing of it is under way.
+func (r *run) shouldYield() bool {
 	return r.round.Phase == regie.PhaseModel && len(r.batch.unsaved) == 0 && r.cfg.Yields != nil &&
 		r.cfg.Yields(r.round.ID)
 }
 
-// giveWay gives the round back in good order: it is queued, and goes on by itself.
-func (r *run) giveWay() error {
-	if err := errors.Join(r.batch.save(), r.call.letGo(byDeath)); err != nil {
+// yieldRound gives the round back in good order: it is queued, and goes on by itself.
+func (r *run) yieldRound() error {
+	if err := errors.Join(r.batch.saveResults(), r.call.bookOpenCall(byDeath)); err != nil {
 		return err
 	}
 	if err := r.cfg.Store.Yield(r.commit, r.fence); err != nil {
@@ -79,30 +79,30 @@ func (r *run) endAtLimit(limit regie.Sentence) error {
 		return r.endInCalls(regie.EndLimit, limit)
 	}
 	return r.endAsking(cut{regie.CodeTimeout, "ended: " + limit.String() + " was reached"}, r.limitMessage(limit, nil),
-		r.ended(r.round.Counters, regie.EndLimit, limit))
+		r.endRound(r.round.Counters, regie.EndLimit, limit))
 }
 
 // endInModel ends a round whose model call is open.
 func (r *run) endInModel(reason regie.RoundEnd, note regie.Sentence) error {
-	return r.endAsking(cut{regie.CodeStopRequested, note.String()}, r.timedOut(reason, note),
-		r.ended(r.round.Counters, reason, note))
+	return r.endAsking(cut{regie.CodeStopRequested, note.String()}, r.timeoutMessage(reason, note),
+		r.endRound(r.round.Counters, reason, note))
 }
 
 // endAsking ends a round whose model call is open. One that may have been sent is booked, with what
 // cut it; of one that was not there is no attempt.
 func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error {
-	if r.call.underWay() && !r.call.sent {
+	if r.call.maybeSent() && !r.call.sent {
 		by = byDeath
 	}
-	attempt := r.call.attempt(by.code, by.why)
+	attempt := r.call.newAttempt(by.code, by.why)
 	if r.call.sent { // people have seen it
 		attempt.Partial = r.call.streamed.String()
 		r.used += attempt.Usage.Input + attempt.Usage.Output
 	}
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: attempt, Unasked: !r.call.underWay(), Message: message, Advance: &end,
+		Attempt: attempt, Unasked: !r.call.maybeSent(), Message: message, Advance: &end,
 	})
-	return r.moved(out, err, end)
+	return r.advance(out, err, end)
 }
 
 // endInCalls ends a round in the middle of a batch: what has started is settled by evidence, what
@@ -110,7 +110,7 @@ func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error
 // again.
 func (r *run) endInCalls(reason regie.RoundEnd, note regie.Sentence) error {
 	for try := 1; ; try++ {
-		if err := r.batch.current(); err != nil {
+		if err := r.batch.syncAnswers(); err != nil {
 			return err
 		}
 		if err := r.endBatch(reason, note); regie.CodeOf(err) != regie.CodeConflict || try == 3 {
@@ -133,25 +133,25 @@ func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 			r.recovery.settleStarted(call)
 		}
 		if !call.State.Settled() {
-			notRun(call, code, regie.CallError{Code: regie.Code(code), Message: "not run: " + why})
+			settleNotRun(call, code, regie.CallError{Code: regie.Code(code), Message: "not run: " + why})
 		}
 		r.batch.unsaved = append(r.batch.unsaved, i) // kept for the next try where a stronger word refuses this end
 	}
-	message := r.results(r.batch.calls, "The run ended here: "+note.String()+".")
+	message := r.resultsMessage(r.batch.calls, "The run ended here: "+note.String()+".")
 	if r.batch.askedInVain() {
 		message.System.Type = regie.SystemCommunicationCancelled // decision 11
 	}
 	if reason == regie.EndLimit {
 		message = r.limitMessage(note, r.batch.calls)
 	}
-	end := r.ended(r.round.Counters, reason, note)
-	in := r.batch.results()
-	in.Message, in.Post, in.Advance = message, r.timedOut(reason, note), &end
+	end := r.endRound(r.round.Counters, reason, note)
+	in := r.batch.unsavedResults()
+	in.Message, in.Post, in.Advance = message, r.timeoutMessage(reason, note), &end
 	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, in)
 	if err == nil {
 		r.batch.unsaved = r.batch.unsaved[:0]
 	}
-	return r.moved(out, err, end)
+	return r.advance(out, err, end)
 }
 
 func endOf(word regie.StopRequest) regie.RoundEnd {
@@ -173,9 +173,9 @@ func (cb *callBatch) askedInVain() bool {
 	})
 }
 
-// current brings the calls in line with what people did meanwhile: answers, and what a stopping
+// syncAnswers brings the calls in line with what people did meanwhile: answers, and what a stopping
 // word withdrew. Results that are here and not stored yet stay.
-func (cb *callBatch) current() error {
+func (cb *callBatch) syncAnswers() error {
 	if len(cb.reviews) == 0 && len(cb.asker.questioned) == 0 {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (cb *callBatch) current() error {
 		here[i] = cb.calls[i]
 	}
 	unsaved := slices.Clone(cb.unsaved)
-	if err := cb.reload(); err != nil {
+	if err := cb.reloadBatch(); err != nil {
 		return err
 	}
 	for _, i := range unsaved {

@@ -61,11 +61,11 @@ func (b *contextBudget) planSummary(ctx context.Context, tokens int, room prompt
 		entries: prompt.Entries(stored.Messages, stored.Calls),
 		from:    b.thread.window.Hidden, before: tokens, room: room,
 	}
-	s.pieces = b.head.view().Pieces(b.thread.window, s.entries, s.from, max(0, tokens-room.Fixed))
+	s.pieces = b.head.promptView().Pieces(b.thread.window, s.entries, s.from, max(0, tokens-room.Fixed))
 	bound := 0
 	if room.Most > 0 { // what is summarised must be read
 		if bound = room.Most - room.Fixed - b.thread.gauge.Part(
-			prompt.Size([]provider.Turn{b.head.view().Instruction()})); bound <= 0 {
+			prompt.Size([]provider.Turn{b.head.promptView().Instruction()})); bound <= 0 {
 			bound = 1
 		}
 	}
@@ -79,7 +79,7 @@ func (b *contextBudget) planSummary(ctx context.Context, tokens int, room prompt
 // thread.
 func (b *contextBudget) resumeSummary(ctx context.Context) error {
 	_, size := b.thread.conversation.Request()
-	s, err := b.planSummary(ctx, b.thread.gauge.Tokens(size), b.room())
+	s, err := b.planSummary(ctx, b.thread.gauge.Tokens(size), b.promptRoom())
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (b *contextBudget) openSummary(s *summary) error {
 		}
 		return nil
 	}
-	head, frozen, err := b.head.build(b.commit, summaryOutput(b.cfg.MaxOutput, s.room))
+	head, frozen, err := b.head.freezeHead(b.commit, summaryOutput(b.cfg.MaxOutput, s.room))
 	if err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ func (b *contextBudget) openSummary(s *summary) error {
 	}
 	s.head = frozen
 	for i := range s.pieces[:s.cut] {
-		s.conversation.Append(b.head.view().Show(s.pieces[i].Entry)...)
+		s.conversation.Append(b.head.promptView().Show(s.pieces[i].Entry)...)
 	}
-	s.conversation.Append(b.head.view().Instruction())
+	s.conversation.Append(b.head.promptView().Instruction())
 	s.conversation.EndWith(summaryTail)
 	s.request, s.size = s.conversation.Request()
 	return nil
@@ -137,9 +137,9 @@ func (r *run) beginSummary(s *summary) error {
 // step, or does without it where it is of no use.
 func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange regie.Exchange) error {
 	s := r.budget.summary
-	text, useless := r.head.view().SummaryText(reply)
+	text, useless := r.head.promptView().SummaryText(reply)
 	if useless == "" {
-		useless = r.head.view().SummaryFault(text, s.pieces[:s.cut])
+		useless = r.head.promptView().SummaryFault(text, s.pieces[:s.cut])
 	}
 	hidden := 0
 	for i := range s.pieces[:s.cut] {
@@ -150,13 +150,13 @@ func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange
 		useless = "the model's summary is longer than what it is to stand for"
 	}
 	if useless != "" {
-		return r.withoutModel(&provider.Error{
+		return r.summarizeWithoutModel(&provider.Error{
 			Code: regie.CodeBadReply, Message: useless, Partial: text,
 			Usage: reply.Usage,
 		}, exchange.ModelUS)
 	}
-	message := r.system(regie.SystemContextSummary, text)
-	message.Author = r.targets.author()
+	message := r.systemMessage(regie.SystemContextSummary, text)
+	message.Author = r.targets.replyAuthor()
 	message.Usage = &reply.Usage
 	c := prompt.Compact(s.pieces, s.cut, r.budget.thread.window, r.round.ID, s.room)
 	c.Before, c.After = s.before, s.before-hidden+size
@@ -166,9 +166,9 @@ func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange
 
 func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange regie.Exchange) error {
 	// A summary is no step of the loop: the counters stay, but that it is progress.
-	next := r.targets.nextModel(r.round.Counters, r.exchange.Reason, nil)
+	next := r.targets.nextExchange(r.round.Counters, r.exchange.Reason, nil)
 	if word, err := r.stopWord(ctx); err == nil && (word == regie.StopInterrupt || word == regie.StopStop) {
-		next = r.ended(r.round.Counters, endOf(word), byPerson)
+		next = r.endRound(r.round.Counters, endOf(word), byPerson)
 	}
 	fault.Point(fault.CompactBefore)
 	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, store.Reply{
@@ -187,14 +187,14 @@ func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange
 	}
 	fault.Point(fault.CompactAfter)
 	message.Seq = out.Seq
-	r.budget.learned(&exchange)
-	r.call.counts(&exchange, false)
-	return r.compacted(message, out, next)
+	r.budget.learnSize(&exchange)
+	r.call.reportReply(&exchange, false)
+	return r.applySummary(message, out, next)
 }
 
-// withoutModel leaves out what it can where no summary could be made: the oldest results first.
-// What is left out is stored, so that a resumed round has the same prompt.
-func (r *run) withoutModel(failed *provider.Error, modelUS int64) error {
+// summarizeWithoutModel leaves out what it can where no summary could be made: the oldest results
+// first. What is left out is stored, so that a resumed round has the same prompt.
+func (r *run) summarizeWithoutModel(failed *provider.Error, modelUS int64) error {
 	s := r.budget.summary
 	c, cut, left := s.drops, 0, s.left
 	if c == nil {
@@ -205,13 +205,13 @@ func (r *run) withoutModel(failed *provider.Error, modelUS int64) error {
 	attempt := r.call.failedAttempt(failed, 0)
 	attempt.ModelUS = modelUS
 	in := store.Failure{Attempt: attempt}
-	next := r.targets.nextModel(r.round.Counters, r.exchange.Reason, nil)
+	next := r.targets.nextExchange(r.round.Counters, r.exchange.Reason, nil)
 	in.Advance = &next
 	if c != nil {
 		c.Fallback, c.Before, c.After = failed.Message, s.before, s.room.Fixed+left
-		in.Message = r.system(regie.SystemContextSummary, "")
+		in.Message = r.systemMessage(regie.SystemContextSummary, "")
 		if cut > 0 {
-			in.Message.System.Summary = r.head.view().Digest(s.pieces[:cut], r.budget.thread.window, c, s.room,
+			in.Message.System.Summary = r.head.promptView().Digest(s.pieces[:cut], r.budget.thread.window, c, s.room,
 				failed.Message)
 		}
 		in.Message.System.Compaction = c
@@ -222,18 +222,18 @@ func (r *run) withoutModel(failed *provider.Error, modelUS int64) error {
 		return err
 	}
 	fault.Point(fault.CompactAfter)
-	return r.compacted(in.Message, out, next)
+	return r.applySummary(in.Message, out, next)
 }
 
-// compacted brings the prompt in line with a stored CONTEXT_SUMMARY: the guard and the ids still
+// applySummary brings the prompt in line with a stored CONTEXT_SUMMARY: the guard and the ids still
 // know what it hides.
-func (r *run) compacted(message *regie.Message, out store.Outcome, next store.Advance) error {
+func (r *run) applySummary(message *regie.Message, out store.Outcome, next store.Advance) error {
 	s := r.budget.summary
 	if message != nil {
 		r.budget.thread.window = r.budget.thread.window.With(message, s.entries, s.from)
-		r.budget.thread.guard.observe(message, nil)
-		r.budget.thread.reaches(message)
-		if err := r.budget.reopen(r.commit); err != nil {
+		r.budget.thread.guard.observeMessage(message, nil)
+		r.budget.thread.setTip(message)
+		if err := r.budget.openConversation(r.commit); err != nil {
 			return err
 		}
 		r.budget.thread.window.Shown(s.entries, s.from, r.budget.showEntry)
@@ -243,5 +243,5 @@ func (r *run) compacted(message *regie.Message, out store.Outcome, next store.Ad
 	for i := range out.Admitted {
 		r.budget.appendMessage(&out.Admitted[i], nil)
 	}
-	return r.moved(out, nil, next)
+	return r.advance(out, nil, next)
 }

@@ -32,22 +32,22 @@ type thread struct {
 	// spoken says that the last message of the thread is a person's, with what it names.
 	spoken bool
 	// guard tells honest repetition from going round in circles; nil until the thread was read.
-	guard *guard
+	guard *loopGuard
 	named named
 	// tip is the last stored message up to which all is in here, at its place in the log.
 	tip    regie.ID
 	tipSeq int64
 }
 
-// reaches notes that all up to a stored message is in the thread.
-func (t *thread) reaches(m *regie.Message) {
+// setTip notes that all up to a stored message is in the thread.
+func (t *thread) setTip(m *regie.Message) {
 	if m.Seq > t.tipSeq {
 		t.tip, t.tipSeq = m.ID, m.Seq
 	}
 }
 
-// say adds turns to the thread that is sent, and to what is known of it as a question.
-func (t *thread) say(turns []provider.Turn) {
+// appendTurns adds turns to the thread that is sent, and to what is known of it as a question.
+func (t *thread) appendTurns(turns []provider.Turn) {
 	t.conversation.Append(turns...)
 	if t.key != nil {
 		t.key.Append(turns...)
@@ -64,8 +64,8 @@ func (u unusableModel) Error() string { return u.err.Error() }
 // Unwrap returns the reason.
 func (u unusableModel) Unwrap() error { return u.err }
 
-// warm opens the conversation, once.
-func (b *contextBudget) warm(ctx context.Context) error {
+// openThread opens the conversation, once.
+func (b *contextBudget) openThread(ctx context.Context) error {
 	if b.thread.conversation != nil {
 		return nil
 	}
@@ -75,30 +75,30 @@ func (b *contextBudget) warm(ctx context.Context) error {
 	}
 	can := model.Capabilities(b.round.Model)
 	if b.known == nil && b.afford == 0 {
-		if warm, err := b.rewarm(ctx, can); warm || err != nil {
+		if warm, err := b.resumeWarm(ctx, can); warm || err != nil {
 			return err
 		}
 	}
-	if err := b.read(ctx); err != nil {
+	if err := b.loadThread(ctx); err != nil {
 		return err
 	}
 	before := b.thread
 	b.thread = thread{
 		model: model, free: can.Free, leastOutput: can.LeastOutput,
-		callIDs: map[string]struct{}{}, guard: newGuard(b.tools),
+		callIDs: map[string]struct{}{}, guard: newLoopGuard(b.tools),
 		contextSize: contextSize{takes: can.ContextTokens},
 	}
-	if err := b.reopen(ctx); err != nil {
+	if err := b.openConversation(ctx); err != nil {
 		b.thread = before
 		return err
 	}
-	b.replay(*b.known)
+	b.replayThread(*b.known)
 	b.known = nil
 	return nil
 }
 
-// read has the stored thread at hand.
-func (b *contextBudget) read(ctx context.Context) error {
+// loadThread has the stored thread at hand.
+func (b *contextBudget) loadThread(ctx context.Context) error {
 	if b.known != nil {
 		return nil
 	}
@@ -109,19 +109,19 @@ func (b *contextBudget) read(ctx context.Context) error {
 	return err
 }
 
-// watch has the guard know a thread without a conversation.
-func (b *contextBudget) watch(stored store.Thread) {
-	b.thread = thread{callIDs: map[string]struct{}{}, guard: newGuard(b.tools)}
-	b.replay(stored)
+// loadGuard has the guard know a thread without a conversation.
+func (b *contextBudget) loadGuard(stored store.Thread) {
+	b.thread = thread{callIDs: map[string]struct{}{}, guard: newLoopGuard(b.tools)}
+	b.replayThread(stored)
 }
 
 // warmGuard reads the thread where this process has not, because what starts is judged by it. A
 // model that cannot be reached does not keep a batch from being finished.
 func (b *contextBudget) warmGuard(ctx context.Context) error {
-	err := b.warm(ctx)
+	err := b.openThread(ctx)
 	if _, unusable := errors.AsType[unusableModel](err); unusable && b.thread.guard == nil {
-		if err = b.read(ctx); err == nil {
-			b.watch(*b.known)
+		if err = b.loadThread(ctx); err == nil {
+			b.loadGuard(*b.known)
 			b.known = nil // it grows
 		}
 	} else if unusable {
@@ -133,9 +133,9 @@ func (b *contextBudget) warmGuard(ctx context.Context) error {
 	return err
 }
 
-// reopen begins the conversation anew.
-func (b *contextBudget) reopen(ctx context.Context) error {
-	head, frozen, err := b.head.build(ctx, b.output())
+// openConversation begins the conversation anew.
+func (b *contextBudget) openConversation(ctx context.Context) error {
+	head, frozen, err := b.head.freezeHead(ctx, b.replyLimit())
 	if err != nil {
 		return err
 	}
@@ -144,37 +144,37 @@ func (b *contextBudget) reopen(ctx context.Context) error {
 		return unusableModel{err}
 	}
 	t := &b.thread
-	t.conversation, t.head, t.firstSeq, t.lastSeq, t.shown, t.key = conversation, frozen, 0, 0, 0, b.keyed(head)
+	t.conversation, t.head, t.firstSeq, t.lastSeq, t.shown, t.key = conversation, frozen, 0, 0, 0, b.newCacheKey(head)
 	_, t.fixed = conversation.Request()
 	return nil
 }
 
-// replay appends stored messages: the guard and the ids know all of them, the conversation what its
-// window shows.
-func (b *contextBudget) replay(stored store.Thread) {
+// replayThread appends stored messages: the guard and the ids know all of them, the conversation
+// what its window shows.
+func (b *contextBudget) replayThread(stored store.Thread) {
 	entries := prompt.Entries(stored.Messages, stored.Calls)
 	whole := true // up to here
 	for i := range entries {
 		e := &entries[i]
 		b.rememberIDs(e.Calls)
-		b.thread.named.see(e.Message)
-		if b.open(e.Message) {
+		b.thread.named.seeMessage(e.Message)
+		if b.isOpenReply(e.Message) {
 			whole = false
 			continue
 		}
-		b.thread.guard.observe(e.Message, e.Calls)
+		b.thread.guard.observeMessage(e.Message, e.Calls)
 		if whole {
-			b.thread.reaches(e.Message)
+			b.thread.setTip(e.Message)
 		}
 	}
 	if b.thread.conversation == nil {
 		return
 	}
 	b.thread.window = prompt.WindowOf(entries)
-	counted := countedReply(entries, b.round.Model, b.open)
+	counted := countedReply(entries, b.round.Model, b.isOpenReply)
 	b.thread.window.Shown(entries, 0, func(e prompt.Entry, place int) {
 		switch {
-		case b.open(e.Message): // prompts are built from whole batches (decision 4)
+		case b.isOpenReply(e.Message): // prompts are built from whole batches (decision 4)
 			return
 		case e.Message == counted: // its request is what stands there before it
 			_, size := b.thread.conversation.Request()
@@ -206,15 +206,15 @@ func countedReply(entries []prompt.Entry, model string, open func(*regie.Message
 
 // showEntry adds a message to the conversation.
 func (b *contextBudget) showEntry(e prompt.Entry, place int) {
-	turns := b.head.view().Show(e)
+	turns := b.head.promptView().Show(e)
 	if len(turns) == 0 {
 		return
 	}
 	t := &b.thread
-	t.say(turns)
+	t.appendTurns(turns)
 	if place >= 0 {
 		t.shown++
-		t.spoken = speaks(t.spoken, e.Message)
+		t.spoken = endsWithPerson(t.spoken, e.Message)
 	}
 	if seq := e.Message.Seq; t.firstSeq == 0 || seq < t.firstSeq {
 		t.firstSeq = seq
@@ -225,9 +225,9 @@ func (b *contextBudget) showEntry(e prompt.Entry, place int) {
 // appendMessage adds a stored message to the conversation.
 func (b *contextBudget) appendMessage(m *regie.Message, calls []regie.Call) {
 	b.rememberIDs(calls)
-	b.thread.named.see(m)
-	b.thread.guard.observe(m, calls)
-	b.thread.reaches(m)
+	b.thread.named.seeMessage(m)
+	b.thread.guard.observeMessage(m, calls)
+	b.thread.setTip(m)
 	if b.thread.conversation == nil {
 		return
 	}
@@ -242,9 +242,9 @@ func (b *contextBudget) rememberIDs(calls []regie.Call) {
 	}
 }
 
-// closeBatch adds a settled batch: the reply with its calls, the message with their results, and
+// appendBatch adds a settled batch: the reply with its calls, the message with their results, and
 // what steered the round meanwhile.
-func (b *contextBudget) closeBatch(calls []regie.Call, results *regie.Message, out store.Outcome) {
+func (b *contextBudget) appendBatch(calls []regie.Call, results *regie.Message, out store.Outcome) {
 	if b.thread.conversation == nil {
 		return // nothing was asked yet in this process; warm will read the batch from the store
 	}
@@ -262,23 +262,23 @@ func (b *contextBudget) closeBatch(calls []regie.Call, results *regie.Message, o
 	}
 }
 
-// withheld reports whether the model may only answer now. What a person has said since is a new
-// reason to act.
-func (b *contextBudget) withheld() bool {
+// toolsWithheld reports whether the model may only answer now. What a person has said since is a
+// new reason to act.
+func (b *contextBudget) toolsWithheld() bool {
 	return b.exchange.Reason == regie.ExchangeAnswer && !b.thread.spoken
 }
 
-// restitutes reports whether the present model call follows results that a person is waiting for
-// (spec 6.2).
-func (b *contextBudget) restitutes() bool {
-	return !b.automation() && !b.thread.spoken && (b.exchange.Reason == regie.ExchangeAnswer ||
+// followsResults reports whether the present model call follows results that a person is waiting
+// for (spec 6.2).
+func (b *contextBudget) followsResults() bool {
+	return !b.isAutomation() && !b.thread.spoken && (b.exchange.Reason == regie.ExchangeAnswer ||
 		b.exchange.Reason == regie.ExchangeData)
 }
 
-// tail is what the next request says behind the thread (spec 6.2).
-func (b *contextBudget) tail() provider.Tail {
-	out := provider.Tail{Withheld: b.withheld()}
-	if b.restitutes() {
+// requestTail is what the next request says behind the thread (spec 6.2).
+func (b *contextBudget) requestTail() provider.Tail {
+	out := provider.Tail{Withheld: b.toolsWithheld()}
+	if b.followsResults() {
 		out.Guidance = prompt.Restitution{
 			Dialect: b.round.Dialect, Withheld: out.Withheld,
 			French: b.policy.French,
@@ -287,8 +287,8 @@ func (b *contextBudget) tail() provider.Tail {
 	return out
 }
 
-// sending is the request that was made last.
-func (b *contextBudget) sending() (first, last int64, request, head regie.Hash) {
+// lastRequest is the request that was made last.
+func (b *contextBudget) lastRequest() (first, last int64, request, head regie.Hash) {
 	if s := b.summary; s != nil {
 		first, last = s.span()
 		return first, last, s.request, s.head
@@ -296,10 +296,10 @@ func (b *contextBudget) sending() (first, last int64, request, head regie.Hash) 
 	return b.thread.firstSeq, b.thread.lastSeq, b.thread.request, b.thread.head
 }
 
-// describe says what was sent (decision 14).
-func (b *contextBudget) describe(e *regie.Exchange) {
+// describeExchange says what was sent (decision 14).
+func (b *contextBudget) describeExchange(e *regie.Exchange) {
 	var head regie.Hash
-	e.FirstSeq, e.LastSeq, e.Request, head = b.sending()
+	e.FirstSeq, e.LastSeq, e.Request, head = b.lastRequest()
 	if head != b.thread.told {
 		e.Head = head
 	}
@@ -308,5 +308,5 @@ func (b *contextBudget) describe(e *regie.Exchange) {
 // describeAttempt says what was sent in a call that failed, with its head: the next one may have
 // another.
 func (b *contextBudget) describeAttempt(a *regie.Attempt) {
-	a.FirstSeq, a.LastSeq, a.Request, a.Head = b.sending()
+	a.FirstSeq, a.LastSeq, a.Request, a.Head = b.lastRequest()
 }

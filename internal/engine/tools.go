@@ -5,9 +5,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// tellMissing tells people, when a round begins and when it goes on after a crash, which tools it
-// does without, and, when it begins, what of the workspace's document it was not given.
-func (r *run) tellMissing() error {
+// noteMissingTools tells people, when a round begins and when it goes on after a crash, which tools
+// it does without, and, when it begins, what of the workspace's document it was not given.
+func (r *run) noteMissingTools() error {
 	missing := r.tools.Missing()
 	begins := r.round.Phase == regie.PhaseModel && r.exchange.Number == 1 && r.exchange.Attempt == 1
 	notice := regie.ToolNotice{Missing: missing}
