@@ -22,7 +22,6 @@ var wideTypes = map[string]int{
 	"internal/chat.Chat":             48,
 	"internal/dispatch.Dispatcher":   70,
 	"internal/doctor.exam":           46,
-	"internal/engine.run":            253,
 	"internal/httpapi.server":        60,
 	"internal/store/sqlite.Store":    128,
 	"internal/store/sqlite.tx":       118,
@@ -33,7 +32,7 @@ var wideTypes = map[string]int{
 
 // Ratchets of names and prose, in thousandths. They only go down.
 const (
-	maxOneWord  = 615 // private functions with a name of one word, of all private functions
+	maxOneWord  = 576 // private functions with a name of one word, of all private functions
 	maxIndirect = 142 // indirect words, for 1,000 lines of comments
 )
 

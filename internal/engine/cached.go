@@ -23,48 +23,48 @@ type Cache interface {
 	Forget(session regie.ID)
 }
 
-// caches reports whether the round's answers may come from the response cache, and go into it.
-func (r *run) caches() bool { return r.cfg.Cache != nil && r.policy.Cache }
+// usesCache reports whether the round's answers may come from the response cache, and go into it.
+func (h *promptHead) usesCache() bool { return h.cfg.Cache != nil && h.policy.Cache }
 
-// keyed begins the key of a conversation that was opened with a head.
-func (r *run) keyed(head provider.Head) *provider.Key {
-	if !r.caches() || r.policy.CacheIfTold &&
-		!r.thread.model.Capabilities(head.Model).Temperature.Carried(head.ReasoningEffort) {
+// newCacheKey begins the key of a conversation that was opened with a head.
+func (b *contextBudget) newCacheKey(head provider.Head) *provider.Key {
+	if !b.head.usesCache() || b.policy.CacheIfTold &&
+		!b.thread.model.Capabilities(head.Model).Temperature.Carried(head.ReasoningEffort) {
 		return nil
 	}
 	return provider.NewKey(head, provider.KeyTerms{
-		Asker:    provider.Asker{Workspace: r.session.WorkspaceID, User: r.session.UserID, Session: r.session.ID},
-		Provider: r.round.Provider, Settings: r.round.Pin, Dialect: r.round.Dialect, Fold: r.cfg.CacheFold,
+		Asker:    provider.Asker{Workspace: b.session.WorkspaceID, User: b.session.UserID, Session: b.session.ID},
+		Provider: b.round.Provider, Settings: b.round.Pin, Dialect: b.round.Dialect, Fold: b.cfg.CacheFold,
 	})
 }
 
-// send sends what was made ready, or has the answer from the response cache. A summary is nobody's
-// answer and is never cached.
-func (r *run) send(ctx context.Context, conversation provider.Conversation,
+// sendOrCached sends what was made ready, or has the answer from the response cache. A summary is
+// nobody's answer and is never cached.
+func (c *modelCall) sendOrCached(ctx context.Context, conversation provider.Conversation,
 	sink func(provider.Delta),
 ) (*provider.Reply, error) {
 	send := func() (*provider.Reply, error) {
-		return r.cfg.Breakers.Call(ctx, r.round.Provider, r.session.ID, r.due, func() (*provider.Reply, error) {
-			r.sent = true
+		return c.cfg.Breakers.Call(ctx, c.round.Provider, c.session.ID, c.due, func() (*provider.Reply, error) {
+			c.sent = true
 			return conversation.Send(ctx, sink)
 		})
 	}
-	r.question = provider.Question{}
-	if r.thread.key == nil || r.summary != nil {
+	c.question = provider.Question{}
+	if c.budget.thread.key == nil || c.budget.summary != nil {
 		return send()
 	}
-	r.question = provider.Question{
-		Asker: provider.Asker{Workspace: r.session.WorkspaceID, User: r.session.UserID, Session: r.session.ID},
-		Key:   r.thread.key.Sum(r.tail()), Provider: r.round.Provider, Model: r.round.Model,
+	c.question = provider.Question{
+		Asker: provider.Asker{Workspace: c.session.WorkspaceID, User: c.session.UserID, Session: c.session.ID},
+		Key:   c.budget.thread.key.Sum(c.budget.requestTail()), Provider: c.round.Provider, Model: c.round.Model,
 	}
-	return r.cfg.Cache.Ask(ctx, r.question, send, r.answers)
+	return c.cfg.Cache.Ask(ctx, c.question, send, c.isCacheable)
 }
 
-// answers reports whether a reply is a whole answer without calls: only such a one is kept.
-func (r *run) answers(reply *provider.Reply) bool {
+// isCacheable reports whether a reply is a whole answer without calls: only such a one is kept.
+func (c *modelCall) isCacheable(reply *provider.Reply) bool {
 	parts := reply.Parts
-	if r.json != nil {
-		turn := r.json.Read(parts)
+	if c.json != nil {
+		turn := c.json.Read(parts)
 		if turn.Errors != nil {
 			return false
 		}
@@ -74,29 +74,13 @@ func (r *run) answers(reply *provider.Reply) bool {
 		func(p provider.Part) bool { return p.Type == regie.PartCall })
 }
 
-// cached has an answer stored in the response cache with it, or its use counted.
-func (r *run) cached(in *store.Reply, reply *provider.Reply) {
+// addCacheEntry has an answer stored in the response cache with it, or its use counted.
+func (c *modelCall) addCacheEntry(in *store.Reply, reply *provider.Reply) {
 	switch {
-	case r.question.Key.IsZero():
+	case c.question.Key.IsZero():
 	case !reply.Cached.IsZero():
-		in.Hit = r.question.Key
-	case r.answers(reply):
-		in.Keep = r.cfg.Cache.Entry(r.question, reply)
-	}
-}
-
-// counted are the tokens of a reply as they are believed. One from the response cache cost none.
-func (r *run) counted(reply *provider.Reply, size int) regie.Usage {
-	if !reply.Cached.IsZero() {
-		return regie.Usage{}
-	}
-	return r.thread.gauge.Counted(reply.Usage, size, replyBytes(reply.Parts), r.cfg.MaxOutput, r.replyBound())
-}
-
-// say adds turns to the thread that is sent, and to what is known of it as a question.
-func (t *thread) say(turns []provider.Turn) {
-	t.conversation.Append(turns...)
-	if t.key != nil {
-		t.key.Append(turns...)
+		in.Hit = c.question.Key
+	case c.isCacheable(reply):
+		in.Keep = c.cfg.Cache.Entry(c.question, reply)
 	}
 }

@@ -98,7 +98,7 @@ func TestGuardProgress(t *testing.T) {
 				if want := row.ends > 0 && i+1 >= row.ends; ends != want {
 					t.Errorf("after batch %d: ends %v, want %v", i+1, ends, want)
 				}
-				s.guard.observe(&regie.Message{Sender: regie.SenderAI, AI: &regie.AIReply{}}, calls)
+				s.guard.observeMessage(&regie.Message{Sender: regie.SenderAI, AI: &regie.AIReply{}}, calls)
 			}
 		})
 	}
@@ -145,14 +145,14 @@ func TestGuardStalls(t *testing.T) {
 	if !s.guard.goesInCircles([]regie.Call{s.notRun(write, "x", regie.NotRunAntiLoop)}).IsZero() {
 		t.Error("the stall of another round ends this one")
 	}
-	if !s.guard.progress(same(s)) {
+	if !s.guard.hasProgress(same(s)) {
 		t.Error("what another round saw is not new in this one")
 	}
 	s.batch(s.done(ask, "go on?", "Yes."))
-	if !s.guard.progress([]regie.Call{s.done(ask, "go on?", "Yes.")}) {
+	if !s.guard.hasProgress([]regie.Call{s.done(ask, "go on?", "Yes.")}) {
 		t.Error("a person's answer is nothing")
 	}
-	if !s.guard.goesInCircles(nil).IsZero() || !s.guard.progress(nil) {
+	if !s.guard.goesInCircles(nil).IsZero() || !s.guard.hasProgress(nil) {
 		t.Error("a reply without calls is no exchange that stalls")
 	}
 }
@@ -167,10 +167,10 @@ func TestGuardKnowsShortenedResults(t *testing.T) {
 		return call
 	}
 	s.batch(shortened("one"))
-	if s.guard.progress([]regie.Call{shortened("one")}) {
+	if s.guard.hasProgress([]regie.Call{shortened("one")}) {
 		t.Error("the same whole result is new")
 	}
-	if !s.guard.progress([]regie.Call{shortened("two")}) {
+	if !s.guard.hasProgress([]regie.Call{shortened("two")}) {
 		t.Error("another whole result is not new")
 	}
 }
@@ -181,13 +181,13 @@ func TestGuardIsBounded(t *testing.T) {
 	const rounds = 5 * maxRemembered
 	result := strings.Repeat("r", 32<<10)
 	lost := s.unknown(send, "x")
-	s.guard.observe(&regie.Message{AI: &regie.AIReply{}}, []regie.Call{lost})
+	s.guard.observeMessage(&regie.Message{AI: &regie.AIReply{}}, []regie.Call{lost})
 	for i := range rounds {
 		calls := []regie.Call{
 			wire(s.done(read, fmt.Sprint(i), result), fmt.Sprint("r", i)), wire(s.done(write, fmt.Sprint(i), "ok"), fmt.Sprint("w", i)),
 			s.failed(read, fmt.Sprint("f", i), false), s.notRun(write, fmt.Sprint("f", i), regie.NotRunInvalid), s.done(sum, fmt.Sprint(i), "42"),
 		}
-		s.guard.observe(&regie.Message{AI: &regie.AIReply{}}, calls)
+		s.guard.observeMessage(&regie.Message{AI: &regie.AIReply{}}, calls)
 		g := s.guard
 		if len(g.window) > maxRemembered || len(g.byID) > maxRemembered+i || len(g.answered) > maxRemembered || len(g.failed) > maxRemembered || len(g.seen) > maxSeen || g.kept > maxKept {
 			t.Fatalf("after %d exchanges: %d calls, %d ids, %d answers, %d failures, %d results, %d bytes", i+1, len(g.window), len(g.byID), len(g.answered), len(g.failed), len(g.seen), g.kept)

@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/fault"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -53,9 +51,6 @@ func (e *Engine) withClient(own *tool.Registry, tools []regie.ClientTool) (*tool
 	return made, nil
 }
 
-// clients reports whether a call is one of a client's tool: it is not run here.
-func (r *run) clients(call *regie.Call) bool { return call.Origin == regie.OriginClient }
-
 // awaitsClient reports whether nothing is left of a batch but calls of a client's tools.
 func awaitsClient(calls []regie.Call) bool {
 	open := false
@@ -69,21 +64,4 @@ func awaitsClient(calls []regie.Call) bool {
 		open = true
 	}
 	return open
-}
-
-// handOut ends the round with the calls of a client's tools, once all else of its batch is settled:
-// the client's next request has their results, and starts the next round (decision 35). Their reply
-// has no results until then, so nothing is rendered of it.
-func (r *run) handOut() error {
-	end := r.ended(r.round.Counters, regie.EndClientTools, quietly)
-	fault.Point(fault.SettledBefore)
-	out, err := r.cfg.Store.CommitCalls(r.commit, r.fence, store.Settle{
-		Exchange: r.exchange.Number, Settled: r.pick(r.unsaved), Advance: &end, Plan: r.newPlan(r.unsaved),
-	})
-	if err != nil {
-		return err
-	}
-	fault.Point(fault.SettledAfter)
-	r.unsaved, r.resumed = r.unsaved[:0], false
-	return r.moved(out, nil, end)
 }

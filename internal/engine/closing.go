@@ -1,20 +1,19 @@
 package engine
 
 import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf8"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/dialect"
 	"github.com/regie-run/regie/internal/prompt"
-	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/tool"
 )
+
+// closer decides what follows a settled batch or an answer.
+type closer struct {
+	*roundState
+	targets *targetList
+	budget  *contextBudget
+	money   *money
+}
 
 // closed is what a settled batch is stored with: the message that brings its results, perhaps one
 // for the person, and what follows.
@@ -24,101 +23,139 @@ type closed struct {
 	advance store.Advance
 }
 
-// closing is what follows a settled batch: back to the model, or the end (spec 3.1).
-func (r *run) closing(reply *regie.Message, calls []regie.Call, counters regie.Counters) closed {
-	v := r.conclude(calls)
-	if r.commanded() {
-		return r.commandDone(calls, v)
+// closeBatch is what follows a settled batch: back to the model, or the end (spec 3.1).
+func (cl *closer) closeBatch(reply *regie.Message, calls []regie.Call, counters regie.Counters) closed {
+	v := cl.concludeBatch(calls)
+	if cl.isCommand() {
+		return cl.commandDone(calls, v)
 	}
-	b := batchOf(calls, r.round.Dialect, r.role, v.refused != "")
-	counters, limit := afterBatch(counters, r.round.Limits, b)
+	b := batchOf(calls, cl.round.Dialect, cl.roleOf, v.refused != "")
+	counters, limit := afterBatch(counters, cl.round.Limits, b)
 	switch {
-	case r.policyFails(calls):
-		return closed{message: r.results(calls, ""), advance: r.ended(counters, regie.EndDenied, failNote)}
+	case cl.policyFails(calls):
+		return closed{message: cl.resultsMessage(calls, ""), advance: cl.endRound(counters, regie.EndDenied, failNote)}
 	case v.completed:
-		return closed{message: r.results(calls, ""), advance: r.ended(counters, r.completed(), quietly)}
+		return closed{message: cl.resultsMessage(calls, ""), advance: cl.endRound(counters, cl.completedEnd(), quietly)}
 	case v.ends:
 		return closed{
-			message: r.noted(r.told(v.refused, v.why), calls),
-			advance: r.ended(counters, regie.EndDenied, v.why),
+			message: cl.withCalls(cl.noticeMessage(v.refused, v.why), calls),
+			advance: cl.endRound(counters, regie.EndDenied, v.why),
 		}
-	case r.json != nil && b.final: // the answer, with the plan as it stands at the end
-		message, advance := r.said(calls, counters)
+	case cl.json != nil && b.final: // the answer, with the plan as it stands at the end
+		message, advance := cl.afterAnswer(calls, counters)
 		if message == nil {
-			message = r.results(calls, "")
+			message = cl.resultsMessage(calls, "")
 		}
 		return closed{message: message, advance: advance}
-	case r.actsLast(reply, b):
+	case cl.actsLast(reply, b):
 		return closed{
-			message: r.results(calls, ""), post: r.post(reply),
-			advance: r.ended(counters, regie.EndAnswered, quietly),
+			message: cl.resultsMessage(calls, ""), post: cl.postMessage(reply),
+			advance: cl.endRound(counters, regie.EndAnswered, quietly),
 		}
 	}
 	if limit.IsZero() {
-		limit = spent(counters, r.used, r.round.Limits)
+		limit = spent(counters, cl.used, cl.round.Limits)
 	}
 	if !limit.IsZero() {
-		return closed{message: r.limitMessage(limit, calls), advance: r.ended(counters, regie.EndLimit, limit)}
+		return closed{message: cl.limitMessage(limit, calls), advance: cl.endRound(counters, regie.EndLimit, limit)}
 	}
 	if v.refused != "" {
 		return closed{
-			message: r.noted(r.told(v.refused, v.why), calls),
-			advance: r.nextModel(counters, r.relaunch(calls), r.wants(reply, calls)),
+			message: cl.withCalls(cl.noticeMessage(v.refused, v.why), calls),
+			advance: cl.targets.nextExchange(counters, cl.nextReason(calls), cl.money.nextReservation(reply, calls)),
 		}
 	}
-	if g := r.thread.guard; g != nil && len(calls) > 0 {
+	if g := cl.budget.thread.guard; g != nil && len(calls) > 0 {
 		if circles := g.goesInCircles(calls); !circles.IsZero() {
 			return closed{
-				message: r.circlesMessage(circles, calls),
-				advance: r.ended(counters, regie.EndEarlyStop, circles),
+				message: cl.circlesMessage(circles, calls),
+				advance: cl.endRound(counters, regie.EndEarlyStop, circles),
 			}
 		}
 	}
-	return closed{message: r.results(calls, ""), advance: r.nextModel(counters,
-		r.relaunch(calls), r.wants(reply, calls))}
+	return closed{message: cl.resultsMessage(calls, ""), advance: cl.targets.nextExchange(counters,
+		cl.nextReason(calls), cl.money.nextReservation(reply, calls))}
+}
+
+// conclusion is what a settled batch means for its round beside its results.
+type conclusion struct {
+	completed bool             // the model's own word, and all else succeeded (decision 13)
+	refused   regie.SystemType // the message's type where nothing went on as the model wanted
+	why       regie.Sentence
+	ends      bool // nobody wants the round to go on
+}
+
+// concludeBatch reads a settled batch. It is pure.
+func (cl *closer) concludeBatch(calls []regie.Call) conclusion {
+	var refused, questions, acted, silent int
+	for i := range calls {
+		c := &calls[i]
+		role := cl.roleOf(c)
+		switch {
+		case role == regie.RoleComplete && c.State == regie.CallSucceeded:
+			return conclusion{completed: true}
+		case role == regie.RoleComplete && c.State == regie.CallFailed:
+			return conclusion{refused: regie.SystemCompleteRefused}
+		case isCancelled(c):
+			refused++
+			if role == regie.RoleQuestion {
+				questions++
+			}
+			if isSilent(c) {
+				silent++
+			}
+		case c.Kind == regie.KindAction && c.State != regie.CallNotRun:
+			acted++
+		}
+	}
+	if refused == 0 || acted > 0 {
+		return conclusion{}
+	}
+	out := conclusion{refused: regie.SystemValidationCancelled, ends: silent == refused &&
+		cl.session.Type == regie.SessionChat}
+	if questions == refused {
+		out.refused = regie.SystemCommunicationCancelled
+	}
+	if out.ends {
+		out.why = regie.Say("The person denied it, or did not answer in time. Nothing of it was run.")
+	}
+	return out
+}
+
+// isCancelled reports whether a person's word, or their silence, kept a call from running.
+func isCancelled(c *regie.Call) bool {
+	if c.State != regie.CallNotRun {
+		return false
+	}
+	switch c.NotRun {
+	case regie.NotRunExpired, regie.NotRunSuperseded:
+		return true
+	case regie.NotRunDenied:
+		return c.Error != nil && c.Error.Code == regie.CodeUserRejected
+	default:
+		return false
+	}
+}
+
+// isSilent reports whether a refusal came without a word that the model could go on with (decision
+// 20): a denial with a reason and another message are such words.
+func isSilent(c *regie.Call) bool {
+	return c.NotRun == regie.NotRunExpired || c.NotRun == regie.NotRunDenied && c.Error.Hint != ""
 }
 
 // actsLast reports whether actions that all succeeded end the round: in the JSON dialect, unless
 // the model keeps control or nobody is there (spec 3.1, decision 40).
-func (r *run) actsLast(reply *regie.Message, b batch) bool {
-	return r.json != nil && !r.automation() && b.acts && !b.failed && !reply.AI.KeepControl
+func (cl *closer) actsLast(reply *regie.Message, b batch) bool {
+	return cl.json != nil && !cl.isAutomation() && b.acts && !b.failed && !reply.AI.KeepControl
 }
 
-// post is what the model had to say once its actions had succeeded, as a message of its own that no
-// model reads (spec 2.2).
-func (r *run) post(reply *regie.Message) *regie.Message {
-	if strings.TrimSpace(reply.AI.PostText) == "" {
-		return nil
-	}
-	return &regie.Message{
-		ID: regie.NewID(), SessionID: r.session.ID, Sender: regie.SenderAI, Author: reply.Author,
-		RoundID: r.round.ID, Exchange: r.exchange.Number,
-		TraceID: r.round.TraceID, Text: reply.AI.PostText, ExcludeFromPrompt: true,
-	}
-}
-
-// results is the message that brings a batch's results to the model (decision 41).
-func (r *run) results(calls []regie.Call, note string) *regie.Message {
-	kind := regie.SystemDataAdded
-	if hasAction(calls) {
-		kind = regie.SystemActionsExecuted
-	}
-	return r.noted(r.system(kind, note), calls)
-}
-
-// noted has a message bring the results of calls.
-func (r *run) noted(message *regie.Message, calls []regie.Call) *regie.Message {
-	message.System.CallIDs = ids(calls)
-	return message
-}
-
-// relaunch says what the model is asked for next: an answer alone, where the round's policy says so
-// and all calls succeeded, or whatever it thinks fit (spec 3.3). An automation always goes on.
-func (r *run) relaunch(calls []regie.Call) regie.ExchangeReason {
+// nextReason says what the model is asked for next: an answer alone, where the round's policy says
+// so and all calls succeeded, or whatever it thinks fit (spec 3.3). An automation always goes on.
+func (cl *closer) nextReason(calls []regie.Call) regie.ExchangeReason {
 	switch {
-	case r.policy.Relaunch != approval.RelaunchAnswer || r.automation():
+	case cl.policy.Relaunch != approval.RelaunchAnswer || cl.isAutomation():
 		return regie.ExchangeData
-	case r.withheld(): // what it proposed all the same was refused, and is no reason to offer it again
+	case cl.budget.toolsWithheld(): // what it proposed all the same was refused, and is no reason to offer it again
 		return regie.ExchangeAnswer
 	}
 	did := false
@@ -128,7 +165,7 @@ func (r *run) relaunch(calls []regie.Call) regie.ExchangeReason {
 		case c.State != regie.CallSucceeded && c.NotRun != regie.NotRunDuplicateInBatch &&
 			c.NotRun != regie.NotRunCached:
 			return regie.ExchangeData
-		case r.role(c) == "": // after a plan or a person's answer the work begins
+		case cl.roleOf(c) == "": // after a plan or a person's answer the work begins
 			did = true
 		}
 	}
@@ -138,163 +175,90 @@ func (r *run) relaunch(calls []regie.Call) regie.ExchangeReason {
 	return regie.ExchangeAnswer
 }
 
-// withheld reports whether the model may only answer now. What a person has said since is a new
-// reason to act.
-func (r *run) withheld() bool { return r.exchange.Reason == regie.ExchangeAnswer && !r.thread.spoken }
-
-// tail is what the next request says behind the thread (spec 6.2).
-func (r *run) tail() provider.Tail {
-	out := provider.Tail{Withheld: r.withheld()}
-	if r.restitutes() {
-		out.Guidance = prompt.Restitution{
-			Dialect: r.round.Dialect, Withheld: out.Withheld,
-			French: r.policy.French,
-		}.Text()
+// afterAnswer is what follows an answer: the end, or, where nobody reads it, once a nudge. calls
+// are those that came with it.
+func (cl *closer) afterAnswer(calls []regie.Call, counters regie.Counters) (*regie.Message, store.Advance) {
+	switch {
+	case !cl.isAutomation():
+		return nil, cl.endRound(counters, regie.EndAnswered, quietly)
+	case cl.exchange.Reason == regie.ExchangeNudge:
+		return nil, cl.endRound(counters, regie.EndAnswered,
+			regie.Say("the agent stopped without saying that its work is done"))
 	}
-	return out
-}
-
-// restitutes reports whether the present model call follows results that a person is waiting for
-// (spec 6.2).
-func (r *run) restitutes() bool {
-	return !r.automation() && !r.thread.spoken && (r.exchange.Reason == regie.ExchangeAnswer ||
-		r.exchange.Reason == regie.ExchangeData)
-}
-
-// limitMessage says in plain words which limit stopped the round, what was done in it and what was
-// not (spec 3.2).
-func (r *run) limitMessage(limit regie.Sentence, calls []regie.Call) *regie.Message {
-	return r.stopped(regie.SayOf("The run stopped because %s was reached.", scoped(limit, r.session.Type)), calls)
-}
-
-func (r *run) circlesMessage(why regie.Sentence, calls []regie.Call) *regie.Message {
-	return r.stopped(regie.SayOf("The run stopped early: %s.", why), calls)
-}
-
-func (r *run) stopped(why regie.Sentence, calls []regie.Call) *regie.Message {
-	last := regie.Say("Write again to go on.")
-	if r.automation() {
-		last = regie.Say("Its session is closed.")
+	counters, limit := afterFailure(counters, cl.round.Limits) // an end that is none (decision 41)
+	if used := spent(counters, cl.used, cl.round.Limits); !used.IsZero() {
+		limit = used
 	}
-	said := append(append([]regie.Sentence{why}, r.account(calls)...), last)
-	return r.noted(r.told(regie.SystemLimitReached, said...), calls)
+	if !limit.IsZero() {
+		return cl.limitMessage(limit, calls), cl.endRound(counters, regie.EndLimit, limit)
+	}
+	nudge := cl.systemMessage(regie.SystemCompleteRefused, nudgeNote(cl.json != nil, cl.policy.French))
+	nudge.System.CallIDs = idsOf(calls)
+	return nudge, cl.targets.nextExchange(counters, regie.ExchangeNudge, cl.money.nextReservation(cl.reply, calls))
 }
 
-const (
-	maxListed  = 5  // calls that are named one by one
-	maxSnippet = 80 // bytes of a call's arguments
-)
-
-// account says what a round has done and what it has not. calls are those of the present exchange;
-// those before it are read from the store, once in a round's life. Where they cannot be read it is
-// silent about them.
-func (r *run) account(calls []regie.Call) []regie.Sentence {
-	var all []regie.Call
-	if stored, err := r.cfg.Store.Thread(r.commit, r.session.ID, 0); err == nil {
-		for i := range stored.Messages {
-			m := &stored.Messages[i]
-			// not what the person had read
-			if m.RoundID == r.round.ID && m.Exchange != r.exchange.Number && m.AI != nil {
-				all = append(all, stored.Calls[m.ID]...)
-			}
+func nudgeNote(json, french bool) string {
+	if french {
+		how := "appelle l'outil qui termine l'exécution"
+		if json {
+			how = `réponds avec "completed": true`
 		}
+		return "Personne ne lit cette exécution : un texte seul ne fait ni avancer ni finir le travail. S'il reste du travail, fais maintenant l'étape suivante. Si tout est fait, " + how + "."
 	}
-	return accountOf(append(all, calls...))
+	how := "call the tool that completes the run"
+	if json {
+		how = `reply with "completed": true`
+	}
+	return "Nobody reads along in this run, so a text alone neither goes on with the work nor ends it. If work is left, take the next step now. If all of it is done, " + how + "."
 }
 
-// accountOf is pure.
-func accountOf(calls []regie.Call) []regie.Sentence {
-	done := map[string]int{}
-	var names, failed, unknown, left []string
+// checkAnswer is the answer check (spec 6.2): an answer after results that a person should not get
+// is asked for again, once, as long as corrections are left. It returns what the model is told, or
+// nil.
+func (cl *closer) checkAnswer(message *regie.Message) (*regie.Message, error) {
+	if !cl.policy.AnswerCheck || !cl.budget.followsResults() {
+		return nil, nil
+	}
+	if _, limit := afterFormatError(cl.round.Counters, cl.used, cl.round.Limits); !limit.IsZero() {
+		return nil, nil
+	}
+	thread, err := cl.cfg.Store.Thread(cl.commit, cl.session.ID, 0)
+	if err != nil {
+		return nil, err
+	}
+	answer := prompt.AnswerTo(prompt.Entries(thread.Messages, thread.Calls), message.AI.Text())
+	fault := answer.Check()
+	if fault == prompt.FaultNone {
+		return nil, nil
+	}
+	again := cl.systemMessage(regie.SystemFormatError, fault.Correction(cl.policy.French))
+	again.System.Said = []regie.Sentence{fault.Notice()}
+	return again, nil
+}
+
+// commandDone is what follows a person's command: the end. Whatever came of it, the model reads it
+// when the person next says something.
+func (cl *closer) commandDone(calls []regie.Call, v conclusion) closed {
+	message, end := cl.resultsMessage(calls, ownCommandNote(cl.policy.French)), regie.EndCompleted
 	for i := range calls {
-		c := &calls[i]
-		switch {
-		case c.State == regie.CallSucceeded:
-			if done[c.Tool]++; done[c.Tool] == 1 {
-				names = append(names, regie.ToolNameOf(c.Tool))
-			}
-		case c.State == regie.CallUnknown:
-			unknown = append(unknown, brief(c))
-		case c.NotRun == regie.NotRunOverLimit:
-			left = append(left, brief(c))
-		case c.State == regie.CallFailed && c.Kind == regie.KindAction:
-			failed = append(failed, brief(c))
+		if calls[i].NotRun == regie.NotRunDenied || isCancelled(&calls[i]) {
+			end = regie.EndDenied
 		}
 	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s (%d)", name, done[name])
+	if v.refused != "" {
+		message.System.Type = v.refused
 	}
-	out := []regie.Sentence{regie.Say("Done: nothing.")}
-	if len(names) > 0 {
-		out[0] = regie.Say("Done: %s.", strings.Join(names, ", "))
+	note := quietly
+	if end == regie.EndDenied {
+		note = regie.Say("the command was not run")
 	}
-	out = listed(out, "Not done: %s.", left)
-	out = listed(out, "Failed: %s.", failed)
-	return listed(out, "Nobody knows whether this happened: %s.", unknown)
+	return closed{message: message, advance: cl.endRound(cl.round.Counters, end, note)}
 }
 
-// listed adds a sentence that names calls, if there are any.
-func listed(out []regie.Sentence, format string, calls []string) []regie.Sentence {
-	if len(calls) == 0 {
-		return out
+// ownCommandNote is what the model reads above the result.
+func ownCommandNote(french bool) string {
+	if french {
+		return "La personne a donné elle-même cette commande dans l'espace de travail ; ce n'est pas une demande. Voici ce qui en est sorti :"
 	}
-	if more := len(calls) - maxListed; more > 0 {
-		calls = append(calls[:maxListed:maxListed], "… +"+strconv.Itoa(more))
-	}
-	return append(out, regie.Say(format, strings.Join(calls, "; ")))
-}
-
-// brief names a call.
-func brief(c *regie.Call) string {
-	arguments := string(c.Executed)
-	if arguments == "" {
-		arguments = c.Arguments
-	}
-	arguments = strings.Join(strings.Fields(storable(arguments)), " ")
-	if len(arguments) > maxSnippet {
-		end := maxSnippet
-		for !utf8.RuneStart(arguments[end]) {
-			end--
-		}
-		arguments = arguments[:end] + "…"
-	}
-	return strings.ToValidUTF8(regie.ToolNameOf(c.Tool), "\uFFFD") + " " + arguments
-}
-
-// completed is how a round ends by the model's own word. To say that the work is done is a matter
-// of automations (spec 2.2); in a chat it is the answer (decision 51).
-func (r *run) completed() regie.RoundEnd {
-	if r.automation() {
-		return regie.EndCompleted
-	}
-	return regie.EndAnswered
-}
-
-// dialect is the JSON dialect over the round's tools (spec 3.3). Whether a model may say that the
-// run is completed is a matter of automations (spec 2.2).
-func (r *run) dialect() *dialect.JSON { return r.dialectOf(r.tools.Definitions()) }
-
-// dialectOf is that dialect over the tools of these definitions, which may be those of another
-// time.
-func (r *run) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON {
-	if !r.automation() {
-		definitions = slices.DeleteFunc(definitions, func(d regie.ToolDefinition) bool {
-			return d.Role == regie.RoleComplete
-		})
-	}
-	options := dialect.Options{
-		Questions: r.policy.Questions, Automation: r.automation(),
-		CallsInReply: r.round.Limits.CallsInReply, French: r.policy.French,
-	}
-	for i := range definitions {
-		if definitions[i].Role != regie.RoleQuestion {
-			continue
-		}
-		if target, _, ok := r.tools.Lookup(definitions[i].Name); ok {
-			if asker, ok := target.(tool.Asker); ok {
-				options.Module = asker.Module
-			}
-		}
-	}
-	return dialect.New(definitions, options)
+	return "The person gave this command in the workspace themselves; it is no request. This is what came of it:"
 }

@@ -1,24 +1,34 @@
-// Package engine runs one round: a persisted state machine (spec 3.1). Each phase is a method that
-// ends in one store transition, so that any process can go on with the round from where it stands,
-// and nothing is relied on that is not stored.
+// Package engine runs one round: a persisted state machine (spec 3.1). Each step ends in one store
+// transition, so any process can go on with the round from its stored state.
 //
-//	engine.go   what the engine needs, and Run
-//	round.go    the loop
-//	model.go    phase MODEL: the model call, its attempts
-//	fallback.go other providers that go on where one does not answer
-//	cached.go   answers that were given before
-//	plan.go     from a reply to calls: what may run, what is refused, what starts first
-//	calls.go    phase CALLS: queries side by side, actions one by one, intent before effect
-//	hooks.go    what a person has set up around calls and rounds
-//	tools.go    tools that are away: who is told, what waits for them
-//	recover.go  what becomes of a call that was started by a process that died
-//	context.go  the budget of a prompt: summaries, and what is left out where there is none
-//	head.go     what of a request is not its thread, frozen
-//	show.go     prompts as they would be sent, or were
-//	stop.go     interrupt, pause, stop
-//	limits.go   the counters, pure
-//	thread.go   the thread for the model, rebuilt from the store, kept while the round runs
+// A round is a run: a loop over the phases MODEL and CALLS (round.go). The run makes the
+// transitions that advance the round; its parts decide and prepare. The parts share one roundState
+// and get the other parts that they need by their constructor:
 //
-// Run works on its caller's goroutine. It starts goroutines only for neighbouring queries of one
-// batch and waits for all of them.
+//	roundState     state.go, messages.go  the round as stored, its stop word, its messages
+//	promptHead     head.go                levels, tools and dialect of a request
+//	targetList     fallback.go, network.go  providers that may be asked, their failures and prices
+//	contextBudget  context.go, thread.go, summary.go, warm.go  the thread and its size
+//	money          money.go               caps, reservations, costs
+//	modelCall      model.go, cached.go    attempts, stream, response cache
+//	planner        plan.go                calls of a reply
+//	toolRunner     runner.go, early.go    tools, and queries that start with the reply
+//	callHooks      hooks.go               hooks of calls and rounds
+//	judge          judge.go               verdicts under the rules of the moment
+//	asker          ask.go                 approvals and questions
+//	recovery       recover.go             calls that a dead process had started
+//	callBatch      calls.go, chain.go     the calls of the exchange, results in order, intents
+//	closer         closing.go             what follows a batch or an answer
+//	enricher       enrich.go              files that messages name
+//	guard          guard.go               repetition and loops; limits.go has the counters
+//
+// stop.go ends, pauses and releases rounds. show.go and replay.go rebuild stored requests.
+//
+// # Goroutines
+//
+// Run works on its caller's goroutine, and so do all parts. A run starts goroutines for three
+// things, and waits for each of them before it returns: queries of one batch
+// (callBatch.runQueries), queries that start with their reply (toolRunner.startEarly, ended by
+// stopEarly), and files that a message names (enricher.readAll). They touch only their own call.
+// The timer of modelCall.watchSilence reads values that were copied for it.
 package engine

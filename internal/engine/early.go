@@ -32,27 +32,27 @@ type running struct {
 // startEarly starts the batch's queries if it consists of nothing but local ones that may run,
 // gives them a head start, and settles those that are done. The others go on; runQuery waits for
 // them.
-func (r *run) startEarly(ctx context.Context, calls []regie.Call) {
-	if r.cfg.HeadStart < 0 || !r.allLocal(calls) {
+func (x *toolRunner) startEarly(ctx context.Context, calls []regie.Call) {
+	if x.cfg.HeadStart < 0 || !x.allLocal(calls) {
 		return
 	}
-	r.stopEarly()
+	x.stopEarly()
 	ctx, cancel := context.WithCancel(ctx)
 	e := &early{cancel: cancel, calls: make(map[regie.ID]*running, len(calls))}
-	r.early = e
+	x.early = e
 	for i := range calls {
 		if calls[i].State.Settled() {
 			continue
 		}
-		target, inv := r.invocation(&calls[i])
+		target, inv := x.newInvocation(&calls[i])
 		q := &running{done: make(chan struct{})}
 		e.calls[calls[i].ID] = q
 		e.group.Go(func() {
 			defer close(q.done)
-			q.outcome, q.tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+			q.outcome, q.tries = tool.Attempt(ctx, target, inv, x.cfg.Retry)
 		})
 	}
-	timer := time.NewTimer(r.cfg.HeadStart)
+	timer := time.NewTimer(x.cfg.HeadStart)
 	defer timer.Stop()
 	for i := range calls {
 		q := e.calls[calls[i].ID]
@@ -70,7 +70,7 @@ func (r *run) startEarly(ctx context.Context, calls []regie.Call) {
 	}
 	for i := range calls {
 		if q := e.calls[calls[i].ID]; q != nil {
-			r.takeQuery(&calls[i], q)
+			x.settleQuery(&calls[i], q)
 		}
 	}
 	fault.Point(fault.QueriesAfter)
@@ -78,14 +78,14 @@ func (r *run) startEarly(ctx context.Context, calls []regie.Call) {
 
 // allLocal reports whether a batch has something to run, all of it local queries for which nobody
 // is asked.
-func (r *run) allLocal(calls []regie.Call) bool {
+func (x *toolRunner) allLocal(calls []regie.Call) bool {
 	open := 0
 	for i := range calls {
 		call := &calls[i]
 		if call.State.Settled() {
 			continue
 		}
-		target, hash, ok := r.tools.Lookup(call.Tool)
+		target, hash, ok := x.tools.Lookup(call.Tool)
 		if !ok || hash != call.Definition || call.State != regie.CallProposed || call.Kind != regie.KindQuery {
 			return false
 		}
@@ -97,30 +97,24 @@ func (r *run) allLocal(calls []regie.Call) bool {
 	return open > 0 && open <= maxParallel
 }
 
-// begun returns the query that was started with the reply, once it is done, or nil.
-func (r *run) begun(call *regie.Call) *running {
-	if r.early == nil {
+// awaitEarly returns the query that was started with the reply, once it is done, or nil.
+func (x *toolRunner) awaitEarly(call *regie.Call) *running {
+	if x.early == nil {
 		return nil
 	}
-	q := r.early.calls[call.ID]
+	q := x.early.calls[call.ID]
 	if q != nil {
 		<-q.done // its context descends from the one that the caller was given
 	}
 	return q
 }
 
-// takeQuery brings the outcome of a query into its call.
-func (r *run) takeQuery(call *regie.Call, q *running) {
-	r.take(call, q.outcome)
-	call.Attempts += q.tries
-}
-
 // stopEarly ends the queries whose reply was not stored, or whose round is left.
-func (r *run) stopEarly() {
-	if r.early == nil {
+func (x *toolRunner) stopEarly() {
+	if x.early == nil {
 		return
 	}
-	r.early.cancel()
-	r.early.group.Wait()
-	r.early = nil
+	x.early.cancel()
+	x.early.group.Wait()
+	x.early = nil
 }

@@ -28,14 +28,14 @@ type Edit struct {
 // CodeBadArguments for arguments that do not fit, CodeForbidden where a rule forbids the call, and
 // the tool's own code where it would fail.
 func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
-	r, err := e.waiting(ctx, in)
+	r, err := e.waitingRun(ctx, in)
 	if err != nil {
 		return regie.Review{}, err
 	}
 	var call *regie.Call
-	for i := range r.calls {
-		if r.calls[i].ID == in.CallID {
-			call = &r.calls[i]
+	for i := range r.batch.calls {
+		if r.batch.calls[i].ID == in.CallID {
+			call = &r.batch.calls[i]
 		}
 	}
 	if call == nil {
@@ -54,18 +54,18 @@ func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 		return regie.Review{}, regie.Errorf(regie.CodeBadArguments,
 			"the edited arguments do not fit: %s", checked.Error.Message)
 	}
-	r.decided(in.Decisions)
+	r.batch.applyDecisions(in.Decisions)
 	call.State, call.Executed = regie.CallAwaitingApproval, checked.Arguments
-	judged := r.judge(call, checked.Tool.Definition())
+	judged := r.judge.judgeCall(call, checked.Tool.Definition())
 	if judged.Verdict == regie.VerdictForbid {
 		return regie.Review{}, regie.Errorf(regie.CodeForbidden, "a rule forbids the edited call")
 	}
-	r.judged[call.ID] = judged
+	r.judge.judged[call.ID] = judged
 	var assumed []tool.State
-	for i := range r.calls[:call.Ordinal] {
-		assumed = append(assumed, r.foresee(ctx, &r.calls[i], assumed)...)
+	for i := range r.batch.calls[:call.Ordinal] {
+		assumed = append(assumed, r.runner.foreseeState(ctx, &r.batch.calls[i], assumed)...)
 	}
-	review, ok := r.review(ctx, call, assumed)
+	review, ok := r.asker.reviewCall(ctx, call, assumed)
 	switch {
 	case ctx.Err() != nil:
 		return regie.Review{}, context.Cause(ctx)
@@ -76,9 +76,9 @@ func (e *Engine) Edited(ctx context.Context, in Edit) (regie.Review, error) {
 	return review, nil
 }
 
-// waiting is the round of an approval as whoever goes on with it will find it. It holds nothing,
+// waitingRun is the round of an approval as whoever goes on with it will find it. It holds nothing,
 // and is only asked.
-func (e *Engine) waiting(ctx context.Context, in Edit) (*run, error) {
+func (e *Engine) waitingRun(ctx context.Context, in Edit) (*run, error) {
 	round, err := e.cfg.Store.Round(ctx, in.Approval.RoundID)
 	if err != nil {
 		return nil, err
@@ -106,26 +106,27 @@ func (e *Engine) waiting(ctx context.Context, in Edit) (*run, error) {
 		return nil, err
 	}
 	claimed.Calls, claimed.Reviews, claimed.Asked = batch.Calls, batch.Reviews, batch.Asked
-	r, err := e.newRun(ctx, claimed, e.scoped(ctx, claimed.Workspace, e.cfg.Tools(ctx)))
+	r, err := e.newRun(ctx, claimed, e.workspaceTools(ctx, claimed.Workspace, e.cfg.Tools(ctx)))
 	if err != nil {
 		return nil, err
 	}
-	r.watch(thread)
-	err = r.readRules()
+	r.budget.loadGuard(thread)
+	err = r.judge.readRules()
 	return r, err
 }
 
-// decided brings the calls in line with an answer that is not stored yet, as far as it can be.
-func (r *run) decided(decisions []regie.Decision) {
+// applyDecisions brings the calls in line with an answer that is not stored yet, as far as it can
+// be.
+func (cb *callBatch) applyDecisions(decisions []regie.Decision) {
 	for _, d := range decisions {
-		for i := range r.calls {
-			call := &r.calls[i]
+		for i := range cb.calls {
+			call := &cb.calls[i]
 			switch {
 			case call.ID != d.CallID || call.State != regie.CallAwaitingApproval:
 			case d.Answer == regie.AnswerDeny:
-				notRun(call, regie.NotRunDenied, regie.CallError{Code: regie.CodeUserRejected})
+				settleNotRun(call, regie.NotRunDenied, regie.CallError{Code: regie.CodeUserRejected})
 			default:
-				if checked := r.tools.Check(call.Tool, string(d.Arguments)); len(d.Arguments) > 0 &&
+				if checked := cb.tools.Check(call.Tool, string(d.Arguments)); len(d.Arguments) > 0 &&
 					checked.Error == nil {
 					call.Executed = checked.Arguments
 				}

@@ -10,37 +10,45 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/dialect"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// Store is what the engine needs of a store: one transition for each step of a round, and the
-// thread.
+// Store is what the engine needs of a store.
 type Store interface {
+	Transitions
+	Reader
+}
+
+// Transitions change a round, each as one commit. The fence keeps a holder out that was replaced.
+type Transitions interface {
 	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
 	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
 	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
 	Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error)
 	Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error)
-	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
-	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
-	Release(ctx context.Context, fence store.Fence) error
-	Yield(ctx context.Context, fence store.Fence) error
-	Round(ctx context.Context, id regie.ID) (regie.Round, error)
-	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
-	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
-	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
-	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
-	RecentCalls(ctx context.Context, session regie.ID, toolkit string, visit func(regie.Call) bool) error
 	BeginSummary(ctx context.Context, fence store.Fence, exchange int) error
 	Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error)
-	Halt(ctx context.Context, fence store.Fence, in store.Halt) error
 	SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error
+	Halt(ctx context.Context, fence store.Fence, in store.Halt) error
+	Yield(ctx context.Context, fence store.Fence) error
+	Release(ctx context.Context, fence store.Fence) error
+}
+
+// Reader reads what is stored of rounds and sessions, and keeps blobs.
+type Reader interface {
+	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	LastRound(ctx context.Context, session regie.ID) (regie.Round, error)
 	RoundView(ctx context.Context, id regie.ID) (store.RoundView, error)
+	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
+	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
+	RecentCalls(ctx context.Context, session regie.ID, toolkit string, visit func(regie.Call) bool) error
+	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
+	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
+	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
+	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
 }
 
 // Config sets up an Engine. Store, Providers and Tools are required.
@@ -199,8 +207,8 @@ func New(cfg Config) *Engine {
 // model call that is cut is paid for, and made again by whoever goes on. It does not wait.
 func (e *Engine) Drain() { e.drain.Do(func() { close(e.drained) }) }
 
-// draining reports whether rounds are to let go.
-func (e *Engine) draining() bool {
+// isDraining reports whether rounds are to let go.
+func (e *Engine) isDraining() bool {
 	select {
 	case <-e.drained:
 		return true
@@ -257,7 +265,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 		return Left{}, err
 	}
 	r.pulse = pulse
-	if err := r.relevel(claimed.Woken); err != nil {
+	if err := r.head.refreshLevel2(claimed.Woken); err != nil {
 		return Left{}, err
 	}
 	if end := r.round.Deadline; !end.IsZero() {
@@ -266,45 +274,43 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 		defer cancel()
 	}
 	err = r.loop(steps)
-	r.stopEarly()
+	r.runner.stopEarly()
 	if err == nil {
-		r.tellEnd()
+		r.runEndHooks()
 	}
 	if err == nil {
-		r.keepWarm()
+		r.budget.keepWarm()
 		if r.round.State == regie.RoundEnded && e.cfg.Ended != nil {
 			e.cfg.Ended(r.round)
 		}
 	}
 	if errors.Is(err, ErrShutdown) {
-		_ = r.giveBack(byShutdown) // where that fails the round is as if this process had died
+		_ = r.releaseRound(byShutdown) // where that fails the round is as if this process had died
 	}
 	return Left{Next: r.next, Waits: r.parked}, err
 }
 
 // newRun brings a round as it is stored into memory. It keeps these tools.
 func (e *Engine) newRun(ctx context.Context, claimed store.Claimed, tools *tool.Registry) (*run, error) {
-	r := &run{
+	s := &roundState{
 		Engine: e, fence: claimed.Fence, session: claimed.Session, workspace: claimed.Workspace, round: claimed.Round,
-		exchange: claimed.Exchange, reply: claimed.Reply, calls: claimed.Calls, tools: tools,
-		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, known: claimed.Thread,
-		outage: claimed.Outage, reviews: claimed.Reviews, questioned: claimed.Asked,
-		judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{},
-		cleared: map[regie.ID]bool{}, again: map[regie.ID]bool{},
-		heard: map[consulted][]regie.HookRun{}, toldOf: map[regie.ID]bool{},
+		exchange: claimed.Exchange, reply: claimed.Reply, tools: tools, used: claimed.Round.Tokens,
+		commit: context.WithoutCancel(ctx), work: ctx, resumed: claimed.Resumed, reviews: claimed.Reviews,
 	}
 	if e.cfg.Files != nil {
-		r.files = e.cfg.Files(r.workspace.Root)
+		s.files = e.cfg.Files(s.workspace.Root)
 	}
-	r.used, r.money = r.round.Tokens, e.termsOf(r.round, r.session.Type, r.files.Caps)
-	if err := r.readPolicy(); err != nil {
+	if err := s.readPolicy(); err != nil {
 		return nil, err
 	}
 	var err error
-	if r.tools, err = e.withClient(tools, r.policy.ClientTools); err != nil {
+	if s.tools, err = e.withClient(tools, s.policy.ClientTools); err != nil {
 		return nil, err
 	}
-	r.aim()
+	r := newParts(s)
+	r.batch.calls, r.budget.known, r.call.outage, r.asker.questioned = claimed.Calls, claimed.Thread,
+		claimed.Outage, claimed.Asked
+	r.targets.initTargets()
 	return r, nil
 }
 
@@ -316,87 +322,13 @@ func (e *Engine) toolsFor(ctx context.Context, workspace regie.Workspace, round 
 	if round.Stop != "" {
 		cancel()
 	}
-	return e.scoped(ctx, workspace, e.cfg.Tools(ctx))
+	return e.workspaceTools(ctx, workspace, e.cfg.Tools(ctx))
 }
 
-// scoped adds the tools that only this workspace has.
-func (e *Engine) scoped(ctx context.Context, workspace regie.Workspace, tools *tool.Registry) *tool.Registry {
+// workspaceTools adds the tools that only this workspace has.
+func (e *Engine) workspaceTools(ctx context.Context, workspace regie.Workspace, tools *tool.Registry) *tool.Registry {
 	if e.cfg.Scoped == nil {
 		return tools
 	}
 	return e.cfg.Scoped(ctx, workspace.Root, tools)
-}
-
-// run is one round on its way. It is a cache of what is stored; each step changes the store first
-// and this after it.
-type run struct {
-	*Engine
-	fence     store.Fence
-	session   regie.Session
-	workspace regie.Workspace
-	round     regie.Round
-	exchange  regie.Exchange
-	reply     *regie.Message // of the current exchange
-	calls     []regie.Call   // of the current exchange
-	policy    approval.Policy
-	json      *dialect.JSON // of a round in that dialect
-	// frozen as long as it is held here (decision 14); each call is compared with what it was
-	// judged as
-	tools  *tool.Registry
-	thread thread
-	known  *store.Thread // the stored thread, where whoever claimed the round knows it
-	// commit is the context of store transitions: a step that has begun to be stored is not cut by
-	// a stop.
-	commit context.Context
-	// work is the context of actions and of what finds out about them: only an interrupt or the end
-	// of the process cuts it.
-	work context.Context
-	// resumed says that another process may have sent the open model call, or started the started
-	// call.
-	resumed bool
-	// unsaved are the calls of the batch that are settled here and not yet stored.
-	unsaved []int
-	early   *early
-	pulse   Pulse
-	quiet   time.Duration // for how long nothing had happened, where the watchdog ends the round
-	// started is the call whose intent this process has stored, and which it is about to run.
-	started  regie.ID
-	question provider.Question // what was asked last, for the response cache; zero where it is not asked
-	streamed partial           // what people saw of the open model call's reply
-	sent     bool              // the open model call was sent, and nothing of it is stored
-	// estimated is what the open model call used, where it brought no reply.
-	estimated regie.Usage
-	// the model call waited for its moment, so the provider's breaker does not keep it from being
-	// tried
-	due    bool
-	outage *regie.Outage // of the current exchange's network
-	// targets are who may be asked, at is which one is, failures are those that have not answered
-	// in the current exchange.
-	targets  []target
-	at       int
-	failures []unanswered
-	parked   bool // released without having ended
-	next     regie.ID
-	summary  *summary
-	used     int64 // tokens of the round, with those of the reply that is being stored
-	money    terms
-	afford   int            // the longest reply that a cap pays for, in tokens; 0: as long as ever
-	circles  regie.Sentence // why the reply that was just planned ends the round (decision 30)
-
-	// What people are asked and have answered about the batch (ask.go).
-	rules      []regie.Rule
-	rulesAt    time.Time                       // when they were read
-	files      FileSettings                    // as they were then
-	reviews    map[regie.ID]regie.Review       // by call: the latest
-	questioned map[regie.ID]bool               // the calls whose question was put to a person
-	judged     map[regie.ID]approval.Judgement // of the calls that are to be put to a person
-	// the calls that were judged with the reply, under the rules of that moment
-	fresh   map[regie.ID]bool
-	cleared map[regie.ID]bool // the calls that were judged again by this process
-	// the calls that are asked about anew because those before them went otherwise
-	again  map[regie.ID]bool
-	heard  map[consulted][]regie.HookRun // what hooks said of calls, in this process
-	toldOf map[regie.ID]bool             // the calls whose results hooks were told of, by this process
-	// all that was approved was shown on top of what the calls before it still lead to
-	chained bool
 }

@@ -16,8 +16,8 @@ import (
 // follows from the messages alone, so whoever takes a round up finds what is missing (decision 46).
 type named []*regie.Message
 
-// see takes the next stored message of the thread.
-func (n *named) see(m *regie.Message) {
+// seeMessage takes the next stored message of the thread.
+func (n *named) seeMessage(m *regie.Message) {
 	switch {
 	case m.Sender == regie.SenderUser && len(m.Enrichments()) > 0:
 		*n = append((*n)[:len(*n):len(*n)], m)
@@ -32,59 +32,67 @@ func (n *named) see(m *regie.Message) {
 	}
 }
 
-// speaks reports whether a thread ends with what a person said, once a message has come: what
-// theirs names belongs to it.
-func speaks(before bool, m *regie.Message) bool {
+// endsWithPerson reports whether a thread ends with what a person said, once a message has come:
+// what theirs names belongs to it.
+func endsWithPerson(before bool, m *regie.Message) bool {
 	return m.Sender == regie.SenderUser || before && m.Enriching()
 }
 
-// enrich reads what the round's messages name and nobody has read yet, before the model is asked
-// (spec 3, decision 46). What an earlier round left unread, because it was stopped before, stays
-// so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
-func (r *run) enrich(ctx context.Context) error {
-	for _, m := range r.thread.named {
-		if m.RoundID != r.round.ID {
+// enricher reads what messages name.
+type enricher struct {
+	*roundState
+	budget *contextBudget
+	runner *toolRunner
+	judge  *judge
+}
+
+// enrichThread reads what the round's messages name and nobody has read yet, before the model is
+// asked (spec 3, decision 46). What an earlier round left unread, because it was stopped before,
+// stays so. Where a signal cuts it nothing is stored: whoever goes on reads anew.
+func (e *enricher) enrichThread(ctx context.Context) error {
+	for _, m := range e.budget.thread.named {
+		if m.RoundID != e.round.ID {
 			continue
 		}
-		if err := r.readRules(); err != nil {
+		if err := e.judge.readRules(); err != nil {
 			return err
 		}
-		in := r.queries(m)
-		if r.readAll(ctx, in.Calls); ctx.Err() != nil {
+		in := e.mentionQueries(m)
+		if e.readAll(ctx, in.Calls); ctx.Err() != nil {
 			return nil //nolint:nilerr // the loop sees why
 		}
 		fault.Point(fault.EnrichBefore)
-		out, err := r.cfg.Store.Enrich(r.commit, r.fence, in)
+		out, err := e.cfg.Store.Enrich(e.commit, e.fence, in)
 		if err != nil {
 			return err
 		}
 		fault.Point(fault.EnrichAfter)
-		in.Message.RoundID, in.Message.Seq = r.round.ID, out.Seq
-		r.appendMessage(&in.Message, in.Calls)
-		r.resumed = false // nobody has asked the model before this was stored
+		in.Message.RoundID, in.Message.Seq = e.round.ID, out.Seq
+		e.budget.appendMessage(&in.Message, in.Calls)
+		e.resumed = false // nobody has asked the model before this was stored
 	}
 	return nil
 }
 
-// queries are the calls of a message's enrichments, with the message that is to bring their
+// mentionQueries are the calls of a message's enrichments, with the message that is to bring their
 // results. They belong to no exchange, so they count for no limit.
-func (r *run) queries(m *regie.Message) store.Enrichment {
+func (e *enricher) mentionQueries(m *regie.Message) store.Enrichment {
 	blocks := m.Enrichments()
-	message := r.system(regie.SystemDataAdded, "")
+	message := e.systemMessage(regie.SystemDataAdded, "")
 	message.Exchange, message.System.Enriches = 0, m.ID
 	out := store.Enrichment{Calls: make([]regie.Call, len(blocks))}
 	labels := make([]string, len(blocks))
 	for i, block := range blocks {
 		command := block.Command()
-		checked := r.tools.Check(command.Type, string(command.Params))
+		checked := e.tools.Check(command.Type, string(command.Params))
 		call := regie.Call{
-			ID: regie.NewID(), SessionID: r.session.ID, RoundID: r.round.ID, Ordinal: i, MessageID: message.ID,
+			ID: regie.NewID(), SessionID: e.session.ID, RoundID: e.round.ID, Ordinal: i, MessageID: message.ID,
 			Origin: regie.OriginUser, Tool: checked.Name,
 			Kind: regie.KindQuery, Class: regie.ClassRead, Signature: checked.Signature, Definition: checked.Definition,
 			Arguments: string(command.Params),
 			State:     regie.CallProposed,
 		}
-		r.mayRead(&call, &checked)
+		e.mayRead(&call, &checked)
 		out.Calls[i] = call
 		labels[i] = fmt.Sprintf("%d. %s", i+1, block.Label())
 		message.System.Queries = append(message.System.Queries, regie.Part{
@@ -92,7 +100,7 @@ func (r *run) queries(m *regie.Message) store.Enrichment {
 			Arguments: regie.HashOf([]byte(call.Arguments)),
 		})
 	}
-	message.System.CallIDs = ids(out.Calls)
+	message.System.CallIDs = idsOf(out.Calls)
 	message.System.Summary = "What the person named in their message, read for you: " + strings.Join(labels, ", ")
 	out.Message = *message
 	return out
@@ -101,32 +109,32 @@ func (r *run) queries(m *regie.Message) store.Enrichment {
 // mayRead settles a query that is not to run. That a person names a file is their word on what only
 // they are asked about, but for secrets: who names one may not think of it that the model's
 // provider gets it, so they are refused and can be asked about in the way that shows that.
-func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
+func (e *enricher) mayRead(call *regie.Call, checked *tool.Checked) {
 	switch {
 	case checked.Error != nil && checked.NotRun == "":
-		settle(call, regie.CallFailed, "", checked.Error)
+		settleCall(call, regie.CallFailed, "", checked.Error)
 		return
 	case checked.Error != nil:
-		notRun(call, checked.NotRun, *checked.Error)
+		settleNotRun(call, checked.NotRun, *checked.Error)
 		return
 	case checked.Tool.Definition().Kind != regie.KindQuery:
-		notRun(call, regie.NotRunInvalid, regie.CallError{
+		settleNotRun(call, regie.NotRunInvalid, regie.CallError{
 			Code:    regie.CodeBadArguments,
 			Message: "only what reads can be named in a message",
 		})
 		return
 	}
-	if judged := r.judge(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
-		r.put(call, judged)
+	if judged := e.judge.judgeCall(call, checked.Tool.Definition()); judged.Verdict == regie.VerdictForbid {
+		e.judge.applyVerdict(call, judged)
 		return
 	}
-	target, inv := r.invocation(call)
-	if sentences := tool.MustAsk(r.commit, target, inv); len(sentences) > 0 {
+	target, inv := e.runner.newInvocation(call)
+	if sentences := tool.MustAsk(e.commit, target, inv); len(sentences) > 0 {
 		whys := make([]string, len(sentences))
 		for i := range sentences {
 			whys[i] = sentences[i].String()
 		}
-		settle(call, regie.CallFailed, "", &regie.CallError{
+		settleCall(call, regie.CallFailed, "", &regie.CallError{
 			Code: regie.CodePathProtected, Message: strings.Join(whys, "; ") +
 				". A mention does not read it, because the model's provider would get it",
 			Hint: "if it is needed, read it with a call: the person is asked then",
@@ -135,7 +143,7 @@ func (r *run) mayRead(call *regie.Call, checked *tool.Checked) {
 }
 
 // readAll runs what is left of the queries, side by side where all of them may.
-func (r *run) readAll(ctx context.Context, calls []regie.Call) {
+func (e *enricher) readAll(ctx context.Context, calls []regie.Call) {
 	var group sync.WaitGroup
 	free := make(chan struct{}, maxParallel)
 	found := make([]running, len(calls))
@@ -143,15 +151,15 @@ func (r *run) readAll(ctx context.Context, calls []regie.Call) {
 		if calls[i].State.Settled() {
 			continue
 		}
-		target, inv := r.invocation(&calls[i])
+		target, inv := e.runner.newInvocation(&calls[i])
 		if !target.Definition().ParallelSafe {
 			group.Wait()
-			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, e.cfg.Retry)
 			continue
 		}
 		free <- struct{}{}
 		group.Go(func() {
-			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, r.cfg.Retry)
+			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, e.cfg.Retry)
 			<-free
 		})
 	}
@@ -161,7 +169,7 @@ func (r *run) readAll(ctx context.Context, calls []regie.Call) {
 	}
 	for i := range calls {
 		if !calls[i].State.Settled() {
-			r.takeQuery(&calls[i], &found[i])
+			e.runner.settleQuery(&calls[i], &found[i])
 		}
 	}
 }

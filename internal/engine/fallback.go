@@ -16,112 +16,114 @@ type target struct {
 	dialect         regie.Dialect
 }
 
+// targetList is who the round may ask and what that costs.
+type targetList struct {
+	*roundState
+	head *promptHead
+	// all are the round's own provider and its fallbacks, at is which one is asked, failures are
+	// those that have not answered in the current exchange.
+	all      []target
+	at       int
+	failures []unanswered
+	terms    terms
+}
+
 // unanswered is what the last attempt at a target in the current exchange came to.
 type unanswered struct {
 	at  int
 	err *provider.Error
 }
 
-// aim finds who the round may ask, and goes on with who its exchange was last meant for: a process
-// that takes the round up does not begin again with a provider that another one has just given up
-// (docs/design.md).
-func (r *run) aim() {
-	own := target{r.round.Provider, r.round.Model, r.round.Pin, r.round.Level1, r.round.Dialect}
-	r.targets = append(r.targets[:0], own)
-	for _, f := range r.policy.Fallback {
-		r.targets = append(r.targets, target{f.Provider, f.Model, f.Settings, f.Level1, f.Dialect})
+// initTargets finds who the round may ask, and goes on with who its exchange was last meant for: a
+// process that takes the round up does not begin again with a provider that another one has just
+// given up (docs/design.md).
+func (l *targetList) initTargets() {
+	own := target{l.round.Provider, l.round.Model, l.round.Pin, l.round.Level1, l.round.Dialect}
+	l.all = append(l.all[:0], own)
+	for _, f := range l.policy.Fallback {
+		l.all = append(l.all, target{f.Provider, f.Model, f.Settings, f.Level1, f.Dialect})
 	}
-	at := r.targetOf(r.exchange.Provider, r.exchange.Model)
-	if at > 0 && !r.usable(at) {
+	at := l.targetOf(l.exchange.Provider, l.exchange.Model)
+	if at > 0 && !l.canAsk(at) {
 		at = 0
 	}
-	r.use(at)
+	l.selectTarget(at)
 }
 
 // targetOf finds a target by who it is; the round's own where it is none of them.
-func (r *run) targetOf(name, model string) int {
-	for i := range r.targets {
-		if r.targets[i].provider == name && r.targets[i].model == model {
+func (l *targetList) targetOf(name, model string) int {
+	for i := range l.all {
+		if l.all[i].provider == name && l.all[i].model == model {
 			return i
 		}
 	}
 	return 0
 }
 
-// use has the round ask a target from now on, in its dialect.
-func (r *run) use(i int) {
-	t := &r.targets[i]
-	r.at, r.json = i, nil
-	r.round.Provider, r.round.Model, r.round.Pin, r.round.Level1, r.round.Dialect = t.provider,
+// selectTarget has the round ask a target from now on, in its dialect.
+func (l *targetList) selectTarget(i int) {
+	t := &l.all[i]
+	l.at, l.json = i, nil
+	l.round.Provider, l.round.Model, l.round.Pin, l.round.Level1, l.round.Dialect = t.provider,
 		t.model, t.pin, t.level1, t.dialect
-	r.money, r.afford = r.termsOf(r.round, r.session.Type, r.files.Caps), 0 // each has prices of its own
+	l.terms = l.termsOf(l.round, l.session.Type, l.files.Caps) // each has prices of its own
 	if t.dialect == regie.DialectJSON {
-		r.json = r.dialect()
+		l.json = l.head.jsonDialect()
 	}
 }
 
-// turnTo is use where another target was asked before: the thread is rendered anew, for its codec,
-// its dialect and its window.
-func (r *run) turnTo(i int) {
-	if i == r.at {
-		return
-	}
-	r.use(i)
-	r.thread, r.known, r.summary = thread{}, nil, nil
-}
-
-// usable reports whether a fallback can be asked here: it is configured, its price is known where
+// canAsk reports whether a fallback can be asked here: it is configured, its price is known where
 // one has to be, and it is as it was when the round began, so that no thread reaches a server that
 // its owner did not choose for it.
-func (r *run) usable(i int) bool {
-	t := &r.targets[i]
-	model, err := r.cfg.Providers(t.provider)
-	if err != nil || !r.priced(t, model) {
+func (l *targetList) canAsk(i int) bool {
+	t := &l.all[i]
+	model, err := l.cfg.Providers(t.provider)
+	if err != nil || !l.hasPrice(t, model) {
 		return false
 	}
-	return r.cfg.Settings == nil || t.pin.IsZero() || r.cfg.Settings(t.provider) == t.pin
+	return l.cfg.Settings == nil || t.pin.IsZero() || l.cfg.Settings(t.provider) == t.pin
 }
 
-// priced reports whether a fallback may be asked under the caps that hold: somebody knows what it
+// hasPrice reports whether a fallback may be asked under the caps that hold: somebody knows what it
 // costs (decision 29).
-func (r *run) priced(t *target, model provider.Provider) bool {
-	round := r.round
+func (l *targetList) hasPrice(t *target, model provider.Provider) bool {
+	round := l.round
 	round.Provider, round.Model = t.provider, t.model
-	terms := r.termsOf(round, r.session.Type, r.files.Caps)
+	terms := l.termsOf(round, l.session.Type, l.files.Caps)
 	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Free
 }
 
-// yields reports whether a failure that is final for its provider is one for which another is
+// mayFallBack reports whether a failure that is final for its provider is one for which another is
 // asked: it has no tries left, its key or its credit is at an end, it is not what it was taken for
 // or sends more than can be taken, or it was only a fallback. A request that the round's own
 // provider refuses for what it says is shown, not hidden.
-func (r *run) yields(failed *provider.Error) bool {
+func (l *targetList) mayFallBack(failed *provider.Error) bool {
 	switch failed.Code {
 	case regie.CodeProviderAuth, regie.CodeProviderQuota, regie.CodeReplyTooLarge:
 		return true
 	default:
-		return failed.Retryable || failed.Misplaced || r.at > 0
+		return failed.Retryable || failed.Misplaced || l.at > 0
 	}
 }
 
-// another returns who goes on with the exchange: the next in order, from the one that was asked on,
-// that has not failed in it.
-func (r *run) another(failed *provider.Error) (int, bool) {
-	r.failures = append(r.failures, unanswered{r.at, failed})
-	if !r.yields(failed) {
+// nextTarget returns who goes on with the exchange: the next in order, from the one that was asked
+// on, that has not failed in it.
+func (l *targetList) nextTarget(failed *provider.Error) (int, bool) {
+	l.failures = append(l.failures, unanswered{l.at, failed})
+	if !l.mayFallBack(failed) {
 		return 0, false
 	}
-	for n := 1; n < len(r.targets); n++ {
-		i := (r.at + n) % len(r.targets)
-		if !r.hasFailed(i) && r.usable(i) {
+	for n := 1; n < len(l.all); n++ {
+		i := (l.at + n) % len(l.all)
+		if !l.hasFailed(i) && l.canAsk(i) {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-func (r *run) hasFailed(i int) bool {
-	for _, f := range r.failures {
+func (l *targetList) hasFailed(i int) bool {
+	for _, f := range l.failures {
 		if f.at == i {
 			return true
 		}
@@ -129,18 +131,18 @@ func (r *run) hasFailed(i int) bool {
 	return false
 }
 
-// why is what people are told where nobody answers: the provider's own words, or those of each that
-// was asked.
-func (r *run) why(failed *provider.Error) regie.Sentence {
-	switch len(r.failures) {
+// failureSentence is what people are told where nobody answers: the provider's own words, or those
+// of each that was asked.
+func (l *targetList) failureSentence(failed *provider.Error) regie.Sentence {
+	switch len(l.failures) {
 	case 0:
 		return failed.Sentence()
 	case 1:
-		return r.failures[0].err.Sentence()
+		return l.failures[0].err.Sentence()
 	}
 	var out regie.Sentence
-	for i, f := range r.failures {
-		one := regie.SayOf("%s: %s", regie.Verbatim(r.targets[f.at].provider), f.err.Sentence())
+	for i, f := range l.failures {
+		one := regie.SayOf("%s: %s", regie.Verbatim(l.all[f.at].provider), f.err.Sentence())
 		if out = regie.SayOf("%s; %s", out, one); i == 0 {
 			out = one
 		}
@@ -149,8 +151,8 @@ func (r *run) why(failed *provider.Error) regie.Sentence {
 }
 
 // mayComeBack reports whether one of those that were asked may answer later.
-func (r *run) mayComeBack(failed *provider.Error) bool {
-	for _, f := range r.failures {
+func (l *targetList) mayComeBack(failed *provider.Error) bool {
+	for _, f := range l.failures {
 		if f.err.Retryable {
 			return true
 		}
@@ -158,11 +160,42 @@ func (r *run) mayComeBack(failed *provider.Error) bool {
 	return failed.Retryable
 }
 
-// fallBack has another provider go on with the exchange, which is told (spec 3.6).
-func (r *run) fallBack(to int, failed *provider.Error, took time.Duration) error {
-	t, told := &r.targets[to], r.failures[len(r.failures)-1].err
+// reopen is one more attempt at the open exchange, by a target.
+func (l *targetList) reopen(at int) *store.Open {
+	t := &l.all[at]
+	return &store.Open{Number: l.exchange.Number, Reason: l.exchange.Reason, Provider: t.provider, Model: t.model}
+}
+
+// nextExchange advances to the next exchange. Where a cap holds, its call is reserved with it
+// (decision 4).
+func (l *targetList) nextExchange(counters regie.Counters, reason regie.ExchangeReason,
+	wants *store.Reservation,
+) store.Advance {
+	counters.Resumes = 0
+	next := store.Advance{
+		Phase: regie.PhaseModel, Counters: counters,
+		Open: &store.Open{Number: l.exchange.Number + 1, Reason: reason, Wants: wants},
+	}
+	if l.at > 0 { // who has answered in place of another goes on to the end of the round
+		next.Open.Provider, next.Open.Model = l.round.Provider, l.round.Model
+	}
+	return next
+}
+
+// replyAuthor is who replies: the round's agent, with who answered where that is a fallback.
+func (l *targetList) replyAuthor() regie.Author {
+	author := regie.Author{Kind: regie.AuthorAgent, ID: l.round.Agent, Model: l.round.Model}
+	if l.at > 0 {
+		author.Provider = l.round.Provider
+	}
+	return author
+}
+
+// fallBackTo has another provider go on with the exchange, which is told (spec 3.6).
+func (r *run) fallBackTo(to int, failed *provider.Error, took time.Duration) error {
+	t, told := &r.targets.all[to], r.targets.failures[len(r.targets.failures)-1].err
 	_, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.failedAttempt(failed, took), Retry: r.once(to),
+		Attempt: r.call.failedAttempt(failed, took), Retry: r.targets.reopen(to),
 		Fallback: &regie.Fallback{
 			RoundID: r.round.ID, Exchange: r.exchange.Number, Attempt: r.exchange.Attempt,
 			Provider: t.provider, Model: t.model,
@@ -170,31 +203,38 @@ func (r *run) fallBack(to int, failed *provider.Error, took time.Duration) error
 		},
 	})
 	if err == nil {
-		r.attempted(failed)
-		r.turnTo(to)
+		r.call.countAttempt(failed)
+		r.switchTarget(to)
 	}
 	return err
 }
 
-// once is one more attempt at the open exchange, by a target.
-func (r *run) once(at int) *store.Open {
-	t := &r.targets[at]
-	return &store.Open{Number: r.exchange.Number, Reason: r.exchange.Reason, Provider: t.provider, Model: t.model}
-}
-
-// attempted brings the run in line with an attempt that was stored as failed.
-func (r *run) attempted(failed *provider.Error) {
-	r.exchange.Attempt++
-	r.exchange.Money, r.sent = regie.Money{}, false
-	r.round.Tokens += failed.Usage.Input + failed.Usage.Output
-	r.used = r.round.Tokens
-}
-
-// author is who replies: the round's agent, with who answered where that is a fallback.
-func (r *run) author() regie.Author {
-	author := regie.Author{Kind: regie.AuthorAgent, ID: r.round.Agent, Model: r.round.Model}
-	if r.at > 0 {
-		author.Provider = r.round.Provider
+// switchTarget is use where another target was asked before: the thread is rendered anew, for its
+// codec, its dialect and its window.
+func (r *run) switchTarget(i int) {
+	if i == r.targets.at {
+		return
 	}
-	return author
+	r.targets.selectTarget(i)
+	r.budget.thread, r.budget.known, r.budget.summary, r.budget.afford = thread{}, nil, nil, 0
+}
+
+// endUnanswered ends the round with the provider's own words, kept for the audit (spec 3.6,
+// decision 42).
+func (r *run) endUnanswered(failed *provider.Error, took time.Duration) error {
+	why := r.targets.failureSentence(failed)
+	message := r.noticeMessage(regie.SystemNetworkError, why)
+	message.ExcludeFromPrompt = true
+	end := r.endRound(r.round.Counters, regie.EndProviderError, r.targets.failureAdvice(failed, why))
+	if r.isAutomation() { // nobody watches (decision 42)
+		end.End.Notice = &regie.Notice{
+			RoundID: r.round.ID, Kind: regie.NoticeFailed, Since: time.Now().UTC(),
+			Text: why.String(), Said: []regie.Sentence{why},
+		}
+	}
+	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
+		Attempt: r.call.failedAttempt(failed, took),
+		Message: message, Advance: &end,
+	})
+	return r.advance(out, err, end)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -18,15 +19,15 @@ const (
 	maxQuoted     = 1000    // bytes of an earlier result or error inside a sentence
 )
 
-// guard tells honest repetition from going round in circles (spec 4.3, decisions 9 and 30). It is
-// fed the session's thread in order and judges what is proposed next. It does no I/O and knows no
-// clock: its windows are exchanges, and one that is fed the stored thread again judges as before.
-// It is used by one goroutine.
+// loopGuard tells honest repetition from going round in circles (spec 4.3, decisions 9 and 30). It
+// is fed the session's thread in order and judges what is proposed next. It does no I/O and knows
+// no clock: its windows are exchanges, and one that is fed the stored thread again judges as
+// before. It is used by one goroutine.
 //
 // It remembers the last 1,000 executed calls by their hashes and ids, with the results of the
 // newest up to 1 MiB. An older call is new to it, except that an UNKNOWN and the id of an action
 // are never forgotten. Whatever it forgets makes it let a call run.
-type guard struct {
+type loopGuard struct {
 	tools *tool.Registry
 
 	window []*remembered // oldest first
@@ -104,20 +105,20 @@ const (
 	codeRepeatedFailure   regie.Code = "REPEATED_FAILURE"
 )
 
-// newGuard returns a guard that has seen nothing.
-func newGuard(tools *tool.Registry) *guard {
-	return &guard{
+// newLoopGuard returns a guard that has seen nothing.
+func newLoopGuard(tools *tool.Registry) *loopGuard {
+	return &loopGuard{
 		tools: tools, byID: map[callKey]*remembered{}, unknown: map[regie.ID]regie.Hash{},
 		answered: map[regie.Hash]*remembered{},
 		failed:   map[regie.Hash]*failure{}, seen: map[regie.Hash]struct{}{},
 	}
 }
 
-// observe takes the next stored message of the thread, with the calls that it owns, all settled. A
-// system message owns none: those whose results it brings came with their reply.
-func (g *guard) observe(message *regie.Message, calls []regie.Call) {
-	if news(message) {
-		g.hear()
+// observeMessage takes the next stored message of the thread, with the calls that it owns, all
+// settled. A system message owns none: those whose results it brings came with their reply.
+func (g *loopGuard) observeMessage(message *regie.Message, calls []regie.Call) {
+	if isNews(message) {
+		g.noteWord()
 	}
 	if message.System != nil && message.System.Type == regie.SystemUndone {
 		g.forgetUndone(message.System.Undone)
@@ -125,35 +126,35 @@ func (g *guard) observe(message *regie.Message, calls []regie.Call) {
 	if message.System != nil || len(calls) == 0 {
 		return
 	}
-	g.enter(calls[0].RoundID)
+	g.enterRound(calls[0].RoundID)
 	if message.AI != nil { // a person's enrichments are no exchange
 		g.stalled++
-		if g.progress(calls) {
+		if g.hasProgress(calls) {
 			g.stalled = 0
 		}
 	}
 	for i := range calls {
-		g.add(&calls[i], wireID(message, &calls[i]))
+		g.addCall(&calls[i], modelCallID(message, &calls[i]))
 	}
 }
 
-// news reports whether a message gives a reason to do once more what was just done: a person spoke,
-// a task came back, or what was done was undone.
-func news(message *regie.Message) bool {
+// isNews reports whether a message gives a reason to do once more what was just done: a person
+// spoke, a task came back, or what was done was undone.
+func isNews(message *regie.Message) bool {
 	if message.System != nil {
 		return message.System.Type == regie.SystemTaskResult || message.System.Type == regie.SystemUndone
 	}
 	return message.Sender == regie.SenderUser
 }
 
-// hear forgets what somebody's word has overtaken: a person may have repaired what failed.
-func (g *guard) hear() {
+// noteWord forgets what somebody's word has overtaken: a person may have repaired what failed.
+func (g *loopGuard) noteWord() {
 	g.heard, g.stalled = true, 0
 	clear(g.failed)
 }
 
-// enter begins another round.
-func (g *guard) enter(round regie.ID) {
+// enterRound begins another round.
+func (g *loopGuard) enterRound(round regie.ID) {
 	if round == g.round {
 		return
 	}
@@ -163,17 +164,17 @@ func (g *guard) enter(round regie.ID) {
 	clear(g.seen)
 }
 
-// leave drops what only the round that has ended needs.
-func (g *guard) leave() {
+// leaveRound drops what only the round that has ended needs.
+func (g *loopGuard) leaveRound() {
 	g.answered, g.failed, g.seen = map[regie.Hash]*remembered{}, map[regie.Hash]*failure{}, map[regie.Hash]struct{}{}
 }
 
-// add remembers a settled call.
-func (g *guard) add(call *regie.Call, providerID string) {
-	entry := &remembered{call: *call, id: callKey{providerID, call.Signature}, ran: g.signature(call)}
+// addCall remembers a settled call.
+func (g *loopGuard) addCall(call *regie.Call, providerID string) {
+	entry := &remembered{call: *call, id: callKey{providerID, call.Signature}, ran: g.signatureOf(call)}
 	entry.call.Arguments, entry.call.Executed, entry.call.Intent = "", nil, nil
-	definition := g.definition(call)
-	if reissued(call) && call.NotRun != regie.NotRunAntiLoop && call.NotRun != regie.NotRunDuplicateInBatch {
+	definition := g.definitionOf(call)
+	if hasOwnID(call) && call.NotRun != regie.NotRunAntiLoop && call.NotRun != regie.NotRunDuplicateInBatch {
 		g.reused = true
 	}
 	delete(g.unknown, call.ID)
@@ -183,21 +184,21 @@ func (g *guard) add(call *regie.Call, providerID string) {
 	g.addFailure(entry)
 	g.addSeen(call)
 	switch {
-	case !executed(call):
+	case !hasRun(call):
 		return
 	case call.Kind == regie.KindAction:
 		g.last, g.heard = entry, false
 		clear(g.answered)
 	case call.State == regie.CallSucceeded && definition.Role == regie.RoleQuestion:
-		g.hear() // the person's answer
+		g.noteWord() // the person's answer
 	case call.State == regie.CallSucceeded && definition.Cacheable:
 		g.answered[entry.ran] = entry
 	}
-	g.keep(entry)
+	g.keepCall(entry)
 }
 
 // addFailure counts failures that would come again, and proposals of them.
-func (g *guard) addFailure(entry *remembered) {
+func (g *loopGuard) addFailure(entry *remembered) {
 	call := &entry.call
 	before := g.failed[entry.ran]
 	switch {
@@ -214,15 +215,15 @@ func (g *guard) addFailure(entry *remembered) {
 }
 
 // addSeen remembers what a call brought.
-func (g *guard) addSeen(call *regie.Call) {
+func (g *loopGuard) addSeen(call *regie.Call) {
 	if len(g.seen) >= maxSeen {
 		clear(g.seen)
 	}
-	g.seen[brought(call)] = struct{}{}
+	g.seen[resultHash(call)] = struct{}{}
 }
 
-// keep takes a call into the window and drops what is too old or too much for it.
-func (g *guard) keep(entry *remembered) {
+// keepCall takes a call into the window and drops what is too old or too much for it.
+func (g *loopGuard) keepCall(entry *remembered) {
 	g.window = append(g.window, entry)
 	if entry.id.id != "" {
 		g.byID[entry.id] = entry
@@ -256,13 +257,16 @@ func (g *guard) keep(entry *remembered) {
 	}
 }
 
-// judge says whether a proposed call may run, and returns the earlier call that speaks against it,
-// without its arguments. It is asked before the row's provider id is made anew, and may be asked
-// again before the call starts: then the calls before it are settled, and its verdict is exact.
-func (g *guard) judge(call *regie.Call, definition regie.ToolDefinition, in proposed) (guardVerdict, *regie.Call) {
-	signature := g.signature(call)
+// judgeProposal says whether a proposed call may run, and returns the earlier call that speaks
+// against it, without its arguments. It is asked before the row's provider id is made anew, and may
+// be asked again before the call starts: then the calls before it are settled, and its verdict is
+// exact.
+func (g *loopGuard) judgeProposal(call *regie.Call, definition regie.ToolDefinition, in proposed) (guardVerdict,
+	*regie.Call,
+) {
+	signature := g.signatureOf(call)
 	verdict := guardVerdict{unresolvedUnknown: g.isUnknown(signature)}
-	acted := actedOtherwise(in.before, signature, g.signature)
+	acted := actedOtherwise(in.before, signature, g.signatureOf)
 	earlier := g.sameID(call, in)
 	switch {
 	case earlier != nil:
@@ -287,7 +291,7 @@ func (g *guard) judge(call *regie.Call, definition regie.ToolDefinition, in prop
 }
 
 // sameID finds an executed call that came with the same provider id and signature (decision 9).
-func (g *guard) sameID(call *regie.Call, in proposed) *remembered {
+func (g *loopGuard) sameID(call *regie.Call, in proposed) *remembered {
 	if in.providerID == "" || g.reused && call.Kind == regie.KindQuery {
 		return nil
 	}
@@ -295,11 +299,11 @@ func (g *guard) sameID(call *regie.Call, in proposed) *remembered {
 }
 
 // justDone reports whether an identical action is the last thing that happened, and succeeded.
-func (g *guard) justDone(signature regie.Hash) bool {
+func (g *loopGuard) justDone(signature regie.Hash) bool {
 	return g.last != nil && !g.heard && g.last.ran == signature && g.last.call.State == regie.CallSucceeded
 }
 
-func (g *guard) isUnknown(signature regie.Hash) bool {
+func (g *loopGuard) isUnknown(signature regie.Hash) bool {
 	for _, ran := range g.unknown {
 		if ran == signature {
 			return true
@@ -308,54 +312,54 @@ func (g *guard) isUnknown(signature regie.Hash) bool {
 	return false
 }
 
-// progress reports whether a settled batch brought anything that its round did not have (decision
-// 30): an action changed something, or may have; a query gave another answer than before; a call
-// failed in a way that is new, or that a retry may get over, which the retry counter bounds; a
-// query that polls was asked, which the query limit bounds.
-func (g *guard) progress(calls []regie.Call) bool {
+// hasProgress reports whether a settled batch brought anything that its round did not have
+// (decision 30): an action changed something, or may have; a query gave another answer than before;
+// a call failed in a way that is new, or that a retry may get over, which the retry counter bounds;
+// a query that polls was asked, which the query limit bounds.
+func (g *loopGuard) hasProgress(calls []regie.Call) bool {
 	for i := range calls {
-		if g.tells(&calls[i]) {
+		if g.isProgress(&calls[i]) {
 			return true
 		}
 	}
 	return len(calls) == 0
 }
 
-func (g *guard) tells(call *regie.Call) bool {
+func (g *loopGuard) isProgress(call *regie.Call) bool {
 	switch call.NotRun {
 	case regie.NotRunCached, regie.NotRunAntiLoop, regie.NotRunRepeatedFailure, regie.NotRunDuplicateInBatch:
 		return false
 	}
 	action := call.Kind == regie.KindAction
-	switch definition := g.definition(call); {
+	switch definition := g.definitionOf(call); {
 	case action && (call.State == regie.CallSucceeded || call.State == regie.CallUnknown),
 		action && call.State == regie.CallFailed && call.Error != nil && call.Error.Retryable,
 		definition.Polling && call.State != regie.CallNotRun,
 		definition.Role == regie.RoleQuestion && call.State == regie.CallSucceeded:
 		return true
 	}
-	_, known := g.seen[brought(call)]
+	_, known := g.seen[resultHash(call)]
 	return !known || call.RoundID != g.round
 }
 
 // goesInCircles returns the sentence that names the rule where a settled batch, not yet observed,
 // is the second in a row without progress: the round ends EARLY_STOP. Else it returns nothing.
-func (g *guard) goesInCircles(calls []regie.Call) regie.Sentence {
-	if g.progress(calls) || calls[0].RoundID != g.round || g.stalled+1 < maxStalled {
+func (g *loopGuard) goesInCircles(calls []regie.Call) regie.Sentence {
+	if g.hasProgress(calls) || calls[0].RoundID != g.round || g.stalled+1 < maxStalled {
 		return regie.Sentence{}
 	}
 	return regie.Say("%s replies in a row brought nothing new and changed nothing", strconv.Itoa(maxStalled))
 }
 
-func (g *guard) definition(call *regie.Call) regie.ToolDefinition {
+func (g *loopGuard) definitionOf(call *regie.Call) regie.ToolDefinition {
 	if target, _, ok := g.tools.Lookup(call.Tool); ok {
 		return target.Definition()
 	}
 	return regie.ToolDefinition{}
 }
 
-// signature is that of what runs, or ran.
-func (g *guard) signature(call *regie.Call) regie.Hash {
+// signatureOf is that of what runs, or ran.
+func (g *loopGuard) signatureOf(call *regie.Call) regie.Hash {
 	if len(call.Executed) == 0 {
 		return call.Signature
 	}
@@ -372,7 +376,7 @@ func (v *guardVerdict) sameID(earlier *remembered, call *regie.Call) {
 		return
 	}
 	v.problem = &regie.CallError{Code: codeAntiLoopID, Message: "not run again: this very call was made " +
-		where(of, call)}
+		placeOf(of, call)}
 	switch of.State {
 	case regie.CallSucceeded:
 		v.problem.Message += " and succeeded"
@@ -391,7 +395,7 @@ func (v *guardVerdict) sameFailure(f *failure, call *regie.Call) {
 	of := &f.first.call
 	v.notRun = regie.NotRunRepeatedFailure
 	v.problem = &regie.CallError{
-		Code: codeRepeatedFailure, Message: "not run again: this call failed " + where(of, call) +
+		Code: codeRepeatedFailure, Message: "not run again: this call failed " + placeOf(of, call) +
 			" and would fail in the same way: " + failureOf(of),
 		Param: of.Error.Param, Hint: of.Error.Hint,
 	}
@@ -411,17 +415,17 @@ func (v *guardVerdict) sameAction(earlier *remembered, call *regie.Call) {
 	v.notRun, v.overridable = regie.NotRunAntiLoop, true
 	v.problem = &regie.CallError{
 		Code: codeAntiLoopSignature,
-		Message: "not run again: the same action succeeded " + where(of, call) +
+		Message: "not run again: the same action succeeded " + placeOf(of, call) +
 			", and since then no other action ran and nobody said anything",
 		Hint: "it is done: go on, or answer; if it is to be done once more, ask the person",
 	}
 	if of.Result != "" {
-		v.problem.Message += "; its result: " + quote(of.Result)
+		v.problem.Message += "; its result: " + truncateQuote(of.Result)
 	}
 }
 
-// where says where an earlier call stands, as the model counts.
-func where(earlier, call *regie.Call) string {
+// placeOf says where an earlier call stands, as the model counts.
+func placeOf(earlier, call *regie.Call) string {
 	if earlier.RoundID != call.RoundID {
 		return "in an earlier run of this conversation"
 	}
@@ -429,19 +433,19 @@ func where(earlier, call *regie.Call) string {
 }
 
 func failureOf(call *regie.Call) string {
-	return string(call.Error.Code) + ": " + quote(call.Error.Message)
+	return string(call.Error.Code) + ": " + truncateQuote(call.Error.Message)
 }
 
-// quote bounds a text that goes into a sentence.
-func quote(s string) string {
+// truncateQuote bounds a text that goes into a sentence.
+func truncateQuote(s string) string {
 	if len(s) <= maxQuoted {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
 }
 
-// executed reports whether a settled call's tool was run, whatever came of it.
-func executed(call *regie.Call) bool {
+// hasRun reports whether a settled call's tool was run, whatever came of it.
+func hasRun(call *regie.Call) bool {
 	switch call.State {
 	case regie.CallSucceeded, regie.CallUnknown:
 		return true
@@ -467,17 +471,17 @@ func failedForGood(call *regie.Call) bool {
 func actedOtherwise(before []regie.Call, signature regie.Hash, of func(*regie.Call) regie.Hash) bool {
 	for i := range before {
 		call := &before[i]
-		if call.Kind == regie.KindAction && (executed(call) || !call.State.Settled()) && of(call) != signature {
+		if call.Kind == regie.KindAction && (hasRun(call) || !call.State.Settled()) && of(call) != signature {
 			return true
 		}
 	}
 	return false
 }
 
-// brought is the hash of what a call gave for what it asked. Two questions with one answer ("no
+// resultHash is the hash of what a call gave for what it asked. Two questions with one answer ("no
 // matches") are two pieces of information. Of a shortened result the whole counts: its marker is
 // never twice the same.
-func brought(call *regie.Call) regie.Hash {
+func resultHash(call *regie.Call) regie.Hash {
 	result := []byte(call.Result)
 	if !call.ResultBlob.IsZero() {
 		result = call.ResultBlob[:]
@@ -497,4 +501,34 @@ func brought(call *regie.Call) regie.Hash {
 	data = append(append(append(data, asked...), call.State...), 0)
 	data = append(append(append(data, problem...), 0), result...)
 	return regie.HashOf(data)
+}
+
+// modelCallID returns the id that the model gave a call, empty without one: the row has another
+// where it repeats (decision 8).
+func modelCallID(message *regie.Message, call *regie.Call) string {
+	if message.AI != nil {
+		for i := range message.AI.Parts {
+			if part := &message.AI.Parts[i]; part.CallID == call.ID && part.ProviderCallID != "" {
+				return part.ProviderCallID
+			}
+		}
+	}
+	if hasOwnID(call) {
+		return ""
+	}
+	return call.ProviderCallID
+}
+
+// hasOwnID reports whether a call's provider id was made here because the model's own repeated, or
+// was none (decision 8). A copy in a fork has the provider id of the call that was made.
+func hasOwnID(call *regie.Call) bool {
+	return call.ProviderCallID == "call_"+call.ID.String() || !call.CopyOf.IsZero() &&
+		call.ProviderCallID == "call_"+call.CopyOf.String()
+}
+
+// forgetUndone forgets the ids of the round that a person took back: its actions may run again.
+func (g *loopGuard) forgetUndone(undone *regie.Undone) {
+	maps.DeleteFunc(g.byID, func(_ callKey, entry *remembered) bool {
+		return undone == nil || entry.call.RoundID == undone.RoundID
+	})
 }

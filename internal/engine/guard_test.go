@@ -57,22 +57,22 @@ func guardTools(tb testing.TB) *tool.Registry {
 // be told it again.
 type story struct {
 	tools    *tool.Registry
-	guard    *guard
+	guard    *loopGuard
 	round    regie.ID
 	exchange int
-	told     []func(*guard)
+	told     []func(*loopGuard)
 }
 
 func newStory(tb testing.TB) *story {
 	tb.Helper()
 	tools := guardTools(tb)
-	s := &story{tools: tools, guard: newGuard(tools), round: regie.NewID()}
+	s := &story{tools: tools, guard: newLoopGuard(tools), round: regie.NewID()}
 	s.user()
 	return s
 }
 
 func (s *story) tell(message regie.Message, calls []regie.Call) {
-	next := func(g *guard) { g.observe(&message, calls) }
+	next := func(g *loopGuard) { g.observeMessage(&message, calls) }
 	next(s.guard)
 	s.told = append(s.told, next)
 }
@@ -168,7 +168,7 @@ func edited(call regie.Call, argument string) regie.Call {
 // noID stands for a model that gives its calls none.
 const noID = "-"
 
-func (s *story) judge(g *guard, name, argument, providerID string, before ...regie.Call) (guardVerdict, *regie.Call) {
+func (s *story) judge(g *loopGuard, name, argument, providerID string, before ...regie.Call) (guardVerdict, *regie.Call) {
 	call := s.made(name, argument)
 	definition := regie.ToolDefinition{}
 	if target, _, ok := s.tools.Lookup(name); ok {
@@ -180,7 +180,7 @@ func (s *story) judge(g *guard, name, argument, providerID string, before ...reg
 	case noID:
 		providerID = ""
 	}
-	return g.judge(&call, definition, proposed{providerID: providerID, before: before})
+	return g.judgeProposal(&call, definition, proposed{providerID: providerID, before: before})
 }
 
 // guardCase is one story and what the guard says to the call that comes next. No want means that
@@ -198,11 +198,11 @@ type guardCase struct {
 func (c *guardCase) check(t *testing.T) {
 	s := newStory(t)
 	c.tell(s)
-	replayed := newGuard(s.tools)
+	replayed := newLoopGuard(s.tools)
 	for _, tell := range s.told {
 		tell(replayed)
 	}
-	for name, g := range map[string]*guard{"as it grew": s.guard, "told again": replayed} {
+	for name, g := range map[string]*loopGuard{"as it grew": s.guard, "told again": replayed} {
 		var before []regie.Call
 		if c.before != nil {
 			before = c.before(s)

@@ -3,12 +3,17 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dialect"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/tool"
 )
+
+// promptHead makes what every request of a round begins with, before its thread.
+type promptHead struct{ *roundState }
 
 // frozenHead is all of a request that is not its thread, as it is stored beside the model call
 // (decision 14).
@@ -43,131 +48,216 @@ type headKey struct {
 	temperature              float64 // -1 for none
 }
 
-func (r *run) headKey(maxOutput int) headKey {
+func (h *promptHead) headKey(maxOutput int) headKey {
 	temperature := -1.0
-	if r.policy.Temperature != nil {
-		temperature = *r.policy.Temperature
+	if h.policy.Temperature != nil {
+		temperature = *h.policy.Temperature
 	}
 	return headKey{
-		r.tools, r.policy.Questions, r.round.Level1, r.round.Level2, maxOutput, r.policy.ReasoningEffort,
-		r.policy.ServiceTier, r.policy.OneCall,
-		r.json != nil, r.automation(), r.policy.French, r.round.Limits.CallsInReply, temperature,
+		h.tools, h.policy.Questions, h.round.Level1, h.round.Level2, maxOutput, h.policy.ReasoningEffort,
+		h.policy.ServiceTier, h.policy.OneCall,
+		h.json != nil, h.isAutomation(), h.policy.French, h.round.Limits.CallsInReply, temperature,
 	}
 }
 
 // head is the round's, and the blob that names it. The blob is made once for all rounds that have
 // the same.
-func (r *run) head(ctx context.Context, maxOutput int) (provider.Head, regie.Hash, error) {
-	head, err := r.freshHead(ctx, maxOutput)
+func (h *promptHead) freezeHead(ctx context.Context, maxOutput int) (provider.Head, regie.Hash, error) {
+	head, err := h.freshHead(ctx, maxOutput)
 	if err != nil {
 		return head, regie.Hash{}, err
 	}
-	key := r.headKey(maxOutput)
-	r.levelsMu.Lock()
-	hash, ok := r.heads[key]
-	r.levelsMu.Unlock()
+	key := h.headKey(maxOutput)
+	h.levelsMu.Lock()
+	hash, ok := h.heads[key]
+	h.levelsMu.Unlock()
 	if ok {
 		return head, hash, nil
 	}
 	frozen := frozenHead{
-		Level1: r.round.Level1, Level2: r.round.Level2, MaxOutput: maxOutput, Tools: head.Tools,
+		Level1: h.round.Level1, Level2: h.round.Level2, MaxOutput: maxOutput, Tools: head.Tools,
 		ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier, OneCall: !head.ParallelCalls,
 		Temperature: head.Temperature,
 	}
-	if r.json != nil {
-		frozen.Instructions, frozen.Definitions = r.json.Instructions(), r.tools.Definitions()
+	if h.json != nil {
+		frozen.Instructions, frozen.Definitions = h.json.Instructions(), h.tools.Definitions()
 	}
 	data, err := json.Marshal(frozen)
 	if err != nil {
 		return head, hash, err
 	}
-	if hash, err = r.cfg.Store.PutBlob(ctx, data); err != nil {
+	if hash, err = h.cfg.Store.PutBlob(ctx, data); err != nil {
 		return head, hash, err
 	}
-	r.levelsMu.Lock()
-	defer r.levelsMu.Unlock()
-	if len(r.heads) >= maxLevels {
-		clear(r.heads)
+	h.levelsMu.Lock()
+	defer h.levelsMu.Unlock()
+	if len(h.heads) >= maxLevels {
+		clear(h.heads)
 	}
-	r.heads[key] = hash
+	h.heads[key] = hash
 	return head, hash, nil
 }
 
 // freshHead is the head of a round with the tools of now.
-func (r *run) freshHead(ctx context.Context, maxOutput int) (provider.Head, error) {
-	level1, err := r.level(ctx, r.round.Level1)
+func (h *promptHead) freshHead(ctx context.Context, maxOutput int) (provider.Head, error) {
+	level1, err := h.loadLevel(ctx, h.round.Level1)
 	if err != nil {
 		return provider.Head{}, err
 	}
-	if r.json != nil {
-		level1 += "\n" + r.json.Instructions()
+	if h.json != nil {
+		level1 += "\n" + h.json.Instructions()
 	}
-	level2, err := r.level(ctx, r.round.Level2)
-	tools := r.declared()
+	level2, err := h.loadLevel(ctx, h.round.Level2)
+	tools := h.declaredTools()
 	return provider.Head{
-		Model: r.round.Model, Dialect: r.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools,
+		Model: h.round.Model, Dialect: h.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools,
 		Encoded: tools.encoded, MaxOutput: maxOutput,
-		ParallelCalls: !r.policy.OneCall, ReasoningEffort: r.policy.ReasoningEffort, ServiceTier: r.policy.ServiceTier,
-		Temperature: r.policy.Temperature,
+		ParallelCalls: !h.policy.OneCall, ReasoningEffort: h.policy.ReasoningEffort, ServiceTier: h.policy.ServiceTier,
+		Temperature: h.policy.Temperature,
 	}, err
 }
 
-// relevel has a round that waited go on with what its workspace says now (decision 53). What is
-// kept from the round's beginning, level 1 among it, stays so (decision 36).
-func (r *run) relevel(woken bool) error {
-	if !woken || r.cfg.UserData == nil || r.round.Stop != "" {
+// maxLevels bounds the prompt levels that are kept in memory; each has some kilobytes.
+const maxLevels = 256
+
+// loadLevel returns a frozen prompt level by its hash. What has a hash never changes, so it is
+// kept.
+func (h *promptHead) loadLevel(ctx context.Context, hash regie.Hash) (string, error) {
+	if hash.IsZero() {
+		return "", nil
+	}
+	h.levelsMu.Lock()
+	level, ok := h.levels[hash]
+	h.levelsMu.Unlock()
+	if ok {
+		return level, nil
+	}
+	data, err := h.cfg.Store.Blob(ctx, hash)
+	if err != nil {
+		return "", err
+	}
+	h.levelsMu.Lock()
+	defer h.levelsMu.Unlock()
+	if len(h.levels) >= maxLevels {
+		clear(h.levels)
+	}
+	h.levels[hash] = string(data)
+	return string(data), nil
+}
+
+// promptView is how the round's thread is shown to its model.
+func (h *promptHead) promptView() prompt.View {
+	return prompt.View{Names: h.tools.WireName, JSON: h.json, French: h.policy.French}
+}
+
+// refreshLevel2 has a round that waited go on with what its workspace says now (decision 53). What
+// is kept from the round's beginning, level 1 among it, stays so (decision 36).
+func (h *promptHead) refreshLevel2(woken bool) error {
+	if !woken || h.cfg.UserData == nil || h.round.Stop != "" {
 		return nil
 	}
-	said, known := r.cfg.UserData(r.workspace.Root, r.round.Limits, r.policy.French)
+	said, known := h.cfg.UserData(h.workspace.Root, h.round.Limits, h.policy.French)
 	if !known {
 		return nil
 	}
 	var hash regie.Hash
 	if said != "" {
-		if hash = regie.HashOf([]byte(said)); hash != r.round.Level2 {
-			if _, err := r.cfg.Store.PutBlob(r.commit, []byte(said)); err != nil {
+		if hash = regie.HashOf([]byte(said)); hash != h.round.Level2 {
+			if _, err := h.cfg.Store.PutBlob(h.commit, []byte(said)); err != nil {
 				return err
 			}
 		}
 	}
-	if hash == r.round.Level2 {
+	if hash == h.round.Level2 {
 		return nil
 	}
-	switch err := r.cfg.Store.SetLevel2(r.commit, r.fence, hash); {
+	switch err := h.cfg.Store.SetLevel2(h.commit, h.fence, hash); {
 	case regie.CodeOf(err) == regie.CodeStopRequested: // nothing more is asked
-		return r.readStop()
+		return h.readStop()
 	case err != nil:
 		return err
 	}
-	r.round.Level2 = hash
+	h.round.Level2 = hash
 	return nil
 }
 
-// view is how the round's thread is shown to its model.
-func (r *run) view() prompt.View {
-	return prompt.View{Names: r.tools.WireName, JSON: r.json, French: r.policy.French}
+// jsonDialect is the JSON dialect over the round's tools (spec 3.3). Whether a model may say that
+// the run is completed is a matter of automations (spec 2.2).
+func (h *promptHead) jsonDialect() *dialect.JSON { return h.dialectOf(h.tools.Definitions()) }
+
+// dialectOf is that dialect over the tools of these definitions, which may be those of another
+// time.
+func (h *promptHead) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON {
+	if !h.isAutomation() {
+		definitions = slices.DeleteFunc(definitions, func(d regie.ToolDefinition) bool {
+			return d.Role == regie.RoleComplete
+		})
+	}
+	options := dialect.Options{
+		Questions: h.policy.Questions, Automation: h.isAutomation(),
+		CallsInReply: h.round.Limits.CallsInReply, French: h.policy.French,
+	}
+	for i := range definitions {
+		if definitions[i].Role != regie.RoleQuestion {
+			continue
+		}
+		if target, _, ok := h.tools.Lookup(definitions[i].Name); ok {
+			if asker, ok := target.(tool.Asker); ok {
+				options.Module = asker.Module
+			}
+		}
+	}
+	return dialect.New(definitions, options)
 }
 
-// describe says what was sent (decision 14).
-func (r *run) describe(e *regie.Exchange) {
-	var head regie.Hash
-	e.FirstSeq, e.LastSeq, e.Request, head = r.sending()
-	if head != r.thread.told {
-		e.Head = head
+// declarations are what a model is told of one registry: worked out once for all rounds that begin
+// with it.
+type declarations struct {
+	registry                   *tool.Registry
+	asking, silent, unattended toolList // a chat, one in which nobody can be asked, an automation
+}
+
+// toolList is a list of tools with what the providers' codecs have made of it.
+type toolList struct {
+	tools   []provider.Tool
+	encoded *provider.Encoded
+}
+
+// declaredTools returns what the model is told of the round's tools, always in the same order.
+// Without anybody to answer no question is offered (decision 37).
+func (h *promptHead) declaredTools() toolList {
+	if h.json != nil { // level 1 says what there is
+		return toolList{}
+	}
+	d := h.declarations.Load()
+	if d == nil || d.registry != h.tools {
+		d = &declarations{
+			registry: h.tools, asking: declareTools(h.tools, regie.RoleQuestion), silent: declareTools(h.tools, ""),
+			unattended: declareTools(h.tools, regie.RoleComplete),
+		}
+		h.declarations.Store(d)
+	}
+	switch {
+	case h.isAutomation():
+		return d.unattended
+	case h.policy.Questions:
+		return d.asking
+	default:
+		return d.silent
 	}
 }
 
-// describeAttempt says what was sent in a call that failed, with its head: the next one may have
-// another.
-func (r *run) describeAttempt(a *regie.Attempt) {
-	a.FirstSeq, a.LastSeq, a.Request, a.Head = r.sending()
-}
-
-// sending is the request that was made last.
-func (r *run) sending() (first, last int64, request, head regie.Hash) {
-	if s := r.summary; s != nil {
-		first, last = s.span()
-		return first, last, s.request, s.head
+// declareTools declares a registry's tools. Of those that ask a person, and of those that end a run
+// that nobody watches, only the role that is named is there (spec 2.2, decision 37).
+func declareTools(registry *tool.Registry, role regie.ToolRole) toolList {
+	out := toolList{encoded: &provider.Encoded{}}
+	for _, d := range registry.Declared() {
+		if d.Role == role || d.Role != regie.RoleQuestion && d.Role != regie.RoleComplete {
+			out.tools = append(out.tools, provider.Tool{
+				Name:        d.Name,
+				Description: d.Description, Parameters: d.Parameters,
+			})
+		}
 	}
-	return r.thread.firstSeq, r.thread.lastSeq, r.thread.request, r.thread.head
+	return out
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // Hooks are the commands that a person has set up around calls and rounds (spec 13). Their methods
@@ -27,6 +26,14 @@ type Hooks interface {
 // maxHooked bounds the result that a hook is told of a call, in bytes.
 const maxHooked = 64 << 10
 
+// callHooks runs the hooks of calls and rounds.
+type callHooks struct {
+	*roundState
+	runner *toolRunner
+	ran    map[consulted][]regie.HookRun // what hooks said of calls, in this process
+	toldOf map[regie.ID]bool             // the calls whose results hooks were told of, by this process
+}
+
 // consulted names a call with the arguments that it would run with: an edit makes another one of
 // it.
 type consulted struct {
@@ -34,87 +41,41 @@ type consulted struct {
 	arguments regie.Hash
 }
 
-// hooked reports whether hooks of a point run for a call: those of the loop's own tools and of a
+// hasHooks reports whether hooks of a point run for a call: those of the loop's own tools and of a
 // client's have no effect here.
-func (r *run) hooked(on regie.HookPoint, call *regie.Call) bool {
-	return r.cfg.Hooks != nil && !r.clients(call) && r.role(call) == "" && r.cfg.Hooks.Matches(on, call.Tool)
-}
-
-// runHooks runs hooks, and tells how long they may take.
-func (r *run) runHooks(ctx context.Context, in regie.HookInput) []regie.HookRun {
-	tool := ""
-	if in.Call != nil {
-		tool = in.Call.Tool
-	}
-	r.lasts(r.cfg.Hooks.Bound(in.On, tool))
-	defer r.beat()
-	return r.cfg.Hooks.Run(ctx, in)
+func (h *callHooks) hasHooks(on regie.HookPoint, call *regie.Call) bool {
+	return h.cfg.Hooks != nil && !h.isClientCall(call) && h.roleOf(call) == "" && h.cfg.Hooks.Matches(on, call.Tool)
 }
 
 // anyHooked reports whether a batch waits for hooks: then nothing of it starts together with its
 // reply.
-func (r *run) anyHooked(calls []regie.Call) bool {
+func (h *callHooks) anyHooked(calls []regie.Call) bool {
 	return slices.ContainsFunc(calls, func(c regie.Call) bool {
-		return !c.State.Settled() && (r.hooked(regie.HookBeforeTool, &c) || r.hooked(regie.HookAfterTool, &c))
+		return !c.State.Settled() && (h.hasHooks(regie.HookBeforeTool, &c) || h.hasHooks(regie.HookAfterTool, &c))
 	})
 }
 
-// consult runs the hooks of calls that may start next, outside of every transition and before any
-// intent. What they object to counts when the call is judged; that they ran is stored before. A
-// process that takes the round up runs them again.
-func (r *run) consult(ctx context.Context) error {
-	if r.cfg.Hooks == nil {
+// runHooks runs hooks, and tells how long they may take.
+func (h *callHooks) runHooks(ctx context.Context, in regie.HookInput) []regie.HookRun {
+	tool := ""
+	if in.Call != nil {
+		tool = in.Call.Tool
+	}
+	h.reportBusy(h.cfg.Hooks.Bound(in.On, tool))
+	defer h.reportAlive()
+	return h.cfg.Hooks.Run(ctx, in)
+}
+
+func (h *callHooks) hookKey(call *regie.Call) consulted {
+	return consulted{call.ID, regie.HashOf(h.runner.callArguments(call))}
+}
+
+// objectionsTo are what hooks have against a call as it would run now.
+func (h *callHooks) objectionsTo(call *regie.Call) (out []regie.Ground) {
+	if h.cfg.Hooks == nil {
 		return nil
 	}
-	var ran []regie.HookRun
-	for i := range r.calls {
-		call := &r.calls[i]
-		key := r.consultedAs(call)
-		if _, done := r.heard[key]; done || !r.mayStart(call) || !r.hooked(regie.HookBeforeTool, call) {
-			continue
-		}
-		runs := r.runHooks(ctx, r.hookInput(regie.HookBeforeTool, call))
-		if ctx.Err() != nil {
-			break // it is asked again; the loop sees why
-		}
-		r.heard[key] = runs
-		delete(r.fresh, call.ID)
-		delete(r.cleared, call.ID)
-		ran = append(ran, runs...)
-	}
-	err := r.noteHooks(ran)
-	if len(ran) > 0 {
-		fault.Point(fault.HookAfter)
-	}
-	return err
-}
-
-// mayStart reports whether a call could be started next by this process. One that people were asked
-// about is looked at when they have answered.
-func (r *run) mayStart(call *regie.Call) bool {
-	switch call.State {
-	case regie.CallProposed, regie.CallApproved:
-		return true
-	case regie.CallAwaitingApproval:
-		return !r.waitsFor(call)
-	case regie.CallStarted: // by another process, which may not have run it
-		again := call.Class == regie.ClassKeyed || call.Class == regie.ClassVerifiable
-		return call.ID != r.started && (again || !r.mayHaveRun(call))
-	default:
-		return false
-	}
-}
-
-func (r *run) consultedAs(call *regie.Call) consulted {
-	return consulted{call.ID, regie.HashOf(r.executable(call))}
-}
-
-// objections are what hooks have against a call as it would run now.
-func (r *run) objections(call *regie.Call) (out []regie.Ground) {
-	if r.cfg.Hooks == nil {
-		return nil
-	}
-	runs := r.heard[r.consultedAs(call)]
+	runs := h.ran[h.hookKey(call)]
 	for i := range runs {
 		if runs[i].Verdict != "" {
 			out = append(out, regie.Ground{
@@ -126,56 +87,133 @@ func (r *run) objections(call *regie.Call) (out []regie.Ground) {
 	return out
 }
 
-// unheard reports whether a call's hooks have not run for what it would run with.
-func (r *run) unheard(call *regie.Call) bool {
-	_, done := r.heard[r.consultedAs(call)]
-	return !done && r.hooked(regie.HookBeforeTool, call)
-}
-
-// tellResults runs the hooks of calls that have run, once their results are stored. Whoever takes
-// up an open batch tells of all of its results again, so each is told at least once; the call's id
-// says which it is.
-func (r *run) tellResults() error {
-	if r.cfg.Hooks == nil {
-		return nil
-	}
-	var due []*regie.Call
-	for i := range r.calls {
-		if call := &r.calls[i]; r.hasRun(call) && !r.toldOf[call.ID] && r.hooked(regie.HookAfterTool, call) {
-			due = append(due, call)
-		}
-	}
-	if len(due) == 0 {
-		return nil
-	}
-	if err := r.save(); err != nil {
-		return err
-	}
-	return r.noteHooks(r.tellCalls(due))
+// needsHooks reports whether a call's hooks have not run for what it would run with.
+func (h *callHooks) needsHooks(call *regie.Call) bool {
+	_, done := h.ran[h.hookKey(call)]
+	return !done && h.hasHooks(regie.HookBeforeTool, call)
 }
 
 // tellCalls runs the hooks of calls whose results are stored. A stop does not cut them: they have
 // their own bound.
-func (r *run) tellCalls(due []*regie.Call) (ran []regie.HookRun) {
+func (h *callHooks) tellCalls(due []*regie.Call) (ran []regie.HookRun) {
 	for _, call := range due {
-		ran = append(ran, r.runHooks(r.commit, r.hookInput(regie.HookAfterTool, call))...)
-		r.toldOf[call.ID] = true
+		ran = append(ran, h.runHooks(h.commit, h.hookInput(regie.HookAfterTool, call))...)
+		h.toldOf[call.ID] = true
 	}
 	return ran
 }
 
-// hasRun reports whether a call has a result of its own.
-func (r *run) hasRun(call *regie.Call) bool {
-	return call.State == regie.CallSucceeded || call.State == regie.CallFailed || call.State == regie.CallUnknown
+// hookInput is what hooks are told.
+func (h *callHooks) hookInput(on regie.HookPoint, call *regie.Call) regie.HookInput {
+	in := regie.HookInput{
+		On: on, SessionID: h.session.ID, SessionType: h.session.Type, RoundID: h.round.ID,
+		WorkspaceID: h.workspace.ID, Workspace: h.workspace.Root,
+		Agent: h.round.Agent, Provider: h.round.Provider, Model: h.round.Model,
+	}
+	if on == regie.HookAfterRound {
+		in.End, in.Note = h.round.End, h.round.EndNote.String()
+	}
+	if call == nil {
+		return in
+	}
+	in.Call = &regie.HookCall{
+		ID: call.ID, Tool: call.Tool, Kind: call.Kind, Class: call.Class,
+		Arguments: h.runner.callArguments(call),
+	}
+	if !json.Valid(in.Call.Arguments) { // it is refused without them
+		in.Call.Arguments = json.RawMessage("null")
+	}
+	if on == regie.HookAfterTool {
+		in.Call.State, in.Call.Result, in.Call.Error = call.State, call.Result, call.Error
+		if len(in.Call.Result) > maxHooked {
+			in.Call.Result, in.Call.Truncated = in.Call.Result[:maxHooked], true
+		}
+	}
+	return in
 }
 
-// openRound runs the hooks of a round that has asked nothing yet. One that objects ends it.
-func (r *run) openRound(ctx context.Context) error {
+// runBeforeHooks runs the hooks of calls that may start next, outside of every transition and
+// before any intent. What they object to counts when the call is judged; that they ran is stored
+// before. A process that takes the round up runs them again.
+func (cb *callBatch) runBeforeHooks(ctx context.Context) error {
+	if cb.cfg.Hooks == nil {
+		return nil
+	}
+	var ran []regie.HookRun
+	for i := range cb.calls {
+		call := &cb.calls[i]
+		key := cb.hooks.hookKey(call)
+		if _, done := cb.hooks.ran[key]; done || !cb.mayStart(call) || !cb.hooks.hasHooks(regie.HookBeforeTool, call) {
+			continue
+		}
+		runs := cb.hooks.runHooks(ctx, cb.hooks.hookInput(regie.HookBeforeTool, call))
+		if ctx.Err() != nil {
+			break // it is asked again; the loop sees why
+		}
+		cb.hooks.ran[key] = runs
+		delete(cb.judge.fresh, call.ID)
+		delete(cb.judge.cleared, call.ID)
+		ran = append(ran, runs...)
+	}
+	err := cb.noteHooks(ran)
+	if len(ran) > 0 {
+		fault.Point(fault.HookAfter)
+	}
+	return err
+}
+
+// mayStart reports whether a call could be started next by this process. One that people were asked
+// about is looked at when they have answered.
+func (cb *callBatch) mayStart(call *regie.Call) bool {
+	switch call.State {
+	case regie.CallProposed, regie.CallApproved:
+		return true
+	case regie.CallAwaitingApproval:
+		return !cb.asker.awaitsAnswer(call)
+	case regie.CallStarted: // by another process, which may not have run it
+		again := call.Class == regie.ClassKeyed || call.Class == regie.ClassVerifiable
+		return call.ID != cb.started && (again || !cb.recovery.mayHaveRun(call))
+	default:
+		return false
+	}
+}
+
+// untoldCalls returns the calls with results of which their hooks were not told.
+func (cb *callBatch) untoldCalls() (due []*regie.Call) {
+	for i := range cb.calls {
+		call := &cb.calls[i]
+		ran := call.State == regie.CallSucceeded || call.State == regie.CallFailed || call.State == regie.CallUnknown
+		if ran && !cb.hooks.toldOf[call.ID] && cb.hooks.hasHooks(regie.HookAfterTool, call) {
+			due = append(due, call)
+		}
+	}
+	return due
+}
+
+// runAfterHooks runs the hooks of calls that have run, once their results are stored. Whoever takes
+// up an open batch tells of all of its results again, so each is told at least once; the call's id
+// says which it is.
+func (cb *callBatch) runAfterHooks() error {
+	if cb.cfg.Hooks == nil {
+		return nil
+	}
+	due := cb.untoldCalls()
+	if len(due) == 0 {
+		return nil
+	}
+	if err := cb.saveResults(); err != nil {
+		return err
+	}
+	return cb.noteHooks(cb.hooks.tellCalls(due))
+}
+
+// runRoundHooks runs the hooks of a round that has asked nothing yet. One that objects ends it.
+func (r *run) runRoundHooks(ctx context.Context) error {
 	begins := r.round.Phase == regie.PhaseModel && r.exchange.Number == 1 && r.round.Stop == ""
 	if r.cfg.Hooks == nil || !begins || !r.cfg.Hooks.Matches(regie.HookBeforeRound, "") {
 		return nil
 	}
-	ran := r.runHooks(ctx, r.hookInput(regie.HookBeforeRound, nil))
+	ran := r.hooks.runHooks(ctx, r.hooks.hookInput(regie.HookBeforeRound, nil))
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the loop sees why, and whoever goes on asks again
 	}
@@ -188,56 +226,14 @@ func (r *run) openRound(ctx context.Context) error {
 	return nil
 }
 
-// tellEnd runs the hooks of a round that has ended, and those of results that were stored with its
-// end. Nobody stores what comes of them: the round is over.
-func (r *run) tellEnd() {
+// runEndHooks runs the hooks of a round that has ended, and those of results that were stored with
+// its end. Nobody stores what comes of them: the round is over.
+func (r *run) runEndHooks() {
 	if r.cfg.Hooks == nil || r.round.State != regie.RoundEnded {
 		return
 	}
-	for i := range r.calls {
-		if call := &r.calls[i]; r.hasRun(call) && !r.toldOf[call.ID] && r.hooked(regie.HookAfterTool, call) {
-			r.tellCalls([]*regie.Call{call})
-		}
-	}
+	r.hooks.tellCalls(r.batch.untoldCalls())
 	if r.cfg.Hooks.Matches(regie.HookAfterRound, "") {
-		r.runHooks(r.commit, r.hookInput(regie.HookAfterRound, nil))
+		r.hooks.runHooks(r.commit, r.hooks.hookInput(regie.HookAfterRound, nil))
 	}
-}
-
-// noteHooks stores what came of hooks, for the audit.
-func (r *run) noteHooks(ran []regie.HookRun) error {
-	if len(ran) == 0 {
-		return nil
-	}
-	_, err := r.cfg.Store.Note(r.commit, r.fence, store.Note{Message: r.toolNotice(regie.ToolNotice{Hooks: ran})})
-	return err
-}
-
-// hookInput is what hooks are told.
-func (r *run) hookInput(on regie.HookPoint, call *regie.Call) regie.HookInput {
-	in := regie.HookInput{
-		On: on, SessionID: r.session.ID, SessionType: r.session.Type, RoundID: r.round.ID,
-		WorkspaceID: r.workspace.ID, Workspace: r.workspace.Root,
-		Agent: r.round.Agent, Provider: r.round.Provider, Model: r.round.Model,
-	}
-	if on == regie.HookAfterRound {
-		in.End, in.Note = r.round.End, r.round.EndNote.String()
-	}
-	if call == nil {
-		return in
-	}
-	in.Call = &regie.HookCall{
-		ID: call.ID, Tool: call.Tool, Kind: call.Kind, Class: call.Class,
-		Arguments: r.executable(call),
-	}
-	if !json.Valid(in.Call.Arguments) { // it is refused without them
-		in.Call.Arguments = json.RawMessage("null")
-	}
-	if on == regie.HookAfterTool {
-		in.Call.State, in.Call.Result, in.Call.Error = call.State, call.Result, call.Error
-		if len(in.Call.Result) > maxHooked {
-			in.Call.Result, in.Call.Truncated = in.Call.Result[:maxHooked], true
-		}
-	}
-	return in
 }

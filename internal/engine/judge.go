@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -13,37 +11,76 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
+// judge gives the verdict on calls under the rules of the moment.
+type judge struct {
+	*roundState
+	runner  *toolRunner
+	hooks   *callHooks
+	budget  *contextBudget
+	rules   []regie.Rule
+	rulesAt time.Time                       // when they were read
+	judged  map[regie.ID]approval.Judgement // of the calls that are to be put to a person
+	fresh   map[regie.ID]bool               // judged with their reply, under the rules of that moment
+	cleared map[regie.ID]bool               // judged again by this process
+	circles regie.Sentence                  // why the reply that was just planned ends the round (decision 30)
+}
+
+// readRules takes the standing rules as they are now: the policy is always the current one
+// (decision 36). Where one was made, was revoked or has expired since, what was judged before is
+// judged again.
+func (j *judge) readRules() error {
+	rules, err := j.cfg.Store.Rules(j.commit, j.session.WorkspaceID, j.session.ID)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	same := slices.EqualFunc(j.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
+	for i := range rules {
+		same = same && rules[i].StateAt(j.rulesAt) == rules[i].StateAt(now)
+	}
+	if j.cfg.Files != nil {
+		files := j.cfg.Files(j.workspace.Root)
+		same, j.files = same && files.Hash == j.files.Hash, files
+	}
+	if !same {
+		clear(j.fresh)
+		clear(j.cleared)
+	}
+	j.rules, j.rulesAt = rules, now
+	return nil
+}
+
 // judge gives the verdict on a call as it would run now (decision 19). It is asked when the call is
 // proposed, and again before it starts (decision 20).
-func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.Judgement {
-	executable := r.executable(call)
+func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) approval.Judgement {
+	executable := j.runner.callArguments(call)
 	var arguments map[string]any
 	_ = json.Unmarshal(executable, &arguments) // they were validated; what cannot be read matches no scope
 	signature := call.Signature
 	if len(call.Executed) > 0 {
-		signature = r.tools.Check(call.Tool, string(call.Executed)).Signature
+		signature = j.tools.Check(call.Tool, string(call.Executed)).Signature
 	}
 	in := approval.Input{
 		Tool: call.Tool, Kind: definition.Kind, Risk: definition.Risk, Role: definition.Role,
 		Signature: signature, Arguments: arguments,
-		Levels: slices.Concat(r.cfg.levels(r.session), r.files.Levels), Policy: r.policy,
-		WorkspaceID: r.session.WorkspaceID, SessionID: r.session.ID,
-		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: r.unresolvedUnknown(call),
-		Objections: r.objections(call),
+		Levels: slices.Concat(j.cfg.levels(j.session), j.files.Levels), Policy: j.policy,
+		WorkspaceID: j.session.WorkspaceID, SessionID: j.session.ID,
+		Now: time.Now(), ModelAsks: call.Ask, UnresolvedUnknown: j.unresolvedUnknown(call),
+		Objections: j.hooks.objectionsTo(call),
 	}
 	runs := false
-	if target, inv := r.invocation(call); target != nil {
+	if target, inv := j.runner.newInvocation(call); target != nil {
 		runs = tool.SidesOf(target).Commander != nil
-		in.ToolAsks = tool.MustAsk(r.commit, target, inv)
+		in.ToolAsks = tool.MustAsk(j.commit, target, inv)
 		if command, literal := tool.Command(target, inv); literal && arguments != nil {
 			arguments[regie.FieldCommand] = command.String()
 		}
 	}
-	in.Rules = slices.Concat(r.rules, approval.FileRules(r.files.Rules, r.session.WorkspaceID,
+	in.Rules = slices.Concat(j.rules, approval.FileRules(j.files.Rules, j.session.WorkspaceID,
 		approval.FileCall{Tool: call.Tool, Arguments: arguments, Runs: runs}))
 	judged := approval.Decide(in)
 	byRule := slices.ContainsFunc(judged.Grounds, func(g regie.Ground) bool { return g.Source == regie.SourceRule })
-	if judged.Verdict == regie.VerdictAllow && byRule && r.throughLink(call, arguments) {
+	if judged.Verdict == regie.VerdictAllow && byRule && j.throughLink(call, arguments) {
 		in.Rules = slices.DeleteFunc(slices.Clone(in.Rules), func(rule regie.Rule) bool {
 			return rule.Verdict == regie.VerdictAllow
 		})
@@ -54,58 +91,40 @@ func (r *run) judge(call *regie.Call, definition regie.ToolDefinition) approval.
 
 // throughLink reports whether a call is about a file that no argument names letter by letter: a
 // link leads to it. A rule compares letters, so it cannot know where such a call goes.
-func (r *run) throughLink(call *regie.Call, arguments map[string]any) bool {
-	target, inv := r.invocation(call)
+func (j *judge) throughLink(call *regie.Call, arguments map[string]any) bool {
+	target, inv := j.runner.newInvocation(call)
 	if target == nil {
 		return false
 	}
-	preview, _ := tool.DescribeCall(r.commit, target, inv)
+	preview, _ := tool.DescribeCall(j.commit, target, inv)
 	return !preview.Named(arguments)
 }
 
-// readRules takes the standing rules as they are now: the policy is always the current one
-// (decision 36). Where one was made, was revoked or has expired since, what was judged before is
-// judged again.
-func (r *run) readRules() error {
-	rules, err := r.cfg.Store.Rules(r.commit, r.session.WorkspaceID, r.session.ID)
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	same := slices.EqualFunc(r.rules, rules, func(a, b regie.Rule) bool { return a.ID == b.ID })
-	for i := range rules {
-		same = same && rules[i].StateAt(r.rulesAt) == rules[i].StateAt(now)
-	}
-	if r.cfg.Files != nil {
-		files := r.cfg.Files(r.workspace.Root)
-		same, r.files = same && files.Hash == r.files.Hash, files
-	}
-	if !same {
-		clear(r.fresh)
-		clear(r.cleared)
-	}
-	r.rules, r.rulesAt = rules, now
-	return nil
+// unresolvedUnknown reports whether an earlier call of the session with this signature has no known
+// outcome (decision 5).
+func (j *judge) unresolvedUnknown(call *regie.Call) bool {
+	g := j.budget.thread.guard
+	return g != nil && g.isUnknown(g.signatureOf(call))
 }
 
-// guarded has the guard look at a call that was just proposed (decisions 9 and 30). It reports
+// applyGuard has the guard look at a call that was just proposed (decisions 9 and 30). It reports
 // whether that settled the call.
-func (r *run) guarded(call *regie.Call, definition regie.ToolDefinition, wireID string, before []regie.Call,
+func (j *judge) applyGuard(call *regie.Call, definition regie.ToolDefinition, wireID string, before []regie.Call,
 	judged approval.Judgement,
 ) bool {
-	v, earlier := r.thread.guard.judge(call, definition, proposed{providerID: wireID, before: before})
+	v, earlier := j.budget.thread.guard.judgeProposal(call, definition, proposed{providerID: wireID, before: before})
 	if v.endRound {
-		r.circles = v.note
+		j.circles = v.note
 	}
 	asks := judged.Verdict == regie.VerdictAsk || judged.Verdict == regie.VerdictMustAsk
-	if v.notRun == "" || v.overridable && asks && r.asksPeople() {
+	if v.notRun == "" || v.overridable && asks && j.asksPeople() {
 		return false
 	}
 	if v.problem != nil {
-		notRun(call, v.notRun, *v.problem)
+		settleNotRun(call, v.notRun, *v.problem)
 		return true
 	}
-	settle(call, regie.CallNotRun, v.result, nil)
+	settleCall(call, regie.CallNotRun, v.result, nil)
 	call.NotRun = v.notRun
 	if earlier != nil {
 		call.ResultBlob = earlier.ResultBlob
@@ -113,36 +132,92 @@ func (r *run) guarded(call *regie.Call, definition regie.ToolDefinition, wireID 
 	return true
 }
 
-// asksPeople reports whether a call that needs an approval waits for one in this run.
-func (r *run) asksPeople() bool {
-	return r.policy.OnApproval == "" || r.policy.OnApproval == approval.Park
-}
-
-// put decides what a judgement means for a call that was just proposed, or that is about to start.
-func (r *run) put(call *regie.Call, judged approval.Judgement) {
+// applyVerdict decides what a judgement means for a call that was just proposed, or that is about
+// to start.
+func (j *judge) applyVerdict(call *regie.Call, judged approval.Judgement) {
 	switch {
 	case judged.Verdict == regie.VerdictAllow:
 	case judged.Verdict == regie.VerdictForbid:
-		notRun(call, regie.NotRunDenied, regie.CallError{
+		settleNotRun(call, regie.NotRunDenied, regie.CallError{
 			Code:    regie.CodeForbidden,
-			Message: "this call is forbidden: " + because(judged.Grounds),
+			Message: "this call is forbidden: " + joinGrounds(judged.Grounds),
 		})
-	case r.policy.OnApproval == approval.DenyAndGoOn:
-		notRun(call, regie.NotRunDenied, regie.CallError{
+	case j.policy.OnApproval == approval.DenyAndGoOn:
+		settleNotRun(call, regie.NotRunDenied, regie.CallError{
 			Code: codeApprovalNeeded, Message: "this call needs a person's approval and nobody can be asked in this run", Hint: "tell the person what you would have done; the run can be started again with this tool allowed",
 		})
-	case r.policy.OnApproval == approval.FailRun:
-		notRun(call, regie.NotRunDenied, regie.CallError{
+	case j.policy.OnApproval == approval.FailRun:
+		settleNotRun(call, regie.NotRunDenied, regie.CallError{
 			Code:    codeApprovalNeeded,
 			Message: "this call needs a person's approval, and the run was told to end then",
 		})
 	default:
 		call.State = regie.CallAwaitingApproval
-		r.judged[call.ID] = judged
+		j.judged[call.ID] = judged
 	}
 }
 
-func because(grounds []regie.Ground) string {
+// recheckCall judges a call again that is about to start (decision 20): same or milder runs,
+// stricter is asked anew, forbidden is not run. It reports whether the call may start.
+func (j *judge) recheckCall(call *regie.Call, target tool.Tool) bool {
+	if j.hooks.needsHooks(call) { // it was edited a moment ago: its hooks come first
+		return false
+	}
+	// judged a moment ago, with the reply, and nobody has edited it
+	if j.fresh[call.ID] && call.State == regie.CallProposed {
+		return true
+	}
+	judged := j.judgeCall(call, target.Definition())
+	if !judged.Verdict.Stricter(j.grantedVerdict(call)) {
+		return true
+	}
+	delete(j.reviews, call.ID)
+	j.applyVerdict(call, judged)
+	return false
+}
+
+// stillAllowed judges a call that has started elsewhere, and reports whether that is no stricter
+// than what it was started under.
+func (j *judge) stillAllowed(call *regie.Call) (approval.Judgement, bool) {
+	target, _, ok := j.tools.Lookup(call.Tool)
+	if !ok { // without its tool it does not run: newInvocation says so
+		return approval.Judgement{}, true
+	}
+	judged := j.judgeCall(call, target.Definition())
+	return judged, !judged.Verdict.Stricter(j.grantedVerdict(call))
+}
+
+// grantedVerdict is the strictest verdict under which a call may start: what a person has approved
+// of exactly this call, else only what nobody need be asked about. Here what binds is compared
+// (decision 20): the definition and the arguments. The preconditions are the tool's to compare,
+// with the world: see prepareCall.
+func (j *judge) grantedVerdict(call *regie.Call) regie.Verdict {
+	review, asked := j.reviews[call.ID]
+	if !asked || !approval.Covers(review, call.Definition, j.runner.storedArguments(call)) {
+		return regie.VerdictAllow
+	}
+	return review.Verdict
+}
+
+// refuseUnasked returns why a query that nobody can be asked about is not run, or nil.
+func (j *judge) refuseUnasked(call *regie.Call, definition regie.ToolDefinition) error {
+	judged := j.judgeCall(call, definition)
+	if judged.Verdict == regie.VerdictAllow {
+		return nil
+	}
+	whys := make([]string, len(judged.Grounds))
+	for i := range judged.Grounds {
+		whys[i] = judged.Grounds[i].Sentence.String()
+	}
+	if judged.Verdict == regie.VerdictForbid {
+		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", strings.Join(whys, "; "))
+	}
+	return regie.Errorf(regie.CodePathProtected,
+		"a person would have to be asked about this, and a query outside a session asks nobody: %s",
+		strings.Join(whys, "; "))
+}
+
+func joinGrounds(grounds []regie.Ground) string {
 	sentences := make([]string, len(grounds))
 	for i, ground := range grounds {
 		sentences[i] = ground.Sentence.String()
@@ -156,107 +231,3 @@ const codeApprovalNeeded regie.Code = "APPROVAL_NEEDED"
 
 // failNote is why a run ends that was told to fail where an approval is needed (spec 4.4).
 var failNote = regie.Say("a call needs an approval, and this run was told to fail then")
-
-// policyFails reports whether the run is to end at the first call that would need an approval: when
-// it is proposed, and when that is found only as it is about to start.
-func (r *run) policyFails(calls []regie.Call) bool {
-	if r.policy.OnApproval != approval.FailRun {
-		return false
-	}
-	for i := range calls {
-		if calls[i].NotRun == regie.NotRunDenied && calls[i].Error.Code == codeApprovalNeeded {
-			return true
-		}
-	}
-	return false
-}
-
-// rejudge looks at the actions of a batch that another process judged, or that were judged under
-// other rules, before any of them starts: what must be asked about now is asked with the rest.
-func (r *run) rejudge(ctx context.Context) error {
-	stale := func(call *regie.Call) bool {
-		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !r.unheard(call) &&
-			!r.fresh[call.ID] && !r.cleared[call.ID]
-	}
-	for i := range r.calls {
-		call := &r.calls[i]
-		if !stale(call) {
-			continue
-		}
-		if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil || ctx.Err() != nil {
-			return err
-		}
-		if target, _, ok := r.tools.Lookup(call.Tool); ok && !r.clear(call, target) && call.State.Settled() {
-			r.unsaved = append(r.unsaved, i)
-		}
-		r.cleared[call.ID] = true
-	}
-	return nil
-}
-
-// warmGuard reads the thread where this process has not, because what starts is judged by it. A
-// model that cannot be reached does not keep a batch from being finished.
-func (r *run) warmGuard(ctx context.Context) error {
-	err := r.warm(ctx)
-	if _, unusable := errors.AsType[unusableModel](err); unusable && r.thread.guard == nil {
-		if err = r.read(ctx); err == nil {
-			r.watch(*r.known)
-			r.known = nil // it grows
-		}
-	} else if unusable {
-		err = nil
-	}
-	if ctx.Err() != nil { // the loop sees why
-		err = nil
-	}
-	return err
-}
-
-// clear judges a call again that is about to start (decision 20): same or milder runs, stricter is
-// asked anew, forbidden is not run. It reports whether the call may start.
-func (r *run) clear(call *regie.Call, target tool.Tool) bool {
-	if r.unheard(call) { // it was edited a moment ago: its hooks come first
-		return false
-	}
-	// judged a moment ago, with the reply, and nobody has edited it
-	if r.fresh[call.ID] && call.State == regie.CallProposed {
-		return true
-	}
-	judged := r.judge(call, target.Definition())
-	if !judged.Verdict.Stricter(r.granted(call)) {
-		return true
-	}
-	delete(r.reviews, call.ID)
-	r.put(call, judged)
-	return false
-}
-
-// stillAllowed judges a call that has started elsewhere, and reports whether that is no stricter
-// than what it was started under.
-func (r *run) stillAllowed(call *regie.Call) (approval.Judgement, bool) {
-	target, _, ok := r.tools.Lookup(call.Tool)
-	if !ok { // without its tool it does not run: invocation says so
-		return approval.Judgement{}, true
-	}
-	judged := r.judge(call, target.Definition())
-	return judged, !judged.Verdict.Stricter(r.granted(call))
-}
-
-// granted is the strictest verdict under which a call may start: what a person has approved of
-// exactly this call, else only what nobody need be asked about. Here what binds is compared
-// (decision 20): the definition and the arguments. The preconditions are the tool's to compare,
-// with the world: see prepare.
-func (r *run) granted(call *regie.Call) regie.Verdict {
-	review, asked := r.reviews[call.ID]
-	if !asked || !approval.Covers(review, call.Definition, r.arguments(call)) {
-		return regie.VerdictAllow
-	}
-	return review.Verdict
-}
-
-// unresolvedUnknown reports whether an earlier call of the session with this signature has no known
-// outcome (decision 5).
-func (r *run) unresolvedUnknown(call *regie.Call) bool {
-	g := r.thread.guard
-	return g != nil && g.isUnknown(g.signature(call))
-}

@@ -83,29 +83,6 @@ func spent(c regie.Counters, tokens int64, l regie.Limits) regie.Sentence {
 	}
 }
 
-// scoped says over what a limit of a run counts in an automation: over the session (decision 2).
-func scoped(limit regie.Sentence, kind regie.SessionType) regie.Sentence {
-	if kind != regie.SessionAutomation {
-		return limit
-	}
-	switch limit.Format {
-	case "the limit of 1 reply in one run":
-		return regie.Say("the limit of 1 reply in this session")
-	case "the limit of %s replies in one run":
-		return regie.Say("the limit of %s replies in this session", limit.Args...)
-	case "the limit of 1 token in one run":
-		return regie.Say("the limit of 1 token in this session")
-	case "the limit of %s tokens in one run":
-		return regie.Say("the limit of %s tokens in this session", limit.Args...)
-	case "the limit of 1 second in one run":
-		return regie.Say("the limit of 1 second in this session")
-	case "the limit of %s seconds in one run":
-		return regie.Say("the limit of %s seconds in this session", limit.Args...)
-	default:
-		return limit
-	}
-}
-
 // counted is the sentence for one, or that for more.
 func counted[N int | int64](n N, one, more regie.Sentence) regie.Sentence {
 	if n == 1 {
@@ -186,15 +163,6 @@ func afterFormatError(c regie.Counters, tokens int64, l regie.Limits) (regie.Cou
 	return c, spent(c, tokens, l)
 }
 
-func hasAction(calls []regie.Call) bool {
-	for i := range calls {
-		if calls[i].Kind == regie.KindAction {
-			return true
-		}
-	}
-	return false
-}
-
 // sessionEnd is the reason with which the end of an automation's round closes its session (decision
 // 44), or "" where the session stays open: COMPLETED is only ever the model's own word.
 func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
@@ -212,4 +180,36 @@ func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
 	default: // an interrupt leaves the session usable (decision 6), a stop closes it by itself
 		return ""
 	}
+}
+
+// scoped says over what a limit of a run counts in an automation: over the session (decision 2).
+func scoped(limit regie.Sentence, kind regie.SessionType) regie.Sentence {
+	if kind != regie.SessionAutomation {
+		return limit
+	}
+	switch limit.Format {
+	case "the limit of 1 reply in one run":
+		return regie.Say("the limit of 1 reply in this session")
+	case "the limit of %s replies in one run":
+		return regie.Say("the limit of %s replies in this session", limit.Args...)
+	case "the limit of 1 token in one run":
+		return regie.Say("the limit of 1 token in this session")
+	case "the limit of %s tokens in one run":
+		return regie.Say("the limit of %s tokens in this session", limit.Args...)
+	case "the limit of 1 second in one run":
+		return regie.Say("the limit of 1 second in this session")
+	case "the limit of %s seconds in one run":
+		return regie.Say("the limit of %s seconds in this session", limit.Args...)
+	default:
+		return limit
+	}
+}
+
+func hasAction(calls []regie.Call) bool {
+	for i := range calls {
+		if calls[i].Kind == regie.KindAction {
+			return true
+		}
+	}
+	return false
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/price"
-	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -44,19 +43,26 @@ func (e *Engine) termsOf(round regie.Round, kind regie.SessionType, lower regie.
 	return out
 }
 
-// price is what the round's model costs. One that is free costs nothing, unless the configuration
-// says so.
-func (r *run) price() (price.Price, bool) {
-	if r.thread.free && !r.money.stated {
-		return price.Price{}, true
-	}
-	return r.money.price, r.money.known
+// money reserves and books what model calls cost, within the caps.
+type money struct {
+	*roundState
+	targets *targetList
+	budget  *contextBudget
 }
 
-// paid is what a call cost that is over, with what was reserved for it.
-func (r *run) paid(u regie.Usage) regie.Money {
-	out := regie.Money{Reserved: r.exchange.Money.Reserved}
-	if p, known := r.price(); known {
+// modelPrice is what the round's model costs. One that is free costs nothing, unless the
+// configuration says so.
+func (m *money) modelPrice() (price.Price, bool) {
+	if m.budget.thread.free && !m.targets.terms.stated {
+		return price.Price{}, true
+	}
+	return m.targets.terms.price, m.targets.terms.known
+}
+
+// costOf is what a call cost that is over, with what was reserved for it.
+func (m *money) costOf(u regie.Usage) regie.Money {
+	out := regie.Money{Reserved: m.exchange.Money.Reserved}
+	if p, known := m.modelPrice(); known {
 		out.Cost, out.Known = p.Cost(u)
 	}
 	if out.Reserved > 0 && out.Known {
@@ -65,86 +71,46 @@ func (r *run) paid(u regie.Usage) regie.Money {
 	return out
 }
 
-// unpaid is what a call cost that brought no reply. One that was not sent, or was refused, costs
-// nothing. One that this process sent costs the estimate. Of a dead process's call nobody knows
-// the cost: its reservation may be due.
-func (r *run) unpaid() regie.Money {
-	p, known := r.price()
-	switch {
-	case known && p.Free(), !r.sent && !r.resumed, r.sent && r.estimated == regie.Usage{}:
-		return regie.Money{Reserved: r.exchange.Money.Reserved, Known: true}
-	case r.sent:
-		return r.paid(r.estimated)
-	default:
-		return regie.Money{Reserved: r.exchange.Money.Reserved}
-	}
-}
-
-// most is the longest reply that the next request asks for, where no cap makes it shorter.
-func (r *run) most() int {
-	if r.summary != nil {
-		return summaryOutput(r.cfg.MaxOutput, r.summary.room)
-	}
-	return prompt.Reply(r.cfg.MaxOutput, r.thread.takes)
-}
-
-// output is the longest reply that a conversation of the round asks for.
-func (r *run) output() int {
-	most := prompt.Reply(r.cfg.MaxOutput, r.thread.takes)
-	if r.afford > 0 {
-		return min(most, r.afford)
-	}
-	return most
-}
-
-// replyBound is how many tokens the open model call was told to reply with at most.
-func (r *run) replyBound() int {
-	if r.summary != nil {
-		return r.most()
-	}
-	return r.output()
-}
-
 // reservation is what a call with a prompt of a size in bytes may cost: the estimate and a fifth of
 // it, and the longest reply. ok is false where nobody knows the price of such a prompt.
-func (r *run) reservation(size, reply int) (out store.Reservation, tokens int64, ok bool) {
-	p, known := r.price()
+func (m *money) reservation(size, reply int) (out store.Reservation, tokens int64, ok bool) {
+	p, known := m.modelPrice()
 	if !known {
 		return out, 0, false
 	}
-	estimate := int64(r.thread.gauge.Tokens(size))
+	estimate := int64(m.budget.thread.gauge.Tokens(size))
 	tokens = estimate + (estimate+4)/5
-	out.Caps = r.money.caps
-	reply = max(reply, r.thread.leastOutput) // the codec asks for no less
+	out.Caps = m.targets.terms.caps
+	reply = max(reply, m.budget.thread.leastOutput) // the codec asks for no less
 	if out.Prompt, out.Reply, ok = p.Most(tokens, int64(reply)); !ok {
 		return out, tokens, false
 	}
-	least := min(reply, max(leastReply, r.thread.leastOutput))
-	if r.summary != nil { // half a summary is none
+	least := min(reply, max(leastReply, m.budget.thread.leastOutput))
+	if m.budget.summary != nil { // half a summary is none
 		least = reply
 	}
 	_, out.Least, ok = p.Most(tokens, int64(least))
 	return out, tokens, ok
 }
 
-// capped reports whether calls of this round have to be reserved.
-func (r *run) capped() bool {
-	if r.money.caps.IsZero() {
+// isCapped reports whether calls of this round have to be reserved.
+func (m *money) isCapped() bool {
+	if m.targets.terms.caps.IsZero() {
 		return false
 	}
-	p, known := r.price()
+	p, known := m.modelPrice()
 	return !known || !p.Free()
 }
 
-// wants is what is to be reserved for the step after this one, whose prompt grows by a reply and by
-// the results of its calls: nil where nothing has to be, or where it is left to the step itself,
-// which knows its prompt.
-func (r *run) wants(reply *regie.Message, calls []regie.Call) *store.Reservation {
+// nextReservation is what is to be reserved for the step after this one, whose prompt grows by a
+// reply and by the results of its calls: nil where nothing has to be, or where it is left to the
+// step itself, which knows its prompt.
+func (m *money) nextReservation(reply *regie.Message, calls []regie.Call) *store.Reservation {
 	const around = 200 // the keys around a turn or a result
-	if !r.capped() || r.thread.conversation == nil || r.summary != nil {
+	if !m.isCapped() || m.budget.thread.conversation == nil || m.budget.summary != nil {
 		return nil
 	}
-	size := r.thread.size + 2*around
+	size := m.budget.thread.size + 2*around
 	if reply != nil && reply.AI != nil {
 		size += len(reply.AI.Text())
 	}
@@ -154,65 +120,72 @@ func (r *run) wants(reply *regie.Message, calls []regie.Call) *store.Reservation
 			size += len(e.Message) + len(e.Hint)
 		}
 	}
-	out, _, ok := r.reservation(size, r.most())
+	out, _, ok := m.reservation(size, m.budget.maxReply())
 	if !ok {
 		return nil
 	}
 	return &out
 }
 
-// reserve sees to it that what the next call may cost is reserved, before it is made (decision 29).
-// Mostly that has happened with the end of the step before; the first call of a round, one that is
-// tried again, and one whose prompt has grown otherwise are reserved here. It reports whether the
-// call may be made; else the round has ended, or is paused.
-func (r *run) reserve(ctx context.Context) (bool, error) {
-	if !r.capped() {
-		return true, nil
+// refusal is why money keeps a model call from being made: a cap, or a price that is not known.
+type refusal struct {
+	over    *store.OverCap
+	wants   store.Reservation
+	unknown *provider.Error
+}
+
+// reserveCall reserves what the next call may cost, before it is made (decision 29). Mostly that
+// has happened with the end of the step before; the first call of a round, one that is tried again,
+// and one whose prompt has grown otherwise are reserved here. It returns why the call may not be
+// made, or nil.
+func (m *money) reserveCall(ctx context.Context) (*refusal, error) {
+	if !m.isCapped() {
+		return nil, nil
 	}
-	size, most := r.thread.size, r.most()
-	if r.summary != nil {
-		size = r.summary.size
+	size, most := m.budget.thread.size, m.budget.maxReply()
+	if m.budget.summary != nil {
+		size = m.budget.summary.size
 	}
-	wants, tokens, ok := r.reservation(size, most)
+	wants, tokens, ok := m.reservation(size, most)
 	if !ok {
-		err := PriceUnknown(r.round.Provider, r.round.Model)
-		return false, r.giveUp(&provider.Error{Code: regie.CodePriceUnknown, Message: err.Error(), Err: err}, 0)
+		err := PriceUnknown(m.round.Provider, m.round.Model)
+		return &refusal{unknown: &provider.Error{Code: regie.CodePriceUnknown, Message: err.Error(), Err: err}}, nil
 	}
-	if r.exchange.Money.Reserved < wants.Prompt+wants.Reply {
+	if m.exchange.Money.Reserved < wants.Prompt+wants.Reply {
 		fault.Point(fault.ReserveBefore)
-		granted, err := r.cfg.Store.Reserve(r.commit, r.fence, r.exchange.Number, wants)
+		granted, err := m.cfg.Store.Reserve(m.commit, m.fence, m.exchange.Number, wants)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		fault.Point(fault.ReserveAfter)
-		r.exchange.Money.Reserved = granted.Reserved
+		m.exchange.Money.Reserved = granted.Reserved
 		if granted.Refused != nil {
-			return false, r.overCap(*granted.Refused, wants)
+			return &refusal{over: granted.Refused, wants: wants}, nil
 		}
 	}
-	p, _ := r.price()
-	afford := int(p.Reply(r.exchange.Money.Reserved-wants.Prompt, tokens, int64(most)))
+	p, _ := m.modelPrice()
+	afford := int(p.Reply(m.exchange.Money.Reserved-wants.Prompt, tokens, int64(most)))
 	if afford >= most {
 		afford = 0
 	}
-	if r.summary != nil || afford == r.afford {
-		return true, nil
+	if m.budget.summary != nil || afford == m.budget.afford {
+		return nil, nil
 	}
-	return true, r.shorten(ctx, afford)
+	return nil, m.shortenReply(ctx, afford)
 }
 
-// shorten has the next request ask for a reply of so many tokens at most, or, for 0, as long as
-// ever: its conversation is begun anew.
-func (r *run) shorten(ctx context.Context, afford int) error {
-	before := r.thread.contextSize
-	r.afford, r.known, r.thread.conversation = afford, nil, nil
-	if err := r.warm(ctx); err != nil {
+// shortenReply has the next request ask for a reply of so many tokens at most, or, for 0, as long
+// as ever: its conversation is begun anew.
+func (m *money) shortenReply(ctx context.Context, afford int) error {
+	before := m.budget.thread.contextSize
+	m.budget.afford, m.budget.known, m.budget.thread.conversation = afford, nil, nil
+	if err := m.budget.openThread(ctx); err != nil {
 		return err
 	}
-	t := &r.thread
+	t := &m.budget.thread
 	t.most, t.refusals, t.refused, t.refusal = before.most, before.refusals, before.refused, before.refusal
 	t.compactions, t.gaveUp, t.good = before.compactions, before.gaveUp, before.good
-	t.conversation.EndWith(r.tail())
+	t.conversation.EndWith(m.budget.requestTail())
 	t.request, t.size = t.conversation.Request()
 	return nil
 }
@@ -224,38 +197,51 @@ func PriceUnknown(provider, model string) error {
 		"a budget holds here, and nobody knows what the model %s of %s costs: say it in regie.yaml with providers.%s.prices, or take the budget out", model, provider, provider)
 }
 
-// overCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a
+// endOverCap ends a round whose next call could cost more than a cap leaves. Nothing is lost: in a
 // chat whoever writes again goes on, and a run that nobody watches is paused, and goes on when it
 // is resumed (decision 44).
-func (r *run) overCap(over store.OverCap, wants store.Reservation) error {
+func (r *run) endOverCap(over store.OverCap, wants store.Reservation) error {
 	limit := capSentence(over)
 	why := []regie.Sentence{
 		regie.SayOf("The run stopped because %s does not allow its next step.", limit),
 		regie.Say("Of it $%s is spent or reserved, and the step could cost up to $%s.", regie.Dollars(over.Used),
 			regie.Dollars(wants.Prompt+wants.Least)),
 	}
-	if r.automation() {
-		return r.halt(append(why, r.wayOut(over.Scope)))
+	if r.isAutomation() {
+		return r.money.pauseForBudget(append(why, r.money.capAdvice(over.Scope)))
 	}
-	said := append(append(why, r.account(nil)...), r.wayOut(over.Scope))
-	end := r.ended(r.round.Counters, regie.EndLimit, regie.SayOf("%s does not allow the next step", limit))
+	said := append(append(why, r.describeWork(nil)...), r.money.capAdvice(over.Scope))
+	end := r.endRound(r.round.Counters, regie.EndLimit, regie.SayOf("%s does not allow the next step", limit))
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
-		Attempt: r.attempt(regie.CodeOverBudget, "not sent: "+limit.String()+" does not allow it"),
-		Message: r.told(regie.SystemLimitReached, said...), Advance: &end,
+		Attempt: r.call.newAttempt(regie.CodeOverBudget, "not sent: "+limit.String()+" does not allow it"),
+		Message: r.noticeMessage(regie.SystemLimitReached, said...), Advance: &end,
 	})
-	return r.moved(out, err, end)
+	return r.advance(out, err, end)
 }
 
-// wayOut says what a person can do about a cap.
-func (r *run) wayOut(scope regie.CapScope) regie.Sentence {
+// pauseForBudget pauses the round: its session waits for whoever resumes it.
+func (m *money) pauseForBudget(why []regie.Sentence) error {
+	notice := regie.Notice{
+		RoundID: m.round.ID, Kind: regie.NoticeBudget, Since: time.Now().UTC(),
+		Text: why[0].String(), Said: why,
+	}
+	if err := m.cfg.Store.Halt(m.commit, m.fence, store.Halt{Notice: notice}); err != nil {
+		return err
+	}
+	m.round.Stop, m.parked = regie.StopPause, true
+	return nil
+}
+
+// capAdvice says what a person can do about a cap.
+func (m *money) capAdvice(scope regie.CapScope) regie.Sentence {
 	key := scope.Key()
-	if scope == regie.CapSession && r.money.ofRound {
+	if scope == regie.CapSession && m.targets.terms.ofRound {
 		key = regie.CapRound.Key()
 	}
 	switch ofDay := scope == regie.CapDay || scope == regie.CapWorkspace; {
-	case r.automation() && ofDay:
+	case m.isAutomation() && ofDay:
 		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and resume the run.", key)
-	case r.automation():
+	case m.isAutomation():
 		return regie.Say("Raise %s in regie.yaml and resume the run.", key)
 	case ofDay:
 		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and write again to go on.", key)
@@ -279,17 +265,4 @@ func capSentence(over store.OverCap) regie.Sentence {
 	default:
 		return regie.Say("the budget of $%s a day", amount)
 	}
-}
-
-// halt pauses the round: its session waits for whoever resumes it.
-func (r *run) halt(why []regie.Sentence) error {
-	notice := regie.Notice{
-		RoundID: r.round.ID, Kind: regie.NoticeBudget, Since: time.Now().UTC(),
-		Text: why[0].String(), Said: why,
-	}
-	if err := r.cfg.Store.Halt(r.commit, r.fence, store.Halt{Notice: notice}); err != nil {
-		return err
-	}
-	r.round.Stop, r.parked = regie.StopPause, true
-	return nil
 }

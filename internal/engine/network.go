@@ -21,13 +21,13 @@ const noticeAfter = time.Hour
 // round lets go and waits.
 const longWish = time.Minute
 
-// until is who of those that were asked in the open exchange may be asked again first, and how long
-// that takes, 0 where one of them has said no time over longWish. What will not come back is not
-// waited for; the round's own provider comes first where it may be asked then.
-func (r *run) until(failed *provider.Error) (at int, wish time.Duration) {
-	asked := r.failures
+// nextMoment is who of those that were asked in the open exchange may be asked again first, and how
+// long that takes, 0 where one of them has said no time over longWish. What will not come back is
+// not waited for; the round's own provider comes first where it may be asked then.
+func (l *targetList) nextMoment(failed *provider.Error) (at int, wish time.Duration) {
+	asked := l.failures
 	if len(asked) == 0 {
-		asked = []unanswered{{r.at, failed}}
+		asked = []unanswered{{l.at, failed}}
 	}
 	found, own := false, false
 	for _, f := range asked {
@@ -54,9 +54,9 @@ func longWishOf(failed *provider.Error) time.Duration {
 	return failed.RetryAfter
 }
 
-// moment is when a wait ends that begins now, as people write it: with the day where that is not
-// soon.
-func moment(wait time.Duration) string {
+// formatMoment is when a wait ends that begins now, as people write it: with the day where that is
+// not soon.
+func formatMoment(wait time.Duration) string {
 	at := time.Now().Add(wait).Round(time.Second)
 	if wait < 12*time.Hour {
 		return at.Format("15:04:05 MST")
@@ -64,19 +64,19 @@ func moment(wait time.Duration) string {
 	return at.Format("2006-01-02 15:04 MST")
 }
 
-// advised is why nobody answers, in their own words, and what a person can do: not before the
+// failureAdvice is why nobody answers, in their own words, and what a person can do: not before the
 // moment that the server wishes, if it does.
-func (r *run) advised(failed *provider.Error, why regie.Sentence) regie.Sentence {
-	if _, wish := r.until(failed); wish > 0 {
+func (l *targetList) failureAdvice(failed *provider.Error, why regie.Sentence) regie.Sentence {
+	if _, wish := l.nextMoment(failed); wish > 0 {
 		return regie.SayOf("%s. Its server asks to wait until %s: try again then, or use another model.",
-			unstopped(why), regie.Verbatim(moment(wish)))
+			trimStop(why), regie.Verbatim(formatMoment(wish)))
 	}
 	if failed.Code != regie.CodeProviderBusy || !failed.Retryable {
 		return why
 	}
-	why = unstopped(why)
+	why = trimStop(why)
 	switch {
-	case len(r.failures) > 1: // all of them were asked
+	case len(l.failures) > 1: // all of them were asked
 		return regie.SayOf("%s. Try again in a while.", why)
 	case failed.Status == http.StatusTooManyRequests:
 		return regie.SayOf(
@@ -90,13 +90,13 @@ func (r *run) advised(failed *provider.Error, why regie.Sentence) regie.Sentence
 	}
 }
 
-// unstopped is a sentence without the full stop at its end, where another follows it.
-func unstopped(s regie.Sentence) regie.Sentence {
+// trimStop is a sentence without the full stop at its end, where another follows it.
+func trimStop(s regie.Sentence) regie.Sentence {
 	switch {
 	case len(s.About) > 0:
 		s.About = slices.Clone(s.About)
 		last := &s.About[len(s.About)-1]
-		*last = unstopped(*last)
+		*last = trimStop(*last)
 	case len(s.Args) > 0:
 		s.Args = slices.Clone(s.Args)
 		last := &s.Args[len(s.Args)-1]
@@ -111,17 +111,17 @@ func unstopped(s regie.Sentence) regie.Sentence {
 // to waiting, the session is paused then. At either moment one more try is made. Who asks for more
 // time than that gets it (spec 3.6); people are told so at once where it is over an hour.
 func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
-	now, why := time.Now().UTC(), r.why(failed)
-	next, wish := r.until(failed)
-	in := store.Failure{Attempt: r.failedAttempt(failed, took), Retry: r.once(next)}
+	now, why := time.Now().UTC(), r.targets.failureSentence(failed)
+	next, wish := r.targets.nextMoment(failed)
+	in := store.Failure{Attempt: r.call.failedAttempt(failed, took), Retry: r.targets.reopen(next)}
 	outage := regie.Outage{Exchange: r.exchange.Number, Since: now}
-	if r.outage != nil {
-		outage = *r.outage
+	if r.call.outage != nil {
+		outage = *r.call.outage
 	} else {
-		in.Message = r.told(regie.SystemNetworkError, why)
+		in.Message = r.noticeMessage(regie.SystemNetworkError, why)
 		in.Message.ExcludeFromPrompt = true
 		if wish > 0 {
-			in.Message.System.Said = []regie.Sentence{r.waits(why, wish)}
+			in.Message.System.Said = []regie.Sentence{r.targets.waitSentence(why, wish)}
 		}
 	}
 	outage.Tries++
@@ -133,7 +133,7 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	case (lasted >= noticeAfter || wish >= noticeAfter) && !outage.Noticed:
 		notice.Kind, in.Notice, outage.Noticed = regie.NoticeNetworkDown, &notice, true
 		if wish > 0 {
-			notice.Said = []regie.Sentence{r.waits(why, wish)}
+			notice.Said = []regie.Sentence{r.targets.waitSentence(why, wish)}
 		}
 	}
 	in.Outage = &outage
@@ -144,16 +144,16 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	if err == nil {
 		r.exchange.Attempt++
 		r.exchange.Money = regie.Money{}
-		r.sent, r.parked, r.outage, r.failures = false, out.Parked, &outage, nil
-		r.turnTo(next)
+		r.call.sent, r.parked, r.call.outage, r.targets.failures = false, out.Parked, &outage, nil
+		r.switchTarget(next)
 	}
 	return err
 }
 
-// waits says until when a round waits because a server wants it.
-func (r *run) waits(why regie.Sentence, wish time.Duration) regie.Sentence {
-	return regie.SayOf("%s; its server asks to wait until %s, and the run does", unstopped(why),
-		regie.Verbatim(moment(wish)))
+// waitSentence says until when a round waits because a server wants it.
+func (l *targetList) waitSentence(why regie.Sentence, wish time.Duration) regie.Sentence {
+	return regie.SayOf("%s; its server asks to wait until %s, and the run does", trimStop(why),
+		regie.Verbatim(formatMoment(wish)))
 }
 
 // nextTry is when a model is asked again that could not be reached: after the usual time, or as

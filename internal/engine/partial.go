@@ -38,14 +38,14 @@ func (p *partial) reset() {
 
 // String is what is stored.
 func (p *partial) String() string {
-	text := storable(p.text.String())
+	text := sanitizeText(p.text.String())
 	if !p.full && len(text) <= maxStreamed {
 		return text
 	}
 	return strings.ToValidUTF8(text[:min(len(text), maxStreamed)], "") + "…"
 }
 
-// storable makes text that every store takes: valid UTF-8 without NUL.
-func storable(s string) string {
+// sanitizeText makes text that every store takes: valid UTF-8 without NUL.
+func sanitizeText(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }

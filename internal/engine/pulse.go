@@ -3,7 +3,6 @@ package engine
 import (
 	"time"
 
-	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -14,52 +13,27 @@ import (
 // block.
 type Pulse func(within time.Duration)
 
-// beat tells that the round has come to its next step.
-func (r *run) beat() {
-	if r.pulse != nil {
-		r.pulse(0)
+// reportAlive tells that the round has come to its next step.
+func (s *roundState) reportAlive() {
+	if s.pulse != nil {
+		s.pulse(0)
 	}
 }
 
-// lasts tells what is under way, by its own timeout.
-func (r *run) lasts(within time.Duration) {
-	if r.pulse != nil && within > 0 {
-		r.pulse(within)
+// reportBusy tells what is under way, by its own timeout.
+func (s *roundState) reportBusy(within time.Duration) {
+	if s.pulse != nil && within > 0 {
+		s.pulse(within)
 	}
 }
 
-// lastsTool tells that a tool runs, beside others or after them.
-func (r *run) lastsTool(t tool.Tool) {
-	if r.pulse != nil {
-		r.pulse(tool.Bound(t, r.cfg.Retry))
+// reportTool tells that a tool runs, beside others or after them.
+func (s *roundState) reportTool(t tool.Tool) {
+	if s.pulse != nil {
+		s.pulse(tool.Bound(t, s.cfg.Retry))
 	}
 }
 
-// lastsModel tells that a model is at work: after each piece of its reply it has its time anew. A
+// reportModel tells that a model is at work: after each piece of its reply it has its time anew. A
 // server that keeps the connection open without a piece of a reply is not at work.
-func (r *run) lastsModel() { r.lasts(provider.MaxSilence) }
-
-// Replied is a stored reply, for who counts.
-type Replied struct {
-	Provider, Model string
-	Usage           regie.Usage
-	Money           regie.Money
-	// Cache is "hit" or "miss" where the response cache was asked, and empty where it was not.
-	Cache string
-}
-
-// counts tells a stored reply.
-func (r *run) counts(e *regie.Exchange, hit bool) {
-	if r.cfg.Replied == nil {
-		return
-	}
-	out := Replied{Provider: e.Provider, Model: e.Model, Usage: e.Usage, Money: e.Money}
-	switch {
-	case r.summary != nil || r.question.Key.IsZero():
-	case hit:
-		out.Cache = "hit"
-	default:
-		out.Cache = "miss"
-	}
-	r.cfg.Replied(out)
-}
+func (s *roundState) reportModel() { s.reportBusy(provider.MaxSilence) }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -28,11 +27,11 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	cancel() // what other servers have is not asked for here, so none of them is waited for
 	r, err := e.newRun(ctx, store.Claimed{
 		Session: regie.Session{WorkspaceID: in.Workspace.ID, Type: regie.SessionChat}, Workspace: in.Workspace,
-	}, e.scoped(at, in.Workspace, e.cfg.Tools(at)))
+	}, e.workspaceTools(at, in.Workspace, e.cfg.Tools(at)))
 	if err != nil {
 		return "", err
 	}
-	if err := r.readRules(); err != nil {
+	if err := r.judge.readRules(); err != nil {
 		return "", err
 	}
 	checked := r.tools.Check(in.Tool, string(in.Arguments))
@@ -49,10 +48,10 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 		Signature:  checked.Signature,
 		Definition: checked.Definition, Arguments: string(in.Arguments), State: regie.CallProposed, Ask: checked.Asks,
 	}
-	if err := r.unasked(&call, definition); err != nil {
+	if err := r.judge.refuseUnasked(&call, definition); err != nil {
 		return "", err
 	}
-	target, inv := r.invocation(&call)
+	target, inv := r.runner.newInvocation(&call)
 	outcome, _ := tool.Attempt(ctx, target, inv, e.cfg.Retry)
 	switch {
 	case ctx.Err() != nil:
@@ -65,24 +64,6 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 
 // readResult reads what a session's calls have brought, whichever session that is.
 const readResult = "session.read_result"
-
-// unasked returns why a query that nobody can be asked about is not run, or nil.
-func (r *run) unasked(call *regie.Call, definition regie.ToolDefinition) error {
-	judged := r.judge(call, definition)
-	if judged.Verdict == regie.VerdictAllow {
-		return nil
-	}
-	whys := make([]string, len(judged.Grounds))
-	for i := range judged.Grounds {
-		whys[i] = judged.Grounds[i].Sentence.String()
-	}
-	if judged.Verdict == regie.VerdictForbid {
-		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", strings.Join(whys, "; "))
-	}
-	return regie.Errorf(regie.CodePathProtected,
-		"a person would have to be asked about this, and a query outside a session asks nobody: %s",
-		strings.Join(whys, "; "))
-}
 
 // advised is what a call's error says, with what would help.
 func advised(problem *regie.CallError) string {

@@ -3,71 +3,86 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// goOn settles a call that has started: in this process a moment ago, in one that gave it back
-// before it ran, or in one that died.
-func (r *run) goOn(ctx context.Context, call *regie.Call) error {
-	if call.ID == r.started { // judged a moment ago
-		r.runAction(call)
-	} else if err := r.takeUp(ctx, call); err != nil || !call.State.Settled() {
-		return err
-	}
-	r.unsaved = append(r.unsaved, call.Ordinal)
-	r.chained = r.chained && call.State == regie.CallSucceeded
-	return nil
+// recovery finds out about calls that another process had started.
+type recovery struct {
+	*roundState
+	runner *toolRunner
+	judge  *judge
 }
 
 // mayHaveRun reports whether a call was started by a process that died, or waits for its tool since
 // one found that out. Any other call that is STARTED has its intent and nothing more.
-func (r *run) mayHaveRun(call *regie.Call) bool {
-	return call.State == regie.CallStarted && (r.resumed || call.Recovered)
+func (v *recovery) mayHaveRun(call *regie.Call) bool {
+	return call.State == regie.CallStarted && (v.resumed || call.Recovered)
 }
 
-// takeUp settles a call that another process has started, or has the round wait with it. It stays
-// as it is, too, where the round is stopped meanwhile.
-func (r *run) takeUp(ctx context.Context, call *regie.Call) error {
-	if err := errors.Join(r.readRules(), r.warmGuard(ctx)); err != nil || ctx.Err() != nil {
+// runStarted settles a call that has started: in this process a moment ago, in one that gave it
+// back before it ran, or in one that died.
+func (cb *callBatch) runStarted(ctx context.Context, call *regie.Call) error {
+	if call.ID == cb.started { // judged a moment ago
+		cb.runner.runAction(call)
+	} else if err := cb.takeOverCall(ctx, call); err != nil || !call.State.Settled() {
+		return err
+	}
+	cb.unsaved = append(cb.unsaved, call.Ordinal)
+	cb.chained = cb.chained && call.State == regie.CallSucceeded
+	return nil
+}
+
+// takeOverCall settles a call that another process has started, or has the round wait with it. It
+// stays as it is, too, where the round is stopped meanwhile.
+func (cb *callBatch) takeOverCall(ctx context.Context, call *regie.Call) error {
+	if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil || ctx.Err() != nil {
 		return err // stopped while the thread was read: the loop sees why
 	}
-	switch target, _ := r.invocation(call); {
-	case r.mayHaveRun(call):
+	switch target, _ := cb.runner.newInvocation(call); {
+	case cb.recovery.mayHaveRun(call):
 		fault.Point(fault.RecoverBefore)
-		if away := r.recoverCall(call); away != nil {
-			return r.awaitTool(call, away)
+		if away := cb.recovery.recoverCall(call); away != nil {
+			return cb.awaitTool(call, away)
 		}
 		fault.Point(fault.RecoverAfter)
-	// Else its holder let go between the intent and the effect (see giveBack): it certainly did not
-	// run.
+	// Else its holder let go between the intent and the effect (see releaseRound): it certainly did
+	// not run.
 	case target == nil:
-		r.gone(call)
-	case r.mayStillRun(call):
-		r.runAction(call)
+		cb.runner.settleMissing(call)
+	case cb.recovery.mayStillRun(call):
+		cb.runner.runAction(call)
 	}
 	return nil
 }
 
-// mayStillRun judges a started call of which nothing has happened, under the rules of this moment
-// (decision 20). It cannot step back to wait for a person, because a start is for ever: where it
-// may not run any more it is settled as not run, and proposed again it is asked about.
-func (r *run) mayStillRun(call *regie.Call) bool {
-	judged, milder := r.stillAllowed(call)
-	switch {
-	case milder:
-		return true
-	case judged.Verdict == regie.VerdictForbid || !r.asksPeople():
-		r.put(call, judged)
-	default:
-		notRun(call, regie.NotRunInterrupted, regie.CallError{
-			Code: codeApprovalNeeded, Message: "not run: before it began, the run was given to another process, and by now a person has to approve it: " + because(judged.Grounds),
-			Hint: "propose it again: then the person is asked", Retryable: true,
-		})
+// awaitTool has the round wait, without a holder, with a call that a dead process had started, that
+// may be run again or looked up, and whose tool is away (decisions 5, 12 and 42): it is neither
+// failed nor unknown for that. Each time it is tried again, at first every 30 s.
+func (cb *callBatch) awaitTool(call *regie.Call, away error) error {
+	if err := cb.saveResults(); err != nil {
+		return err
 	}
-	return false
+	toolkit, _, _ := strings.Cut(call.Tool, ".")
+	fault.Point(fault.AskBefore)
+	out, err := cb.cfg.Store.Note(cb.commit, cb.fence, store.Note{
+		Message: cb.toolNotice(regie.ToolNotice{
+			Missing: []regie.Missing{{Toolkit: toolkit, Why: away.Error()}},
+			CallID:  call.ID,
+		}),
+		Waits: call.ID, Until: time.Now().Add(networkBackoff(cb.cfg.NetworkRetry, call.Attempts)),
+	})
+	if err != nil {
+		return err
+	}
+	fault.Point(fault.AskAfter)
+	call.Recovered, cb.parked = true, out.Parked
+	return nil
 }
 
 // recoverCall decides what becomes of a call that a dead process had started (spec 4.3, 12.2,
@@ -76,78 +91,115 @@ func (r *run) mayStillRun(call *regie.Call) bool {
 // cannot be found out for now, because the tool is away, the call stays as it is, and why is
 // returned. A call that is neither repeated nor looked up needs no tool for its answer: nothing
 // would be learnt by waiting.
-func (r *run) recoverCall(call *regie.Call) (away error) {
+func (v *recovery) recoverCall(call *regie.Call) (away error) {
 	class := call.Class
 	if fault.Bug(fault.BugRetryOnce) && class == regie.ClassOnce {
 		class = regie.ClassKeyed
 	}
-	target, inv := r.invocation(call)
+	target, inv := v.runner.newInvocation(call)
 	switch {
 	case class != regie.ClassKeyed && class != regie.ClassVerifiable:
 		call.Recovered = true
-		r.lose(target, inv, call)
-	case target == nil && r.tools.Away(call.Tool) != nil:
-		return r.tools.Away(call.Tool)
+		v.settleUnknown(target, inv, call)
+	case target == nil && v.tools.Away(call.Tool) != nil:
+		return v.tools.Away(call.Tool)
 	case target == nil:
-		settle(call, regie.CallUnknown, "", unknownOutcome("its tool is no longer there, or is another one now"))
+		settleCall(call, regie.CallUnknown, "", unknownOutcome("its tool is no longer there, or is another one now"))
 	case class == regie.ClassVerifiable:
 		call.Recovered = true
-		r.verify(target, inv, call)
+		v.verifyCall(target, inv, call)
 	default:
-		return r.repeat(target, inv, call)
+		return v.repeatCall(target, inv, call)
 	}
 	return nil
 }
 
-// repeat runs a call again that may have happened, under its key. Where it may not run any more
+// repeatCall runs a call again that may have happened, under its key. Where it may not run any more
 // nobody knows what became of it. Where it could not be run for now, it stays as it is, and why is
 // returned.
-func (r *run) repeat(target tool.Tool, inv *tool.Invocation, call *regie.Call) (away error) {
-	if judged, milder := r.stillAllowed(call); !milder {
+func (v *recovery) repeatCall(target tool.Tool, inv *tool.Invocation, call *regie.Call) (away error) {
+	if judged, milder := v.judge.stillAllowed(call); !milder {
 		call.Recovered = true
-		settle(call, regie.CallUnknown, "",
+		settleCall(call, regie.CallUnknown, "",
 			unknownOutcome("the process ended while it ran, and it may not be repeated any more: "+
-				because(judged.Grounds)))
+				joinGrounds(judged.Grounds)))
 		return nil
 	}
 	if fault.Bug(fault.BugNewKey) {
 		inv.CallID = regie.NewID()
 	}
 	inv.Repeated = true // the first attempt may have taken effect, whatever the second one knows
-	outcome, tries := tool.Attempt(r.work, target, inv, r.cfg.Retry)
+	outcome, tries := tool.Attempt(v.work, target, inv, v.cfg.Retry)
 	call.Attempts += tries
 	if outcome.Unreached != nil {
 		return outcome.Unreached
 	}
 	call.Recovered = true
-	r.take(call, outcome)
+	v.runner.settleOutcome(call, outcome)
 	return nil
 }
 
-// verify asks the tool whether the effect happened, and performs it where it certainly did not and
-// still may.
-func (r *run) verify(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
-	evidence, outcome := tool.Probe(r.commit, target, inv)
+// verifyCall asks the tool whether the effect happened, and performs it where it certainly did not
+// and still may.
+func (v *recovery) verifyCall(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
+	evidence, outcome := tool.Probe(v.commit, target, inv)
 	switch {
 	case evidence == tool.Happened:
-		r.take(call, outcome)
+		v.runner.settleOutcome(call, outcome)
 	case evidence != tool.NotHappened:
-		settle(call, regie.CallUnknown, "",
+		settleCall(call, regie.CallUnknown, "",
 			unknownOutcome("the process ended while it ran, and what is there now does not tell whether it happened"))
-	case r.mayStillRun(call):
+	case v.mayStillRun(call):
 		call.Attempts++
-		r.take(call, tool.Run(r.work, target, inv))
+		v.runner.settleOutcome(call, tool.Run(v.work, target, inv))
 	}
 }
 
-// lose settles a call as UNKNOWN that was started by a process which died. What it changed in files
-// is found out all the same, where its tool had that secured: so it can be taken back.
-func (r *run) lose(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
+// settleUnknown settles a call as UNKNOWN that was started by a process which died. What it changed
+// in files is found out all the same, where its tool had that secured: so it can be taken back.
+func (v *recovery) settleUnknown(target tool.Tool, inv *tool.Invocation, call *regie.Call) {
 	problem := unknownOutcome("the process ended while it ran")
 	if target != nil {
-		call.Changed = tool.TrackLost(r.commit, target, inv, problem)
+		call.Changed = tool.TrackLost(v.commit, target, inv, problem)
 	}
-	settle(call, regie.CallUnknown, "", problem)
+	settleCall(call, regie.CallUnknown, "", problem)
+}
+
+// mayStillRun judges a started call of which nothing has happened, under the rules of this moment
+// (decision 20). It cannot step back to wait for a person, because a start is for ever: where it
+// may not run any more it is settled as not run, and proposed again it is asked about.
+func (v *recovery) mayStillRun(call *regie.Call) bool {
+	judged, milder := v.judge.stillAllowed(call)
+	switch {
+	case milder:
+		return true
+	case judged.Verdict == regie.VerdictForbid || !v.asksPeople():
+		v.judge.applyVerdict(call, judged)
+	default:
+		settleNotRun(call, regie.NotRunInterrupted, regie.CallError{
+			Code: codeApprovalNeeded, Message: "not run: before it began, the run was given to another process, and by now a person has to approve it: " + joinGrounds(judged.Grounds),
+			Hint: "propose it again: then the person is asked", Retryable: true,
+		})
+	}
+	return false
+}
+
+// settleStarted finds out about a call that another process started, without performing it: a
+// probe, or UNKNOWN (decision 5). A call that certainly did not happen stays open.
+func (v *recovery) settleStarted(call *regie.Call) {
+	call.Recovered = true
+	target, inv := v.runner.newInvocation(call)
+	evidence, outcome := tool.Unsure, tool.Outcome{}
+	if target != nil && call.Class == regie.ClassVerifiable {
+		evidence, outcome = tool.Probe(v.commit, target, inv)
+	}
+	switch evidence {
+	case tool.Happened:
+		v.runner.settleOutcome(call, outcome)
+	case tool.NotHappened:
+	default:
+		v.settleUnknown(target, inv, call)
+	}
 }
 
 func unknownOutcome(why string) *regie.CallError {

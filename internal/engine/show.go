@@ -82,7 +82,7 @@ type showing struct {
 	entries []prompt.Entry
 	window  prompt.Window
 	summary *regie.Message // that an exchange made; its request ends before what it does not hide
-	frozen  regie.Hash     // the head of a failed attempt; that of an exchange is found in thaw
+	frozen  regie.Hash     // the head of a failed attempt; that of an exchange is found in thawHead
 	prompt  prompt.View
 	out     Prompt
 	bytes   int
@@ -119,7 +119,8 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 		return Prompt{}, regie.Errorf(regie.CodeConflict, "the provider %s cannot show its requests", s.out.Provider)
 	}
 	s.out.Body = shower.Body()
-	room := (&run{Engine: e, round: view.Round, session: view.Session, thread: unopened(s.out.Window)}).room()
+	s.run.budget.thread.takes = s.out.Window
+	room := s.run.budget.promptRoom()
 	s.out.Budget = room.Budget
 	shown := 0
 	for i := range s.out.Parts {
@@ -141,49 +142,48 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store.Thread, number,
 	attempt int,
 ) (*showing, error) {
-	s := &showing{view: view, run: &run{
+	s := &showing{view: view, run: newParts(&roundState{
 		Engine: e, round: view.Round, session: view.Session,
-		tools: e.scoped(ctx, view.Workspace, e.cfg.Tools(ctx)),
-	}}
+		tools: e.workspaceTools(ctx, view.Workspace, e.cfg.Tools(ctx)),
+	})}
 	s.out = Prompt{SessionID: view.Session.ID, RoundID: view.Round.ID, Exchange: number}
-	stored, err := s.stored(number, attempt)
+	stored, err := s.findStored(number, attempt)
 	if err == nil {
 		err = s.run.readPolicy()
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.run.aim()
-	s.run.use(s.run.targetOf(s.run.exchange.Provider, s.run.exchange.Model)) // who was asked, or is to be
+	s.run.targets.initTargets()
+	// who was asked, or is to be
+	s.run.targets.selectTarget(s.run.targets.targetOf(s.run.exchange.Provider, s.run.exchange.Model))
 	r := s.run.round
 	model, err := e.cfg.Providers(r.Provider)
 	if err != nil {
 		return nil, err
 	}
 	s.out.Provider, s.out.Model, s.out.Window = r.Provider, r.Model, model.Capabilities(r.Model).ContextTokens
-	if err := s.thaw(ctx, number); err != nil {
+	if err := s.thawHead(ctx, number); err != nil {
 		return nil, err
 	}
-	s.prompt = s.run.view()
+	s.prompt = s.run.head.promptView()
 	moments := []time.Time{{}}
 	if stored != nil {
 		moments = append(moments, stored.OpenedAt, r.StartedAt)
 	}
 	for _, when := range moments {
-		if !s.cut(thread, stored, when) {
+		if !s.cutThread(thread, stored, when) {
 			continue
 		}
-		if err := s.build(model); err != nil || s.out.Exact() {
+		if err := s.buildPrompt(model); err != nil || s.out.Exact() {
 			return s, err
 		}
 	}
 	return s, nil
 }
 
-func unopened(window int) thread { return thread{contextSize: contextSize{takes: window}} }
-
-// stored finds a stored model call; nil for number 0.
-func (s *showing) stored(number, attempt int) (*store.ExchangeView, error) {
+// findStored finds a stored model call; nil for number 0.
+func (s *showing) findStored(number, attempt int) (*store.ExchangeView, error) {
 	if number == 0 {
 		if n := len(s.view.Exchanges); n > 0 && s.view.Round.State != regie.RoundEnded {
 			s.run.exchange = s.view.Exchanges[n-1].Exchange
@@ -198,7 +198,7 @@ func (s *showing) stored(number, attempt int) (*store.ExchangeView, error) {
 			return nil, regie.Errorf(regie.CodeConflict,
 				"exchange %d of the run is a command of the person's own: no model was asked", number)
 		case attempt != 0 && attempt < x.Attempt || x.State == regie.ExchangeFailed:
-			return s.failed(x, cmp.Or(attempt, x.Attempt))
+			return s.findFailed(x, cmp.Or(attempt, x.Attempt))
 		case attempt > x.Attempt:
 			return nil, noAttempt(attempt, x)
 		case x.Request.IsZero():
@@ -220,8 +220,8 @@ func (s *showing) stored(number, attempt int) (*store.ExchangeView, error) {
 	return nil, regie.Errorf(regie.CodeNotFound, "the run has no exchange %d, it has %d", number, len(s.view.Exchanges))
 }
 
-// failed finds a model call that brought no reply: the exchange as it was then.
-func (s *showing) failed(x *store.ExchangeView, attempt int) (*store.ExchangeView, error) {
+// findFailed finds a model call that brought no reply: the exchange as it was then.
+func (s *showing) findFailed(x *store.ExchangeView, attempt int) (*store.ExchangeView, error) {
 	for i := range x.Attempts {
 		a := &x.Attempts[i]
 		switch {
@@ -248,8 +248,8 @@ func noAttempt(attempt int, x *store.ExchangeView) error {
 	return regie.Errorf(regie.CodeNotFound, "exchange %d has no attempt %d, it has %d", x.Number, attempt, x.Attempt)
 }
 
-// thaw reads the frozen head of an exchange: it is stored with the first that had it.
-func (s *showing) thaw(ctx context.Context, number int) error {
+// thawHead reads the frozen head of an exchange: it is stored with the first that had it.
+func (s *showing) thawHead(ctx context.Context, number int) error {
 	r := s.run
 	frozen := s.frozen
 	for i := range s.view.Exchanges {
@@ -267,7 +267,7 @@ func (s *showing) thaw(ctx context.Context, number int) error {
 	spoken := r.round.Dialect == regie.DialectJSON
 	var err error
 	if frozen.IsZero() { // nothing was sent yet, or in a version that did not keep it
-		s.head, err = r.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window))
+		s.head, err = r.head.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window))
 		return err
 	}
 	data, err := r.cfg.Store.Blob(ctx, frozen)
@@ -284,19 +284,19 @@ func (s *showing) thaw(ctx context.Context, number int) error {
 		ParallelCalls: !head.OneCall, ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier,
 		Temperature: head.Temperature,
 	}
-	if s.head.Level1, err = r.level(ctx, head.Level1); err == nil {
-		s.head.Level2, err = r.level(ctx, head.Level2)
+	if s.head.Level1, err = r.head.loadLevel(ctx, head.Level1); err == nil {
+		s.head.Level2, err = r.head.loadLevel(ctx, head.Level2)
 	}
 	if spoken {
-		r.json = r.dialectOf(head.Definitions)
+		r.json = r.head.dialectOf(head.Definitions)
 		s.head.Level1 += "\n" + head.Instructions
 	}
 	return err
 }
 
-// cut takes of the thread what the prompt is made of, as it was known at a moment, and reports
-// whether that is not what it was before.
-func (s *showing) cut(thread store.Thread, stored *store.ExchangeView, when time.Time) bool {
+// cutThread takes of the thread what the prompt is made of, as it was known at a moment, and
+// reports whether that is not what it was before.
+func (s *showing) cutThread(thread store.Thread, stored *store.ExchangeView, when time.Time) bool {
 	var messages []regie.Message
 	for i := range thread.Messages {
 		m := &thread.Messages[i]
@@ -337,8 +337,8 @@ func asOf(calls []regie.Call, when time.Time) (out []regie.Call, changed bool) {
 	return out, changed
 }
 
-// build renders the prompt and weighs its parts.
-func (s *showing) build(model provider.Provider) error {
+// buildPrompt renders the prompt and weighs its parts.
+func (s *showing) buildPrompt(model provider.Provider) error {
 	conversation, err := model.Open(s.head)
 	if err != nil {
 		return err
@@ -348,7 +348,7 @@ func (s *showing) build(model provider.Provider) error {
 		_, n := conversation.Request()
 		return n
 	}
-	s.out.Parts, s.turns = s.fixed(size()), nil
+	s.out.Parts, s.turns = s.fixedParts(size()), nil
 	appended := 0
 	var gauge prompt.Gauge
 	counted := countedReply(s.entries, s.out.Model, func(*regie.Message) bool { return false })
@@ -365,7 +365,7 @@ func (s *showing) build(model provider.Provider) error {
 		appended += len(turns)
 		s.out.Parts, s.turns = append(s.out.Parts, part), append(s.turns, appended)
 	}
-	s.run.thread.spoken = false
+	s.run.budget.thread.spoken = false
 	s.window.Shown(s.entries, 0, func(e prompt.Entry, place int) {
 		if s.summary != nil && s.summary.System.Compaction != nil && place >= s.summary.System.Compaction.Hidden {
 			return
@@ -375,7 +375,7 @@ func (s *showing) build(model provider.Provider) error {
 		}
 		turns := s.prompt.Show(e)
 		if place >= 0 && len(turns) > 0 {
-			s.run.thread.spoken = speaks(s.run.thread.spoken, e.Message)
+			s.run.budget.thread.spoken = endsWithPerson(s.run.budget.thread.spoken, e.Message)
 		}
 		add(describePart(&e), turns)
 	})
@@ -385,12 +385,12 @@ func (s *showing) build(model provider.Provider) error {
 		before = size()
 		conversation.EndWith(summaryTail)
 	} else {
-		conversation.EndWith(s.run.tail())
+		conversation.EndWith(s.run.budget.requestTail())
 	}
 	if after := size(); after != before {
 		s.out.Parts = append(s.out.Parts, PromptPart{Kind: "guidance", Bytes: after - before})
 	}
-	s.breakpoints()
+	s.markBreakpoints()
 	s.out.Request, s.bytes = conversation.Request()
 	if s.out.Counted {
 		gauge = prompt.Gauge{}
@@ -404,8 +404,8 @@ func (s *showing) build(model provider.Provider) error {
 	return nil
 }
 
-// breakpoints notes on the parts where the request carries marks for the vendor's cache.
-func (s *showing) breakpoints() {
+// markBreakpoints notes on the parts where the request carries marks for the vendor's cache.
+func (s *showing) markBreakpoints() {
 	marker, ok := s.conversation.(provider.Marker)
 	if !ok {
 		return
@@ -429,8 +429,8 @@ func (s *showing) breakpoints() {
 	}
 }
 
-// fixed are the parts before the thread.
-func (s *showing) fixed(size int) []PromptPart {
+// fixedParts are the parts before the thread.
+func (s *showing) fixedParts(size int) []PromptPart {
 	var parts []PromptPart
 	for _, level := range []struct{ kind, text string }{{"level1", s.head.Level1}, {"level2", s.head.Level2}} {
 		for _, section := range prompt.Sections(level.text) {

@@ -2,13 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/tool"
 )
 
 // thread is the round's conversation with its model: rebuilt from the store when the round is
@@ -31,11 +32,26 @@ type thread struct {
 	// spoken says that the last message of the thread is a person's, with what it names.
 	spoken bool
 	// guard tells honest repetition from going round in circles; nil until the thread was read.
-	guard *guard
+	guard *loopGuard
 	named named
 	// tip is the last stored message up to which all is in here, at its place in the log.
 	tip    regie.ID
 	tipSeq int64
+}
+
+// setTip notes that all up to a stored message is in the thread.
+func (t *thread) setTip(m *regie.Message) {
+	if m.Seq > t.tipSeq {
+		t.tip, t.tipSeq = m.ID, m.Seq
+	}
+}
+
+// appendTurns adds turns to the thread that is sent, and to what is known of it as a question.
+func (t *thread) appendTurns(turns []provider.Turn) {
+	t.conversation.Append(turns...)
+	if t.key != nil {
+		t.key.Append(turns...)
+	}
 }
 
 // unusableModel says that the round's provider is not configured here, or cannot serve what is
@@ -48,219 +64,249 @@ func (u unusableModel) Error() string { return u.err.Error() }
 // Unwrap returns the reason.
 func (u unusableModel) Unwrap() error { return u.err }
 
-// warm opens the conversation, once.
-func (r *run) warm(ctx context.Context) error {
-	if r.thread.conversation != nil {
+// openThread opens the conversation, once.
+func (b *contextBudget) openThread(ctx context.Context) error {
+	if b.thread.conversation != nil {
 		return nil
 	}
-	model, err := r.cfg.Providers(r.round.Provider)
+	model, err := b.cfg.Providers(b.round.Provider)
 	if err != nil {
 		return unusableModel{err}
 	}
-	can := model.Capabilities(r.round.Model)
-	if r.known == nil && r.afford == 0 {
-		if warm, err := r.rewarm(ctx, can); warm || err != nil {
+	can := model.Capabilities(b.round.Model)
+	if b.known == nil && b.afford == 0 {
+		if warm, err := b.resumeWarm(ctx, can); warm || err != nil {
 			return err
 		}
 	}
-	if err := r.read(ctx); err != nil {
+	if err := b.loadThread(ctx); err != nil {
 		return err
 	}
-	before := r.thread
-	r.thread = thread{
+	before := b.thread
+	b.thread = thread{
 		model: model, free: can.Free, leastOutput: can.LeastOutput,
-		callIDs: map[string]struct{}{}, guard: newGuard(r.tools),
+		callIDs: map[string]struct{}{}, guard: newLoopGuard(b.tools),
 		contextSize: contextSize{takes: can.ContextTokens},
 	}
-	if err := r.reopen(ctx); err != nil {
-		r.thread = before
+	if err := b.openConversation(ctx); err != nil {
+		b.thread = before
 		return err
 	}
-	r.replay(*r.known)
-	r.known = nil
+	b.replayThread(*b.known)
+	b.known = nil
 	return nil
 }
 
-// read has the stored thread at hand.
-func (r *run) read(ctx context.Context) error {
-	if r.known != nil {
+// loadThread has the stored thread at hand.
+func (b *contextBudget) loadThread(ctx context.Context) error {
+	if b.known != nil {
 		return nil
 	}
-	stored, err := r.cfg.Store.Thread(ctx, r.session.ID, 0)
+	stored, err := b.cfg.Store.Thread(ctx, b.session.ID, 0)
 	if err == nil {
-		r.known = &stored
+		b.known = &stored
 	}
 	return err
 }
 
-// watch has the guard know a thread without a conversation.
-func (r *run) watch(stored store.Thread) {
-	r.thread = thread{callIDs: map[string]struct{}{}, guard: newGuard(r.tools)}
-	r.replay(stored)
+// loadGuard has the guard know a thread without a conversation.
+func (b *contextBudget) loadGuard(stored store.Thread) {
+	b.thread = thread{callIDs: map[string]struct{}{}, guard: newLoopGuard(b.tools)}
+	b.replayThread(stored)
 }
 
-// maxLevels bounds the prompt levels that are kept in memory; each has some kilobytes.
-const maxLevels = 256
+// warmGuard reads the thread where this process has not, because what starts is judged by it. A
+// model that cannot be reached does not keep a batch from being finished.
+func (b *contextBudget) warmGuard(ctx context.Context) error {
+	err := b.openThread(ctx)
+	if _, unusable := errors.AsType[unusableModel](err); unusable && b.thread.guard == nil {
+		if err = b.loadThread(ctx); err == nil {
+			b.loadGuard(*b.known)
+			b.known = nil // it grows
+		}
+	} else if unusable {
+		err = nil
+	}
+	if ctx.Err() != nil { // the loop sees why
+		err = nil
+	}
+	return err
+}
 
-// level returns a frozen prompt level by its hash. What has a hash never changes, so it is kept.
-func (r *run) level(ctx context.Context, hash regie.Hash) (string, error) {
-	if hash.IsZero() {
-		return "", nil
-	}
-	r.levelsMu.Lock()
-	level, ok := r.levels[hash]
-	r.levelsMu.Unlock()
-	if ok {
-		return level, nil
-	}
-	data, err := r.cfg.Store.Blob(ctx, hash)
+// openConversation begins the conversation anew.
+func (b *contextBudget) openConversation(ctx context.Context) error {
+	head, frozen, err := b.head.freezeHead(ctx, b.replyLimit())
 	if err != nil {
-		return "", err
+		return err
 	}
-	r.levelsMu.Lock()
-	defer r.levelsMu.Unlock()
-	if len(r.levels) >= maxLevels {
-		clear(r.levels)
+	conversation, err := b.thread.model.Open(head)
+	if err != nil {
+		return unusableModel{err}
 	}
-	r.levels[hash] = string(data)
-	return string(data), nil
+	t := &b.thread
+	t.conversation, t.head, t.firstSeq, t.lastSeq, t.shown, t.key = conversation, frozen, 0, 0, 0, b.newCacheKey(head)
+	_, t.fixed = conversation.Request()
+	return nil
 }
 
-// replay appends stored messages: the guard and the ids know all of them, the conversation what its
-// window shows.
-func (r *run) replay(stored store.Thread) {
+// replayThread appends stored messages: the guard and the ids know all of them, the conversation
+// what its window shows.
+func (b *contextBudget) replayThread(stored store.Thread) {
 	entries := prompt.Entries(stored.Messages, stored.Calls)
 	whole := true // up to here
 	for i := range entries {
 		e := &entries[i]
-		r.rememberIDs(e.Calls)
-		r.thread.named.see(e.Message)
-		if r.open(e.Message) {
+		b.rememberIDs(e.Calls)
+		b.thread.named.seeMessage(e.Message)
+		if b.isOpenReply(e.Message) {
 			whole = false
 			continue
 		}
-		r.thread.guard.observe(e.Message, e.Calls)
+		b.thread.guard.observeMessage(e.Message, e.Calls)
 		if whole {
-			r.thread.reaches(e.Message)
+			b.thread.setTip(e.Message)
 		}
 	}
-	if r.thread.conversation == nil {
+	if b.thread.conversation == nil {
 		return
 	}
-	r.thread.window = prompt.WindowOf(entries)
-	counted := countedReply(entries, r.round.Model, r.open)
-	r.thread.window.Shown(entries, 0, func(e prompt.Entry, place int) {
+	b.thread.window = prompt.WindowOf(entries)
+	counted := countedReply(entries, b.round.Model, b.isOpenReply)
+	b.thread.window.Shown(entries, 0, func(e prompt.Entry, place int) {
 		switch {
-		case r.open(e.Message): // prompts are built from whole batches (decision 4)
+		case b.isOpenReply(e.Message): // prompts are built from whole batches (decision 4)
 			return
 		case e.Message == counted: // its request is what stands there before it
-			_, size := r.thread.conversation.Request()
-			r.thread.gauge.Learn(*counted.Usage, size)
+			_, size := b.thread.conversation.Request()
+			b.thread.gauge.Learn(*counted.Usage, size)
 		}
-		r.showEntry(e, place)
+		b.showEntry(e, place)
 	})
 	for i := range entries { // what compacts is part of the prompt without a place in it
 		if m := entries[i].Message; m.System != nil && m.System.Compaction != nil {
-			r.thread.lastSeq = max(r.thread.lastSeq, m.Seq)
+			b.thread.lastSeq = max(b.thread.lastSeq, m.Seq)
 		}
 	}
+}
+
+// countedReply is the newest reply in a prompt whose request was the present one's beginning, and
+// was counted by the model.
+func countedReply(entries []prompt.Entry, model string, open func(*regie.Message) bool) *regie.Message {
+	for _, e := range slices.Backward(entries) {
+		m := e.Message
+		switch {
+		case m.System != nil && (m.System.Compaction != nil || m.System.Undone != nil):
+			return nil // before it the prompts were others
+		case m.AI != nil && m.Usage != nil && m.AI.Cached.IsZero() && m.Author.Model == model && !open(m):
+			return m
+		}
+	}
+	return nil
+}
+
+// showEntry adds a message to the conversation.
+func (b *contextBudget) showEntry(e prompt.Entry, place int) {
+	turns := b.head.promptView().Show(e)
+	if len(turns) == 0 {
+		return
+	}
+	t := &b.thread
+	t.appendTurns(turns)
+	if place >= 0 {
+		t.shown++
+		t.spoken = endsWithPerson(t.spoken, e.Message)
+	}
+	if seq := e.Message.Seq; t.firstSeq == 0 || seq < t.firstSeq {
+		t.firstSeq = seq
+	}
+	t.lastSeq = max(t.lastSeq, e.Message.Seq)
 }
 
 // appendMessage adds a stored message to the conversation.
-func (r *run) appendMessage(m *regie.Message, calls []regie.Call) {
-	r.rememberIDs(calls)
-	r.thread.named.see(m)
-	r.thread.guard.observe(m, calls)
-	r.thread.reaches(m)
-	if r.thread.conversation == nil {
+func (b *contextBudget) appendMessage(m *regie.Message, calls []regie.Call) {
+	b.rememberIDs(calls)
+	b.thread.named.seeMessage(m)
+	b.thread.guard.observeMessage(m, calls)
+	b.thread.setTip(m)
+	if b.thread.conversation == nil {
 		return
 	}
-	r.showEntry(prompt.Entry{Message: m, Calls: calls}, 0)
+	b.showEntry(prompt.Entry{Message: m, Calls: calls}, 0)
 }
 
-// reaches notes that all up to a stored message is in the thread.
-func (t *thread) reaches(m *regie.Message) {
-	if m.Seq > t.tipSeq {
-		t.tip, t.tipSeq = m.ID, m.Seq
-	}
-}
-
-func (r *run) rememberIDs(calls []regie.Call) {
+func (b *contextBudget) rememberIDs(calls []regie.Call) {
 	for i := range calls {
 		if id := calls[i].ProviderCallID; id != "" { // a person's enrichments have none
-			r.thread.callIDs[id] = struct{}{}
+			b.thread.callIDs[id] = struct{}{}
 		}
 	}
 }
 
-// closeBatch adds a settled batch: the reply with its calls, the message with their results, and
+// appendBatch adds a settled batch: the reply with its calls, the message with their results, and
 // what steered the round meanwhile.
-func (r *run) closeBatch(results *regie.Message, out store.Outcome) {
-	if r.thread.conversation == nil {
+func (b *contextBudget) appendBatch(calls []regie.Call, results *regie.Message, out store.Outcome) {
+	if b.thread.conversation == nil {
 		return // nothing was asked yet in this process; warm will read the batch from the store
 	}
-	r.appendMessage(r.reply, r.calls)
-	given := r.calls
+	b.appendMessage(b.reply, calls)
+	given := calls
 	if fault.Bug(fault.BugHalf) && len(given) > 1 {
 		given = given[:len(given)-1]
 	}
-	r.appendMessage(results, given)
+	b.appendMessage(results, given)
 	if fault.Bug(fault.BugTwice) {
-		r.appendMessage(results, r.calls)
+		b.appendMessage(results, calls)
 	}
 	for i := range out.Admitted {
-		r.appendMessage(&out.Admitted[i], nil)
+		b.appendMessage(&out.Admitted[i], nil)
 	}
 }
 
-// declarations are what a model is told of one registry: worked out once for all rounds that begin
-// with it.
-type declarations struct {
-	registry                   *tool.Registry
-	asking, silent, unattended told // a chat, one in which nobody can be asked, an automation
+// toolsWithheld reports whether the model may only answer now. What a person has said since is a
+// new reason to act.
+func (b *contextBudget) toolsWithheld() bool {
+	return b.exchange.Reason == regie.ExchangeAnswer && !b.thread.spoken
 }
 
-// told is a list of tools with what the providers' codecs have made of it.
-type told struct {
-	tools   []provider.Tool
-	encoded *provider.Encoded
+// followsResults reports whether the present model call follows results that a person is waiting
+// for (spec 6.2).
+func (b *contextBudget) followsResults() bool {
+	return !b.isAutomation() && !b.thread.spoken && (b.exchange.Reason == regie.ExchangeAnswer ||
+		b.exchange.Reason == regie.ExchangeData)
 }
 
-// declared returns what the model is told of the round's tools, always in the same order. Without
-// anybody to answer no question is offered (decision 37).
-func (r *run) declared() told {
-	if r.json != nil { // level 1 says what there is
-		return told{}
-	}
-	d := r.declarations.Load()
-	if d == nil || d.registry != r.tools {
-		d = &declarations{
-			registry: r.tools, asking: tell(r.tools, regie.RoleQuestion), silent: tell(r.tools, ""),
-			unattended: tell(r.tools, regie.RoleComplete),
-		}
-		r.declarations.Store(d)
-	}
-	switch {
-	case r.automation():
-		return d.unattended
-	case r.policy.Questions:
-		return d.asking
-	default:
-		return d.silent
-	}
-}
-
-// tell declares a registry's tools. Of those that ask a person, and of those that end a run that
-// nobody watches, only the role that is named is there (spec 2.2, decision 37).
-func tell(registry *tool.Registry, role regie.ToolRole) told {
-	out := told{encoded: &provider.Encoded{}}
-	for _, d := range registry.Declared() {
-		if d.Role == role || d.Role != regie.RoleQuestion && d.Role != regie.RoleComplete {
-			out.tools = append(out.tools, provider.Tool{
-				Name:        d.Name,
-				Description: d.Description, Parameters: d.Parameters,
-			})
-		}
+// requestTail is what the next request says behind the thread (spec 6.2).
+func (b *contextBudget) requestTail() provider.Tail {
+	out := provider.Tail{Withheld: b.toolsWithheld()}
+	if b.followsResults() {
+		out.Guidance = prompt.Restitution{
+			Dialect: b.round.Dialect, Withheld: out.Withheld,
+			French: b.policy.French,
+		}.Text()
 	}
 	return out
+}
+
+// lastRequest is the request that was made last.
+func (b *contextBudget) lastRequest() (first, last int64, request, head regie.Hash) {
+	if s := b.summary; s != nil {
+		first, last = s.span()
+		return first, last, s.request, s.head
+	}
+	return b.thread.firstSeq, b.thread.lastSeq, b.thread.request, b.thread.head
+}
+
+// describeExchange says what was sent (decision 14).
+func (b *contextBudget) describeExchange(e *regie.Exchange) {
+	var head regie.Hash
+	e.FirstSeq, e.LastSeq, e.Request, head = b.lastRequest()
+	if head != b.thread.told {
+		e.Head = head
+	}
+}
+
+// describeAttempt says what was sent in a call that failed, with its head: the next one may have
+// another.
+func (b *contextBudget) describeAttempt(a *regie.Attempt) {
+	a.FirstSeq, a.LastSeq, a.Request, a.Head = b.lastRequest()
 }

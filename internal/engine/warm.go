@@ -47,14 +47,14 @@ type warmth struct {
 	bytes int
 }
 
-// take removes a session's thread and returns it, or nil.
-func (w *warmth) take(session regie.ID) *warmThread {
+// takeThread removes a session's thread and returns it, or nil.
+func (w *warmth) takeThread(session regie.ID) *warmThread {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.remove(w.at[session])
+	return w.removeThread(w.at[session])
 }
 
-func (w *warmth) remove(e *list.Element) *warmThread {
+func (w *warmth) removeThread(e *list.Element) *warmThread {
 	if e == nil {
 		return nil
 	}
@@ -64,11 +64,11 @@ func (w *warmth) remove(e *list.Element) *warmThread {
 	return k
 }
 
-// put keeps a thread, in place of those that were used least lately.
-func (w *warmth) put(k *warmThread) {
+// keepThread keeps a thread, in place of those that were used least lately.
+func (w *warmth) keepThread(k *warmThread) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remove(w.at[k.session])
+	w.removeThread(w.at[k.session])
 	if k.bytes > maxWarmBytes {
 		return
 	}
@@ -82,61 +82,62 @@ func (w *warmth) put(k *warmThread) {
 		if w.bytes <= maxWarmBytes && w.order.Len() <= maxWarm && k.since.Sub(oldest.since) <= maxWarmIdle {
 			return
 		}
-		w.remove(e)
+		w.removeThread(e)
 	}
 }
 
 // Forget drops what is kept in memory of a session's thread, and the answers in the response cache
 // that came from it: it was removed.
 func (e *Engine) Forget(session regie.ID) {
-	e.warmth.take(session)
+	e.warmth.takeThread(session)
 	if e.cfg.Cache != nil {
 		e.cfg.Cache.Forget(session)
 	}
 }
 
-func (r *run) warmKey(can provider.Capabilities) warmKey {
+func (b *contextBudget) warmKey(can provider.Capabilities) warmKey {
 	return warmKey{
-		provider: r.round.Provider, model: r.round.Model, pin: r.round.Pin,
-		head: r.headKey(prompt.Reply(r.cfg.MaxOutput, can.ContextTokens)), takes: can.ContextTokens,
-		caches: r.caches(),
+		provider: b.round.Provider, model: b.round.Model, pin: b.round.Pin,
+		head: b.head.headKey(prompt.Reply(b.cfg.MaxOutput, can.ContextTokens)), takes: can.ContextTokens,
+		caches: b.head.usesCache(),
 	}
 }
 
 // keepWarm gives the thread back for the session's next round. One with a call of which nobody
 // knows the outcome is not kept: a person may find out (decision 5), which changes what is stored
 // behind it.
-func (r *run) keepWarm() {
-	t := &r.thread
-	ended := r.round.Phase == regie.PhaseEnd
-	if t.conversation == nil || r.afford > 0 || t.tip.IsZero() || len(t.guard.unknown) > 0 || ended && r.automation() {
+func (b *contextBudget) keepWarm() {
+	t := &b.thread
+	ended := b.round.Phase == regie.PhaseEnd
+	if t.conversation == nil || b.afford > 0 || t.tip.IsZero() || len(t.guard.unknown) > 0 ||
+		ended && b.isAutomation() {
 		return
 	}
 	if ended {
-		t.guard.leave()
+		t.guard.leaveRound()
 	}
-	k := &warmThread{session: r.session.ID, thread: *t, since: time.Now(), bytes: t.bytes()}
-	k.key = r.warmKey(provider.Capabilities{ContextTokens: t.takes})
-	r.warmth.put(k)
+	k := &warmThread{session: b.session.ID, thread: *t, since: time.Now(), bytes: t.memoryBytes()}
+	k.key = b.warmKey(provider.Capabilities{ContextTokens: t.takes})
+	b.warmth.keepThread(k)
 }
 
-// bytes is about what the thread takes in memory.
-func (t *thread) bytes() int {
+// memoryBytes is about what the thread takes in memory.
+func (t *thread) memoryBytes() int {
 	const id, call, entry = 96, 800, 2048
 	_, size := t.conversation.Request()
 	return entry + size + t.guard.kept + call*(len(t.guard.window)+len(t.guard.byID)) +
 		id*(len(t.callIDs)+len(t.guard.seen))
 }
 
-// rewarm takes up the thread that the session's last round left, if it is still what a new one from
-// the store would be: the same provider, settings, levels, tools and dialect, and a log that goes
-// on where this thread ends. It costs what is new since then. Any other one is dropped.
-func (r *run) rewarm(ctx context.Context, can provider.Capabilities) (bool, error) {
-	k := r.warmth.take(r.session.ID)
-	if k == nil || k.key != r.warmKey(can) {
+// resumeWarm takes up the thread that the session's last round left, if it is still what a new one
+// from the store would be: the same provider, settings, levels, tools and dialect, and a log that
+// goes on where this thread ends. It costs what is new since then. Any other one is dropped.
+func (b *contextBudget) resumeWarm(ctx context.Context, can provider.Capabilities) (bool, error) {
+	k := b.warmth.takeThread(b.session.ID)
+	if k == nil || k.key != b.warmKey(can) {
 		return false, nil
 	}
-	stored, err := r.cfg.Store.Thread(ctx, r.session.ID, k.thread.tipSeq-1)
+	stored, err := b.cfg.Store.Thread(ctx, b.session.ID, k.thread.tipSeq-1)
 	if err != nil {
 		return false, err
 	}
@@ -150,16 +151,16 @@ func (r *run) rewarm(ctx context.Context, can provider.Capabilities) (bool, erro
 			return false, nil // another holder's: it changes what stands before it
 		}
 	}
-	r.thread = k.thread
-	t := &r.thread
+	b.thread = k.thread
+	t := &b.thread
 	t.told, t.most, t.refusals, t.compactions, t.gaveUp = regie.Hash{}, 0, 0, 0, false
 	for i := range entries[1:] {
 		e := &entries[i+1]
-		if r.open(e.Message) { // closeBatch adds it, and what stands behind it is not of the prompt
-			r.rememberIDs(e.Calls)
+		if b.isOpenReply(e.Message) { // appendBatch adds it, and what stands behind it is not of the prompt
+			b.rememberIDs(e.Calls)
 			break
 		}
-		r.appendMessage(e.Message, e.Calls)
+		b.appendMessage(e.Message, e.Calls)
 	}
 	return true, nil
 }

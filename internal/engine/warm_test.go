@@ -28,16 +28,16 @@ func TestWarmth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var w warmth
 			for n := range c.puts {
-				w.put(&warmThread{session: id(n), bytes: c.bytes, since: now.Add(time.Duration(n) * c.step)})
+				w.keepThread(&warmThread{session: id(n), bytes: c.bytes, since: now.Add(time.Duration(n) * c.step)})
 			}
 			if w.order.Len() != c.want || len(w.at) != c.want || w.bytes != c.wantBytes {
 				t.Errorf("%d of %d are kept, %d bytes", w.order.Len(), c.puts, w.bytes)
 			}
 			for n := range c.puts {
-				if kept := w.take(id(n)) != nil; kept != (n >= c.puts-c.want) {
+				if kept := w.takeThread(id(n)) != nil; kept != (n >= c.puts-c.want) {
 					t.Errorf("the thread of session %d is kept: %v", n, kept)
 				}
-				if w.take(id(n)) != nil {
+				if w.takeThread(id(n)) != nil {
 					t.Errorf("the thread of session %d has two holders", n)
 				}
 			}
@@ -47,14 +47,14 @@ func TestWarmth(t *testing.T) {
 		})
 	}
 	var w warmth
-	w.put(&warmThread{session: id(1), bytes: 10, since: now})
-	w.put(&warmThread{session: id(1), bytes: 30, since: now})
-	if k := w.take(id(1)); w.bytes != 0 || k == nil || k.bytes != 30 {
+	w.keepThread(&warmThread{session: id(1), bytes: 10, since: now})
+	w.keepThread(&warmThread{session: id(1), bytes: 30, since: now})
+	if k := w.takeThread(id(1)); w.bytes != 0 || k == nil || k.bytes != 30 {
 		t.Errorf("a thread that comes again stands beside itself: %+v, %d bytes", k, w.bytes)
 	}
 	e := &Engine{}
-	e.warmth.put(&warmThread{session: id(2), since: now})
-	if e.Forget(id(2)); e.warmth.take(id(2)) != nil {
+	e.warmth.keepThread(&warmThread{session: id(2), since: now})
+	if e.Forget(id(2)); e.warmth.takeThread(id(2)) != nil {
 		t.Error("a removed session's thread is kept")
 	}
 }
@@ -86,7 +86,7 @@ func TestSmaller(t *testing.T) {
 		{many, true, false, false, true, giveIn},
 	} {
 		size := contextSize{compactions: c.compactions, gaveUp: c.gaveUp}
-		if got := size.smaller(c.drops, c.cuts, c.beyond); got != c.want {
+		if got := size.chooseSmaller(c.drops, c.cuts, c.beyond); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

@@ -21,23 +21,22 @@ type Weighing struct {
 // thread, as its provider would be sent it now. Nothing is sent.
 func (e *Engine) Weigh(ctx context.Context, in Weighing) (int, error) {
 	r, err := e.newRun(ctx, store.Claimed{Session: in.Session, Workspace: in.Workspace, Round: in.Round},
-		e.scoped(ctx, in.Workspace, e.cfg.Tools(ctx)))
+		e.workspaceTools(ctx, in.Workspace, e.cfg.Tools(ctx)))
 	if err != nil {
 		return 0, err
 	}
-	r.use(r.targetOf(r.round.Provider, r.round.Model))
 	model, err := e.cfg.Providers(r.round.Provider)
 	if err != nil {
 		return 0, err
 	}
-	s := &showing{run: r, prompt: r.view()}
+	s := &showing{run: r, prompt: r.head.promptView()}
 	s.out.Provider, s.out.Model, s.out.Window = r.round.Provider, r.round.Model,
 		model.Capabilities(r.round.Model).ContextTokens
-	if s.head, err = r.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window)); err != nil {
+	if s.head, err = r.head.freshHead(ctx, prompt.Reply(r.cfg.MaxOutput, s.out.Window)); err != nil {
 		return 0, err
 	}
 	s.entries = prompt.Entries(in.Thread.Messages, in.Thread.Calls)
 	s.window = prompt.WindowOf(s.entries)
-	err = s.build(model)
+	err = s.buildPrompt(model)
 	return s.out.Tokens, err
 }

@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// toolRunner looks tools up and runs them.
+type toolRunner struct {
+	*roundState
+	early *early
+}
+
+// storedArguments are what a call is stored to run with: the edited ones, or what the model wrote.
+func (x *toolRunner) storedArguments(call *regie.Call) json.RawMessage {
+	if len(call.Executed) > 0 {
+		return call.Executed
+	}
+	return x.tools.Executable(call.Tool, call.Arguments)
+}
+
+// callArguments returns the arguments that a call runs with.
+func (x *toolRunner) callArguments(call *regie.Call) json.RawMessage {
+	if fault.Bug(fault.BugUnedited) {
+		return x.tools.Executable(call.Tool, call.Arguments)
+	}
+	return x.storedArguments(call)
+}
+
+// newInvocation finds the tool of a call and what it is called with; nil where the tool is gone, or
+// is not the one that was judged (decision 20).
+func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocation) {
+	target, definition, ok := x.tools.Lookup(call.Tool)
+	if !ok || definition != call.Definition {
+		return nil, nil
+	}
+	x.reportTool(target)
+	inv := &tool.Invocation{
+		CallID: call.ID, RoundID: x.round.ID, SessionID: x.session.ID, Workspace: x.workspace,
+		Arguments: x.callArguments(call), Intent: call.Intent,
+		Keep: x.cfg.Store.PutBlob, Earlier: x.earlierCalls(call), Beside: x.changesBeside(call),
+		Unattended: x.isAutomation() || !x.asksPeople(),
+		Left:       x.cfg.Left, Mask: x.cfg.Mask,
+	}
+	session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
+	if x.cfg.Output != nil {
+		inv.Output = func(text string) { x.cfg.Output(session, round, exchange, id, text) }
+	}
+	if x.cfg.Said != nil {
+		inv.Say = func(said regie.Sentence) { x.cfg.Said(session, round, exchange, id, said) }
+	}
+	if call.State == regie.CallApproved {
+		inv.Preconditions = x.reviews[call.ID].Preview.Preconditions
+	}
+	return target, inv
+}
+
+func (x *toolRunner) isPlan(c *tool.Checked) bool {
+	return c.Tool != nil && c.Tool.Definition().Role == regie.RolePlan
+}
+
+func (x *toolRunner) questionModule(call *regie.Call) (regie.Module, error) {
+	target, _, _ := x.tools.Lookup(call.Tool)
+	asker, ok := target.(tool.Asker)
+	if !ok {
+		return regie.Module{}, regie.Errorf(regie.CodeToolError, "the tool cannot say what it asks")
+	}
+	return asker.Module(x.callArguments(call))
+}
+
+// maxCommandTime is the most time in seconds that the tool gives a command, by its own schema: the
+// person sits before theirs and can end it, so nothing else should. Zero leaves it to the tool.
+func (x *toolRunner) maxCommandTime() int {
+	checked := x.tools.Check(commandTool, "{}")
+	if checked.Tool == nil {
+		return 0
+	}
+	var schema struct {
+		Properties struct {
+			Timeout struct {
+				Maximum float64 `json:"maximum"`
+			} `json:"timeout"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(checked.Tool.Definition().Parameters, &schema) != nil {
+		return 0
+	}
+	return int(schema.Properties.Timeout.Maximum)
+}
+
+// foreseeState returns what a call that is not settled is going to leave behind, on top of what
+// those before it leave.
+func (x *toolRunner) foreseeState(ctx context.Context, call *regie.Call, assumed []tool.State) []tool.State {
+	target, inv := x.newInvocation(call)
+	if target == nil || call.State.Settled() {
+		return nil
+	}
+	inv.Assumed = assumed
+	return tool.Foresee(ctx, target, inv)
+}
+
+// earlierCalls gives the calls of a call's toolkit in its session, the newest first, as the model
+// knew them when it proposed the call: what it reads in the same reply it has not seen yet.
+func (x *toolRunner) earlierCalls(call *regie.Call) func(ctx context.Context, visit func(regie.Call) bool) error {
+	toolkit, _, _ := strings.Cut(call.Tool, ".")
+	id, message := call.ID, call.MessageID
+	return func(ctx context.Context, visit func(regie.Call) bool) error {
+		return x.cfg.Store.RecentCalls(ctx, x.session.ID, toolkit, func(c regie.Call) bool {
+			if c.ID == id || c.MessageID == message && c.Kind == regie.KindQuery {
+				return true
+			}
+			return visit(c)
+		})
+	}
+}
+
+// aside is how long before a call was started others may have changed what had been secured for it
+// by then.
+const aside = time.Minute
+
+// changesBeside gives what other calls and undos made of files in the workspace while a call ran.
+// What commands that have not ended by then do is not known.
+func (x *toolRunner) changesBeside(call *regie.Call) func(ctx context.Context) ([]regie.FileChange, error) {
+	return func(ctx context.Context) ([]regie.FileChange, error) {
+		later, err := x.cfg.Store.Later(ctx, x.workspace.ID, call.StartedAt.Add(-aside))
+		if err != nil {
+			return nil, err
+		}
+		var out []regie.FileChange
+		for i := range later.Calls {
+			c := &later.Calls[i]
+			target, _, ok := x.tools.Lookup(c.Tool)
+			if !ok || c.ID == call.ID || tool.SidesOf(target).Undoer == nil {
+				continue
+			}
+			// what it says counts
+			made, _ := tool.SidesOf(target).Undoer.Changes(ctx, &tool.Invocation{
+				CallID: c.ID, Workspace: x.workspace,
+				Intent: c.Intent, Changed: c.Changed,
+			})
+			out = append(out, made...)
+		}
+		for i := range later.Undos {
+			out = append(out, regie.ChangesOf(&later.Undos[i])...)
+		}
+		return out, nil
+	}
+}
+
+// runAction performs an action whose intent is stored. A pause lets it finish (decision 6).
+func (x *toolRunner) runAction(call *regie.Call) {
+	target, inv := x.newInvocation(call)
+	// it was there when its intent was made, by another process that gave the round back before it
+	// ran anything
+	if target == nil {
+		x.settleMissing(call)
+		return
+	}
+	outcome, tries := tool.Attempt(x.work, target, inv, x.cfg.Retry)
+	call.Attempts += tries - 1
+	x.settleOutcome(call, outcome)
+	fault.Point(fault.EffectAfter)
+}
+
+// settleOutcome brings a tool's outcome into its call.
+func (x *toolRunner) settleOutcome(call *regie.Call, outcome tool.Outcome) {
+	settleCall(call, outcome.State, outcome.Result, outcome.Error)
+	call.DurationUS, call.Changed = outcome.Duration.Microseconds(), outcome.Changed
+	if outcome.Whole == "" {
+		return
+	}
+	// The whole of a shortened result is kept (spec 3.2). If it cannot be, the shortened one is
+	// still the result, and says so.
+	hash, err := x.cfg.Store.PutBlob(x.commit, []byte(outcome.Whole))
+	call.ResultBlob = hash
+	if err != nil {
+		call.Result, call.ResultLost = outcome.Unkept(err), int64(len(outcome.Whole))
+	}
+}
+
+// settleQuery brings the outcome of a query into its call.
+func (x *toolRunner) settleQuery(call *regie.Call, q *running) {
+	x.settleOutcome(call, q.outcome)
+	call.Attempts += q.tries
+}
+
+// settleMissing settles a call that has not started and whose tool is not the one that was judged:
+// what serves it is away, or describes it in other words now (decision 20), or nothing of that name
+// is there any more. Nothing was done, and each has its own code.
+func (x *toolRunner) settleMissing(call *regie.Call) {
+	_, definition, there := x.tools.Lookup(call.Tool)
+	away := x.tools.Away(call.Tool)
+	switch {
+	case away != nil:
+		settleCall(call, regie.CallFailed, "", tool.NotThere(away))
+	case there && definition != call.Definition:
+		settleCall(call, regie.CallFailed, "", &regie.CallError{
+			Code: regie.CodeToolChanged, Message: "the definition of the tool has changed since the call was proposed: nothing was run", Retryable: true,
+			Hint: "look at the tool as it is now, and propose the call again",
+		})
+	default:
+		settleNotRun(call, regie.NotRunOutOfScope, regie.CallError{
+			Code:    regie.CodeUnknownTool,
+			Message: "the tool is no longer there",
+		})
+	}
+}
+
+// refuseOpen settles every open call of a batch without running it.
+func refuseOpen(calls []regie.Call, code regie.NotRunCode, why string) {
+	for i := range calls {
+		if !calls[i].State.Settled() {
+			settleNotRun(&calls[i], code, regie.CallError{Code: regie.Code(code), Message: why})
+		}
+	}
+}
+
+func settleNotRun(call *regie.Call, code regie.NotRunCode, problem regie.CallError) {
+	settleCall(call, regie.CallNotRun, "", &problem)
+	call.NotRun = code
+}
+
+func settleCall(call *regie.Call, state regie.CallState, result string, problem *regie.CallError) {
+	call.State, call.Result, call.Error, call.SettledAt = state, result, problem, time.Now().UTC()
+}
+
+func allSettled(calls []regie.Call) bool {
+	for i := range calls {
+		if !calls[i].State.Settled() {
+			return false
+		}
+	}
+	return true
+}
+
+func idsOf(calls []regie.Call) []regie.ID {
+	out := make([]regie.ID, len(calls))
+	for i := range calls {
+		out[i] = calls[i].ID
+	}
+	return out
+}
