@@ -1,25 +1,19 @@
--- The core data model on PostgreSQL (spec chapter 2; docs/design.md says where it differs from SQLite's, and why). Conventions: ids are
--- uuid (version 7), hashes are 32 bytes, *_at are microseconds since 1970 UTC and *_us microseconds, because the log binds exactly those;
--- *_microusd are millionths of a US dollar. Flags are 0 or 1. A text that comes from a model, a person, a tool or a file is bytea: it may
--- hold NUL or bytes that are no UTF-8, which text cannot, and it is bound by its hash; text is for words of closed lists and for our own.
---
--- What a column may hold, and what may become of a row, is refused here and not only in the program, with SQLSTATE 23514. Conditions stand
--- in WHEN, which costs no function call where it does not hold.
+-- The core data model on PostgreSQL (spec chapter 2; docs/design.md lists the differences from SQLite). Ids are
+-- uuid (version 7), hashes 32 bytes, *_at are microseconds since 1970 UTC and *_us microseconds, because the log
+-- binds exactly those; *_microusd are millionths of a US dollar, flags 0 or 1. Texts of a model, a person, a tool
+-- or a file are bytea: they may hold NUL or bytes that are no UTF-8, which text cannot.
+-- Versions below this one belong to programs that were never released; their schemas are refused.
 
 -- +goose Up
-
 -- +goose StatementBegin
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'check_violation'; END $$;
--- +goose StatementEnd
 -- A statement that must change one row and does not ends its transaction, without another round trip.
--- +goose StatementBegin
 CREATE FUNCTION must_be_one(n bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     IF n <> 1 THEN RAISE EXCEPTION 'one row was to change, not %', n USING ERRCODE = 'RG001'; END IF;
     RETURN n;
 END $$;
--- +goose StatementEnd
 
 -- What the statements of the store call that PostgreSQL has under other names.
 CREATE FUNCTION hex(id uuid) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT replace(id::text, '-', '') $$;
@@ -41,6 +35,7 @@ CREATE TABLE commits (
     id uuid PRIMARY KEY,
     at timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX commits_by_time ON commits (at);
 
 -- Who runs rounds, and until when it is taken to live. A session's lease_holder names one; its lease is over when that is.
 CREATE TABLE holders (
@@ -76,7 +71,7 @@ CREATE TABLE members (
 CREATE SEQUENCE chains_n AS bigint MAXVALUE 2147483647;
 CREATE TABLE chains (
     n        bigint PRIMARY KEY CHECK (n > 0 AND n < 2147483648),
-    kind     text   NOT NULL CHECK (kind IN ('session', 'workspace')),
+    kind     text   NOT NULL CHECK (kind IN ('session', 'workspace', 'user')),
     owner_id uuid   NOT NULL UNIQUE,
     head     bigint NOT NULL DEFAULT 0,
     mac      bytea  NOT NULL CHECK (octet_length(mac) = 32),
@@ -102,7 +97,6 @@ CREATE TABLE event_bodies (
     body bytea NOT NULL
 );
 
--- +goose StatementBegin
 CREATE FUNCTION events_come_next() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.seq <> coalesce((SELECT e.seq FROM events e WHERE e.chain = NEW.chain ORDER BY e.seq DESC LIMIT 1), 0) + 1 THEN
@@ -140,7 +134,6 @@ BEGIN
     END IF;
     RETURN OLD;
 END $$;
--- +goose StatementEnd
 CREATE TRIGGER events_come_once BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION events_come_next();
 CREATE TRIGGER events_never_change BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse('log rows never change (decision 15)');
 CREATE CONSTRAINT TRIGGER events_under_the_head AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION head_reaches();
@@ -195,6 +188,7 @@ CREATE TABLE sessions (
     created_at         bigint NOT NULL,
     closed_at          bigint,
     deleted_at         bigint, -- a tombstone: the row stays, bodies go (decision 15)
+    token_id           uuid, -- which token began it
     CHECK (end_reason IS NULL OR state = 'CLOSED'),
     CHECK ((closed_at IS NOT NULL) = (state = 'CLOSED')),
     CHECK ((forked_from IS NULL) = (forked_at_seq IS NULL)),
@@ -203,6 +197,7 @@ CREATE TABLE sessions (
 ) WITH (fillfactor = 70);
 
 CREATE INDEX sessions_by_workspace ON sessions (workspace_id, n);
+CREATE INDEX sessions_of_clients ON sessions (n) WHERE origin = 'api' AND deleted_at IS NULL;
 CREATE INDEX sessions_forks ON sessions (forked_from) WHERE forked_from IS NOT NULL;
 
 CREATE FUNCTION removed(session bigint) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT deleted_at IS NOT NULL FROM sessions WHERE n = session $$;
@@ -216,6 +211,8 @@ CREATE TRIGGER sessions_identity BEFORE UPDATE ON sessions FOR EACH ROW
 CREATE TRIGGER sessions_state BEFORE UPDATE OF state ON sessions FOR EACH ROW
     WHEN (OLD.state = 'CLOSED' AND NEW.state <> 'CLOSED' AND OLD.type <> 'CHAT')
     EXECUTE FUNCTION refuse('a closed session is reopened only if it is a CHAT (decision 6)');
+CREATE TRIGGER sessions_token BEFORE UPDATE ON sessions FOR EACH ROW WHEN (NEW.token_id IS DISTINCT FROM OLD.token_id)
+    EXECUTE FUNCTION refuse('which token began a session never changes (spec 11.2)');
 
 CREATE TABLE read_marks (
     user_id  uuid   NOT NULL REFERENCES users (id),
@@ -268,8 +265,9 @@ CREATE TABLE rounds (
 
 -- One round at a time per session (spec 3).
 CREATE UNIQUE INDEX rounds_one_open ON rounds (session) WHERE state <> 'ENDED';
+CREATE INDEX rounds_running ON rounds (started_at, id) WHERE state = 'RUNNING';
+CREATE INDEX rounds_reserved ON rounds (session, reserved_microusd) WHERE reserved_microusd > 0;
 
--- +goose StatementBegin
 CREATE FUNCTION session_rests() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM rounds r WHERE r.session = OLD.n AND r.state <> 'ENDED') THEN
@@ -277,7 +275,6 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
--- +goose StatementEnd
 -- A round ends before its session is freed.
 CREATE TRIGGER sessions_rest BEFORE UPDATE OF state ON sessions FOR EACH ROW WHEN (NEW.state IN ('IDLE', 'CLOSED'))
     EXECUTE FUNCTION session_rests('a round of this session is open, so it is neither IDLE nor CLOSED (decision 12)');
@@ -355,6 +352,11 @@ CREATE TABLE attempts (
     opened_at         bigint NOT NULL,
     ended_at          bigint NOT NULL,
     model_us          bigint,
+    first_seq         bigint,
+    last_seq          bigint,
+    request           bytea CHECK (octet_length(request) = 32),
+    head              bytea REFERENCES blobs (hash),
+    purpose           text NOT NULL DEFAULT 'step' CHECK (purpose IN ('step', 'summary', 'check')),
     PRIMARY KEY (round_id, exchange, number),
     FOREIGN KEY (round_id, exchange) REFERENCES exchanges (round_id, number)
 );
@@ -376,7 +378,8 @@ CREATE TRIGGER exchanges_identity BEFORE UPDATE ON exchanges FOR EACH ROW
     EXECUTE FUNCTION refuse('what a model call is for never changes (decision 14), but that a step gives way to a summary (spec 3.4)');
 CREATE TRIGGER attempts_never_change BEFORE UPDATE ON attempts FOR EACH ROW
     WHEN (NOT (NEW.partial = '' AND NEW.error = '' AND (NEW.round_id, NEW.exchange, NEW.number, NEW.code, NEW.cost_microusd, NEW.input_tokens,
-        NEW.output_tokens) IS NOT DISTINCT FROM (OLD.round_id, OLD.exchange, OLD.number, OLD.code, OLD.cost_microusd, OLD.input_tokens, OLD.output_tokens)
+        NEW.output_tokens, NEW.request, NEW.first_seq, NEW.last_seq, NEW.head, NEW.purpose) IS NOT DISTINCT FROM (OLD.round_id, OLD.exchange, OLD.number,
+        OLD.code, OLD.cost_microusd, OLD.input_tokens, OLD.output_tokens, OLD.request, OLD.first_seq, OLD.last_seq, OLD.head, OLD.purpose)
         AND round_removed(OLD.round_id)))
     EXECUTE FUNCTION refuse('attempts never change (decision 28)');
 
@@ -400,6 +403,7 @@ CREATE TABLE messages (
     excluded      smallint NOT NULL DEFAULT 0 CHECK (excluded IN (0, 1)),
     superseded    smallint NOT NULL DEFAULT 0 CHECK (superseded IN (0, 1)),
     withdrawn_at  bigint,
+    taken_back    integer NOT NULL DEFAULT 0, -- by its person, while it waited for its turn
     UNIQUE (session, seq),
     CHECK (seq IS NOT NULL OR pending_seq IS NOT NULL),
     CHECK ((variant = 'system') = (sender = 'SYSTEM')),
@@ -407,7 +411,7 @@ CREATE TABLE messages (
     CHECK (variant <> 'ai' OR sender = 'AI'),
     CHECK ((variant = 'system') = (system_type IS NOT NULL)),
     CHECK (system_type NOT IN ('NETWORK_ERROR', 'SESSION_TIMEOUT') OR excluded = 1),
-    CHECK (calls = 0 OR variant IN ('ai', 'rich'))
+    CHECK (calls = 0 OR variant IN ('ai', 'rich') OR coalesce(system_type, '') = 'DATA_ADDED')
 );
 
 CREATE UNIQUE INDEX messages_client_id ON messages (session, client_id) WHERE client_id IS NOT NULL;
@@ -460,6 +464,7 @@ CREATE TABLE calls (
     resolved_as      text CHECK (resolved_as IN ('happened', 'did_not_happen')),
     resolve_note     bytea,
     copy_of          uuid, -- the call that was made, where the row is its copy in a fork: never a copy itself
+    changed          bytea CHECK (changed IS NULL OR (kind = 'action' AND started_at IS NOT NULL AND settled_at IS NOT NULL)), -- files
     UNIQUE (message_id, ordinal),
     CHECK (kind <> 'query' OR class = 'read'),
     CHECK (origin <> 'USER' OR kind = 'query'),          -- people's enrichments are queries only (spec 4.1)
@@ -472,16 +477,17 @@ CREATE TABLE calls (
 ) WITH (fillfactor = 70);
 CREATE INDEX calls_copies ON calls (copy_of) WHERE copy_of IS NOT NULL;
 CREATE INDEX calls_whole ON calls (result_blob) WHERE result_blob IS NOT NULL;
+CREATE INDEX calls_of_clients ON calls (session) WHERE origin = 'CLIENT' AND settled_at IS NULL;
 
 -- A copy stands for a call that has its result and, where it is an action, was started: it cannot make an effect that nobody intended
 -- (invariant 2). It has no evidence of its own: there is nothing to undo in a fork.
--- +goose StatementBegin
 CREATE FUNCTION call_comes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (NEW.copy_of IS NULL AND ((NEW.state = 'SUCCEEDED' AND NEW.kind <> 'query') OR NEW.state = 'UNKNOWN' OR NEW.state = 'APPROVED' OR NEW.resolved_at IS NOT NULL))
         OR (NEW.copy_of IS NOT NULL AND (NEW.settled_at IS NULL OR NEW.intent IS NOT NULL
             OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.n = NEW.session AND s.forked_from IS NOT NULL)
-            OR NOT EXISTS (SELECT 1 FROM calls c WHERE c.id = NEW.copy_of AND c.copy_of IS NULL AND c.settled_at IS NOT NULL AND c.tool = NEW.tool
+            OR NOT EXISTS (SELECT 1 FROM calls c WHERE c.id = NEW.copy_of AND c.copy_of IS NULL AND c.settled_at IS NOT NULL
+                AND (c.tool = NEW.tool OR c.tool = '' AND c.definition IS NULL AND NEW.definition IS NULL)
                 AND c.kind = NEW.kind AND c.class = NEW.class AND c.signature = NEW.signature AND c.started_at IS NOT DISTINCT FROM NEW.started_at)))
         OR EXISTS (SELECT 1 FROM messages m WHERE m.id = NEW.message_id) THEN
         RAISE EXCEPTION 'a call comes once, with its message, an action without the result of a run unless it is a copy of a settled one, and is never replaced (decisions 3, 7 and 17)'
@@ -489,7 +495,6 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
--- +goose StatementEnd
 CREATE TRIGGER calls_come_once BEFORE INSERT ON calls FOR EACH ROW EXECUTE FUNCTION call_comes();
 
 -- The one trigger that every change of a call passes: exactly one result (invariant 4), UNKNOWN ends only by evidence (invariant 5), and no
@@ -516,16 +521,24 @@ CREATE TRIGGER calls_resolved BEFORE UPDATE ON calls FOR EACH ROW
     EXECUTE FUNCTION refuse('a person resolves only an UNKNOWN call, and changes nothing else of it (decision 5)');
 CREATE TRIGGER calls_started_at BEFORE UPDATE ON calls FOR EACH ROW WHEN (OLD.started_at IS NOT NULL AND NEW.started_at IS DISTINCT FROM OLD.started_at)
     EXECUTE FUNCTION refuse('when a call was started never changes (invariant 2)');
+CREATE TRIGGER calls_changed BEFORE UPDATE ON calls FOR EACH ROW
+    WHEN (NEW.changed IS DISTINCT FROM OLD.changed
+        AND NOT (OLD.state = 'STARTED' AND OLD.settled_at IS NULL AND OLD.changed IS NULL AND NEW.settled_at IS NOT NULL)
+        AND NOT (NEW.changed IS NULL AND removed(OLD.session)))
+    EXECUTE FUNCTION refuse('what a call made of files comes with its result, once (decision 16)');
+CREATE TRIGGER calls_changed_comes BEFORE INSERT ON calls FOR EACH ROW WHEN (NEW.changed IS NOT NULL)
+    EXECUTE FUNCTION refuse('what a call made of files comes with its result, once (decision 16)');
 CREATE TRIGGER calls_identity BEFORE UPDATE ON calls FOR EACH ROW
-    WHEN ((NEW.id, NEW.session, NEW.round_id, NEW.exchange, NEW.message_id, NEW.ordinal, NEW.origin, NEW.tool, NEW.signature, NEW.definition, NEW.class,
-            NEW.kind, NEW.ask, NEW.provider_call_id, NEW.proposed_at, NEW.copy_of) IS DISTINCT FROM
-          (OLD.id, OLD.session, OLD.round_id, OLD.exchange, OLD.message_id, OLD.ordinal, OLD.origin, OLD.tool, OLD.signature, OLD.definition, OLD.class,
-            OLD.kind, OLD.ask, OLD.provider_call_id, OLD.proposed_at, OLD.copy_of)
-        OR (NEW.arguments <> OLD.arguments AND (NEW.arguments <> '' OR NOT removed(OLD.session))))
+    WHEN ((NEW.id, NEW.session, NEW.round_id, NEW.exchange, NEW.message_id, NEW.ordinal, NEW.origin, NEW.signature, NEW.definition, NEW.class,
+            NEW.kind, NEW.ask, NEW.proposed_at, NEW.copy_of) IS DISTINCT FROM
+          (OLD.id, OLD.session, OLD.round_id, OLD.exchange, OLD.message_id, OLD.ordinal, OLD.origin, OLD.signature, OLD.definition, OLD.class,
+            OLD.kind, OLD.ask, OLD.proposed_at, OLD.copy_of)
+        OR (NEW.arguments <> OLD.arguments AND (NEW.arguments <> '' OR NOT removed(OLD.session)))
+        OR ((NEW.tool, NEW.provider_call_id) IS DISTINCT FROM (OLD.tool, OLD.provider_call_id) AND NOT (NEW.provider_call_id IS NULL
+            AND (NEW.tool = OLD.tool OR NEW.tool = '' AND OLD.definition IS NULL) AND removed(OLD.session))))
     EXECUTE FUNCTION refuse('what was proposed never changes (decision 7)');
 
 -- A reply and its calls come in one transaction: rows first, then the message that counts them (spec 2.3, decision 7).
--- +goose StatementBegin
 CREATE FUNCTION message_counts_its_calls() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (SELECT count(*) FROM calls c WHERE c.message_id = NEW.id) <> NEW.calls THEN
@@ -533,7 +546,6 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
--- +goose StatementEnd
 CREATE TRIGGER messages_come_once BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION message_counts_its_calls();
 CREATE TRIGGER messages_content_fixed BEFORE UPDATE ON messages FOR EACH ROW
     WHEN ((NEW.id, NEW.session, NEW.sender, NEW.variant, NEW.system_type, NEW.author_kind, NEW.author_id, NEW.client_id, NEW.calls) IS DISTINCT FROM
@@ -634,7 +646,6 @@ CREATE TRIGGER reviews_decided_once BEFORE UPDATE ON reviews FOR EACH ROW
 CREATE TRIGGER reviews_come_once BEFORE INSERT ON reviews FOR EACH ROW WHEN (NEW.answer IS NOT NULL)
     EXECUTE FUNCTION refuse('a review comes once, undecided (spec 4.3)');
 -- No call that was put to a person goes on without that person's word (invariant 3). A call that is asked about anew is awaiting again.
--- +goose StatementBegin
 CREATE FUNCTION call_was_approved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM reviews r JOIN approvals a ON a.id = r.approval_id WHERE r.call_id = OLD.id AND a.state = 'OPEN' AND r.answer LIKE 'allow%') THEN
@@ -642,7 +653,6 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
--- +goose StatementEnd
 CREATE TRIGGER calls_approved BEFORE UPDATE ON calls FOR EACH ROW WHEN (NEW.state = 'APPROVED' AND OLD.state <> 'APPROVED')
     EXECUTE FUNCTION call_was_approved();
 
@@ -693,8 +703,281 @@ CREATE TABLE pending (
 );
 CREATE INDEX pending_by_session ON pending (session, n);
 
+-- An undo is intended before any file changes, and done when the outcome of each file is known
+-- (decision 16).
+CREATE TABLE undos (
+    id           uuid PRIMARY KEY, -- the request's own: saying it again adds nothing
+    session      bigint NOT NULL REFERENCES sessions (n),
+    workspace_id uuid   NOT NULL REFERENCES workspaces (id),
+    round_id     uuid   NOT NULL REFERENCES rounds (id), -- whose changes are meant
+    undoes       uuid REFERENCES undos (id),             -- the undo that it takes back; NULL: the round's own changes
+    state        text   NOT NULL CHECK (state IN ('INTENDED', 'DONE')),
+    forced       smallint NOT NULL CHECK (forced IN (0, 1)),
+    chat         smallint NOT NULL CHECK (chat IN (0, 1)),
+    makes        bytea  NOT NULL, -- JSON lists of directories
+    removes      bytea  NOT NULL,
+    effects      bytea  NOT NULL, -- JSON: what it does not take back
+    author       bytea  NOT NULL,
+    seq          bigint NOT NULL CHECK (seq > 0), -- of the event that intended it
+    message_id   uuid REFERENCES messages (id),   -- UNDONE
+    created_at   bigint NOT NULL,
+    done_at      bigint,
+    CHECK ((state = 'DONE') = (done_at IS NOT NULL)),
+    CHECK ((state = 'DONE') = (message_id IS NOT NULL)),
+    CHECK (undoes <> id)
+);
+CREATE INDEX undos_by_round ON undos (round_id);
+CREATE INDEX undos_by_session ON undos (session);
+-- Files belong to their workspace, so one at a time changes them.
+CREATE UNIQUE INDEX undos_one_open ON undos (workspace_id) WHERE state = 'INTENDED';
+CREATE INDEX undos_open ON undos (session) WHERE state = 'INTENDED';
+
+CREATE TABLE undo_files (
+    undo_id   uuid    NOT NULL REFERENCES undos (id),
+    ordinal   integer NOT NULL CHECK (ordinal >= 0),
+    path      bytea   NOT NULL,
+    from_hash bytea REFERENCES blobs (hash), -- NULL: there is no file
+    from_size bigint  NOT NULL CHECK (from_size >= 0),
+    from_perm bigint  NOT NULL,
+    to_hash   bytea REFERENCES blobs (hash),
+    to_size   bigint  NOT NULL CHECK (to_size >= 0),
+    to_perm   bigint  NOT NULL,
+    outcome   text CHECK (outcome IN ('UNDONE', 'NOT_UNDONE')),
+    code      text CHECK (code IS NULL OR outcome = 'NOT_UNDONE'),
+    why       bytea CHECK (why IS NULL OR outcome = 'NOT_UNDONE'),
+    to_dir_perm bigint NOT NULL DEFAULT 0, -- of the directory that the file comes back into
+    PRIMARY KEY (undo_id, ordinal)
+);
+-- Where the session was removed its files have no path any more.
+CREATE UNIQUE INDEX undo_files_once ON undo_files (undo_id, path) WHERE path <> '';
+CREATE INDEX undo_files_from ON undo_files (from_hash) WHERE from_hash IS NOT NULL;
+CREATE INDEX undo_files_to ON undo_files (to_hash) WHERE to_hash IS NOT NULL;
+
+CREATE FUNCTION undo_removed(undo uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT s.deleted_at IS NOT NULL FROM undos u JOIN sessions s ON s.n = u.session WHERE u.id = undo $$;
+
+CREATE FUNCTION undo_comes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM rounds r WHERE r.session = NEW.session AND r.state <> 'ENDED') THEN
+        RAISE EXCEPTION 'undo is refused while a round of the session runs (decision 16)' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.state <> 'INTENDED'
+        OR NOT EXISTS (SELECT 1 FROM rounds r JOIN sessions s ON s.n = r.session
+            WHERE r.id = NEW.round_id AND r.session = NEW.session AND r.state = 'ENDED' AND s.workspace_id = NEW.workspace_id AND s.deleted_at IS NULL)
+        OR (NEW.undoes IS NOT NULL AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.id = NEW.undoes AND u.round_id = NEW.round_id AND u.state = 'DONE')) THEN
+        RAISE EXCEPTION 'an undo comes once, intended, of a round that has ended or of a done undo of it, one at a time in a workspace (decision 16)'
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION no_undo_under_way() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM undos u WHERE u.session = NEW.session AND u.state = 'INTENDED') THEN
+        RAISE EXCEPTION 'no round of the session starts while an undo is under way (decision 16)' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION files_are_settled() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM undo_files f WHERE f.undo_id = OLD.id AND f.outcome IS NULL) THEN
+        RAISE EXCEPTION 'an undo is done once, when it is known what became of each of its files (decision 16)' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+-- Nothing changes before what is there, and what is to be there, is kept.
+CREATE FUNCTION undo_file_comes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.outcome IS NOT NULL OR NEW.path = ''
+        OR NOT EXISTS (SELECT 1 FROM undos u WHERE u.id = NEW.undo_id AND u.state = 'INTENDED')
+        OR (NEW.from_hash IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blobs b WHERE b.hash = NEW.from_hash AND b.data IS NOT NULL))
+        OR (NEW.to_hash IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blobs b WHERE b.hash = NEW.to_hash AND b.data IS NOT NULL)) THEN
+        RAISE EXCEPTION 'a file comes once into an undo that is intended, and only when its contents are kept (decision 16)' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION chat_is_undone() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM undos u WHERE u.session = OLD.session AND u.state = 'INTENDED' AND u.chat = 1) THEN
+        RAISE EXCEPTION 'messages are superseded only by an undo of the chat (decision 16)' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER undos_come_once BEFORE INSERT ON undos FOR EACH ROW EXECUTE FUNCTION undo_comes();
+CREATE TRIGGER rounds_not_while_undoing BEFORE INSERT ON rounds FOR EACH ROW WHEN (NEW.state <> 'ENDED') EXECUTE FUNCTION no_undo_under_way();
+CREATE TRIGGER undos_done_once BEFORE UPDATE ON undos FOR EACH ROW
+    WHEN ((NEW.id, NEW.session, NEW.workspace_id, NEW.round_id, NEW.undoes, NEW.forced, NEW.chat, NEW.author, NEW.seq, NEW.created_at) IS DISTINCT FROM
+          (OLD.id, OLD.session, OLD.workspace_id, OLD.round_id, OLD.undoes, OLD.forced, OLD.chat, OLD.author, OLD.seq, OLD.created_at)
+        OR NOT (OLD.state = 'INTENDED' AND NEW.state = 'DONE' AND (NEW.makes, NEW.removes, NEW.effects) = (OLD.makes, OLD.removes, OLD.effects)
+            OR (NEW.state, NEW.done_at, NEW.message_id) IS NOT DISTINCT FROM (OLD.state, OLD.done_at, OLD.message_id)
+                AND NEW.makes = '[]' AND NEW.removes = '[]' AND NEW.effects = '[]' AND removed(OLD.session)))
+    EXECUTE FUNCTION refuse('an undo is done once, and changes in nothing else (decision 16)');
+CREATE TRIGGER undos_done_whole BEFORE UPDATE ON undos FOR EACH ROW WHEN (OLD.state = 'INTENDED') EXECUTE FUNCTION files_are_settled();
+CREATE TRIGGER undo_files_come_once BEFORE INSERT ON undo_files FOR EACH ROW EXECUTE FUNCTION undo_file_comes();
+CREATE TRIGGER undo_files_settle_once BEFORE UPDATE ON undo_files FOR EACH ROW
+    WHEN ((NEW.undo_id, NEW.ordinal, NEW.from_size, NEW.from_perm, NEW.to_size, NEW.to_perm) IS DISTINCT FROM
+          (OLD.undo_id, OLD.ordinal, OLD.from_size, OLD.from_perm, OLD.to_size, OLD.to_perm)
+        OR NOT (OLD.outcome IS NULL AND NEW.outcome IS NOT NULL AND (NEW.path, NEW.from_hash, NEW.to_hash) IS NOT DISTINCT FROM (OLD.path, OLD.from_hash, OLD.to_hash)
+            OR (NEW.outcome, NEW.code) IS NOT DISTINCT FROM (OLD.outcome, OLD.code) AND NEW.path = '' AND NEW.why IS NULL AND NEW.from_hash IS NULL
+                AND NEW.to_hash IS NULL AND undo_removed(OLD.undo_id)))
+    EXECUTE FUNCTION refuse('what became of a file is said once, and nothing else of it changes (decision 16)');
+-- A message is superseded, or counts again, only by an undo that is under way.
+CREATE TRIGGER messages_superseded BEFORE UPDATE OF superseded ON messages FOR EACH ROW WHEN (NEW.superseded <> OLD.superseded)
+    EXECUTE FUNCTION chat_is_undone();
+
+CREATE TRIGGER undos_never_go BEFORE DELETE ON undos FOR EACH ROW EXECUTE FUNCTION refuse('undos are never deleted (decisions 15 and 16)');
+CREATE TRIGGER undo_files_never_go BEFORE DELETE ON undo_files FOR EACH ROW EXECUTE FUNCTION refuse('undos are never deleted (decisions 15 and 16)');
+CREATE TRIGGER undos_never_emptied BEFORE TRUNCATE ON undos FOR EACH STATEMENT EXECUTE FUNCTION refuse('undos are never emptied (decisions 15 and 16)');
+CREATE TRIGGER undo_files_never_emptied BEFORE TRUNCATE ON undo_files FOR EACH STATEMENT EXECUTE FUNCTION refuse('undos are never emptied (decisions 15 and 16)');
+
+-- One row for each session (day 0: ever) and one for each workspace and day. The rows of the calls say the same; these need no counting.
+CREATE TABLE spending (
+    day            bigint NOT NULL CHECK (day >= 0), -- 20261122
+    owner          uuid   NOT NULL,
+    spent_microusd bigint NOT NULL DEFAULT 0 CHECK (spent_microusd >= 0),
+    due_microusd   bigint NOT NULL DEFAULT 0 CHECK (due_microusd >= 0), -- of it: what was reserved for calls whose cost nobody knows
+    unknown_calls  bigint NOT NULL DEFAULT 0 CHECK (unknown_calls >= 0),
+    PRIMARY KEY (day, owner)
+);
+
+CREATE TRIGGER spending_rises BEFORE UPDATE ON spending FOR EACH ROW
+    WHEN ((NEW.day, NEW.owner) <> (OLD.day, OLD.owner) OR NEW.spent_microusd < OLD.spent_microusd OR NEW.due_microusd < OLD.due_microusd
+        OR NEW.unknown_calls < OLD.unknown_calls)
+    EXECUTE FUNCTION refuse('what was spent only rises (invariant 9)');
+CREATE TRIGGER spending_never_goes BEFORE DELETE ON spending FOR EACH ROW EXECUTE FUNCTION refuse('what was spent is never deleted (invariant 9)');
+CREATE TRIGGER spending_never_emptied BEFORE TRUNCATE ON spending FOR EACH STATEMENT EXECUTE FUNCTION refuse('what was spent is never deleted (invariant 9)');
+
+-- The response cache (spec 6.4) belongs to no log; a reply goes with its session (decision 15).
+CREATE TABLE cached_replies (
+    key           bytea PRIMARY KEY CHECK (length(key) = 32), -- SHA-256 of what was asked, with workspace and user
+    session       bigint NOT NULL REFERENCES sessions (n),    -- whose reply it was
+    provider      text   NOT NULL,
+    model         bytea  NOT NULL,
+    reply         bytea  NOT NULL,
+    size          bigint NOT NULL CHECK (size >= 0), -- bytes
+    input_tokens  bigint NOT NULL DEFAULT 0,
+    output_tokens bigint NOT NULL DEFAULT 0,
+    hits          bigint NOT NULL DEFAULT 0,
+    created_at    bigint NOT NULL,
+    used_at       bigint NOT NULL,
+    expires_at    bigint NOT NULL
+);
+CREATE INDEX cached_replies_by_session ON cached_replies (session);
+CREATE INDEX cached_replies_by_expiry ON cached_replies (expires_at);
+CREATE INDEX cached_replies_by_use ON cached_replies (used_at, key, size);
+CREATE TRIGGER cached_replies_live BEFORE INSERT ON cached_replies FOR EACH ROW WHEN (removed(NEW.session))
+    EXECUTE FUNCTION refuse('what a removed session held is not kept (decision 15)');
+
+-- The level 2 of a round before it waited; rounds.level2 is the present one (decision 53).
+CREATE TABLE former_levels (
+    round_id uuid  NOT NULL REFERENCES rounds (id),
+    level2   bytea NOT NULL REFERENCES blobs (hash),
+    PRIMARY KEY (round_id, level2)
+);
+CREATE INDEX former_levels_by_level ON former_levels (level2);
+
+-- Model calls that are passed on without a session (decision 35).
+CREATE TABLE proxied (
+    id                 uuid   PRIMARY KEY,
+    workspace_id       uuid   NOT NULL REFERENCES workspaces (id),
+    user_id            uuid   NOT NULL REFERENCES users (id),
+    provider           text   NOT NULL,
+    model              bytea  NOT NULL,
+    state              text   NOT NULL CHECK (state = 'OPEN' OR state = 'DONE'), -- OPEN: reserved under a cap, and perhaps sent
+    code               text,                                                   -- why it brought no answer
+    cached             bigint NOT NULL DEFAULT 0 CHECK (cached IN (0, 1)),
+    input_tokens       bigint NOT NULL DEFAULT 0,
+    output_tokens      bigint NOT NULL DEFAULT 0,
+    cache_read_tokens  bigint NOT NULL DEFAULT 0,
+    cost_microusd      bigint, -- NULL: nobody knows
+    reserved_microusd  bigint NOT NULL DEFAULT 0 CHECK (reserved_microusd >= 0),
+    started_at         bigint NOT NULL,
+    duration_us        bigint,
+    CHECK ((state = 'OPEN') = (duration_us IS NULL))
+);
+CREATE INDEX proxied_open ON proxied (workspace_id, reserved_microusd) WHERE state = 'OPEN';
+CREATE TRIGGER proxied_ends_once BEFORE UPDATE ON proxied FOR EACH ROW WHEN (OLD.state <> 'OPEN')
+    EXECUTE FUNCTION refuse('a model call has one end (decision 28)');
+
+-- What each session has of the slots of its owner in its workspace (spec 5.1, decisions 21 and 43).
+CREATE TABLE slots (
+    session      bigint PRIMARY KEY REFERENCES sessions (n),
+    workspace_id uuid   NOT NULL,
+    user_id      uuid   NOT NULL,
+    kind         text   NOT NULL CHECK (kind IN ('chat', 'automation', 'api')),
+    state        text   NOT NULL CHECK (state IN ('HELD', 'QUEUED', 'RESERVED')),
+    rank         bigint NOT NULL CHECK (rank >= 0), -- of what is queued: a lower one goes first
+    place        bigint NOT NULL,                   -- in which order they came
+    until        bigint,
+    since        bigint NOT NULL DEFAULT 0, -- in its state
+    told         bigint NOT NULL DEFAULT 0, -- the place in the queue that its log says
+    CHECK ((until IS NOT NULL) = (state = 'RESERVED'))
+);
+CREATE INDEX slots_by_owner ON slots (workspace_id, user_id, place);
+
+-- Mostly nobody waits, and that is asked at each beginning and each end of a round.
+CREATE INDEX slots_that_wait ON slots (workspace_id, user_id) WHERE state <> 'HELD';
+
+-- Bearer tokens and cookies of users (spec 11.2).
+CREATE TABLE tokens (
+    id           uuid PRIMARY KEY,
+    user_id      uuid   NOT NULL REFERENCES users (id),
+    kind         text   NOT NULL CHECK (kind IN ('api', 'browser')),
+    name         bytea  NOT NULL,
+    hash         bytea  NOT NULL UNIQUE CHECK (octet_length(hash) = 32), -- SHA-256 of the secret
+    scopes       text   NOT NULL, -- JSON
+    workspaces   text   CHECK (workspaces IS NULL OR workspaces <> '[]'), -- JSON; NULL: all of them
+    on_approval  text   CHECK (on_approval IN ('deny', 'park')),
+    created_at   bigint NOT NULL,
+    created_by   bytea  NOT NULL,
+    expires_at   bigint,
+    last_used_at bigint, -- coarse: not a write for each request
+    revoked_at   bigint,
+    revoked_by   bytea,
+    CHECK ((revoked_by IS NULL) = (revoked_at IS NULL))
+);
+CREATE INDEX tokens_by_user ON tokens (user_id, created_at);
+CREATE TRIGGER tokens_come_once BEFORE INSERT ON tokens FOR EACH ROW WHEN (NEW.revoked_at IS NOT NULL)
+    EXECUTE FUNCTION refuse('a token comes once, and is active then (spec 11.2)');
+CREATE TRIGGER tokens_never_change BEFORE UPDATE ON tokens FOR EACH ROW
+    WHEN ((NEW.id, NEW.user_id, NEW.kind, NEW.name, NEW.hash, NEW.scopes, NEW.workspaces, NEW.on_approval, NEW.created_at, NEW.created_by, NEW.expires_at)
+        IS DISTINCT FROM (OLD.id, OLD.user_id, OLD.kind, OLD.name, OLD.hash, OLD.scopes, OLD.workspaces, OLD.on_approval, OLD.created_at, OLD.created_by, OLD.expires_at)
+        OR OLD.revoked_at IS NOT NULL AND (NEW.revoked_at, NEW.revoked_by, NEW.last_used_at) IS DISTINCT FROM (OLD.revoked_at, OLD.revoked_by, OLD.last_used_at))
+    EXECUTE FUNCTION refuse('a token never changes: it is used, and revoked once (spec 11.2)');
+CREATE TRIGGER tokens_never_go BEFORE DELETE ON tokens FOR EACH ROW EXECUTE FUNCTION refuse('tokens are never deleted: they are revoked (spec 11.2)');
+CREATE TRIGGER tokens_never_emptied BEFORE TRUNCATE ON tokens FOR EACH STATEMENT EXECUTE FUNCTION refuse('tokens are never emptied (spec 11.2)');
+
+-- A row for each user and engine, kept for 24 hours (spec 5.4, decision 39).
+CREATE TABLE presence (
+    user_id uuid   NOT NULL REFERENCES users (id),
+    place   text   NOT NULL,                     -- the engine that heard of them
+    since   bigint NOT NULL,                     -- the first heartbeat of those that followed on one another
+    seen    bigint NOT NULL CHECK (seen >= since),
+    PRIMARY KEY (user_id, place)
+);
+
+-- The newest row of a name is in force; an empty value takes back what was said before. Those before it stay: they say who changed what, and when.
+CREATE TABLE settings (
+    n     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name  text   NOT NULL,
+    value text   NOT NULL,
+    by    text   NOT NULL,
+    at    bigint NOT NULL
+);
+CREATE INDEX settings_by_name ON settings (name, n);
+CREATE TRIGGER settings_stay BEFORE UPDATE OR DELETE ON settings FOR EACH ROW EXECUTE FUNCTION refuse('what was settled is never rewritten');
+
+-- Both are hashes: what a key was, and what came with it, cannot be read here.
+CREATE TABLE request_keys (
+    key     bytea  PRIMARY KEY CHECK (length(key) = 32),
+    request bytea  NOT NULL CHECK (length(request) = 32),
+    at      bigint NOT NULL,
+    status  bigint NOT NULL DEFAULT 0, -- HTTP; 0: the write has begun
+    answer  bytea  NOT NULL DEFAULT '', -- sealed with the key
+    holder  text   NOT NULL DEFAULT ''
+);
+CREATE INDEX request_keys_by_age ON request_keys (at);
+
 -- What is never deleted is not truncated either.
--- +goose StatementBegin
 DO $$
 DECLARE name text;
 BEGIN
