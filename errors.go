@@ -34,6 +34,7 @@ const (
 	CodeStopRequested   Code = "STOP_REQUESTED"     // a stopping word came first, or cut it (decision 6)
 	CodeCorrupt         Code = "CORRUPT"            // the store holds something it must not
 	CodeNewerSchema     Code = "NEWER_SCHEMA"       // the database was written by a newer program (spec 11.1)
+	CodeSchemaTooOld    Code = "SCHEMA_TOO_OLD"     // the database was written by a program of before the first release
 	CodeLocked          Code = "ENGINE_RUNNING"     // another engine holds the data directory (decision 1)
 	CodeEngineGone      Code = "ENGINE_GONE"        // the engine ended while it was asked, or while it asked a model
 	CodeDiskFull        Code = "DISK_FULL"          // no room on the disk

@@ -72,23 +72,6 @@ func TestOpenTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestLookingMigratesNothing: a command that only looks leaves a shared database as it is, which
-// engines of the older program may be at work on.
-func TestLookingMigratesNothing(t *testing.T) {
-	t.Parallel()
-	b, db := shared(t, newModel(t))
-	if _, err := db.ExecContext(t.Context(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
-	if err == nil {
-		_ = conn.Close()
-	}
-	if regie.CodeOf(err) != regie.CodeConflict || !strings.Contains(err.Error(), "stop the engines") {
-		t.Errorf("a command that looks: %v", err)
-	}
-}
-
 // logged takes what an operator's log gets.
 type logged chan string
 

@@ -96,7 +96,14 @@ func capped(settings *config.Config) {
 
 // opener only opens the store, which migrates it.
 func opener(ctx context.Context) error {
-	s, err := sqlite.Open(ctx, sqlite.Config{Dir: os.Getenv("REGIE_DATA_DIR")})
+	cfg := sqlite.Config{Dir: os.Getenv("REGIE_DATA_DIR")}
+	if os.Getenv("REGIE_CRASH_NEXT") != "" {
+		var err error
+		if cfg.Migrations, err = nextMigrations(); err != nil {
+			return err
+		}
+	}
+	s, err := sqlite.Open(ctx, cfg)
 	if err != nil {
 		return err
 	}

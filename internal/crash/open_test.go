@@ -8,11 +8,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,7 +22,6 @@ import (
 	"github.com/regie-run/regie/internal/fault"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
-	"github.com/regie-run/regie/internal/store/storetest"
 )
 
 var openStep = flag.Int("open-step", 1, "kill a migration at each operation on a file, or at one of so many from a random one on")
@@ -33,6 +34,7 @@ type legacy struct {
 	files   map[string][]byte // by name in the data directory
 	view    store.RoundView
 	report  store.VerifyReport
+	next    fs.FS // of sqlite.Config
 }
 
 // killed makes a database whose process died in the middle of a batch: its log is not in the main
@@ -41,8 +43,8 @@ func killed(t *testing.T) *legacy {
 	t.Helper()
 	h := newHarness(t, "")
 	l := &legacy{h: h}
-	for died := false; !died; h.next++ { // until there is one that has an action
-		for !planOf(h.next).plain() {
+	for died := false; !died; h.next++ { // until there is one that has an action, and one log
+		for planOf(h.next).kind != kinds[0] || len(planOf(h.next).notes) > 0 {
 			h.next++
 		}
 		h.newStore()
@@ -53,12 +55,6 @@ func killed(t *testing.T) *legacy {
 	l.keep()
 	l.read(h.dir)
 	return l
-}
-
-// plain says that everything is allowed, that nobody writes, and that the first message names
-// nothing: so it is as in schema 1, which has no message of the calls that fetch what is named.
-func (p plan) plain() bool {
-	return p.kind == kinds[0] && len(p.notes) == 0 && p.names("first") == ""
 }
 
 // keep takes the files as they are. The view from outside is open: its end would tidy up.
@@ -96,7 +92,7 @@ func (l *legacy) restore(t *testing.T) (dir string) {
 // read opens a store and takes what it says, or compares it with what was taken before.
 func (l *legacy) read(dir string) {
 	t, ctx := l.h.t, context.Background()
-	s, err := sqlite.Open(ctx, sqlite.Config{Dir: filepath.Join(dir, "data")})
+	s, err := sqlite.Open(ctx, sqlite.Config{Dir: filepath.Join(dir, "data"), Migrations: l.next})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +109,6 @@ func (l *legacy) read(dir string) {
 	view, err := s.RoundView(ctx, l.round)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for i := range view.Exchanges { // schema 1 has no place for it
-		view.Exchanges[i].Head = regie.Hash{}
 	}
 	if l.report.Events == 0 {
 		l.report, l.view = report, view
@@ -135,6 +128,9 @@ func (l *legacy) open(t *testing.T, dir, point string, dieAt int) (died bool) {
 	child.Env = []string{
 		"REGIE_CRASH_CHILD=open", "REGIE_DATA_DIR=" + filepath.Join(dir, "data"), "REGIE_FAULT=" + point, "REGIE_CRASH_DISK=" + filepath.Join(dir, "disk.log"),
 		fmt.Sprintf("REGIE_CRASH_DIE_AT=%d", dieAt),
+	}
+	if l.next != nil {
+		child.Env = append(child.Env, "REGIE_CRASH_NEXT=1")
 	}
 	out, err := child.CombinedOutput()
 	var exited *exec.ExitError
@@ -169,39 +165,71 @@ func TestRecoveryKills(t *testing.T) {
 	t.Logf("%d kills", 2*(n-1))
 }
 
-// TestMigrationKills kills the process that migrates a database of schema 1, at each fault point
-// and at each operation on a file. The next one has the same data under the new schema, and every
-// backup that has its name is whole; the first is of the old one, and others are of those on the
-// way.
-func TestMigrationKills(t *testing.T) {
-	l := killed(t)
-	l.h.closeView()
-	storetest.Older(t, filepath.Join(l.h.dir, "data", sqlite.FileName), os.DirFS("../store/sqlite/migrations"), 1)
-	l.keep()
+// nextMigrations are those of this program and the one that comes next, which writes.
+func nextMigrations() (fs.FS, error) {
+	first, err := os.ReadFile("../store/sqlite/migrations/00030_schema.sql")
+	return fstest.MapFS{
+		"00030_schema.sql": {Data: first},
+		"00031_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\nUPDATE meta SET next = value;\n")},
+	}, err
+}
+
+// killOpening kills the process that opens what restore makes, at each of the points and at each
+// operation on a file, and again while the rest is done; check looks at what is left.
+func (l *legacy) killOpening(t *testing.T, points []string, restore func() (dir string), check func(dir string)) {
+	t.Helper()
 	kills := 0
-	for _, point := range fault.MigrationPoints() {
-		dir := l.restore(t)
+	for _, point := range points {
+		dir := restore()
 		if !l.open(t, dir, point+":1", 0) {
 			t.Errorf("nothing passes %s", point)
 		}
 		kills++
-		l.migrated(t, dir)
+		check(dir)
 	}
 	for n := 1 + l.h.random.IntN(*openStep); ; n += *openStep {
-		dir := l.restore(t)
+		dir := restore()
 		if !l.open(t, dir, "", n) {
 			break
 		}
-		if l.open(t, dir, "", n/2+1) { // and again, while the rest is done
+		if l.open(t, dir, "", n/2+1) {
 			kills++
 		}
 		kills++
-		l.migrated(t, dir)
-	}
-	if kills < 20 {
-		t.Errorf("migrating took %d operations only", kills)
+		check(dir)
 	}
 	t.Logf("%d kills", kills)
+}
+
+// TestFirstMigrationKills kills the process that makes a database from nothing: the next one makes
+// it whole, or finds it so.
+func TestFirstMigrationKills(t *testing.T) {
+	l := &legacy{h: newHarness(t, "")}
+	l.killOpening(t, []string{fault.MigrateBefore, fault.MigrateAfter}, t.TempDir, func(dir string) {
+		s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: filepath.Join(dir, "data")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.EnsureUser(t.Context(), "ada")
+		if err := errors.Join(err, s.QuickCheck(t.Context()), s.Close()); err != nil {
+			t.Error(err)
+		}
+		if found, err := filepath.Glob(filepath.Join(dir, "data", "*.before-*")); err != nil || len(found) > 0 {
+			t.Errorf("backups of nothing: %v, %v", found, err)
+		}
+	})
+}
+
+// TestMigrationKills kills the process that migrates a database that a death has left. The next one
+// has the same data under the new schema, and every backup that has its name is whole and of the
+// old one.
+func TestMigrationKills(t *testing.T) {
+	l := killed(t)
+	var err error
+	if l.next, err = nextMigrations(); err != nil {
+		t.Fatal(err)
+	}
+	l.killOpening(t, fault.MigrationPoints(), func() string { return l.restore(t) }, func(dir string) { l.migrated(t, dir) })
 }
 
 // migrated looks at what deaths in a migration have left, and lets it be finished.
@@ -226,18 +254,14 @@ func (l *legacy) migrated(t *testing.T, dir string) {
 	if len(whole) == 0 || len(cut) > 0 {
 		t.Errorf("backups: %v, cut: %v", whole, cut)
 	}
-	versions := map[int64]bool{}
 	for _, name := range whole {
-		versions[l.checkBackup(t, name)] = true
-	}
-	if !versions[1] {
-		t.Errorf("no backup is of the old schema: %v", whole)
+		l.checkBackup(t, name)
 	}
 }
 
 // checkBackup asserts that a backup is whole and of an older schema than the one that it is named
-// for, and returns its schema.
-func (l *legacy) checkBackup(t *testing.T, name string) (version int64) {
+// for.
+func (l *legacy) checkBackup(t *testing.T, name string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+name+"?_pragma=query_only(1)")
 	if err != nil {
@@ -245,7 +269,7 @@ func (l *legacy) checkBackup(t *testing.T, name string) (version int64) {
 	}
 	defer db.Close()
 	var verdict string
-	var events, before int64
+	var events, before, version int64
 	_, named, _ := strings.Cut(name, ".before-")
 	_, err = fmt.Sscanf(named, "%d.", &before)
 	err = errors.Join(
@@ -257,5 +281,4 @@ func (l *legacy) checkBackup(t *testing.T, name string) (version int64) {
 	if err != nil || verdict != "ok" || version >= before || events != l.report.Events {
 		t.Errorf("the backup %s is %q, of schema %d, with %d rows of the log: %v", filepath.Base(name), verdict, version, events, err)
 	}
-	return version
 }

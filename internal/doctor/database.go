@@ -40,8 +40,8 @@ func (x *exam) database(ctx context.Context) {
 		x.warn("file", "%s could not be read within %s", in.Path,
 			short(x.CheckTime)).fix("run regie doctor again when less is going on")
 		return
-	case code == regie.CodeNewerSchema:
-		x.cause("schema", in.Err).about(in.Path).fix("install the newer regie that wrote it")
+	case code == regie.CodeNewerSchema, code == regie.CodeSchemaTooOld:
+		x.cause("schema", in.Err).about(in.Path).fix("install the regie that wrote it")
 	case code == regie.CodeCorrupt:
 		restore(x.cause("file", in.Err).about(in.Path), dir, in.Backups)
 		return
@@ -72,7 +72,7 @@ func (x *exam) database(ctx context.Context) {
 func (x *exam) schema(in *sqlite.Inspection) {
 	have, want := strconv.FormatInt(in.Schema, 10), strconv.FormatInt(in.Newest, 10)
 	switch {
-	case in.Schema == 0 || in.Schema > in.Newest: // empty; said
+	case in.Schema == 0 || in.Err != nil: // empty; said
 	case in.Schema < in.Newest:
 		x.warn("schema", "schema %s; this program writes %s, and the next run brings it there after a backup", have,
 			want).run("regie run")

@@ -203,7 +203,10 @@ func TestFailures(t *testing.T) {
 		}, "database.check", regie.CodeCorrupt, "mv ", false},
 		{"newer schema", func(data string, _ *Subject) error {
 			return changed(data, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
-		}, "database.schema", regie.CodeNewerSchema, "install the newer regie", false},
+		}, "database.schema", regie.CodeNewerSchema, "install the regie", false},
+		{"schema of before", func(data string, _ *Subject) error {
+			return changed(data, "UPDATE goose_db_version SET version_id = 28")
+		}, "database.schema", regie.CodeSchemaTooOld, "install the regie", false},
 		{"no audit key", func(data string, _ *Subject) error { return os.Remove(filepath.Join(data, "audit.key")) }, "database.key", regie.CodeCorrupt, "put audit.key back", false},
 		{"wrong audit key", func(data string, _ *Subject) error {
 			return write(filepath.Join(data, "audit.key"), strings.Repeat("k", 32), 0o600)

@@ -166,10 +166,9 @@ func TestWarnings(t *testing.T) {
 	s.Project = func(root string) Project {
 		return Project{File: filepath.Join(root, ".regie", "regie.yaml"), Stale: true, Skills: 2, Refused: []string{"providers"}, Bad: []string{".regie/skills/x"}}
 	}
-	must(t, changed(data, "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"))
 	report := Examine(t.Context(), s)
 	for id, fix := range map[string]string{
-		"configuration.variables": "perhaps REGIE_PROVIDER is meant", "workspace.trust": "regie trust", "workspace.project": "regie trust --show", "workspace.skills": "regie skills", "data.private": "chmod 700", "database.schema": "regie run",
+		"configuration.variables": "perhaps REGIE_PROVIDER is meant", "workspace.trust": "regie trust", "workspace.project": "regie trust --show", "workspace.skills": "regie skills", "data.private": "chmod 700",
 		"clock.zone": "unset TZ", "terminal.encoding": "LC_ALL", "model.chosen": "regie setup",
 	} {
 		if f := finding(report, id, Warning); f == nil || !strings.Contains(fixes(f), fix) {

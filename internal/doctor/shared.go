@@ -140,10 +140,8 @@ func (x *exam) tables(in *postgres.Inspection) {
 		x.fine("schema", "the schema %s is not there yet: the first run makes it", in.Schema)
 	case in.Foreign != nil:
 		x.cause("schema", in.Foreign).fix("name an empty schema with search_path in the URL")
-	case in.Current > in.Newest:
-		f := x.fail("schema", "the schema %s is %s, and this program knows %s", in.Schema, have, want)
-		f.Code = regie.CodeNewerSchema
-		f.fix("install the newer regie that wrote it")
+	case in.Unfit != nil:
+		x.cause("schema", in.Unfit).fix("install the regie that wrote it")
 	case len(in.Missing) > 0:
 		f := x.fail("rights", "%s may not read and write all tables of %s: %s", in.User, in.Schema,
 			strings.Join(in.Missing, ", "))

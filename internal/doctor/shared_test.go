@@ -100,7 +100,9 @@ func TestShared(t *testing.T) {
 		expect(c.name, onPostgres(t, address, data, c.change), c.id, c.status, c.code, c.says)
 	}
 	storetest.PostgresExec(t, address, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)")
-	expect("a newer schema", onPostgres(t, address, data, nil), "schema", Failed, regie.CodeNewerSchema, "is 999")
+	expect("a newer schema", onPostgres(t, address, data, nil), "schema", Failed, regie.CodeNewerSchema, "schema 999")
+	storetest.PostgresExec(t, address, "UPDATE goose_db_version SET version_id = 23")
+	expect("a schema of before", onPostgres(t, address, data, nil), "schema", Failed, regie.CodeSchemaTooOld, "regie sessions export")
 	storetest.PostgresExec(t, address, "DROP SCHEMA "+schema+" CASCADE; CREATE SCHEMA "+schema+"; CREATE TABLE pets (id int)")
 	expect("another program's tables", onPostgres(t, address, data, nil), "schema", Failed, regie.CodeConflict, "(pets)")
 	if _, err := os.Stat(filepath.Join(data, "audit.key")); err != nil {

@@ -98,6 +98,7 @@ var statuses = map[regie.Code]int{
 	// This program, or its store, has failed.
 	regie.CodeCorrupt:        http.StatusInternalServerError,
 	regie.CodeNewerSchema:    http.StatusInternalServerError,
+	regie.CodeSchemaTooOld:   http.StatusInternalServerError,
 	regie.CodeChainBroken:    http.StatusInternalServerError,
 	regie.CodePromptMismatch: http.StatusInternalServerError,
 	regie.CodeToolError:      http.StatusInternalServerError,

@@ -24,6 +24,7 @@ type Inspection struct {
 	// Current is the version of the schema, 0 where it is empty or not there; Newest is what this
 	// program writes.
 	Current, Newest int64
+	Unfit           error // the schema is too new or too old for this program
 	Foreign         error // another program uses the schema
 	// Missing are tables that the user may not write; MayMake says that they may make the schema,
 	// which is not there.
@@ -72,7 +73,7 @@ func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 	if err == nil {
 		err = in.tables(ctx, conn, db)
 	}
-	if err == nil && in.Current > 0 && in.Current <= in.Newest && in.Foreign == nil && len(in.Missing) == 0 {
+	if err == nil && in.Current > 0 && in.Unfit == nil && in.Foreign == nil && len(in.Missing) == 0 {
 		err = in.content(ctx, conn, cfg.Dir)
 	}
 	in.Err = explain(err, c, in.Schema)
@@ -115,10 +116,17 @@ func (in *Inspection) tables(ctx context.Context, conn *sql.Conn, db *sql.DB) er
 	if err != nil || !in.There {
 		return err
 	}
-	if _, in.Newest, err = migrator(db); err != nil {
+	m, err := newMigrator(db, nil)
+	if err != nil {
 		return err
 	}
-	if in.Current, err = schemaVersion(ctx, conn, in.Schema); err != nil || in.Current > in.Newest {
+	in.Newest = m.newest
+	in.Current, err = m.version(ctx, conn, in.Schema)
+	switch {
+	case in.Current > 0 && err != nil:
+		in.Unfit = err
+		return nil
+	case err != nil:
 		return err
 	}
 	in.Foreign = foreign(ctx, conn, in.Schema, in.Current)

@@ -38,14 +38,14 @@ func prepare(ctx context.Context, c *pgx.ConnConfig, cfg Config, schema string) 
 		return nil, 0, err
 	}
 	if cfg.ReadOnly {
-		return nil, 0, checkSchema(ctx, conn, db, schema)
+		return nil, 0, checkSchema(ctx, conn, db, schema, cfg.Migrations)
 	}
 	lock := lockOf(schema)
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", lock); err != nil {
 		return nil, 0, err
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", lock) }()
-	if known, err = migrate(ctx, conn, db, schema); err != nil {
+	if known, err = migrate(ctx, conn, db, schema, cfg.Migrations); err != nil {
 		return nil, 0, err
 	}
 	if err := migrateJobs(ctx, conn, settings, schema); err != nil {
@@ -89,7 +89,7 @@ func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 
 // migrate brings the schema forward (spec 11.1), never back, never onto a newer one and never below
 // an engine, and returns its version. Each step is a transaction.
-func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string) (newest int64, err error) {
+func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, files fs.FS) (newest int64, err error) {
 	var there bool
 	if err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)",
 		schema).Scan(&there); err != nil {
@@ -100,28 +100,25 @@ func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string) (ne
 			return 0, err
 		}
 	}
-	provider, newest, err := migrator(db)
+	m, err := newMigrator(db, files)
 	if err != nil {
 		return 0, err
 	}
-	current, err := schemaVersion(ctx, conn, schema)
-	switch {
-	case err != nil:
+	current, err := m.version(ctx, conn, schema)
+	if err != nil {
 		return 0, err
-	case current > newest:
-		return 0, newerSchema(schema, current, newest)
 	}
-	if err := foreign(ctx, conn, schema, current); err != nil || current == newest {
-		return newest, err
+	if err := foreign(ctx, conn, schema, current); err != nil || current == m.newest {
+		return m.newest, err
 	}
-	if err := nobodyThere(ctx, conn, schema, current, newest); err != nil {
+	if err := nobodyThere(ctx, conn, schema, current, m.newest); err != nil {
 		return 0, err
 	}
 	fault.Point(fault.MigrateBefore)
-	if _, err = provider.Up(ctx); err == nil {
+	if _, err = m.Up(ctx); err == nil {
 		fault.Point(fault.MigrateAfter)
 	}
-	return newest, err
+	return m.newest, err
 }
 
 // nobodyThere refuses a migration below an engine that lives: it knows the tables as they were. One
@@ -172,48 +169,69 @@ func foreign(ctx context.Context, conn *sql.Conn, schema string, current int64) 
 }
 
 // checkSchema refuses a database that has not this program's schema; it changes nothing.
-func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string) error {
-	_, newest, err := migrator(db)
+func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, files fs.FS) error {
+	m, err := newMigrator(db, files)
 	if err != nil {
 		return err
 	}
-	current, err := schemaVersion(ctx, conn, schema)
+	current, err := m.version(ctx, conn, schema)
 	switch {
 	case err != nil:
 		return err
 	case current == 0:
 		return regie.Errorf(regie.CodeNotFound,
 			"there is nothing in the schema %s of the database: nothing has run there yet", schema)
-	case current > newest:
-		return newerSchema(schema, current, newest)
 	}
 	if err := foreign(ctx, conn, schema, current); err != nil {
 		return err
 	}
-	if current < newest {
+	if current < m.newest {
 		return regie.Errorf(regie.CodeConflict,
-			"the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, newest)
+			"the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, m.newest)
 	}
 	return nil
 }
 
-func newerSchema(schema string, current, newest int64) error {
-	return regie.Errorf(regie.CodeNewerSchema,
-		"the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, newest)
+// migrator migrates a schema whose version is oldest or later, or that is empty, to newest.
+type migrator struct {
+	*goose.Provider
+	oldest, newest int64
 }
 
-// migrator returns what migrates, and the schema that it brings a database to.
-func migrator(db *sql.DB) (provider *goose.Provider, newest int64, err error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, 0, err
+func newMigrator(db *sql.DB, files fs.FS) (m migrator, err error) {
+	if files == nil {
+		if files, err = fs.Sub(migrations, "migrations"); err != nil {
+			return m, err
+		}
 	}
-	if provider, err = goose.NewProvider(database.DialectPostgres, db, files,
+	if m.Provider, err = goose.NewProvider(database.DialectPostgres, db, files,
 		goose.WithDisableGlobalRegistry(true)); err != nil {
-		return nil, 0, err
+		return m, err
 	}
-	sources := provider.ListSources()
-	return provider, sources[len(sources)-1].Version, nil
+	sources := m.ListSources()
+	m.oldest, m.newest = sources[0].Version, sources[len(sources)-1].Version
+	return m, nil
+}
+
+// version returns the version of a schema, 0 for a new one, and CodeNewerSchema or CodeSchemaTooOld
+// for one that cannot be migrated.
+func (m migrator) version(ctx context.Context, conn *sql.Conn, schema string) (current int64, err error) {
+	current, err = schemaVersion(ctx, conn, schema)
+	switch {
+	case err != nil:
+		return 0, err
+	case current > m.newest:
+		return current, regie.Errorf(regie.CodeNewerSchema,
+			"the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, m.newest)
+	case current > 0 && current < m.oldest:
+		// another program's migrations are not ours
+		if err := foreign(ctx, conn, schema, current); err != nil {
+			return current, err
+		}
+		return current, regie.Errorf(regie.CodeSchemaTooOld,
+			"the database has schema %d in %s, too old to migrate: export its sessions with the regie that wrote it (`regie sessions export`), then name an empty schema with search_path in the URL", current, schema)
+	}
+	return current, nil
 }
 
 // schemaVersion reads the version that goose keeps; 0 for a new schema. Asking through goose would

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/url"
 	"regexp"
 	"strings"
@@ -43,15 +44,17 @@ type Config struct {
 	// ReadOnly opens the store for reading: it makes and migrates nothing, and needs no key but for
 	// Verify.
 	ReadOnly bool
+	// Migrations replaces the migrations of this program: for tests of the next one.
+	Migrations fs.FS
 	// MinVersion refuses older servers; zero means MinVersion.
 	MinVersion int
 }
 
 // Open opens the database, makes its schema where that is empty, and migrates it forward. It
 // returns CodeDatabaseDown where no server answers, CodeNoPermission, CodeReadOnly for a standby,
-// CodeNewerSchema, CodeConflict for a server that is too old, or, read only, for a schema that is;
-// CodeCorrupt for an audit key that is missing or another one; CodeBadRequest for a URL that is
-// none.
+// CodeNewerSchema, CodeSchemaTooOld, CodeConflict for a server that is too old, or, read only, for
+// a schema that is; CodeCorrupt for an audit key that is missing or another one; CodeBadRequest for
+// a URL that is none.
 func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	pools, err := parse(cfg.URL)
 	if err != nil {

@@ -237,6 +237,12 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("a newer schema: %v", err)
 		}
 	}
+	storetest.PostgresExec(t, address, "UPDATE goose_db_version SET version_id = 23 WHERE version_id > 0")
+	for _, reading := range []bool{false, true} {
+		if _, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: dir, ReadOnly: reading}); regie.CodeOf(err) != regie.CodeSchemaTooOld {
+			t.Errorf("a schema of before: %v", err)
+		}
+	}
 	storetest.PostgresExec(t, address, "DELETE FROM goose_db_version WHERE version_id > 0")
 	if _, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: dir, ReadOnly: true}); regie.CodeOf(err) != regie.CodeNotFound {
 		t.Errorf("no schema: %v", err)

@@ -1,15 +1,12 @@
 package postgres_test
 
 import (
-	"database/sql"
 	"errors"
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
-
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/database"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -21,35 +18,36 @@ import (
 // nobody who only looks; once it is over it is.
 func TestNotBelowAnEngine(t *testing.T) {
 	address, dir := storetest.Postgres(t), t.TempDir()
-	storetest.PostgresExec(t, address, "CREATE SCHEMA "+schemaOf(t, address))
-	db, err := sql.Open("pgx", address)
+	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.ReadFile("migrations/00030_schema.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	older, err := goose.NewProvider(database.DialectPostgres, db, os.DirFS("migrations"), goose.WithDisableGlobalRegistry(true))
-	if err == nil {
-		_, err = older.UpTo(t.Context(), 4)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := postgres.Config{URL: address, Dir: dir, Migrations: fstest.MapFS{
+		"00030_schema.sql": {Data: first},
+		"00031_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")},
+	}}
 	storetest.PostgresExec(t, address, "INSERT INTO holders (name, until) VALUES ('node:/data pid 7', clock_timestamp() + interval '1 hour'), ('dead', clock_timestamp() - interval '1 hour')")
 	for _, reading := range []bool{false, true} {
 		want := "node:/data pid 7"
 		if reading {
 			want = "stop the engines"
 		}
-		_, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: dir, ReadOnly: reading})
+		next.ReadOnly = reading
+		_, err := postgres.Open(t.Context(), next)
 		if regie.CodeOf(err) != regie.CodeConflict || !strings.Contains(err.Error(), want) {
 			t.Errorf("reading %v: %v", reading, err)
 		}
 	}
-	if version, err := older.GetDBVersion(t.Context()); err != nil || version != 4 {
-		t.Errorf("the schema is at %d, %v", version, err)
-	}
+	open(t, postgres.Config{URL: address, Dir: dir, ReadOnly: true}) // whose schema it still is
 	storetest.PostgresExec(t, address, "UPDATE holders SET until = clock_timestamp() WHERE until > clock_timestamp()")
-	open(t, postgres.Config{URL: address, Dir: dir})
+	next.ReadOnly = false
+	open(t, next)
+	if _, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: dir}); regie.CodeOf(err) != regie.CodeNewerSchema {
+		t.Errorf("it was not migrated: %v", err)
+	}
 }
 
 // TestNewerBelow: an engine below which the schema was brought forward is told so with its next

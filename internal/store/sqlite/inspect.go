@@ -200,16 +200,14 @@ func fingerprint(path string) string {
 
 // read asks the database itself.
 func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
-	var err error
-	if _, in.Newest, err = migrator(db); err == nil {
-		in.Schema, err = schemaVersion(ctx, db)
+	m, err := newMigrator(db, nil)
+	if err == nil {
+		in.Newest = m.newest
+		in.Schema, err = m.version(ctx, db, in.Path)
 	}
-	if err != nil {
-		in.Err = explainReading(err, in.Path)
+	in.Err = explainReading(err, in.Path)
+	if err != nil && in.Schema == 0 {
 		return
-	}
-	if in.Schema > in.Newest {
-		in.Err = newerSchema(in.Path, in.Schema, in.Newest)
 	}
 	in.Damage, in.Checked = quickCheck(ctx, db)
 	if in.Schema == 0 || in.Err != nil { // an empty database, or one whose tables have another meaning

@@ -126,7 +126,7 @@ func TestCheckIntegrity_DamagedPages(t *testing.T) {
 			backup := filepath.Join(dir, sqlite.FileName+".before-7.20260101T000000")
 			damaged := append([]byte(nil), content...)
 			random := rand.NewChaCha8([32]byte{1})
-			_, _ = random.Read(damaged[(page-1)*pageSize+16:][:3000]) // it always reads
+			_, _ = random.Read(damaged[(page-1)*pageSize+8:][:3000]) // it always reads
 			for path, data := range map[string][]byte{filepath.Join(dir, sqlite.FileName): damaged, backup: content} {
 				if err := os.WriteFile(path, data, 0o600); err != nil {
 					t.Fatal(err)

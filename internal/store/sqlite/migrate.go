@@ -21,102 +21,80 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// whole is what the migrations make of an empty file, written down by TestWholeSchema.
-//
-//go:embed schema.sql
-var whole string
-
 // migrate brings the schema forward (spec 11.1): never back, never onto a newer one, and with a
-// backup of what was there.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
-	provider, newest, err := migrator(db)
+// backup of what was there. files replaces the migrations of this program; nil leaves them.
+func migrate(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
+	m, err := newMigrator(db, files)
 	if err != nil {
 		return err
 	}
-	current, err := schemaVersion(ctx, db)
-	switch {
-	case err != nil:
+	current, err := m.version(ctx, db, path)
+	if err != nil || current == m.newest {
 		return err
-	case current == newest:
-		return nil
-	case current > newest:
-		return newerSchema(path, current, newest)
-	case current == 0:
-		fault.Point(fault.MigrateBefore)
-		if err := create(ctx, db, provider); err != nil {
-			return err
-		}
-		fault.Point(fault.MigrateAfter)
-		return nil
-	case current > 0:
-		if err := backUp(ctx, db, path+".before-", newest); err != nil {
+	}
+	if current > 0 {
+		if err := backUp(ctx, db, path+".before-", m.newest); err != nil {
 			return regie.Errorf(regie.CodeDiskFull,
 				"no backup could be written before the migration, so nothing was migrated: %v", err)
 		}
 	}
 	fault.Point(fault.MigrateBefore)
-	if _, err = provider.Up(ctx); err == nil {
+	if _, err = m.Up(ctx); err == nil {
 		fault.Point(fault.MigrateAfter)
 	}
 	return err
 }
 
-// create makes the whole schema of a new database at once: the way through all migrations is one
-// commit for each, and reads the schema again after each change of a table.
-func create(ctx context.Context, db *sql.DB, provider *goose.Provider) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, whole)
-	for _, version := range append([]*goose.Source{{}}, provider.ListSources()...) { // goose begins with a row for 0
-		if err == nil {
-			_, err = tx.ExecContext(ctx, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, 1)",
-				version.Version)
-		}
-	}
-	if err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit()
-}
-
 // checkSchema refuses a database that has not this program's schema; it changes nothing.
 func checkSchema(ctx context.Context, db *sql.DB, path string) error {
-	_, newest, err := migrator(db)
+	m, err := newMigrator(db, nil)
 	if err != nil {
 		return err
 	}
-	current, err := schemaVersion(ctx, db)
+	current, err := m.version(ctx, db, path)
+	if err == nil && current < m.newest {
+		err = regie.Errorf(regie.CodeConflict,
+			"the database %s has schema %d, this program reads %d: run `regie run` once to migrate it, a backup is made", path, current, m.newest)
+	}
+	return err
+}
+
+// migrator migrates a database whose schema is oldest or later, or that is empty, to newest.
+type migrator struct {
+	*goose.Provider
+	oldest, newest int64
+}
+
+func newMigrator(db *sql.DB, files fs.FS) (m migrator, err error) {
+	if files == nil {
+		if files, err = fs.Sub(migrations, "migrations"); err != nil {
+			return m, err
+		}
+	}
+	if m.Provider, err = goose.NewProvider(database.DialectSQLite3, db, files,
+		goose.WithDisableGlobalRegistry(true)); err != nil {
+		return m, err
+	}
+	sources := m.ListSources()
+	m.oldest, m.newest = sources[0].Version, sources[len(sources)-1].Version
+	return m, nil
+}
+
+// version returns the schema of a database, 0 for a new one. It returns CodeNewerSchema or
+// CodeSchemaTooOld for one that cannot be migrated.
+func (m migrator) version(ctx context.Context, db *sql.DB, path string) (current int64, err error) {
+	current, err = schemaVersion(ctx, db)
 	switch {
 	case err != nil:
-		return err
-	case current > newest:
-		return newerSchema(path, current, newest)
-	case current < newest:
-		return regie.Errorf(regie.CodeConflict,
-			"the database %s has schema %d, this program reads %d: run `regie run` once to migrate it, a backup is made", path, current, newest)
+		return 0, err
+	case current > m.newest:
+		return current, regie.Errorf(regie.CodeNewerSchema,
+			"the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, m.newest)
+	case current > 0 && current < m.oldest:
+		return current, regie.Errorf(regie.CodeSchemaTooOld,
+			"the database %s has schema %d, too old to migrate: export its sessions with the regie that wrote it (`regie sessions export`), then begin another data directory (REGIE_DATA_DIR)", path, current)
 	}
-	return nil
-}
-
-func newerSchema(path string, current, newest int64) error {
-	return regie.Errorf(regie.CodeNewerSchema,
-		"the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, newest)
-}
-
-// migrator returns what migrates, and the schema that it brings a database to.
-func migrator(db *sql.DB) (provider *goose.Provider, newest int64, err error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, 0, err
-	}
-	if provider, err = goose.NewProvider(database.DialectSQLite3, db, files,
-		goose.WithDisableGlobalRegistry(true)); err != nil {
-		return nil, 0, err
-	}
-	sources := provider.ListSources()
-	return provider, sources[len(sources)-1].Version, nil
+	return current, nil
 }
 
 // unfinished ends the name of a backup that is being written. What is left under it was cut short

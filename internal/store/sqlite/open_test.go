@@ -26,6 +26,12 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, regie.CodeNewerSchema, "newer program"},
+		"schema of before": {func(t *testing.T, dir string) {
+			t.Helper()
+			if _, err := raw(t, dir).ExecContext(t.Context(), "UPDATE goose_db_version SET version_id = 28"); err != nil {
+				t.Fatal(err)
+			}
+		}, regie.CodeSchemaTooOld, "regie sessions export"},
 		"not a database": {func(t *testing.T, dir string) {
 			t.Helper()
 			write(t, filepath.Join(dir, sqlite.FileName), strings.Repeat("garbage ", 1000))

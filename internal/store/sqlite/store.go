@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -39,6 +40,8 @@ type Config struct {
 	// its error is what the caller gets, whatever was committed. It is for harnesses that end a
 	// process at such a moment, in which nothing may go on; nil lets all pass.
 	Gate func(committed, wrote bool) error
+	// Migrations replaces the migrations of this program: for tests of the next one.
+	Migrations fs.FS
 	// MaxPages bounds the file, in pages of 4 KiB; zero leaves it to the disk.
 	MaxPages int
 }
@@ -58,8 +61,8 @@ type Store struct {
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It
-// returns CodeNewerSchema for a database of a newer program, CodeCorrupt, CodeDatabaseLocked,
-// CodeNoPermission, CodeReadOnly or CodeDiskFull.
+// returns CodeNewerSchema for a database of a newer program, CodeSchemaTooOld for one that cannot
+// be migrated, CodeCorrupt, CodeDatabaseLocked, CodeNoPermission, CodeReadOnly or CodeDiskFull.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	fault.Point(fault.OpenBefore)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
@@ -87,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, explain(err, path)
 	}
 	writing.SetMaxOpenConns(1)
-	if err := migrate(ctx, writing, path); err != nil {
+	if err := migrate(ctx, writing, path, cfg.Migrations); err != nil {
 		return nil, errors.Join(explain(err, path), writing.Close())
 	}
 	key, err := openAuditKey(ctx, writing, cfg.Dir)

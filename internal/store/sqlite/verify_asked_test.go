@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -334,31 +333,4 @@ func TestClockJumpsBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestMigratesRules opens a database of schema 2: approvals have their places in the log, and rules
-// that no log tells of allow nothing.
-func TestMigratesRules(t *testing.T) {
-	dir := t.TempDir()
-	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := storetest.NewWorld(t, s)
-	w.Standing(time.Time{})
-	fence, _, _ := w.Ask(2)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	storetest.Older(t, filepath.Join(dir, sqlite.FileName), os.DirFS("migrations"), 2)
-	s = open(t, dir)
-	if _, err := s.Verify(t.Context(), fence.SessionID); err != nil { // it compares the places
-		t.Error(err)
-	}
-	if rules, err := s.Rules(t.Context(), w.Workspace.ID, fence.SessionID); err != nil || len(rules) != 0 {
-		t.Errorf("%+v, %v", rules, err)
-	}
-	if all, err := s.ListRules(t.Context(), store.RuleFilter{Ended: true}, time.Now()); err != nil || len(all) != 1 || all[0].State != regie.RuleRevoked {
-		t.Errorf("%+v, %v", all, err)
-	}
 }

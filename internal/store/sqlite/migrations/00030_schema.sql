@@ -1,15 +1,9 @@
--- The core data model (spec chapter 2; docs/design.md holds it as tables). Conventions: ids are 16-byte UUIDv7, hashes are
--- 32 bytes, *_at are microseconds since 1970 UTC, *_us are microseconds, *_microusd are millionths of a US dollar, JSON is TEXT.
--- What a column may hold is refused here and not only in the program. Lists of words are written with OR: SQLite would build a
--- temporary index for each IN list of more than two constants, at each statement (measured: three quarters of the time).
---
--- Triggers hold for whoever writes, so they cannot count on our pragmas: OR REPLACE deletes what it collides with and fires no delete
--- trigger without recursive_triggers, so what may not be replaced is looked for before each insert, by each of its unique keys, and
--- keys do not change. UPDATE OF compares the names in the statement: the rowid has four. What our own frequent statements do not name
--- costs them nothing there, so whole-row triggers are few.
+-- The core data model (spec chapter 2). Ids are 16 bytes (UUIDv7), hashes 32 bytes, *_at are microseconds
+-- since 1970 UTC, *_us microseconds, *_microusd millionths of a US dollar, flags 0 or 1. Every table is STRICT.
+-- Versions below this one belong to programs that were never released; their databases are refused.
 
 -- +goose Up
-
+-- +goose StatementBegin
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -38,49 +32,16 @@ CREATE TABLE members (
     PRIMARY KEY (workspace_id, user_id)
 ) STRICT, WITHOUT ROWID;
 
--- A chain is one append-only log: one for each session, one for each workspace's configuration (decision 15). Its row
--- allocates the sequence numbers and holds the head of the hash chain.
+-- An append-only log: one for each session, workspace and user (decision 15). Its row allocates sequence
+-- numbers and holds the head of the hash chain.
 CREATE TABLE chains (
     n        INTEGER PRIMARY KEY,
-    kind     TEXT    NOT NULL CHECK (kind IN ('session', 'workspace')),
+    kind     TEXT    NOT NULL CHECK (kind IN ('session', 'workspace', 'user')),
     owner_id BLOB    NOT NULL UNIQUE CHECK (length(owner_id) = 16),
     head     INTEGER NOT NULL DEFAULT 0,
     mac      BLOB    NOT NULL CHECK (length(mac) = 32),
     head_at  INTEGER NOT NULL
 ) STRICT;
-
--- In order of arrival, with a narrow index: sessions that run side by side write to the same last page, not to one each.
-CREATE TABLE events (
-    n     INTEGER PRIMARY KEY,
-    chain INTEGER NOT NULL,
-    seq   INTEGER NOT NULL CHECK (seq > 0),
-    type  TEXT    NOT NULL,
-    at    INTEGER NOT NULL,
-    body  BLOB    NOT NULL CHECK (length(body) = 32), -- SHA-256 of the body
-    mac   BLOB    NOT NULL CHECK (length(mac) = 32),  -- HMAC over the row before and this row
-    UNIQUE (chain, seq)
-) STRICT;
-
--- Bodies live apart from the log, because they may be erased and log rows may not (decision 15).
-CREATE TABLE event_bodies (
-    n    INTEGER PRIMARY KEY, -- its event's
-    body TEXT NOT NULL
-) STRICT;
-
--- +goose StatementBegin
-CREATE TRIGGER events_come_once BEFORE INSERT ON events
-WHEN NEW.n <= (SELECT max(n) FROM events) OR NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE chain = NEW.chain)
-BEGIN SELECT RAISE(ABORT, 'a log row comes once, as the next of its chain: the log has no gap (decision 15, invariant 6)'); END;
-CREATE TRIGGER events_never_change BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'log rows never change (decision 15)'); END;
-CREATE TRIGGER events_never_go BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'log rows are never deleted (decision 15)'); END;
-CREATE TRIGGER bodies_come_once BEFORE INSERT ON event_bodies WHEN NEW.n <= (SELECT max(n) FROM event_bodies)
-BEGIN SELECT RAISE(ABORT, 'a body comes once, with its log row (decision 15)'); END;
-CREATE TRIGGER bodies_never_change BEFORE UPDATE ON event_bodies BEGIN SELECT RAISE(ABORT, 'bodies are erased, never changed (decision 15)'); END;
--- +goose StatementEnd
-
--- Rows of the log have no foreign keys, which would cost at each of them; the head's trigger and verify see to the same. The head
--- moves to the newest row and the mac with it, so nothing is left beyond; that no row before is missing is seen to at each insert.
--- +goose StatementBegin
 CREATE TRIGGER chains_gapless BEFORE UPDATE OF head, mac ON chains
 WHEN NEW.head < OLD.head OR (NEW.head = OLD.head AND NEW.mac <> OLD.mac) OR (NEW.head > OLD.head AND
     (SELECT seq = NEW.head AND mac = NEW.mac FROM events WHERE chain = OLD.n ORDER BY seq DESC LIMIT 1) IS NOT 1)
@@ -91,7 +52,34 @@ CREATE TRIGGER chains_come_once BEFORE INSERT ON chains
 WHEN NEW.head <> 0 OR EXISTS (SELECT 1 FROM chains WHERE n = NEW.n) OR EXISTS (SELECT 1 FROM chains WHERE owner_id = NEW.owner_id)
 BEGIN SELECT RAISE(ABORT, 'a chain comes once, empty, and is never replaced (decision 15)'); END;
 CREATE TRIGGER chains_never_go BEFORE DELETE ON chains BEGIN SELECT RAISE(ABORT, 'chains are never deleted (decision 15)'); END;
--- +goose StatementEnd
+
+CREATE TABLE events (
+    n     INTEGER PRIMARY KEY,
+    chain INTEGER NOT NULL,
+    seq   INTEGER NOT NULL CHECK (seq > 0),
+    type  TEXT    NOT NULL,
+    at    INTEGER NOT NULL,
+    body  BLOB    NOT NULL CHECK (length(body) = 32), -- SHA-256 of the body
+    mac   BLOB    NOT NULL CHECK (length(mac) = 32),  -- HMAC over the row before and this row
+    UNIQUE (chain, seq)
+) STRICT;
+CREATE TRIGGER events_come_once BEFORE INSERT ON events
+WHEN NEW.n <= (SELECT max(n) FROM events) OR NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE chain = NEW.chain)
+BEGIN SELECT RAISE(ABORT, 'a log row comes once, as the next of its chain: the log has no gap (decision 15, invariant 6)'); END;
+CREATE TRIGGER events_never_change BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'log rows never change (decision 15)'); END;
+CREATE TRIGGER events_never_go BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'log rows are never deleted (decision 15)'); END;
+
+-- Bodies live apart from the log, because they may be erased and log rows may not (decision 15).
+CREATE TABLE event_bodies (
+    n    INTEGER PRIMARY KEY, -- its event's
+    body TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER bodies_come_once BEFORE INSERT ON event_bodies WHEN NEW.n <= (SELECT max(n) FROM event_bodies)
+BEGIN SELECT RAISE(ABORT, 'a body comes once, with its log row (decision 15)'); END;
+CREATE TRIGGER bodies_never_change BEFORE UPDATE ON event_bodies BEGIN SELECT RAISE(ABORT, 'bodies are erased, never changed (decision 15)'); END;
+CREATE TRIGGER bodies_go_with_a_word BEFORE DELETE ON event_bodies
+WHEN (SELECT e.type FROM events e WHERE e.chain = (SELECT chain FROM events WHERE n = OLD.n) ORDER BY e.seq DESC LIMIT 1) IS NOT 'erased'
+BEGIN SELECT RAISE(ABORT, 'a body is erased only with a row in its log that says so (decision 15)'); END;
 
 CREATE TABLE blobs (
     hash       BLOB PRIMARY KEY CHECK (length(hash) = 32),
@@ -136,33 +124,16 @@ CREATE TABLE sessions (
     created_at         INTEGER NOT NULL,
     closed_at          INTEGER,
     deleted_at         INTEGER, -- a tombstone: the row stays, bodies go (decision 15)
+    token_id           BLOB CHECK (token_id IS NULL OR length(token_id) = 16), -- which token began it
     CHECK (end_reason IS NULL OR state = 'CLOSED'),
     CHECK ((closed_at IS NOT NULL) = (state = 'CLOSED')),
     CHECK ((forked_from IS NULL) = (forked_at_seq IS NULL)),
     CHECK ((parent_call IS NOT NULL) = (type = 'SUBAGENT')),
     CHECK (type <> 'SEED' OR state IN ('IDLE', 'CLOSED'))
 ) STRICT;
-
 CREATE INDEX sessions_by_workspace ON sessions (workspace_id, n);
-
--- +goose StatementBegin
-CREATE TRIGGER sessions_epoch_rises BEFORE UPDATE OF epoch ON sessions WHEN NEW.epoch < OLD.epoch
-BEGIN SELECT RAISE(ABORT, 'a session''s epoch only rises (invariant 8)'); END;
-CREATE TRIGGER sessions_identity BEFORE UPDATE OF n, rowid, oid, _rowid_, id, workspace_id, user_id, type, created_at, parent_call, forked_from,
-    forked_at_seq ON sessions
-BEGIN SELECT RAISE(ABORT, 'what a session is never changes (spec 2.1)'); END;
-CREATE TRIGGER sessions_state BEFORE UPDATE OF state ON sessions WHEN OLD.state = 'CLOSED' AND NEW.state <> 'CLOSED' AND OLD.type <> 'CHAT'
-BEGIN SELECT RAISE(ABORT, 'a closed session is reopened only if it is a CHAT (decision 6)'); END;
--- A round ends before its session is freed.
-CREATE TRIGGER sessions_rest BEFORE UPDATE OF state ON sessions
-WHEN (NEW.state = 'IDLE' OR NEW.state = 'CLOSED') AND EXISTS (SELECT 1 FROM rounds WHERE session = OLD.n AND state <> 'ENDED')
-BEGIN SELECT RAISE(ABORT, 'a round of this session is open, so it is neither IDLE nor CLOSED (decision 12)'); END;
-CREATE TRIGGER sessions_come_once BEFORE INSERT ON sessions
-WHEN EXISTS (SELECT 1 FROM sessions WHERE n = NEW.n) OR EXISTS (SELECT 1 FROM sessions WHERE id = NEW.id)
-  OR EXISTS (SELECT 1 FROM sessions WHERE parent_call = NEW.parent_call)
-BEGIN SELECT RAISE(ABORT, 'a session comes once and is never replaced (decision 15)'); END;
-CREATE TRIGGER sessions_never_go BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'sessions are never deleted: a tombstone stays (decision 15)'); END;
--- +goose StatementEnd
+CREATE INDEX sessions_forks ON sessions (forked_from) WHERE forked_from IS NOT NULL;
+CREATE INDEX sessions_of_clients ON sessions (n) WHERE origin = 'api' AND deleted_at IS NULL;
 
 CREATE TABLE read_marks (
     user_id  BLOB    NOT NULL REFERENCES users (id),
@@ -215,31 +186,11 @@ CREATE TABLE rounds (
     CHECK ((state = 'ENDED') = (phase = 'END')),
     CHECK ((state = 'ENDED') = (ended_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
-
--- One round at a time per session (spec 3).
 CREATE UNIQUE INDEX rounds_one_open ON rounds (session) WHERE state <> 'ENDED';
+CREATE INDEX rounds_reserved ON rounds (session, reserved_microusd) WHERE reserved_microusd > 0;
 
--- +goose StatementBegin
-CREATE TRIGGER rounds_forward BEFORE UPDATE ON rounds
-WHEN OLD.state = 'ENDED' OR NEW.total < OLD.total OR NEW.epoch < OLD.epoch OR NEW.tokens < OLD.tokens OR NEW.spent_microusd < OLD.spent_microusd
-BEGIN SELECT RAISE(ABORT, 'a round ends once, its total, its epoch and what it spent only rise (invariants 8, 9 and 11, decision 41)'); END;
--- Levels 1 and 2 are not here, they are rebuilt at each wake (decision 53); nor provider and model, there are fallbacks (spec 6).
-CREATE TRIGGER rounds_identity BEFORE UPDATE OF id, session, number, reason, limits, trace_id, agent, agent_pin, policy, trigger_message_id,
-    inherits_round, started_at ON rounds
-WHEN NEW.id <> OLD.id OR NEW.session <> OLD.session OR NEW.number <> OLD.number OR NEW.reason <> OLD.reason OR NEW.limits <> OLD.limits
-  OR NEW.trace_id <> OLD.trace_id OR NEW.agent <> OLD.agent OR NEW.started_at <> OLD.started_at
-  OR (OLD.agent_pin IS NOT NULL AND NEW.agent_pin IS NOT OLD.agent_pin) OR (OLD.policy IS NOT NULL AND NEW.policy IS NOT OLD.policy)
-  OR (OLD.trigger_message_id IS NOT NULL AND NEW.trigger_message_id IS NOT OLD.trigger_message_id)
-  OR (OLD.inherits_round IS NOT NULL AND NEW.inherits_round IS NOT OLD.inherits_round)
-BEGIN SELECT RAISE(ABORT, 'what a round was started with never changes (decision 2, spec 3)'); END;
-CREATE TRIGGER rounds_come_once BEFORE INSERT ON rounds
-WHEN EXISTS (SELECT 1 FROM rounds WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM rounds WHERE session = NEW.session AND number = NEW.number)
-  OR (NEW.state <> 'ENDED' AND EXISTS (SELECT 1 FROM rounds WHERE session = NEW.session AND state <> 'ENDED'))
-BEGIN SELECT RAISE(ABORT, 'a round comes once, is never replaced, and one at a time is open in a session (spec 3)'); END;
-CREATE TRIGGER rounds_never_go BEFORE DELETE ON rounds BEGIN SELECT RAISE(ABORT, 'rounds are never deleted (decision 15)'); END;
--- +goose StatementEnd
-
--- One model call with its batch of calls. A row describes its latest attempt; earlier ones move to attempts (decision 28).
+-- A model call with its batch of calls. A row describes its latest attempt; earlier ones move to attempts
+-- (decision 28).
 CREATE TABLE exchanges (
     round_id          BLOB    NOT NULL REFERENCES rounds (id),
     number            INTEGER NOT NULL CHECK (number > 0),
@@ -267,6 +218,7 @@ CREATE TABLE exchanges (
     first_byte_us     INTEGER,
     model_us          INTEGER,
     replied_at        INTEGER,
+    head              BLOB REFERENCES blobs (hash), -- all of a request but its thread; NULL where it is that of the exchange before
     PRIMARY KEY (round_id, number),
     CHECK ((state = 'REPLIED') = (reply_id IS NOT NULL))
 ) STRICT;
@@ -291,29 +243,17 @@ CREATE TABLE attempts (
     opened_at         INTEGER NOT NULL,
     ended_at          INTEGER NOT NULL,
     model_us          INTEGER,
+    first_seq         INTEGER,
+    last_seq          INTEGER,
+    request           BLOB CHECK (request IS NULL OR length(request) = 32),
+    head              BLOB REFERENCES blobs (hash),
+    purpose           TEXT NOT NULL DEFAULT 'step' CHECK (purpose = 'step' OR purpose = 'summary' OR purpose = 'check'),
     PRIMARY KEY (round_id, exchange, number),
     FOREIGN KEY (round_id, exchange) REFERENCES exchanges (round_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- +goose StatementBegin
-CREATE TRIGGER exchanges_final BEFORE UPDATE ON exchanges WHEN OLD.state <> 'OPEN' OR NEW.attempt < OLD.attempt
-BEGIN SELECT RAISE(ABORT, 'a model call has one end, its attempts only rise (decision 28)'); END;
-CREATE TRIGGER exchanges_identity BEFORE UPDATE OF rowid, oid, _rowid_, round_id, number, purpose, reason ON exchanges
-BEGIN SELECT RAISE(ABORT, 'what a model call is for never changes (decision 14)'); END;
--- NEW.rowid is -1 where the statement names none.
-CREATE TRIGGER exchanges_come_once BEFORE INSERT ON exchanges
-WHEN EXISTS (SELECT 1 FROM exchanges WHERE round_id = NEW.round_id AND number = NEW.number) OR EXISTS (SELECT 1 FROM exchanges WHERE rowid = NEW.rowid)
-BEGIN SELECT RAISE(ABORT, 'a model call comes once and is never replaced (decision 14)'); END;
-CREATE TRIGGER exchanges_never_go BEFORE DELETE ON exchanges BEGIN SELECT RAISE(ABORT, 'model calls are never deleted (decision 15)'); END;
-CREATE TRIGGER attempts_come_once BEFORE INSERT ON attempts
-WHEN EXISTS (SELECT 1 FROM attempts WHERE round_id = NEW.round_id AND exchange = NEW.exchange AND number = NEW.number)
-BEGIN SELECT RAISE(ABORT, 'an attempt comes once and is never replaced (decision 28)'); END;
-CREATE TRIGGER attempts_never_change BEFORE UPDATE ON attempts BEGIN SELECT RAISE(ABORT, 'attempts never change (decision 28)'); END;
-CREATE TRIGGER attempts_never_go BEFORE DELETE ON attempts BEGIN SELECT RAISE(ABORT, 'attempts are never deleted (decision 28)'); END;
--- +goose StatementEnd
-
--- A message's content is the body of its log event at (session, seq), or at pending_seq until it is admitted (decision 10).
--- There is one content with one variant; two cannot be filled.
+-- A message's content is the body of its event at (session, seq), or at pending_seq until it is admitted
+-- (decision 10).
 CREATE TABLE messages (
     id            BLOB PRIMARY KEY CHECK (length(id) = 16),
     session       INTEGER NOT NULL REFERENCES sessions (n),
@@ -335,6 +275,7 @@ CREATE TABLE messages (
     excluded      INTEGER NOT NULL DEFAULT 0 CHECK (excluded IN (0, 1)),
     superseded    INTEGER NOT NULL DEFAULT 0 CHECK (superseded IN (0, 1)),
     withdrawn_at  INTEGER,
+    taken_back    INTEGER NOT NULL DEFAULT 0, -- by its person, while it waited for its turn
     UNIQUE (session, seq),
     CHECK (seq IS NOT NULL OR pending_seq IS NOT NULL),
     CHECK ((variant = 'system') = (sender = 'SYSTEM')),
@@ -342,9 +283,8 @@ CREATE TABLE messages (
     CHECK (variant <> 'ai' OR sender = 'AI'),
     CHECK ((variant = 'system') = (system_type IS NOT NULL)),
     CHECK (system_type NOT IN ('NETWORK_ERROR', 'SESSION_TIMEOUT') OR excluded = 1),
-    CHECK (calls = 0 OR variant IN ('ai', 'rich'))
+    CHECK (calls = 0 OR variant IN ('ai', 'rich') OR coalesce(system_type, '') = 'DATA_ADDED')
 ) STRICT, WITHOUT ROWID;
-
 CREATE UNIQUE INDEX messages_client_id ON messages (session, client_id) WHERE client_id IS NOT NULL;
 
 CREATE TABLE attachments (
@@ -356,14 +296,7 @@ CREATE TABLE attachments (
     size       INTEGER NOT NULL CHECK (size >= 0),
     PRIMARY KEY (message_id, ordinal)
 ) STRICT, WITHOUT ROWID;
-
--- +goose StatementBegin
-CREATE TRIGGER attachments_come_once BEFORE INSERT ON attachments
-WHEN EXISTS (SELECT 1 FROM attachments WHERE message_id = NEW.message_id AND ordinal = NEW.ordinal)
-BEGIN SELECT RAISE(ABORT, 'an attachment comes once and is never replaced (decision 18)'); END;
-CREATE TRIGGER attachments_never_change BEFORE UPDATE ON attachments BEGIN SELECT RAISE(ABORT, 'a stored message never changes its content'); END;
-CREATE TRIGGER attachments_never_go BEFORE DELETE ON attachments BEGIN SELECT RAISE(ABORT, 'attachments are never deleted: their blob''s data is erased (decision 15)'); END;
--- +goose StatementEnd
+CREATE INDEX attachments_by_blob ON attachments (blob);
 
 CREATE TABLE calls (
     id               BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -402,6 +335,8 @@ CREATE TABLE calls (
     resolved_by      TEXT,
     resolved_as      TEXT CHECK (resolved_as IN ('happened', 'did_not_happen')),
     resolve_note     TEXT,
+    copy_of          BLOB CHECK (copy_of IS NULL OR length(copy_of) = 16), -- the call that was made, where the row is its copy in a fork
+    changed          TEXT CHECK (changed IS NULL OR (kind = 'action' AND started_at IS NOT NULL AND settled_at IS NOT NULL)), -- files
     UNIQUE (message_id, ordinal),
     CHECK (kind <> 'query' OR class = 'read'),
     CHECK (origin <> 'USER' OR kind = 'query'),          -- people's enrichments are queries only (spec 4.1)
@@ -412,60 +347,9 @@ CREATE TABLE calls (
     CHECK (state <> 'SUCCEEDED' OR kind = 'query' OR started_at IS NOT NULL), -- no effect without an intent (invariant 2)
     CHECK (state <> 'UNKNOWN' OR kind = 'action')
 ) STRICT, WITHOUT ROWID;
-
--- The one trigger that every change of a call passes: exactly one result (invariant 4), UNKNOWN ends only by evidence (invariant 5),
--- and no step of the state list is left out (decision 3): an action succeeds only by way of STARTED, a query has no such commit
--- (decision 4).
--- +goose StatementBegin
-CREATE TRIGGER calls_order BEFORE UPDATE ON calls
-WHEN NOT CASE OLD.state
-    WHEN 'PROPOSED' THEN (OLD.kind = 'query' OR (NEW.state <> 'SUCCEEDED' AND NEW.state <> 'UNKNOWN'))
-    WHEN 'STARTED' THEN (NEW.state <> 'PROPOSED' AND NEW.state <> 'AWAITING_APPROVAL' AND NEW.state <> 'APPROVED')
-    WHEN 'AWAITING_APPROVAL' THEN (NEW.state = 'AWAITING_APPROVAL' OR NEW.state = 'APPROVED' OR NEW.state = 'NOT_RUN')
-    WHEN 'APPROVED' THEN NEW.state <> 'PROPOSED' AND (OLD.kind = 'query' OR (NEW.state <> 'SUCCEEDED' AND NEW.state <> 'UNKNOWN'))
-    WHEN 'UNKNOWN' THEN (NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED') AND OLD.resolved_at IS NULL AND NEW.resolved_at IS NOT NULL
-    ELSE 0
-END
-BEGIN SELECT RAISE(ABORT, 'no such change of a call: it has exactly one result (decision 3, invariants 4 and 5)'); END;
--- UNKNOWN ends in a statement that names resolved_at, see above: what else such a one may not do is looked at here, apart.
-CREATE TRIGGER calls_resolved BEFORE UPDATE OF resolved_at, resolved_by, resolved_as, resolve_note ON calls
-WHEN OLD.state <> 'UNKNOWN' OR (NEW.state = 'SUCCEEDED') IS NOT (NEW.resolved_as = 'happened')
-  OR NEW.executed IS NOT OLD.executed OR NEW.code IS NOT OLD.code OR NEW.intent IS NOT OLD.intent OR NEW.result IS NOT OLD.result
-  OR NEW.error IS NOT OLD.error OR NEW.result_blob IS NOT OLD.result_blob OR NEW.duplicate_of IS NOT OLD.duplicate_of
-  OR NEW.attempts <> OLD.attempts OR NEW.recovered <> OLD.recovered OR NEW.duration_us IS NOT OLD.duration_us
-  OR NEW.settled_at IS NOT OLD.settled_at
-BEGIN SELECT RAISE(ABORT, 'a person resolves only an UNKNOWN call, and changes nothing else of it (decision 5)'); END;
-CREATE TRIGGER calls_started_at BEFORE UPDATE OF started_at ON calls WHEN OLD.started_at IS NOT NULL AND NEW.started_at IS NOT OLD.started_at
-BEGIN SELECT RAISE(ABORT, 'when a call was started never changes (invariant 2)'); END;
-CREATE TRIGGER calls_identity BEFORE UPDATE OF id, session, round_id, exchange, message_id, ordinal, origin, tool, arguments, signature, definition,
-    class, kind, ask, provider_call_id, proposed_at ON calls
-BEGIN SELECT RAISE(ABORT, 'what was proposed never changes (decision 7)'); END;
-CREATE TRIGGER calls_come_once BEFORE INSERT ON calls
-WHEN NEW.state = 'SUCCEEDED' OR NEW.state = 'UNKNOWN' OR NEW.state = 'APPROVED' OR NEW.resolved_at IS NOT NULL
-  OR EXISTS (SELECT 1 FROM calls WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE id = NEW.message_id)
-BEGIN SELECT RAISE(ABORT, 'a call comes once, with its message and without the result of a run, and is never replaced (decisions 3 and 7)'); END;
-CREATE TRIGGER calls_never_go BEFORE DELETE ON calls BEGIN SELECT RAISE(ABORT, 'calls are never deleted (decision 15)'); END;
--- +goose StatementEnd
-
--- A reply and its calls come in one transaction: rows first, then the message that counts them (spec 2.3, decision 7).
--- +goose StatementBegin
-CREATE TRIGGER messages_come_once BEFORE INSERT ON messages
-WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
-  OR EXISTS (SELECT 1 FROM messages WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE session = NEW.session AND seq = NEW.seq)
-  OR (NEW.client_id IS NOT NULL AND EXISTS (SELECT 1 FROM messages WHERE session = NEW.session AND client_id = NEW.client_id))
-BEGIN SELECT CASE WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
-    THEN RAISE(ABORT, 'a message and its calls do not agree (decision 7)')
-    ELSE RAISE(ABORT, 'a message comes once and is never replaced (decision 15)') END; END;
-CREATE TRIGGER messages_content_fixed BEFORE UPDATE OF id, session, sender, variant, system_type, author_kind, author_id, client_id, calls ON messages
-BEGIN SELECT RAISE(ABORT, 'a stored message never changes its content'); END;
--- A pending message gets its place, its round and its exchange when it is admitted (decision 10), once.
-CREATE TRIGGER messages_place_fixed BEFORE UPDATE OF seq, pending_seq, round_id, exchange ON messages
-WHEN (OLD.seq IS NOT NULL AND NEW.seq IS NOT OLD.seq) OR (OLD.pending_seq IS NOT NULL AND NEW.pending_seq IS NOT OLD.pending_seq)
-  OR (OLD.round_id IS NOT NULL AND NEW.round_id IS NOT OLD.round_id) OR (OLD.exchange <> 0 AND NEW.exchange IS NOT OLD.exchange)
-  OR (OLD.seq IS NULL AND EXISTS (SELECT 1 FROM messages WHERE session = OLD.session AND seq = NEW.seq))
-BEGIN SELECT RAISE(ABORT, 'a stored message never changes its place in the log (decision 10)'); END;
-CREATE TRIGGER messages_never_go BEFORE DELETE ON messages BEGIN SELECT RAISE(ABORT, 'messages are never deleted: their bodies are erased (decision 15)'); END;
--- +goose StatementEnd
+CREATE INDEX calls_copies ON calls (copy_of) WHERE copy_of IS NOT NULL;
+CREATE INDEX calls_whole ON calls (result_blob) WHERE result_blob IS NOT NULL;
+CREATE INDEX calls_of_clients ON calls (session) WHERE origin = 'CLIENT' AND settled_at IS NULL;
 
 CREATE TABLE waits (
     id          BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -484,16 +368,254 @@ CREATE TABLE waits (
     CHECK ((state = 'OPEN') = (resolved_at IS NULL)),
     CHECK (kind IN ('TASK', 'CHILD') OR deadline IS NOT NULL OR kind = 'NETWORK') -- a wait has an owner and a deadline (invariant 11)
 ) STRICT, WITHOUT ROWID;
-
 CREATE INDEX waits_open ON waits (deadline) WHERE state = 'OPEN';
 CREATE INDEX waits_by_round ON waits (round_id);
+CREATE INDEX waits_by_object ON waits (object_id);
 
--- +goose StatementBegin
-CREATE TRIGGER waits_resolve_once BEFORE UPDATE ON waits WHEN OLD.state <> 'OPEN'
-BEGIN SELECT RAISE(ABORT, 'a wait is resolved once (spec 4.4)'); END;
-CREATE TRIGGER waits_identity BEFORE UPDATE OF id, session, round_id, kind, object_id, owner_id, created_at ON waits
-BEGIN SELECT RAISE(ABORT, 'what is waited for never changes (decision 12)'); END;
-CREATE TRIGGER waits_come_once BEFORE INSERT ON waits WHEN EXISTS (SELECT 1 FROM waits WHERE id = NEW.id)
-BEGIN SELECT RAISE(ABORT, 'a wait comes once and is never replaced (decision 12)'); END;
-CREATE TRIGGER waits_never_go BEFORE DELETE ON waits BEGIN SELECT RAISE(ABORT, 'waits are never deleted (decision 15)'); END;
+CREATE TABLE approvals (
+    id         BLOB PRIMARY KEY CHECK (length(id) = 16),
+    session    INTEGER NOT NULL REFERENCES sessions (n),
+    round_id   BLOB    NOT NULL REFERENCES rounds (id),
+    exchange   INTEGER NOT NULL,
+    state      TEXT    NOT NULL CHECK (state = 'OPEN' OR state = 'DECIDED' OR state = 'EXPIRED' OR state = 'WITHDRAWN'),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    closed_at  INTEGER,
+    seq        INTEGER NOT NULL DEFAULT 0 CHECK (seq >= 0), -- of the event that asked
+    CHECK ((state = 'OPEN') = (closed_at IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX approvals_by_round ON approvals (round_id);
+CREATE INDEX approvals_open ON approvals (created_at) WHERE state = 'OPEN';
+
+CREATE TABLE reviews (
+    approval_id   BLOB    NOT NULL REFERENCES approvals (id),
+    call_id       BLOB    NOT NULL REFERENCES calls (id),
+    ordinal       INTEGER NOT NULL,
+    definition    BLOB    NOT NULL CHECK (length(definition) = 32),
+    arguments     TEXT    NOT NULL,
+    preview       TEXT    NOT NULL, -- sentence, diff, warnings, preconditions, scopes
+    verdict       TEXT    NOT NULL CHECK (verdict = 'ASK' OR verdict = 'MUST_ASK'),
+    grounds       TEXT    NOT NULL,
+    answer        TEXT CHECK (answer IS NULL OR answer = 'allow' OR answer = 'allow_session' OR answer = 'allow_always' OR answer = 'deny'),
+    edited        TEXT,             -- arguments that run instead
+    edited_preview TEXT,            -- what they do: its preconditions bind then
+    reason        TEXT,
+    scope         TEXT,
+    request       TEXT,             -- the answer's own id: saying it again adds nothing
+    decided_by    TEXT,
+    decided_at    INTEGER,
+    expires_at    INTEGER CHECK (expires_at IS NULL OR answer = 'allow_session' OR answer = 'allow_always'),
+    PRIMARY KEY (approval_id, call_id),
+    CHECK ((answer IS NULL) = (decided_at IS NULL)),
+    CHECK ((answer IS NULL) = (decided_by IS NULL)),
+    CHECK (edited IS NULL OR answer <> 'deny')
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reviews_by_call ON reviews (call_id);
+
+CREATE TABLE questions (
+    wait_id BLOB PRIMARY KEY REFERENCES waits (id),
+    call_id BLOB NOT NULL REFERENCES calls (id),
+    module  TEXT NOT NULL,
+    request TEXT -- the answer's own id
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rules (
+    id           BLOB PRIMARY KEY CHECK (length(id) = 16),
+    workspace_id BLOB NOT NULL REFERENCES workspaces (id),
+    session      INTEGER REFERENCES sessions (n), -- NULL: every session of the workspace
+    verdict      TEXT NOT NULL CHECK (verdict = 'ALLOW' OR verdict = 'MUST_ASK' OR verdict = 'FORBID'),
+    tool         TEXT NOT NULL,
+    scope        TEXT NOT NULL,
+    author       TEXT NOT NULL,
+    from_call    BLOB REFERENCES calls (id),
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER,
+    revoked_at   INTEGER,
+    revoked_by   TEXT CHECK ((revoked_by IS NULL) = (revoked_at IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rules_by_workspace ON rules (workspace_id, tool);
+
+-- A message that came while its session was busy; round is what its round would be started with.
+CREATE TABLE pending (
+    n          INTEGER PRIMARY KEY, -- the order of arrival
+    message_id BLOB    NOT NULL UNIQUE REFERENCES messages (id),
+    session    INTEGER NOT NULL REFERENCES sessions (n),
+    mode       TEXT    NOT NULL CHECK (mode = 'queue' OR mode = 'steer'),
+    round      TEXT    NOT NULL
+) STRICT;
+CREATE INDEX pending_by_session ON pending (session);
+
+-- An undo is intended before any file changes, and done when the outcome of each file is known
+-- (decision 16).
+CREATE TABLE undos (
+    id           BLOB PRIMARY KEY CHECK (length(id) = 16), -- the request's own: saying it again adds nothing
+    session      INTEGER NOT NULL REFERENCES sessions (n),
+    workspace_id BLOB    NOT NULL REFERENCES workspaces (id),
+    round_id     BLOB    NOT NULL REFERENCES rounds (id),  -- whose changes are meant
+    undoes       BLOB    REFERENCES undos (id),            -- the undo that it takes back; NULL: the round's own changes
+    state        TEXT    NOT NULL CHECK (state = 'INTENDED' OR state = 'DONE'),
+    forced       INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    chat         INTEGER NOT NULL CHECK (chat IN (0, 1)),
+    makes        TEXT    NOT NULL, -- JSON lists of directories
+    removes      TEXT    NOT NULL,
+    effects      TEXT    NOT NULL, -- JSON: what it does not take back
+    author       TEXT    NOT NULL,
+    seq          INTEGER NOT NULL CHECK (seq > 0), -- of the event that intended it
+    message_id   BLOB    REFERENCES messages (id), -- UNDONE
+    created_at   INTEGER NOT NULL,
+    done_at      INTEGER,
+    CHECK ((state = 'DONE') = (done_at IS NOT NULL)),
+    CHECK ((state = 'DONE') = (message_id IS NOT NULL)),
+    CHECK (undoes IS NOT id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX undos_by_round ON undos (round_id);
+CREATE INDEX undos_by_session ON undos (session);
+CREATE UNIQUE INDEX undos_one_open ON undos (workspace_id) WHERE state = 'INTENDED';
+CREATE INDEX undos_open ON undos (session) WHERE state = 'INTENDED';
+
+CREATE TABLE undo_files (
+    undo_id   BLOB    NOT NULL REFERENCES undos (id),
+    ordinal   INTEGER NOT NULL CHECK (ordinal >= 0),
+    path      TEXT    NOT NULL,
+    from_hash BLOB    REFERENCES blobs (hash), -- NULL: there is no file
+    from_size INTEGER NOT NULL CHECK (from_size >= 0),
+    from_perm INTEGER NOT NULL,
+    to_hash   BLOB    REFERENCES blobs (hash),
+    to_size   INTEGER NOT NULL CHECK (to_size >= 0),
+    to_perm   INTEGER NOT NULL,
+    outcome   TEXT CHECK (outcome IS NULL OR outcome = 'UNDONE' OR outcome = 'NOT_UNDONE'),
+    code      TEXT CHECK (code IS NULL OR outcome = 'NOT_UNDONE'),
+    why       TEXT CHECK (why IS NULL OR outcome = 'NOT_UNDONE'),
+    to_dir_perm INTEGER NOT NULL DEFAULT 0, -- of the directory that the file comes back into
+    PRIMARY KEY (undo_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX undo_files_once ON undo_files (undo_id, path) WHERE path <> ''; -- erased ones have none
+CREATE INDEX undo_files_from ON undo_files (from_hash) WHERE from_hash IS NOT NULL;
+CREATE INDEX undo_files_to ON undo_files (to_hash) WHERE to_hash IS NOT NULL;
+
+-- One row for each session (day 0: ever) and one for each workspace and day, for caps over rounds
+-- (decision 29).
+CREATE TABLE spending (
+    day            INTEGER NOT NULL CHECK (day >= 0), -- 20261122
+    owner          BLOB    NOT NULL CHECK (length(owner) = 16),
+    spent_microusd INTEGER NOT NULL DEFAULT 0 CHECK (spent_microusd >= 0),
+    due_microusd   INTEGER NOT NULL DEFAULT 0 CHECK (due_microusd >= 0), -- of it: what was reserved for calls whose cost nobody knows
+    unknown_calls  INTEGER NOT NULL DEFAULT 0 CHECK (unknown_calls >= 0),
+    PRIMARY KEY (day, owner)
+) STRICT, WITHOUT ROWID;
+
+-- The response cache (spec 6.4) belongs to no log; a reply goes with its session (decision 15).
+CREATE TABLE cached_replies (
+    key           BLOB PRIMARY KEY CHECK (length(key) = 32), -- SHA-256 of what was asked, with workspace and user
+    session       INTEGER NOT NULL REFERENCES sessions (n),  -- whose reply it was
+    provider      TEXT    NOT NULL,
+    model         TEXT    NOT NULL,
+    reply         TEXT    NOT NULL,
+    size          INTEGER NOT NULL CHECK (size >= 0), -- bytes
+    input_tokens  INTEGER NOT NULL DEFAULT 0,
+    output_tokens INTEGER NOT NULL DEFAULT 0,
+    hits          INTEGER NOT NULL DEFAULT 0,
+    created_at    INTEGER NOT NULL,
+    used_at       INTEGER NOT NULL,
+    expires_at    INTEGER NOT NULL
+) STRICT;
+CREATE INDEX cached_replies_by_session ON cached_replies (session);
+CREATE INDEX cached_replies_by_expiry ON cached_replies (expires_at);
+CREATE INDEX cached_replies_by_use ON cached_replies (used_at, key, size);
+
+-- The level 2 of a round before it waited; rounds.level2 is the present one (decision 53).
+CREATE TABLE former_levels (
+    round_id BLOB NOT NULL REFERENCES rounds (id),
+    level2   BLOB NOT NULL REFERENCES blobs (hash),
+    PRIMARY KEY (round_id, level2)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX former_levels_by_level ON former_levels (level2);
+
+-- Model calls that are passed on without a session (decision 35).
+CREATE TABLE proxied (
+    id                 BLOB PRIMARY KEY CHECK (length(id) = 16),
+    workspace_id       BLOB    NOT NULL REFERENCES workspaces (id),
+    user_id            BLOB    NOT NULL REFERENCES users (id),
+    provider           TEXT    NOT NULL,
+    model              TEXT    NOT NULL,
+    state              TEXT    NOT NULL CHECK (state = 'OPEN' OR state = 'DONE'), -- OPEN: reserved under a cap, and perhaps sent
+    code               TEXT,                                                    -- why it brought no answer
+    cached             INTEGER NOT NULL DEFAULT 0 CHECK (cached IN (0, 1)),
+    input_tokens       INTEGER NOT NULL DEFAULT 0,
+    output_tokens      INTEGER NOT NULL DEFAULT 0,
+    cache_read_tokens  INTEGER NOT NULL DEFAULT 0,
+    cost_microusd      INTEGER, -- NULL: nobody knows
+    reserved_microusd  INTEGER NOT NULL DEFAULT 0 CHECK (reserved_microusd >= 0),
+    started_at         INTEGER NOT NULL,
+    duration_us        INTEGER,
+    CHECK ((state = 'OPEN') = (duration_us IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX proxied_open ON proxied (workspace_id, reserved_microusd) WHERE state = 'OPEN';
+
+-- What each session has of the slots of its owner in its workspace (spec 5.1, decisions 21 and 43).
+CREATE TABLE slots (
+    session      INTEGER PRIMARY KEY REFERENCES sessions (n),
+    workspace_id BLOB    NOT NULL,
+    user_id      BLOB    NOT NULL,
+    kind         TEXT    NOT NULL CHECK (kind = 'chat' OR kind = 'automation' OR kind = 'api'),
+    state        TEXT    NOT NULL CHECK (state = 'HELD' OR state = 'QUEUED' OR state = 'RESERVED'),
+    rank         INTEGER NOT NULL CHECK (rank >= 0), -- of what is queued: a lower one goes first
+    place        INTEGER NOT NULL,                   -- in which order they came
+    until        INTEGER,
+    since        INTEGER NOT NULL DEFAULT 0, -- in its state
+    told         INTEGER NOT NULL DEFAULT 0, -- the place in the queue that its log says
+    CHECK ((until IS NOT NULL) = (state = 'RESERVED'))
+) STRICT;
+CREATE INDEX slots_by_owner ON slots (workspace_id, user_id, place);
+CREATE INDEX slots_that_wait ON slots (workspace_id, user_id) WHERE state <> 'HELD';
+
+-- Bearer tokens and cookies of users (spec 11.2).
+CREATE TABLE tokens (
+    id           BLOB PRIMARY KEY CHECK (length(id) = 16),
+    user_id      BLOB    NOT NULL REFERENCES users (id),
+    kind         TEXT    NOT NULL CHECK (kind = 'api' OR kind = 'browser'),
+    name         TEXT    NOT NULL,
+    hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the secret
+    scopes       TEXT    NOT NULL, -- JSON
+    workspaces   TEXT    CHECK (workspaces IS NULL OR workspaces <> '[]'), -- JSON; NULL: all of them
+    on_approval  TEXT    CHECK (on_approval IS NULL OR on_approval = 'deny' OR on_approval = 'park'),
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    expires_at   INTEGER,
+    last_used_at INTEGER, -- coarse: not a write for each request
+    revoked_at   INTEGER,
+    revoked_by   TEXT,
+    CHECK ((revoked_by IS NULL) = (revoked_at IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tokens_by_user ON tokens (user_id, created_at);
+
+-- A row for each user and engine, kept for 24 hours (spec 5.4, decision 39).
+CREATE TABLE presence (
+    user_id BLOB    NOT NULL REFERENCES users (id),
+    place   TEXT    NOT NULL,                     -- the engine that heard of them
+    since   INTEGER NOT NULL,                     -- the first heartbeat of those that followed on one another
+    seen    INTEGER NOT NULL CHECK (seen >= since),
+    PRIMARY KEY (user_id, place)
+) STRICT, WITHOUT ROWID;
+
+-- The newest row of a name is in force; an empty value takes back the one before.
+CREATE TABLE settings (
+    n     INTEGER PRIMARY KEY,
+    name  TEXT    NOT NULL,
+    value TEXT    NOT NULL,
+    by    TEXT    NOT NULL,
+    at    INTEGER NOT NULL
+) STRICT;
+CREATE INDEX settings_by_name ON settings (name, n);
+
+-- What an Idempotency-Key stands for; key and request are hashes (spec 10.2).
+CREATE TABLE request_keys (
+    key     BLOB    PRIMARY KEY CHECK (length(key) = 32),
+    request BLOB    NOT NULL CHECK (length(request) = 32),
+    at      INTEGER NOT NULL,
+    status  INTEGER NOT NULL DEFAULT 0, -- HTTP; 0: the write has begun
+    answer  BLOB    NOT NULL DEFAULT x'', -- sealed with the key
+    holder  TEXT    NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+CREATE INDEX request_keys_by_age ON request_keys (at);
 -- +goose StatementEnd
