@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -102,34 +101,7 @@ func (p *Provider) thinks(model string) bool {
 	return !known || major >= 5
 }
 
-// generation reads the numbers of a model's name: claude-opus-5-5, claude-haiku-4-5-20251001,
-// claude-3-7-sonnet-20250219.
-func generation(model string) (major, minor int, known bool) {
-	numbers := []int{}
-	for _, word := range strings.FieldsFunc(model, func(r rune) bool {
-		return r == '-' || r == '.' ||
-			r == '@' || r == ':' || r == '/'
-	}) {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			if len(numbers) > 0 {
-				break
-			}
-			continue
-		}
-		if n < 100 { // what is longer is a date
-			numbers = append(numbers, n)
-		}
-	}
-	switch len(numbers) {
-	case 0:
-		return 0, 0, false
-	case 1:
-		return numbers[0], 0, true
-	default:
-		return numbers[0], numbers[1], true
-	}
-}
+func generation(model string) (major, minor int, known bool) { return wire.Generation(model, "") }
 
 // Open implements provider.Provider.
 func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
