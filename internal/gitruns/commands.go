@@ -1,9 +1,12 @@
 package gitruns
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // unknown stands in a word for what a shell puts there.
@@ -12,11 +15,15 @@ const unknown = '\x00'
 // maxNested bounds commands in commands.
 const maxNested = 10
 
-// before are words that come before a command, and programs that run the command behind them, with
-// the options of theirs that take a value.
+// maxCommand bounds a command that is parsed, in bytes: what nests deeply costs much of the stack.
+const maxCommand = 16 << 10
+
+var errTooLong = errors.New("a command that is too long to be parsed")
+
+// before are programs that run the command behind them, with the options of theirs that take a
+// value.
 var before = map[string][]string{
-	"if": nil, "then": nil, "else": nil, "elif": nil, "do": nil, "while": nil, "until": nil, "!": nil, "{": nil,
-	"}": nil, "time": nil, "exec": {"-a"}, "command": nil, "builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil,
+	"time": nil, "exec": {"-a"}, "command": nil, "builtin": nil, "nohup": nil, "setsid": nil, "stdbuf": nil,
 	"chronic": nil, "winpty": nil, "nice": {"-n"}, "ionice": {"-c", "-n"}, "env": {"-u", "-C"}, "sudo": {"-u", "-g"},
 	"doas": {"-u"}, "timeout": {"-s", "-k"}, "xargs": {"-I", "-P", "-n", "-L", "-d", "-a"},
 }
@@ -62,16 +69,76 @@ func (r *reader) take(word string) {
 	r.found = append(r.found, word)
 }
 
-// command reads one as a shell does.
+// command reads one as a shell does. In what a shell would refuse each word that is a path counts:
+// it may run what comes before its fault.
 func (r *reader) command(command string) {
 	if r.deep++; r.deep <= maxNested {
-		s := shellWords{rest: command, nested: r.command}
-		for _, segment := range s.segments() {
-			r.simple(segment)
+		var file *syntax.File
+		err := errTooLong
+		if len(command) <= maxCommand {
+			file, err = syntax.NewParser().Parse(strings.NewReader(command), "")
+		}
+		if err != nil {
+			r.paths(command, func(word string) bool { return strings.Contains(word, "/") || r.there(word) })
+		} else {
+			syntax.Walk(file, r.visit)
 		}
 	}
 	r.deep--
 }
+
+// visit reads one simple command of those that a file holds, at any depth, and what it is fed.
+func (r *reader) visit(node syntax.Node) bool {
+	stmt, is := node.(*syntax.Stmt)
+	if !is {
+		return true
+	}
+	var words []string
+	if call, is := stmt.Cmd.(*syntax.CallExpr); is {
+		for _, arg := range call.Args {
+			words = append(words, textOf(arg.Parts))
+		}
+	}
+	for _, redirect := range stmt.Redirs {
+		switch {
+		case redirect.Hdoc != nil:
+			r.command(textOf(redirect.Hdoc.Parts))
+		case redirect.Op == syntax.WordHdoc:
+			r.command(textOf(redirect.Word.Parts))
+		case strings.HasPrefix(redirect.Op.String(), "<"): // what is read may be a script
+			words = append(words, textOf(redirect.Word.Parts))
+		}
+	}
+	r.simple(words)
+	return true
+}
+
+// textOf is a word as a program gets it, with unknown for what a shell finds out.
+func textOf(parts []syntax.WordPart) string {
+	var text strings.Builder
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			text.WriteString(unescaped.Replace(part.Value))
+		case *syntax.SglQuoted:
+			text.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			text.WriteString(textOf(part.Parts))
+		case *syntax.ParamExp:
+			if part.Param != nil && part.Param.Value == "HOME" && text.Len() == 0 {
+				text.WriteByte('~')
+				continue
+			}
+			text.WriteByte(unknown)
+		default:
+			text.WriteByte(unknown)
+		}
+	}
+	return text.String()
+}
+
+// unescaped takes the backslashes away.
+var unescaped = strings.NewReplacer("\\\n", "", `\\`, `\`, `\`, "")
 
 // simple reads the words of one command.
 func (r *reader) simple(words []string) {
@@ -180,11 +247,18 @@ func (r *reader) code(name, code string) {
 		r.command(code)
 		return
 	}
-	for _, word := range strings.FieldsFunc(code, func(c rune) bool {
-		return strings.ContainsRune(" \t\n'\"`;|&()<>$={}!", c)
+	r.paths(code, func(word string) bool {
+		return strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") ||
+			strings.Contains(word, "/") && r.there(word)
+	})
+}
+
+// paths takes the words of a text of any language that are wanted.
+func (r *reader) paths(text string, wanted func(word string) bool) {
+	for _, word := range strings.FieldsFunc(text, func(c rune) bool {
+		return strings.ContainsRune(" \t\n'\"`;|&()<>$={}!\x00", c)
 	}) {
-		if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") ||
-			strings.Contains(word, "/") && r.there(word) {
+		if wanted(word) {
 			r.take(word)
 		}
 	}
@@ -195,141 +269,4 @@ func assigns(word string) bool {
 	name, _, is := strings.Cut(word, "=")
 	return is && name != "" && strings.Trim(name,
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
-}
-
-// shellWords divides a command as a shell does. What that would refuse is divided somehow.
-type shellWords struct {
-	rest   string
-	nested func(command string) // is handed the commands whose output stands in a word
-
-	word    strings.Builder
-	begun   bool
-	drop    bool // the next word is where output goes
-	segment []string
-	all     [][]string
-}
-
-// segments are the words of each command.
-func (s *shellWords) segments() [][]string {
-	double := false
-	for s.rest != "" {
-		c := s.rest[0]
-		s.rest = s.rest[1:]
-		switch {
-		case c == '\\' && s.rest != "":
-			if s.rest[0] != '\n' {
-				s.put(s.rest[0])
-			}
-			s.rest = s.rest[1:]
-		case c == '"':
-			double, s.begun = !double, true
-		case c == '$':
-			s.variable()
-		case c == '`':
-			inside, rest, _ := strings.Cut(s.rest, "`")
-			s.rest = rest
-			s.nested(inside)
-			s.put(unknown)
-		case double:
-			s.put(c)
-		default:
-			s.plain(c)
-		}
-	}
-	s.end()
-	return s.all
-}
-
-// plain takes in a letter that stands in no quotes.
-func (s *shellWords) plain(c byte) {
-	switch c {
-	case '\'':
-		inside, rest, _ := strings.Cut(s.rest, "'")
-		s.rest, s.begun = rest, true
-		s.word.WriteString(inside)
-	case ' ', '\t', '\r':
-		s.close()
-	case ';', '&', '|', '\n', '(', ')':
-		s.end()
-	case '<', '>':
-		if strings.Trim(s.word.String(), "0123456789") == "" {
-			s.word.Reset()
-			s.begun = false
-		}
-		s.close()
-		s.rest = strings.TrimLeft(s.rest, "<>&|")
-		s.drop = c == '>' // what is read may be a script
-	case '#':
-		if s.begun {
-			s.put(c)
-			return
-		}
-		_, s.rest, _ = strings.Cut(s.rest, "\n")
-		s.end()
-	default:
-		s.put(c)
-	}
-}
-
-// put adds to the word.
-func (s *shellWords) put(c byte) {
-	s.begun = true
-	s.word.WriteByte(c)
-}
-
-// variable takes in what a dollar stands for.
-func (s *shellWords) variable() {
-	name := ""
-	switch {
-	case strings.HasPrefix(s.rest, "("):
-		end := 1
-		for open := 1; end < len(s.rest) && open > 0; end++ {
-			switch s.rest[end] {
-			case '(':
-				open++
-			case ')':
-				open--
-			}
-		}
-		s.nested(strings.TrimSuffix(s.rest[1:end], ")"))
-		s.rest = s.rest[end:]
-	case strings.HasPrefix(s.rest, "{"):
-		name, s.rest, _ = strings.Cut(s.rest[1:], "}")
-	default:
-		end := 0
-		for end < len(s.rest) && (isName(s.rest[end]) && s.rest[end] != '-' || s.rest[end] == '_') {
-			end++
-		}
-		if end == 0 && s.rest != "" && strings.IndexByte("@*#?$!-", s.rest[0]) >= 0 {
-			end = 1
-		}
-		name, s.rest = s.rest[:end], s.rest[end:]
-	}
-	if name == "HOME" && s.word.Len() == 0 {
-		s.put('~')
-		return
-	}
-	s.put(unknown)
-}
-
-// close ends a word.
-func (s *shellWords) close() {
-	if !s.begun {
-		return
-	}
-	if !s.drop {
-		s.segment = append(s.segment, s.word.String())
-	}
-	s.word.Reset()
-	s.begun, s.drop = false, false
-}
-
-// end ends a command.
-func (s *shellWords) end() {
-	s.close()
-	s.drop = false
-	if len(s.segment) > 0 {
-		s.all = append(s.all, s.segment)
-	}
-	s.segment = nil
 }

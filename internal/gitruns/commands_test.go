@@ -55,6 +55,12 @@ func TestPrograms(t *testing.T) {
 		"!$HOME/bin/a":                                       "~/bin/a",
 		"!\"tools/a b\"":                                     "tools/a b",
 		"!tools/a\\ b":                                       "tools/a b",
+		"!sh <<X\n./a\nX":                                    "./a",
+		"!sh <<< 'x && ./a'":                                 "./a",
+		"!sh <(./a)":                                         "./a",
+		"!case x in x) ./a;; esac":                           "./a",
+		"!time ./a":                                          "./a",
+		"!./a \n ) ./b":                                      "./a ./b", // a shell runs what comes before its fault
 	} {
 		if got := programs(command, there); strings.Join(got, " ") != want {
 			t.Errorf("%q runs %q, want %q", command, got, want)

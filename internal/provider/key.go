@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"hash"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,25 +49,7 @@ type Key struct {
 	head   regie.Hash
 	fold   bool
 	turns  int
-	calls  map[string]int // of the last assistant turn, by id: which one it is
-}
-
-// keyHead is a Head as it is part of a key. Its fields are in the order of canonical JSON.
-type keyHead struct {
-	Dialect     string          `json:"dialect"`
-	Level1      string          `json:"level1"`
-	Level2      string          `json:"level2"`
-	MaxOutput   int             `json:"max_output"`
-	Model       string          `json:"model"`
-	Parallel    bool            `json:"parallel_calls"`
-	Provider    string          `json:"provider"`
-	Effort      string          `json:"reasoning_effort,omitempty"`
-	Tier        string          `json:"service_tier,omitempty"`
-	Settings    string          `json:"settings"`
-	Temperature *float64        `json:"temperature"`
-	Tools       json.RawMessage `json:"tools"`
-	User        string          `json:"user"`
-	Workspace   string          `json:"workspace"`
+	calls  []string // ids of the calls of the last assistant turn
 }
 
 // KeyTerms are what an answer depends on beside Head and turns.
@@ -81,32 +65,19 @@ type KeyTerms struct {
 
 // NewKey returns the key of a request without turns.
 func NewKey(head Head, terms KeyTerms) *Key {
-	data := encode(keyHead{
-		Dialect: string(terms.Dialect), Level1: head.Level1, Level2: head.Level2, MaxOutput: head.MaxOutput,
-		Model: head.Model, Parallel: head.ParallelCalls,
-		Provider: terms.Provider, Effort: head.ReasoningEffort, Tier: head.ServiceTier,
-		Settings: terms.Settings.String(), Temperature: head.Temperature,
-		Tools: head.Encoded.Get("key", func() []byte { return encodeTools(head.Tools) }),
-		User:  terms.User.String(), Workspace: terms.Workspace.String(),
+	tools := head.Encoded.Get("key", func() []byte {
+		out := slices.Clone(head.Tools)
+		for i := range out {
+			out[i].Parameters = canonical(string(out[i].Parameters))
+		}
+		return encode(out)
 	})
-	k := &Key{digest: sha256.New(), head: regie.HashOf(data), fold: terms.Fold}
+	head.Tools, head.Dialect = nil, terms.Dialect
+	k := &Key{digest: sha256.New(), fold: terms.Fold, head: regie.HashOf(encode([]any{
+		head, json.RawMessage(tools), terms.Provider, terms.Settings, terms.User, terms.Workspace,
+	}))}
 	k.write(`{"messages":[`)
 	return k
-}
-
-// keyTool is a tool as it is part of a key.
-type keyTool struct {
-	Description string          `json:"description"`
-	Name        string          `json:"name"`
-	Parameters  json.RawMessage `json:"parameters"`
-}
-
-func encodeTools(tools []Tool) []byte {
-	out := make([]keyTool, len(tools))
-	for i := range tools {
-		out[i] = keyTool{tools[i].Description, tools[i].Name, canonical(string(tools[i].Parameters))}
-	}
-	return encode(out)
 }
 
 // canonical is a JSON text in its canonical form; what is none is a string.
@@ -118,68 +89,34 @@ func canonical(text string) json.RawMessage {
 	return json.RawMessage(value)
 }
 
-// keyTurn, keyPart and keyResult are a turn as it is part of a key, their fields in the order of
-// canonical JSON.
-type keyTurn struct {
-	Parts   []keyPart   `json:"parts,omitempty"`
-	Results []keyResult `json:"results,omitempty"`
-	Role    Role        `json:"role"`
-}
-
-type keyPart struct {
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Name      string          `json:"name,omitempty"`
-	Opaque    json.RawMessage `json:"opaque,omitempty"`
-	Provider  string          `json:"provider,omitempty"`
-	Text      string          `json:"text,omitempty"`
-	Type      regie.PartType  `json:"type"`
-}
-
-type keyResult struct {
-	Call    int    `json:"call"` // which one of the turn before, from 0; -1 for none of them
-	Content string `json:"content"`
-	Failed  bool   `json:"failed,omitempty"`
-}
-
-// Append adds turns.
+// Append adds turns. A call has no id in a key, and a result names the place of its call in the
+// turn before, from 1; 0 is none of them.
 func (k *Key) Append(turns ...Turn) {
 	for i := range turns {
-		t := &turns[i]
-		out := keyTurn{Role: t.Role}
-		if t.Role == RoleAssistant {
+		turn := Turn{Role: turns[i].Role, Parts: slices.Clone(turns[i].Parts), Results: slices.Clone(turns[i].Results)}
+		if turn.Role == RoleAssistant {
 			k.calls = nil
 		}
-		for j := range t.Parts {
-			out.Parts = append(out.Parts, k.part(&t.Parts[j]))
-		}
-		for j := range t.Results {
-			r := &t.Results[j]
-			which, known := k.calls[r.CallID]
-			if !known {
-				which = -1
+		for j := range turn.Parts {
+			p := &turn.Parts[j]
+			p.Text, p.Opening = k.said(p.Text), false
+			if len(p.Opaque) > 0 {
+				p.Opaque = canonical(string(p.Opaque))
 			}
-			out.Results = append(out.Results, keyResult{which, r.Content, r.IsError})
+			if p.Call != nil {
+				k.calls = append(k.calls, p.Call.ID)
+				p.Call = &Call{Name: p.Call.Name, Arguments: string(canonical(p.Call.Arguments))}
+			}
+		}
+		for j := range turn.Results {
+			r := &turn.Results[j]
+			r.CallID = strconv.Itoa(slices.Index(k.calls, r.CallID) + 1)
 		}
 		if k.turns++; k.turns > 1 {
 			k.write(",")
 		}
-		k.digest.Write(encode(out))
+		k.digest.Write(encode(turn))
 	}
-}
-
-func (k *Key) part(p *Part) keyPart {
-	out := keyPart{Type: p.Type, Provider: p.Provider, Text: k.said(p.Text)}
-	if len(p.Opaque) > 0 {
-		out.Opaque = canonical(string(p.Opaque))
-	}
-	if p.Call != nil {
-		out.Name, out.Arguments = p.Call.Name, canonical(p.Call.Arguments)
-		if k.calls == nil {
-			k.calls = map[string]int{}
-		}
-		k.calls[p.Call.ID] = len(k.calls)
-	}
-	return out
 }
 
 // said is a text as it counts: without the white space around it.
@@ -199,10 +136,8 @@ func (k *Key) Sum(tail Tail) regie.Hash {
 		return regie.Hash{}
 	}
 	_, _ = clone.Write([]byte(`],"of":"` + k.head.String() + `","tail":`))
-	_, _ = clone.Write(encode(struct {
-		Guidance string `json:"guidance"`
-		Withheld bool   `json:"withheld"`
-	}{k.said(tail.Guidance), tail.Withheld}))
+	tail.Guidance = k.said(tail.Guidance)
+	_, _ = clone.Write(encode(tail))
 	_, _ = clone.Write([]byte("}"))
 	return regie.Hash(clone.Sum(nil))
 }

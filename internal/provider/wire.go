@@ -10,13 +10,35 @@ import (
 
 // JoinText returns the text of a turn's parts.
 func JoinText(parts []Part) string {
+	return join(parts, func(p *Part) bool { return p.Type == regie.PartText })
+}
+
+// JoinThinking returns what a provider thought in a turn.
+func JoinThinking(parts []Part, provider string) string {
+	return join(parts, func(p *Part) bool { return p.Type == regie.PartThinking && p.Provider == provider })
+}
+
+func join(parts []Part, wanted func(*Part) bool) string {
+	if len(parts) == 1 && wanted(&parts[0]) {
+		return parts[0].Text
+	}
 	var text strings.Builder
 	for i := range parts {
-		if parts[i].Type == regie.PartText {
+		if wanted(&parts[i]) {
 			text.WriteString(parts[i].Text)
 		}
 	}
 	return text.String()
+}
+
+// Calls returns the calls of a turn, in their order.
+func Calls(parts []Part) (calls []*Call) {
+	for i := range parts {
+		if parts[i].Call != nil {
+			calls = append(calls, parts[i].Call)
+		}
+	}
+	return calls
 }
 
 // Object returns a call's arguments for an API that takes them as an object and not as text: as

@@ -15,9 +15,7 @@ func (c *compared) besides(before, now *tree, others []regie.FileChange) {
 	if before == now {
 		return
 	}
-	if before.aware && now.aware {
-		c.aside(before, now)
-	}
+	c.aside(before, now)
 	c.directories(before, now, others)
 }
 

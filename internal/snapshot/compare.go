@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -259,7 +260,7 @@ func (n *node) state() regie.FileState {
 		return regie.LinkState(n.Target)
 	case n.Hash.IsZero():
 		return regie.FileState{
-			Hash: regie.HashOf(stamp([]byte("not held "), &n.Stamp)),
+			Hash: regie.HashOf(fmt.Appendf(nil, "not held %v", n.Stamp)),
 			Size: n.Size, Perm: regie.PermOf(n.Mode),
 		}
 	default:
@@ -406,54 +407,51 @@ func (c *Changes) Told() string {
 	if c.Empty() {
 		return ""
 	}
-	var b strings.Builder
+	told := ""
 	if n := len(c.Files); n > 0 {
-		b.WriteString("changed " + plural(n, "file") + ": ")
-		for i := range c.Files {
-			if i == maxTold {
-				b.WriteString(" and " + plural(n-maxTold, "more file"))
-				break
-			}
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(mark(&c.Files[i]) + " " + c.Files[i].Path)
+		told = "changed " + plural(n, "file") + ": " + strings.Join(c.marked(), ", ")
+		if n > maxTold {
+			told += " and " + plural(n-maxTold, "more file")
 		}
-		b.WriteString("\n")
+		told += "\n"
 	}
 	if c.Uncovered > 0 {
-		b.WriteString("changed, moved or made, and not covered by an undo: " + plural(c.Uncovered, "file"))
+		told += "changed, moved or made, and not covered by an undo: " + plural(c.Uncovered, "file")
 		if len(c.Names) > 0 {
-			b.WriteString(" (" + strings.Join(c.Names[:min(3, len(c.Names))], ", ") + ")")
+			told += " (" + strings.Join(c.Names[:min(3, len(c.Names))], ", ") + ")"
 		}
-		b.WriteString("\n")
+		told += "\n"
 	}
-	return b.String()
+	return told
+}
+
+// marked names the first of the changed files, each with what became of it.
+func (c *Changes) marked() (names []string) {
+	for i := range c.Files[:min(len(c.Files), maxTold)] {
+		names = append(names, mark(&c.Files[i])+" "+c.Files[i].Path)
+	}
+	return names
 }
 
 // Said is what people read of the changes, as Told has it for a model.
 func (c *Changes) Said() (out []regie.Sentence) {
 	if n := len(c.Files); n > 0 {
-		var names []string
-		for i := range c.Files[:min(n, maxTold)] {
-			names = append(names, mark(&c.Files[i])+" "+c.Files[i].Path)
-		}
-		out = append(out, regie.Say("files changed: %s", some(names, n)))
+		out = append(out, regie.Say("files changed: %s", Names(c.marked(), n)))
 	}
 	if n := c.Uncovered; n > 0 {
 		out = append(out, regie.Say("changed, moved or made, and not covered by an undo: %s",
-			some(c.Names[:min(3, len(c.Names))], n)))
+			Names(c.Names[:min(3, len(c.Names))], n)))
 	}
 	return out
 }
 
-// some are some of so many names, with how many there are.
-func some(names []string, all int) string {
-	text := strings.Join(names, ", ")
+// Names are some of so many names, or how many there are where none has one.
+func Names(some []string, all int) string {
+	text := strings.Join(some, ", ")
 	switch {
-	case len(names) == 0:
+	case len(some) == 0:
 		return strconv.Itoa(all)
-	case all > len(names):
+	case all > len(some):
 		return text + ", … (" + strconv.Itoa(all) + ")"
 	default:
 		return text

@@ -243,7 +243,7 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 		nodes: make([]node, len(found.Entries)), rules: found.Rules,
 		git: gitStamp(dir, found.Repositories), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
 		born: map[string]int64{}, repositories: found.Repositories, aside: found.Aside,
-		more: found.MoreAside, aware: true,
+		more: found.MoreAside,
 	}
 	for i := range found.Entries {
 		e := &found.Entries[i]

@@ -423,7 +423,7 @@ func FuzzDecode(f *testing.F) {
 // while a call of it is open.
 func TestForgets(t *testing.T) {
 	bounds := DefaultBounds()
-	bounds.Kept = 1500
+	bounds.Kept = 3000
 	d := newDesk(t, bounds)
 	var places []regie.Workspace
 	open := regie.NewID()
@@ -455,7 +455,7 @@ func TestForgets(t *testing.T) {
 	if want := []bool{true, false, true, true}; !slices.Equal(there, want) {
 		t.Errorf("there are %v, want %v", there, want)
 	}
-	if bytes, n := Usage(d.dir); n != 3 || bytes < 1500 {
+	if bytes, n := Usage(d.dir); n != 3 || bytes < 3000 {
 		t.Errorf("%d bytes of %d workspaces", bytes, n)
 	}
 	d.do(d.store.Forget(d.at.ID))

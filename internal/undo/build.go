@@ -38,12 +38,20 @@ type builder struct {
 	made  []string        // those of them that are directories
 }
 
-// changes are what the target made of files, in order, and the effects that are no files.
-func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects []regie.Effect) {
+// undone is the undo that is the target; nil where it is the round.
+func (b *builder) undone() *regie.Undo {
 	for i := range b.source.Undos {
 		if u := &b.source.Undos[i]; !b.target.IsZero() && u.ID == b.target {
-			return regie.ChangesOf(u), nil
+			return u
 		}
+	}
+	return nil
+}
+
+// changes are what the target made of files, in order, and the effects that are no files.
+func (b *builder) changes(ctx context.Context) (out []regie.FileChange, effects []regie.Effect) {
+	if u := b.undone(); u != nil {
+		return regie.ChangesOf(u), nil
 	}
 	for i := range b.source.Calls {
 		c := &b.source.Calls[i]
@@ -142,10 +150,8 @@ func (b *builder) chat() bool {
 	if !gone.IsZero() || b.source.Messages == 0 {
 		return false
 	}
-	for i := range b.source.Undos {
-		if u := &b.source.Undos[i]; u.ID == b.target {
-			return u.Chat
-		}
+	if u := b.undone(); u != nil {
+		return u.Chat
 	}
 	return b.in.Chat
 }
@@ -436,10 +442,8 @@ func (b *builder) who(ctx context.Context, m merged, s *step, p *regie.UndoPlan)
 
 // since is when the target was done with its files.
 func (b *builder) since() time.Time {
-	for i := range b.source.Undos {
-		if u := &b.source.Undos[i]; u.ID == b.target {
-			return u.DoneAt
-		}
+	if u := b.undone(); u != nil {
+		return u.DoneAt
 	}
 	return b.source.Round.StartedAt
 }

@@ -86,10 +86,7 @@ func decide(m merged, now found, lost error) step {
 	case now.err != nil:
 		s.conflict = refusal(now.err)
 	case now.really != "" && now.really != m.path:
-		s.conflict = &regie.UndoConflict{
-			Code:     regie.CodeFileChanged,
-			Sentence: regie.Say("a link that was put on the way leads to %s now", now.really),
-		}
+		s.conflict = changed(regie.Say("a link that was put on the way leads to %s now", now.really), false)
 	case now.state.IsLink() && !m.before.IsLink() && !m.after.IsLink():
 		s.conflict = refusal(regie.Errorf(regie.CodeNotAFile, "%s is a symbolic link now", m.path))
 	case m.locked(now.state):
@@ -108,22 +105,18 @@ func decide(m merged, now found, lost error) step {
 		s.conflict = refusal(lost)
 	case asLeft:
 	case !now.state.Exists():
-		s.conflict = &regie.UndoConflict{
-			Code:     regie.CodeFileChanged,
-			Sentence: regie.Say("it has been deleted since"), Forceable: true,
-		}
+		s.conflict = changed(regie.Say("it has been deleted since"), true)
 	case !m.after.Exists():
-		s.conflict = &regie.UndoConflict{
-			Code:     regie.CodeFileChanged,
-			Sentence: regie.Say("there is a file of that name again"), Forceable: true,
-		}
+		s.conflict = changed(regie.Say("there is a file of that name again"), true)
 	default:
-		s.conflict = &regie.UndoConflict{
-			Code:     regie.CodeFileChanged,
-			Sentence: regie.Say("it has been changed since"), Forceable: true,
-		}
+		s.conflict = changed(regie.Say("it has been changed since"), true)
 	}
 	return s
+}
+
+// changed is the conflict of a file that is not as the target left it.
+func changed(how regie.Sentence, forceable bool) *regie.UndoConflict {
+	return &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: how, Forceable: forceable}
 }
 
 // locked reports whether somebody else has made the file read-only: what was so before, or what the

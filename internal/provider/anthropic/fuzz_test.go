@@ -17,14 +17,14 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCollector(&wire.Server{}, nil)
-		events := sse.NewReader(bytes.NewReader(data), 1<<20)
+		events := sse.NewEvents(bytes.NewReader(data), 1<<20)
 		for !c.stopped {
 			event, err := events.Next()
-			if err != nil || c.add(event.Data) != nil {
+			if err != nil || c.add(event) != nil {
 				return
 			}
 		}
-		reply, err := c.whole()
+		reply, err := c.Reply()
 		if err != nil {
 			return
 		}

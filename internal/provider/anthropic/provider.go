@@ -2,9 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,11 +39,8 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultAddress
 	}
-	header := http.Header{}
+	header := wire.KeyHeader("X-Api-Key", cfg.APIKey)
 	header.Set("Anthropic-Version", Version)
-	if cfg.APIKey != "" {
-		header.Set("X-Api-Key", cfg.APIKey)
-	}
 	server, err := wire.New(wire.Config{
 		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"), Example: DefaultAddress,
 		API: "Messages", Header: header,
@@ -96,31 +90,7 @@ func untempered(model string) bool {
 
 // Models implements provider.Lister.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
-	var answer struct {
-		Data []struct {
-			ID           string `json:"id"`
-			MaxInput     int    `json:"max_input_tokens"`
-			MaxTokens    int    `json:"max_tokens"`
-			Capabilities *struct {
-				Thinking struct {
-					Supported bool `json:"supported"`
-				} `json:"thinking"`
-			} `json:"capabilities"`
-		} `json:"data"`
-	}
-	if err := p.server.Get(ctx, "/v1/models?limit=1000", &answer); err != nil {
-		return nil, err
-	}
-	models := make([]provider.Model, 0, len(answer.Data))
-	for _, m := range answer.Data {
-		model := provider.Model{Name: wire.Safe(m.ID), Capabilities: p.Capabilities(m.ID)}
-		model.ContextTokens, model.MaxOutput = m.MaxInput, m.MaxTokens
-		if m.Capabilities != nil {
-			model.Thinking = m.Capabilities.Thinking.Supported
-		}
-		models = append(models, model)
-	}
-	return models, nil
+	return p.server.Models(ctx, "/v1/models?limit=1000", p.Capabilities)
 }
 
 // thinks says that a model thinks unless it is told not to, and wants its thinking back: all from
@@ -131,34 +101,7 @@ func (p *Provider) thinks(model string) bool {
 	return !known || major >= 5
 }
 
-// generation reads the numbers of a model's name: claude-opus-5-5, claude-haiku-4-5-20251001,
-// claude-3-7-sonnet-20250219.
-func generation(model string) (major, minor int, known bool) {
-	numbers := []int{}
-	for _, word := range strings.FieldsFunc(model, func(r rune) bool {
-		return r == '-' || r == '.' ||
-			r == '@' || r == ':' || r == '/'
-	}) {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			if len(numbers) > 0 {
-				break
-			}
-			continue
-		}
-		if n < 100 { // what is longer is a date
-			numbers = append(numbers, n)
-		}
-	}
-	switch len(numbers) {
-	case 0:
-		return 0, 0, false
-	case 1:
-		return numbers[0], 0, true
-	default:
-		return numbers[0], numbers[1], true
-	}
-}
+func generation(model string) (major, minor int, known bool) { return wire.Generation(model, "") }
 
 // Open implements provider.Provider.
 func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
@@ -166,7 +109,8 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conversation{provider: p, request: request}, nil
+	request.server = p.server
+	return request, nil
 }
 
 // options are how a model is asked to think (platform.claude.com, effort and adaptive thinking).
@@ -224,53 +168,23 @@ func budgetOf(effort string, output int) int {
 	return budget
 }
 
-type conversation struct {
-	provider *Provider
-	request  *Request
-}
-
-// Append implements provider.Conversation.
-func (c *conversation) Append(turns ...provider.Turn) { c.request.Append(turns...) }
-
-// EndWith implements provider.Conversation.
-func (c *conversation) EndWith(tail provider.Tail) { c.request.EndWith(tail) }
-
-// Request implements provider.Conversation.
-func (c *conversation) Request() (regie.Hash, int) { return c.request.sum() }
-
-// Body implements provider.Shower.
-func (c *conversation) Body() []byte { return c.request.Body() }
-
-// Marks implements provider.Marker.
-func (c *conversation) Marks() provider.Marks { return c.request.Marks() }
-
 // Send implements provider.Conversation.
-func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
-	defer c.provider.server.Hide(&err)
-	collected := newCollector(c.provider.server, sink)
-	at := wire.Endpoint{Server: c.provider.server, Path: "/v1/messages"}
-	err = collected.ReadEvents(ctx, at, c.request.send, func(data []byte) (bool, error) {
+func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
+	defer r.server.Hide(&err)
+	collected := newCollector(r.server, sink)
+	at := wire.Endpoint{Server: r.server, Path: "/v1/messages"}
+	err = collected.ReadEvents(ctx, at, r.send, func(data []byte) (bool, error) {
 		err := collected.add(data)
 		return collected.stopped, err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	return collected.whole()
-}
-
-// whole returns the reply of a stream that has ended in good order.
-func (c *collector) whole() (*provider.Reply, error) {
-	if c.Finish == "refusal" { // what came before is no answer, and to ask again changes nothing
-		return nil, c.Failed(&provider.Error{
+	case collected.Finish == "refusal": // what came before is no answer, and to ask again changes nothing
+		return nil, collected.Failed(&provider.Error{
 			Code:    regie.CodeProviderRejected,
-			Message: "the model declined to answer" + c.refusal,
+			Message: "the model declined to answer" + collected.refusal,
 		})
 	}
-	reply, err := c.Reply()
-	var failed *provider.Error
-	if errors.As(err, &failed) && failed.Code == regie.CodeEmptyReply && c.Cut {
-		failed.Message = "the model thought until its reply reached the limit of its length, and answered nothing"
-	}
-	return reply, err
+	return collected.Reply()
 }

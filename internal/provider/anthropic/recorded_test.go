@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,7 +18,7 @@ import (
 // asker sends requests to a server that answers with what it is given.
 func asker(t *testing.T) func(stream string) (*provider.Reply, error) {
 	t.Helper()
-	return wiretest.Asker(t, "/v1/messages", "text/event-stream", func(address string) (provider.Provider, error) {
+	return wiretest.Asker(t, "m", "/v1/messages", "text/event-stream", func(address string) (provider.Provider, error) {
 		return anthropic.New(anthropic.Config{Name: "test", BaseURL: address})
 	})
 }
@@ -42,60 +40,6 @@ func sketch(reply *provider.Reply) string {
 	}
 	u := reply.Usage
 	return strings.Join(out, " ") + fmt.Sprintf(" [%s %d/%d/%d/%d]", reply.StopReason, u.Input, u.CacheCreation, u.CacheRead, u.Output)
-}
-
-func recorded(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
-// TestRecordedStreams reads what a real server of the API's format sent, and the vendor's own as it
-// is documented.
-func TestRecordedStreams(t *testing.T) {
-	for name, want := range map[string]string{
-		"messages_call.sse":  `call_2myy6lcm get_weather({"city":"Paris"}) [tool_use 178/0/0/7]`,
-		"messages_calls.sse": `call_b0xc0x7b get_weather({"city":"Lyon"}) call_vx3fi5rl get_time({}) [tool_use 179/0/0/5]`,
-		"messages_pre.sse":   `text:Let me check that.  call_2hmuqnjj get_weather({"city":"Nice"}) [tool_use 177/0/0/8]`,
-		"messages_think.sse": "thinking:I weigh two options text:Done thinking! [end_turn 9/0/0/11]",
-		"messages_hi.sse":    "text:Hello from a tiny real model; the answer is 42. [end_turn 5/0/0/13]",
-		"documented_tools.sse": `thinking:{"signature":"EqQBCgIYAhIM"} thinking:{"data":"EmwKAhgBEgy3va3pzix"} text:Okay, let's see ` +
-			`toolu_01T1x1fJ34qAmk2tNTrN7Up6 get_weather({"location": "San Francisco, CA"}) toolu_02 get_time({}) [tool_use 859/10/800/89]`,
-	} {
-		reply, err := ask(t, recorded(t, name))
-		if err != nil || sketch(reply) != want {
-			t.Errorf("%s: %v\ngot  %v\nwant %s", name, err, reply, want)
-		}
-	}
-	for name, code := range map[string]regie.Code{"messages_bad.sse": regie.CodeEmptyReply, "crash_v1_messages.txt": regie.CodeTruncatedStream} {
-		_, err := ask(t, recorded(t, name))
-		if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != code || !failed.Retryable {
-			t.Errorf("%s: %v, want %s", name, err, code)
-		}
-	}
-}
-
-// TestCutAnywhere cuts each stream after every byte: no half call ever runs (spec 12.6, trap 1).
-func TestCutAnywhere(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("testdata", "*.sse"))
-	if err != nil || len(files) < 7 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Parallel()
-			data, ask := recorded(t, filepath.Base(file)), asker(t)
-			for cut := range len(strings.TrimRight(data, "\n")) {
-				if reply, err := ask(data[:cut]); reply != nil || err == nil {
-					t.Fatalf("cut after %d of %d bytes: %+v", cut, len(data), reply)
-				}
-			}
-		})
-	}
 }
 
 func events(lines ...string) string {
@@ -203,7 +147,7 @@ func TestThinkingGoesBack(t *testing.T) {
 			_, _ = r.Body.Read(data)
 			sent = string(data)
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = w.Write([]byte(recorded(t, "documented_tools.sse")))
+			_, _ = w.Write(wiretest.Recorded(t, "documented_tools.sse")["documented_tools.sse"])
 		}))
 		p, err := anthropic.New(anthropic.Config{BaseURL: server.URL, ThinkingBudget: c.budget})
 		if err != nil {

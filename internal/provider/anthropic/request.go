@@ -1,13 +1,10 @@
 package anthropic
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
@@ -44,6 +41,7 @@ type Options struct {
 // Thinking parts carry in Opaque what came with the text: {"signature": …}, or {"data": …} for
 // a redacted block.
 type Request struct {
+	server   *wire.Server
 	head     []byte // up to the first message
 	messages wire.Text
 	open     string // the role of the last message, whose content is not closed
@@ -79,18 +77,15 @@ const filler = "(go on)"
 // NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
 // cannot take.
 func NewRequest(head provider.Head, options Options) (*Request, error) {
-	switch {
-	case head.Model == "":
-		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for Anthropic")
-	case head.MaxOutput <= 0:
-		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
-	case options.ThinkingBudget != 0 && (options.ThinkingBudget < minThinking ||
-		options.ThinkingBudget >= head.MaxOutput):
+	if err := wire.CheckHead(&head, "Anthropic"); err != nil {
+		return nil, err
+	}
+	if budget := options.ThinkingBudget; budget != 0 && (budget < minThinking || budget >= head.MaxOutput) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"thinking takes from 1,024 tokens up to less than the output, which is %d", head.MaxOutput)
 	}
 	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls}
-	b := appendString([]byte(`{"model":`), head.Model)
+	b := wire.AppendString([]byte(`{"model":`), head.Model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)
 	r.budget = len(b)
@@ -98,10 +93,10 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 		b = append(append(append(b, `,"thinking":{"type":"`...), options.Thinking...), `"}`...)
 	}
 	if options.Effort != "" {
-		b = append(appendString(append(b, `,"output_config":{"effort":`...), options.Effort), '}')
+		b = append(wire.AppendString(append(b, `,"output_config":{"effort":`...), options.Effort), '}')
 	}
 	if head.ServiceTier != "" {
-		b = appendString(append(b, `,"service_tier":`...), head.ServiceTier)
+		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)
 	}
 	// thinking goes with no other temperature than 1
 	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks && !options.Untempered {
@@ -119,46 +114,30 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 
 // encodeTools writes the declarations of tools: the same for all servers of this kind.
 func encodeTools(tools []provider.Tool) []byte {
-	b := []byte(`,"tools":[`)
-	for i, t := range tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(append(b, `{"name":`...), t.Name)
-		b = appendString(append(b, `,"description":`...), t.Description)
-		b = append(append(b, `,"input_schema":`...), wire.ObjectSchema(t.Parameters, "oneOf", "anyOf", "allOf")...)
-		b = append(b, '}')
-	}
-	return append(b, ']')
+	return wire.AppendTools([]byte(`,"tools":`), tools, `{"name":`, `,"input_schema":`, "}", "oneOf", "anyOf", "allOf")
 }
 
 // appendSystem writes the levels as blocks, each with its mark (spec 6.3).
 func (r *Request) appendSystem(b []byte, head provider.Head) []byte {
-	first := true
+	var levels []string
 	for i, level := range []string{head.Level1, head.Level2} {
-		if blank(level) {
-			continue
+		if r.levels[i] = !wire.Blank(level); r.levels[i] {
+			levels = append(levels, level)
 		}
-		r.levels[i] = true
-		if first {
-			b = append(b, `,"system":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		first = false
-		b = appendString(append(b, `{"type":"text","text":`...), level)
+	}
+	if len(levels) == 0 {
+		return b
+	}
+	return wire.AppendList(append(b, `,"system":`...), levels, func(b []byte, level string) []byte {
+		b = wire.AppendString(append(b, `{"type":"text","text":`...), level)
 		if !r.options.NoMarks {
 			b = append(b, cacheMark...)
 		}
-		b = append(b, '}')
-	}
-	if first {
-		return b
-	}
-	return append(b, ']')
+		return append(b, '}')
+	})
 }
 
-// Append adds turns.
+// Append implements provider.Conversation.
 func (r *Request) Append(turns ...provider.Turn) {
 	for i := range turns {
 		turn := &turns[i]
@@ -203,7 +182,7 @@ func (r *Request) block(head string) {
 
 // quoted adds a JSON string.
 func (r *Request) quoted(s string) {
-	r.messages.Add(func(b []byte) []byte { return appendString(b, s) })
+	r.messages.Add(func(b []byte) []byte { return wire.AppendString(b, s) })
 }
 
 func (r *Request) end() {
@@ -214,7 +193,7 @@ func (r *Request) end() {
 }
 
 func (r *Request) text(text string) {
-	if blank(text) { // the API refuses a text without a character that can be seen
+	if wire.Blank(text) { // the API refuses a text without a character that can be seen
 		text = "(nothing)"
 	}
 	r.block(`{"type":"text","text":`)
@@ -225,7 +204,7 @@ func (r *Request) text(text string) {
 func (r *Request) result(result *provider.Result) {
 	r.block(`{"type":"tool_result","tool_use_id":`)
 	r.quoted(WireID(result.CallID))
-	if !blank(result.Content) {
+	if !wire.Blank(result.Content) {
 		r.messages.AddString(`,"content":`)
 		r.quoted(result.Content)
 	}
@@ -255,7 +234,7 @@ func (r *Request) assistant(turn *provider.Turn) {
 				thinks = r.think(part) || thinks
 			}
 		case regie.PartText:
-			if !blank(part.Text) {
+			if !wire.Blank(part.Text) {
 				r.text(part.Text)
 			}
 		case regie.PartCall:
@@ -359,7 +338,7 @@ func (r *Request) marked() (before, last bool) {
 	return last && r.blocks > lookBack && r.previous > 0, last
 }
 
-// Marks says where the cache marks are.
+// Marks implements provider.Marker.
 func (r *Request) Marks() provider.Marks {
 	if r.options.NoMarks {
 		return provider.Marks{}
@@ -375,15 +354,15 @@ func (r *Request) Marks() provider.Marks {
 	return out
 }
 
-// EndWith has the requests from now on end with tail. Its guidance stands behind the last mark: no
-// cache is written of what is not said again.
+// EndWith implements provider.Conversation. The guidance stands behind the last mark: no cache is
+// written of what is not said again.
 func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
 
 // tail closes the messages and the request.
 func (r *Request) tail() []byte {
 	var b []byte
 	open := r.open != ""
-	if !blank(r.ends.Guidance) {
+	if !wire.Blank(r.ends.Guidance) {
 		switch r.open {
 		case "user": // behind the results, in their message
 			b = append(b, ',')
@@ -392,7 +371,7 @@ func (r *Request) tail() []byte {
 		default:
 			b = append(b, `{"role":"user","content":[`...)
 		}
-		b = append(appendString(append(b, `{"type":"text","text":`...), r.ends.Guidance), '}')
+		b = append(wire.AppendString(append(b, `{"type":"text","text":`...), r.ends.Guidance), '}')
 		open = true
 	}
 	if open {
@@ -409,7 +388,7 @@ func (r *Request) tail() []byte {
 	return append(b, '}')
 }
 
-// Body returns the whole request. It changes nothing: the same turns give the same bytes.
+// Body implements provider.Shower. It changes nothing: the same turns give the same bytes.
 func (r *Request) Body() []byte {
 	head, grown, rest, _ := r.pieces()
 	return slices.Concat(slices.Concat([][]byte{head}, grown, rest)...)
@@ -422,8 +401,8 @@ func (r *Request) send() *wire.Body {
 	return wire.NewBody(slices.Concat([][]byte{head}, grown, rest)...)
 }
 
-// sum is the hash of the whole request and its length in bytes.
-func (r *Request) sum() (regie.Hash, int) {
+// Request implements provider.Conversation.
+func (r *Request) Request() (regie.Hash, int) {
 	head, grown, rest, thinking := r.pieces()
 	return r.digests[thinking].Sum(head, grown, rest...)
 }
@@ -436,10 +415,5 @@ func WireID(id string) string {
 	if idPattern.MatchString(id) {
 		return id
 	}
-	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:16])
+	return wire.HashID(id)
 }
-
-func appendString(b []byte, s string) []byte { return wire.AppendString(b, s) }
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }

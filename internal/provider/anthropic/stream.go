@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
-
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -161,7 +159,7 @@ func (c *collector) start(index int, b *block) error {
 		return c.Add(o.part, b.Thinking)
 	case "redacted_thinking":
 		o.part = c.Open(regie.PartThinking)
-		o.part.Opaque = encoded(opaque{Data: b.Data})
+		o.part.Opaque = wire.Opaque(opaque{Data: b.Data})
 	case "tool_use":
 		part, err := c.OpenCall()
 		if err != nil {
@@ -209,17 +207,9 @@ func (c *collector) stop(index int) error {
 	switch {
 	case o.part == nil:
 	case o.part.Kind == regie.PartThinking && o.signature != "":
-		o.part.Opaque = encoded(opaque{Signature: o.signature})
+		o.part.Opaque = wire.Opaque(opaque{Signature: o.signature})
 	case o.part.Kind == regie.PartCall && o.part.Text() == "" && o.input != "":
 		return c.AddCall(o.part, "", "", o.input)
 	}
 	return nil
-}
-
-func encoded(o opaque) json.RawMessage {
-	data, err := json.Marshal(o)
-	if err != nil { // strings always encode
-		return nil
-	}
-	return data
 }

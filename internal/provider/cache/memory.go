@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -16,7 +15,6 @@ type entry struct {
 	size    int64 // bytes, about
 	uses    int64
 	worth   float64 // the least goes first
-	at      int     // in the heap
 }
 
 // memory is the first level: bounded in bytes, and aware of what an answer costs. What goes first
@@ -27,7 +25,6 @@ type memory struct {
 	most  int64
 	bytes int64
 	at    map[regie.Hash]*entry
-	heap  worthless
 	clock float64 // the worth of what went last: what is used now is worth more than anything that was not used since
 }
 
@@ -54,7 +51,6 @@ func (m *memory) get(key regie.Hash, now time.Time) *entry {
 	}
 	e.uses++
 	m.weigh(e)
-	heap.Fix(&m.heap, e.at)
 	return e
 }
 
@@ -72,10 +68,15 @@ func (m *memory) put(e *entry) {
 	e.uses = 1
 	m.weigh(e)
 	m.at[e.key] = e
-	heap.Push(&m.heap, e)
 	for m.bytes += e.size; m.bytes > m.most; {
-		m.clock = m.heap[0].worth
-		m.remove(m.heap[0])
+		least := e
+		for _, other := range m.at { // a few thousand at most, beside a model call
+			if other.worth < least.worth {
+				least = other
+			}
+		}
+		m.clock = least.worth
+		m.remove(least)
 	}
 }
 
@@ -84,7 +85,6 @@ func (m *memory) weigh(e *entry) {
 }
 
 func (m *memory) remove(e *entry) {
-	heap.Remove(&m.heap, e.at)
 	delete(m.at, e.key)
 	m.bytes -= e.size
 }
@@ -96,36 +96,4 @@ func (m *memory) drop(which func(*entry) bool) {
 			m.remove(e)
 		}
 	}
-}
-
-// worthless is a heap whose first is worth least.
-type worthless []*entry
-
-// Len implements heap.Interface.
-func (w *worthless) Len() int { return len(*w) }
-
-// Less implements heap.Interface.
-func (w *worthless) Less(i, j int) bool { return (*w)[i].worth < (*w)[j].worth }
-
-// Swap implements heap.Interface.
-func (w *worthless) Swap(i, j int) {
-	s := *w
-	s[i], s[j] = s[j], s[i]
-	s[i].at, s[j].at = i, j
-}
-
-// Push implements heap.Interface.
-func (w *worthless) Push(x any) {
-	e, _ := x.(*entry)
-	e.at = len(*w)
-	*w = append(*w, e)
-}
-
-// Pop implements heap.Interface.
-func (w *worthless) Pop() any {
-	last := len(*w) - 1
-	e := (*w)[last]
-	(*w)[last] = nil
-	*w = (*w)[:last]
-	return e
 }

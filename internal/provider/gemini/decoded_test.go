@@ -11,9 +11,14 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// TestDecoded holds each recorded stream to its whole reply, or its error (spec 12.6).
-func TestDecoded(t *testing.T) {
-	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return asker(t)(http.StatusOK, stream) }, "*.sse")
+// TestRecordedStreams holds each documented stream to its whole reply, and to none where it is cut
+// (spec 12.6).
+func TestRecordedStreams(t *testing.T) {
+	wiretest.Streams(t, func(t *testing.T) func(stream string) (*provider.Reply, error) {
+		t.Helper()
+		ask := asker(t)
+		return func(stream string) (*provider.Reply, error) { return ask(http.StatusOK, stream) }
+	}, "*.sse")
 }
 
 // TestGoldenRequests shows what one thread becomes, byte for byte: its own signatures on the parts

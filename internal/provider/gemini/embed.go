@@ -56,11 +56,7 @@ func taskOf(model string, purpose provider.Purpose) string {
 }
 
 func appendEmbed(b []byte, resource, task string, dimensions int, texts []string) []byte {
-	b = append(b, `{"requests":[`...)
-	for i, text := range texts {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	b = wire.AppendList(append(b, `{"requests":`...), texts, func(b []byte, text string) []byte {
 		b = wire.AppendString(append(b, `{"model":`...), resource)
 		b = wire.AppendString(append(b, `,"content":{"parts":[{"text":`...), text)
 		b = append(b, `}]}`...)
@@ -70,9 +66,9 @@ func appendEmbed(b []byte, resource, task string, dimensions int, texts []string
 		if dimensions > 0 {
 			b = strconv.AppendInt(append(b, `,"outputDimensionality":`...), int64(dimensions), 10)
 		}
-		b = append(b, '}')
-	}
-	return append(b, `]}`...)
+		return append(b, '}')
+	})
+	return append(b, '}')
 }
 
 func decodeEmbed(body []byte) (out wire.Embedded, err error) {

@@ -20,14 +20,14 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCollector(&wire.Server{}, map[string]string{"f": "f"}, nil)
-		events := sse.NewReader(bytes.NewReader(data), wire.MaxEvent)
+		events := sse.NewEvents(bytes.NewReader(data), wire.MaxEvent)
 		defer events.Release()
 		for {
 			event, err := events.Next()
 			if err != nil {
 				break
 			}
-			if c.add(event.Data) != nil {
+			if c.add(event) != nil {
 				return
 			}
 		}

@@ -1,28 +1,17 @@
 package gemini
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider/wire"
 )
-
-var generation = regexp.MustCompile(`^gemini-(\d+)(?:\.(\d+))?`)
 
 // generationOf reads the numbers of a model's name: gemini-3.1-pro-preview, gemini-2.5-flash. Other
 // names, such as gemma's, have none.
 func generationOf(model string) (major, minor int, known bool) {
-	found := generation.FindStringSubmatch(strings.TrimPrefix(model, "models/"))
-	if found == nil {
-		return 0, 0, false
-	}
-	major, err := strconv.Atoi(found[1])
-	if err != nil {
-		return 0, 0, false
-	}
-	minor, _ = strconv.Atoi(found[2]) // absent: 0
-	return major, minor, true
+	return wire.Generation(strings.TrimPrefix(model, "models/"), "gemini-")
 }
 
 // checksSignatures reports whether a model refuses calls without a signature: Gemini 3 and later

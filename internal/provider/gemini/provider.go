@@ -3,9 +3,7 @@ package gemini
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,13 +38,9 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultAddress
 	}
-	header := http.Header{}
-	if cfg.APIKey != "" {
-		header.Set("X-Goog-Api-Key", cfg.APIKey)
-	}
 	server, err := wire.New(wire.Config{
 		Address: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), version), Example: DefaultAddress,
-		API: "Gemini", Header: header,
+		API: "Gemini", Header: wire.KeyHeader("X-Goog-Api-Key", cfg.APIKey),
 		Idle: cfg.Idle, Judge: judge, Details: details,
 		NotRunning: regie.Say("start the model server there, or set its address"),
 	})
@@ -113,29 +107,7 @@ func (p *Provider) Capabilities(model string) provider.Capabilities {
 
 // Models implements provider.Lister: those that generate content.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
-	var answer struct {
-		Models []struct {
-			Name     string   `json:"name"` // models/gemini-…
-			Input    int      `json:"inputTokenLimit"`
-			Output   int      `json:"outputTokenLimit"`
-			Methods  []string `json:"supportedGenerationMethods"`
-			Thinking bool     `json:"thinking"`
-		} `json:"models"`
-	}
-	if err := p.server.Get(ctx, version+"/models?pageSize=1000", &answer); err != nil {
-		return nil, err
-	}
-	models := make([]provider.Model, 0, len(answer.Models))
-	for _, m := range answer.Models {
-		if m.Methods != nil && !slices.Contains(m.Methods, "generateContent") {
-			continue // it embeds, or makes pictures
-		}
-		name := strings.TrimPrefix(wire.Safe(m.Name), "models/")
-		model := provider.Model{Name: name, Capabilities: p.Capabilities(name)}
-		model.ContextTokens, model.MaxOutput, model.Thinking = m.Input, m.Output, m.Thinking || model.Thinking
-		models = append(models, model)
-	}
-	return models, nil
+	return p.server.Models(ctx, version+"/models?pageSize=1000", p.Capabilities)
 }
 
 // Open implements provider.Provider.
@@ -144,11 +116,12 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]string, len(head.Tools))
+	request.server, request.path = p.server, pathOf(head.Model)
+	request.declared = make(map[string]string, len(head.Tools))
 	for i := range head.Tools {
-		names[WireName(head.Tools[i].Name)] = head.Tools[i].Name
+		request.declared[WireName(head.Tools[i].Name)] = head.Tools[i].Name
 	}
-	return &conversation{provider: p, request: request, names: names, path: pathOf(head.Model)}, nil
+	return request, nil
 }
 
 // pathOf is where a model's replies are asked for.
@@ -173,34 +146,13 @@ func resourceOf(model string) (kind, name string) {
 	return kind, name
 }
 
-type conversation struct {
-	provider *Provider
-	request  *Request
-	names    map[string]string
-	path     string
-}
-
-// Append implements provider.Conversation.
-func (c *conversation) Append(turns ...provider.Turn) { c.request.Append(turns...) }
-
-// EndWith implements provider.Conversation.
-func (c *conversation) EndWith(tail provider.Tail) { c.request.EndWith(tail) }
-
-// Request implements provider.Conversation.
-func (c *conversation) Request() (regie.Hash, int) {
-	return c.request.digest.Sum(nil, c.request.body.All(), c.request.tail())
-}
-
-// Body implements provider.Shower.
-func (c *conversation) Body() []byte { return c.request.Body() }
-
 // Send implements provider.Conversation. The stream is read to its end: a reason for the end may
 // stand in a chunk that others follow.
-func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
-	defer c.provider.server.Hide(&err)
-	collected := newCollector(c.provider.server, c.names, sink)
-	at := wire.Endpoint{Server: c.provider.server, Path: c.path, Unmarked: true}
-	err = collected.ReadEvents(ctx, at, c.request.send, func(data []byte) (bool, error) {
+func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
+	defer r.server.Hide(&err)
+	collected := newCollector(r.server, r.declared, sink)
+	at := wire.Endpoint{Server: r.server, Path: r.path, Unmarked: true}
+	err = collected.ReadEvents(ctx, at, r.Whole, func(data []byte) (bool, error) {
 		return false, collected.add(data)
 	})
 	if err != nil {

@@ -2,9 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
@@ -25,14 +23,16 @@ type Options struct {
 // Thinking itself is not sent back: the API wants the signature, on the part that had it, and
 // nothing else.
 type Request struct {
-	body   wire.Text
-	open   content           // what the last content is; it is not closed
-	fresh  bool              // the last content has no part yet
-	names  map[string]string // of the calls of the last model content, by id: a result must name its function
-	signs  bool              // the model checks signatures
-	tools  bool
-	ends   provider.Tail
-	digest wire.Digest
+	wire.GrowingBody
+	open  content           // what the last content is; it is not closed
+	fresh bool              // the last content has no part yet
+	names map[string]string // of the calls of the last model content, by id: a result must name its function
+	signs bool              // the model checks signatures
+	tools bool
+
+	server   *wire.Server
+	path     string            // where the model's replies are asked for
+	declared map[string]string // the names of the declared tools, by the names that the API takes
 }
 
 // content is a kind of content.
@@ -58,35 +58,23 @@ const filler = "(go on)"
 // NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
 // cannot take.
 func NewRequest(head provider.Head, options Options) (*Request, error) {
-	switch {
-	case head.Model == "":
-		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for Gemini")
-	case head.MaxOutput <= 0:
-		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	if err := wire.CheckHead(&head, "Gemini"); err != nil {
+		return nil, err
 	}
 	r := &Request{names: map[string]string{}, signs: checksSignatures(head.Model), tools: len(head.Tools) > 0}
-	r.body.Add(func(b []byte) []byte { return appendHead(b, head, options) })
+	r.Close = r.tail
+	r.Add(func(b []byte) []byte { return appendHead(b, head, options) })
 	return r, nil
 }
 
 // appendHead writes what stands before the contents.
 func appendHead(b []byte, head provider.Head, options Options) []byte {
 	b = append(b, '{')
-	first := true
-	for _, level := range []string{head.Level1, head.Level2} {
-		if strings.TrimSpace(level) == "" {
-			continue
-		}
-		if first {
-			b = append(b, `"systemInstruction":{"parts":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(wire.AppendString(append(b, `{"text":`...), level), '}')
-	}
-	if !first {
-		b = append(b, `]},`...)
+	if levels := wire.Levels(&head); len(levels) > 0 {
+		b = wire.AppendList(append(b, `"systemInstruction":{"parts":`...), levels, func(b []byte, level string) []byte {
+			return append(wire.AppendString(append(b, `{"text":`...), level), '}')
+		})
+		b = append(b, `},`...)
 	}
 	if len(head.Tools) > 0 {
 		b = append(b, head.Encoded.Get(Name, func() []byte { return appendTools(nil, head.Tools) })...)
@@ -104,21 +92,17 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 }
 
 func appendTools(b []byte, tools []provider.Tool) []byte {
-	b = append(b, `"tools":[{"functionDeclarations":[`...)
-	for i, t := range tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	b = append(b, `"tools":[{"functionDeclarations":`...)
+	b = wire.AppendList(b, tools, func(b []byte, t provider.Tool) []byte {
 		b = wire.AppendString(append(b, `{"name":`...), WireName(t.Name))
 		description := t.Description
-		if strings.TrimSpace(description) == "" { // the API wants one
+		if wire.Blank(description) { // the API wants one
 			description = t.Name
 		}
 		b = wire.AppendString(append(b, `,"description":`...), description)
-		b = append(append(b, `,"parametersJsonSchema":`...), plainSchema(t.Parameters)...)
-		b = append(b, '}')
-	}
-	return append(b, `]}],`...)
+		return append(append(append(b, `,"parametersJsonSchema":`...), plainSchema(t.Parameters)...), '}')
+	})
+	return append(b, `}],`...)
 }
 
 // WireName is a function's name as the API takes it, which begins with a letter or an underscore.
@@ -131,11 +115,11 @@ func WireName(name string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// Append adds turns.
+// Append implements provider.Conversation.
 func (r *Request) Append(turns ...provider.Turn) {
 	for i := range turns {
 		turn := &turns[i]
-		r.body.Add(func(b []byte) []byte {
+		r.Add(func(b []byte) []byte {
 			switch turn.Role {
 			case provider.RoleAssistant:
 				return r.assistant(b, turn)
@@ -253,14 +237,11 @@ func (r *Request) call(b []byte, call *provider.Call, signature string) []byte {
 	return sign(append(b, '}'), signature)
 }
 
-// EndWith has the requests from now on end with tail. What forbids calls stands behind the
-// contents: what lies before keeps its bytes.
-func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
-
-// tail closes the last content and the request.
+// tail closes the last content and the request. What forbids calls stands behind the contents: what
+// lies before keeps its bytes.
 func (r *Request) tail() []byte {
 	var b []byte
-	if said := r.ends.Guidance; said != "" {
+	if said := r.Tail.Guidance; said != "" {
 		switch r.open {
 		case userText:
 			b = append(b, ',')
@@ -275,15 +256,8 @@ func (r *Request) tail() []byte {
 		b = append(b, `]}`...)
 	}
 	b = append(b, ']')
-	if r.ends.Withheld && r.tools {
+	if r.Tail.Withheld && r.tools {
 		b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
 	}
 	return append(b, '}')
 }
-
-// Body returns the whole request, copied.
-func (r *Request) Body() []byte { return slices.Concat(append(r.body.All(), r.tail())...) }
-
-// send returns the whole request without copying it. What is appended later stands behind its
-// bytes.
-func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }

@@ -146,11 +146,7 @@ func opaque(signature string) json.RawMessage {
 	if signature == "" {
 		return nil
 	}
-	data, err := json.Marshal(signed{signature})
-	if err != nil { // strings always encode
-		return nil
-	}
-	return data
+	return wire.Opaque(signed{signature})
 }
 
 // toolName is the name of the tool that a function stands for. Models sometimes put the name of a

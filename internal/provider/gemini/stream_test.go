@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/gemini"
 	"github.com/regie-run/regie/internal/provider/providertest/strict"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
 // asker returns a function that sends one request to a server, which answers with a status and a
@@ -71,40 +70,6 @@ func sketch(reply *provider.Reply) string {
 	return strings.Join(out, " ") + fmt.Sprintf(" [%s %d/%d cached %d thought %d]", reply.StopReason, u.Input, u.Output, u.CacheRead, u.Reasoning)
 }
 
-func documented(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
-// TestStreams reads streams as the API's documentation shows them, whole and cut after every byte:
-// no half call ever runs (spec 12.6, trap 1).
-func TestStreams(t *testing.T) {
-	ask := asker(t)
-	for name, want := range map[string]string{
-		"calls.sse": `thinking:**Looking**` + "\n\n" + `I need both files. text:I read both. k3a files__read_file({"path":"a \"é\".md"})#gemini{"thoughtSignature":"CqEBAdHtim8="} ` +
-			`k3b 7zip__list({}) [STOP 412/59 cached 256 thought 28]`,
-		"answer.sse": `text:The answer is 42. text:#gemini{"thoughtSignature":"EjQKMgEM"} [STOP 9/7 cached 0 thought 0]`,
-	} {
-		whole := documented(t, name)
-		reply, err := ask(http.StatusOK, whole)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, sketch(reply)); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
-		for cut := range len(strings.TrimRight(whole, "\n")) {
-			if reply, err := ask(http.StatusOK, whole[:cut]); reply != nil || provider.CodeOf(err) != regie.CodeTruncatedStream {
-				t.Fatalf("%s cut after %d of %d bytes: %+v, %v", name, cut, len(whole), reply, err)
-			}
-		}
-	}
-}
-
 // TestSignaturesGoBack has the next request carry each signature on the very part that had it.
 func TestSignaturesGoBack(t *testing.T) {
 	ask := asker(t)
@@ -112,7 +77,7 @@ func TestSignaturesGoBack(t *testing.T) {
 		"calls.sse":  `{"text":"I read both."},{"functionCall":{"id":"k3a","name":"files__read_file","args":{"path":"a \"é\".md"}},"thoughtSignature":"CqEBAdHtim8="},{"functionCall":{"id":"k3b","name":"_7zip__list","args":{}}}]`,
 		"answer.sse": `{"text":"The answer is 42."},{"text":"","thoughtSignature":"EjQKMgEM"}]`,
 	} {
-		reply, err := ask(http.StatusOK, documented(t, name))
+		reply, err := ask(http.StatusOK, string(wiretest.Recorded(t, name)[name]))
 		if err != nil {
 			t.Fatal(err)
 		}

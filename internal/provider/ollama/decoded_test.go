@@ -10,9 +10,10 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// TestDecoded holds each recorded stream to its whole reply, or its error (spec 12.6).
-func TestDecoded(t *testing.T) {
-	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return ask(t, stream) }, "*.ndjson", "crash_*.txt")
+// TestRecordedStreams holds each recorded stream to its whole reply or its error, and to none where
+// it is cut (spec 12.6).
+func TestRecordedStreams(t *testing.T) {
+	wiretest.Streams(t, asker, "*.ndjson", "crash_*.txt")
 }
 
 // TestGoldenRequests shows what one thread becomes, byte for byte.

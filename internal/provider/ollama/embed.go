@@ -38,7 +38,7 @@ func appendEmbed(b []byte, model string, dimensions int, keepAlive string, texts
 		b = strconv.AppendInt(append(b, `,"dimensions":`...), int64(dimensions), 10)
 	}
 	b = append(b, `,"input":`...)
-	return append(wire.AppendStrings(b, texts), '}')
+	return append(wire.AppendList(b, texts, wire.AppendString), '}')
 }
 
 func decodeEmbed(body []byte) (out wire.Embedded, err error) {

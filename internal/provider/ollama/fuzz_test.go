@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/regie-run/regie/internal/provider/sse"
 	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
@@ -16,7 +17,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCollector(&wire.Server{}, nil)
-		lines := wire.NewLines(bytes.NewReader(data))
+		lines := sse.NewLines(bytes.NewReader(data), wire.MaxEvent)
 		for !c.done {
 			line, err := lines.Next()
 			if err != nil || c.add(line) != nil {

@@ -61,13 +61,9 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.Idle == 0 {
 		cfg.Idle = provider.MaxSilence
 	}
-	header := http.Header{}
-	if cfg.APIKey != "" {
-		header.Set("Authorization", "Bearer "+cfg.APIKey)
-	}
 	server, err := wire.New(wire.Config{
-		Address: trimmed(cfg.BaseURL), Example: DefaultAddress, API: "Ollama", Header: header,
-		Idle: cfg.Idle, Judge: judge,
+		Address: trimmed(cfg.BaseURL), Example: DefaultAddress, API: "Ollama",
+		Header: wire.KeyHeader("Authorization", cfg.APIKey), Idle: cfg.Idle, Judge: judge,
 		NotRunning: regie.Say("Ollama is not running; start it with: ollama serve"),
 	})
 	if err != nil {
@@ -152,7 +148,7 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 		Info         map[string]any  `json:"model_info"`
 		Thinking     json.RawMessage `json:"thinking"`
 	}
-	if err := p.server.Ask(ctx, http.MethodPost, "/api/show", map[string]string{"model": model}, &answer); err != nil {
+	if err := p.server.Ask(ctx, "/api/show", map[string]string{"model": model}, &answer); err != nil {
 		return c, err
 	}
 	// Servers from before there was such a list say nothing: then the first request tells.
@@ -186,38 +182,27 @@ const maxShown = 50
 // Models implements provider.Lister: the newest first, each with what it can do where the server
 // says it in time.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
-	var answer struct {
-		Models []struct {
-			Name string `json:"name"`
-		} `json:"models"`
-	}
-	if err := p.server.Get(ctx, "/api/tags", &answer); err != nil {
-		return nil, err
-	}
-	models := make([]provider.Model, 0, len(answer.Models))
-	for i, m := range answer.Models {
-		model := provider.Model{Name: wire.Safe(m.Name), Capabilities: provider.Capabilities{Free: p.free}}
-		if i < maxShown && ctx.Err() == nil {
-			if c, err := p.show(ctx, m.Name); err == nil {
-				model.Capabilities = c
+	asked := 0
+	return p.server.Models(ctx, "/api/tags", func(name string) provider.Capabilities {
+		if asked++; asked <= maxShown && ctx.Err() == nil {
+			if c, err := p.show(ctx, name); err == nil {
+				return c
 			}
 		}
-		models = append(models, model)
-	}
-	return models, nil
+		return provider.Capabilities{Free: p.free}
+	})
 }
 
 // Open implements provider.Provider.
 func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
-	switch {
-	case head.Model == "":
-		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for the server %s", p.cfg.BaseURL)
-	case head.MaxOutput <= 0:
-		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	if err := wire.CheckHead(&head, p.cfg.BaseURL); err != nil {
+		return nil, err
 	}
 	can := p.Capabilities(head.Model)
 	options := Options{Context: can.ContextTokens, KeepAlive: p.cfg.KeepAlive, Think: p.think(head, can)}
-	return &conversation{provider: p, request: NewRequest(head, options)}, nil
+	request := NewRequest(head, options)
+	request.server = p.server
+	return request, nil
 }
 
 // think is what is said of thinking (docs.ollama.com/capabilities/thinking). A model that cannot
@@ -253,46 +238,17 @@ func (p *Provider) think(head provider.Head, can provider.Capabilities) string {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-type conversation struct {
-	provider *Provider
-	request  *Request
-}
-
-// Append implements provider.Conversation.
-func (c *conversation) Append(turns ...provider.Turn) { c.request.Append(turns...) }
-
-// EndWith implements provider.Conversation.
-func (c *conversation) EndWith(tail provider.Tail) { c.request.EndWith(tail) }
-
-// Request implements provider.Conversation.
-func (c *conversation) Request() (regie.Hash, int) {
-	return c.request.digest.Sum(nil, c.request.body.All(), c.request.tail())
-}
-
-// Body implements provider.Shower.
-func (c *conversation) Body() []byte { return c.request.Body() }
-
 // Send implements provider.Conversation.
-func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
-	defer c.provider.server.Hide(&err)
-	stream, err := c.provider.server.Post(ctx, "/api/chat", c.request.send, "application/x-ndjson", "application/json")
+func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
+	defer r.server.Hide(&err)
+	collected := newCollector(r.server, sink)
+	at := wire.Endpoint{Server: r.server, Path: "/api/chat", Lines: true}
+	err = collected.ReadEvents(ctx, at, r.Whole, func(line []byte) (bool, error) {
+		err := collected.add(line)
+		return collected.done, err
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer stream.Close()
-	collected := newCollector(c.provider.server, sink)
-	lines := wire.NewLines(stream)
-	for !collected.done {
-		line, err := lines.Next()
-		if err == nil {
-			err = collected.add(line)
-		} else {
-			err = stream.Failed(err)
-		}
-		if err != nil {
-			return nil, collected.Failed(err)
-		}
-		collected.Touch(stream)
 	}
 	return collected.Reply()
 }

@@ -1,11 +1,9 @@
 package ollama
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/wire"
 )
@@ -21,27 +19,25 @@ type Options struct {
 
 // Request is a request body that only grows: each turn is encoded once, and the tail is put on only
 // for sending (decision 31). It is used by one goroutine.
+//
+// The API has no way to forbid calls. The declarations stay all the same: without them the server
+// would take a call for text of the answer, and read the whole prompt anew, which begins with them.
+// The guidance asks for an answer, and a call that comes in spite of it is refused by the engine.
 type Request struct {
-	body   wire.Text
+	wire.GrowingBody
+	server *wire.Server
 	first  bool              // no message yet
 	names  map[string]string // of the calls of the last reply, by id: a result names its tool
-	ends   provider.Tail
-	digest wire.Digest
 }
 
 // NewRequest begins a request.
 func NewRequest(head provider.Head, options Options) *Request {
 	r := &Request{first: true, names: map[string]string{}}
-	r.body.Add(func(b []byte) []byte { return appendHead(b, head, options) })
+	r.Close = r.tail
+	r.Add(func(b []byte) []byte { return appendHead(b, head, options) })
 	// One system message: templates of small models keep the last one only.
-	var levels []string
-	for _, level := range []string{head.Level1, head.Level2} {
-		if strings.TrimSpace(level) != "" {
-			levels = append(levels, level)
-		}
-	}
-	if len(levels) > 0 {
-		r.body.Add(func(b []byte) []byte { return append(r.message(b, "system", strings.Join(levels, "\n\n")), '}') })
+	if levels := wire.Levels(&head); len(levels) > 0 {
+		r.Add(func(b []byte) []byte { return append(r.message(b, "system", strings.Join(levels, "\n\n")), '}') })
 	}
 	return r
 }
@@ -66,7 +62,7 @@ func appendHead(b []byte, head provider.Head, options Options) []byte {
 	}
 	b = append(b, '}')
 	if len(head.Tools) > 0 {
-		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(nil, head.Tools) })...)
+		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(head.Tools) })...)
 	}
 	return append(b, `,"messages":[`...)
 }
@@ -101,19 +97,19 @@ func (r *Request) message(b []byte, role, content string) []byte {
 	return wire.AppendString(b, content)
 }
 
-// Append adds turns.
+// Append implements provider.Conversation.
 func (r *Request) Append(turns ...provider.Turn) {
 	for i := range turns {
 		turn := &turns[i]
 		switch turn.Role {
 		case provider.RoleTool:
 			for j := range turn.Results {
-				r.body.Add(func(b []byte) []byte { return r.result(b, &turn.Results[j]) })
+				r.Add(func(b []byte) []byte { return r.result(b, &turn.Results[j]) })
 			}
 		case provider.RoleAssistant:
-			r.body.Add(func(b []byte) []byte { return r.assistant(b, turn) })
+			r.Add(func(b []byte) []byte { return r.assistant(b, turn) })
 		default:
-			r.body.Add(func(b []byte) []byte {
+			r.Add(func(b []byte) []byte {
 				return append(r.message(b, "user", provider.JoinText(turn.Parts)), '}')
 			})
 		}
@@ -134,66 +130,34 @@ func (r *Request) result(b []byte, result *provider.Result) []byte {
 func (r *Request) assistant(b []byte, turn *provider.Turn) []byte {
 	b = r.message(b, "assistant", provider.JoinText(turn.Parts))
 	clear(r.names)
-	var thinking strings.Builder
-	calls := 0
-	for i := range turn.Parts {
-		if part := &turn.Parts[i]; part.Call != nil {
-			calls++
-		} else if part.Type == regie.PartThinking && part.Provider == Name {
-			thinking.WriteString(part.Text)
-		}
-	}
-	if calls == 0 {
+	calls := provider.Calls(turn.Parts)
+	if len(calls) == 0 {
 		return append(b, '}')
 	}
-	if thinking.Len() > 0 {
-		b = wire.AppendString(append(b, `,"thinking":`...), thinking.String())
+	if thinking := provider.JoinThinking(turn.Parts, Name); thinking != "" {
+		b = wire.AppendString(append(b, `,"thinking":`...), thinking)
 	}
-	b = append(b, `,"tool_calls":[`...)
-	n := 0
-	for i := range turn.Parts {
-		call := turn.Parts[i].Call
-		if call == nil {
-			continue
-		}
+	n := int64(0)
+	b = wire.AppendList(append(b, `,"tool_calls":`...), calls, func(b []byte, call *provider.Call) []byte {
 		r.names[call.ID] = call.Name
-		if n > 0 {
-			b = append(b, ',')
-		}
 		b = wire.AppendString(append(b, `{"id":`...), call.ID)
-		b = append(b, `,"function":{"index":`...)
-		b = strconv.AppendInt(b, int64(n), 10)
+		b = strconv.AppendInt(append(b, `,"function":{"index":`...), n, 10)
+		n++
 		b = wire.AppendString(append(b, `,"name":`...), call.Name)
 		b = append(append(b, `,"arguments":`...), provider.Object(call.Arguments)...)
-		b = append(b, `}}`...)
-		n++
-	}
-	return append(b, `]}`...)
+		return append(b, `}}`...)
+	})
+	return append(b, '}')
 }
-
-// EndWith has the requests from now on end with tail. The API has no way to forbid calls. The
-// declarations stay all the same: without them the server would take a call for text of the answer,
-// and read the whole prompt anew, which begins with them. The guidance asks for an answer, and a
-// call that comes in spite of it is refused by the engine.
-func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
 
 // tail closes the messages and the request.
 func (r *Request) tail() []byte {
-	if r.ends.Guidance == "" {
+	if r.Tail.Guidance == "" {
 		return []byte("]}")
 	}
 	var b []byte
 	if !r.first {
 		b = append(b, ',')
 	}
-	return append(wire.AppendString(append(b, `{"role":"user","content":`...), r.ends.Guidance), `}]}`...)
+	return append(wire.AppendString(append(b, `{"role":"user","content":`...), r.Tail.Guidance), `}]}`...)
 }
-
-// Body returns the whole request, copied.
-func (r *Request) Body() []byte {
-	return slices.Concat(append(r.body.All(), r.tail())...)
-}
-
-// send returns the whole request without copying it. What is appended later stands behind its
-// bytes.
-func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }

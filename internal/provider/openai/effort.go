@@ -1,10 +1,10 @@
 package openai
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider/wire"
 )
 
 // Each vendor has some of regie.Efforts, under names of its own, and takes the nearest for the
@@ -23,21 +23,11 @@ func effortMember(effort string) string {
 // openAIEffort says none where the API takes tools in no other way; what a person asks for is sent,
 // and refused in the API's own words.
 func openAIEffort(model, effort string, tools bool) string {
-	major, minor, known := gpt(model)
+	major, minor, known := wire.Generation(model, "gpt-")
 	if effort == "" && tools && known && (major > 5 || major == 5 && minor >= 6) {
 		effort = "none"
 	}
 	return effortMember(regie.EffortWithin(effort, "none", "xhigh"))
-}
-
-// gpt reads the generation of a model's name: gpt-5.6-terra.
-func gpt(model string) (major, minor int, known bool) {
-	rest, found := strings.CutPrefix(model, "gpt-")
-	number, _, _ := strings.Cut(rest, "-")
-	first, second, _ := strings.Cut(number, ".")
-	major, err := strconv.Atoi(first)
-	minor, _ = strconv.Atoi(second)
-	return major, minor, found && err == nil
 }
 
 // groqEffort asks for a model's thinking apart from its text too, where that is not the default

@@ -81,7 +81,7 @@ func (h *embeds) request(b []byte, model string, dimensions int, texts []string)
 		b = strconv.AppendInt(b, int64(dimensions), 10)
 	}
 	b = append(b, `,"input":`...)
-	return append(wire.AppendStrings(b, texts), '}')
+	return append(wire.AppendList(b, texts, wire.AppendString), '}')
 }
 
 // decodeEmbed reads an answer. Its vectors say whose they are, and need not come in order; servers

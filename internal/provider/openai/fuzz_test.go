@@ -66,16 +66,16 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := newCollector(&wire.Server{}, Name, nil)
-		events := sse.NewReader(bytes.NewReader(data), 1<<20)
+		events := sse.NewEvents(bytes.NewReader(data), 1<<20)
 		for {
 			event, err := events.Next()
 			if err == io.EOF || err == sse.ErrTooLong { //nolint:errorlint // the reader's own, unwrapped
 				return
 			}
-			if string(event.Data) == "[DONE]" {
+			if string(event) == "[DONE]" {
 				break
 			}
-			if c.add(event.Data) != nil {
+			if c.add(event) != nil {
 				return
 			}
 		}

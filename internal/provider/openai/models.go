@@ -2,96 +2,27 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/provider/wire"
 )
-
-// listedModel is what servers say of a model, beyond OpenAI's own id.
-type listedModel struct {
-	ID string `json:"id"`
-	// The window: vLLM; OpenRouter; Mistral and LM Studio; Groq; LM Studio of a model in memory.
-	MaxModelLen         int `json:"max_model_len"`
-	ContextLength       int `json:"context_length"`
-	MaxContextLength    int `json:"max_context_length"`
-	ContextWindow       int `json:"context_window"`
-	LoadedContextLength int `json:"loaded_context_length"`
-	// llama.cpp: what the model was trained with, and what it was loaded with.
-	Meta struct {
-		Trained int `json:"n_ctx_train"`
-		Loaded  int `json:"n_ctx"`
-	} `json:"meta"`
-	// The output: Groq; OpenRouter.
-	MaxCompletionTokens int `json:"max_completion_tokens"`
-	TopProvider         struct {
-		MaxCompletionTokens int `json:"max_completion_tokens"`
-	} `json:"top_provider"`
-	// SupportedParameters is OpenRouter's list of what a model takes.
-	SupportedParameters []string `json:"supported_parameters"`
-	Type                string   `json:"type"` // LM Studio: llm, vlm, embeddings
-	// Capabilities is Mistral's object, and LM Studio's list.
-	Capabilities json.RawMessage `json:"capabilities"`
-}
-
-// capabilities are what the server says, over what is known of its vendor.
-func (m *listedModel) capabilities(known provider.Capabilities) provider.Capabilities {
-	known.ContextTokens = max(m.MaxModelLen, m.ContextLength, m.MaxContextLength, m.ContextWindow, m.Meta.Trained)
-	for _, loaded := range []int{m.LoadedContextLength, m.Meta.Loaded} {
-		if loaded > 0 {
-			known.ContextTokens = loaded
-		}
-	}
-	known.MaxOutput = max(m.MaxCompletionTokens, m.TopProvider.MaxCompletionTokens)
-	if m.SupportedParameters != nil {
-		known.NativeTools = slices.Contains(m.SupportedParameters, "tools")
-		known.Thinking = slices.Contains(m.SupportedParameters, "reasoning")
-	}
-	var can struct {
-		FunctionCalling *bool `json:"function_calling"`
-		Reasoning       bool  `json:"reasoning"`
-	}
-	if json.Unmarshal(m.Capabilities, &can) == nil && can.FunctionCalling != nil {
-		known.NativeTools, known.Thinking = *can.FunctionCalling, can.Reasoning
-	}
-	if m.Type == "embeddings" {
-		known.NativeTools, known.Embeds = false, true
-	}
-	return known
-}
 
 // Models implements provider.Lister.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
-	var answer struct {
-		Data []listedModel `json:"data"`
-	}
-	err := p.server.Get(ctx, "/models", &answer)
+	models, err := p.server.Models(ctx, "/models", p.vendorCapabilities)
 	// it has no list: that it answers is all that can be said
-	if failed := notThere(err); failed && p.quirks.models != nil {
-		answer.Data, err = nil, nil
+	if notThere(err) && p.quirks.models != nil {
+		err = nil
 		for _, name := range p.quirks.models {
-			answer.Data = append(answer.Data, listedModel{ID: name})
+			models = append(models, provider.Model{Name: name, Capabilities: p.vendorCapabilities(name)})
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	known := p.vendorCapabilities()
-	models := make([]provider.Model, 0, len(answer.Data))
-	for i := range answer.Data {
-		models = append(models, provider.Model{
-			Name:         wire.Safe(answer.Data[i].ID),
-			Capabilities: answer.Data[i].capabilities(known),
-		})
-	}
-	if p.quirks.sizes != nil {
+	if err == nil && p.quirks.sizes != nil {
 		p.quirks.sizes(ctx, p, models)
 	}
-	return models, nil
+	return models, err
 }
 
 // notThere reports whether a server answered that it has no such thing.
@@ -101,7 +32,7 @@ func notThere(err error) bool {
 }
 
 // vendorCapabilities are those of every model of the server, as far as its vendor tells.
-func (p *Provider) vendorCapabilities() provider.Capabilities {
+func (p *Provider) vendorCapabilities(string) provider.Capabilities {
 	return provider.Capabilities{NativeTools: !p.quirks.noTools, Free: p.quirks.free, LeastOutput: p.quirks.minOutput}
 }
 
@@ -113,16 +44,14 @@ type sizes func(ctx context.Context, p *Provider, models []provider.Model)
 func listed(context.Context, *Provider, []provider.Model) {}
 
 func lmStudioSizes(ctx context.Context, p *Provider, models []provider.Model) {
-	var answer struct {
-		Data []listedModel `json:"data"`
-	}
-	if p.root.Get(ctx, "/api/v0/models", &answer) != nil {
+	loaded, err := p.root.Models(ctx, "/api/v0/models", p.vendorCapabilities)
+	if err != nil {
 		return
 	}
 	for i := range models {
-		for j := range answer.Data {
-			if answer.Data[j].ID == models[i].Name {
-				models[i].Capabilities = answer.Data[j].capabilities(models[i].Capabilities)
+		for _, model := range loaded {
+			if model.Name == models[i].Name {
+				models[i] = model
 			}
 		}
 	}
@@ -137,7 +66,7 @@ func llamaSizes(ctx context.Context, p *Provider, models []provider.Model) {
 			Context int `json:"n_ctx"`
 		} `json:"default_generation_settings"`
 	}
-	if p.root.Get(ctx, "/props", &answer) == nil && answer.Settings.Context > 0 {
+	if p.root.Ask(ctx, "/props", nil, &answer) == nil && answer.Settings.Context > 0 {
 		models[0].ContextTokens = answer.Settings.Context
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -48,14 +47,10 @@ type Provider struct {
 
 // New returns a provider. It returns CodeBadRequest for an address that is none.
 func New(cfg Config) (*Provider, error) {
-	header := http.Header{}
-	if cfg.APIKey != "" {
-		header.Set("Authorization", "Bearer "+cfg.APIKey)
-	}
 	p := &Provider{cfg: cfg, quirks: quirksOf(cfg.Vendor), windows: map[string]int{}}
 	settings := wire.Config{
 		Address: cfg.BaseURL, Example: cmp.Or(p.quirks.example, "http://127.0.0.1:8000/v1"), API: "Chat Completions",
-		Header: header, Idle: cfg.Idle, Dial: cfg.Dial,
+		Header: wire.KeyHeader("Authorization", cfg.APIKey), Idle: cfg.Idle, Dial: cfg.Dial,
 		Judge: p.judge, NotRunning: regie.Say("start the model server there, or set REGIE_BASE_URL to where it runs"),
 	}
 	var err error
@@ -83,10 +78,8 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities(model string) provider.Capabilities {
-	can := provider.Capabilities{
-		NativeTools: !p.quirks.noTools, Free: p.quirks.free, ContextTokens: p.window(model),
-		LeastOutput: p.quirks.minOutput,
-	}
+	can := p.vendorCapabilities(model)
+	can.ContextTokens = p.window(model)
 	if p.quirks.untempered != nil && p.quirks.untempered(model) {
 		can.Temperature = provider.TemperedNever
 	}
@@ -95,16 +88,14 @@ func (p *Provider) Capabilities(model string) provider.Capabilities {
 
 // Open implements provider.Provider.
 func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
-	switch {
-	case head.Model == "":
-		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for the server %s", p.cfg.BaseURL)
-	case head.MaxOutput <= 0:
-		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	switch err := wire.CheckHead(&head, p.cfg.BaseURL); {
+	case err != nil:
+		return nil, err
 	case p.quirks.noTools && len(head.Tools) > 0:
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"the models of %s make no calls: leave the dialect out, or set it to json", p.quirks.vendor)
 	}
-	c := &conversation{provider: p}
+	c := &conversation{server: p.server}
 	c.begin(p.quirks, head)
 	return c, nil
 }

@@ -3,10 +3,6 @@ package openai_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,24 +12,17 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
-// ask sends one request to a server that answers with the given stream.
+// asker sends requests to a server that answers with what it is given.
+func asker(t *testing.T) func(stream string) (*provider.Reply, error) {
+	t.Helper()
+	return wiretest.Asker(t, "m", "/v1/chat/completions", "text/event-stream", func(address string) (provider.Provider, error) {
+		return openai.New(openai.Config{Name: "test", BaseURL: address})
+	})
+}
+
 func ask(t *testing.T, stream string) (*provider.Reply, error) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = w.Write([]byte(stream))
-	}))
-	defer server.Close()
-	p, err := openai.New(openai.Config{Name: "test", BaseURL: server.URL + "/v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := p.Open(provider.Head{Model: "m", MaxOutput: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Append(provider.Turn{Role: provider.RoleUser, Parts: []provider.Part{{Type: regie.PartText, Text: "go"}}})
-	return c.Send(t.Context(), nil)
+	return asker(t)(stream)
 }
 
 func sketch(reply *provider.Reply) string {
@@ -49,36 +38,10 @@ func sketch(reply *provider.Reply) string {
 	return strings.Join(out, " ") + fmt.Sprintf(" [%s %d/%d]", reply.StopReason, reply.Usage.Input, reply.Usage.Output)
 }
 
-// TestRecordedStreams reads the streams that a real server sent (spec 12.6), each to its whole
-// reply or its error.
+// TestRecordedStreams holds each recorded stream to its whole reply or its error, and to none where
+// it is cut (spec 12.6).
 func TestRecordedStreams(t *testing.T) {
-	wiretest.Decoded(t, func(stream string) (*provider.Reply, error) { return ask(t, stream) }, "chat_*.sse", "crash_*.txt")
-}
-
-// TestCutAnywhere cuts each recorded stream after every byte: no reply is returned before its
-// terminal marker, so no half call can ever run (spec 12.6, trap 1).
-func TestCutAnywhere(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("testdata", "chat_*.sse"))
-	if err != nil || len(files) < 6 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Parallel()
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			end := strings.Index(string(data), "[DONE]") + len("[DONE]")
-			for cut := range end {
-				reply, err := ask(t, string(data[:cut]))
-				if reply != nil || err == nil {
-					t.Fatalf("cut after %d of %d bytes: %+v", cut, len(data), reply)
-				}
-			}
-		})
-	}
+	wiretest.Streams(t, asker, "chat_*.sse", "crash_*.txt")
 }
 
 // stream makes a stream of choices' deltas that ends in good order.
@@ -96,7 +59,7 @@ const done = "data: [DONE]\n\n"
 // TestTraps is spec 12.6 as a table, each line under the number of its trap. The rest of what the
 // traps say of Chat Completions stands elsewhere:
 //
-//  1. TestCutAnywhere, TestRecordedStreams, and the cuts of each vendor in providertest
+//  1. TestRecordedStreams, and the cuts of each vendor in providertest
 //  2. an id that is missing or repeats gets another before it is used: TestRepeatedProviderIDs of
 //     internal/app
 //  4. providertest "stop, and calls", "nothing", "blanks"

@@ -2,9 +2,7 @@ package openai
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,19 +11,14 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// conversation is a request body that grows: head and turns, each encoded once; the tail is put on
-// only for sending. The hash of what is there is kept beside it, so that neither cost grows with
-// the thread (decision 31).
+// conversation is a request body that grows: head and turns, each encoded once.
 type conversation struct {
-	provider *Provider
+	wire.GrowingBody
+	server   *wire.Server
 	quirks   quirks // for the model
 	model    string
 	thinking bool // the model was not told to leave it
-	body     wire.Text
-	turns    int
-	digest   wire.Digest
-	ends     provider.Tail
-	tail     []byte // the end of a request: ends, encoded, behind the thread as it is
+	messages int
 	tools    bool
 
 	last provider.Role // of the thread, empty before its first message
@@ -34,8 +27,6 @@ type conversation struct {
 	open bool
 	loop bool // calls were made since the last message of a person
 }
-
-var plainTail = []byte("]}") // never written to
 
 // The words that stand where a strict vendor wants the other side to have spoken and it has not.
 const (
@@ -49,7 +40,8 @@ const (
 func (c *conversation) begin(vendor quirks, head provider.Head) {
 	c.quirks, c.model, c.tools = vendor.of(head.Model), head.Model, len(head.Tools) > 0
 	c.thinking = head.ReasoningEffort != "none"
-	c.body.Add(func(b []byte) []byte { return c.appendHead(b, head) })
+	c.Close = c.end
+	c.Add(func(b []byte) []byte { return c.appendHead(b, head) })
 	levels := []string{head.Level1, head.Level2}
 	if c.quirks.oneSystem && head.Level1 != "" && head.Level2 != "" {
 		levels = []string{head.Level1 + "\n\n" + head.Level2}
@@ -63,7 +55,6 @@ func (c *conversation) begin(vendor quirks, head provider.Head) {
 			})
 		}
 	}
-	c.close()
 }
 
 // appendHead writes what stands before the messages.
@@ -95,7 +86,7 @@ func (c *conversation) appendHead(b []byte, head provider.Head) []byte {
 		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)
 	}
 	if c.tools {
-		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(nil, head.Tools) })...)
+		b = append(b, head.Encoded.Get(Name, func() []byte { return wire.AppendFunctions(head.Tools) })...)
 		if c.quirks.parallel == parallelSaid || c.quirks.parallel == parallelIfNot && !head.ParallelCalls {
 			b = append(b, `,"parallel_tool_calls":`...)
 			b = strconv.AppendBool(b, head.ParallelCalls)
@@ -114,35 +105,20 @@ func Body(vendor string, head provider.Head, tail provider.Tail, turns ...provid
 	return c.Body()
 }
 
-// EndWith implements provider.Conversation.
-func (c *conversation) EndWith(tail provider.Tail) {
-	if tail == c.ends {
-		return
+// end returns the end of a request that fits the thread as it is.
+func (c *conversation) end() []byte {
+	b := make([]byte, 0, len(c.Tail.Guidance)+128)
+	if c.Tail.Guidance != "" {
+		b = c.user(b, c.Tail.Guidance, c.messages == 0)
 	}
-	c.ends = tail
-	c.close()
-}
-
-// close makes the end of a request that fits the thread as it is. Its bytes are new ones: the
-// transport may still be reading the old.
-func (c *conversation) close() {
-	if c.ends == (provider.Tail{}) && !c.open {
-		c.tail = plainTail
-		return
-	}
-	b := make([]byte, 0, len(c.ends.Guidance)+128)
-	if guidance := c.ends.Guidance; guidance != "" {
-		b = c.user(b, guidance, c.turns == 0)
-		b = append(b, `"}`...)
-	} else if c.open {
+	if c.Tail.Guidance != "" || c.open {
 		b = append(b, `"}`...)
 	}
 	b = append(b, ']')
-	if c.ends.Withheld && c.tools {
+	if c.Tail.Withheld && c.tools {
 		b = append(b, `,"tool_choice":"none"`...)
 	}
-	b = append(b, '}')
-	c.tail = b
+	return append(b, '}')
 }
 
 // user writes what is said on the user's side, up to the end of its text: as a message, or behind
@@ -166,9 +142,9 @@ func (c *conversation) user(b []byte, text string, first bool) []byte {
 
 // add adds a message, or several.
 func (c *conversation) add(message func(b []byte) []byte) {
-	first := c.turns == 0
-	c.turns++
-	c.body.Add(func(b []byte) []byte {
+	first := c.messages == 0
+	c.messages++
+	c.Add(func(b []byte) []byte {
 		if c.open {
 			b = append(b, `"}`...)
 		}
@@ -190,7 +166,7 @@ func (c *conversation) Append(turns ...provider.Turn) {
 				c.add(func(b []byte) []byte { return c.appendResult(b, &turn.Results[j]) })
 			}
 		case provider.RoleUser:
-			c.appendUser(joined(turn.Parts, regie.PartText))
+			c.appendUser(provider.JoinText(turn.Parts))
 			c.loop = false
 		default:
 			if c.quirks.order == strict && c.last != provider.RoleUser && c.last != provider.RoleTool {
@@ -200,14 +176,13 @@ func (c *conversation) Append(turns ...provider.Turn) {
 		}
 		c.last = turn.Role
 	}
-	c.close()
 }
 
 // appendUser adds what is said on the user's side. Only a strict vendor has it stay open.
 func (c *conversation) appendUser(text string) {
-	first := c.turns == 0
-	c.turns++
-	c.body.Add(func(b []byte) []byte {
+	first := c.messages == 0
+	c.messages++
+	c.Add(func(b []byte) []byte {
 		b = c.user(b, text, first)
 		if c.quirks.order != strict {
 			b = append(b, `"}`...)
@@ -216,16 +191,6 @@ func (c *conversation) appendUser(text string) {
 	})
 	c.open, c.last = c.quirks.order == strict, provider.RoleUser
 }
-
-// Request implements provider.Conversation.
-func (c *conversation) Request() (regie.Hash, int) { return c.digest.Sum(nil, c.body.All(), c.tail) }
-
-// Body implements provider.Shower.
-func (c *conversation) Body() []byte { return slices.Concat(append(c.body.All(), c.tail)...) }
-
-// request returns the whole request. Its bytes are those of the conversation: what is appended
-// later stands behind them, and another tail has bytes of its own.
-func (c *conversation) request() *wire.Body { return wire.NewBody(append(c.body.All(), c.tail)...) }
 
 func (c *conversation) appendResult(b []byte, result *provider.Result) []byte {
 	b = append(b, `{"role":"tool","tool_call_id":`...)
@@ -239,38 +204,25 @@ func (c *conversation) appendResult(b []byte, result *provider.Result) []byte {
 // only its own.
 func (c *conversation) appendAssistant(b []byte, turn *provider.Turn) []byte {
 	b = append(b, `{"role":"assistant","content":`...)
-	text := joined(turn.Parts, regie.PartText)
-	calls := slices.ContainsFunc(turn.Parts, func(p provider.Part) bool { return p.Type == regie.PartCall })
-	c.loop = c.loop || calls
-	if text == "" && calls {
+	text := provider.JoinText(turn.Parts)
+	calls := provider.Calls(turn.Parts)
+	c.loop = c.loop || len(calls) > 0
+	if text == "" && len(calls) > 0 {
 		b = append(b, "null"...)
 	} else {
 		b = wire.AppendString(b, text)
 	}
 	b = c.appendThinking(b, turn)
-	if !calls {
+	if len(calls) == 0 {
 		return append(b, '}')
 	}
-	b = append(b, `,"tool_calls":[`...)
-	first := true
-	for i := range turn.Parts {
-		call := turn.Parts[i].Call
-		if turn.Parts[i].Type != regie.PartCall {
-			continue
-		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(b, `{"id":`...)
-		b = wire.AppendString(b, c.wireID(call.ID))
-		b = append(b, `,"type":"function","function":{"name":`...)
-		b = wire.AppendString(b, call.Name)
-		b = append(b, `,"arguments":`...)
-		b = wire.AppendString(b, call.Arguments)
-		b = append(b, "}}"...)
-	}
-	return append(b, "]}"...)
+	b = wire.AppendList(append(b, `,"tool_calls":`...), calls, func(b []byte, call *provider.Call) []byte {
+		b = wire.AppendString(append(b, `{"id":`...), c.wireID(call.ID))
+		b = wire.AppendString(append(b, `,"type":"function","function":{"name":`...), call.Name)
+		b = wire.AppendString(append(b, `,"arguments":`...), call.Arguments)
+		return append(b, "}}"...)
+	})
+	return append(b, '}')
 }
 
 // appendThinking writes what goes back of a turn's thinking.
@@ -280,7 +232,7 @@ func (c *conversation) appendThinking(b []byte, turn *provider.Turn) []byte {
 		// Also where there is none, as in a loop that another vendor's model began: the member is
 		// asked for, not what it says.
 		b = append(b, `,"reasoning_content":`...)
-		return wire.AppendString(b, c.ownThinking(turn.Parts))
+		return wire.AppendString(b, provider.JoinThinking(turn.Parts, c.quirks.vendor))
 	case c.quirks.replay == replayDetails:
 		for i := range turn.Parts {
 			var kept details
@@ -312,11 +264,8 @@ func (c *conversation) wireID(id string) string {
 			sum[i] = alphanumeric[int(sum[i])%len(alphanumeric)]
 		}
 		return string(sum[:shortID])
-	case len(id) > maxID:
-		sum := sha256.Sum256([]byte(id))
-		return "call_" + hex.EncodeToString(sum[:16])
 	default:
-		return id
+		return wire.ShortID(id, maxID)
 	}
 }
 
@@ -326,29 +275,3 @@ const (
 )
 
 func isShortID(id string) bool { return len(id) == shortID && strings.Trim(id, alphanumeric) == "" }
-
-func joined(parts []provider.Part, kind regie.PartType) string {
-	switch {
-	case len(parts) == 1 && parts[0].Type == kind:
-		return parts[0].Text
-	case len(parts) == 0:
-		return ""
-	}
-	var text strings.Builder
-	for i := range parts {
-		if parts[i].Type == kind {
-			text.WriteString(parts[i].Text)
-		}
-	}
-	return text.String()
-}
-
-func (c *conversation) ownThinking(parts []provider.Part) string {
-	var text strings.Builder
-	for i := range parts {
-		if parts[i].Type == regie.PartThinking && parts[i].Provider == c.quirks.vendor {
-			text.WriteString(parts[i].Text)
-		}
-	}
-	return text.String()
-}

@@ -9,10 +9,10 @@ import (
 
 // Send implements provider.Conversation.
 func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
-	defer c.provider.server.Hide(&err)
-	collected := newCollector(c.provider.server, c.quirks.vendor, sink)
-	at := wire.Endpoint{Server: c.provider.server, Path: "/chat/completions", Unmarked: c.quirks.noDone}
-	err = collected.ReadEvents(ctx, at, c.request, func(data []byte) (bool, error) {
+	defer c.server.Hide(&err)
+	collected := newCollector(c.server, c.quirks.vendor, sink)
+	at := wire.Endpoint{Server: c.server, Path: "/chat/completions", Unmarked: c.quirks.noDone}
+	err = collected.ReadEvents(ctx, at, c.Whole, func(data []byte) (bool, error) {
 		if string(data) == "[DONE]" {
 			return true, nil
 		}

@@ -26,18 +26,18 @@ func streams(tb testing.TB) map[string][]byte {
 // collect reads a stream as Send does.
 func collect(data []byte) (*provider.Reply, error) {
 	c := newCollector(&wire.Server{}, nil, "gpt-5.5")
-	events := sse.NewReader(bytes.NewReader(data), 1<<20)
+	events := sse.NewEvents(bytes.NewReader(data), 1<<20)
 	defer events.Release()
 	for !c.stopped {
 		event, err := events.Next()
 		if err != nil {
 			return nil, err
 		}
-		if err := c.add(event.Data); err != nil {
+		if err := c.add(event); err != nil {
 			return nil, err
 		}
 	}
-	return c.whole()
+	return c.Reply()
 }
 
 // TestCutAnywhere cuts each stream after every byte: no half call ever runs (spec 12.6, trap 1).

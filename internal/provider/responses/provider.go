@@ -2,7 +2,6 @@ package responses
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -39,12 +38,9 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultAddress
 	}
-	header := http.Header{}
-	if cfg.APIKey != "" {
-		header.Set("Authorization", "Bearer "+cfg.APIKey)
-	}
 	server, err := wire.New(wire.Config{
-		Address: cfg.BaseURL, Example: DefaultAddress, API: "Responses", Header: header, Idle: cfg.Idle, Judge: judge,
+		Address: cfg.BaseURL, Example: DefaultAddress, API: "Responses",
+		Header: wire.KeyHeader("Authorization", cfg.APIKey), Idle: cfg.Idle, Judge: judge,
 		NotRunning: regie.Say("start the model server there, or set REGIE_BASE_URL to where it runs"),
 	})
 	if err != nil {
@@ -101,19 +97,7 @@ func (p *Provider) Capabilities(model string) provider.Capabilities {
 
 // Models implements provider.Lister.
 func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
-	var answer struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if err := p.server.Get(ctx, "/models", &answer); err != nil {
-		return nil, err
-	}
-	models := make([]provider.Model, 0, len(answer.Data))
-	for _, m := range answer.Data {
-		models = append(models, provider.Model{Name: wire.Safe(m.ID), Capabilities: p.Capabilities(m.ID)})
-	}
-	return models, nil
+	return p.server.Models(ctx, "/models", p.Capabilities)
 }
 
 // Open implements provider.Provider.
@@ -122,49 +106,21 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conversation{provider: p, request: request}, nil
+	request.server = p.server
+	return request, nil
 }
-
-type conversation struct {
-	provider *Provider
-	request  *Request
-}
-
-// Append implements provider.Conversation.
-func (c *conversation) Append(turns ...provider.Turn) { c.request.Append(turns...) }
-
-// EndWith implements provider.Conversation.
-func (c *conversation) EndWith(tail provider.Tail) { c.request.EndWith(tail) }
-
-// Request implements provider.Conversation.
-func (c *conversation) Request() (regie.Hash, int) { return c.request.sum() }
-
-// Body implements provider.Shower.
-func (c *conversation) Body() []byte { return c.request.Body() }
 
 // Send implements provider.Conversation.
-func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
-	defer c.provider.server.Hide(&err)
-	collected := newCollector(c.provider.server, sink, c.request.model)
-	at := wire.Endpoint{Server: c.provider.server, Path: "/responses"}
-	err = collected.ReadEvents(ctx, at, c.request.send, func(data []byte) (bool, error) {
+func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
+	defer r.server.Hide(&err)
+	collected := newCollector(r.server, sink, r.model)
+	at := wire.Endpoint{Server: r.server, Path: "/responses"}
+	err = collected.ReadEvents(ctx, at, r.Whole, func(data []byte) (bool, error) {
 		err := collected.add(data)
 		return collected.stopped, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return collected.whole()
-}
-
-// whole returns the reply of a stream that has ended in good order.
-func (c *collector) whole() (*provider.Reply, error) {
-	reply, err := c.Reply()
-	if failed, ok := errors.AsType[*provider.Error](err); ok && failed.Code == regie.CodeEmptyReply && c.Cut {
-		failed.Message = "the model thought until its reply reached the limit of its length, and answered nothing"
-		if c.HeldBack {
-			failed.Message = "the model's server held its whole reply back (content_filter)"
-		}
-	}
-	return reply, err
+	return collected.Reply()
 }

@@ -31,16 +31,15 @@ type Options struct {
 // A thinking part carries in Opaque the reasoning item that it is of, and which model made it; a
 // text part the phase of its message, where it has one.
 type Request struct {
+	wire.GrowingBody
+	server   *wire.Server
 	model    string
 	options  Options
-	body     wire.Text
 	items    int
 	turns    int
 	tools    bool
-	ends     provider.Tail
 	seen     map[string]bool // ids of reasoning items: the API takes each once
 	cacheKey string
-	digest   wire.Digest
 }
 
 // minOutput is the least that the API takes for max_output_tokens.
@@ -49,15 +48,13 @@ const minOutput = 16
 // NewRequest begins a request. It returns CodeNoModel and CodeBadRequest for a head that the API
 // cannot take.
 func NewRequest(head provider.Head, options Options) (*Request, error) {
-	switch {
-	case head.Model == "":
-		return nil, regie.Errorf(regie.CodeNoModel, "no model is named for OpenAI")
-	case head.MaxOutput <= 0:
-		return nil, regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	if err := wire.CheckHead(&head, "OpenAI"); err != nil {
+		return nil, err
 	}
 	r := &Request{model: head.Model, options: options, tools: len(head.Tools) > 0, seen: map[string]bool{}}
-	r.body.Add(func(b []byte) []byte { return r.appendHead(b, head) })
-	if !blank(head.Level2) { // behind the instructions, which it leaves cached when it changes
+	r.Close = r.tail
+	r.Add(func(b []byte) []byte { return r.appendHead(b, head) })
+	if !wire.Blank(head.Level2) { // behind the instructions, which it leaves cached when it changes
 		r.add(func(b []byte) []byte { return appendMessage(b, "developer", head.Level2, "") })
 	}
 	r.cacheKey = cacheKey(head.Model, head.Level1)
@@ -87,7 +84,7 @@ func (r *Request) appendHead(b []byte, head provider.Head) []byte {
 		b = append(b, `,"parallel_tool_calls":`...)
 		b = strconv.AppendBool(b, head.ParallelCalls)
 	}
-	if !blank(head.Level1) {
+	if !wire.Blank(head.Level1) {
 		b = wire.AppendString(append(b, `,"instructions":`...), head.Level1)
 	}
 	return append(b, `,"input":[`...)
@@ -96,17 +93,8 @@ func (r *Request) appendHead(b []byte, head provider.Head) []byte {
 // encodeTools writes the declarations of tools. A strict schema is another language than that of
 // tools; they check their arguments themselves.
 func encodeTools(tools []provider.Tool) []byte {
-	b := []byte(`,"tools":[`)
-	for i, t := range tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = wire.AppendString(append(b, `{"type":"function","name":`...), t.Name)
-		b = wire.AppendString(append(b, `,"description":`...), t.Description)
-		b = append(append(b, `,"parameters":`...), wire.ObjectSchema(t.Parameters, refusedAtTop...)...)
-		b = append(b, `,"strict":false}`...)
-	}
-	return append(b, ']')
+	return wire.AppendTools([]byte(`,"tools":`), tools, `{"type":"function","name":`, `,"parameters":`,
+		`,"strict":false}`, refusedAtTop...)
 }
 
 // refusedAtTop is what the API takes nowhere but inside a schema.
@@ -124,7 +112,7 @@ func cacheKey(parts ...string) string {
 func (r *Request) add(item func(b []byte) []byte) {
 	first := r.items == 0
 	r.items++
-	r.body.Add(func(b []byte) []byte {
+	r.Add(func(b []byte) []byte {
 		if !first {
 			b = append(b, ',')
 		}
@@ -132,7 +120,7 @@ func (r *Request) add(item func(b []byte) []byte) {
 	})
 }
 
-// Append adds turns.
+// Append implements provider.Conversation.
 func (r *Request) Append(turns ...provider.Turn) {
 	for i := range turns {
 		turn := &turns[i]
@@ -186,7 +174,7 @@ func (r *Request) assistant(turn *provider.Turn) {
 			if item := r.own(part); item != nil {
 				before = append(before, item)
 			}
-		case part.Type == regie.PartText && !blank(part.Text):
+		case part.Type == regie.PartText && !wire.Blank(part.Text):
 			lead()
 			r.add(func(b []byte) []byte { return appendMessage(b, "assistant", part.Text, phaseOf(part)) })
 		case part.Type == regie.PartCall:
@@ -228,14 +216,10 @@ func (r *Request) own(part *provider.Part) *reasoning {
 
 func (item *reasoning) append(b []byte) []byte {
 	b = wire.AppendString(append(b, `{"type":"reasoning","id":`...), item.ID)
-	b = append(b, `,"summary":[`...)
-	for i, text := range item.Summary {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(wire.AppendString(append(b, `{"type":"summary_text","text":`...), text), '}')
-	}
-	b = wire.AppendString(append(b, `],"encrypted_content":`...), item.Encrypted)
+	b = wire.AppendList(append(b, `,"summary":`...), item.Summary, func(b []byte, text string) []byte {
+		return append(wire.AppendString(append(b, `{"type":"summary_text","text":`...), text), '}')
+	})
+	b = wire.AppendString(append(b, `,"encrypted_content":`...), item.Encrypted)
 	return append(b, '}')
 }
 
@@ -260,35 +244,19 @@ var phases = []string{"commentary", "final_answer"}
 // maxID is how long an id of a call may be.
 const maxID = 64
 
-// EndWith has the requests from now on end with tail.
-func (r *Request) EndWith(tail provider.Tail) { r.ends = tail }
-
-// tail closes the input and the request. It is made anew each time: the transport may still be
-// reading the one before.
+// tail closes the input and the request.
 func (r *Request) tail() []byte {
-	b := make([]byte, 0, len(r.ends.Guidance)+128)
-	if !blank(r.ends.Guidance) {
+	b := make([]byte, 0, len(r.Tail.Guidance)+128)
+	if !wire.Blank(r.Tail.Guidance) {
 		if r.items > 0 {
 			b = append(b, ',')
 		}
-		b = appendMessage(b, "user", r.ends.Guidance, "")
+		b = appendMessage(b, "user", r.Tail.Guidance, "")
 	}
 	b = append(b, ']')
-	if r.ends.Withheld && r.tools {
+	if r.Tail.Withheld && r.tools {
 		b = append(b, `,"tool_choice":"none"`...)
 	}
 	b = wire.AppendString(append(b, `,"prompt_cache_key":`...), r.cacheKey)
 	return append(b, '}')
 }
-
-// Body returns the whole request. It changes nothing: the same turns give the same bytes.
-func (r *Request) Body() []byte { return slices.Concat(append(r.body.All(), r.tail())...) }
-
-// send returns the whole request without copying it. What is appended later stands behind its
-// bytes.
-func (r *Request) send() *wire.Body { return wire.NewBody(append(r.body.All(), r.tail())...) }
-
-// sum is the hash of the whole request and its length in bytes.
-func (r *Request) sum() (regie.Hash, int) { return r.digest.Sum(nil, r.body.All(), r.tail()) }
-
-func blank(s string) bool { return strings.TrimSpace(s) == "" }

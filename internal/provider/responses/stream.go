@@ -273,7 +273,7 @@ func (c *collector) done(o *open, it *item) error {
 			}
 		}
 		if o.part != nil && it.Phase != "" {
-			return c.Keep(o.part, encoded(phased{Phase: wire.Safe(it.Phase)}))
+			return c.Keep(o.part, wire.Opaque(phased{Phase: wire.Safe(it.Phase)}))
 		}
 	case "reasoning":
 		summary := texts(it.Summary)
@@ -283,7 +283,7 @@ func (c *collector) done(o *open, it *item) error {
 			}
 		}
 		if it.Encrypted != "" {
-			return c.Keep(o.part, encoded(reasoning{
+			return c.Keep(o.part, wire.Opaque(reasoning{
 				ID: wire.Safe(it.ID), Encrypted: wire.Safe(it.Encrypted),
 				Summary: summary, Model: c.model,
 			}))
@@ -366,12 +366,4 @@ func (c *collector) count(claimed jsontext.Value) {
 	if d := u.OutputDetails; d != nil {
 		c.Usage.Reasoning = wire.Tokens(d.Reasoning)
 	}
-}
-
-func encoded(v any) json.RawMessage {
-	data, err := json.Marshal(v)
-	if err != nil { // strings always encode
-		return nil
-	}
-	return data
 }

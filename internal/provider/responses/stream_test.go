@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/responses"
+	"github.com/regie-run/regie/internal/provider/wire/wiretest"
 )
 
 // asker returns a function that sends one request to a server, which answers with what serve
@@ -62,50 +61,10 @@ func sketch(reply *provider.Reply) string {
 	return strings.Join(out, " ") + fmt.Sprintf(" [%s %d/%d/%d/%d/%d]", reply.StopReason, u.Input, u.CacheCreation, u.CacheRead, u.Output, u.Reasoning)
 }
 
-func recorded(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
-// TestRecordedStreams reads what a real server of the API's format sent, which numbers all items 0,
-// and the vendor's own as it is documented.
-func TestRecordedStreams(t *testing.T) {
-	for name, want := range map[string]string{
-		"responses_call.sse":  `call_shbcj18g get_weather({"city":"Paris"}) [completed 178/0/0/7/0]`,
-		"responses_calls.sse": `call_ix8rk22m get_weather({"city":"Lyon"}) call_7aooy7gi get_time({}) [completed 179/0/0/5/0]`,
-		"responses_pre.sse":   `text:Let me check that.  call_puu4wv08 get_weather({"city":"Nice"}) [completed 177/0/0/8/0]`,
-		"responses_think.sse": `thinking:I weigh two options{"id":"rs_725948","encrypted_content":"I weigh two options","summary":["I weigh two options"],"model":"gpt-5.5"} ` +
-			`text:Done thinking! [completed 9/0/0/11/0]`,
-		"responses_hi.sse": "text:Hello from a tiny real model; the answer is 42. [completed 5/0/0/13/0]",
-		"documented_pairs.sse": "thinking:**Looking up**\n\nThe person wants both." +
-			`{"id":"rs_0a1","encrypted_content":"gAAAAABoISQ24OyVRYbk","summary":["**Looking up**","The person wants both."],"model":"gpt-5.5"} ` +
-			`text:Let me look.{"phase":"commentary"} call_VsV4 get_weather({"city":"Lyon"}) ` +
-			`thinking:{"id":"rs_0a5","encrypted_content":"gAAAAABoISQ29xY","model":"gpt-5.5"} call_Zz01 get_time({}) [completed 1859/10/1800/189/128]`,
-	} {
-		reply, err := ask(t, recorded(t, name))
-		if err != nil || sketch(reply) != want {
-			t.Errorf("%s: %v\ngot  %v\nwant %s", name, err, reply, want)
-			if reply != nil {
-				t.Log(sketch(reply))
-			}
-		}
-	}
-	for name, code := range map[string]regie.Code{"responses_bad.sse": regie.CodeEmptyReply, "crash_v1_responses.txt": regie.CodeTruncatedStream} {
-		_, err := ask(t, recorded(t, name))
-		if failed, ok := errors.AsType[*provider.Error](err); !ok || failed.Code != code || !failed.Retryable {
-			t.Errorf("%s: %v, want %s", name, err, code)
-		}
-	}
-}
-
 // TestThereAndBack sends a reply back: each reasoning stands in front of what it led to, in the
 // order of the stream (spec 12.6, trap 5).
 func TestThereAndBack(t *testing.T) {
-	reply, err := ask(t, recorded(t, "documented_pairs.sse"))
+	reply, err := ask(t, string(wiretest.Recorded(t, "documented_pairs.sse")["documented_pairs.sse"]))
 	if err != nil {
 		t.Fatal(err)
 	}

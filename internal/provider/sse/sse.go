@@ -1,5 +1,5 @@
-// Package sse reads server-sent events as model servers really send them (spec 12.6): comments,
-// keep-alives, CRLF, a byte order mark, very long lines.
+// Package sse reads streams as model servers really send them (spec 12.6): server-sent events with
+// comments, keep-alives, CRLF, a byte order mark and very long lines, and lines of JSON.
 package sse
 
 import (
@@ -13,108 +13,114 @@ import (
 // ErrTooLong says that an event is longer than the reader's bound.
 var ErrTooLong = errors.New("an event of the stream is too long")
 
-// Event is one event. Its fields are valid until the next call of Next.
-type Event struct {
-	Name []byte // the event field; usually empty
-	Data []byte // the data lines, joined by line breaks
-}
-
-// Reader reads events from a stream.
-type Reader struct {
-	in      *bufio.Reader
-	max     int
-	line    []byte
-	name    []byte
-	data    []byte
-	started bool
-}
-
 // buffers keeps the buffers of readers that were released: one for each model call would be a
 // quarter of all that a run allocates.
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
 
-// NewReader returns a reader that refuses events longer than limit bytes. Release gives its buffer
+// Lines reads a stream of JSON lines. A last line without its end counts: whether it is whole, its
+// JSON says.
+type Lines struct {
+	in      *bufio.Reader
+	max     int
+	line    []byte
+	started bool
+}
+
+// NewLines returns a reader that refuses lines longer than limit bytes. Release gives its buffer
 // back.
-func NewReader(in io.Reader, limit int) *Reader {
+func NewLines(in io.Reader, limit int) *Lines {
 	buffer, _ := buffers.Get().(*bufio.Reader)
 	buffer.Reset(in)
-	return &Reader{in: buffer, max: limit}
+	return &Lines{in: buffer, max: limit}
 }
 
-// Release ends the reader: neither it nor an event of it may be used afterwards.
-func (r *Reader) Release() {
-	if r.in == nil {
+// Release ends the reader: neither it nor what it returned may be used afterwards.
+func (l *Lines) Release() {
+	if l.in == nil {
 		return
 	}
-	r.in.Reset(nil)
-	buffers.Put(r.in)
-	r.in = nil
+	l.in.Reset(nil)
+	buffers.Put(l.in)
+	l.in = nil
 }
 
-// Next returns the next event that has data. It returns io.EOF at the end of the stream, also where
-// the stream ends inside an event: such an event is not complete and is not returned (spec 12.6,
-// trap 1).
-func (r *Reader) Next() (Event, error) {
-	r.name, r.data = r.name[:0], r.data[:0]
-	hasData := false
+// Next returns the next line that is not blank; it is valid until the next call. It returns io.EOF
+// at the end of the stream.
+func (l *Lines) Next() ([]byte, error) {
 	for {
-		line, err := r.readLine()
+		line, err := l.read()
+		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || errors.Is(err, io.EOF)) {
+			return line, nil
+		}
 		if err != nil {
-			return Event{}, err
-		}
-		if len(line) == 0 {
-			if hasData {
-				return Event{Name: r.name, Data: r.data}, nil
-			}
-			r.name = r.name[:0]
-			continue
-		}
-		field, value, _ := bytes.Cut(line, []byte{':'})
-		if len(value) > 0 && value[0] == ' ' {
-			value = value[1:]
-		}
-		switch string(field) {
-		case "data":
-			if hasData {
-				r.data = append(r.data, '\n')
-			}
-			if len(r.data)+len(value) > r.max {
-				return Event{}, ErrTooLong
-			}
-			r.data = append(r.data, value...)
-			hasData = true
-		case "event":
-			r.name = append(r.name[:0], value...)
-		}
-	}
-}
-
-// readLine returns a line without its end; a last line without an end is dropped.
-func (r *Reader) readLine() ([]byte, error) {
-	r.line = r.line[:0]
-	for {
-		chunk, err := r.in.ReadSlice('\n')
-		if err == nil && len(r.line) == 0 {
-			return r.trim(chunk), nil
-		}
-		if len(r.line)+len(chunk) > r.max+16 {
-			return nil, ErrTooLong
-		}
-		r.line = append(r.line, chunk...)
-		switch {
-		case err == nil:
-			return r.trim(r.line), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}
 	}
 }
 
-func (r *Reader) trim(line []byte) []byte {
-	if !r.started {
-		r.started = true
+// read returns the next line without its end. A last line without an end comes with io.EOF.
+func (l *Lines) read() ([]byte, error) {
+	line, err := l.readSlices()
+	if !l.started {
+		l.started = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
-	line = bytes.TrimSuffix(line, []byte{'\n'})
-	return bytes.TrimSuffix(line, []byte{'\r'})
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), err
+}
+
+func (l *Lines) readSlices() ([]byte, error) {
+	l.line = l.line[:0]
+	for {
+		chunk, err := l.in.ReadSlice('\n')
+		if err == nil && len(l.line) == 0 {
+			return chunk, nil
+		}
+		if len(l.line)+len(chunk) > l.max {
+			return nil, ErrTooLong
+		}
+		l.line = append(l.line, chunk...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return l.line, err
+		}
+	}
+}
+
+// Events reads server-sent events. Which kind an event is, its data says.
+type Events struct {
+	*Lines
+	max  int
+	data []byte
+}
+
+// NewEvents returns a reader that refuses events longer than limit bytes. Release gives its buffer
+// back.
+func NewEvents(in io.Reader, limit int) *Events {
+	return &Events{Lines: NewLines(in, limit+16), max: limit} // the name of the field stands before it
+}
+
+// Next returns the data lines of the next event that has some, joined by line breaks; they are
+// valid until the next call. It returns io.EOF at the end of the stream, also where the stream ends
+// inside an event: such an event is not complete and is not returned (spec 12.6, trap 1).
+func (e *Events) Next() ([]byte, error) {
+	e.data = e.data[:0]
+	hasData := false
+	for {
+		line, err := e.read()
+		switch field, value, _ := bytes.Cut(line, []byte{':'}); {
+		case err != nil:
+			return nil, err
+		case len(line) == 0 && hasData:
+			return e.data, nil
+		case string(field) == "data":
+			if hasData {
+				e.data = append(e.data, '\n')
+			}
+			value = bytes.TrimPrefix(value, []byte{' '})
+			if len(e.data)+len(value) > e.max {
+				return nil, ErrTooLong
+			}
+			e.data = append(e.data, value...)
+			hasData = true
+		}
+	}
 }

@@ -62,7 +62,7 @@ func (c *Collector) Add(part *Part, text string) error {
 	if text == "" {
 		return nil
 	}
-	if err := c.grow(len(text)); err != nil {
+	if err := c.Grow(len(text)); err != nil {
 		return err
 	}
 	part.text.WriteString(text)
@@ -111,20 +111,18 @@ func (c *Collector) AddCall(part *Part, id, name, arguments string) error {
 	if c.Sink != nil {
 		c.Sink(provider.Delta{})
 	}
-	return c.grow(len(id) + len(name) + len(arguments))
+	return c.Grow(len(id) + len(name) + len(arguments))
 }
 
 // Keep sets what the vendor wants back with a part of text or thinking. The error is
 // CodeReplyTooLarge.
 func (c *Collector) Keep(part *Part, opaque json.RawMessage) error {
 	part.Opaque = opaque
-	return c.grow(len(opaque))
+	return c.Grow(len(opaque))
 }
 
-// Grow counts n bytes of a reply that are in no part. The error is CodeReplyTooLarge.
-func (c *Collector) Grow(n int) error { return c.grow(n) }
-
-func (c *Collector) grow(n int) error {
+// Grow counts n bytes of a reply. The error is CodeReplyTooLarge.
+func (c *Collector) Grow(n int) error {
 	c.anything = true
 	if c.size += n; c.size > maxReply {
 		return &provider.Error{
@@ -201,10 +199,14 @@ func (c *Collector) Reply() (*provider.Reply, error) {
 		out.Parts = append(out.Parts, part)
 	}
 	if !visible {
-		return nil, c.Failed(&provider.Error{
-			Code: regie.CodeEmptyReply, Retryable: true,
-			Message: "the model sent an empty reply",
-		})
+		message := "the model sent an empty reply"
+		switch {
+		case c.HeldBack:
+			message = "the model's server held its whole reply back (" + Clip(Safe(c.Finish), 60) + ")"
+		case c.Cut:
+			message = "the model thought until its reply reached the limit of its length, and answered nothing"
+		}
+		return nil, c.Failed(&provider.Error{Code: regie.CodeEmptyReply, Retryable: true, Message: message})
 	}
 	return out, nil
 }

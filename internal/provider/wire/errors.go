@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -49,7 +48,7 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 	case errors.Is(context.Cause(inner), errSilent), strings.Contains(err.Error(), "timeout awaiting response headers"):
 		return (&provider.Error{Code: regie.CodeTimeout, Retryable: true, Err: err}).
 			Tell(regie.Say("the model sent nothing for %s", s.cfg.Idle.String()))
-	case errors.Is(err, sse.ErrTooLong), errors.Is(err, bufio.ErrTooLong):
+	case errors.Is(err, sse.ErrTooLong):
 		return (&provider.Error{Code: regie.CodeReplyTooLarge, Err: err}).
 			Tell(regie.Say("the model's server sent an event longer than 8 MiB"))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -68,8 +67,7 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 				"the model's server %s cannot be reached: it speaks http and not https; write its address with http://", s.cfg.Address)
 		}
 		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)
-	case !begun && (strings.Contains(err.Error(), tlsAlert) || errors.Is(err, errAlert) &&
-		strings.HasPrefix(s.base, "http://")):
+	case !begun && strings.Contains(err.Error(), tlsAlert):
 		said := regie.Say(
 			"the model's server %s cannot be reached: it speaks https and not http; write its address with https://", s.cfg.Address)
 		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)

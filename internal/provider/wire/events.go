@@ -12,6 +12,8 @@ import (
 type Endpoint struct {
 	Server *Server
 	Path   string
+	// Lines says that each event is a line of JSON; others are server-sent events.
+	Lines bool
 	// Unmarked says that a stream may end without a last event, once the reason for the end has
 	// come.
 	Unmarked bool
@@ -22,18 +24,28 @@ type Endpoint struct {
 func (c *Collector) ReadEvents(ctx context.Context, at Endpoint, body func() *Body,
 	add func(data []byte) (last bool, err error),
 ) error {
-	stream, err := at.Server.Post(ctx, at.Path, body, "text/event-stream")
+	kinds := []string{"text/event-stream"}
+	if at.Lines {
+		kinds = []string{"application/x-ndjson", "application/json"}
+	}
+	stream, err := at.Server.Post(ctx, at.Path, body, kinds...)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	events := sse.NewReader(stream, MaxEvent)
+	var events interface {
+		Next() ([]byte, error)
+		Release()
+	} = sse.NewEvents(stream, MaxEvent)
+	if at.Lines {
+		events = sse.NewLines(stream, MaxEvent)
+	}
 	defer events.Release()
 	for last := false; !last; c.Touch(stream) {
-		event, err := events.Next()
+		data, err := events.Next()
 		switch {
 		case err == nil:
-			last, err = add(event.Data)
+			last, err = add(data)
 		case at.Unmarked && c.Finish != "" && errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		default:

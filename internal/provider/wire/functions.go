@@ -4,13 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-
-	"github.com/regie-run/regie/internal/provider"
 )
 
-// ObjectSchema is the schema of a tool's arguments for an API that takes no schema but one of an
+// objectSchema is the schema of a tool's arguments for an API that takes no schema but one of an
 // object, without the keys of refused at its top; the tool itself still checks what they say.
-func ObjectSchema(schema json.RawMessage, refused ...string) json.RawMessage {
+func objectSchema(schema json.RawMessage, refused []string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil || members == nil {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
@@ -42,25 +40,11 @@ func ShortID(id string, longest int) string {
 	if len(id) <= longest {
 		return id
 	}
-	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:16])
+	return HashID(id)
 }
 
-// AppendFunctions writes the declarations of tools as the member "tools", in the form that Chat
-// Completions made common: behind a comma, and the same for all servers of one kind.
-func AppendFunctions(b []byte, tools []provider.Tool) []byte {
-	b = append(b, `,"tools":[`...)
-	for i, t := range tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = AppendString(append(b, `{"type":"function","function":{"name":`...), t.Name)
-		b = AppendString(append(b, `,"description":`...), t.Description)
-		b = append(b, `,"parameters":`...)
-		if len(t.Parameters) == 0 {
-			b = append(b, `{"type":"object","properties":{}}`...)
-		}
-		b = append(append(b, t.Parameters...), "}}"...)
-	}
-	return append(b, ']')
+// HashID is an id that stands for one which an API does not take.
+func HashID(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:16])
 }

@@ -87,41 +87,6 @@ func TestPlainToTLS(t *testing.T) {
 	}
 }
 
-// TestAlertWhileWriting: a server's alert of TLS is what is told of a request whose rest cannot be
-// written any more, whatever else the transport says of that.
-func TestAlertWhileWriting(t *testing.T) {
-	for said, alerted := range map[string]bool{"\x15\x03\x01\x00\x02\x02\x46": true, "HTTP/1.1 200 OK\r\n": false} {
-		ours, theirs := net.Pipe()
-		go func() { _, _ = theirs.Write([]byte(said)) }()
-		c, err := dialing(func(context.Context, string, string) (net.Conn, error) { return ours, nil })(t.Context(), "tcp", "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Read(make([]byte, 1024)); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Close()
-		_, err = c.Write([]byte("{}"))
-		_, copied := io.Copy(c, strings.NewReader("{}"))
-		for _, err := range []error{err, copied} {
-			if !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, errAlert) != alerted {
-				t.Errorf("after %q: %v", said, err)
-			}
-			for address, told := range map[string]bool{"http://127.0.0.1:1": alerted, "https://127.0.0.1:1": false} {
-				s, newErr := New(Config{Address: address, Example: address, API: "Chat Completions", NotRunning: regie.Verbatim("start it")})
-				if newErr != nil {
-					t.Fatal(newErr)
-				}
-				failed, ok := errors.AsType[*provider.Error](s.failed(t.Context(), t.Context(), err, false))
-				if !ok || failed.Offline != told || strings.Contains(failed.Message, "it speaks https and not http; write its address with https://") != told {
-					t.Errorf("%s after %q: %+v", address, said, failed)
-				}
-			}
-		}
-		_ = theirs.Close()
-	}
-}
-
 // TestUnsent: a call that is cut while it connects was not sent, one that is cut behind that may
 // have been.
 func TestUnsent(t *testing.T) {

@@ -1,6 +1,9 @@
 package wire
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Reasons says that a model reasons before it answers. Those of generation 4 and before do not, nor
 // do those that are made for talk; what is not known is taken for a newer one.
@@ -13,4 +16,24 @@ func Reasons(model string) bool {
 		}
 	}
 	return !strings.Contains(name, "-chat")
+}
+
+// Generation reads the numbers of a model's name: claude-opus-5-5, claude-haiku-4-5-20251001,
+// gpt-5.6-terra. Behind a family they stand at once, without one behind any words.
+func Generation(model, family string) (major, minor int, known bool) {
+	rest, found := strings.CutPrefix(model, family)
+	numbers := []int{}
+	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune("-.@:/", r) }) {
+		n, err := strconv.Atoi(word)
+		if ends := err != nil || n >= 100; ends && (len(numbers) > 0 || family != "") { // a long one is a date
+			break
+		} else if !ends {
+			numbers = append(numbers, n)
+		}
+	}
+	if known = found && len(numbers) > 0; !known {
+		return 0, 0, false
+	}
+	numbers = append(numbers, 0)
+	return numbers[0], numbers[1], true
 }

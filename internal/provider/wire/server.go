@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,18 @@ func New(cfg Config) (*Server, error) {
 	}, nil
 }
 
+// KeyHeader returns the header that carries a key, empty without one.
+func KeyHeader(name, key string) http.Header {
+	header := http.Header{}
+	if key != "" && name == "Authorization" {
+		key = "Bearer " + key
+	}
+	if key != "" {
+		header.Set(name, key)
+	}
+	return header
+}
+
 // IsLoopback reports whether a host name or address is this machine's own.
 func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
@@ -130,12 +143,12 @@ func (s *Server) Base() string { return s.base }
 // *provider.Error, or the cause of ctx if that ended first. kinds are the content types that a
 // stream of this API has; an answer of another kind is refused.
 func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds ...string) (*Stream, error) {
-	stream, err := s.post(ctx, path, body, strings.Join(kinds, ", "))
+	stream, err := s.open(ctx, path, body, strings.Join(kinds, ", "))
 	if err != nil {
 		return nil, err
 	}
 	kind := stream.response.Header.Get("Content-Type")
-	if kind != "" && !isOneOf(kind, kinds) {
+	if kind != "" && !slices.ContainsFunc(kinds, func(wanted string) bool { return strings.HasPrefix(kind, wanted) }) {
 		defer stream.Close()
 		return nil, s.notAStream(kind, stream)
 	}
@@ -145,53 +158,69 @@ func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds
 // Call sends a request and returns the whole of its answer, a JSON document of at most so many
 // bytes; errors are those of Post.
 func (s *Server) Call(ctx context.Context, path string, body []byte, most int) ([]byte, error) {
-	const kind = "application/json"
-	stream, err := s.post(ctx, path, func() *Body { return NewBody(body) }, kind)
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	data, err := io.ReadAll(io.LimitReader(stream, int64(most)+1))
-	said := stream.response.Header.Get("Content-Type")
+	data, kind, err := s.read(ctx, path, body, most)
 	switch {
-	case len(data) > most:
-		return nil, &provider.Error{
-			Code:    regie.CodeReplyTooLarge,
-			Message: fmt.Sprintf("the model's server answered with more than %d MiB", most>>20),
-		}
 	case err != nil:
-		return nil, stream.Failed(err)
-	case said != "" && !strings.Contains(said, "json") || len(data) > 0 && data[0] == '<':
+		return nil, err
+	case kind != "" && !strings.Contains(kind, "json") || len(data) > 0 && data[0] == '<':
 		// some have no word for what they send
 		words, _ := VendorWords(s.hide(data))
 		return nil, &provider.Error{
 			Code: regie.CodeProviderRejected, Misplaced: true,
 			Message: fmt.Sprintf("%s does not speak %s: it answered %s: %s", s.cfg.Address, s.cfg.API,
-				Clip(OneLine(said), 60), Clip(words, 120)),
+				Clip(OneLine(kind), 60), Clip(words, 120)),
 		}
 	}
 	return data, nil
 }
 
-// post sends a request and returns its answer once the server has begun it with status 200.
-func (s *Server) post(ctx context.Context, path string, body func() *Body, accept string) (*Stream, error) {
+// read sends a request and returns the whole of its answer with its content type.
+func (s *Server) read(ctx context.Context, path string, body []byte, most int) (data []byte, kind string, err error) {
+	var content func() *Body
+	if body != nil {
+		content = func() *Body { return NewBody(body) }
+	}
+	stream, err := s.open(ctx, path, content, "application/json")
+	if err != nil {
+		return nil, "", err
+	}
+	defer stream.Close()
+	data, err = io.ReadAll(io.LimitReader(stream, int64(most)+1))
+	switch {
+	case len(data) > most:
+		err = &provider.Error{
+			Code:    regie.CodeReplyTooLarge,
+			Message: fmt.Sprintf("the model's server answered with more than %d MiB", most>>20),
+		}
+	case err != nil:
+		err = stream.Failed(err)
+	}
+	return data, stream.response.Header.Get("Content-Type"), err
+}
+
+// open sends a request, without a body if that is nil, and returns its answer once the server has
+// begun it with status 200.
+func (s *Server) open(ctx context.Context, path string, body func() *Body, accept string) (*Stream, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	first := body()
 	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, trace),
-		http.MethodPost, s.base+path, first)
+		http.MethodGet, s.base+path, http.NoBody)
 	if err != nil {
 		cancel(nil)
 		return nil, &provider.Error{Code: regie.CodeBadRequest, Message: "the request could not be made: " +
 			err.Error(), Err: err}
 	}
-	request.ContentLength = first.Size()
-	// An idle connection that the server has just closed is replaced without a word: nothing was
-	// sent on it.
-	request.GetBody = func() (io.ReadCloser, error) { return body(), nil }
-	s.dress(request, accept)
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", accept)
+	maps.Copy(request.Header, s.cfg.Header)
+	if body != nil {
+		first := body()
+		request.Method, request.Body, request.ContentLength = http.MethodPost, first, first.Size()
+		request.Header.Set("Content-Type", "application/json")
+		// An idle connection that the server has just closed is replaced without a word: nothing
+		// was sent on it.
+		request.GetBody = func() (io.ReadCloser, error) { return body(), nil }
+	}
 	stream := &Stream{server: s, outer: ctx, inner: inner, cancel: cancel, began: time.Now()}
 	response, err := s.client.Do(request) //nolint:bodyclose // Stream.Close closes it
 	if err != nil {
@@ -214,65 +243,24 @@ func (s *Server) post(ctx context.Context, path string, body func() *Body, accep
 	return stream, nil
 }
 
-func isOneOf(kind string, kinds []string) bool {
-	for _, wanted := range kinds {
-		if strings.HasPrefix(kind, wanted) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Server) dress(request *http.Request, accept string) {
-	request.Header.Set("Accept", accept)
-	maps.Copy(request.Header, s.cfg.Header)
-}
-
 // maxAnswer bounds what is read of an answer that is no stream, in bytes.
 const maxAnswer = 8 << 20
 
-// Get asks for a JSON document and reads it into out; Ask sends one too, where in is not nil.
-// Errors are those of Post.
-func (s *Server) Get(ctx context.Context, path string, out any) error {
-	return s.Ask(ctx, http.MethodGet, path, nil, out)
-}
-
 // Ask sends a JSON document, if in is not nil, and reads the answer into out. Errors are those of
 // Post.
-func (s *Server) Ask(ctx context.Context, method, path string, in, out any) error {
-	var body io.Reader
+func (s *Server) Ask(ctx context.Context, path string, in, out any) error {
+	var body []byte
 	if in != nil {
-		data, err := json.Marshal(in)
-		if err != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
 			return &provider.Error{
-				Code: regie.CodeInternal, Message: "the request could not be made: " + err.Error(),
-				Err: err,
+				Code: regie.CodeInternal, Message: "the request could not be made: " + err.Error(), Err: err,
 			}
 		}
-		body = strings.NewReader(string(data))
 	}
-	request, err := http.NewRequestWithContext(ctx, method, s.base+path, body)
+	data, _, err := s.read(ctx, path, body, maxAnswer)
 	if err != nil {
-		return &provider.Error{
-			Code: regie.CodeBadRequest, Message: "the request could not be made: " + err.Error(),
-			Err: err,
-		}
-	}
-	s.dress(request, "application/json")
-	if in != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		return s.failed(ctx, ctx, err, false)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return s.refused(response.StatusCode, response.Header, response.Body)
-	}
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return s.failed(ctx, ctx, err, true)
+		return err
 	}
 	if err := json.Unmarshal(data, out); err != nil {
 		said, _ := VendorWords(data)

@@ -1,5 +1,7 @@
 package wire
 
+import "strings"
+
 // Text is a text that only grows, in pieces that are never moved or copied: growing costs what is
 // added, however long the text is (decision 31), and who still reads what was there is not
 // disturbed. The zero Text is empty. It is used by one goroutine.
@@ -76,3 +78,6 @@ func (t *Text) Pieces(from, to int) (out [][]byte) {
 
 // All are all pieces.
 func (t *Text) All() [][]byte { return t.Pieces(0, t.size) }
+
+// Blank reports whether a text has no character that can be seen.
+func Blank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -67,15 +67,3 @@ func numbers(list []byte) ([]float32, error) {
 	}
 	return out, nil
 }
-
-// AppendStrings writes a list of texts.
-func AppendStrings(b []byte, texts []string) []byte {
-	b = append(b, '[')
-	for i, text := range texts {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = AppendString(b, text)
-	}
-	return append(b, ']')
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -155,17 +154,5 @@ func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regi
 	return out
 }
 
-// names are some of so many names, or how many there are where none has one.
-func names(some []string, all int) string {
-	const most = 12
-	some = some[:min(most, len(some))]
-	text := strings.Join(some, ", ")
-	switch {
-	case len(some) == 0:
-		return strconv.Itoa(all)
-	case all > len(some):
-		return text + ", … (" + strconv.Itoa(all) + ")"
-	default:
-		return text
-	}
-}
+// names are the first of so many names.
+func names(some []string, all int) string { return snapshot.Names(some[:min(12, len(some))], all) }

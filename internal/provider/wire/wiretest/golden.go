@@ -42,40 +42,55 @@ func Golden(tb testing.TB, name string, got []byte) {
 	}
 }
 
-// Decoded holds what a codec makes of each recorded stream, whole, to a file in testdata/replies:
-// the reply with its calls, arguments, usage and stop reason, or the error. ask sends one request
-// to a server that answers with a stream.
-func Decoded(tb testing.TB, ask func(stream string) (*provider.Reply, error), patterns ...string) {
-	tb.Helper()
+// Streams holds what a codec makes of each recorded stream, whole, to a file in testdata/replies:
+// the reply with its calls, arguments, usage and stop reason, or the error. A stream that is cut
+// after any byte gives no reply: no half call ever runs (spec 12.6, trap 1). asker returns a
+// function that sends one request to a server that answers with a stream.
+func Streams(t *testing.T, asker func(*testing.T) func(stream string) (*provider.Reply, error), patterns ...string) {
+	t.Helper()
 	for _, pattern := range patterns {
-		for name, data := range Recorded(tb, pattern) {
-			type failure struct {
-				Code      regie.Code  `json:"code"`
-				Retryable bool        `json:"retryable"`
-				Message   string      `json:"message"`
-				Partial   string      `json:"partial"`
-				Usage     regie.Usage `json:"usage"`
-			}
-			var out struct {
-				Reply *provider.Reply `json:"reply,omitempty"`
-				Error *failure        `json:"error,omitempty"`
-			}
-			reply, err := ask(string(data))
-			out.Reply = reply
-			if err != nil {
-				failed, ok := errors.AsType[*provider.Error](err)
-				if !ok || reply != nil {
-					tb.Fatalf("%s: %v, %v", name, reply, err)
+		for name, data := range Recorded(t, pattern) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				ask := asker(t)
+				Golden(t, filepath.Join("replies", name), decoded(t, ask, data))
+				for cut := range len(bytes.TrimRight(data, "\n")) {
+					if reply, err := ask(string(data[:cut])); reply != nil || err == nil {
+						t.Fatalf("cut after %d of %d bytes: %+v", cut, len(data), reply)
+					}
 				}
-				out.Error = &failure{failed.Code, failed.Retryable, failed.Message, failed.Partial, failed.Usage}
-			}
-			got, err := json.Marshal(out)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			Golden(tb, filepath.Join("replies", name), got)
+			})
 		}
 	}
+}
+
+func decoded(tb testing.TB, ask func(stream string) (*provider.Reply, error), stream []byte) []byte {
+	tb.Helper()
+	type failure struct {
+		Code      regie.Code  `json:"code"`
+		Retryable bool        `json:"retryable"`
+		Message   string      `json:"message"`
+		Partial   string      `json:"partial"`
+		Usage     regie.Usage `json:"usage"`
+	}
+	var out struct {
+		Reply *provider.Reply `json:"reply,omitempty"`
+		Error *failure        `json:"error,omitempty"`
+	}
+	reply, err := ask(string(stream))
+	out.Reply = reply
+	if err != nil {
+		failed, ok := errors.AsType[*provider.Error](err)
+		if !ok || reply != nil {
+			tb.Fatalf("%v, %v", reply, err)
+		}
+		out.Error = &failure{failed.Code, failed.Retryable, failed.Message, failed.Partial, failed.Usage}
+	}
+	got, err := json.Marshal(out)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return got
 }
 
 func text(s string) provider.Part { return provider.Part{Type: regie.PartText, Text: s} }

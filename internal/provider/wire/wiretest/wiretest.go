@@ -35,9 +35,9 @@ func Recorded(tb testing.TB, pattern string) map[string][]byte {
 	return out
 }
 
-// Asker returns a function that sends one request to a server, which answers at a path with the
-// given stream of a media type; open makes a provider of it.
-func Asker(tb testing.TB, path, media string, open func(address string) (provider.Provider, error)) func(
+// Asker returns a function that sends one request for a model to a server, which answers at a path
+// with the given stream of a media type; open makes a provider of it.
+func Asker(tb testing.TB, model, path, media string, open func(address string) (provider.Provider, error)) func(
 	stream string) (*provider.Reply, error) {
 	tb.Helper()
 	var stream string
@@ -54,7 +54,7 @@ func Asker(tb testing.TB, path, media string, open func(address string) (provide
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c, err := p.Open(provider.Head{Model: "m", MaxOutput: 100})
+	c, err := p.Open(provider.Head{Model: model, MaxOutput: 100})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// GrowingBody is a request body that only grows: each turn is encoded once, and the end is put on
+// only for sending (decision 31). It is used by one goroutine.
+type GrowingBody struct {
+	Text
+	// Tail is what the requests from now on end with.
+	Tail provider.Tail
+	// Close returns the end of the body. It returns new bytes at each call: the transport may still
+	// read those of the call before.
+	Close  func() []byte
+	digest Digest
+}
+
+// EndWith implements provider.Conversation.
+func (r *GrowingBody) EndWith(tail provider.Tail) { r.Tail = tail }
+
+// Request implements provider.Conversation.
+func (r *GrowingBody) Request() (regie.Hash, int) { return r.digest.Sum(nil, r.All(), r.Close()) }
+
+// Body implements provider.Shower. It changes nothing: the same turns give the same bytes.
+func (r *GrowingBody) Body() []byte { return slices.Concat(append(r.All(), r.Close())...) }
+
+// Whole returns the body without copying it. What is appended later stands behind its bytes.
+func (r *GrowingBody) Whole() *Body { return NewBody(append(r.All(), r.Close())...) }
+
+// CheckHead returns CodeNoModel and CodeBadRequest for a head that no API takes. whom names the
+// vendor or the server.
+func CheckHead(head *provider.Head, whom string) error {
+	switch {
+	case head.Model == "":
+		return regie.Errorf(regie.CodeNoModel, "no model is named for %s", whom)
+	case head.MaxOutput <= 0:
+		return regie.Errorf(regie.CodeBadRequest, "a request must bound its output")
+	}
+	return nil
+}
+
+// Levels returns the prompt levels of a head that say something.
+func Levels(head *provider.Head) []string {
+	return slices.DeleteFunc([]string{head.Level1, head.Level2}, Blank)
+}
+
+// AppendList writes a JSON list.
+func AppendList[T any](b []byte, list []T, appendItem func(b []byte, item T) []byte) []byte {
+	b = append(b, '[')
+	for i, item := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendItem(b, item)
+	}
+	return append(b, ']')
+}
+
+// AppendTools writes the declarations of tools as a JSON list. open stands before the name of each,
+// schema before that of its arguments, and end behind it; refused are keys that the API takes
+// nowhere at the top of a schema.
+func AppendTools(b []byte, tools []provider.Tool, open, schema, end string, refused ...string) []byte {
+	return AppendList(b, tools, func(b []byte, t provider.Tool) []byte {
+		b = AppendString(append(b, open...), t.Name)
+		b = AppendString(append(b, `,"description":`...), t.Description)
+		return append(append(append(b, schema...), objectSchema(t.Parameters, refused)...), end...)
+	})
+}
+
+// AppendFunctions writes the declarations of tools as the member "tools", in the form that Chat
+// Completions made common: behind a comma, and the same for all servers of one kind.
+func AppendFunctions(tools []provider.Tool) []byte {
+	return AppendTools([]byte(`,"tools":`), tools, `{"type":"function","function":{"name":`, `,"parameters":`, "}}")
+}
+
+// Opaque encodes what a part carries for its vendor.
+func Opaque(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil { // strings always encode
+		return nil
+	}
+	return data
+}
