@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/regie-run/regie"
@@ -18,32 +17,30 @@ import (
 )
 
 // ask reads what the session waits for, and puts the first of it to the person.
-func (m *model) ask() tea.Cmd {
-	m.due, m.asking = false, true
-	session := m.session
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+func (m *model) ask() {
+	m.Due, m.asking = false, true
+	session := m.Session
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
-		return func() tea.Cmd {
+		return func() {
 			m.asking = false
-			if err != nil {
-				m.told(err)
-				return nil
-			}
-			if session != m.session || !waiting(m.state) || m.dialog != nil {
-				m.due = m.due || session == m.session && waiting(m.state) // behind what the person has opened
-				return nil
+			m.ShowError(err)
+			if session != m.Session || !m.Waiting() || m.dialog != nil {
+				m.Due = m.Due || session == m.Session && m.Waiting() // behind what the person has opened
+				return
 			}
 			for i := range inbox.Approvals {
-				if !m.later[inbox.Approvals[i].ID] {
-					return m.put(&approving{asked: inbox.Approvals[i]})
+				if !m.Later[inbox.Approvals[i].ID] {
+					m.put(&approving{asked: inbox.Approvals[i]})
+					return
 				}
 			}
 			for i := range inbox.Questions {
-				if !m.later[inbox.Questions[i].ID] {
-					return m.put(&questioning{asked: inbox.Questions[i], chosen: map[int]bool{}})
+				if !m.Later[inbox.Questions[i].ID] {
+					m.put(&questioning{asked: inbox.Questions[i], chosen: map[int]bool{}})
+					return
 				}
 			}
-			return nil
 		}
 	})
 }
@@ -53,21 +50,20 @@ func (m *model) put(d interface {
 	dialog
 	begin(m *model)
 },
-) tea.Cmd {
+) {
 	m.paper.flush()
 	m.paper.space()
 	m.open(d)
 	d.begin(m)
-	return m.bell.ring(m.Text.T("waits for your answer"), time.Since(m.began))
+	m.run(m.bell.ring(m.Text.T("waits for your answer"), time.Since(m.Began)))
 }
 
 // putOff leaves something in the inbox.
-func (m *model) putOff(id regie.ID) tea.Cmd {
-	m.later[id] = true
-	m.note(m.Text.T("it stays in the inbox: regie approvals show %s", chat.Short(id)))
+func (m *model) putOff(id regie.ID) {
+	m.Later[id] = true
+	m.Note(m.Text.T("it stays in the inbox: regie approvals show %s", chat.Short(id)))
 	m.closeDialog()
-	m.due = waiting(m.state) // for what else waits
-	return nil
+	m.Due = m.Waiting() // for what else waits
 }
 
 // approving puts an approval to the person, call by call.
@@ -102,8 +98,8 @@ var spans = []time.Duration{0, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30
 func (a *approving) review() *regie.Review { return &a.asked.Reviews[a.i] }
 
 func (a *approving) begin(m *model) {
-	m.page.ApprovalHead(&a.asked)
-	a.listed = m.page.Calls(&a.asked, chat.ListedCalls)
+	m.Page.ApprovalHead(&a.asked)
+	a.listed = m.Page.Calls(&a.asked, chat.ListedCalls)
 	a.i = -1
 	a.advance(m)
 }
@@ -118,28 +114,31 @@ func (a *approving) advance(m *model) {
 		if a.review().Decision != nil {
 			continue
 		}
-		m.page.Call(&a.asked, a.i, a.seen)
+		m.Page.Call(&a.asked, a.i, a.seen)
 		return
 	}
 	m.closeDialog()
-	m.due = waiting(m.state) // another approval, or a question, may wait beside it
+	m.Due = m.Waiting() // another approval, or a question, may wait beside it
 }
 
-func (a *approving) key(m *model, name, typed string) tea.Cmd {
+func (a *approving) key(m *model, name, typed string) {
 	if a.busy {
-		return nil
+		return
 	}
 	switch a.mode {
 	case scoping:
-		return a.scopeKey(m, name, typed)
+		a.scopeKey(m, name, typed)
+		return
 	case reasoning:
-		return a.reasonKey(m, name, typed)
+		a.reasonKey(m, name, typed)
+		return
 	}
 	if a.all {
-		return a.allKey(m, name, typed)
+		a.allKey(m, name, typed)
+		return
 	}
 	if a.edited.refused && a.refusedKey(m, typed) {
-		return nil
+		return
 	}
 	call := []regie.Decision{{CallID: a.review().CallID}}
 	whole := a.edited.asProposed()
@@ -147,46 +146,44 @@ func (a *approving) key(m *model, name, typed string) tea.Cmd {
 	case typed == "y" || typed == "o": // yes, oui
 		chat.AnswerAll(call, regie.AnswerAllow, "")
 		call[0].Arguments = a.edited.arguments()
-		return a.decide(m, call)
+		a.decide(m, call)
 	case typed == "Y" && whole:
-		return a.allowAll(m)
+		a.allowAll(m)
 	case typed == "N" && whole:
 		all := chat.Undecided(&a.asked, a.i)
 		chat.AnswerAll(all, regie.AnswerDeny, "")
-		return a.decide(m, all)
+		a.decide(m, all)
 	case typed == "n":
 		chat.AnswerAll(call, regie.AnswerDeny, "")
-		return a.decide(m, call)
+		a.decide(m, call)
 	case typed == "r":
 		a.mode, a.reason = reasoning, editor{}
 	case (typed == "s" || typed == "a") && whole:
 		if len(a.review().Preview.Scopes) == 0 {
 			m.hint = m.Text.T("this call can only be allowed once: its tool proposes nothing wider")
-			return nil
+			return
 		}
 		a.mode, a.picked, a.holds, a.answer = scoping, 0, 0, regie.AnswerSession
 		if typed == "a" {
 			a.answer = regie.AnswerAlways
 		}
 	case typed == "e":
-		return a.edit(m)
+		a.edit(m)
 	case typed == "v" && whole:
-		m.page.Diff(a.review(), 0)
+		m.Page.Diff(a.review(), 0)
 	case typed == "v" && !a.edited.refused:
-		m.page.Diff(a.edited.review, 0)
+		m.Page.Diff(a.edited.review, 0)
 	case typed == "c":
-		m.page.Calls(&a.asked, 0)
+		m.Page.Calls(&a.asked, 0)
 	case typed == "l" || name == "esc":
-		return m.putOff(a.asked.ID)
+		m.putOff(a.asked.ID)
 	}
-	return nil
 }
 
-func (a *approving) scopeKey(m *model, name, typed string) tea.Cmd {
+func (a *approving) scopeKey(m *model, name, typed string) {
 	scopes := a.review().Preview.Scopes
 	if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(scopes) {
 		a.picked = n - 1
-		return nil
 	}
 	switch {
 	case name == "esc" || typed == "b":
@@ -198,21 +195,20 @@ func (a *approving) scopeKey(m *model, name, typed string) tea.Cmd {
 	case typed == "t":
 		a.holds = (a.holds + 1) % len(spans)
 	case typed == "v":
-		a.seen.Whole(m.page, &a.asked, a.along())
+		a.seen.Whole(m.Page, &a.asked, a.along())
 	case name == "enter":
 		d := regie.Decision{CallID: a.review().CallID, Answer: a.answer, Scope: &scopes[a.picked]}
 		if spans[a.holds] > 0 {
 			d.ExpiresAt = time.Now().Add(spans[a.holds])
 		}
 		if a.showsAlong(m, d.Scope) {
-			return nil
+			return
 		}
-		return a.decide(m, []regie.Decision{d})
+		a.decide(m, []regie.Decision{d})
 	}
-	return nil
 }
 
-func (a *approving) reasonKey(m *model, name, typed string) tea.Cmd {
+func (a *approving) reasonKey(m *model, name, typed string) {
 	switch name {
 	case "esc":
 		a.mode = choosing
@@ -221,13 +217,12 @@ func (a *approving) reasonKey(m *model, name, typed string) tea.Cmd {
 			CallID: a.review().CallID, Answer: regie.AnswerDeny,
 			Reason: strings.TrimSpace(a.reason.value()),
 		}
-		return a.decide(m, []regie.Decision{d})
+		a.decide(m, []regie.Decision{d})
 	default:
 		if !a.reason.key(name) {
 			m.fits(a.reason.insert(typed))
 		}
 	}
-	return nil
 }
 
 // paste takes what is pasted where a reason is written.
@@ -239,41 +234,42 @@ func (a *approving) paste(s string) (writes, fits bool) {
 }
 
 // decide stores decisions.
-func (a *approving) decide(m *model, decisions []regie.Decision) tea.Cmd {
+func (a *approving) decide(m *model, decisions []regie.Decision) {
 	a.busy = true
-	m.hold()
 	in := dispatch.DecideRequest{
 		ApprovalID: a.asked.ID, Request: regie.NewID().String(), Decisions: decisions,
 		Shown: chat.ShownEdit(a.edited.review),
 	}
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	m.Do(chat.Held, func(ctx context.Context) func() {
 		_, err := m.Control.Decide(ctx, in)
-		return func() tea.Cmd { return tea.Batch(a.decided(m, decisions, err), m.release()) }
+		return func() { a.decided(m, decisions, err) }
 	})
 }
 
-func (a *approving) decided(m *model, decisions []regie.Decision, err error) tea.Cmd {
+func (a *approving) decided(m *model, decisions []regie.Decision, err error) {
 	a.busy = false
 	if err != nil {
 		// somebody else has answered, this call or another one: nothing of this answer is stored
 		if regie.CodeOf(err) == regie.CodeConflict {
-			return a.again(m, err)
+			a.again(m, err)
+			return
 		}
-		m.told(err)
+		m.ShowError(err)
 		switch regie.CodeOf(err) {
 		case regie.CodeExpired, regie.CodeNotFound:
 			m.overtaken(a)
-			m.due = waiting(m.state)
-			return nil
+			m.Due = m.Waiting()
+			return
 		}
 		a.mode = choosing
 		if regie.CodeOf(err) == regie.CodeStalePreview { // what it was shown on is otherwise by now
-			return a.preview(m)
+			a.preview(m)
+			return
 		}
 		if len(decisions[0].Arguments) > 0 {
 			a.refuse(m)
 		}
-		return nil
+		return
 	}
 	for i := range decisions {
 		for n := range a.asked.Reviews {
@@ -283,20 +279,20 @@ func (a *approving) decided(m *model, decisions []regie.Decision, err error) tea
 		}
 	}
 	if !a.covers {
-		m.note("     → " + m.decision(&decisions[0], len(decisions)))
+		m.Note("     → " + m.decision(&decisions[0], len(decisions)))
 	}
 	a.covers = false
 	if scope := decisions[0].Scope; scope != nil {
 		if more, numbers := chat.Covered(&a.asked, a.i+1, scope); len(more) > 0 {
-			m.note("     " + m.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
+			m.Note("     " + m.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
 			a.covers = true
-			return a.decide(m, more)
+			a.decide(m, more)
+			return
 		}
 	}
 	if m.dialog == dialog(a) {
 		a.advance(m)
 	}
-	return nil
 }
 
 // decision says in words what the person decided.

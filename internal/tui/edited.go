@@ -13,31 +13,34 @@ import (
 )
 
 // edit has the person change the arguments in their editor.
-func (a *approving) edit(m *model) tea.Cmd {
+func (a *approving) edit(m *model) {
 	a.busy = true
 	review := *a.review()
 	run := &editing{ctx: m.ctx, editor: m.Editor, review: &review, draft: a.edited.draft}
-	return tea.Exec(run, func(error) tea.Msg {
-		return done(func() tea.Cmd { return a.edits(m, run) })
-	})
+	m.run(tea.Exec(run, func(error) tea.Msg {
+		return done(func() tea.Cmd {
+			a.edits(m, run)
+			return m.drain()
+		})
+	}))
 }
 
 // edits takes what the person has written.
-func (a *approving) edits(m *model, run *editing) tea.Cmd {
+func (a *approving) edits(m *model, run *editing) {
 	shown := a.edited.review != nil || a.edited.refused
 	a.busy, a.edited = false, edit{draft: run.edited}
 	if run.err == nil {
-		return a.preview(m)
+		a.preview(m)
+		return
 	}
-	m.told(run.err)
+	m.ShowError(run.err)
 	switch {
 	case regie.CodeOf(run.err) != regie.CodeConflict && len(run.edited) > 0:
 		a.edited.refused = true
 	case shown: // it is as it was proposed again
-		m.page.Call(&a.asked, a.i, a.seen)
+		m.Page.Call(&a.asked, a.i, a.seen)
 	}
 	m.askAgain()
-	return nil
 }
 
 // edit is a call with the arguments that the person has written, as it would run; review is nil
@@ -79,30 +82,27 @@ func (e *edit) keys(t *text.Printer) []string {
 
 // preview shows what the call would do with the arguments that the person has written: nothing runs
 // that was not shown (decision 20).
-func (a *approving) preview(m *model) tea.Cmd {
+func (a *approving) preview(m *model) {
 	a.busy = true
 	call, i := a.review().CallID, a.i
 	in := dispatch.DecideRequest{ApprovalID: a.asked.ID, Decisions: []regie.Decision{
 		{CallID: call, Answer: regie.AnswerAllow, Arguments: a.edited.draft},
 	}}
-	m.hold()
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	m.Do(chat.Held, func(ctx context.Context) func() {
 		found, err := m.Control.Review(ctx, in)
-		return func() tea.Cmd {
+		return func() {
 			a.busy, a.edited.review = false, nil
-			var cmd tea.Cmd
 			switch {
 			case regie.CodeOf(err) == regie.CodeConflict:
-				cmd = a.again(m, err)
+				a.again(m, err)
 			case err != nil:
-				m.told(err)
+				m.ShowError(err)
 				a.refuse(m)
 			case m.dialog == dialog(a) && len(found.Reviews) == 1:
 				a.edited.review = &found.Reviews[0]
-				a.edited.cut = m.page.Edited(i+1, a.edited.review)
+				a.edited.cut = m.Page.Edited(i+1, a.edited.review)
 				m.askAgain()
 			}
-			return tea.Batch(cmd, m.release())
 		}
 	})
 }
@@ -120,7 +120,7 @@ func (a *approving) refusedKey(m *model, typed string) (is bool) {
 		m.hint = m.Text.T("it cannot run as you have edited it: e edits it again, b is as it was proposed")
 	case "b":
 		a.edited = edit{draft: a.edited.draft}
-		m.page.Call(&a.asked, a.i, a.seen)
+		m.Page.Call(&a.asked, a.i, a.seen)
 		m.askAgain()
 	default:
 		return false

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -36,7 +35,7 @@ func (m *model) overtaken(d moves) {
 // sweep gives the keyboard to the prompt, with what was typed elsewhere.
 func (m *model) sweep(written string) {
 	m.armed, m.letter.typed, m.typed = false, "", time.Now()
-	if m.interrupting { // they have given it up themselves; Up has it
+	if m.Interrupting { // they have given it up themselves; Up has it
 		m.history.add(written)
 		return
 	}
@@ -81,7 +80,7 @@ func (a *approving) heard(m *model, body json.RawMessage) {
 	switch {
 	case event.State != regie.ApprovalOpen:
 		m.overtaken(a)
-		m.due = waiting(m.state)
+		m.Due = m.Waiting()
 	case a.review().Decision != nil:
 		if m.armed {
 			m.sweep(a.written())
@@ -108,7 +107,7 @@ func (a *approving) news(m *model, decisions []regie.Decision) (some bool) {
 		regie.AnswerAlways, regie.AnswerDeny,
 	} {
 		if list := news[answer]; len(list) > 0 {
-			m.note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(list[0].By),
+			m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(list[0].By),
 				m.decision(&list[0], len(list))))
 			some = true
 		}
@@ -118,18 +117,17 @@ func (a *approving) news(m *model, decisions []regie.Decision) (some bool) {
 
 // again reads the approval, where a decision was refused because somebody else had decided: who did
 // is told, or else why it was.
-func (a *approving) again(m *model, why error) tea.Cmd {
+func (a *approving) again(m *model, why error) {
 	id := a.asked.ID
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{ID: id})
-		return func() tea.Cmd {
+		return func() {
 			switch {
 			case err != nil:
-				m.told(why)
+				m.ShowError(why)
 			case m.dialog == dialog(a) && !a.busy:
 				a.read(m, inbox.Approvals, why)
 			}
-			return nil
 		}
 	})
 }
@@ -146,11 +144,11 @@ func (a *approving) read(m *model, now []regie.Approval, why error) {
 		}
 	}
 	if !a.news(m, decided) {
-		m.told(why)
+		m.ShowError(why)
 	}
 	if len(now) == 0 || now[0].State != regie.ApprovalOpen {
 		m.overtaken(a)
-		m.due = waiting(m.state)
+		m.Due = m.Waiting()
 		return
 	}
 	a.asked = now[0]
@@ -175,8 +173,8 @@ func (q *questioning) heard(m *model, body json.RawMessage) {
 		return
 	}
 	if event.Reply != nil {
-		m.note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), m.answer(event.Reply)))
+		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), m.answer(event.Reply)))
 	}
 	m.overtaken(q)
-	m.due = waiting(m.state)
+	m.Due = m.Waiting()
 }

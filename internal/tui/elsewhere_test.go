@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -16,9 +17,9 @@ import (
 // asked is a model whose person has the keyboard in a dialog.
 func asked(t *testing.T, d moves) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
-	m.state = regie.SessionWaitingValidation
+	m.State = regie.SessionWaitingValidation
 	m.open(d)
 	m.armed = true
 	return m
@@ -31,7 +32,7 @@ func happens(t *testing.T, m *model, kind regie.EventType, body any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.see(dispatch.Item{Event: &regie.Event{Seq: m.seen + 1, Type: kind, Body: data}})
+	m.see(dispatch.Item{Event: &regie.Event{Seq: m.Seen + 1, Type: kind, Body: data}})
 }
 
 // typing types a text, and Enter.
@@ -91,7 +92,7 @@ func TestSettledElsewhere(t *testing.T) {
 			if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, row.said) {
 				t.Errorf("%q is not said:\n%s", row.said, out)
 			}
-			m.state = regie.SessionIdle
+			m.State = regie.SessionIdle
 			m.typed = time.Now().Add(-quiet)
 			m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
 			if !m.draft.empty() || !m.busyOps {

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -15,7 +16,7 @@ import (
 // was written before comes back whole.
 func TestPasteTooLarge(t *testing.T) {
 	large := strings.Repeat("0123456789\n", maxTyped/10)
-	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.PasteMsg{Content: "a draft"})
 	m.obey(tea.PasteMsg{Content: large})
 	if m.draft.value() != "a draft" || !strings.Contains(m.hint, "1 MiB") {

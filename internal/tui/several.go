@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 )
@@ -46,17 +44,17 @@ func marked(lines [][]span) [][]span {
 
 // allowAll allows all calls that are left. Where some have not been shown they are, and Y is asked
 // for once more; so it is where a diff was shortened, unless that was asked before.
-func (a *approving) allowAll(m *model) tea.Cmd {
+func (a *approving) allowAll(m *model) {
 	all := chat.Undecided(&a.asked, a.i)
 	asked := a.all
 	a.all = false
-	if a.seen.Show(m.page, &a.asked, all) || !asked && len(a.seen.Cut(&a.asked, all)) > 0 {
+	if a.seen.Show(m.Page, &a.asked, all) || !asked && len(a.seen.Cut(&a.asked, all)) > 0 {
 		a.all = true
 		m.askAgain()
-		return nil
+		return
 	}
 	chat.AnswerAll(all, regie.AnswerAllow, "")
-	return a.decide(m, all)
+	a.decide(m, all)
 }
 
 // askAgain has what was just written read before a key answers: as where a dialogue opens, the
@@ -64,21 +62,22 @@ func (a *approving) allowAll(m *model) tea.Cmd {
 func (m *model) askAgain() { m.armed, m.typed = false, time.Now() }
 
 // allKey is the keyboard once all that Y allows has been shown.
-func (a *approving) allKey(m *model, name, typed string) tea.Cmd {
+func (a *approving) allKey(m *model, name, typed string) {
 	switch {
 	case typed == "Y":
-		return a.allowAll(m)
+		a.allowAll(m)
+		return
 	case typed == "N":
 		a.all = false
 		all := chat.Undecided(&a.asked, a.i)
 		chat.AnswerAll(all, regie.AnswerDeny, "")
-		return a.decide(m, all)
+		a.decide(m, all)
+		return
 	case typed == "v":
-		a.seen.Whole(m.page, &a.asked, chat.Undecided(&a.asked, a.i))
+		a.seen.Whole(m.Page, &a.asked, chat.Undecided(&a.asked, a.i))
 	case typed == "b" || typed == "n" || typed == "l" || name == "esc":
 		a.all = false
 	}
-	return nil
 }
 
 func (a *approving) viewAll(m *model) [][]span {
@@ -103,10 +102,10 @@ func (a *approving) along() []regie.Decision {
 // not been; Enter once more allows them.
 func (a *approving) showsAlong(m *model, scope *regie.Scope) bool {
 	more, numbers := chat.Covered(&a.asked, a.i+1, scope)
-	if !a.seen.Show(m.page, &a.asked, more) {
+	if !a.seen.Show(m.Page, &a.asked, more) {
 		return false
 	}
-	m.note("     ! " + m.Text.T("it allows the calls %s with it, as they stand above: Enter once more",
+	m.Note("     ! " + m.Text.T("it allows the calls %s with it, as they stand above: Enter once more",
 		strings.Join(numbers, ", ")))
 	m.askAgain()
 	return true

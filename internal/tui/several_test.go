@@ -38,9 +38,9 @@ func calls(names ...string) *approving {
 // opened is a chat in which an approval has just been put to the person.
 func opened(t *testing.T, a *approving, width int) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.WindowSizeMsg{Width: width, Height: 24})
-	m.state = regie.SessionWaitingValidation
+	m.State = regie.SessionWaitingValidation
 	m.puts(a)
 	return m
 }
@@ -64,7 +64,7 @@ func proposed(t *testing.T, files ...string) (m *model, a *approving, decided fu
 		}
 		return found.Approvals[0]
 	}
-	a = &approving{asked: inbox(store.InboxFilter{SessionID: m.session})}
+	a = &approving{asked: inbox(store.InboxFilter{SessionID: m.Session})}
 	id := a.asked.ID
 	m.puts(a)
 	return m, a, func() (out []regie.Decision) {
@@ -195,7 +195,8 @@ func TestEditedIsShown(t *testing.T) {
 	if err := run.Run(); err != nil {
 		t.Fatal(err)
 	}
-	works(a.edits(m, run))
+	a.edits(m, run)
+	works(m.drain())
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +zwei") {
 		t.Fatalf("%d answers were stored; the scrollback has:\n%s", len(decided()), out)
 	}
@@ -224,7 +225,8 @@ func TestEditedIsShown(t *testing.T) {
 	if view := shown(m); len(decided()) > 0 || m.dialog == nil || !strings.Contains(view, "[b] as it was proposed") || strings.Contains(view, "[y]") {
 		t.Fatalf("%+v\n%s", decided(), view)
 	}
-	works(a.edits(m, &editing{edited: []byte(`{"path":`), err: regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON")}))
+	a.edits(m, &editing{edited: []byte(`{"path":`), err: regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON")})
+	works(m.drain())
 	answers(m, "y")
 	if view := shown(m); len(decided()) > 0 || !strings.Contains(view, "[b] as it was proposed") {
 		t.Fatalf("%+v\n%s", decided(), view)
@@ -238,7 +240,8 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds("once more\n")
-	works(a.edits(m, run))
+	a.edits(m, run)
+	works(m.drain())
 	answers(m, "y")
 	if got := decided(); len(got) != 1 || string(got[0].Arguments) != edited {
 		t.Fatalf("%+v", got)

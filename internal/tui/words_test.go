@@ -21,7 +21,7 @@ func choice(t *testing.T, options int, several, ownWords bool) (*model, *questio
 	}
 	q := &questioning{asked: regie.Question{ID: regie.NewID(), State: regie.WaitOpen, Module: module}, chosen: map[int]bool{}}
 	m := asked(t, q)
-	m.state = regie.SessionWaitingResponse
+	m.State = regie.SessionWaitingResponse
 	return m, q
 }
 
@@ -81,7 +81,7 @@ func TestLettersAtQuestion(t *testing.T) {
 		t.Fatal("l decided at once")
 	}
 	m.obey(stands{m.letter.serial})
-	if m.dialog != nil || !m.later[q.asked.ID] {
+	if m.dialog != nil || !m.Later[q.asked.ID] {
 		t.Error("l does not put it off")
 	}
 
