@@ -11,7 +11,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -31,7 +30,7 @@ func (m *model) ask() {
 			}
 			for i := range inbox.Approvals {
 				if !m.Later[inbox.Approvals[i].ID] {
-					m.put(&approving{asked: inbox.Approvals[i]})
+					m.put(newApproving(m, inbox.Approvals[i]))
 					return
 				}
 			}
@@ -68,19 +67,22 @@ func (m *model) putOff(id regie.ID) {
 
 // approving puts an approval to the person, call by call.
 type approving struct {
-	asked  regie.Approval
-	i      int
-	seen   chat.Seen // the calls that stand in the scrollback as they are asked about
-	listed bool      // the head has not room for all of them
-	all    bool      // all that are left stand there, and Y once more allows them
+	*chat.Batch
+	m      *model
+	listed bool // the head has not room for all of them
+	all    bool // all that are left stand there, and Y once more allows them
 	mode   approvalMode
 	answer regie.Answer // for longer: for the session, or always
 	picked int          // among the scopes
 	holds  int          // among spans
 	reason editor
-	edited edit
-	busy   bool
-	covers bool // what is being decided follows from an answer for longer
+	own    bool // what moves the batch on is this person's answer
+}
+
+func newApproving(m *model, asked regie.Approval) *approving {
+	a := &approving{m: m}
+	a.Batch = &chat.Batch{Control: m.Control, Page: m.Page, Host: a, Asked: asked, Seen: chat.Seen{}}
+	return a
 }
 
 // approvalMode is what of an approval the keys are for.
@@ -95,93 +97,104 @@ const (
 // spans are how long an answer for longer may hold; zero has no end.
 var spans = []time.Duration{0, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour}
 
-func (a *approving) review() *regie.Review { return &a.asked.Reviews[a.i] }
-
-func (a *approving) begin(m *model) {
-	m.Page.ApprovalHead(&a.asked)
-	a.listed = m.Page.Calls(&a.asked, chat.ListedCalls)
-	a.i = -1
-	a.advance(m)
+func (a *approving) begin(*model) {
+	a.own = true
+	a.listed = a.Begin()
 }
 
-// advance shows the next call that nobody has decided, or closes.
-func (a *approving) advance(m *model) {
-	a.mode, a.edited, a.busy, a.all = choosing, edit{}, false, false
-	if a.seen == nil {
-		a.seen = chat.Seen{}
+// Do implements chat.BatchHost.
+func (a *approving) Do(order chat.Order, work chat.Work) { a.m.Do(order, work) }
+
+// ShowError implements chat.BatchHost.
+func (a *approving) ShowError(err error) { a.m.ShowError(err) }
+
+// Hint implements chat.BatchHost.
+func (a *approving) Hint(line string) { a.m.hint = line }
+
+// Asking implements chat.BatchHost.
+func (a *approving) Asking() bool { return a.m.dialog == dialog(a) }
+
+// Reread implements chat.BatchHost.
+func (a *approving) Reread() { a.m.askAgain() }
+
+// Moved implements chat.BatchHost. What the person has typed for a call that others have decided
+// stands in the prompt.
+func (a *approving) Moved() {
+	if !a.own && a.m.armed {
+		a.m.sweep(a.written())
 	}
-	for a.i++; a.i < len(a.asked.Reviews); a.i++ {
-		if a.review().Decision != nil {
-			continue
-		}
-		m.Page.Call(&a.asked, a.i, a.seen)
-		return
+	a.mode, a.all, a.own, a.reason = choosing, false, false, editor{}
+	a.Show()
+}
+
+// Closed implements chat.BatchHost.
+func (a *approving) Closed() {
+	if a.own {
+		a.m.closeDialog()
+	} else {
+		a.m.overtaken(a)
 	}
-	m.closeDialog()
-	m.Due = m.Waiting() // another approval, or a question, may wait beside it
+	a.m.Due = a.m.Waiting() // another approval, or a question, may wait beside it
+}
+
+// Decided implements chat.BatchHost.
+func (a *approving) Decided(decisions []regie.Decision) {
+	a.own = true
+	a.m.Note("     → " + a.m.decision(&decisions[0], len(decisions)))
+}
+
+// Elsewhere implements chat.BatchHost.
+func (a *approving) Elsewhere(decisions [][]regie.Decision) bool {
+	for _, some := range decisions {
+		said := a.m.decision(&some[0], len(some))
+		a.m.Note("     → " + a.m.Text.T("elsewhere, by %s: %s", plain.Line(some[0].By), said))
+	}
+	return len(decisions) > 0
 }
 
 func (a *approving) key(m *model, name, typed string) {
-	if a.busy {
-		return
-	}
-	switch a.mode {
-	case scoping:
-		a.scopeKey(m, name, typed)
-		return
-	case reasoning:
-		a.reasonKey(m, name, typed)
-		return
-	}
-	if a.all {
-		a.allKey(m, name, typed)
-		return
-	}
-	if a.edited.refused && a.refusedKey(m, typed) {
-		return
-	}
-	call := []regie.Decision{{CallID: a.review().CallID}}
-	whole := a.edited.asProposed()
+	proposed := a.Edit.AsProposed()
 	switch {
+	case a.Busy:
+	case a.mode == scoping:
+		a.scopeKey(m, name, typed)
+	case a.mode == reasoning:
+		a.reasonKey(m, name, typed)
+	case a.all:
+		a.allKey(name, typed)
 	case typed == "y" || typed == "o": // yes, oui
-		chat.AnswerAll(call, regie.AnswerAllow, "")
-		call[0].Arguments = a.edited.arguments()
-		a.decide(m, call)
-	case typed == "Y" && whole:
-		a.allowAll(m)
-	case typed == "N" && whole:
-		all := chat.Undecided(&a.asked, a.i)
-		chat.AnswerAll(all, regie.AnswerDeny, "")
-		a.decide(m, all)
+		a.Allow()
+	case typed == "Y" && proposed:
+		a.allowAll()
+	case typed == "N" && proposed:
+		a.DenyLeft()
 	case typed == "n":
-		chat.AnswerAll(call, regie.AnswerDeny, "")
-		a.decide(m, call)
+		a.Deny("")
 	case typed == "r":
-		a.mode, a.reason = reasoning, editor{}
-	case (typed == "s" || typed == "a") && whole:
-		if len(a.review().Preview.Scopes) == 0 {
-			m.hint = m.Text.T("this call can only be allowed once: its tool proposes nothing wider")
+		a.mode = reasoning
+	case (typed == "s" || typed == "a") && proposed:
+		if !a.HasScopes() {
 			return
 		}
 		a.mode, a.picked, a.holds, a.answer = scoping, 0, 0, regie.AnswerSession
 		if typed == "a" {
 			a.answer = regie.AnswerAlways
 		}
+	case typed == "b" && a.Edit.Refused:
+		a.Propose()
 	case typed == "e":
 		a.edit(m)
-	case typed == "v" && whole:
-		m.Page.Diff(a.review(), 0)
-	case typed == "v" && !a.edited.refused:
-		m.Page.Diff(a.edited.review, 0)
+	case typed == "v":
+		a.ShowDiff()
 	case typed == "c":
-		m.Page.Calls(&a.asked, 0)
+		m.Page.Calls(&a.Asked, 0)
 	case typed == "l" || name == "esc":
-		m.putOff(a.asked.ID)
+		m.putOff(a.Asked.ID)
 	}
 }
 
 func (a *approving) scopeKey(m *model, name, typed string) {
-	scopes := a.review().Preview.Scopes
+	scopes := a.Review().Preview.Scopes
 	if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(scopes) {
 		a.picked = n - 1
 	}
@@ -195,16 +208,16 @@ func (a *approving) scopeKey(m *model, name, typed string) {
 	case typed == "t":
 		a.holds = (a.holds + 1) % len(spans)
 	case typed == "v":
-		a.seen.Whole(m.Page, &a.asked, a.along())
+		a.Seen.Whole(m.Page, &a.Asked, a.along())
 	case name == "enter":
-		d := regie.Decision{CallID: a.review().CallID, Answer: a.answer, Scope: &scopes[a.picked]}
+		d := regie.Decision{CallID: a.Review().CallID, Answer: a.answer, Scope: &scopes[a.picked]}
 		if spans[a.holds] > 0 {
 			d.ExpiresAt = time.Now().Add(spans[a.holds])
 		}
-		if a.showsAlong(m, d.Scope) {
-			return
+		if !a.showsAlong(m, d.Scope) {
+			a.mode = choosing
+			a.Decide([]regie.Decision{d})
 		}
-		a.decide(m, []regie.Decision{d})
 	}
 }
 
@@ -213,11 +226,8 @@ func (a *approving) reasonKey(m *model, name, typed string) {
 	case "esc":
 		a.mode = choosing
 	case "enter":
-		d := regie.Decision{
-			CallID: a.review().CallID, Answer: regie.AnswerDeny,
-			Reason: strings.TrimSpace(a.reason.value()),
-		}
-		a.decide(m, []regie.Decision{d})
+		a.mode = choosing
+		a.Deny(strings.TrimSpace(a.reason.value()))
 	default:
 		if !a.reason.key(name) {
 			m.fits(a.reason.insert(typed))
@@ -231,68 +241,6 @@ func (a *approving) paste(s string) (writes, fits bool) {
 		return false, true
 	}
 	return true, a.reason.paste(strings.Join(strings.Fields(s), " "))
-}
-
-// decide stores decisions.
-func (a *approving) decide(m *model, decisions []regie.Decision) {
-	a.busy = true
-	in := dispatch.DecideRequest{
-		ApprovalID: a.asked.ID, Request: regie.NewID().String(), Decisions: decisions,
-		Shown: chat.ShownEdit(a.edited.review),
-	}
-	m.Do(chat.Held, func(ctx context.Context) func() {
-		_, err := m.Control.Decide(ctx, in)
-		return func() { a.decided(m, decisions, err) }
-	})
-}
-
-func (a *approving) decided(m *model, decisions []regie.Decision, err error) {
-	a.busy = false
-	if err != nil {
-		// somebody else has answered, this call or another one: nothing of this answer is stored
-		if regie.CodeOf(err) == regie.CodeConflict {
-			a.again(m, err)
-			return
-		}
-		m.ShowError(err)
-		switch regie.CodeOf(err) {
-		case regie.CodeExpired, regie.CodeNotFound:
-			m.overtaken(a)
-			m.Due = m.Waiting()
-			return
-		}
-		a.mode = choosing
-		if regie.CodeOf(err) == regie.CodeStalePreview { // what it was shown on is otherwise by now
-			a.preview(m)
-			return
-		}
-		if len(decisions[0].Arguments) > 0 {
-			a.refuse(m)
-		}
-		return
-	}
-	for i := range decisions {
-		for n := range a.asked.Reviews {
-			if a.asked.Reviews[n].CallID == decisions[i].CallID {
-				a.asked.Reviews[n].Decision = &decisions[i]
-			}
-		}
-	}
-	if !a.covers {
-		m.Note("     → " + m.decision(&decisions[0], len(decisions)))
-	}
-	a.covers = false
-	if scope := decisions[0].Scope; scope != nil {
-		if more, numbers := chat.Covered(&a.asked, a.i+1, scope); len(more) > 0 {
-			m.Note("     " + m.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
-			a.covers = true
-			a.decide(m, more)
-			return
-		}
-	}
-	if m.dialog == dialog(a) {
-		a.advance(m)
-	}
 }
 
 // decision says in words what the person decided.
@@ -329,12 +277,12 @@ func (m *model) decision(d *regie.Decision, calls int) string {
 
 func (a *approving) view(m *model) [][]span {
 	width, t := m.screen.width-2, m.Text
-	review := a.review()
-	if a.edited.review != nil {
-		review = a.edited.review
+	review := a.Review()
+	if a.Edit.Review != nil {
+		review = a.Edit.Review
 	}
 	said := t.Sentence(review.Preview.Sentence)
-	if a.edited.refused {
+	if a.Edit.Refused {
 		said = t.T("it cannot run as you have edited it")
 	}
 	lines := m.question(plain.Line(said))
@@ -347,7 +295,7 @@ func (a *approving) view(m *model) [][]span {
 		for _, line := range wrap([]span{{text: where}}, width-2) {
 			lines = append(lines, append([]span{{text: "  "}}, line...))
 		}
-		for i, scope := range a.review().Preview.Scopes {
+		for i, scope := range a.Review().Preview.Scopes {
 			lines = m.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1),
 				plain.Line(t.Sentence(scope.Sentence)), width)
 		}
@@ -356,7 +304,7 @@ func (a *approving) view(m *model) [][]span {
 			holds = t.T("for %s h", strconv.Itoa(int(d.Hours())))
 		}
 		list := []string{t.T("[Enter] allow"), t.T("[t] it holds: %s", holds)}
-		if len(a.seen.Cut(&a.asked, a.along())) > 0 {
+		if len(a.Seen.Cut(&a.Asked, a.along())) > 0 {
 			list = append(list, t.T("[v] whole diff"))
 		}
 		return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
@@ -376,18 +324,18 @@ func (a *approving) view(m *model) [][]span {
 	switch {
 	case a.all:
 		return a.viewAll(m)
-	case !a.edited.asProposed():
-		return append(lines, m.keys(len(lines), a.edited.keys(t)...)...)
+	case !a.Edit.AsProposed():
+		return append(lines, m.keys(len(lines), editedKeys(t, &a.Edit)...)...)
 	}
 	list := []string{t.T("[y] once")}
-	if len(a.review().Preview.Scopes) > 0 { // else no answer for longer can cover it
+	if len(a.Review().Preview.Scopes) > 0 { // else no answer for longer can cover it
 		list = append(list, t.T("[s] session"), t.T("[a] always"))
 	}
 	list = append(list, t.T("[e] edit"), t.T("[n] no"), t.T("[r] no, because…"))
-	if len(chat.Undecided(&a.asked, a.i)) > 1 {
+	if len(a.Left()) > 1 {
 		list = append(list, t.T("[Y] yes to all"), t.T("[N] no to all"))
 	}
-	if a.seen[a.review().CallID] {
+	if a.Seen[a.Review().CallID] {
 		list = append(list, t.T("[v] whole diff"))
 	}
 	if a.listed {

@@ -58,7 +58,7 @@ func (a *approving) letter(typed string) meaning {
 	case reasoning:
 		return acts
 	case scoping:
-		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(a.review().Preview.Scopes) {
+		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(a.Review().Preview.Scopes) {
 			return acts
 		}
 		return among("btv", typed)
@@ -66,9 +66,9 @@ func (a *approving) letter(typed string) meaning {
 	switch {
 	case a.all:
 		return among("YNnvbl", typed)
-	case a.edited.refused:
+	case a.Edit.Refused:
 		return among("yonrelb", typed)
-	case a.edited.review != nil:
+	case a.Edit.Review != nil:
 		return among("yonrevl", typed)
 	case a.listed:
 		return among("yoYNnrsaevlc", typed)

@@ -141,7 +141,6 @@ func (m *model) measure(round regie.ID) {
 			if failed == nil {
 				m.meter.today = today
 			}
-			return
 		}
 	})
 }
@@ -160,7 +159,6 @@ func (m *model) bounds(round regie.ID) {
 				m.meter.budget = int64(view.Round.Limits.ContextTokens)
 				m.meter.provider, m.meter.model, m.meter.chosen = view.Round.Provider, view.Round.Model, asked
 			}
-			return
 		}
 	})
 }

@@ -18,8 +18,8 @@ import (
 func TestNarrow(t *testing.T) {
 	for width := narrow; width < 45; width++ {
 		a := calls("some/dir/file.txt")
-		a.asked.Reviews[0].Preview.Diff = "--- /dev/null\n+++ some/dir/file.txt\n+hello world, this is a long line\n"
-		a.asked.Reviews[0].Preview.Warnings = []regie.Sentence{regie.Say("the directory docs is made")}
+		a.Asked.Reviews[0].Preview.Diff = "--- /dev/null\n+++ some/dir/file.txt\n+hello world, this is a long line\n"
+		a.Asked.Reviews[0].Preview.Warnings = []regie.Sentence{regie.Say("the directory docs is made")}
 		m := opened(t, a, width)
 		m.Note("  ✓ files.write_file some/dir/file.txt 0.4 ms  [1]")
 		m.paper.blocks(m.paper.cutter.add("Some words here.\n\n- one item of a list\n  1. and another\n\n> quoted words\n\n```sh\nls -la there\n```\n\n| a | b | c |\n|---|---|---|\n| one | two | three |\n\n# Head\n"))

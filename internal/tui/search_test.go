@@ -36,8 +36,9 @@ func TestSearchKeepsKeyboard(t *testing.T) {
 	m := looking(t, "Make it so", "My word")
 	m.obey(ctrl('r'))
 	m.obey(pressed('M'))
-	a := &approving{asked: regie.Approval{Reviews: []regie.Review{{}}}}
+	a := batch(regie.Approval{Reviews: []regie.Review{{}}})
 	m.State = regie.SessionWaitingValidation
+	a.attach(m)
 	m.open(a)
 	if pauses(m); m.armed {
 		t.Fatal("the approval takes the keyboard")
@@ -47,8 +48,8 @@ func TestSearchKeepsKeyboard(t *testing.T) {
 	}
 	m.obey(pressed('y'))
 	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if a.busy || m.history.searching || m.draft.value() != "My word" {
-		t.Errorf("deciding %v, the prompt holds %q", a.busy, m.draft.value())
+	if a.Busy || m.history.searching || m.draft.value() != "My word" {
+		t.Errorf("deciding %v, the prompt holds %q", a.Busy, m.draft.value())
 	}
 	m.obey(ctrl('u'))
 	m.obey(ctrl('r'))
