@@ -12,7 +12,6 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/tui"
 )
@@ -118,17 +117,18 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 		leave = attend(ctx, conn.Presence.Beat)
 	}
 	var result chat.Result
+	common := chat.Config{
+		Control: conn, Text: c.text, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
+		Request: request, Look: app.Look(request.Root), Skills: c.skillNotes(request.Root),
+		Settings: c.config.FingerprintOf, Continue: f.resume,
+	}
 	if drawn {
 		result, err = tui.Run(ctx, tui.Config{
-			Control: conn, Text: c.text, In: c.stdin, Out: os.Stdout,
-			Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
-			IsEngine: conn.IsEngine, Request: request, Look: app.Look(request.Root), Continue: f.resume,
-			Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
-			Env: os.Environ(), Bell: bell, Aside: aside,
+			Config: common, In: c.stdin, Out: os.Stdout, IsEngine: conn.IsEngine, Env: os.Environ(), Bell: bell, Aside: aside,
 		})
 		c.rejoin(aside)
 	} else {
-		result, err = c.plainChat(ctx, conn, f, request, signals, terminal)
+		result, err = c.plainChat(ctx, common, terminal)
 	}
 	leave()
 	end()
@@ -170,20 +170,15 @@ func (c *command) rejoin(aside *tui.Aside) {
 
 // plainChat is the chat in plain lines: for screen readers, for terminals that know no cursor, and
 // for what is no terminal.
-func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest,
-	signals <-chan os.Signal, terminal bool,
-) (chat.Result, error) {
+func (c *command) plainChat(ctx context.Context, common chat.Config, terminal bool) (chat.Result, error) {
 	input, err := chat.NewInput(c.stdin, terminal)
 	if err != nil {
 		return chat.Result{}, err
 	}
 	defer input.Close()
-	return chat.New(chat.Config{
-		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
-		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request,
-		Look: app.Look(request.Root), Continue: f.resume,
-		Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
-	}).Run(ctx)
+	return chat.New(ctx, chat.PlainConfig{
+		Config: common, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
+	}).Run()
 }
 
 // outcomes is the exit code of a chat that nobody attends: of the first of its rounds that did not

@@ -19,14 +19,13 @@ var wideTypes = map[string]int{
 	"cmd/regie.command":              193,
 	"internal/access.confined":       58,
 	"internal/app.local":             97,
-	"internal/chat.Chat":             48,
 	"internal/dispatch.Dispatcher":   70,
 	"internal/doctor.exam":           46,
 	"internal/httpapi.server":        60,
 	"internal/store/sqlite.Store":    128,
 	"internal/store/sqlite.tx":       118,
 	"internal/store/storetest.World": 60,
-	"internal/tui.model":             120,
+	"internal/tui.model":             92,
 	"internal/workspace.Root":        53,
 }
 

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -38,7 +37,6 @@ type Asker struct {
 	Edit Editor
 
 	later map[regie.ID]bool
-	seen  Seen // of the approval that is asked about
 }
 
 // Ask puts everything that is open in a session to the person, once, except what they put off
@@ -77,31 +75,75 @@ func (a *Asker) Ask(ctx context.Context, session regie.ID) (later int, err error
 	return later, nil
 }
 
-// Again forgets what was put off.
-func (a *Asker) Again() { clear(a.later) }
-
 // approval puts the undecided calls of an approval to the person, one by one.
 func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 	if err := a.Settle(ctx); err != nil {
 		return err
 	}
-	a.Page.ApprovalHead(asked)
-	a.Page.Calls(asked, ListedCalls)
-	a.seen = Seen{}
-	for i := range asked.Reviews {
-		if asked.Reviews[i].Decision != nil {
-			continue
+	h := &lineHost{asker: a, ctx: ctx}
+	h.Batch = &Batch{Control: a.Control, Page: a.Page, Host: h, Asked: *asked}
+	h.Begin()
+	for shown := -1; !h.Over(); {
+		if shown != h.At {
+			if err := a.Settle(ctx); err != nil {
+				return err
+			}
+			h.Show()
+			shown = h.At
 		}
-		if err := a.Settle(ctx); err != nil {
+		word, err := a.Next(ctx, h.choices())
+		if err != nil {
 			return err
 		}
-		a.Page.Call(asked, i, a.seen)
-		if done, err := a.call(ctx, asked, i); done || err != nil {
+		if later, err := h.obey(strings.TrimSpace(word)); later || err != nil {
 			return err
 		}
 	}
 	return a.Page.Err()
 }
+
+// lineHost puts a Batch to a person line by line.
+type lineHost struct {
+	*Batch
+	asker *Asker
+	ctx   context.Context
+	err   error // what ends the asking
+}
+
+// Do implements BatchHost.
+func (h *lineHost) Do(_ Order, work Work) {
+	if then := work(h.ctx); then != nil {
+		then()
+	}
+}
+
+// ShowError implements BatchHost. What the person can do nothing about ends the asking.
+func (h *lineHost) ShowError(err error) {
+	if told := h.asker.told(h.ctx, err); told != nil {
+		h.err = told
+	}
+}
+
+// Hint implements BatchHost.
+func (h *lineHost) Hint(line string) { h.Page.line("     " + line) }
+
+// Asking implements BatchHost.
+func (h *lineHost) Asking() bool { return true }
+
+// Reread implements BatchHost: a line is read whole.
+func (h *lineHost) Reread() {}
+
+// Moved implements BatchHost: the loop shows the call.
+func (h *lineHost) Moved() {}
+
+// Closed implements BatchHost: the loop ends.
+func (h *lineHost) Closed() {}
+
+// Decided implements BatchHost: the terminal shows what was typed.
+func (h *lineHost) Decided([]regie.Decision) {}
+
+// Elsewhere implements BatchHost: the error says who has answered.
+func (h *lineHost) Elsewhere([][]regie.Decision) bool { return false }
 
 // agrees reports whether a word says yes, in either language.
 func agrees(word string) bool {
@@ -113,139 +155,42 @@ func agrees(word string) bool {
 	}
 }
 
-// call puts one call to the person until they have decided, and reports whether the approval needs
-// no more of them.
-func (a *Asker) call(ctx context.Context, asked *regie.Approval, i int) (done bool, err error) {
-	var e edited
-	for asked.Reviews[i].Decision == nil {
-		review, rest := &asked.Reviews[i], Undecided(asked, i)
-		line, err := a.Next(ctx, a.choices(asked, i, &e))
-		if err != nil {
-			return true, err
-		}
-		decisions, word := []regie.Decision{{CallID: review.CallID}}, strings.TrimSpace(line)
-		if word == "Y" || word == "N" {
-			decisions = rest
-		}
-		ready, put, err := a.read(ctx, asked, i, word, decisions, &e)
-		if put || err != nil {
-			return true, err
-		}
-		if !ready {
-			continue
-		}
-		decided, over, err := a.decide(ctx, asked, decisions, &e)
-		switch {
-		case decided && !over && err == nil && decisions[0].Scope != nil:
-			over, err = a.covered(ctx, asked, i+1, decisions[0].Scope)
-		case regie.CodeOf(err) == regie.CodeStalePreview: // what it was shown on is otherwise by now
-			err = a.preview(ctx, asked, i, &e)
-		}
-		if decided || over || err != nil {
-			return over || len(decisions) > 1, err
-		}
-	}
-	return false, nil // somebody else has answered it
-}
-
-// read makes the decisions that a word of the person stands for; ready says that it is one. put
-// says that they leave the approval for later.
-func (a *Asker) read(ctx context.Context, asked *regie.Approval, i int, word string, decisions []regie.Decision,
-	e *edited,
-) (ready, put bool, err error) {
-	review := &asked.Reviews[i]
+// obey takes a word of the person. later says that they leave the approval for later.
+func (h *lineHost) obey(word string) (later bool, err error) {
 	reason, denied := denial(word)
+	proposed := h.Edit.AsProposed()
 	switch {
+	case word == "N":
+		h.DenyLeft()
 	case denied:
-		AnswerAll(decisions, regie.AnswerDeny, reason)
-		*e = edited{draft: e.draft}
-		return true, false, nil
-	case agrees(word) && e.refused:
-		a.Page.line("     " + a.Page.Text.T(
-			"it cannot run as you have edited it: e edits it again, b is as it was proposed"))
-		return false, false, nil
-	case word == "b" && e.refused:
-		*e = edited{draft: e.draft}
-		a.Page.Call(asked, i, a.seen)
-		return false, false, nil
-	case agrees(word) && e.review != nil:
-		decisions[0] = e.decision(review.CallID)
-		return true, false, nil
+		h.Deny(reason)
 	case agrees(word):
-		AnswerAll(decisions, regie.AnswerAllow, "")
-		return true, false, nil
+		h.Allow()
+	case word == "b" && h.Edit.Refused:
+		h.Propose()
 	case word == "e":
-		return false, false, a.edit(ctx, asked, i, e)
-	case word == "v" && e.review != nil:
-		a.Page.Diff(e.review, 0)
-		return false, false, nil
-	case word == "v" && e.asProposed():
-		a.Page.Diff(review, 0)
-		return false, false, nil
+		h.Edited(Edit(h.ctx, h.asker.Edit, h.Review().Arguments, h.Edit.Draft))
+	case word == "v":
+		h.ShowDiff()
 	case word == "c":
-		a.Page.Calls(asked, 0)
-		return false, false, nil
+		h.Page.Calls(&h.Asked, 0)
 	case word == "l":
-		a.putOff(asked.ID)
-		return false, true, nil
-	case word == "Y" && e.asProposed():
-		AnswerAll(decisions, regie.AnswerAllow, "")
-		ready, err = a.all(ctx, asked, decisions)
-		return ready, false, err
-	case (word == "s" || word == "a") && e.asProposed():
-		if ready, err = a.scope(ctx, review, word, &decisions[0]); ready && err == nil {
-			ready, err = a.along(ctx, asked, i, decisions[0].Scope)
+		h.asker.putOff(h.Asked.ID)
+		return true, nil
+	case word == "Y" && proposed:
+		left := h.Left()
+		if h.agreesToAll(left) {
+			AnswerAll(left, regie.AnswerAllow, "")
+			h.Decide(left)
 		}
-		return ready, false, err
-	}
-	a.explain()
-	return false, false, nil
-}
-
-// covered allows the calls of the batch that an answer for longer covers.
-func (a *Asker) covered(ctx context.Context, asked *regie.Approval, from int,
-	scope *regie.Scope,
-) (over bool, err error) {
-	decisions, numbers := Covered(asked, from, scope)
-	if len(decisions) == 0 {
-		return false, nil
-	}
-	decided, over, err := a.decide(ctx, asked, decisions, &edited{})
-	if !decided || over || err != nil {
-		return over, err
-	}
-	a.Page.line("     " + a.Page.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
-	for i := range decisions {
-		reviewed(asked, decisions[i].CallID).Decision = &decisions[i]
-	}
-	return false, nil
-}
-
-// Covered are the calls of a batch, from one on, that an answer for longer covers, allowed, with
-// their numbers. It was given to be asked no more; what must be asked about in spite of it stays
-// (decision 19), and so does what leads through a link to where the answer does not reach.
-func Covered(asked *regie.Approval, from int, scope *regie.Scope) (decisions []regie.Decision, numbers []string) {
-	for i := from; i < len(asked.Reviews); i++ {
-		review := &asked.Reviews[i]
-		var arguments map[string]any
-		if review.Decision != nil || review.Verdict != regie.VerdictAsk ||
-			json.Unmarshal(review.Arguments, &arguments) != nil ||
-			!scope.Matches(review.Tool, regie.Hash{}, arguments) || !review.Preview.Named(arguments) {
-			continue
+	case (word == "s" || word == "a") && proposed:
+		if d, ok := h.chooseScope(word); ok && h.agreesAlong(d.Scope) {
+			h.Decide([]regie.Decision{d})
 		}
-		decisions = append(decisions, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
-		numbers = append(numbers, strconv.Itoa(i+1))
+	default:
+		h.explain()
 	}
-	return decisions, numbers
-}
-
-func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
-	for i := range asked.Reviews {
-		if asked.Reviews[i].CallID == call {
-			return &asked.Reviews[i]
-		}
-	}
-	return &regie.Review{}
+	return false, h.err
 }
 
 // denial reads "n", "N" and "n: reason".
@@ -257,63 +202,6 @@ func denial(word string) (reason string, denied bool) {
 		return strings.TrimSpace(reason), true
 	}
 	return "", false
-}
-
-// Undecided are the calls of an approval from one on that nobody has decided.
-func Undecided(asked *regie.Approval, from int) []regie.Decision {
-	var out []regie.Decision
-	for i := from; i < len(asked.Reviews); i++ {
-		if asked.Reviews[i].Decision == nil {
-			out = append(out, regie.Decision{CallID: asked.Reviews[i].CallID})
-		}
-	}
-	return out
-}
-
-// AnswerAll gives all of some decisions the same answer.
-func AnswerAll(decisions []regie.Decision, answer regie.Answer, reason string) {
-	for i := range decisions {
-		decisions[i].Answer, decisions[i].Reason = answer, reason
-	}
-}
-
-// decide stores decisions, one of them on an edited call as it was shown. It reports whether they
-// stand, and whether the approval is over; where neither, the person was told why and is asked
-// again. CodeStalePreview says that the edited call has to be shown once more.
-func (a *Asker) decide(ctx context.Context, asked *regie.Approval, decisions []regie.Decision,
-	e *edited,
-) (decided, over bool, err error) {
-	_, err = a.Control.Decide(ctx, dispatch.DecideRequest{
-		ApprovalID: asked.ID, Request: regie.NewID().String(), Decisions: decisions, Shown: ShownEdit(e.review),
-	})
-	switch regie.CodeOf(err) {
-	case "":
-		return true, false, nil
-	case regie.CodeConflict: // somebody else has answered, this call or another one: nothing of this answer is stored
-		a.Page.line("     " + a.Page.Text.Error(err))
-		over, err = a.reread(ctx, asked)
-		return false, over, err
-	case regie.CodeExpired, regie.CodeNotFound:
-		a.Page.line("     " + a.Page.Text.Error(err))
-		return false, true, nil
-	case regie.CodeStalePreview:
-		a.Page.line("     " + a.Page.Text.Error(err))
-		return false, false, err
-	}
-	if len(decisions[0].Arguments) > 0 {
-		e.review, e.refused = nil, true
-	}
-	return false, false, a.told(ctx, err)
-}
-
-// reread takes an approval as it stands by now, and reports whether it is over.
-func (a *Asker) reread(ctx context.Context, asked *regie.Approval) (over bool, err error) {
-	inbox, err := a.Control.Inbox(ctx, store.InboxFilter{ID: asked.ID})
-	if err != nil || len(inbox.Approvals) == 0 {
-		return true, err
-	}
-	*asked = inbox.Approvals[0]
-	return asked.State != regie.ApprovalOpen, nil
 }
 
 // told shows an error that the person can do something about; the others are returned.
@@ -330,31 +218,25 @@ func (a *Asker) told(ctx context.Context, err error) error {
 	return nil
 }
 
-// scope has the person choose what an answer for longer covers, and how long it holds; no answer
-// covers more than they have read.
-func (a *Asker) scope(ctx context.Context, review *regie.Review, word string, d *regie.Decision) (bool, error) {
-	t, scopes := a.Page.Text, review.Preview.Scopes
-	if len(scopes) == 0 {
-		a.Page.line("     " + t.T("this call can only be allowed once: its tool proposes nothing wider"))
-		return false, nil
+// chooseScope has the person choose what an answer for longer covers, and how long it holds; no
+// answer covers more than they have read.
+func (h *lineHost) chooseScope(word string) (d regie.Decision, ok bool) {
+	t, scopes := h.Page.Text, h.Review().Preview.Scopes
+	if !h.HasScopes() {
+		return d, false
 	}
-	d.Answer = regie.AnswerAlways
+	d = regie.Decision{CallID: h.Review().CallID, Answer: regie.AnswerAlways}
+	where := t.T("in every session of this workspace, from now on, without asking:")
 	if word == "s" {
-		d.Answer = regie.AnswerSession
-		a.Page.line("     " + t.T("for the rest of this session, without asking:"))
-	} else {
-		a.Page.line("     " + t.T("in every session of this workspace, from now on, without asking:"))
+		d.Answer, where = regie.AnswerSession, t.T("for the rest of this session, without asking:")
 	}
-	a.Page.Scopes(scopes)
+	h.Hint(where)
+	h.Page.Scopes(scopes)
 	for {
-		line, err := a.Next(ctx,
-			t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
-		if err != nil {
-			return false, err
-		}
+		line := h.next(t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
 		words := strings.Fields(line)
-		if len(words) == 1 && words[0] == "b" {
-			return false, nil
+		if h.err != nil || len(words) == 1 && words[0] == "b" {
+			return d, false
 		}
 		if len(words) == 0 || len(words) > 2 {
 			continue
@@ -367,13 +249,22 @@ func (a *Asker) scope(ctx context.Context, review *regie.Review, word string, d 
 		if len(words) == 2 {
 			span, err := Span(words[1])
 			if err != nil {
-				a.Page.line("     " + t.Error(err))
+				h.Hint(t.Error(err))
 				continue
 			}
-			d.ExpiresAt = a.Page.Now().Add(span)
+			d.ExpiresAt = h.Page.Now().Add(span)
 		}
-		return true, nil
+		return d, true
 	}
+}
+
+// next is the person's next line; "" where there is none, which ends the asking.
+func (h *lineHost) next(prompt string) string {
+	line, err := h.asker.Next(h.ctx, prompt)
+	if err != nil {
+		h.err = err
+	}
+	return strings.TrimSpace(line)
 }
 
 // putOff leaves something in the inbox.
@@ -383,18 +274,18 @@ func (a *Asker) putOff(id regie.ID) {
 }
 
 // choices is the prompt below a call: as it was proposed, or as the person has edited it.
-func (a *Asker) choices(asked *regie.Approval, i int, e *edited) string {
-	t, review := a.Page.Text, &asked.Reviews[i]
-	prompt, cut := t.T("[y] once  [e] edit  [n] no  [n: reason]  [l] later"), a.seen[review.CallID]
+func (h *lineHost) choices() string {
+	t, cut := h.Page.Text, h.Seen[h.Review().CallID]
+	prompt := t.T("[y] once  [e] edit  [n] no  [n: reason]  [l] later")
 	switch {
-	case e.review != nil:
-		prompt, cut = t.T("[y] once, as edited  [e] edit  [n] no  [n: reason]  [l] later"), e.cut
-	case e.refused:
+	case h.Edit.Review != nil:
+		prompt, cut = t.T("[y] once, as edited  [e] edit  [n] no  [n: reason]  [l] later"), h.Edit.Cut
+	case h.Edit.Refused:
 		prompt, cut = t.T("[e] edit again  [b] as it was proposed  [n] no  [n: reason]  [l] later"), false
-	case len(review.Preview.Scopes) > 0: // an answer for longer can cover it
+	case len(h.Review().Preview.Scopes) > 0: // an answer for longer can cover it
 		prompt = t.T("[y] once  [s] session  [a] always  [e] edit  [n] no  [n: reason]  [l] later")
 	}
-	if e.asProposed() && len(Undecided(asked, i)) > 1 {
+	if h.Edit.AsProposed() && len(h.Left()) > 1 {
 		prompt += "  " + t.T("[Y] yes to all  [N] no to all")
 	}
 	if cut {
@@ -404,8 +295,8 @@ func (a *Asker) choices(asked *regie.Approval, i int, e *edited) string {
 }
 
 // explain says what the letters do.
-func (a *Asker) explain() {
-	t := a.Page.Text
+func (h *lineHost) explain() {
+	t := h.Page.Text
 	for _, line := range []string{
 		t.T("y       allow this call, once"),
 		t.T("s, a    allow it for this session, or always: you choose what that covers"),
@@ -415,6 +306,6 @@ func (a *Asker) explain() {
 		t.T("v       show the whole diff;  c  name all calls of this approval"),
 		t.T("l       later: it stays in the inbox;  Ctrl-C interrupts the run"),
 	} {
-		a.Page.line("     " + line)
+		h.Hint(line)
 	}
 }

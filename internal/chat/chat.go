@@ -2,44 +2,29 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
-// Config is what a Chat needs; all of it is required but Look, Skills, Settings and Continue.
-type Config struct {
-	Control dispatch.Control
-	Text    *text.Printer
-	Input   *Input
-	Out     io.Writer // the replies
-	Err     io.Writer // all else
+// PlainConfig is what a Chat needs.
+type PlainConfig struct {
+	Config
+	Input *Input
+	Out   io.Writer // the replies
+	Err   io.Writer // all else
 	// Terminal says that a person sits there: approvals and questions are put to them. Else the
 	// lines are messages, one after another, and what waits ends the chat.
 	Terminal bool
-	Editor   Editor
-	Signals  <-chan os.Signal
-	// Request is what each message is sent with; session, text and client id are the chat's.
-	Request dispatch.RunRequest
-	// Look finds what a message names with @; nil has nothing named.
-	Look Look
-	// Skills writes the skills of the workspace, a line each; nil has none.
-	Skills func(note func(line string))
-	// Settings is the fingerprint of a provider's settings, for /model.
-	Settings func(provider string) regie.Hash
-	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id
-	// of a session or a run or the end of one, "" for a new session.
-	Continue string
 }
 
 // Moment is how long nothing may happen before the person is asked: what just happened stands above
@@ -48,26 +33,13 @@ const Moment = 30 * time.Millisecond
 
 // Chat is a conversation in plain lines (spec 10.1).
 type Chat struct {
-	Config
-	stream  *Stream
-	calls   Calls
-	asker   *Asker
-	feed    *Feed // nil until the session is there
-	session regie.ID
-	round   regie.ID   // the open one, or zero
-	last    regie.ID   // the newest one
-	rounds  []regie.ID // that began here
-	seen    int64      // the last event that was shown
-	read    int64      // the last one that is stored as read
-	state   regie.SessionState
-	// due says that the session waits for something that the person was not asked yet.
-	due          bool
-	interrupting bool
-	signalled    bool
-	prompted     bool
-	// own is the call of a command that the person gave; ownDone is its round, once that has ended.
-	own     regie.ID
-	ownDone regie.ID
+	*Conversation
+	input     *Input
+	terminal  bool
+	asker     *Asker
+	failed    error // what ends the chat after this step
+	signalled bool
+	prompted  bool
 }
 
 // Result is how a chat was left.
@@ -82,20 +54,23 @@ type Result struct {
 }
 
 // New returns a chat that has not begun.
-func New(c Config) *Chat {
-	chat := &Chat{Config: c, session: regie.NewID(), state: regie.SessionIdle}
-	chat.stream = chat.newStream()
-	chat.asker = &Asker{
-		Control: c.Control, Page: &Page{W: c.Err, Text: c.Text, Now: time.Now, Inside: true},
-		Next: chat.next, Settle: chat.settle,
+func New(ctx context.Context, config PlainConfig) *Chat {
+	c := &Chat{input: config.Input, terminal: config.Terminal}
+	c.Conversation = NewConversation(ctx, config.Config, c, Stream{Out: config.Out, Err: config.Err})
+	c.ShownRounds, c.ShowsOutput, c.Unattended = shownRounds, true, !c.terminal
+	if c.terminal { // a person unfolds calls by their numbers; what is read by a program has none
+		c.Stream.Mark = c.Calls.Mark
+	}
+	c.asker = &Asker{
+		Control: c.Control, Page: c.Page, Next: c.next, Settle: c.settleItems, later: c.Later,
 		Edit: func(ctx context.Context, path string) error {
-			defer c.Input.Pause()()
+			defer c.input.Pause()()
 			err := c.Editor(ctx, path)
-			chat.drain()
+			c.drain()
 			return err
 		},
 	}
-	return chat
+	return c
 }
 
 // drain forgets the signals that were meant for an editor.
@@ -111,118 +86,154 @@ func (c *Chat) drain() {
 
 // Run holds the conversation until the person leaves or the input ends. Errors are those of
 // Control; what a message is refused for is shown to a person and goes on.
-func (c *Chat) Run(ctx context.Context) (Result, error) {
+func (c *Chat) Run() (Result, error) {
 	defer func() {
-		if c.feed != nil {
-			c.feed.Stop()
-		}
-		c.markRead(context.WithoutCancel(ctx))
+		c.StopFollowing()
+		c.MarkRead(c.ctx)
 	}()
-	if err := c.begin(ctx); err != nil {
+	if err := c.open(); err != nil {
 		return Result{}, err
 	}
 	for {
-		err := c.step(ctx)
+		err := c.step(c.ctx)
+		if err == nil {
+			err = c.failed
+		}
 		switch {
 		case errors.Is(err, ErrLeave):
-			c.farewell()
-			return Result{Last: c.last, Rounds: c.rounds, Signalled: c.signalled}, nil
+			if c.terminal {
+				c.Stream.fresh() // the shell's prompt is next
+				c.Farewell()
+			}
+			return Result{Last: c.Last, Rounds: c.Rounds, Signalled: c.signalled}, nil
 		case errors.Is(err, ErrMoved), err == nil:
+			c.failed = nil
 		default:
-			return Result{Last: c.last, Rounds: c.rounds}, err
+			return Result{Last: c.Last, Rounds: c.Rounds}, err
 		}
 	}
 }
 
-// markRead says how far the person has read (decision 45). That it could not be stored is no reason
-// to do anything otherwise, or to wait.
-func (c *Chat) markRead(ctx context.Context) {
-	if !c.Terminal || c.seen == c.read {
-		return
+// open takes up the session that was asked for, and shows its last messages.
+func (c *Chat) open() error {
+	if c.terminal {
+		c.Note(c.greeting())
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	if c.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: c.session, Seq: c.seen}) == nil {
-		c.read = c.seen
+	if c.Continue == "" {
+		return nil
 	}
+	past, err := Open(c.ctx, c.Control, c.Request.Root, c.Continue, shownRounds)
+	if err == nil {
+		c.goOn(past)
+	}
+	return err
+}
+
+// greeting is the first line, with the model where it is known already.
+func (c *Chat) greeting() string {
+	if c.Request.Model == "" {
+		return c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root)
+	}
+	return c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent,
+		c.Request.Root, c.Request.Model)
 }
 
 // step does the next thing: asks what is due, or waits for the person, the session or a signal.
 func (c *Chat) step(ctx context.Context) error {
-	if !c.ownDone.IsZero() {
-		return c.outcome(ctx)
-	}
-	if c.due {
+	if c.Due {
 		return c.ask(ctx)
 	}
 	var lines <-chan string
-	if c.Terminal || !c.busy() {
-		lines = c.Input.Lines()
+	if c.terminal || !c.Busy() {
+		lines = c.input.Lines()
 	}
 	var settled <-chan time.Time
 	// what follows an end at once, such as the round of a queued message, comes first
-	if c.Terminal && !c.busy() && !c.prompted {
+	if c.terminal && !c.Busy() && !c.prompted {
 		timer := time.NewTimer(Moment)
 		defer timer.Stop()
 		settled = timer.C
 	}
 	select {
 	case <-settled:
-		c.markRead(ctx)
-		c.stream.Prompt("> ")
+		c.MarkRead(ctx)
+		c.Stream.Prompt("> ")
 		c.prompted = true
 		return nil
 	case line, ok := <-lines:
 		if !ok {
 			return ErrLeave
 		}
-		c.stream.Typed()
+		c.Stream.Typed()
 		c.prompted = false
-		return c.said(ctx, line)
+		c.obey(line)
+		return nil
 	case item := <-c.items():
 		c.see(item)
 		return nil
 	case err := <-c.ended():
-		return c.lost(ctx, err)
+		return c.lost(err)
 	case s := <-c.Signals:
-		return c.signal(ctx, s, !c.busy())
+		return c.signal(s, !c.Busy())
 	}
 }
 
 // next is Asker's: it shows what happens meanwhile, and notices when nothing waits any more.
 func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
+	return c.readLine(ctx, prompt, c.Waiting, func(s os.Signal) error { return c.signal(s, false) })
+}
+
+// readLine shows a prompt and returns the person's line, or ErrMoved once holds is false. What
+// happens meanwhile is shown.
+func (c *Chat) readLine(ctx context.Context, prompt string, holds func() bool, signal func(os.Signal) error,
+) (string, error) {
 	asked := false
 	for {
-		if !waiting(c.state) {
+		if !holds() {
 			return "", ErrMoved
 		}
 		if !asked {
-			c.stream.Prompt(prompt)
+			c.Stream.Prompt(prompt)
 		}
 		select {
-		case line, ok := <-c.Input.Lines():
+		case line, ok := <-c.input.Lines():
 			if !ok {
 				return "", ErrLeave
 			}
-			c.stream.Typed()
+			c.Stream.Typed()
 			return line, nil
 		case item := <-c.items():
-			open := c.stream.open
+			open := c.Stream.open
 			c.see(item)
-			asked = open == c.stream.open // what was written stands behind the prompt
+			asked = open == c.Stream.open // what was written stands behind the prompt
 		case err := <-c.ended():
-			return "", c.lost(ctx, err)
+			return "", c.lost(err)
 		case s := <-c.Signals:
-			if err := c.signal(ctx, s, false); err != nil {
+			if err := signal(s); err != nil {
 				return "", err
 			}
 			asked = s != syscall.SIGTSTP // why it is refused stands behind the prompt
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
 		}
 	}
 }
 
-// settle is Asker's: it shows what has happened until nothing has for a moment.
-func (c *Chat) settle(ctx context.Context) error {
+// reply reads one line of the person while nothing of the session waits for them. Ctrl-C leaves the
+// question, not the chat: the line is empty then.
+func (c *Chat) reply(prompt string) string {
+	line, err := c.readLine(c.ctx, prompt, func() bool { return true }, func(s os.Signal) error {
+		_ = c.signal(s, true) // it says that the person leaves, and they leave the question
+		return ErrMoved
+	})
+	if err != nil && !errors.Is(err, ErrMoved) {
+		c.failed = err
+	}
+	return strings.TrimSpace(line)
+}
+
+// settleItems is Asker's: it shows what has happened until nothing has for a moment.
+func (c *Chat) settleItems(ctx context.Context) error {
 	for {
 		timer := time.NewTimer(Moment)
 		select {
@@ -230,12 +241,12 @@ func (c *Chat) settle(ctx context.Context) error {
 			return nil
 		case item := <-c.items():
 			timer.Stop()
-			if c.see(item); !waiting(c.state) {
+			if c.see(item); !c.Waiting() {
 				return ErrMoved
 			}
 		case err := <-c.ended():
 			timer.Stop()
-			return c.lost(ctx, err)
+			return c.lost(err)
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)
@@ -245,223 +256,205 @@ func (c *Chat) settle(ctx context.Context) error {
 
 // ask puts to the person what the session waits for. Without one, that ends the chat.
 func (c *Chat) ask(ctx context.Context) error {
-	c.due = false
-	c.stream.fresh()
+	c.Due = false
+	c.Stream.fresh()
 	c.prompted = false
-	if !c.Terminal {
-		inbox, err := c.Control.Inbox(ctx, store.InboxFilter{SessionID: c.session})
+	if !c.terminal {
+		inbox, err := c.Control.Inbox(ctx, store.InboxFilter{SessionID: c.Session})
 		if err != nil || count(inbox) == 0 {
 			return err
 		}
-		c.asker.Page.Inbox(inbox)
+		c.Page.Inbox(inbox)
 		return ErrLeave
 	}
-	_, err := c.asker.Ask(ctx, c.session)
+	_, err := c.asker.Ask(ctx, c.Session)
 	return err
 }
 
 func (c *Chat) items() <-chan dispatch.Item {
-	if c.feed == nil {
+	if c.Feed == nil {
 		return nil
 	}
-	return c.feed.Items
+	return c.Feed.Items
 }
 
 func (c *Chat) ended() <-chan error {
-	if c.feed == nil {
+	if c.Feed == nil {
 		return nil
 	}
-	return c.feed.Ended
-}
-
-func waiting(s regie.SessionState) bool {
-	return s == regie.SessionWaitingValidation || s == regie.SessionWaitingResponse
-}
-
-// busy says that the agent works: what is typed now is queued.
-func (c *Chat) busy() bool {
-	return c.state == regie.SessionActive || c.state == regie.SessionQueued
+	return c.Feed.Ended
 }
 
 // see takes an item in.
 func (c *Chat) see(item dispatch.Item) {
-	open := c.stream.open
-	c.number(item.Event)
-	c.stream.Item(item)
-	if open != nil && c.stream.open != open {
+	open := c.Stream.open
+	c.See(item)
+	if open != nil && c.Stream.open != open {
 		c.prompted = false
 	}
-	if item.Event == nil {
-		return
-	}
-	c.seen = item.Event.Seq
-	if id, is := OwnCall(item.Event); is {
-		c.own = id
-	}
-	var body struct {
-		RoundID regie.ID          `json:"round_id"`
-		State   string            `json:"state"`
-		Place   int               `json:"position"`
-		Stop    regie.StopRequest `json:"stop_request"`
-	}
-	if json.Unmarshal(item.Event.Body, &body) != nil {
-		return
-	}
-	switch item.Event.Type {
-	case regie.EventRound:
-		if body.State == string(regie.RoundEnded) && !c.own.IsZero() {
-			c.ownDone = body.RoundID
-		}
-		switch {
-		case body.State == string(regie.RoundEnded) && body.RoundID == c.round:
-			c.round, c.state, c.interrupting = regie.ID{}, regie.SessionIdle, false
-		case body.State == string(regie.RoundRunning) && body.Stop == "":
-			c.begun(body.RoundID)
-			c.interrupting = false
-		}
-	case regie.EventSessionState:
-		if c.become(regie.SessionState(body.State)); c.state == regie.SessionQueued {
-			c.stream.Note(QueuedLine(c.Text, body.Place))
-		}
-	case regie.EventApproval, regie.EventQuestion:
-		switch body.State {
-		case string(regie.ApprovalExpired):
-			c.stream.Note(c.Text.T("nobody answered in time: what was asked is not run"))
-		case string(regie.ApprovalWithdrawn):
-			c.stream.Note(c.Text.T("what was asked is withdrawn"))
-		}
+	if item.Event != nil && item.Event.Type == regie.EventSessionState && c.State == regie.SessionQueued {
+		c.Note(QueuedLine(c.Text, c.Place))
 	}
 }
 
-// begun takes a round as the one that is open.
-func (c *Chat) begun(round regie.ID) {
-	c.round, c.last, c.state = round, round, regie.SessionActive
-	if !slices.Contains(c.rounds, round) {
-		c.rounds = append(c.rounds, round)
+// lost takes in that nothing more of the session comes, which ends a chat that nobody attends.
+func (c *Chat) lost(why error) error {
+	if !c.terminal || !c.Lost(why) {
+		return why
 	}
-}
-
-func (c *Chat) become(state regie.SessionState) {
-	c.state, c.due = state, waiting(state)
-	if state == regie.SessionPaused {
-		c.stream.Note(c.Text.T("paused; /resume goes on"))
-	}
+	return ErrMoved
 }
 
 // signal obeys Ctrl-C: it interrupts a round, once more leaves it as it is; at the prompt it
 // leaves. Any other signal leaves, but for a Ctrl-Z that is refused already: why is said.
-func (c *Chat) signal(ctx context.Context, s os.Signal, atPrompt bool) error {
+func (c *Chat) signal(s os.Signal, atPrompt bool) error {
 	if s == syscall.SIGTSTP {
-		c.stream.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
+		c.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
 		c.prompted = false
 		return nil
 	}
-	if s != os.Interrupt || atPrompt || c.interrupting || c.round.IsZero() {
-		c.signalled = s != os.Interrupt || c.interrupting || !c.Terminal
+	if s != os.Interrupt || atPrompt || c.Interrupting || c.Round.IsZero() {
+		c.signalled = s != os.Interrupt || c.Interrupting || !c.terminal
 		return ErrLeave
 	}
-	c.interrupting = true
-	c.stream.Note(c.Text.T("interrupting… (once more to leave it as it is)"))
-	return c.Control.Interrupt(ctx, c.round)
+	c.Note(c.Text.T("interrupting… (once more to leave it as it is)"))
+	c.Interrupt()
+	return nil
 }
 
-// said takes what the person typed at the prompt, or while the agent works.
-func (c *Chat) said(ctx context.Context, line string) error {
+// obey takes what the person typed at the prompt, or while the agent works. What comes through a
+// pipe is said, not typed.
+func (c *Chat) obey(line string) {
 	trimmed := strings.TrimSpace(line)
 	switch {
 	case trimmed == "":
-		return nil
 	case strings.HasPrefix(line, "//"):
-		return c.send(ctx, line[1:], store.Queue)
-	case strings.HasPrefix(line, "/") && c.Terminal:
-		return c.word(ctx, trimmed)
-	case strings.HasPrefix(line, regie.CommandMark) && c.Terminal: // what comes through a pipe is said, not typed
-		command, _ := CommandOf(trimmed)
-		return c.give(ctx, command)
-	case waiting(c.state):
-		return c.instead(ctx, line)
+		c.Send(line[1:], store.Queue)
+	case strings.HasPrefix(line, "/") && c.terminal:
+		c.Obey(trimmed)
+	case strings.HasPrefix(line, regie.CommandMark) && c.terminal:
+		c.Give(trimmed)
 	default:
-		return c.send(ctx, line, store.Queue)
+		c.Say(line)
 	}
 }
 
-// send gives a message to the agent.
-func (c *Chat) send(ctx context.Context, text string, when store.WhenBusy) error {
-	request := c.Request
-	request.ClientID, request.SessionID, request.Text, request.WhenBusy = regie.NewID().String(), c.session, text, when
-	if request.Segments = Mentions(text, c.Look); request.Segments != nil {
-		request.Text = ""
+// Do implements Renderer: the loop stands still meanwhile.
+func (c *Chat) Do(_ Order, work Work) {
+	if then := work(c.ctx); then != nil {
+		then()
 	}
-	run, err := c.Control.Submit(ctx, request)
-	if err != nil {
-		return c.refused(ctx, err)
-	}
+}
+
+// ShowError implements Renderer. Where nobody reads it an error ends the chat.
+func (c *Chat) ShowError(err error) {
 	switch {
+	case err == nil:
+	case !c.terminal || c.ctx.Err() != nil:
+		c.failed = err
+	default:
+		c.Note(c.Text.Error(err))
+	}
+}
+
+// Separate implements Renderer.
+func (c *Chat) Separate() { c.Stream.fresh() }
+
+// Reset implements Renderer.
+func (c *Chat) Reset() { c.prompted = false }
+
+// TakenUp implements Renderer.
+func (c *Chat) TakenUp(*Past) {}
+
+// Settled implements Renderer: readLine notices it.
+func (c *Chat) Settled() {}
+
+// Sent implements Renderer. The terminal shows what was typed there.
+func (c *Chat) Sent(m *Outgoing, run dispatch.Run, err error) {
+	switch {
+	case err != nil:
+		c.ShowError(err)
 	case run.Answered:
-		c.stream.Note(c.Text.T("taken as the answer"))
-	case run.Pending && when == store.Steer:
-		c.stream.Note(c.Text.T("the agent gets it with its next step"))
-	case run.Pending:
-		c.stream.Note(c.Text.T("queued: the agent gets it when this run has ended (/steer TEXT: with its next step)"))
-	default: // a message that had to wait is shown when its turn comes
-		return c.took(ctx, run)
+		c.Note(c.Text.T("taken as the answer"))
+	case run.Pending && m.When == store.Steer:
+		c.Note(c.Text.T("the agent gets it with its next step"))
+	case run.Pending: // it is shown when its turn comes
+		c.Note(c.Text.T("queued: the agent gets it when this run has ended (/steer TEXT: with its next step)"))
+	default:
+		c.Stream.Own(run.MessageID)
 	}
-	if c.feed == nil {
-		c.feed = Follow(ctx, c.Control, c.session, 0)
-	}
-	return nil
 }
 
-// refused shows a person why something was refused, and returns it where nobody reads it.
-func (c *Chat) refused(ctx context.Context, err error) error {
-	if !c.Terminal || ctx.Err() != nil {
-		return err
+// EditMessage implements Renderer.
+func (c *Chat) EditMessage(string) bool { return false }
+
+// Choose implements Renderer: a list says what can be typed.
+func (c *Chat) Choose(choice *Choice) {
+	if choice.Note != "" {
+		c.Note(choice.Note)
 	}
-	c.stream.Note(c.Text.Error(err))
-	return nil
+	for _, option := range choice.Options {
+		c.Note("  " + plain.Line(option.Text))
+	}
 }
 
-// instead takes a message while the session waits: it would take the place of what was asked, so
-// the person is told so first (decision 10).
-func (c *Chat) instead(ctx context.Context, text string) error {
-	inbox, err := c.Control.Inbox(ctx, store.InboxFilter{SessionID: c.session})
-	if err != nil {
-		return err
+// ConfirmUndo implements Renderer.
+func (c *Chat) ConfirmUndo(undo *UndoOffer) {
+	for shown := undo.Show(); shown; undo.ShowWhole() {
+		choices := c.Text.T("[y] undo  [n] leave it > ")
+		if undo.More {
+			choices = c.Text.T("[y] undo  [v] the whole diff  [n] leave it > ")
+		}
+		switch word := strings.ToLower(c.reply(choices)); {
+		case agrees(word):
+			undo.Agree(func() {})
+			return
+		case word != "v":
+			undo.Refuse()
+			return
+		}
 	}
-	question := len(inbox.Questions) > 0
-	if count(inbox) == 0 || question && inbox.Questions[0].Module.AllowFreeText { // then it is the answer
-		return c.send(ctx, text, store.Queue)
-	}
-	c.stream.Note(c.Text.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."))
+}
+
+// ConfirmWithdrawal implements Renderer.
+func (c *Chat) ConfirmWithdrawal(typed string, question bool) {
+	c.Note(c.Text.T("The run waits for your answer (/approvals). Sent now, your message withdraws what it asks about, and nothing of that is run."))
 	choices := c.Text.T("[y] send and withdraw  [n] do not send > ")
 	if !question {
 		choices = c.Text.T("[y] send and withdraw  [q] send when this run has ended  [n] do not send > ")
 	}
-	line, err := c.next(ctx, choices)
-	if err != nil {
-		return err
-	}
+	line, err := c.next(c.ctx, choices)
 	switch word := strings.TrimSpace(line); {
+	case err != nil:
+		c.failed = err
 	case agrees(word):
-		return c.send(ctx, text, store.Steer)
+		c.Send(typed, store.Steer)
 	case word == "q" && !question:
-		return c.send(ctx, text, store.Queue)
+		c.Send(typed, store.Queue)
+	default:
+		c.Note(c.Text.T("not sent"))
 	}
-	c.stream.Note(c.Text.T("not sent"))
-	return nil
 }
 
-// farewell says where things stand.
-func (c *Chat) farewell() {
-	if !c.Terminal {
-		return
+// ShowHelp implements Renderer.
+func (c *Chat) ShowHelp() {
+	c.Note(c.Text.T("Type a message and Enter. A line that ends in \\ goes on; lines that are pasted together are one message."))
+	c.Note(c.Text.T("What you type while the agent works is queued."))
+	lines := [][2]string{
+		{"@path", c.Text.T("the file or directory is read and sent with the message")},
+		{"!command", c.Text.T("run a command yourself, with the approval that the agent's need")},
 	}
-	c.stream.fresh() // the shell's prompt is next
-	if c.last.IsZero() {
-		return
+	for _, command := range SlashCommands(c.Text) {
+		lines = append(lines, [2]string{command.Name, command.About})
 	}
-	if !c.round.IsZero() {
-		c.stream.Note(c.Text.T("run %s is left as it is", c.round))
+	lines = append(lines, [2]string{"Ctrl-C", c.Text.T("interrupt the run; at the prompt, leave")})
+	for _, line := range lines {
+		c.Note(fmt.Sprintf("%-13s%s", line[0], line[1]))
 	}
-	c.stream.Note(c.Text.T("go on with this chat: regie chat -r %s", Short(c.session)))
 }
+
+// ClearScreen implements Renderer: lines stay.
+func (c *Chat) ClearScreen() { c.Note(c.Text.T("a new chat")) }
+
+// Leave implements Renderer.
+func (c *Chat) Leave() { c.failed = ErrLeave }

@@ -2,8 +2,9 @@
 // for a person, puts approvals and questions to them, and holds a conversation. It knows the
 // Control and the catalogue, and nothing of the engine.
 //
+// Conversation holds the state of a session, and what a person can do in it; a Renderer draws it.
 // Page writes what waits, Asker puts it to the person, Stream writes what happens as it happens,
-// Chat is the loop of regie chat. All of them run on their caller's goroutine.
+// Chat is the Renderer in plain lines. All of them run on their caller's goroutine.
 //
 // There are two goroutines, both owned by what starts them. Input has one that waits for the
 // terminal and reads it; it ends with the input, or soon after Close, and stands still between

@@ -1,12 +1,10 @@
 package chat
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -15,11 +13,6 @@ import (
 func CommandOf(line string) (command string, is bool) {
 	command, is = strings.CutPrefix(line, regie.CommandMark)
 	return strings.TrimSpace(command), is
-}
-
-// NoCommand says what is to be written behind the mark.
-func NoCommand(t *text.Printer) string {
-	return t.T("write the command behind the !, as in !git status")
 }
 
 // OwnCall is the call of a command that the person gave, where an event brings one.
@@ -162,53 +155,17 @@ func Ends(t *text.Printer, whole string, first, last int) []string {
 	return out
 }
 
-// give has a person's own command run.
-func (c *Chat) give(ctx context.Context, command string) error {
-	if command == "" {
-		c.stream.Note(NoCommand(c.Text))
-		return nil
-	}
-	request := c.Request
-	request.ClientID, request.SessionID, request.Command = regie.NewID().String(), c.session, command
-	run, err := c.Control.Submit(ctx, request)
-	if err != nil {
-		return c.refused(ctx, err)
-	}
-	return c.took(ctx, run)
-}
-
-// took goes on with a message that has its place, and whose round has begun.
-func (c *Chat) took(ctx context.Context, run dispatch.Run) error {
-	c.stream.Own(run.MessageID)
-	c.begun(run.RoundID)
-	if c.feed == nil {
-		c.feed = Follow(ctx, c.Control, c.session, 0)
-	}
-	return nil
-}
-
-// outcome says why a command of the person brought nothing; what it put out was shown as it came.
-func (c *Chat) outcome(ctx context.Context) error {
-	id, round := c.own, c.ownDone
-	c.prompted = false
-	c.own, c.ownDone = regie.ID{}, regie.ID{}
-	view, err := c.Control.Get(ctx, round)
-	defer func() { c.stream.Came("") }() // where nothing was found
-	if err != nil {
-		return c.refused(ctx, err)
-	}
-	for i := range view.Exchanges {
-		for k := range view.Exchanges[i].Calls {
-			call := &view.Exchanges[i].Calls[k]
-			if call.ID == id {
-				c.stream.Came(call.Result)
-			}
-			if call.ID == id && call.Error != nil {
-				if why := ownWhy(c.Text, call); why != "" {
-					c.stream.Note("  " + strings.ReplaceAll(why, "\n", "\n  "))
-				}
-			}
+// showOwn shows what came of the person's own command: its output, unless that was written as it
+// came, and why it brought nothing.
+func (c *Conversation) showOwn(call *regie.Call) {
+	switch {
+	case !c.ShowsOutput:
+		if OwnOutcome(c.Text, call, c.Note) {
+			c.Renderer.Separate()
+		}
+	case call.Error != nil:
+		if why := ownWhy(c.Text, call); why != "" {
+			c.Note("  " + strings.ReplaceAll(why, "\n", "\n  "))
 		}
 	}
-	return nil
 }

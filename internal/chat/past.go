@@ -11,32 +11,6 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// begin takes up the session that was asked for, shows its last messages, and finds out how it
-// stands.
-func (c *Chat) begin(ctx context.Context) error {
-	if c.Terminal {
-		c.stream.Note(c.greeting())
-	}
-	if c.Continue == "" {
-		return nil
-	}
-	past, err := Open(ctx, c.Control, c.Request.Root, c.Continue, shownRounds)
-	if err != nil {
-		return err
-	}
-	c.takeUp(ctx, &past)
-	return nil
-}
-
-// greeting is the first line, with the model where it is known already.
-func (c *Chat) greeting() string {
-	if c.Request.Model == "" {
-		return c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root)
-	}
-	return c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent,
-		c.Request.Root, c.Request.Model)
-}
-
 // shownRounds is how many messages with their answers are shown before one goes on.
 const shownRounds = 3
 

@@ -89,7 +89,7 @@ func TestGreeting(t *testing.T) {
 		"":      "main in /work. /help lists what you can type, Ctrl-D leaves.",
 		"small": "main in /work, model small. /help lists what you can type, Ctrl-D leaves.",
 	} {
-		var c Chat
+		c := Chat{Conversation: &Conversation{}}
 		c.Text = text.New("en")
 		c.Request.Agent, c.Request.Root, c.Request.Model = "main", "/work", model
 		if got := c.greeting(); got != want {

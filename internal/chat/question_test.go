@@ -149,14 +149,14 @@ func TestQuestions(t *testing.T) {
 	}
 	defer input.Close()
 	shown := &page{t: t, grown: make(chan struct{})}
-	talk := chat.New(chat.Config{
-		Control: conn, Text: text.New("en"), Input: input, Out: shown, Err: shown, Terminal: true, Request: dispatch.RunRequest{
+	talk := chat.New(t.Context(), chat.PlainConfig{
+		Input: input, Out: shown, Err: shown, Terminal: true, Config: chat.Config{Control: conn, Text: text.New("en"), Request: dispatch.RunRequest{
 			Root: t.TempDir(), FoundBy: "directory", Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Questions: true},
-		},
+		}},
 	})
 	left := make(chan error, 1)
 	go func() {
-		_, err := talk.Run(t.Context())
+		_, err := talk.Run()
 		left <- err
 	}()
 	enter := func(line string) {

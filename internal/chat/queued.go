@@ -1,13 +1,11 @@
 package chat
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -92,28 +90,4 @@ func FindQueued(queue []Queued, number string) (Queued, bool) {
 		return Queued{}, false
 	}
 	return queue[n-1], true
-}
-
-// queued obeys /queue: it lists what waits, or takes one of it back.
-func (c *Chat) queued(ctx context.Context, rest string) error {
-	word, number, _ := strings.Cut(rest, " ")
-	if word != "rm" {
-		for _, line := range QueueLines(c.Text, c.stream.Queue()) {
-			c.stream.Note(line)
-		}
-		return nil
-	}
-	q, ok := FindQueued(c.stream.Queue(), strings.TrimSpace(number))
-	if !ok {
-		c.stream.Note(c.Text.T("there is no such message in the queue: /queue lists them"))
-		return nil
-	}
-	c.stream.Taking(q.ID, true)
-	message, err := c.Control.TakeBack(ctx, dispatch.TakeBackRequest{SessionID: c.session, MessageID: q.ID})
-	if err != nil {
-		c.stream.Taking(q.ID, false)
-		return c.refused(ctx, err)
-	}
-	c.stream.TakenBack(message.ID, message.LinearText(), false)
-	return nil
 }

@@ -135,31 +135,3 @@ func Span(span string) (time.Duration, error) {
 	}
 	return 0, regie.Errorf(regie.CodeBadRequest, "%q does not say how long: write it like 90m, 24h, 7d or 2w", span)
 }
-
-// standing obeys /rules and /revoke.
-func (c *Chat) standing(ctx context.Context, word, name string) error {
-	page := *c.asker.Page
-	page.Inside = false
-	if word == "/rules" {
-		list, err := c.Control.Rules(ctx, store.RuleFilter{Root: c.Request.Root})
-		if err != nil {
-			return c.refused(ctx, err)
-		}
-		c.stream.fresh()
-		page.Rules(list)
-		return page.Err()
-	}
-	if name == "" {
-		c.stream.Note(c.Text.T("say which: /revoke ID; /rules lists them"))
-		return nil
-	}
-	rule, err := FindRule(ctx, c.Control, c.Request.Root, name)
-	if err == nil {
-		err = c.Control.Revoke(ctx, dispatch.RevokeRequest{RuleIDs: []regie.ID{rule.ID}})
-	}
-	if err != nil {
-		return c.refused(ctx, err)
-	}
-	c.stream.Note(Revoked(c.Text, &rule))
-	return nil
-}

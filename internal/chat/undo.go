@@ -1,9 +1,7 @@
 package chat
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -167,56 +165,6 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	return out
 }
 
-// undo obeys /undo: it shows what would be taken back of the newest run, or of the one that is
-// named, asks, and takes it back with what was said.
-func (c *Chat) undo(ctx context.Context, rest string) error {
-	if c.last.IsZero() && rest == "" {
-		c.stream.Note(c.Text.T("nothing was said in this chat"))
-		return nil
-	}
-	in := dispatch.UndoRequest{Chat: true, SessionID: c.session, Root: c.Request.Root}
-	series := UndoWords(&in, rest)
-	plans, err := UndoPlans(ctx, c.Control, in, series)
-	if err != nil {
-		return c.refused(ctx, err)
-	}
-	page := *c.asker.Page
-	c.stream.fresh()
-	more := false
-	for i := range plans {
-		more = page.UndoPlan(&plans[i], shownLines) || more
-	}
-	if last := &plans[len(plans)-1]; len(last.Conflicts(in.Force)) > 0 {
-		c.stream.Note(UndoInTheWay(c.Text, last, in.Force, "/undo force"))
-		return page.Err()
-	}
-	if leaves := UndoLeaves(c.Text, plans, in.Force); leaves != "" {
-		c.stream.Note(leaves)
-	}
-	for {
-		choices := c.Text.T("[y] undo  [n] leave it > ")
-		if more {
-			choices = c.Text.T("[y] undo  [v] the whole diff  [n] leave it > ")
-		}
-		line, err := c.reply(ctx, choices)
-		if err != nil {
-			return err
-		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes", "o", "oui":
-			return c.undoNow(ctx, in, plans, &page)
-		case "v":
-			for i := range plans {
-				page.UndoPlan(&plans[i], 0)
-			}
-			more = false
-			continue
-		}
-		c.stream.Note(c.Text.T("nothing was undone"))
-		return page.Err()
-	}
-}
-
 // UndoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message
 // to go back to; files alone; by force.
 func UndoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
@@ -239,53 +187,6 @@ func UndoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
 		}
 	}
 	return series
-}
-
-func (c *Chat) undoNow(ctx context.Context, in dispatch.UndoRequest, plans []regie.UndoPlan, page *Page) error {
-	var all []regie.Undo
-	for i := range plans {
-		agreed := Agreed(in, &plans[i])
-		c.stream.Own(agreed.UndoID)
-		done, err := c.Control.Undo(ctx, agreed)
-		if err != nil {
-			return c.refused(ctx, err)
-		}
-		c.stream.fresh()
-		page.Undone(&done)
-		all = append(all, done)
-	}
-	page.Redo(all)
-	return page.Err()
-}
-
-// reply reads one line of the person while nothing of the session waits for them; what happens
-// meanwhile is shown.
-func (c *Chat) reply(ctx context.Context, prompt string) (string, error) {
-	c.stream.Prompt(prompt)
-	for {
-		select {
-		case line, ok := <-c.Input.Lines():
-			if !ok {
-				return "", ErrLeave
-			}
-			c.stream.Typed()
-			return line, nil
-		case item := <-c.items():
-			open := c.stream.open
-			if c.see(item); open != c.stream.open { // what was written stands behind the prompt
-				c.stream.Prompt(prompt)
-			}
-		case err := <-c.ended():
-			return "", err
-		case s := <-c.Signals:
-			if err := c.signal(ctx, s, true); err != nil && !errors.Is(err, ErrLeave) {
-				return "", err
-			}
-			return "", nil // Ctrl-C leaves the question, not the chat
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		}
-	}
 }
 
 // UndoInTheWay says that nothing was undone, and what could be done about it.

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	tea "charm.land/bubbletea/v2"
-
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 )
 
@@ -51,15 +50,15 @@ func (a *Aside) Take() []string {
 }
 
 // aside shows what others write, and waits for more.
-func (m *model) aside() tea.Cmd {
-	if m.Aside == nil {
-		return nil
+func (m *model) aside() {
+	if m.config.Aside == nil {
+		return
 	}
-	for _, line := range m.Aside.Take() {
-		m.note(plain.Strip(line))
+	for _, line := range m.config.Aside.Take() {
+		m.Note(plain.Strip(line))
 	}
-	wake := m.Aside.wake
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	wake := m.config.Aside.wake
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		select {
 		case <-wake:
 			return m.aside

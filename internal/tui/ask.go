@@ -7,43 +7,39 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // ask reads what the session waits for, and puts the first of it to the person.
-func (m *model) ask() tea.Cmd {
-	m.due, m.asking = false, true
-	session := m.session
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+func (m *model) ask() {
+	m.Due, m.asking = false, true
+	session := m.Session
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
-		return func() tea.Cmd {
+		return func() {
 			m.asking = false
-			if err != nil {
-				m.told(err)
-				return nil
-			}
-			if session != m.session || !waiting(m.state) || m.dialog != nil {
-				m.due = m.due || session == m.session && waiting(m.state) // behind what the person has opened
-				return nil
+			m.ShowError(err)
+			if session != m.Session || !m.Waiting() || m.dialog != nil {
+				m.Due = m.Due || session == m.Session && m.Waiting() // behind what the person has opened
+				return
 			}
 			for i := range inbox.Approvals {
-				if !m.later[inbox.Approvals[i].ID] {
-					return m.put(&approving{asked: inbox.Approvals[i]})
+				if !m.Later[inbox.Approvals[i].ID] {
+					m.put(newApproving(m, inbox.Approvals[i]))
+					return
 				}
 			}
 			for i := range inbox.Questions {
-				if !m.later[inbox.Questions[i].ID] {
-					return m.put(&questioning{asked: inbox.Questions[i], chosen: map[int]bool{}})
+				if !m.Later[inbox.Questions[i].ID] {
+					m.put(&questioning{asked: inbox.Questions[i], chosen: map[int]bool{}})
+					return
 				}
 			}
-			return nil
 		}
 	})
 }
@@ -53,38 +49,40 @@ func (m *model) put(d interface {
 	dialog
 	begin(m *model)
 },
-) tea.Cmd {
+) {
 	m.paper.flush()
 	m.paper.space()
 	m.open(d)
 	d.begin(m)
-	return m.bell.ring(m.Text.T("waits for your answer"), time.Since(m.began))
+	m.run(m.bell.ring(m.Text.T("waits for your answer"), time.Since(m.Began)))
 }
 
 // putOff leaves something in the inbox.
-func (m *model) putOff(id regie.ID) tea.Cmd {
-	m.later[id] = true
-	m.note(m.Text.T("it stays in the inbox: regie approvals show %s", chat.Short(id)))
+func (m *model) putOff(id regie.ID) {
+	m.Later[id] = true
+	m.Note(m.Text.T("it stays in the inbox: regie approvals show %s", chat.Short(id)))
 	m.closeDialog()
-	m.due = waiting(m.state) // for what else waits
-	return nil
+	m.Due = m.Waiting() // for what else waits
 }
 
 // approving puts an approval to the person, call by call.
 type approving struct {
-	asked  regie.Approval
-	i      int
-	seen   chat.Seen // the calls that stand in the scrollback as they are asked about
-	listed bool      // the head has not room for all of them
-	all    bool      // all that are left stand there, and Y once more allows them
+	*chat.Batch
+	m      *model
+	listed bool // the head has not room for all of them
+	all    bool // all that are left stand there, and Y once more allows them
 	mode   approvalMode
 	answer regie.Answer // for longer: for the session, or always
 	picked int          // among the scopes
 	holds  int          // among spans
 	reason editor
-	edited edit
-	busy   bool
-	covers bool // what is being decided follows from an answer for longer
+	own    bool // what moves the batch on is this person's answer
+}
+
+func newApproving(m *model, asked regie.Approval) *approving {
+	a := &approving{m: m}
+	a.Batch = &chat.Batch{Control: m.Control, Page: m.Page, Host: a, Asked: asked, Seen: chat.Seen{}}
+	return a
 }
 
 // approvalMode is what of an approval the keys are for.
@@ -99,94 +97,106 @@ const (
 // spans are how long an answer for longer may hold; zero has no end.
 var spans = []time.Duration{0, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour}
 
-func (a *approving) review() *regie.Review { return &a.asked.Reviews[a.i] }
-
-func (a *approving) begin(m *model) {
-	m.page.ApprovalHead(&a.asked)
-	a.listed = m.page.Calls(&a.asked, chat.ListedCalls)
-	a.i = -1
-	a.advance(m)
+func (a *approving) begin(*model) {
+	a.own = true
+	a.listed = a.Begin()
 }
 
-// advance shows the next call that nobody has decided, or closes.
-func (a *approving) advance(m *model) {
-	a.mode, a.edited, a.busy, a.all = choosing, edit{}, false, false
-	if a.seen == nil {
-		a.seen = chat.Seen{}
+// Do implements chat.BatchHost.
+func (a *approving) Do(order chat.Order, work chat.Work) { a.m.Do(order, work) }
+
+// ShowError implements chat.BatchHost.
+func (a *approving) ShowError(err error) { a.m.ShowError(err) }
+
+// Hint implements chat.BatchHost.
+func (a *approving) Hint(line string) { a.m.hint = line }
+
+// Asking implements chat.BatchHost.
+func (a *approving) Asking() bool { return a.m.dialog == dialog(a) }
+
+// Reread implements chat.BatchHost.
+func (a *approving) Reread() { a.m.askAgain() }
+
+// Moved implements chat.BatchHost. What the person has typed for a call that others have decided
+// stands in the prompt.
+func (a *approving) Moved() {
+	if !a.own && a.m.armed {
+		a.m.sweep(a.written())
 	}
-	for a.i++; a.i < len(a.asked.Reviews); a.i++ {
-		if a.review().Decision != nil {
-			continue
-		}
-		m.page.Call(&a.asked, a.i, a.seen)
-		return
-	}
-	m.closeDialog()
-	m.due = waiting(m.state) // another approval, or a question, may wait beside it
+	a.mode, a.all, a.own, a.reason = choosing, false, false, editor{}
+	a.Show()
 }
 
-func (a *approving) key(m *model, name, typed string) tea.Cmd {
-	if a.busy {
-		return nil
+// Closed implements chat.BatchHost.
+func (a *approving) Closed() {
+	if a.own {
+		a.m.closeDialog()
+	} else {
+		a.m.overtaken(a)
 	}
-	switch a.mode {
-	case scoping:
-		return a.scopeKey(m, name, typed)
-	case reasoning:
-		return a.reasonKey(m, name, typed)
+	a.m.Due = a.m.Waiting() // another approval, or a question, may wait beside it
+}
+
+// Decided implements chat.BatchHost.
+func (a *approving) Decided(decisions []regie.Decision) {
+	a.own = true
+	a.m.Note("     → " + a.m.decision(&decisions[0], len(decisions)))
+}
+
+// Elsewhere implements chat.BatchHost.
+func (a *approving) Elsewhere(decisions [][]regie.Decision) bool {
+	for _, some := range decisions {
+		said := a.m.decision(&some[0], len(some))
+		a.m.Note("     → " + a.m.Text.T("elsewhere, by %s: %s", plain.Line(some[0].By), said))
 	}
-	if a.all {
-		return a.allKey(m, name, typed)
-	}
-	if a.edited.refused && a.refusedKey(m, typed) {
-		return nil
-	}
-	call := []regie.Decision{{CallID: a.review().CallID}}
-	whole := a.edited.asProposed()
+	return len(decisions) > 0
+}
+
+func (a *approving) key(m *model, name, typed string) {
+	proposed := a.Edit.AsProposed()
 	switch {
+	case a.Busy:
+	case a.mode == scoping:
+		a.scopeKey(m, name, typed)
+	case a.mode == reasoning:
+		a.reasonKey(m, name, typed)
+	case a.all:
+		a.allKey(name, typed)
 	case typed == "y" || typed == "o": // yes, oui
-		chat.AnswerAll(call, regie.AnswerAllow, "")
-		call[0].Arguments = a.edited.arguments()
-		return a.decide(m, call)
-	case typed == "Y" && whole:
-		return a.allowAll(m)
-	case typed == "N" && whole:
-		all := chat.Undecided(&a.asked, a.i)
-		chat.AnswerAll(all, regie.AnswerDeny, "")
-		return a.decide(m, all)
+		a.Allow()
+	case typed == "Y" && proposed:
+		a.allowAll()
+	case typed == "N" && proposed:
+		a.DenyLeft()
 	case typed == "n":
-		chat.AnswerAll(call, regie.AnswerDeny, "")
-		return a.decide(m, call)
+		a.Deny("")
 	case typed == "r":
-		a.mode, a.reason = reasoning, editor{}
-	case (typed == "s" || typed == "a") && whole:
-		if len(a.review().Preview.Scopes) == 0 {
-			m.hint = m.Text.T("this call can only be allowed once: its tool proposes nothing wider")
-			return nil
+		a.mode = reasoning
+	case (typed == "s" || typed == "a") && proposed:
+		if !a.HasScopes() {
+			return
 		}
 		a.mode, a.picked, a.holds, a.answer = scoping, 0, 0, regie.AnswerSession
 		if typed == "a" {
 			a.answer = regie.AnswerAlways
 		}
+	case typed == "b" && a.Edit.Refused:
+		a.Propose()
 	case typed == "e":
-		return a.edit(m)
-	case typed == "v" && whole:
-		m.page.Diff(a.review(), 0)
-	case typed == "v" && !a.edited.refused:
-		m.page.Diff(a.edited.review, 0)
+		a.edit(m)
+	case typed == "v":
+		a.ShowDiff()
 	case typed == "c":
-		m.page.Calls(&a.asked, 0)
+		m.Page.Calls(&a.Asked, 0)
 	case typed == "l" || name == "esc":
-		return m.putOff(a.asked.ID)
+		m.putOff(a.Asked.ID)
 	}
-	return nil
 }
 
-func (a *approving) scopeKey(m *model, name, typed string) tea.Cmd {
-	scopes := a.review().Preview.Scopes
+func (a *approving) scopeKey(m *model, name, typed string) {
+	scopes := a.Review().Preview.Scopes
 	if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(scopes) {
 		a.picked = n - 1
-		return nil
 	}
 	switch {
 	case name == "esc" || typed == "b":
@@ -198,36 +208,31 @@ func (a *approving) scopeKey(m *model, name, typed string) tea.Cmd {
 	case typed == "t":
 		a.holds = (a.holds + 1) % len(spans)
 	case typed == "v":
-		a.seen.Whole(m.page, &a.asked, a.along())
+		a.Seen.Whole(m.Page, &a.Asked, a.along())
 	case name == "enter":
-		d := regie.Decision{CallID: a.review().CallID, Answer: a.answer, Scope: &scopes[a.picked]}
+		d := regie.Decision{CallID: a.Review().CallID, Answer: a.answer, Scope: &scopes[a.picked]}
 		if spans[a.holds] > 0 {
 			d.ExpiresAt = time.Now().Add(spans[a.holds])
 		}
-		if a.showsAlong(m, d.Scope) {
-			return nil
+		if !a.showsAlong(m, d.Scope) {
+			a.mode = choosing
+			a.Decide([]regie.Decision{d})
 		}
-		return a.decide(m, []regie.Decision{d})
 	}
-	return nil
 }
 
-func (a *approving) reasonKey(m *model, name, typed string) tea.Cmd {
+func (a *approving) reasonKey(m *model, name, typed string) {
 	switch name {
 	case "esc":
 		a.mode = choosing
 	case "enter":
-		d := regie.Decision{
-			CallID: a.review().CallID, Answer: regie.AnswerDeny,
-			Reason: strings.TrimSpace(a.reason.value()),
-		}
-		return a.decide(m, []regie.Decision{d})
+		a.mode = choosing
+		a.Deny(strings.TrimSpace(a.reason.value()))
 	default:
 		if !a.reason.key(name) {
 			m.fits(a.reason.insert(typed))
 		}
 	}
-	return nil
 }
 
 // paste takes what is pasted where a reason is written.
@@ -236,67 +241,6 @@ func (a *approving) paste(s string) (writes, fits bool) {
 		return false, true
 	}
 	return true, a.reason.paste(strings.Join(strings.Fields(s), " "))
-}
-
-// decide stores decisions.
-func (a *approving) decide(m *model, decisions []regie.Decision) tea.Cmd {
-	a.busy = true
-	m.hold()
-	in := dispatch.DecideRequest{
-		ApprovalID: a.asked.ID, Request: regie.NewID().String(), Decisions: decisions,
-		Shown: chat.ShownEdit(a.edited.review),
-	}
-	return m.do(func(ctx context.Context) func() tea.Cmd {
-		_, err := m.Control.Decide(ctx, in)
-		return func() tea.Cmd { return tea.Batch(a.decided(m, decisions, err), m.release()) }
-	})
-}
-
-func (a *approving) decided(m *model, decisions []regie.Decision, err error) tea.Cmd {
-	a.busy = false
-	if err != nil {
-		// somebody else has answered, this call or another one: nothing of this answer is stored
-		if regie.CodeOf(err) == regie.CodeConflict {
-			return a.again(m, err)
-		}
-		m.told(err)
-		switch regie.CodeOf(err) {
-		case regie.CodeExpired, regie.CodeNotFound:
-			m.overtaken(a)
-			m.due = waiting(m.state)
-			return nil
-		}
-		a.mode = choosing
-		if regie.CodeOf(err) == regie.CodeStalePreview { // what it was shown on is otherwise by now
-			return a.preview(m)
-		}
-		if len(decisions[0].Arguments) > 0 {
-			a.refuse(m)
-		}
-		return nil
-	}
-	for i := range decisions {
-		for n := range a.asked.Reviews {
-			if a.asked.Reviews[n].CallID == decisions[i].CallID {
-				a.asked.Reviews[n].Decision = &decisions[i]
-			}
-		}
-	}
-	if !a.covers {
-		m.note("     → " + m.decision(&decisions[0], len(decisions)))
-	}
-	a.covers = false
-	if scope := decisions[0].Scope; scope != nil {
-		if more, numbers := chat.Covered(&a.asked, a.i+1, scope); len(more) > 0 {
-			m.note("     " + m.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
-			a.covers = true
-			return a.decide(m, more)
-		}
-	}
-	if m.dialog == dialog(a) {
-		a.advance(m)
-	}
-	return nil
 }
 
 // decision says in words what the person decided.
@@ -333,12 +277,12 @@ func (m *model) decision(d *regie.Decision, calls int) string {
 
 func (a *approving) view(m *model) [][]span {
 	width, t := m.screen.width-2, m.Text
-	review := a.review()
-	if a.edited.review != nil {
-		review = a.edited.review
+	review := a.Review()
+	if a.Edit.Review != nil {
+		review = a.Edit.Review
 	}
 	said := t.Sentence(review.Preview.Sentence)
-	if a.edited.refused {
+	if a.Edit.Refused {
 		said = t.T("it cannot run as you have edited it")
 	}
 	lines := m.question(plain.Line(said))
@@ -351,7 +295,7 @@ func (a *approving) view(m *model) [][]span {
 		for _, line := range wrap([]span{{text: where}}, width-2) {
 			lines = append(lines, append([]span{{text: "  "}}, line...))
 		}
-		for i, scope := range a.review().Preview.Scopes {
+		for i, scope := range a.Review().Preview.Scopes {
 			lines = m.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1),
 				plain.Line(t.Sentence(scope.Sentence)), width)
 		}
@@ -360,7 +304,7 @@ func (a *approving) view(m *model) [][]span {
 			holds = t.T("for %s h", strconv.Itoa(int(d.Hours())))
 		}
 		list := []string{t.T("[Enter] allow"), t.T("[t] it holds: %s", holds)}
-		if len(a.seen.Cut(&a.asked, a.along())) > 0 {
+		if len(a.Seen.Cut(&a.Asked, a.along())) > 0 {
 			list = append(list, t.T("[v] whole diff"))
 		}
 		return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
@@ -380,18 +324,18 @@ func (a *approving) view(m *model) [][]span {
 	switch {
 	case a.all:
 		return a.viewAll(m)
-	case !a.edited.asProposed():
-		return append(lines, m.keys(len(lines), a.edited.keys(t)...)...)
+	case !a.Edit.AsProposed():
+		return append(lines, m.keys(len(lines), editedKeys(t, &a.Edit)...)...)
 	}
 	list := []string{t.T("[y] once")}
-	if len(a.review().Preview.Scopes) > 0 { // else no answer for longer can cover it
+	if len(a.Review().Preview.Scopes) > 0 { // else no answer for longer can cover it
 		list = append(list, t.T("[s] session"), t.T("[a] always"))
 	}
 	list = append(list, t.T("[e] edit"), t.T("[n] no"), t.T("[r] no, because…"))
-	if len(chat.Undecided(&a.asked, a.i)) > 1 {
+	if len(a.Left()) > 1 {
 		list = append(list, t.T("[Y] yes to all"), t.T("[N] no to all"))
 	}
-	if a.seen[a.review().CallID] {
+	if a.Seen[a.Review().CallID] {
 		list = append(list, t.T("[v] whole diff"))
 	}
 	if a.listed {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -57,9 +55,9 @@ func (p *popup) follow(m *model) {
 	switch {
 	case from == 0 && strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "//"):
 		*p = popup{from: from}
-		for _, c := range m.commands() {
-			if strings.HasPrefix(c.name, word) {
-				p.offers = append(p.offers, offer{c.name, c.about})
+		for _, c := range chat.SlashCommands(m.Text) {
+			if strings.HasPrefix(c.Name, word) {
+				p.offers = append(p.offers, offer{c.Name, c.About})
 			}
 		}
 		p.without(word)
@@ -93,24 +91,25 @@ func (m *model) names(word string) bool {
 }
 
 // fetch looks for files, one search at a time.
-func (p *popup) fetch(m *model) tea.Cmd {
+func (p *popup) fetch(m *model) {
 	if !p.wanted || p.asks {
-		return nil
+		return
 	}
 	p.wanted, p.asks = false, true
 	name := p.file
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		found := files(ctx, m.Control, m.Request.Root, name)
-		return func() tea.Cmd {
+		return func() {
 			p := &m.popup
 			p.asks = false
 			word, from := m.word()
 			if !strings.HasPrefix(word, "@") || m.hasField() {
-				return nil
+				return
 			}
 			if now := strings.TrimPrefix(strings.TrimPrefix(word, "@"), `"`); now != name {
 				p.wanted = true
-				return p.fetch(m)
+				p.fetch(m)
+				return
 			}
 			was := *p
 			p.offers, p.picked, p.chosen, p.from = nil, 0, false, from
@@ -129,7 +128,6 @@ func (p *popup) fetch(m *model) tea.Cmd {
 					p.picked, p.chosen = i, true
 				}
 			}
-			return nil
 		}
 	})
 }

@@ -1,14 +1,14 @@
 // Package tui is the chat at a terminal (spec 10.1): a program that stays in the terminal's own
 // scrollback. What is finished is written there once and never touched again; below it stands the
 // live part, which alone is drawn anew: the end of a reply that streams in, running calls, the
-// plan, what is asked, the prompt and the status line. It knows the Control and what internal/chat
-// words, and nothing of the engine.
+// plan, what is asked, the prompt and the status line. It knows the Control and the
+// conversation of internal/chat, and nothing of the engine.
 //
 // The pieces: cut.go finds the blocks of Markdown that are complete, markdown.go, table.go and
 // highlight.go make lines of them, style.go wraps and paints; editor.go is what the person writes;
-// model.go holds the state and obeys messages, view.go shows it; talk.go is what is said to the
-// Control; ask.go, question.go, undo.go and pick.go are what a person is asked; commands.go,
-// complete.go and history.go what they may type.
+// model.go obeys messages, view.go shows the state; events.go draws a chat.Conversation; ask.go,
+// question.go, undo.go and pick.go are what a person is asked; complete.go and history.go what they
+// may type.
 //
 // All state belongs to the goroutine that runs the program's loop. What takes time runs in
 // commands, each on a goroutine of the library, which hand a function back to the loop; they touch

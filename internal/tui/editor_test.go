@@ -194,7 +194,7 @@ func TestBell(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	m := &model{}
+	m := looking(t)
 	h := &m.history
 	for _, said := range []string{"one", "two", "one", " ", "three"} {
 		h.add(said)

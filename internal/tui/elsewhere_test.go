@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/text"
 )
@@ -16,9 +17,12 @@ import (
 // asked is a model whose person has the keyboard in a dialog.
 func asked(t *testing.T, d moves) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
-	m.state = regie.SessionWaitingValidation
+	m.State = regie.SessionWaitingValidation
+	if a, is := d.(*approving); is {
+		a.attach(m)
+	}
 	m.open(d)
 	m.armed = true
 	return m
@@ -31,7 +35,7 @@ func happens(t *testing.T, m *model, kind regie.EventType, body any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.see(dispatch.Item{Event: &regie.Event{Seq: m.seen + 1, Type: kind, Body: data}})
+	m.see(dispatch.Item{Event: &regie.Event{Seq: m.Seen + 1, Type: kind, Body: data}})
 }
 
 // typing types a text, and Enter.
@@ -47,7 +51,8 @@ func typing(m *model, said string) {
 func TestSettledElsewhere(t *testing.T) {
 	first, second := regie.NewID(), regie.NewID()
 	approval := func() *approving {
-		a := &approving{mode: reasoning, asked: regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}}}
+		a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}})
+		a.mode = reasoning
 		a.reason.insert("because of")
 		return a
 	}
@@ -67,9 +72,9 @@ func TestSettledElsewhere(t *testing.T) {
 		stays bool // another call is asked about
 	}{
 		{"approval", a, regie.EventApproval, map[string]any{
-			"approval_id": a.asked.ID, "state": regie.ApprovalDecided, "calls": []any{allowed(first), allowed(second)},
+			"approval_id": a.Asked.ID, "state": regie.ApprovalDecided, "calls": []any{allowed(first), allowed(second)},
 		}, "elsewhere, by alice: allowed once: 2 calls", false},
-		{"one call", b, regie.EventApproval, map[string]any{"approval_id": b.asked.ID, "state": regie.ApprovalOpen, "calls": []any{allowed(first)}}, "elsewhere, by alice: allowed once", true},
+		{"one call", b, regie.EventApproval, map[string]any{"approval_id": b.Asked.ID, "state": regie.ApprovalOpen, "calls": []any{allowed(first)}}, "elsewhere, by alice: allowed once", true},
 		{"question", q, regie.EventQuestion, map[string]any{
 			"question_id": q.asked.ID, "state": regie.WaitResolved, "reply": map[string]any{"text": "blue", "by": "alice"},
 		}, "elsewhere, by alice: blue", false},
@@ -91,7 +96,7 @@ func TestSettledElsewhere(t *testing.T) {
 			if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, row.said) {
 				t.Errorf("%q is not said:\n%s", row.said, out)
 			}
-			m.state = regie.SessionIdle
+			m.State = regie.SessionIdle
 			m.typed = time.Now().Add(-quiet)
 			m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
 			if !m.draft.empty() || !m.busyOps {
@@ -117,11 +122,11 @@ func TestRefusedElsewhere(t *testing.T) {
 		"all calls": {regie.ApprovalDecided, by(second), "elsewhere, by alice: allowed once: 2 calls\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &approving{asked: regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}}}
+			a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}})
 			m := asked(t, a)
-			now := a.asked
+			now := a.Asked
 			now.State, now.Reviews = row.state, []regie.Review{{CallID: first, Decision: by(first)}, {CallID: second, Decision: row.second}}
-			a.read(m, []regie.Approval{now}, regie.Errorf(regie.CodeConflict, "another one has answered"))
+			a.Take([]regie.Approval{now}, regie.Errorf(regie.CodeConflict, "another one has answered"))
 			if (m.dialog != nil) != row.stays {
 				t.Errorf("the dialog stands there: %v", m.dialog != nil)
 			}

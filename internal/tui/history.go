@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
@@ -70,11 +69,12 @@ func (h *history) older(m *model) {
 
 // back puts the message before into the prompt, and reads what was said before the oldest one that
 // is known.
-func (h *history) back(m *model) tea.Cmd {
+func (h *history) back(m *model) {
 	if h.older(m); h.at == len(h.list) {
-		return h.further(m)
+		h.further(m)
+		return
 	}
-	return h.begins(m)
+	h.begins(m)
 }
 
 func (h *history) newer(m *model) {
@@ -97,33 +97,32 @@ func (h *history) ends() {
 }
 
 // load reads what was said in this chat.
-func (h *history) load(m *model) tea.Cmd {
-	if m.last.IsZero() {
-		return nil
+func (h *history) load(m *model) {
+	if m.Last.IsZero() {
+		return
 	}
-	session := m.session
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	session := m.Session
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		said := saidIn(ctx, m.Control, session, perSession)
-		return func() tea.Cmd {
+		return func() {
 			for _, one := range said {
 				h.add(one)
 			}
 			h.moved()
-			return nil
 		}
 	})
 }
 
 // further reads what was said in the chats of the workspace before those that are known, some of
 // them at a time.
-func (h *history) further(m *model) tea.Cmd {
+func (h *history) further(m *model) {
 	if h.reading || h.end {
-		return nil
+		return
 	}
 	h.reading = true
-	own := m.session
+	own := m.Session
 	filter := store.SessionFilter{Root: m.Request.Root, Type: regie.SessionChat, Before: h.from, Limit: h.atOnce}
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		sessions, err := m.Control.Sessions(ctx, filter)
 		var said []string
 		for i := range slices.Backward(sessions) {
@@ -131,11 +130,11 @@ func (h *history) further(m *model) tea.Cmd {
 				said = append(said, saidIn(ctx, m.Control, sessions[i].ID, perSession)...)
 			}
 		}
-		return func() tea.Cmd {
+		return func() {
 			h.reading = false
 			if err != nil {
 				h.wants, m.hint = false, ""
-				return nil
+				return
 			}
 			h.before(said)
 			h.sessions += len(sessions)
@@ -145,19 +144,19 @@ func (h *history) further(m *model) tea.Cmd {
 				h.from = store.Mark{At: last.LastActivity, ID: last.ID}
 			}
 			if h.wants && h.searching {
-				return h.goOn(m)
+				h.goOn(m)
+				return
 			}
-			return nil
 		}
 	})
 }
 
 // begins reads what was said in other chats, once it is asked for.
-func (h *history) begins(m *model) tea.Cmd {
+func (h *history) begins(m *model) {
 	if h.sessions > 0 {
-		return nil
+		return
 	}
-	return h.further(m)
+	h.further(m)
 }
 
 // before puts older messages in front of what is known. What is said again stands where it was said
@@ -175,12 +174,12 @@ func (h *history) before(said []string) {
 }
 
 // goOn looks on in what was said before; where it is not there, further back is read.
-func (h *history) goOn(m *model) tea.Cmd {
+func (h *history) goOn(m *model) {
 	h.wants = !h.look(h.looked)
 	switch {
 	case !h.wants:
 		m.hint = ""
-		return nil
+		return
 	case h.end && h.sessions >= maxSessions || len(h.list) >= maxHistory:
 		m.hint = m.Text.T("nothing older is looked through than %s", h.from.At.Local().Format("2006-01-02 15:04"))
 	case h.end:
@@ -188,7 +187,7 @@ func (h *history) goOn(m *model) tea.Cmd {
 	default:
 		m.hint = m.Text.T("looking further back…")
 	}
-	return h.further(m)
+	h.further(m)
 }
 
 // moved looks again, where messages of this chat have come that were read meanwhile: they stand
@@ -238,10 +237,11 @@ func (h *history) look(before int) bool {
 	return false
 }
 
-func (h *history) key(m *model, name, typed string) tea.Cmd {
+func (h *history) key(m *model, name, typed string) {
 	switch name {
 	case "ctrl+r", "up":
-		return h.goOn(m)
+		h.goOn(m)
+		return
 	case "esc", "ctrl+g":
 		h.searching = false
 	case "enter", "tab", "right":
@@ -259,20 +259,20 @@ func (h *history) key(m *model, name, typed string) tea.Cmd {
 			m.fits(h.query.insert(typed))
 		}
 		h.looked = len(h.list)
-		return h.goOn(m)
+		h.goOn(m)
+		return
 	}
-	return nil
 }
 
 // paste looks for what is pasted.
-func (h *history) paste(m *model, s string) tea.Cmd {
+func (h *history) paste(m *model, s string) {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	if !h.query.insert(strings.Trim(s, "\n")) {
 		m.fits(false)
-		return nil
+		return
 	}
 	h.looked = len(h.list)
-	return h.goOn(m)
+	h.goOn(m)
 }
 
 // view is the prompt while the person looks back.

@@ -40,7 +40,7 @@ func engine(t *testing.T, answers http.HandlerFunc) Config {
 	request := dispatch.RunRequest{
 		Root: t.TempDir(), FoundBy: "directory", Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Questions: true},
 	}
-	return Config{Control: conn, Text: text.New("en"), Request: request}
+	return Config{Config: chat.Config{Control: conn, Text: text.New("en"), Request: request}}
 }
 
 // talked is a workspace in which things were said: chat by chat, each to a model that says "Fine.".
@@ -128,9 +128,13 @@ func TestHistoryReadsOn(t *testing.T) {
 	m := newModel(t.Context(), c)
 	h := &m.history
 	h.atOnce = 1
-	press := func(name, typed string) { works(h.key(m, name, typed)) }
+	press := func(name, typed string) {
+		h.key(m, name, typed)
+		works(m.drain())
+	}
 	h.search(m)
-	works(h.begins(m))
+	h.begins(m)
+	works(m.drain())
 	if got := strings.Join(h.list, " "); got != "first second third" || h.found != 2 {
 		t.Fatalf("it knows %q, and finds %d", got, h.found)
 	}

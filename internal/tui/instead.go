@@ -1,46 +1,13 @@
 package tui
 
 import (
-	"context"
 	"strings"
-
-	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie/internal/store"
 )
 
-// say gives a message to the agent; while the session waits for the person they are told first what
-// that does (decision 10). What they said before, and have not decided about, is a part of it.
-func (m *model) say(typed string) tea.Cmd {
-	typed = m.with(typed)
-	if !waiting(m.state) {
-		return m.send(typed, store.Queue)
-	}
-	session := m.session
-	return m.inOrder(func(ctx context.Context) func() tea.Cmd {
-		inbox, err := m.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
-		return func() tea.Cmd {
-			switch {
-			case err != nil:
-				m.told(err)
-				m.back(typed)
-				return nil
-			case session != m.session: // another chat has been taken up since
-				m.back(typed)
-				return nil
-			case len(inbox.Approvals)+len(inbox.Questions) == 0, len(inbox.Questions) > 0 &&
-				inbox.Questions[0].Module.AllowFreeText:
-				return m.send(m.with(typed), store.Queue)
-			}
-			m.openNow(&instead{typed: m.with(typed), question: len(inbox.Questions) > 0},
-				m.Text.T("not sent yet: Tab shows why"))
-			return nil
-		}
-	})
-}
-
 // with puts a message behind the one that the person has been asked about, and asks no more about
-// that.
+// that: what they have not decided about is a part of it.
 func (m *model) with(typed string) string {
 	d, ok := m.dialog.(*instead)
 	if !ok {
@@ -74,7 +41,7 @@ type instead struct {
 	question bool
 }
 
-func (d *instead) key(m *model, name, typed string) tea.Cmd {
+func (d *instead) key(m *model, name, typed string) {
 	when := store.Steer
 	switch {
 	case typed == "y", typed == "o":
@@ -82,20 +49,20 @@ func (d *instead) key(m *model, name, typed string) tea.Cmd {
 		when = store.Queue
 	case typed == "n", name == "esc":
 		d.back(m)
-		return nil
+		return
 	default:
-		return nil
+		return
 	}
 	m.closeDialog()
-	m.due = when == store.Queue && waiting(m.state)
-	return m.send(d.typed, when)
+	m.Due = when == store.Queue && m.Waiting()
+	m.Send(d.typed, when)
 }
 
 // back leaves the message unsent; what stood there before is asked again.
 func (d *instead) back(m *model) {
 	m.closeDialog()
 	m.back(d.typed)
-	m.due = waiting(m.state)
+	m.Due = m.Waiting()
 }
 
 func (d *instead) view(m *model) [][]span {

@@ -15,7 +15,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // parked is a chat whose run waits for an approval, which was put off, of calls that write files.
@@ -53,9 +52,9 @@ func parked(t *testing.T, files ...string) (*model, func() string) {
 	becomes(t, c, request.SessionID, run.Seq, regie.SessionWaitingValidation)
 	m := newModel(t.Context(), c)
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
-	m.session, m.state, m.seen, m.round = request.SessionID, regie.SessionWaitingValidation, run.Seq, run.RoundID
-	m.feed = chat.Follow(t.Context(), c.Control, m.session, run.Seq)
-	t.Cleanup(m.feed.Stop)
+	m.Session, m.State, m.Seen, m.Round = request.SessionID, regie.SessionWaitingValidation, run.Seq, run.RoundID
+	m.Feed = chat.Follow(t.Context(), c.Control, m.Session, run.Seq)
+	t.Cleanup(m.Feed.Stop)
 	return m, func() string {
 		held.Lock()
 		defer held.Unlock()
@@ -106,7 +105,7 @@ func TestSecondMessageWhileWaiting(t *testing.T) {
 	}
 	works(m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
 	alone(m, 'y')
-	ends(t, chat.Follow(t.Context(), m.Control, m.session, m.seen), m.round)
+	ends(t, chat.Follow(t.Context(), m.Control, m.Session, m.Seen), m.Round)
 	if got := asked(); !strings.Contains(got, `one more\nand another`) || !m.draft.empty() {
 		t.Errorf("the prompt holds %q, the model was asked\n%s", m.draft.value(), got)
 	}
@@ -126,7 +125,7 @@ func TestMessageOnItsWay(t *testing.T) {
 		t.Fatalf("%T asks, with the keyboard: %v", m.dialog, m.armed)
 	}
 	types(m, "rd")
-	m.fresh(regie.NewID())
+	m.Start(regie.NewID())
 	if m.draft.value() != "first\nsecond\nthird" {
 		t.Errorf("in another chat the prompt holds %q", m.draft.value())
 	}
@@ -143,14 +142,14 @@ func TestNotSent(t *testing.T) {
 	} {
 		m := looking(t)
 		m.obey(tea.PasteMsg{Content: row.written})
-		m.sent(m.session, row.not, store.Queue, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
+		m.Sent(&chat.Outgoing{Session: m.Session, Typed: row.not}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
 		if got := m.draft.value(); got != row.want || m.draft.at != len(m.draft.text) {
 			t.Errorf("the prompt holds %q, the cursor at %d", got, m.draft.at)
 		}
 	}
 	m := looking(t)
 	types(m, "two")
-	m.sent(m.session, "!rm one", store.Reject, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
+	m.Sent(&chat.Outgoing{Session: m.Session, Typed: "!rm one", Command: true}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
 	if got := m.draft.value(); got != "two" || !slices.Contains(m.history.list, "!rm one") {
 		t.Errorf("a command and a message are one: %q", got)
 	}

@@ -10,94 +10,94 @@ import (
 )
 
 // pressed obeys a key.
-func (m *model) pressed(msg tea.KeyPressMsg) tea.Cmd {
+func (m *model) pressed(msg tea.KeyPressMsg) {
 	name, typed := msg.String(), msg.Key().Text
 	m.hint, m.runHint = "", ""
 	if name != "ctrl+c" {
 		m.once = false
 	}
 	if m.leaving {
-		return nil
+		return
 	}
-	switch name {
-	case "ctrl+c":
-		return m.cancel()
-	case "ctrl+z":
-		return m.suspend()
-	}
-	if m.dialog != nil && m.armed {
-		return m.answerKey(name, typed)
+	switch {
+	case name == "ctrl+c":
+		m.cancel()
+		return
+	case name == "ctrl+z":
+		m.suspend()
+		return
+	case m.dialog != nil && m.armed:
+		m.answerKey(name, typed)
+		return
 	}
 	m.stillTyping()
-	if m.history.searching {
-		return m.history.key(m, name, typed)
+	switch {
+	case m.history.searching:
+		m.history.key(m, name, typed)
+	case m.popup.key(m, name), m.promptKey(name):
+	case m.draft.key(name), typed != "" && m.typeText(typed):
+		m.popup.follow(m)
+		m.popup.fetch(m)
 	}
-	if m.popup.key(m, name) {
-		return nil
-	}
+}
+
+// promptKey obeys a key of the prompt that edits nothing, and reports whether it was one.
+func (m *model) promptKey(name string) bool {
 	switch name {
 	case "esc":
-		return m.escape()
+		m.escape()
 	case "ctrl+d":
 		if m.draft.empty() {
-			m.leave()
-			return nil
+			m.Leave()
 		}
 		m.draft.key("delete")
-		return nil
 	case "enter":
-		return m.enter()
+		m.enter()
 	case "tab":
-		if m.dialog != nil {
+		switch {
+		case m.dialog != nil:
 			m.armed = true
-			return nil
+		case m.Waiting() && m.draft.empty():
+			clear(m.Later)
+			m.Due, m.typed = true, time.Time{}
+		default:
+			m.popup.open(m)
+			m.popup.fetch(m)
 		}
-		if waiting(m.state) && m.draft.empty() {
-			clear(m.later)
-			m.due, m.typed = true, time.Time{}
-			return nil
-		}
-		m.popup.open(m)
-		return m.popup.fetch(m)
 	case "ctrl+r":
 		m.history.search(m)
-		return m.history.begins(m)
+		m.history.begins(m)
 	case "ctrl+o":
-		return m.show("")
+		m.ShowCall("")
 	case "ctrl+l":
-		return tea.ClearScreen
+		m.run(tea.ClearScreen)
 	case "up", "ctrl+p":
-		if m.draft.vertical(-1, m.screen.width-3, m.pasted) {
-			return nil
+		queue := m.Queue()
+		switch {
+		case m.draft.vertical(-1, m.screen.width-3, m.pasted):
+		case m.draft.empty() && m.history.at == 0 && len(queue) > 0:
+			m.TakeBack(queue[len(queue)-1], true)
+		default:
+			m.history.back(m)
 		}
-		if queue := m.stream.Queue(); m.draft.empty() && m.history.at == 0 && len(queue) > 0 {
-			return m.takeBack(queue[len(queue)-1], true)
-		}
-		return m.history.back(m)
 	case "down", "ctrl+n":
 		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
 			m.history.newer(m)
 		}
-		return nil
+	default:
+		return false
 	}
-	if !m.draft.key(name) {
-		if typed == "" {
-			return nil
-		}
-		m.fits(m.draft.insert(typed))
-	}
-	m.popup.follow(m)
-	return m.popup.fetch(m)
+	return true
 }
 
 // suspend obeys Ctrl-Z, unless runs go on in this process: they would stand still with it, and
 // other programs wait for it.
-func (m *model) suspend() tea.Cmd {
-	if m.IsEngine != nil && m.IsEngine() {
+func (m *model) suspend() {
+	if m.config.IsEngine != nil && m.config.IsEngine() {
 		m.stays()
-		return nil
+		return
 	}
-	return tea.Suspend
+	m.run(tea.Suspend)
 }
 
 // stays says why Ctrl-Z stops nothing.
@@ -107,7 +107,7 @@ func (m *model) stays() {
 
 // cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where
 // there is nothing of that, twice leaves.
-func (m *model) cancel() tea.Cmd {
+func (m *model) cancel() {
 	_, asks := m.dialog.(moves)
 	switch {
 	case m.history.searching:
@@ -115,31 +115,30 @@ func (m *model) cancel() tea.Cmd {
 	case m.popup.shown():
 		m.popup = popup{}
 	case m.dialog != nil && !asks:
-		if d, ok := m.dialog.(*instead); ok {
-			d.back(m)
-			return nil
-		}
+		d, ok := m.dialog.(*instead)
 		m.closeDialog()
+		if ok {
+			d.back(m)
+		}
 	case !m.draft.empty() && !m.hasField():
 		m.history.add(m.draft.value())
 		m.draft = editor{killed: m.draft.killed}
-	case m.interrupting || m.once:
-		m.result.Signalled = m.interrupting
-		m.leave()
-	case !m.round.IsZero():
-		return m.interrupt()
+	case m.Interrupting || m.once:
+		m.result.Signalled = m.Interrupting
+		m.Leave()
+	case !m.Round.IsZero():
+		m.Interrupt()
 	default:
 		m.once = true
 	}
-	return nil
 }
 
 // escape obeys Esc: it interrupts the run; where nothing runs, or the run waits for the person who
 // writes, twice clears what was written.
-func (m *model) escape() tea.Cmd {
+func (m *model) escape() {
 	switch {
-	case !m.round.IsZero() && (m.draft.empty() || !waiting(m.state)):
-		return m.interrupt()
+	case !m.Round.IsZero() && (m.draft.empty() || !m.Waiting()):
+		m.Interrupt()
 	case !m.draft.empty() && time.Since(m.draftEsc) < 2*time.Second:
 		m.history.add(m.draft.value())
 		m.draft = editor{killed: m.draft.killed}
@@ -147,19 +146,18 @@ func (m *model) escape() tea.Cmd {
 		m.draftEsc = time.Now()
 		m.hint = m.Text.T("Esc once more clears what you wrote")
 	}
-	return nil
 }
 
 // enter sends what was written, or obeys it.
-func (m *model) enter() tea.Cmd {
+func (m *model) enter() {
 	if n := m.draft.at; n > 0 && n == len(m.draft.text) && m.draft.text[n-1] == '\\' { // goes on on the next line
 		m.draft.remove(n-1, n)
 		m.draft.insert("\n")
-		return nil
+		return
 	}
 	typed := m.draft.value()
 	if strings.TrimSpace(typed) == "" || m.heldBack() {
-		return nil
+		return
 	}
 	m.draft = editor{killed: m.draft.killed}
 	m.popup = popup{}
@@ -168,12 +166,12 @@ func (m *model) enter() tea.Cmd {
 	m.forgo()
 	switch {
 	case strings.HasPrefix(typed, "//"):
-		return m.say(typed[1:])
+		m.Say(m.with(typed[1:]))
 	case strings.HasPrefix(typed, "/"):
-		return m.command(strings.TrimSpace(typed))
+		m.Obey(strings.TrimSpace(typed))
 	case strings.HasPrefix(typed, regie.CommandMark):
-		return m.give(typed)
+		m.Give(typed)
 	default:
-		return m.say(typed)
+		m.Say(m.with(typed))
 	}
 }

@@ -58,7 +58,7 @@ func (a *approving) letter(typed string) meaning {
 	case reasoning:
 		return acts
 	case scoping:
-		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(a.review().Preview.Scopes) {
+		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(a.Review().Preview.Scopes) {
 			return acts
 		}
 		return among("btv", typed)
@@ -66,9 +66,9 @@ func (a *approving) letter(typed string) meaning {
 	switch {
 	case a.all:
 		return among("YNnvbl", typed)
-	case a.edited.refused:
+	case a.Edit.Refused:
 		return among("yonrelb", typed)
-	case a.edited.review != nil:
+	case a.Edit.Review != nil:
 		return among("yonrevl", typed)
 	case a.listed:
 		return among("yoYNnrsaevlc", typed)
@@ -88,64 +88,62 @@ func (d *instead) letter(typed string) meaning {
 // answerKey gives a key to the dialogue, a letter that decides something after a moment. A letter
 // that is no key begins a message: nothing typed is lost, and Enter behind it sends that, and takes
 // nothing of what is asked.
-func (m *model) answerKey(name, typed string) tea.Cmd {
+func (m *model) answerKey(name, typed string) {
 	d, ok := m.dialog.(lettered)
+	means := acts
+	if ok && typed != "" {
+		means = d.letter(typed)
+	}
 	switch {
 	case m.letter.typed != "" && typed != "":
-		return m.words(m.letter.typed + typed)
+		m.words(m.letter.typed + typed)
 	case m.letter.typed != "":
-		first := m.letterStands(m.letter.serial)
+		m.letterStands(m.letter.serial)
 		// Enter ends the wait; what it would take of what the letter opens was not seen
-		if name == "enter" || m.dialog == nil || !m.armed {
-			return first
+		if name != "enter" && m.dialog != nil && m.armed {
+			m.decide(name, typed)
 		}
-		return tea.Batch(first, m.decide(name, typed))
-	case !ok || typed == "":
-		return m.decide(name, typed)
-	}
-	switch d.letter(typed) {
-	case acts:
-		return m.decide(name, typed)
-	case waits:
+	case means == acts:
+		m.decide(name, typed)
+	case means == waits:
 		m.letter = letter{name, typed, m.letter.serial + 1}
 		serial := m.letter.serial
-		return tea.Tick(aloneFor, func(time.Time) tea.Msg { return stands{serial} })
+		m.run(tea.Tick(aloneFor, func(time.Time) tea.Msg { return stands{serial} }))
+	default:
+		m.words(typed)
 	}
-	return m.words(typed)
 }
 
 // words has what is typed be the beginning of a message, unless the dialogue takes it.
-func (m *model) words(typed string) tea.Cmd {
+func (m *model) words(typed string) {
 	m.letter = letter{serial: m.letter.serial}
 	if d, ok := m.dialog.(worded); ok {
 		typed = d.words(m, typed)
 	}
 	if typed == "" {
-		return nil
+		return
 	}
 	m.armed, m.typed = false, time.Now()
 	m.fits(m.draft.insert(typed))
 	m.popup.follow(m)
-	return m.popup.fetch(m)
+	m.popup.fetch(m)
 }
 
 // letterStands has the letter decide, unless something was typed behind it.
-func (m *model) letterStands(serial int) tea.Cmd {
+func (m *model) letterStands(serial int) {
 	l := m.letter
 	if l.typed == "" || l.serial != serial {
-		return nil
+		return
 	}
 	m.letter = letter{serial: serial}
-	if m.dialog == nil || !m.armed {
-		return nil
+	if m.dialog != nil && m.armed {
+		m.decide(l.name, l.typed)
 	}
-	return m.decide(l.name, l.typed)
 }
 
 // decide gives a key to the dialogue, unless what it would do cannot be seen.
-func (m *model) decide(name, typed string) tea.Cmd {
-	if m.screen.small && name != "esc" {
-		return nil
+func (m *model) decide(name, typed string) {
+	if !m.screen.small || name == "esc" {
+		m.dialog.key(m, name, typed)
 	}
-	return m.dialog.key(m, name, typed)
 }

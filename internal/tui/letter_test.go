@@ -7,13 +7,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/text"
 )
 
 // keyed is a model that a person types into, with something that is asked.
 func keyed() *model {
-	m := newModel(nil, Config{Text: text.New("en")}) //nolint:staticcheck // nothing is asked of the Control
-	m.state = regie.SessionWaitingValidation
+	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
+	m.State = regie.SessionWaitingValidation
 	m.open(&instead{typed: "a message"})
 	m.armed = true
 	return m
@@ -77,7 +78,7 @@ func TestArming(t *testing.T) {
 
 // TestNoSize takes a terminal that does not know its size for one of 80 columns and 24 lines.
 func TestNoSize(t *testing.T) {
-	m := newModel(nil, Config{Text: text.New("en")}) //nolint:staticcheck // nothing is asked of the Control
+	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
 	want := tea.WindowSizeMsg{Width: 80, Height: 24}
 	for _, size := range []tea.WindowSizeMsg{{}, {Width: 100}, {Height: 30}} {
 		if got := m.reflow(&terminal{})(m, size); got != want {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/store"
@@ -23,9 +21,9 @@ type meter struct {
 	today   store.Spent
 	// asked and heard count what was read of it: an older reading does not replace a newer one.
 	asked, heard int
-	// provider and model are what the newest run was asked with, "" where the person has chosen
-	// another one since.
-	provider, model string
+	// provider and model are what the newest run was asked with; chosen is what the chat asked for
+	// then.
+	provider, model, chosen string
 }
 
 func newMeter(today store.Spent) meter {
@@ -56,7 +54,7 @@ func (g *meter) context(m *model) string {
 // this.
 func (g *meter) cost(m *model) string {
 	spent := g.spent()
-	nearest := g.nearest(m.round, spent)
+	nearest := g.nearest(m.Round, spent)
 	if nearest.most == 0 && !chat.Paid(spent) {
 		return ""
 	}
@@ -121,20 +119,20 @@ func (g *meter) spent() regie.Spending {
 }
 
 // measure reads what a round has cost, and what today has: of all rounds where it is zero.
-func (m *model) measure(round regie.ID) tea.Cmd {
-	session, root := m.session, m.Request.Root
+func (m *model) measure(round regie.ID) {
+	session, root := m.Session, m.Request.Root
 	m.meter.asked++
 	number := m.meter.asked
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		var view store.RoundView
 		var err error
 		if !round.IsZero() {
 			view, err = m.Control.Get(ctx, round)
 		}
 		today, failed := m.Control.Spent(ctx, root)
-		return func() tea.Cmd {
-			if session != m.session || number < m.meter.heard { // one that was asked later is here already
-				return nil
+		return func() {
+			if session != m.Session || number < m.meter.heard { // one that was asked later is here already
+				return
 			}
 			m.meter.heard = number
 			if err == nil && !round.IsZero() {
@@ -143,28 +141,24 @@ func (m *model) measure(round regie.ID) tea.Cmd {
 			if failed == nil {
 				m.meter.today = today
 			}
-			return nil
 		}
 	})
 }
 
 // bounds reads what bounds a round's prompts, and which model it was asked with: a size, or no word
 // at all, stands for one that only the engine knows.
-func (m *model) bounds(round regie.ID) tea.Cmd {
-	if m.meter.budget > 0 && m.meter.model != "" {
-		return nil
+func (m *model) bounds(round regie.ID) {
+	if m.meter.budget > 0 && m.meter.model != "" && m.meter.chosen == m.asksFor() {
+		return
 	}
-	session, asked := m.session, m.Request.Model
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	session, asked := m.Session, m.asksFor()
+	m.Do(chat.Beside, func(ctx context.Context) func() {
 		view, err := m.Control.Get(ctx, round)
-		return func() tea.Cmd {
-			if err == nil && session == m.session {
+		return func() {
+			if err == nil && session == m.Session {
 				m.meter.budget = int64(view.Round.Limits.ContextTokens)
-				if asked == m.Request.Model {
-					m.meter.provider, m.meter.model = view.Round.Provider, view.Round.Model
-				}
+				m.meter.provider, m.meter.model, m.meter.chosen = view.Round.Provider, view.Round.Model, asked
 			}
-			return nil
 		}
 	})
 }
@@ -192,4 +186,36 @@ func (g *meter) takenUp(past *chat.Past) {
 			g.before.Due -= view.Spent.Due
 		}
 	}
+}
+
+// answers is the model that answers the next message, as far as that is known: what the newest run
+// was asked with, unless the person has chosen another one since, what this chat asks for, or what
+// the engine has.
+func (m *model) answers() (provider, model string) {
+	switch {
+	case m.meter.model != "" && m.meter.chosen == m.asksFor():
+		return m.meter.provider, m.meter.model
+	case m.Request.Model != "":
+		return m.Request.Provider, m.Request.Model
+	}
+	return chat.EngineModel(m.engine, m.Request.Agent)
+}
+
+// asksFor is what the person has chosen for the next message.
+func (m *model) asksFor() string { return m.Request.Provider + "/" + m.Request.Model }
+
+// engineHas asks what answers where the chat has no model of its own. A server that does not say is
+// told of with the first message, not here.
+func (m *model) engineHas() {
+	if m.Request.Model != "" {
+		return
+	}
+	m.Do(chat.Beside, func(ctx context.Context) func() {
+		agents, err := m.Control.Agents(ctx)
+		return func() {
+			if err == nil {
+				m.engine = agents
+			}
+		}
+	})
 }

@@ -45,7 +45,7 @@ func TestMeter(t *testing.T) {
 		{name: "a cost that nobody knows", costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: {}}, want: "cost unknown, at least $1.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &model{Config: Config{Text: text.New("en")}, round: c.round, meter: newMeter(c.today)}
+			m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: text.New("en")}, Round: c.round}, meter: newMeter(c.today)}
 			if c.past != nil {
 				m.meter.takenUp(c.past)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -17,10 +18,10 @@ import (
 func TestNarrow(t *testing.T) {
 	for width := narrow; width < 45; width++ {
 		a := calls("some/dir/file.txt")
-		a.asked.Reviews[0].Preview.Diff = "--- /dev/null\n+++ some/dir/file.txt\n+hello world, this is a long line\n"
-		a.asked.Reviews[0].Preview.Warnings = []regie.Sentence{regie.Say("the directory docs is made")}
+		a.Asked.Reviews[0].Preview.Diff = "--- /dev/null\n+++ some/dir/file.txt\n+hello world, this is a long line\n"
+		a.Asked.Reviews[0].Preview.Warnings = []regie.Sentence{regie.Say("the directory docs is made")}
 		m := opened(t, a, width)
-		m.note("  ✓ files.write_file some/dir/file.txt 0.4 ms  [1]")
+		m.Note("  ✓ files.write_file some/dir/file.txt 0.4 ms  [1]")
 		m.paper.blocks(m.paper.cutter.add("Some words here.\n\n- one item of a list\n  1. and another\n\n> quoted words\n\n```sh\nls -la there\n```\n\n| a | b | c |\n|---|---|---|\n| one | two | three |\n\n# Head\n"))
 		m.paper.flush()
 		rows := strings.Split(scrollback(m), "\n")
@@ -43,7 +44,7 @@ func TestNarrow(t *testing.T) {
 // TestLiveLine: a line that streams in is shown with its end, however wide the terminal is.
 func TestLiveLine(t *testing.T) {
 	for width := 20; width < 100; width++ {
-		m := newModel(t.Context(), Config{Text: text.New("en")})
+		m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 		m.obey(tea.WindowSizeMsg{Width: width, Height: 60})
 		var words []string
 		for i := range 40 {

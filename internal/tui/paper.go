@@ -186,7 +186,7 @@ type notes struct{ m *model }
 // Write implements io.Writer.
 func (w notes) Write(data []byte) (int, error) {
 	p := &w.m.paper
-	if !w.m.stream.Telling() { // else it stands above the block that is open, which goes on below it
+	if !w.m.Stream.Telling() { // else it stands above the block that is open, which goes on below it
 		p.flush()
 	}
 	text := strings.TrimSuffix(string(data), "\n")

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -15,7 +16,7 @@ import (
 // was written before comes back whole.
 func TestPasteTooLarge(t *testing.T) {
 	large := strings.Repeat("0123456789\n", maxTyped/10)
-	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.PasteMsg{Content: "a draft"})
 	m.obey(tea.PasteMsg{Content: large})
 	if m.draft.value() != "a draft" || !strings.Contains(m.hint, "1 MiB") {
@@ -74,7 +75,7 @@ func TestRecalled(t *testing.T) {
 // typed before it.
 func TestPasteAtQuestion(t *testing.T) {
 	for _, d := range []moves{
-		&approving{asked: regie.Approval{Reviews: []regie.Review{{}}}},
+		batch(regie.Approval{Reviews: []regie.Review{{}}}),
 		&questioning{asked: regie.Question{Module: regie.Module{Kind: regie.ModuleChoice, Options: []string{"one", "two"}, AllowMultiple: true}}, chosen: map[int]bool{}},
 	} {
 		m := asked(t, d)
@@ -83,13 +84,13 @@ func TestPasteAtQuestion(t *testing.T) {
 			t.Errorf("%T: the prompt holds %q", d, m.draft.value())
 		}
 	}
-	a := &approving{asked: regie.Approval{Reviews: []regie.Review{{}}}}
+	a := batch(regie.Approval{Reviews: []regie.Review{{}}})
 	m := asked(t, a)
 	m.obey(pressed('y'))
 	serial := m.letter.serial
 	m.obey(tea.PasteMsg{Content: "et another"})
 	m.obey(stands{serial})
-	if m.draft.value() != "yet another" || a.busy {
+	if m.draft.value() != "yet another" || a.Busy {
 		t.Errorf("the prompt holds %q", m.draft.value())
 	}
 	a.mode, m.armed = reasoning, true

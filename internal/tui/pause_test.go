@@ -17,9 +17,10 @@ func heeds(t *testing.T, m *model, until func() bool) {
 	t.Helper()
 	for !until() {
 		select {
-		case item := <-m.feed.Items:
-			works(m.see(item))
-		case err := <-m.feed.Ended:
+		case item := <-m.Feed.Items:
+			m.see(item)
+			works(m.drain())
+		case err := <-m.Feed.Ended:
 			t.Fatal(err)
 		}
 	}
@@ -36,18 +37,20 @@ func TestResumed(t *testing.T) {
 	m := newModel(t.Context(), c)
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
 	request := c.Request
-	request.SessionID, request.ClientID, request.Text = m.session, regie.NewID().String(), "go"
+	request.SessionID, request.ClientID, request.Text = m.Session, regie.NewID().String(), "go"
 	run, err := c.Control.Submit(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.follow(0)
-	t.Cleanup(m.feed.Stop)
-	heeds(t, m, func() bool { return m.round == run.RoundID })
-	works(m.pause(""))
-	heeds(t, m, func() bool { return m.state == regie.SessionPaused })
-	works(m.resumes(""))
-	heeds(t, m, func() bool { return m.state != regie.SessionPaused })
+	m.Follow(0)
+	t.Cleanup(m.Feed.Stop)
+	heeds(t, m, func() bool { return m.Round == run.RoundID })
+	m.Obey("/pause")
+	works(m.drain())
+	heeds(t, m, func() bool { return m.State == regie.SessionPaused })
+	m.Obey("/resume")
+	works(m.drain())
+	heeds(t, m, func() bool { return m.State != regie.SessionPaused })
 	if out := paint(m.status(80), false); !strings.Contains(out, "working") {
 		t.Errorf("the status says %q", out)
 	}
@@ -59,7 +62,7 @@ func TestSilentModel(t *testing.T) {
 	c := engine(t, nil)
 	m := newModel(t.Context(), c)
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
-	m.state = regie.SessionActive
+	m.State = regie.SessionActive
 	for _, want := range []struct {
 		delta dispatch.Delta
 		says  string
@@ -67,7 +70,8 @@ func TestSilentModel(t *testing.T) {
 		{dispatch.Delta{Silent: 30}, "the model has not answered for 30 s"},
 		{dispatch.Delta{}, "working"},
 	} {
-		works(m.see(dispatch.Item{Delta: &want.delta}))
+		m.see(dispatch.Item{Delta: &want.delta})
+		works(m.drain())
 		if out := paint(m.status(80), false); !strings.Contains(out, want.says) || strings.Contains(out, "Esc stops") != (want.delta.Silent > 0) {
 			t.Errorf("the status says %q, want %q", out, want.says)
 		}

@@ -3,39 +3,30 @@ package tui
 import (
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 )
 
 // picking has the person choose one of several things, by typing a part of it.
 type picking struct {
-	title  string
-	list   []option
+	*chat.Choice
 	query  editor
 	picked int
-	then   func(m *model, value string) tea.Cmd
-}
-
-// option is one of the things.
-type option struct {
-	value string // what is chosen
-	text  string // what is shown
 }
 
 // fits are the options that hold what was typed.
-func (p *picking) fits() []option {
+func (p *picking) fits() []chat.Option {
 	wanted := strings.Join(strings.Fields(strings.ToLower(p.query.value())), " ")
-	var out []option
-	for _, o := range p.list {
-		if strings.Contains(strings.Join(strings.Fields(strings.ToLower(o.text)), " "), wanted) {
+	var out []chat.Option
+	for _, o := range p.Options {
+		if strings.Contains(strings.Join(strings.Fields(strings.ToLower(o.Text)), " "), wanted) {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
-func (p *picking) key(m *model, name, typed string) tea.Cmd {
+func (p *picking) key(m *model, name, typed string) {
 	fits := p.fits()
 	switch name {
 	case "esc":
@@ -47,7 +38,7 @@ func (p *picking) key(m *model, name, typed string) tea.Cmd {
 	case "enter":
 		if p.picked < len(fits) {
 			m.closeDialog()
-			return p.then(m, fits[p.picked].value)
+			p.Then(fits[p.picked].Value)
 		}
 	default:
 		if !p.query.key(name) {
@@ -55,7 +46,6 @@ func (p *picking) key(m *model, name, typed string) tea.Cmd {
 		}
 		p.picked = 0
 	}
-	return nil
 }
 
 // paste looks for what is pasted, as typing does.
@@ -68,7 +58,7 @@ func (p *picking) view(m *model) [][]span {
 	width := m.screen.width - 2
 	lines := [][]span{{
 		{"? ", style{fg: cyan, bold: true}},
-		{p.title + " ", style{bold: true}},
+		{p.Title + " ", style{bold: true}},
 		{plain.Line(p.query.value()), style{}},
 		{" ", style{reverse: true}},
 	}}
@@ -77,10 +67,10 @@ func (p *picking) view(m *model) [][]span {
 	from := min(max(0, p.picked-most/2), max(0, len(fits)-most))
 	for i := from; i < min(len(fits), from+most); i++ {
 		if i == p.picked { // the whole of it is seen
-			lines = m.choice(lines, true, "", "", plain.Line(fits[i].text), width)
+			lines = m.choice(lines, true, "", "", plain.Line(fits[i].Text), width)
 			continue
 		}
-		lines = append(lines, []span{{text: "    " + cut(plain.Line(fits[i].text), width-5)}})
+		lines = append(lines, []span{{text: "    " + cut(plain.Line(fits[i].Text), width-5)}})
 	}
 	return append(lines, m.keys(len(lines), m.Text.T("[Enter] choose"), m.Text.T("[Esc] back"))...)
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -26,32 +24,27 @@ type questioning struct {
 }
 
 func (q *questioning) begin(m *model) {
-	m.page.QuestionHead(&q.asked)
-	m.page.Question(&q.asked)
+	m.Page.QuestionHead(&q.asked)
+	m.Page.Question(&q.asked)
 	q.writes = q.asked.Module.Kind != regie.ModuleValidation && len(q.asked.Module.Options) == 0
 }
 
-func (q *questioning) key(m *model, name, typed string) tea.Cmd {
+func (q *questioning) key(m *model, name, typed string) {
 	module := &q.asked.Module
 	switch {
 	case q.busy:
-		return nil
 	case q.writes:
-		return q.write(m, name, typed)
+		q.write(m, name, typed)
 	case name == "esc", typed == "l":
-		return q.putOff(m)
+		q.putOff(m)
 	case module.Kind == regie.ModuleValidation:
 		switch strings.ToLower(typed) {
 		case "y", "o":
-			return q.reply(m, chat.YesNo(true))
+			q.reply(m, chat.YesNo(true))
 		case "n":
-			return q.reply(m, chat.YesNo(false))
+			q.reply(m, chat.YesNo(false))
 		}
-		return nil
 	case q.number(typed):
-		return nil
-	}
-	switch {
 	case name == "up":
 		q.picked = max(0, q.picked-1)
 	case name == "down":
@@ -59,15 +52,14 @@ func (q *questioning) key(m *model, name, typed string) tea.Cmd {
 	case typed == "t" && module.AllowFreeText:
 		q.writes = true
 	case name == "enter":
-		return q.choose(m)
+		q.choose(m)
 	}
-	return nil
 }
 
 // putOff leaves the question in the inbox; Up has what was written of an answer.
-func (q *questioning) putOff(m *model) tea.Cmd {
+func (q *questioning) putOff(m *model) {
 	m.history.add(q.text.value())
-	return m.putOff(q.asked.ID)
+	m.putOff(q.asked.ID)
 }
 
 // ticked are the numbers of the options that are chosen, of several.
@@ -81,7 +73,7 @@ func (q *questioning) ticked() []string {
 	return numbers
 }
 
-func (q *questioning) choose(m *model) tea.Cmd {
+func (q *questioning) choose(m *model) {
 	numbers := q.ticked()
 	if len(numbers) == 0 {
 		numbers = []string{fmt.Sprint(q.picked + 1)}
@@ -89,17 +81,18 @@ func (q *questioning) choose(m *model) tea.Cmd {
 	reply, err := chat.Choose(&q.asked.Module, strings.Join(numbers, ","))
 	if err != nil {
 		m.hint = m.Text.Error(err)
-		return nil
+		return
 	}
 	m.history.add(q.text.value()) // words that are not sent
-	return q.reply(m, reply)
+	q.reply(m, reply)
 }
 
-func (q *questioning) write(m *model, name, typed string) tea.Cmd {
+func (q *questioning) write(m *model, name, typed string) {
 	switch name {
 	case "esc":
 		if len(q.asked.Module.Options) == 0 {
-			return q.putOff(m)
+			q.putOff(m)
+			return
 		}
 		q.writes = false
 	case "enter":
@@ -109,18 +102,18 @@ func (q *questioning) write(m *model, name, typed string) tea.Cmd {
 				var err error
 				if reply, err = chat.Choose(&q.asked.Module, strings.Join(numbers, ",")); err != nil {
 					m.hint = m.Text.Error(err)
-					return nil
+					return
 				}
 			}
 			reply.Text = text
-			return q.reply(m, reply)
+			q.reply(m, reply)
+			return
 		}
 	default:
 		if !q.text.key(name) {
 			m.fits(q.text.insert(typed))
 		}
 	}
-	return nil
 }
 
 func (q *questioning) paste(s string) (writes, fits bool) {
@@ -131,34 +124,31 @@ func (q *questioning) paste(s string) (writes, fits bool) {
 	return true, q.text.paste(s)
 }
 
-func (q *questioning) reply(m *model, reply regie.QuestionReply) tea.Cmd {
+func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 	q.busy = true
-	m.hold()
 	in := dispatch.AnswerRequest{QuestionID: q.asked.ID, Request: regie.NewID().String(), Reply: reply}
-	return m.do(func(ctx context.Context) func() tea.Cmd {
+	m.Do(chat.Held, func(ctx context.Context) func() {
 		_, err := m.Control.Answer(ctx, in)
-		return func() (cmd tea.Cmd) {
+		return func() {
 			q.busy = false
-			defer func() { cmd = tea.Batch(cmd, m.release()) }()
+			m.ShowError(err)
 			switch regie.CodeOf(err) {
 			case "":
-				m.note("     → " + m.answer(&reply))
+				m.Note("     → " + m.answer(&reply))
 			case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound:
-				m.told(err)
 			default:
-				m.told(err)
-				return nil
+				return
 			}
-			if m.dialog == dialog(q) {
-				if err != nil {
-					m.overtaken(q)
-				} else {
-					m.closeDialog()
-				}
-				m.due = waiting(m.state)
-				m.later[q.asked.ID] = true // it is answered; what else waits is asked
+			if m.dialog != dialog(q) {
+				return
 			}
-			return nil
+			if err != nil {
+				m.overtaken(q)
+			} else {
+				m.closeDialog()
+			}
+			m.Due = m.Waiting()
+			m.Later[q.asked.ID] = true // it is answered; what else waits is asked
 		}
 	})
 }

@@ -16,26 +16,26 @@ func TestRemovedElsewhere(t *testing.T) {
 	c, ids := talked(t, []string{"one"})
 	m := newModel(t.Context(), c)
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
-	m.session = ids[0]
-	m.follow(0)
+	m.Session = ids[0]
+	m.Follow(0)
 	types(m, "a draft")
 	if _, err := c.Control.Remove(t.Context(), dispatch.RemoveRequest{SessionID: ids[0]}); err != nil {
 		t.Fatal(err)
 	}
-	feed := m.feed
+	feed := m.Feed
 	for said := false; !said; {
 		msg := m.next()()
 		_, said = msg.(ended)
 		m.obey(msg)
 	}
 	feed.Stop()
-	if m.leaving || m.session == ids[0] || m.draft.value() != "a draft" || !m.last.IsZero() {
+	if m.leaving || m.Session == ids[0] || m.draft.value() != "a draft" || !m.Last.IsZero() {
 		t.Errorf("it leaves: %v, the prompt holds %q", m.leaving, m.draft.value())
 	}
 	if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, "removed elsewhere") {
 		t.Errorf("it says\n%s", out)
 	}
-	m.obey(ended{regie.Errorf(regie.CodeDatabaseLocked, "gone"), m.generation})
+	m.obey(ended{regie.Errorf(regie.CodeDatabaseLocked, "gone"), m.Feed})
 	if !m.leaving || m.err == nil {
 		t.Error("another end leaves the chat standing")
 	}

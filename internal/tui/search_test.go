@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -17,7 +18,7 @@ func ctrl(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Mod: tea.Mod
 // looking is a model whose person knows what they have said, and nothing more is read.
 func looking(t *testing.T, said ...string) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
 	m.history.list, m.history.end = said, true
 	return m
@@ -35,8 +36,9 @@ func TestSearchKeepsKeyboard(t *testing.T) {
 	m := looking(t, "Make it so", "My word")
 	m.obey(ctrl('r'))
 	m.obey(pressed('M'))
-	a := &approving{asked: regie.Approval{Reviews: []regie.Review{{}}}}
-	m.state = regie.SessionWaitingValidation
+	a := batch(regie.Approval{Reviews: []regie.Review{{}}})
+	m.State = regie.SessionWaitingValidation
+	a.attach(m)
 	m.open(a)
 	if pauses(m); m.armed {
 		t.Fatal("the approval takes the keyboard")
@@ -46,8 +48,8 @@ func TestSearchKeepsKeyboard(t *testing.T) {
 	}
 	m.obey(pressed('y'))
 	m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if a.busy || m.history.searching || m.draft.value() != "My word" {
-		t.Errorf("deciding %v, the prompt holds %q", a.busy, m.draft.value())
+	if a.Busy || m.history.searching || m.draft.value() != "My word" {
+		t.Errorf("deciding %v, the prompt holds %q", a.Busy, m.draft.value())
 	}
 	m.obey(ctrl('u'))
 	m.obey(ctrl('r'))
@@ -105,8 +107,8 @@ func TestDraftBehindHistory(t *testing.T) {
 func TestPickPaste(t *testing.T) {
 	m := looking(t)
 	chose := ""
-	p := &picking{list: []option{{"1", "main"}, {"2", "Review of\tit"}}, then: chosen(func(_ *model, value string) { chose = value })}
-	m.pick(p)
+	p := &chat.Choice{Options: []chat.Option{{Value: "1", Text: "main"}, {Value: "2", Text: "Review of\tit"}}, Then: func(value string) { chose = value }}
+	m.Choose(p)
 	m.obey(tea.PasteMsg{Content: "review of\n"})
 	if !m.hasField() || !m.draft.empty() {
 		t.Fatalf("the prompt holds %q", m.draft.value())
@@ -121,9 +123,9 @@ func TestPickPaste(t *testing.T) {
 // they send; what waits for them is asked behind it.
 func TestPickBeside(t *testing.T) {
 	m := looking(t)
-	p := &picking{list: []option{{"1", "main"}, {"2", "other"}}}
+	p := &chat.Choice{Options: []chat.Option{{Value: "1", Text: "main"}, {Value: "2", Text: "other"}}}
 	types(m, "and")
-	if m.pick(p); m.armed || !strings.Contains(m.hint, "Tab") {
+	if m.Choose(p); m.armed || !strings.Contains(m.hint, "Tab") {
 		t.Errorf("the list takes the keyboard: %v, and it says %q", m.armed, m.hint)
 	}
 	typing(m, "")
@@ -133,16 +135,17 @@ func TestPickBeside(t *testing.T) {
 
 	c, ids := talked(t, []string{"one"})
 	m = newModel(t.Context(), c)
-	m.session, m.state = ids[0], regie.SessionWaitingResponse
-	cmd := m.ask() // on its way while the list is opened
-	m.pick(p)
-	if works(cmd); !m.due {
+	m.Session, m.State = ids[0], regie.SessionWaitingResponse
+	m.ask() // on its way while the list is opened
+	cmd := m.drain()
+	m.Choose(p)
+	if works(cmd); !m.Due {
 		t.Error("behind the list nothing is asked")
 	}
 	if out := paint(m.status(80), false); !strings.Contains(out, "Esc shows it") {
 		t.Errorf("the status says %q", out)
 	}
-	if m.pick(p); !strings.Contains(strings.Join(m.paper.out, "\n"), "first") {
+	if m.Choose(p); !strings.Contains(strings.Join(m.paper.out, "\n"), "first") {
 		t.Error("a second list is not there, without a word")
 	}
 }

@@ -21,10 +21,10 @@ import (
 
 // calls is an approval of some calls, each of which writes a file of its own.
 func calls(names ...string) *approving {
-	a := &approving{asked: regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen}}
+	a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen})
 	for _, name := range names {
 		arguments, _ := json.Marshal(map[string]string{"path": name})
-		a.asked.Reviews = append(a.asked.Reviews, regie.Review{
+		a.Asked.Reviews = append(a.Asked.Reviews, regie.Review{
 			CallID: regie.NewID(), Tool: "files.write_file", Verdict: regie.VerdictAsk, Arguments: arguments,
 			Preview: regie.Preview{
 				Sentence: regie.Say("write 1 line to %s (new file)", name), Diff: "+of " + name + "\n",
@@ -38,14 +38,23 @@ func calls(names ...string) *approving {
 // opened is a chat in which an approval has just been put to the person.
 func opened(t *testing.T, a *approving, width int) *model {
 	t.Helper()
-	m := newModel(t.Context(), Config{Text: text.New("en")})
+	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.WindowSizeMsg{Width: width, Height: 24})
-	m.state = regie.SessionWaitingValidation
+	m.State = regie.SessionWaitingValidation
 	m.puts(a)
 	return m
 }
 
+// batch is an approval that no chat asks about yet.
+func batch(asked regie.Approval) *approving {
+	return newApproving(&model{Conversation: &chat.Conversation{}}, asked)
+}
+
+// attach has a chat ask about it.
+func (a *approving) attach(m *model) { a.m, a.Control, a.Page = m, m.Control, m.Page }
+
 func (m *model) puts(a *approving) {
+	a.attach(m)
 	m.open(a)
 	m.armed = true
 	a.begin(m)
@@ -64,8 +73,8 @@ func proposed(t *testing.T, files ...string) (m *model, a *approving, decided fu
 		}
 		return found.Approvals[0]
 	}
-	a = &approving{asked: inbox(store.InboxFilter{SessionID: m.session})}
-	id := a.asked.ID
+	a = batch(inbox(store.InboxFilter{SessionID: m.Session}))
+	id := a.Asked.ID
 	m.puts(a)
 	return m, a, func() (out []regie.Decision) {
 		t.Helper()
@@ -142,7 +151,7 @@ func TestYesToAllShowsAll(t *testing.T) {
 func TestLongerAnswerShowsAll(t *testing.T) {
 	m, a, decided := proposed(t, "docs/a.txt", "docs/b.txt")
 	answers(m, "a")
-	for range a.review().Preview.Scopes[1:] { // the widest one is the last
+	for range a.Review().Preview.Scopes[1:] { // the widest one is the last
 		works(m.obey(tea.KeyPressMsg{Code: tea.KeyDown}))
 	}
 	answers(m, "Enter")
@@ -191,11 +200,12 @@ func TestEditedIsShown(t *testing.T) {
 	m.Editor = func(_ context.Context, path string) error {
 		return os.WriteFile(filepath.Clean(path), []byte(edited), 0o600)
 	}
-	run := &editing{ctx: t.Context(), editor: m.Editor, review: a.review()}
+	run := &editing{ctx: t.Context(), editor: m.Editor, arguments: a.Review().Arguments}
 	if err := run.Run(); err != nil {
 		t.Fatal(err)
 	}
-	works(a.edits(m, run))
+	a.Edited(run.edited, run.err)
+	works(m.drain())
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +zwei") {
 		t.Fatalf("%d answers were stored; the scrollback has:\n%s", len(decided()), out)
 	}
@@ -224,7 +234,8 @@ func TestEditedIsShown(t *testing.T) {
 	if view := shown(m); len(decided()) > 0 || m.dialog == nil || !strings.Contains(view, "[b] as it was proposed") || strings.Contains(view, "[y]") {
 		t.Fatalf("%+v\n%s", decided(), view)
 	}
-	works(a.edits(m, &editing{edited: []byte(`{"path":`), err: regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON")}))
+	a.Edited([]byte(`{"path":`), regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON"))
+	works(m.drain())
 	answers(m, "y")
 	if view := shown(m); len(decided()) > 0 || !strings.Contains(view, "[b] as it was proposed") {
 		t.Fatalf("%+v\n%s", decided(), view)
@@ -238,12 +249,13 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds("once more\n")
-	works(a.edits(m, run))
+	a.Edited(run.edited, run.err)
+	works(m.drain())
 	answers(m, "y")
 	if got := decided(); len(got) != 1 || string(got[0].Arguments) != edited {
 		t.Fatalf("%+v", got)
 	}
-	if a.i != 1 || a.edited.review != nil {
-		t.Errorf("call %d is asked about, edited: %v", a.i+1, a.edited.review != nil)
+	if a.At != 1 || a.Edit.Review != nil {
+		t.Errorf("call %d is asked about, edited: %v", a.At+1, a.Edit.Review != nil)
 	}
 }

@@ -109,7 +109,7 @@ func (t *terminal) WriteString(s string) (int, error) { return t.Write([]byte(s)
 // them than were drawn; without this their upper ones would stay in the scrollback as garbage.
 func (m *model) reflow(out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	// xterm cuts lines off
-	still := slices.ContainsFunc(m.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") })
+	still := slices.ContainsFunc(m.config.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") })
 	return func(_ tea.Model, msg tea.Msg) tea.Msg {
 		if _, is := msg.(redraw); is && m.screen.ready {
 			return m.screen.said

@@ -18,10 +18,8 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 	defer cancel()
 	m := newModel(ctx, c)
 	defer func() {
-		if m.feed != nil {
-			m.feed.Stop()
-		}
-		m.markRead(ctx)
+		m.StopFollowing()
+		m.MarkRead(ctx)
 	}()
 	out := &terminal{File: c.Out, live: m.screen.last}
 	m.screen.stands = out.drawn.Load
@@ -48,7 +46,7 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 	_, err := program.Run()
 	cancel()
 	<-handed
-	m.result.Last = m.last
+	m.result.Last = m.Last
 	switch {
 	case m.err != nil:
 		err = m.err

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -194,8 +195,8 @@ func (m *model) below(width, most int) [][]span {
 		return nil
 	}
 	lines := m.popup.view(m, width, most)
-	hint := m.hint
-	if hint == "" && !m.round.IsZero() {
+	hint := cmp.Or(m.hint, m.Asking)
+	if hint == "" && !m.Round.IsZero() {
 		hint = m.runHint
 	}
 	if hint != "" {
@@ -208,7 +209,7 @@ func (m *model) below(width, most int) [][]span {
 // queued are the messages that wait for their turn.
 func (m *model) queued(width int) [][]span {
 	var out [][]span
-	queue := m.stream.Queue()
+	queue := m.Queue()
 	for i, q := range queue {
 		text := strings.Join(strings.Fields(plain.Line(q.Text)), " ")
 		state := []span{{"  " + m.Text.T("queued"), style{fg: yellow}}}
@@ -239,7 +240,7 @@ func (m *model) status(width int) []span {
 	}
 	add(m.meter.context(m))
 	add(m.meter.cost(m))
-	if n := len(m.stream.Queue()); n > 0 {
+	if n := len(m.Queue()); n > 0 {
 		add(m.Text.T("queued: %d", n))
 	}
 	out := []span{{text: "  "}}
@@ -264,57 +265,57 @@ func (m *model) status(width int) []span {
 func (m *model) doing() []span {
 	faint := style{faint: true}
 	since := ""
-	if !m.began.IsZero() {
-		since = " " + elapsed(max(0, time.Since(m.began)))
+	if !m.Began.IsZero() {
+		since = " " + elapsed(max(0, time.Since(m.Began)))
 	}
 	t := m.Text
 	switch {
 	case m.once:
 		return []span{{t.T("Ctrl-C once more leaves"), style{fg: yellow}}}
-	case m.interrupting:
+	case m.Interrupting:
 		return []span{{t.T("interrupting… (once more to leave it as it is)"), style{fg: yellow}}}
-	case m.stop == regie.StopPause && m.state != regie.SessionPaused:
+	case m.Stop == regie.StopPause && m.State != regie.SessionPaused:
 		return []span{{t.T("pausing…"), style{fg: yellow}}}
-	case m.state == regie.SessionActive && m.silent > 0:
+	case m.State == regie.SessionActive && m.silent > 0:
 		return []span{
 			{t.T("the model has not answered for %d s", m.silent), style{fg: yellow}},
 			{"  " + t.T("Esc stops"), faint},
 		}
-	case m.state == regie.SessionActive:
+	case m.State == regie.SessionActive:
 		return []span{{t.T("working") + since, style{fg: yellow}}, {"  " + t.T("Esc interrupts"), faint}}
-	case m.state == regie.SessionQueued && m.place > 0:
-		return []span{{t.T("waits for a slot, place %d", m.place), style{fg: yellow}}}
-	case m.state == regie.SessionQueued:
+	case m.State == regie.SessionQueued && m.Place > 0:
+		return []span{{t.T("waits for a slot, place %d", m.Place), style{fg: yellow}}}
+	case m.State == regie.SessionQueued:
 		return []span{{t.T("waits for a slot"), style{fg: yellow}}}
-	case waiting(m.state) && m.history.searching:
+	case m.Waiting() && m.history.searching:
 		return []span{
 			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
 			{"  " + t.T("Esc ends the search"), faint},
 		}
-	case waiting(m.state) && m.due && m.opened():
+	case m.Waiting() && m.Due && m.opened():
 		return []span{
 			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
 			{"  " + t.T("Esc shows it"), faint},
 		}
-	case waiting(m.state) && !m.armed && !m.draft.empty():
+	case m.Waiting() && !m.armed && !m.draft.empty():
 		return []span{
 			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
 			{"  " + t.T("Tab answers, Enter sends what you write instead"), faint},
 		}
-	case waiting(m.state) && m.dialog == nil:
+	case m.Waiting() && m.dialog == nil:
 		return []span{
 			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
 			{"  " + t.T("Tab shows it"), faint},
 		}
-	case waiting(m.state):
+	case m.Waiting():
 		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}}
-	case m.state == regie.SessionWaitingNetwork:
+	case m.State == regie.SessionWaitingNetwork:
 		return []span{{t.T("waits for the network"), style{fg: yellow}}}
-	case m.state == regie.SessionWaitingTask:
+	case m.State == regie.SessionWaitingTask:
 		return []span{{t.T("waits for a task"), style{fg: yellow}}}
-	case m.state == regie.SessionPaused:
+	case m.State == regie.SessionPaused:
 		return []span{{t.T("paused"), style{fg: yellow}}, {"  " + t.T("/resume goes on"), faint}}
-	case m.state == regie.SessionClosed:
+	case m.State == regie.SessionClosed:
 		return []span{{t.T("closed"), faint}}
 	default:
 		return []span{{t.T("ready"), faint}, {"  " + t.T("/help"), faint}}
@@ -325,9 +326,9 @@ func (m *model) doing() []span {
 func (m *model) title() string {
 	mark := ""
 	switch {
-	case waiting(m.state):
+	case m.Waiting():
 		mark = "? "
-	case m.busy():
+	case m.Busy():
 		mark = "… "
 	}
 	return mark + "regie · " + plain.Line(filepath.Base(m.Request.Root))

@@ -21,7 +21,7 @@ func choice(t *testing.T, options int, several, ownWords bool) (*model, *questio
 	}
 	q := &questioning{asked: regie.Question{ID: regie.NewID(), State: regie.WaitOpen, Module: module}, chosen: map[int]bool{}}
 	m := asked(t, q)
-	m.state = regie.SessionWaitingResponse
+	m.State = regie.SessionWaitingResponse
 	return m, q
 }
 
@@ -81,25 +81,26 @@ func TestLettersAtQuestion(t *testing.T) {
 		t.Fatal("l decided at once")
 	}
 	m.obey(stands{m.letter.serial})
-	if m.dialog != nil || !m.later[q.asked.ID] {
+	if m.dialog != nil || !m.Later[q.asked.ID] {
 		t.Error("l does not put it off")
 	}
 
-	a := &approving{asked: regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}}}}}}}
+	a := batch(regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}}}}}})
 	m = asked(t, a)
 	typing(m, "s")
-	if a.mode != scoping || a.busy {
+	if a.mode != scoping || a.Busy {
 		t.Errorf("Enter right behind s allows for the session what was not seen: mode %d", a.mode)
 	}
 }
 
 // Words where it is chosen what an answer for longer covers allow nothing.
 func TestWordsAtScopes(t *testing.T) {
-	a := &approving{mode: scoping, asked: regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}, {}}}}}}}
+	a := batch(regie.Approval{Reviews: []regie.Review{{Preview: regie.Preview{Scopes: []regie.Scope{{}, {}}}}}})
+	a.mode = scoping
 	m := asked(t, a)
 	typing(m, "no thanks")
-	if a.busy || a.holds != 0 || m.armed {
-		t.Errorf("they are a key: deciding %v, it holds %d", a.busy, a.holds)
+	if a.Busy || a.holds != 0 || m.armed {
+		t.Errorf("they are a key: deciding %v, it holds %d", a.Busy, a.holds)
 	}
 	m = asked(t, a)
 	if m.obey(pressed('2')); a.picked != 1 {

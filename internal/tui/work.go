@@ -7,17 +7,14 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// work is what the agent is doing: calls on their way, and the plan; and what it did, by the
-// numbers under which it is unfolded.
+// work is what the agent is doing: calls on their way, and the plan.
 type work struct {
 	running []running
-	calls   chat.Calls
 	plan    []step
 }
 
@@ -64,7 +61,7 @@ func (w *work) find(id regie.ID) int {
 }
 
 // event takes in what is known of calls and of the plan.
-func (w *work) event(m *model, event *regie.Event) {
+func (w *work) event(event *regie.Event) {
 	var body struct {
 		CallID  regie.ID        `json:"call_id"`
 		Tool    string          `json:"tool"`
@@ -107,7 +104,6 @@ func (w *work) event(m *model, event *regie.Event) {
 		if i := w.find(body.CallID); i >= 0 {
 			w.running = append(w.running[:i:i], w.running[i+1:]...)
 		}
-		w.calls.Number(body.CallID, m.round)
 	case regie.EventPlan:
 		var plan struct {
 			Steps []step `json:"steps"`
@@ -118,9 +114,8 @@ func (w *work) event(m *model, event *regie.Event) {
 	}
 }
 
-// past numbers the calls of a round that is taken up, and notes those that are on their way.
+// past notes the calls of a round that is taken up and that are on their way.
 func (w *work) past(view *store.RoundView) {
-	w.calls.Past(view)
 	for i := range view.Exchanges {
 		for n := range view.Exchanges[i].Calls {
 			if call := &view.Exchanges[i].Calls[n]; !call.State.Settled() && view.Round.State != regie.RoundEnded {
@@ -132,11 +127,6 @@ func (w *work) past(view *store.RoundView) {
 
 // over forgets what was on its way: its round has ended.
 func (w *work) over() { w.running, w.plan = nil, nil }
-
-func (w *work) forget() {
-	w.over()
-	w.calls.Forget()
-}
 
 // lines are the live part of the work: what runs, and as much of the plan as there is room for.
 func (w *work) lines(m *model, most int) [][]span {
@@ -154,7 +144,7 @@ func (w *work) onTheirWay(m *model, most int) [][]span {
 	var out [][]span
 	for i := range w.running {
 		call := &w.running[i]
-		if !m.busy() || len(out) >= most {
+		if !m.Busy() || len(out) >= most {
 			break
 		}
 		line := []span{{"  ⋯ ", style{fg: yellow}}, {text: plain.Line(call.tool)}}

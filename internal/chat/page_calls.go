@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -94,111 +93,48 @@ func (s Seen) Whole(p *Page, a *regie.Approval, decisions []regie.Decision) {
 	}
 }
 
-// all asks once more before all that are left are allowed, where the person had not been shown each
-// of them whole.
-func (a *Asker) all(ctx context.Context, asked *regie.Approval, decisions []regie.Decision) (agreed bool, err error) {
-	t := a.Page.Text
-	return a.onceMore(ctx, asked, decisions, t.T("[Y] again allows these %d calls  [b] back", len(decisions)),
+// agreesToAll asks once more before all that are left are allowed, where the person had not been
+// shown each of them whole.
+func (h *lineHost) agreesToAll(left []regie.Decision) bool {
+	t := h.Page.Text
+	return h.onceMore(left, t.T("[Y] again allows these %d calls  [b] back", len(left)),
 		t.T("Y allows all of them; b goes back, and nothing is decided"), func(word string) bool { return word == "Y" })
 }
 
-// along asks once more before an answer for longer allows calls of the same approval with it that
-// the person had not been shown whole.
-func (a *Asker) along(ctx context.Context, asked *regie.Approval, i int, scope *regie.Scope) (agreed bool, err error) {
-	more, numbers := Covered(asked, i+1, scope)
-	t := a.Page.Text
-	return a.onceMore(ctx, asked, more, t.T("it allows the calls %s with it: [y] yes  [b] back",
-		strings.Join(numbers, ", ")),
+// agreesAlong asks once more before an answer for longer allows calls of the same approval with it
+// that the person had not been shown whole.
+func (h *lineHost) agreesAlong(scope *regie.Scope) bool {
+	more, numbers := Covered(&h.Asked, h.At+1, scope)
+	t := h.Page.Text
+	return h.onceMore(more, t.T("it allows the calls %s with it: [y] yes  [b] back", strings.Join(numbers, ", ")),
 		t.T("y allows them with this one; b goes back, and nothing is decided"), agrees)
 }
 
 // onceMore shows what of some calls the person has not been shown, and asks whether they are
 // allowed. A no goes back: they are asked about the call again.
-func (a *Asker) onceMore(ctx context.Context, asked *regie.Approval, calls []regie.Decision, prompt, help string,
-	agrees func(word string) bool,
-) (agreed bool, err error) {
-	some := a.seen.Show(a.Page, asked, calls)
-	cut := len(a.seen.Cut(asked, calls)) > 0
+func (h *lineHost) onceMore(calls []regie.Decision, prompt, help string, agrees func(word string) bool) bool {
+	some := h.Seen.Show(h.Page, &h.Asked, calls)
+	cut := len(h.Seen.Cut(&h.Asked, calls)) > 0
 	if !some && !cut {
-		return true, nil
+		return true
 	}
 	if cut {
-		prompt += "  " + a.Page.Text.T("[v] whole diff")
+		prompt += "  " + h.Page.Text.T("[v] whole diff")
 	}
 	for {
-		word, err := a.Next(ctx, prompt+" > ")
-		if err != nil {
-			return false, err
-		}
-		word = strings.TrimSpace(word)
+		word := h.next(prompt + " > ")
 		_, denied := denial(word)
 		switch {
+		case h.err != nil, denied, word == "b", word == "l":
+			return false
 		case agrees(word):
-			return true, nil
-		case denied || word == "b" || word == "l":
-			return false, nil
+			return true
 		case word == "v":
-			a.seen.Whole(a.Page, asked, calls)
+			h.Seen.Whole(h.Page, &h.Asked, calls)
 		default:
-			a.Page.line("     " + help)
+			h.Hint(help)
 		}
 	}
-}
-
-// edit has the person change the arguments of a call, and shows what it would do with them; nothing
-// is decided by that.
-func (a *Asker) edit(ctx context.Context, asked *regie.Approval, i int, e *edited) error {
-	review := &asked.Reviews[i]
-	shown := !e.asProposed()
-	draft, err := Edit(ctx, a.Edit, review.Arguments, e.draft)
-	*e = edited{draft: draft}
-	if err == nil {
-		return a.preview(ctx, asked, i, e)
-	}
-	a.Page.line("     " + a.Page.Text.Error(err))
-	switch {
-	case regie.CodeOf(err) != regie.CodeConflict && len(draft) > 0:
-		e.refused = true
-	case shown: // it is as it was proposed again
-		a.Page.Call(asked, i, a.seen)
-	}
-	return nil
-}
-
-// preview shows what a call would do with the arguments that the person has written.
-func (a *Asker) preview(ctx context.Context, asked *regie.Approval, i int, e *edited) error {
-	found, err := a.Control.Review(ctx, dispatch.DecideRequest{
-		ApprovalID: asked.ID,
-		Decisions:  []regie.Decision{e.decision(asked.Reviews[i].CallID)},
-	})
-	switch {
-	case err != nil:
-		e.review, e.refused = nil, true
-		return a.told(ctx, err)
-	case len(found.Reviews) == 1:
-		e.review = &found.Reviews[0]
-		e.cut = a.Page.Edited(i+1, e.review)
-	}
-	return nil
-}
-
-// edited is a call with the arguments that the person has written, as it would run; review is nil
-// where there is none.
-type edited struct {
-	draft  []byte
-	review *regie.Review
-	cut    bool
-	// refused says that it cannot run as it is written. It is not asked about as it was proposed
-	// before the person wants that: they have corrected it.
-	refused bool
-}
-
-// asProposed reports whether a call is asked about as it was proposed.
-func (e *edited) asProposed() bool { return e.review == nil && !e.refused }
-
-// decision allows the call with the arguments that the person has written.
-func (e *edited) decision(call regie.ID) regie.Decision {
-	return regie.Decision{CallID: call, Answer: regie.AnswerAllow, Arguments: e.draft}
 }
 
 // ShownEdit is what a request says of an edited call that the person has been shown.

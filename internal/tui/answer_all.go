@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 )
@@ -46,17 +44,15 @@ func marked(lines [][]span) [][]span {
 
 // allowAll allows all calls that are left. Where some have not been shown they are, and Y is asked
 // for once more; so it is where a diff was shortened, unless that was asked before.
-func (a *approving) allowAll(m *model) tea.Cmd {
-	all := chat.Undecided(&a.asked, a.i)
-	asked := a.all
-	a.all = false
-	if a.seen.Show(m.page, &a.asked, all) || !asked && len(a.seen.Cut(&a.asked, all)) > 0 {
-		a.all = true
-		m.askAgain()
-		return nil
+func (a *approving) allowAll() {
+	left, asked := a.Left(), a.all
+	a.all = a.Seen.Show(a.Page, &a.Asked, left) || !asked && len(a.Seen.Cut(&a.Asked, left)) > 0
+	if a.all {
+		a.Reread()
+		return
 	}
-	chat.AnswerAll(all, regie.AnswerAllow, "")
-	return a.decide(m, all)
+	chat.AnswerAll(left, regie.AnswerAllow, "")
+	a.Decide(left)
 }
 
 // askAgain has what was just written read before a key answers: as where a dialogue opens, the
@@ -64,30 +60,27 @@ func (a *approving) allowAll(m *model) tea.Cmd {
 func (m *model) askAgain() { m.armed, m.typed = false, time.Now() }
 
 // allKey is the keyboard once all that Y allows has been shown.
-func (a *approving) allKey(m *model, name, typed string) tea.Cmd {
+func (a *approving) allKey(name, typed string) {
 	switch {
 	case typed == "Y":
-		return a.allowAll(m)
+		a.allowAll()
 	case typed == "N":
 		a.all = false
-		all := chat.Undecided(&a.asked, a.i)
-		chat.AnswerAll(all, regie.AnswerDeny, "")
-		return a.decide(m, all)
+		a.DenyLeft()
 	case typed == "v":
-		a.seen.Whole(m.page, &a.asked, chat.Undecided(&a.asked, a.i))
+		a.Seen.Whole(a.Page, &a.Asked, a.Left())
 	case typed == "b" || typed == "n" || typed == "l" || name == "esc":
 		a.all = false
 	}
-	return nil
 }
 
 func (a *approving) viewAll(m *model) [][]span {
-	t, all := m.Text, chat.Undecided(&a.asked, a.i)
+	t, all := m.Text, a.Left()
 	// whole, or no key decides anything
 	lines := marked(wrap([]span{{t.T("Y again allows these %d calls", len(all)), style{bold: true}}}, m.screen.width-4))
 	m.screen.from, m.screen.to = 0, len(lines)
 	list := []string{t.T("[Y] yes to all"), t.T("[N] no to all")}
-	if len(a.seen.Cut(&a.asked, all)) > 0 {
+	if len(a.Seen.Cut(&a.Asked, all)) > 0 {
 		list = append(list, t.T("[v] whole diff"))
 	}
 	return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
@@ -95,19 +88,19 @@ func (a *approving) viewAll(m *model) [][]span {
 
 // along are this call and those that the scope that is picked would allow with it.
 func (a *approving) along() []regie.Decision {
-	more, _ := chat.Covered(&a.asked, a.i+1, &a.review().Preview.Scopes[a.picked])
-	return append([]regie.Decision{{CallID: a.review().CallID}}, more...)
+	more, _ := chat.Covered(&a.Asked, a.At+1, &a.Review().Preview.Scopes[a.picked])
+	return append([]regie.Decision{{CallID: a.Review().CallID}}, more...)
 }
 
 // showsAlong shows the calls that an answer for longer would allow with this one, where they have
 // not been; Enter once more allows them.
 func (a *approving) showsAlong(m *model, scope *regie.Scope) bool {
-	more, numbers := chat.Covered(&a.asked, a.i+1, scope)
-	if !a.seen.Show(m.page, &a.asked, more) {
+	more, numbers := chat.Covered(&a.Asked, a.At+1, scope)
+	if !a.Seen.Show(m.Page, &a.Asked, more) {
 		return false
 	}
-	m.note("     ! " + m.Text.T("it allows the calls %s with it, as they stand above: Enter once more",
+	m.Note("     ! " + m.Text.T("it allows the calls %s with it, as they stand above: Enter once more",
 		strings.Join(numbers, ", ")))
-	m.askAgain()
+	a.Reread()
 	return true
 }

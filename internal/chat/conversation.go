@@ -1,0 +1,503 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// Config is what every chat needs. Look, Skills, Settings and Continue may be missing.
+type Config struct {
+	Control dispatch.Control
+	Text    *text.Printer
+	Editor  Editor
+	Signals <-chan os.Signal
+	// Request is what each message is sent with; session, text and client id are the chat's.
+	Request dispatch.RunRequest
+	// Look finds what a message names with @; nil has nothing named.
+	Look Look
+	// Skills writes the skills of the workspace, a line each; nil has none.
+	Skills func(note func(line string))
+	// Settings is the fingerprint of a provider's settings, for /model.
+	Settings func(provider string) regie.Hash
+	// Continue names the session to go on with: "last" for the newest chat of the workspace, an id
+	// of a session or a run or the end of one, "" for a new session.
+	Continue string
+}
+
+// Work takes time and runs beside the loop of a Renderer. It touches no state; what it returns runs
+// in the loop.
+type Work func(ctx context.Context) (then func())
+
+// Order says what work waits for, and what waits for it.
+type Order int
+
+// The orders.
+const (
+	Beside  Order = iota // nothing
+	InOrder              // for the work before it
+	Held                 // the same, and what happens in the session is shown behind it
+)
+
+// Renderer draws a conversation and has the person decide. Its methods run in its loop.
+type Renderer interface {
+	Do(order Order, work Work)
+	// ShowError shows an error; nil shows nothing.
+	ShowError(err error)
+	// Separate sets what is written next apart from what stands above.
+	Separate()
+	// Reset forgets the session that another one takes the place of. TakenUp shows a chat that goes
+	// on, whose last messages are written.
+	Reset()
+	TakenUp(past *Past)
+	// Settled closes what is asked: the session does not wait any more.
+	Settled()
+	// Sent tells what became of a message, or why it was refused.
+	Sent(m *Outgoing, run dispatch.Run, err error)
+	// EditMessage puts a message that was taken back into the prompt; false where it cannot.
+	EditMessage(said string) bool
+	Choose(choice *Choice)
+	ConfirmUndo(undo *UndoOffer)
+	// ConfirmWithdrawal asks whether a message takes the place of what the session waits for.
+	ConfirmWithdrawal(typed string, question bool)
+	ShowHelp()
+	ClearScreen()
+	Leave()
+}
+
+// Choice is one of several things that a person chooses from.
+type Choice struct {
+	Title, Note string // above a list that keys choose from, and above one that only is read
+	Options     []Option
+	Then        func(value string)
+}
+
+// Option is one of the things: the value that is chosen, and the text that is shown.
+type Option struct{ Value, Text string }
+
+// Conversation is a session as a person takes part in it: its state as the events tell it, and what
+// the person can do. One Renderer shows it.
+type Conversation struct {
+	Config
+	Renderer Renderer
+	Stream   *Stream
+	Page     *Page
+	Calls    Calls
+	Feed     *Feed // nil until the session is there
+	ctx      context.Context
+	// Unattended says that nobody reads it; ShowsOutput that what a call puts out is written as it
+	// comes. ShownRounds is how many messages with their answers are shown before one goes on.
+	Unattended, ShowsOutput bool
+	ShownRounds             int
+
+	Session      regie.ID
+	Round, Last  regie.ID   // the open one, or zero; the newest one
+	Rounds       []regie.ID // that began here
+	State        regie.SessionState
+	Place        int // in the queue for a slot
+	Stop         regie.StopRequest
+	Seen         int64 // the last event that was shown
+	read         int64 // the last one that is stored as read
+	Began        time.Time
+	Due          bool              // the session waits for something that the person was not asked yet
+	Later        map[regie.ID]bool // what was put off
+	Interrupting bool
+	own          regie.ID // the call of a command that the person gave, until its round has ended
+	taking       bool     // a message is being taken back
+
+	// Asking says what is being asked for and may take a while.
+	Asking   string
+	models   []dispatch.ProviderModels // as the providers said last
+	modelsAt time.Time
+}
+
+// NewConversation returns one of a new session.
+func NewConversation(ctx context.Context, c Config, r Renderer, stream Stream) *Conversation {
+	conversation := &Conversation{
+		Config: c, Renderer: r, ctx: ctx, Session: regie.NewID(), State: regie.SessionIdle, Later: map[regie.ID]bool{},
+		Page: &Page{W: stream.Err, Text: c.Text, Now: time.Now, Inside: true},
+	}
+	stream.Text = c.Text
+	conversation.Stream = &stream
+	return conversation
+}
+
+// Waiting reports whether a session waits for a person.
+func Waiting(s regie.SessionState) bool {
+	return s == regie.SessionWaitingValidation || s == regie.SessionWaitingResponse
+}
+
+// Waiting reports whether the session waits for the person.
+func (c *Conversation) Waiting() bool { return Waiting(c.State) }
+
+// Busy says that the agent works: what is typed now is queued.
+func (c *Conversation) Busy() bool {
+	return c.State == regie.SessionActive || c.State == regie.SessionQueued
+}
+
+// Note writes a line beside the replies.
+func (c *Conversation) Note(line string) { c.Stream.Note(line) }
+
+// notes writes lines.
+func (c *Conversation) notes(lines []string) {
+	for _, line := range lines {
+		c.Note(line)
+	}
+}
+
+// load reads something beside the loop and shows it there; an error is shown in its place.
+func load[T any](c *Conversation, read func(ctx context.Context) (T, error), show func(T)) {
+	c.Renderer.Do(Beside, func(ctx context.Context) func() {
+		found, err := read(ctx)
+		return func() {
+			c.Asking = ""
+			if c.Renderer.ShowError(err); err == nil {
+				show(found)
+			}
+		}
+	})
+}
+
+// tell says something to the Control, and notes that it did.
+func (c *Conversation) tell(say func(ctx context.Context) error, done string) {
+	load(c, func(ctx context.Context) (string, error) { return done, say(ctx) }, func(done string) {
+		if done != "" {
+			c.Note(done)
+		}
+	})
+}
+
+// Start makes the conversation one of another session.
+func (c *Conversation) Start(session regie.ID) {
+	c.markReadBeside()
+	c.StopFollowing()
+	old := c.Stream
+	c.Stream = &Stream{Out: old.Out, Err: old.Err, Text: c.Text, Mark: old.Mark, Apart: old.Apart}
+	c.Calls.Forget()
+	clear(c.Later)
+	c.Session, c.Round, c.Last, c.own = session, regie.ID{}, regie.ID{}, regie.ID{}
+	c.State, c.Stop, c.Seen, c.read, c.Place = regie.SessionIdle, "", 0, 0, 0
+	c.Due, c.Interrupting = false, false
+	c.Renderer.Reset()
+}
+
+// TakeUp goes on with a chat that was opened.
+func (c *Conversation) TakeUp(past *Past) {
+	c.Start(past.View.ID)
+	c.Request.Agent = past.View.Agent
+	c.Calls.Copies(past)
+	for i := range past.Rounds {
+		c.Calls.Past(&past.Rounds[i])
+	}
+	c.Stream.Past(past)
+	c.Last, c.Round, c.Seen, c.own = past.Last, past.Running, past.View.Head, OwnRunning(past)
+	if !c.Round.IsZero() { // how it ends counts for the exit code
+		c.Rounds = append(c.Rounds, c.Round)
+	}
+	for i := range past.Rounds {
+		if past.Rounds[i].Round.ID == past.Running {
+			c.Began = past.Rounds[i].Round.StartedAt
+		}
+	}
+	c.Renderer.TakenUp(past)
+	c.become(past.View.State)
+}
+
+// Follow begins to follow the session after an event of its log.
+func (c *Conversation) Follow(after int64) {
+	c.StopFollowing()
+	c.Feed = Follow(c.ctx, c.Control, c.Session, after)
+}
+
+// StopFollowing ends the following of the session.
+func (c *Conversation) StopFollowing() {
+	if c.Feed != nil {
+		c.Feed.Stop()
+		c.Feed = nil
+	}
+}
+
+// Lost takes in that nothing more of the session comes. Where it was removed elsewhere another one
+// begins; Lost reports false for any other reason.
+func (c *Conversation) Lost(why error) bool {
+	if regie.CodeOf(why) != regie.CodeNotFound {
+		return false
+	}
+	c.Due = false
+	c.Renderer.Settled()
+	c.Start(regie.NewID())
+	c.Renderer.Separate()
+	c.Note(c.Text.T("this chat was removed elsewhere; what you write now begins a new one"))
+	return true
+}
+
+// readWithin is how long it may take to store how far the person has read.
+const readWithin = 2 * time.Second
+
+// MarkRead says how far the person has read (decision 45). That it could not be stored is no reason
+// to do anything otherwise, or to wait.
+func (c *Conversation) MarkRead(ctx context.Context) {
+	if c.Unattended || c.Seen == c.read {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWithin)
+	defer cancel()
+	if c.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: c.Session, Seq: c.Seen}) == nil {
+		c.read = c.Seen
+	}
+}
+
+// markReadBeside is MarkRead beside the loop: at the end of each run, and before another chat takes
+// this one's place.
+func (c *Conversation) markReadBeside() {
+	mark := &Conversation{Config: c.Config, Unattended: c.Unattended, Session: c.Session, Seen: c.Seen, read: c.read}
+	c.Renderer.Do(Beside, func(ctx context.Context) func() {
+		mark.MarkRead(ctx)
+		return func() {
+			if mark.Session == c.Session {
+				c.read = max(c.read, mark.read)
+			}
+		}
+	})
+}
+
+// change is what an event says of the state of a session.
+type change struct {
+	RoundID regie.ID          `json:"round_id"`
+	CallID  regie.ID          `json:"call_id"`
+	State   string            `json:"state"`
+	Place   int               `json:"position"`
+	Stop    regie.StopRequest `json:"stop_request"`
+}
+
+// See takes an item in.
+func (c *Conversation) See(item dispatch.Item) {
+	event := item.Event
+	var body change
+	if event != nil {
+		_ = json.Unmarshal(event.Body, &body) // without a field it says nothing of the state
+	}
+	if event != nil && event.Type == regie.EventToolResult {
+		c.Calls.Number(body.CallID, c.Round)
+	}
+	c.Stream.Item(item)
+	if event == nil {
+		return
+	}
+	c.Seen = event.Seq
+	if id, is := OwnCall(event); is {
+		c.own = id
+	}
+	switch event.Type {
+	case regie.EventRound:
+		c.turn(event, &body)
+	case regie.EventSessionState:
+		c.Place = body.Place
+		c.become(regie.SessionState(body.State))
+	case regie.EventApproval, regie.EventQuestion:
+		switch body.State {
+		case string(regie.ApprovalExpired):
+			c.Note(c.Text.T("nobody answered in time: what was asked is not run"))
+		case string(regie.ApprovalWithdrawn):
+			c.Note(c.Text.T("what was asked is withdrawn"))
+		}
+	}
+}
+
+// turn takes in that a round has begun, is to stop, or has ended.
+func (c *Conversation) turn(event *regie.Event, body *change) {
+	switch {
+	case body.State == string(regie.RoundEnded):
+		c.showOutcome(body.RoundID)
+		if body.RoundID == c.Round || c.Round.IsZero() {
+			c.Round, c.State, c.Interrupting, c.Stop = regie.ID{}, regie.SessionIdle, false, ""
+			c.settle()
+			c.markReadBeside()
+		}
+	case body.State == string(regie.RoundRunning) && body.Stop == "":
+		if c.Round != body.RoundID {
+			c.Began = event.Time
+		}
+		c.begin(body.RoundID)
+		c.Interrupting, c.Stop = false, ""
+		c.become(regie.SessionActive)
+	default:
+		c.Stop = body.Stop
+	}
+}
+
+// begin takes a round as the one that is open.
+func (c *Conversation) begin(round regie.ID) {
+	c.Round, c.Last = round, round
+	if !slices.Contains(c.Rounds, round) {
+		c.Rounds = append(c.Rounds, round)
+	}
+}
+
+func (c *Conversation) become(state regie.SessionState) {
+	if state == regie.SessionPaused && c.State != state {
+		c.Note(c.Text.T("paused; /resume goes on"))
+	}
+	if c.State == regie.SessionPaused && state != c.State { // the pause was taken back
+		c.Stop = ""
+	}
+	c.State, c.Due = state, Waiting(state)
+	if !c.Due {
+		c.settle()
+	}
+}
+
+// settle closes what is asked: the session waits no more.
+func (c *Conversation) settle() {
+	c.Due = false
+	c.Renderer.Settled()
+}
+
+// Interrupt asks the round to end.
+func (c *Conversation) Interrupt() {
+	if c.Round.IsZero() || c.Interrupting {
+		return
+	}
+	c.Interrupting = true
+	round := c.Round
+	c.Renderer.Do(Beside, func(ctx context.Context) func() {
+		err := c.Control.Interrupt(ctx, round)
+		return func() {
+			if c.Renderer.ShowError(err); err != nil {
+				c.Interrupting = false
+			}
+		}
+	})
+}
+
+// Farewell says where things stand, once the person has left.
+func (c *Conversation) Farewell() {
+	if c.Last.IsZero() {
+		return
+	}
+	c.Renderer.Separate()
+	if !c.Round.IsZero() {
+		c.Note(c.Text.T("run %s is left as it is", c.Round.String()))
+	}
+	c.Note(c.Text.T("go on with this chat: regie chat -r %s", Short(c.Session)))
+}
+
+// Outgoing is a message, or a command of the person, on its way.
+type Outgoing struct {
+	Session regie.ID
+	Typed   string
+	When    store.WhenBusy
+	Command bool
+}
+
+// Say gives a message to the agent. While the session waits for the person they are told first what
+// that does (decision 10).
+func (c *Conversation) Say(typed string) {
+	if !c.Waiting() {
+		c.Send(typed, store.Queue)
+		return
+	}
+	m := &Outgoing{Session: c.Session, Typed: typed, When: store.Queue}
+	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
+		inbox, err := c.Control.Inbox(ctx, store.InboxFilter{SessionID: m.Session})
+		return func() {
+			switch {
+			case err != nil, m.Session != c.Session: // or another chat has been taken up since
+				c.Renderer.Sent(m, dispatch.Run{}, err)
+			case count(inbox) == 0, len(inbox.Questions) > 0 && inbox.Questions[0].Module.AllowFreeText:
+				c.Send(typed, store.Queue)
+			default:
+				c.Renderer.ConfirmWithdrawal(typed, len(inbox.Questions) > 0)
+			}
+		}
+	})
+}
+
+// Send gives a message to the agent, now or when it has its turn.
+func (c *Conversation) Send(typed string, when store.WhenBusy) {
+	request := c.Request
+	request.Text, request.WhenBusy = typed, when
+	c.submit(&Outgoing{Session: c.Session, Typed: typed, When: when}, request)
+}
+
+// Give has a person's own command run: with the same approval as the agent's, and without a model
+// (spec 10.1).
+func (c *Conversation) Give(typed string) {
+	command, _ := CommandOf(typed)
+	if command == "" {
+		c.Note(c.Text.T("write the command behind the !, as in !git status"))
+		return
+	}
+	request := c.Request
+	request.Command = command
+	c.submit(&Outgoing{Session: c.Session, Typed: typed, When: store.Reject, Command: true}, request)
+}
+
+func (c *Conversation) submit(m *Outgoing, request dispatch.RunRequest) {
+	request.ClientID, request.SessionID = regie.NewID().String(), m.Session
+	order := InOrder
+	if c.Waiting() && !m.Command { // what is heard of a question that this answers comes after it
+		order = Held
+	}
+	c.Renderer.Do(order, func(ctx context.Context) func() {
+		if request.Segments = Mentions(request.Text, c.Look); request.Segments != nil {
+			request.Text = ""
+		}
+		run, err := c.Control.Submit(ctx, request)
+		return func() { c.sent(m, run, err) }
+	})
+}
+
+// sent takes in what became of a message.
+func (c *Conversation) sent(m *Outgoing, run dispatch.Run, err error) {
+	if m.Session != c.Session { // another chat has been taken up since
+		return
+	}
+	// else what has happened since is known already
+	if err == nil && !run.Answered && !run.Pending && run.Seq > c.Seen {
+		c.begin(run.RoundID)
+		c.State, c.Place, c.Began = regie.SessionActive, run.Position, time.Now()
+		if run.Position > 0 {
+			c.State = regie.SessionQueued
+		}
+	}
+	if c.Renderer.Sent(m, run, err); err == nil && c.Feed == nil {
+		c.Follow(0)
+	}
+}
+
+// TakeBack takes a queued message back; edit puts it into the prompt. In order with what is sent: a
+// message that is on its way is stored before.
+func (c *Conversation) TakeBack(q Queued, edit bool) {
+	if c.taking {
+		return
+	}
+	c.taking = true
+	c.Stream.Taking(q.ID, true)
+	session := c.Session
+	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
+		message, err := c.Control.TakeBack(ctx, dispatch.TakeBackRequest{SessionID: session, MessageID: q.ID})
+		return func() {
+			c.taking = false
+			switch {
+			case session != c.Session:
+			case err != nil:
+				c.Stream.Taking(q.ID, false)
+				c.Renderer.ShowError(err)
+			default:
+				said := message.LinearText()
+				c.Stream.TakenBack(message.ID, said, edit && c.Renderer.EditMessage(said))
+			}
+		}
+	})
+}
+
+// Queue are the messages that wait for their turn.
+func (c *Conversation) Queue() []Queued { return c.Stream.Queue() }

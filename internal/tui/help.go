@@ -1,0 +1,50 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/regie-run/regie/internal/chat"
+)
+
+// ShowHelp implements chat.Renderer.
+func (m *model) ShowHelp() {
+	t := m.Text
+	m.paper.space()
+	for _, c := range chat.SlashCommands(t) {
+		m.helpLine(c.Name, c.About)
+	}
+	m.paper.space()
+	for _, row := range [][2]string{
+		{"Enter", t.T("send; while the agent works it is queued")},
+		{"Alt-Enter", t.T("another line, as Shift-Enter, Ctrl-J and a \\ at the end do")},
+		{"@path", t.T("the file or directory is read and sent with the message")},
+		{"!command", t.T("run a command yourself, with the approval that the agent's need")},
+		{"Esc", t.T("interrupt the run; twice clears what you wrote")},
+		{"Ctrl-C", t.T("clear, interrupt; twice leaves")},
+		{"Ctrl-D", t.T("leave, at an empty prompt")},
+		{"Ctrl-Z", t.T("suspend, where regie serve or another program is the engine")},
+		{"Ctrl-R", t.T("search in what you have said; Up and Down go through it")},
+		{"Up", t.T("at an empty prompt: take the last queued message back, to edit it")},
+		{"Ctrl-O", t.T("unfold the newest call")},
+		{"Tab", t.T("complete; show again what waits for you")},
+	} {
+		m.helpLine(row[0], row[1])
+	}
+	m.paper.space()
+}
+
+// helpLine writes what can be typed or pressed, and behind it, on as many lines as it needs, what
+// that does.
+func (m *model) helpLine(name, about string) {
+	const column = 14
+	before := span{"  " + name + strings.Repeat(" ", max(1, column-2-len(name))), style{fg: cyan}}
+	width := m.screen.width - column - 1
+	if width < 20 { // it stands below
+		m.paper.line([]span{before})
+		before, width = span{text: "    "}, m.screen.width-5
+	}
+	for _, piece := range wrap([]span{{text: about}}, width) {
+		m.paper.line(append([]span{before}, piece...))
+		before = span{text: strings.Repeat(" ", m.screen.width-1-width)}
+	}
+}
