@@ -11,6 +11,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/mcpserver"
 	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -331,6 +332,15 @@ func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Res
 // Resolve implements dispatch.Control.
 func (c *Conn) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	return c.Client.Resolve(checkingRules(ctx), in)
+}
+
+// ForMCP returns what an MCP server on standard input and output asks.
+func (c *Conn) ForMCP() mcpserver.Control {
+	return mcpserver.Control{
+		Submit: c.Submit, Stop: c.Stop, Events: c.Events, Sessions: c.Sessions, Session: c.Session,
+		Inbox: c.Inbox, Decide: c.Decide, Answer: c.Answer, Workspaces: c.Workspaces,
+		OpenWorkspace: c.OpenWorkspace, Agents: c.Agents, Tools: c.Tools, Query: c.Query,
+	}
 }
 
 type rulesKey struct{}

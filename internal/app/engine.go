@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
@@ -67,7 +68,7 @@ type Options struct {
 	TuneEngine func(*engine.Config)
 	// Starting is shown what is stored before interrupted runs go on; only where the engine begins
 	// in this process.
-	Starting func(stored dispatch.Control)
+	Starting func(stored *client.Client)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
 	// Engine is told that a Conn is an engine now: others wait for this process from then on.
@@ -163,14 +164,16 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		return err
 	}
 	e.proxy = newPasser(e.local, e.log)
+	e.servePrivately(e.memory)
 	if o.Starting != nil {
-		o.Starting(e.local)
+		stored := client.Local(e.memory.dial, "")
+		o.Starting(stored)
+		stored.Close()
 	}
 	resumed, err := e.dispatcher.Start(ctx)
 	if err != nil {
 		return err
 	}
-	e.servePrivately(e.memory)
 	if !o.Alone {
 		listener, err := listen(o.Config.DataDir)
 		if err != nil {

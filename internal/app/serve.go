@@ -227,7 +227,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	programs := access.Confine(unseen{e.local}, e.store.WorkspaceOf)
 	mcp, err := mcpserver.Handler(access.With(base, &access.Caller{User: gate.User}),
 		mcpserver.Config{
-			Control: programs, Version: c.Version, Log: e.log,
+			Control: forMCP(programs), Version: c.Version, Log: e.log,
 			AllowApprovals: e.config.File.MCP.AllowApprovals,
 		})
 	if err != nil {
@@ -288,6 +288,15 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
 	e.service.Tokens.Serve(func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
 	return out, nil
+}
+
+// forMCP returns what the MCP server asks.
+func forMCP(c dispatch.Control) mcpserver.Control {
+	return mcpserver.Control{
+		Submit: c.Submit, Stop: c.Stop, Events: c.Events, Sessions: c.Sessions, Session: c.Session,
+		Inbox: c.Inbox, Decide: c.Decide, Answer: c.Answer, Workspaces: c.Workspaces,
+		OpenWorkspace: c.OpenWorkspace, Agents: c.Agents, Tools: c.Tools, Query: c.Query,
+	}
 }
 
 // reachable is the address of a server by a name that its guard accepts, for a link: the first that

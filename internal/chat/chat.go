@@ -19,7 +19,7 @@ import (
 
 // Config is what a Chat needs; all of it is required but Look, Skills, Settings and Continue.
 type Config struct {
-	Control dispatch.Control
+	Control Control
 	Text    *text.Printer
 	Input   *Input
 	Out     io.Writer // the replies

@@ -17,7 +17,7 @@ import (
 // Config is what a chat at a terminal needs. Look, Skills, Files, Settings and Continue may be
 // missing.
 type Config struct {
-	Control dispatch.Control
+	Control chat.Control
 	Text    *text.Printer
 	In, Out *os.File // the terminal
 	Editor  chat.Editor
