@@ -1,4 +1,4 @@
-// Package client is a Go client of Regie's HTTP interface (spec 10.2): a dispatch.Control on an
+// Package client is a Go client of Regie's HTTP interface (spec 10.2): every operation of an
 // engine in this process, in another one or on another machine. Its requests are checked against
 // the interface's OpenAPI document by a test. It starts no goroutines; the connections are
 // net/http's.
@@ -105,86 +105,88 @@ func (c *Client) Close() {
 	}
 }
 
-// Submit implements dispatch.Control.
+// Submit stores a message and starts its round.
 func (c *Client) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
 	var run dispatch.Run
 	err := c.call(ctx, http.MethodPost, "/api/v1/runs", in, &run)
 	return run, err
 }
 
-// Interrupt implements dispatch.Control.
+// Interrupt ends a round at its current exchange; the word is durable when it returns.
 func (c *Client) Interrupt(ctx context.Context, round regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/interrupt", nil, nil)
 }
 
-// Pause implements dispatch.Control.
+// Pause starts nothing new of a round.
 func (c *Client) Pause(ctx context.Context, round regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/pause", nil, nil)
 }
 
-// Resume implements dispatch.Control.
+// Resume goes on with a paused round, or with one that no process holds.
 func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/resume", nil, nil)
 }
 
-// Stop implements dispatch.Control.
+// Stop ends whatever runs in a session, closes it as cancelled, and returns what it gave back.
 func (c *Client) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
 	var out dispatch.Stopped
 	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/stop", nil, &out)
 	return out, err
 }
 
-// TakeBack implements dispatch.Control.
+// TakeBack takes a message back that waits for its turn, and returns it. It returns CodeConflict
+// where the agent has it already (decision 10).
 func (c *Client) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
 	var out regie.Message
 	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+in.SessionID.String()+"/take-back", in, &out)
 	return out, err
 }
 
-// CloseSession implements dispatch.Control.
+// CloseSession closes an idle chat, which a message opens again.
 func (c *Client) CloseSession(ctx context.Context, session regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/close", nil, nil)
 }
 
-// Decide implements dispatch.Control.
+// Decide stores a person's decisions, each accepted once, and goes on with the round.
 func (c *Client) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
 	var out store.Resolved
 	err := c.call(ctx, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String(), in, &out)
 	return out, err
 }
 
-// Review implements dispatch.Control.
+// Review returns what the calls would do whose arguments a request edits, and stores nothing
+// (decision 20).
 func (c *Client) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
 	var out dispatch.Reviewed
 	err := c.call(ctx, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String()+"/review", in, &out)
 	return out, err
 }
 
-// Answer implements dispatch.Control.
+// Answer stores a person's answer to a question, once, and goes on with the round.
 func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
 	var out store.Resolved
 	err := c.call(ctx, http.MethodPost, "/api/v1/questions/"+in.QuestionID.String(), in, &out)
 	return out, err
 }
 
-// Resolve implements dispatch.Control.
+// Resolve stores what a person found out about a call whose outcome was unknown (decision 5).
 func (c *Client) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/calls/"+in.CallID.String()+"/resolve", in, nil)
 }
 
-// Revoke implements dispatch.Control.
+// Revoke takes standing rules back, all of them or none: when it returns they allow nothing.
 func (c *Client) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rules/revoke", in, nil)
 }
 
-// Get implements dispatch.Control.
+// Get returns a round with everything that happened in it.
 func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
 	var view store.RoundView
 	err := c.call(ctx, http.MethodGet, "/api/v1/rounds/"+round.String(), nil, &view)
 	return view, err
 }
 
-// List implements dispatch.Control.
+// List returns the rounds that a filter selects, the newest first.
 func (c *Client) List(ctx context.Context, f store.RoundFilter) ([]store.RoundSummary, error) {
 	path, query := "/api/v1/rounds", url.Values{"root": {f.Root}}
 	if !f.SessionID.IsZero() {
@@ -193,7 +195,8 @@ func (c *Client) List(ctx context.Context, f store.RoundFilter) ([]store.RoundSu
 	return list[store.RoundSummary](ctx, c, path, query, f.Before, cmp.Or(f.Limit, 20))
 }
 
-// Spent implements dispatch.Control.
+// Spent returns what was spent today in the workspace at root, or in all for "", and in all of them
+// (spec 11.4).
 func (c *Client) Spent(ctx context.Context, root string) (store.Spent, error) {
 	var spent store.Spent
 	err := c.call(ctx, http.MethodGet, "/api/v1/spending?"+url.Values{"root": {root}}.Encode(), nil, &spent)

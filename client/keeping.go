@@ -11,7 +11,8 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Prompt implements dispatch.Control.
+// Prompt returns what would be sent to a session's model now, or what was sent in a stored model
+// call, byte for byte (decision 14).
 func (c *Client) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch.Prompt, error) {
 	query := url.Values{}
 	for _, field := range []struct {
@@ -37,27 +38,27 @@ func (c *Client) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 	return out, err
 }
 
-// CacheStats implements dispatch.Caching.
+// CacheStats says what is in the response cache of the workspace at root, or of all for "".
 func (c *Client) CacheStats(ctx context.Context, root string) (store.CacheStats, error) {
 	var out store.CacheStats
 	err := c.call(ctx, http.MethodGet, "/api/v1/cache?"+url.Values{"root": {root}}.Encode(), nil, &out)
 	return out, err
 }
 
-// ClearCache implements dispatch.Caching.
+// ClearCache empties the cache. What was answered from it stays in the sessions.
 func (c *Client) ClearCache(ctx context.Context, in dispatch.ClearRequest) (dispatch.Cleared, error) {
 	var out dispatch.Cleared
 	err := c.call(ctx, http.MethodPost, "/api/v1/cache/clear", in, &out)
 	return out, err
 }
 
-// PlanUndo implements dispatch.Undoing.
+// PlanUndo says what an undo would do now, with its conflicts; it changes nothing.
 func (c *Client) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (out regie.UndoPlan, err error) {
 	err = c.call(ctx, http.MethodPost, "/api/v1/undos/plan", in, &out)
 	return out, err
 }
 
-// Undo implements dispatch.Undoing.
+// Undo undoes. With a conflict nothing happens.
 func (c *Client) Undo(ctx context.Context, in dispatch.UndoRequest) (out regie.Undo, err error) {
 	if in.UndoID.IsZero() { // a repetition is the same undo
 		in.UndoID = regie.NewID()

@@ -8,18 +8,20 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// Workspaces implements dispatch.Places.
+// Workspaces lists the workspaces that the store knows, by name.
 func (c *Client) Workspaces(ctx context.Context) ([]regie.Workspace, error) {
 	return all[regie.Workspace](ctx, c, "/api/v1/workspaces")
 }
 
-// OpenWorkspace implements dispatch.Places.
+// OpenWorkspace returns the workspace that a directory of the engine's machine belongs to, and
+// makes it the first time (spec 8.1). It returns CodePathProtected for the home directory and /
+// unless Here is set.
 func (c *Client) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (out regie.Workspace, err error) {
 	err = c.call(ctx, http.MethodPost, "/api/v1/workspaces", in, &out)
 	return out, err
 }
 
-// NewSession implements dispatch.Places.
+// NewSession makes a session without a message.
 func (c *Client) NewSession(ctx context.Context, in dispatch.SessionRequest) (out regie.Session, err error) {
 	if in.SessionID.IsZero() { // a repetition makes the same one
 		in.SessionID = regie.NewID()
@@ -28,22 +30,22 @@ func (c *Client) NewSession(ctx context.Context, in dispatch.SessionRequest) (ou
 	return out, err
 }
 
-// Agents implements dispatch.Places.
+// Agents lists the agents.
 func (c *Client) Agents(ctx context.Context) ([]dispatch.AgentView, error) {
 	return all[dispatch.AgentView](ctx, c, "/api/v1/agents")
 }
 
-// Tools implements dispatch.Places.
+// Tools lists what agents can call.
 func (c *Client) Tools(ctx context.Context) ([]regie.ToolDefinition, error) {
 	return all[regie.ToolDefinition](ctx, c, "/api/v1/tools")
 }
 
-// Providers implements dispatch.Places.
+// Providers lists what can answer.
 func (c *Client) Providers(ctx context.Context) ([]dispatch.ProviderView, error) {
 	return all[dispatch.ProviderView](ctx, c, "/api/v1/providers")
 }
 
-// Query implements dispatch.Places.
+// Query calls a query of a workspace, without a model and without a session (spec 4.1).
 func (c *Client) Query(ctx context.Context, in dispatch.QueryRequest) (out dispatch.QueryResult, err error) {
 	err = c.call(ctx, http.MethodPost, "/api/v1/queries", in, &out)
 	return out, err

@@ -10,7 +10,7 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// Search implements dispatch.Searching.
+// Search looks through one workspace: what was said in its sessions, and its files (spec 8.3).
 func (c *Client) Search(ctx context.Context, in dispatch.SearchRequest) (out dispatch.Found, err error) {
 	query := url.Values{
 		"workspace": {in.WorkspaceID.String()}, "q": {in.Text}, "in": {cmp.Or(in.In, "all")},
@@ -32,7 +32,7 @@ func (c *Client) Search(ctx context.Context, in dispatch.SearchRequest) (out dis
 	return out, err
 }
 
-// Models implements dispatch.Searching.
+// Models asks each configured provider what it has.
 func (c *Client) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
 	return all[dispatch.ProviderModels](ctx, c, "/api/v1/models")
 }

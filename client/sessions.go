@@ -20,7 +20,7 @@ func selected(root, short string, id regie.ID) url.Values {
 	return query
 }
 
-// Sessions implements dispatch.Sessions.
+// Sessions lists sessions, the one where something happened last first.
 func (c *Client) Sessions(ctx context.Context, f store.SessionFilter) ([]store.SessionSummary, error) {
 	query := selected(f.Root, f.Short, f.ID)
 	if f.API {
@@ -32,7 +32,7 @@ func (c *Client) Sessions(ctx context.Context, f store.SessionFilter) ([]store.S
 	return list[store.SessionSummary](ctx, c, "/api/v1/sessions", query, f.Before, cmp.Or(f.Limit, 1000))
 }
 
-// Messages implements dispatch.Sessions.
+// Messages returns a part of a session's thread, in its order.
 func (c *Client) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error) {
 	query := url.Values{"after": {strconv.FormatInt(in.After, 10)}, "limit": {strconv.Itoa(cmp.Or(in.Limit, 1000))}}
 	if in.Before > 0 {
@@ -42,13 +42,14 @@ func (c *Client) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]s
 	return all[store.MessageView](ctx, c, "/api/v1/sessions/"+in.SessionID.String()+"/messages?"+query.Encode())
 }
 
-// Session implements dispatch.Sessions.
+// Session returns a session with its thread.
 func (c *Client) Session(ctx context.Context, session regie.ID) (out store.SessionView, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/v1/sessions/"+session.String(), nil, &out)
 	return out, err
 }
 
-// Fork implements dispatch.Sessions.
+// Fork copies a session's thread up to a point into a new session (decision 17). Files are not
+// forked.
 func (c *Client) Fork(ctx context.Context, in dispatch.ForkRequest) (out store.Forked, err error) {
 	if in.SessionID.IsZero() { // a repetition makes the same one
 		in.SessionID = regie.NewID()
@@ -57,35 +58,36 @@ func (c *Client) Fork(ctx context.Context, in dispatch.ForkRequest) (out store.F
 	return out, err
 }
 
-// Remove implements dispatch.Sessions.
+// Remove erases what a session held; the chain of its log stays.
 func (c *Client) Remove(ctx context.Context, in dispatch.RemoveRequest) (out store.Removed, err error) {
 	err = c.call(ctx, http.MethodDelete, "/api/v1/sessions/"+in.SessionID.String()+"?"+
 		url.Values{"by": {in.By}}.Encode(), nil, &out)
 	return out, err
 }
 
-// Rename implements dispatch.Sessions.
+// Rename gives a session another name.
 func (c *Client) Rename(ctx context.Context, in dispatch.RenameRequest) error {
 	return c.call(ctx, http.MethodPatch, "/api/v1/sessions/"+in.SessionID.String(), in, nil)
 }
 
-// MarkRead implements dispatch.Sessions.
+// MarkRead says how far the person has read (decision 45).
 func (c *Client) MarkRead(ctx context.Context, in dispatch.ReadRequest) error {
 	return c.call(ctx, http.MethodPut, "/api/v1/sessions/"+in.SessionID.String()+"/read", in, nil)
 }
 
-// Export implements dispatch.Sessions.
+// Export returns all that a person can check of a session.
 func (c *Client) Export(ctx context.Context, session regie.ID) (out store.SessionExport, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/v1/sessions/"+session.String()+"/export", nil, &out)
 	return out, err
 }
 
-// Verify implements dispatch.Sessions.
+// Verify checks the logs that a filter selects, each by itself (spec 11.4).
 func (c *Client) Verify(ctx context.Context, f store.LogFilter) ([]store.LogReport, error) {
 	return all[store.LogReport](ctx, c, "/api/v1/verify?"+selected(f.Root, f.Short, f.ID).Encode())
 }
 
-// Replay implements dispatch.Sessions.
+// Replay runs a stored round once more from the store alone and compares what it would ask of the
+// model.
 func (c *Client) Replay(ctx context.Context, round regie.ID) (out dispatch.Replay, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/v1/rounds/"+round.String()+"/replay", nil, &out)
 	return out, err

@@ -13,7 +13,8 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
-// Events implements dispatch.Control. Over a change of engines the log goes on where it stood,
+// Events gives a session's log after a sequence number and then follows it, until sink returns an
+// error or ctx ends. Over a change of engines the log goes on where it stood,
 // without a gap and without a repeat.
 func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error {
 	passOn := func(item dispatch.Item) error {
@@ -28,8 +29,8 @@ func (c *Client) Events(ctx context.Context, session regie.ID, after int64, sink
 	})
 }
 
-// Watch implements dispatch.Control. Over a change of engines sink gets an event without a session:
-// all sessions should be looked at anew.
+// Watch gives sink what happens in all sessions from now on, as Dispatcher.Watch. Over a change of
+// engines sink gets an event without a session: all sessions should be looked at anew.
 func (c *Client) Watch(ctx context.Context, sink func(regie.Event) error) error {
 	again := false
 	return c.onEngine(ctx, func(engine *Client) error {

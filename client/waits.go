@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Inbox implements dispatch.Control.
+// Inbox returns what waits for people.
 func (c *Client) Inbox(ctx context.Context, f store.InboxFilter) (store.Inbox, error) {
 	query := selected(f.Root, f.Short, f.ID)
 	if !f.SessionID.IsZero() {
@@ -42,7 +42,7 @@ type inboxPage struct {
 	Next string `json:"next_cursor"`
 }
 
-// Rules implements dispatch.Control.
+// Rules lists standing rules (spec 4.4).
 func (c *Client) Rules(ctx context.Context, f store.RuleFilter) (store.RuleList, error) {
 	query := selected(f.Root, f.Short, f.ID)
 	query.Set("ended", strconv.FormatBool(f.Ended))

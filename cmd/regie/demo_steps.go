@@ -17,7 +17,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -355,7 +354,6 @@ func (d *demonstration) view(ctx context.Context) (view store.RoundView, err err
 	if err != nil {
 		return view, err
 	}
-	var control dispatch.Control = conn
-	view, err = control.Get(ctx, d.round)
+	view, err = conn.Get(ctx, d.round)
 	return view, errors.Join(err, conn.Close())
 }

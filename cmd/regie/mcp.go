@@ -60,7 +60,7 @@ func (c *command) serveMCP(ctx context.Context, f mcpFlags) error {
 		request := c.template(root, foundBy, f.agent)
 		request.Here = f.here
 		return mcpserver.Serve(ctx, mcpserver.Config{
-			Control: conn, Text: c.text, Version: version, Log: log,
+			Control: conn.ForMCP(), Text: c.text, Version: version, Log: log,
 			Request: request, Here: f.here, Elicit: true, AllowApprovals: f.approvals ||
 				c.config.File.MCP.AllowApprovals,
 		}, c.stdin, c.stdout)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
@@ -280,12 +281,12 @@ type taken struct {
 // since finds the run that --resume names, and how far its log reaches, before an engine that
 // begins here goes on with it: all that comes then is shown, also what happens before anybody
 // listens.
-func (c *command) since(ctx context.Context, name string) (*taken, func(stored dispatch.Control)) {
+func (c *command) since(ctx context.Context, name string) (*taken, func(stored *client.Client)) {
 	out := &taken{}
 	if name == "" {
 		return out, nil
 	}
-	return out, func(stored dispatch.Control) {
+	return out, func(stored *client.Client) {
 		id, err := c.resumed(ctx, stored, name)
 		if err != nil {
 			return // it is said later
@@ -306,7 +307,7 @@ func (c *command) since(ctx context.Context, name string) (*taken, func(stored d
 
 // takeUp has --resume name the run that was found before the engine began: the last one may be
 // another by now.
-func (c *command) takeUp(ctx context.Context, control dispatch.Control, f *runFlags, taken *taken) (err error) {
+func (c *command) takeUp(ctx context.Context, control chat.Control, f *runFlags, taken *taken) (err error) {
 	if f.since = taken.head; taken.id != "" {
 		f.resume = taken.id
 		return nil
@@ -317,7 +318,7 @@ func (c *command) takeUp(ctx context.Context, control dispatch.Control, f *runFl
 
 // resumed is the whole id of the run that --resume names as other commands do: by all of its id or
 // a part of it, or as last.
-func (c *command) resumed(ctx context.Context, control dispatch.Control, name string) (string, error) {
+func (c *command) resumed(ctx context.Context, control chat.Control, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}

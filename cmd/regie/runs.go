@@ -13,7 +13,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -124,7 +123,7 @@ func (c *command) scope(ctx context.Context, all bool) (root string, err error) 
 
 // findRun returns the one run of this workspace, or with all of any, that a person names: by its
 // id, by the last four or more characters of it, by its first eight or more, or as last.
-func (c *command) findRun(ctx context.Context, control dispatch.Control, all bool,
+func (c *command) findRun(ctx context.Context, control chat.Control, all bool,
 	name string,
 ) (store.RoundView, error) {
 	root, err := c.scope(ctx, all)
@@ -144,7 +143,7 @@ func (c *command) findRun(ctx context.Context, control dispatch.Control, all boo
 
 // runID returns the id of the run that a person names. A whole id is taken as it is: whoever reads
 // the run looks where it lies.
-func runID(ctx context.Context, control dispatch.Control, root, name string) (regie.ID, error) {
+func runID(ctx context.Context, control chat.Control, root, name string) (regie.ID, error) {
 	if id, err := regie.ParseID(name); err == nil {
 		return id, nil
 	}
@@ -170,7 +169,7 @@ func runID(ctx context.Context, control dispatch.Control, root, name string) (re
 }
 
 // newestRun returns the run that last means.
-func newestRun(ctx context.Context, control dispatch.Control, root string) (regie.Round, error) {
+func newestRun(ctx context.Context, control chat.Control, root string) (regie.Round, error) {
 	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: 1})
 	switch {
 	case err != nil:

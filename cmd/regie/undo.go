@@ -111,7 +111,7 @@ func (c *command) undo(ctx context.Context, series chat.UndoSeries, f undoFlags)
 
 // undoAll carries out what was agreed to, one undo after the other; each is whole, whatever becomes
 // of those after it.
-func (c *command) undoAll(ctx context.Context, conn dispatch.Undoing, in dispatch.UndoRequest,
+func (c *command) undoAll(ctx context.Context, conn chat.Control, in dispatch.UndoRequest,
 	plans []regie.UndoPlan, f undoFlags,
 ) error {
 	page := &chat.Page{W: c.stdout, Text: c.text, Now: time.Now}

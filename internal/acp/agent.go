@@ -19,7 +19,7 @@ import (
 
 // Config sets an agent up; all but Log is required.
 type Config struct {
-	Control dispatch.Control
+	Control Control
 	Text    *text.Printer
 	Version string
 	// Log gets what an operator needs to see; nil discards it.
@@ -29,6 +29,19 @@ type Config struct {
 	Request func(dir string) (dispatch.RunRequest, error)
 	// Look says what stands at a path of the workspace at a root, as app.Look.
 	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
+}
+
+// Control is what an agent asks of an engine: the methods of client.Client that it needs.
+type Control interface {
+	Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error)
+	Interrupt(ctx context.Context, round regie.ID) error
+	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
+	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
+	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
+	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
+	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
+	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
+	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
 }
 
 // agent serves one editor.

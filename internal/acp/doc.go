@@ -3,7 +3,7 @@
 // and questions to the person. It speaks version 1, the newest that is no draft, through
 // github.com/coder/acp-go-sdk.
 //
-// It knows only dispatch.Control, as every surface. An editor that goes away stops nothing: what
+// It knows only a client of an engine. An editor that goes away stops nothing: what
 // runs goes on or waits, and session/load finds it.
 //
 // Its goroutines: the SDK's, one for each request; follower.run of a loaded session whose run goes

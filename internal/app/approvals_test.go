@@ -12,12 +12,13 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // parked waits until a session waits for people and returns what it waits for.
-func (b *bed) parked(control dispatch.Control, session regie.ID) store.Inbox {
+func (b *bed) parked(control chat.Control, session regie.ID) store.Inbox {
 	b.t.Helper()
 	b.until(control, session, func(e *regie.Event) bool {
 		var body struct {
@@ -40,7 +41,7 @@ func (b *bed) parked(control dispatch.Control, session regie.ID) store.Inbox {
 }
 
 // next waits for an approval after another one, which may be none.
-func (b *bed) next(control dispatch.Control, session, after regie.ID) (next regie.Approval) {
+func (b *bed) next(control chat.Control, session, after regie.ID) (next regie.Approval) {
 	b.t.Helper()
 	b.until(control, session, func(*regie.Event) bool {
 		inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
@@ -113,7 +114,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 	// Two clients answer the third call at once: one is told that the other did.
 	var group sync.WaitGroup
 	errs := make([]error, 2)
-	for i, control := range []dispatch.Control{engine, client} {
+	for i, control := range []chat.Control{engine, client} {
 		group.Go(func() {
 			_, errs[i] = control.Decide(t.Context(), decide(asked, []string{"engine", "client"}[i],
 				regie.Decision{CallID: asked.Reviews[2].CallID, Answer: regie.AnswerDeny, Reason: "not that one"}))
@@ -257,7 +258,7 @@ func TestStalePreview(t *testing.T) {
 // TestStopsWhileWaiting says each stopping word to a run that waits for an approval (decision 6).
 func TestStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
-	park := func(t *testing.T) (*bed, dispatch.Control, dispatch.Run, regie.Approval) {
+	park := func(t *testing.T) (*bed, chat.Control, dispatch.Run, regie.Approval) {
 		t.Helper()
 		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 		conn := b.connect()
@@ -401,7 +402,7 @@ func TestMessagesWhileBusy(t *testing.T) {
 }
 
 // rounds lists the rounds of the workspace once there are n.
-func (b *bed) rounds(control dispatch.Control, n int) []store.RoundSummary {
+func (b *bed) rounds(control chat.Control, n int) []store.RoundSummary {
 	b.t.Helper()
 	list, err := control.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 10})
 	if err != nil || len(list) < n {

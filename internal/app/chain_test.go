@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -55,7 +56,7 @@ func (b *bed) held(want string) {
 	}
 }
 
-func (b *bed) decide(control dispatch.Control, a regie.Approval, decisions ...regie.Decision) {
+func (b *bed) decide(control chat.Control, a regie.Approval, decisions ...regie.Decision) {
 	b.t.Helper()
 	if _, err := control.Decide(b.t.Context(), decide(a, regie.NewID().String(), decisions...)); err != nil {
 		b.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -21,7 +22,7 @@ func TestReviewOfAnEdit(t *testing.T) {
 	other := b.connect()
 	defer other.Close()
 	edit := regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"content":"two\n","mode":"overwrite","path":"a.txt"}`)}
-	for name, control := range map[string]dispatch.Control{"engine": conn, "client": other} {
+	for name, control := range map[string]chat.Control{"engine": conn, "client": other} {
 		got, err := control.Review(t.Context(), decide(asked, "1", edit))
 		if err != nil || len(got.Reviews) != 1 || !strings.Contains(got.Reviews[0].Preview.Diff, "-zero\n+two") || len(got.Reviews[0].Preview.Preconditions) != 1 {
 			t.Fatalf("%s: %+v, %v", name, got, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -44,7 +45,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer storing.Close()
-	for i, answers := range []dispatch.Control{storing, there, storing, here} {
+	for i, answers := range []chat.Control{storing, there, storing, here} {
 		run, err := here.Submit(t.Context(), b.request(approval.Policy{}))
 		if err != nil {
 			t.Fatal(err)

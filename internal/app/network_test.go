@@ -10,12 +10,13 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // state waits until a session takes a state.
-func (b *bed) state(control dispatch.Control, session regie.ID, want regie.SessionState) {
+func (b *bed) state(control chat.Control, session regie.ID, want regie.SessionState) {
 	b.t.Helper()
 	b.until(control, session, func(e *regie.Event) bool {
 		var body struct {

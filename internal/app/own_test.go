@@ -9,6 +9,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
@@ -22,7 +23,7 @@ func (b *bed) command(session regie.ID, command string) dispatch.RunRequest {
 }
 
 // gives has a person give a command in a new session.
-func (b *bed) gives(control dispatch.Control, command string) (regie.ID, dispatch.Run) {
+func (b *bed) gives(control chat.Control, command string) (regie.ID, dispatch.Run) {
 	b.t.Helper()
 	session := regie.NewID()
 	run, err := control.Submit(b.t.Context(), b.command(session, command))

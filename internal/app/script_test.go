@@ -18,6 +18,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider"
@@ -246,7 +247,7 @@ func (b *bed) run(policy approval.Policy) store.RoundView {
 var errSeen = errors.New("seen")
 
 // until reads a session's events until one satisfies want.
-func (b *bed) until(control dispatch.Control, session regie.ID, want func(*regie.Event) bool) {
+func (b *bed) until(control chat.Control, session regie.ID, want func(*regie.Event) bool) {
 	b.t.Helper()
 	err := control.Events(b.t.Context(), session, 0, func(item dispatch.Item) error {
 		if item.Event != nil && want(item.Event) {
@@ -260,7 +261,7 @@ func (b *bed) until(control dispatch.Control, session regie.ID, want func(*regie
 }
 
 // unlikeWritten is what verifying a log finds, empty where it is what was written.
-func unlikeWritten(t *testing.T, control dispatch.Control, owner regie.ID) string {
+func unlikeWritten(t *testing.T, control chat.Control, owner regie.ID) string {
 	t.Helper()
 	logs, err := control.Verify(t.Context(), store.LogFilter{ID: owner})
 	if err != nil || len(logs) != 1 {
@@ -270,7 +271,7 @@ func unlikeWritten(t *testing.T, control dispatch.Control, owner regie.ID) strin
 }
 
 // positionOf returns where a message stands in the log of its session.
-func (b *bed) positionOf(control dispatch.Control, session, message regie.ID) int64 {
+func (b *bed) positionOf(control chat.Control, session, message regie.ID) int64 {
 	b.t.Helper()
 	views, err := control.Messages(b.t.Context(), dispatch.MessagesRequest{SessionID: session})
 	if err != nil {
@@ -286,7 +287,7 @@ func (b *bed) positionOf(control dispatch.Control, session, message regie.ID) in
 }
 
 // await waits for the end of a round.
-func (b *bed) await(control dispatch.Control, run dispatch.Run) store.RoundView {
+func (b *bed) await(control chat.Control, run dispatch.Run) store.RoundView {
 	b.t.Helper()
 	b.until(control, run.SessionID, func(e *regie.Event) bool {
 		var body struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -28,7 +29,7 @@ func (c *counted) step(step http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (b *bed) submit(conn dispatch.Control, change func(*dispatch.RunRequest)) dispatch.Run {
+func (b *bed) submit(conn chat.Control, change func(*dispatch.RunRequest)) dispatch.Run {
 	b.t.Helper()
 	in := b.request(everything)
 	if change != nil {
@@ -42,7 +43,7 @@ func (b *bed) submit(conn dispatch.Control, change func(*dispatch.RunRequest)) d
 }
 
 // summary is a session as lists have it.
-func (b *bed) summary(conn dispatch.Control, session regie.ID) store.SessionSummary {
+func (b *bed) summary(conn chat.Control, session regie.ID) store.SessionSummary {
 	b.t.Helper()
 	list, err := conn.Sessions(b.t.Context(), store.SessionFilter{ID: session})
 	if err != nil || len(list) != 1 {

@@ -13,7 +13,7 @@ import (
 
 // Batch is an approval as it is put to a person: call by call.
 type Batch struct {
-	Control dispatch.Control
+	Control Control
 	Page    *Page
 	Host    BatchHost
 	Asked   regie.Approval

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -25,7 +24,7 @@ var (
 // Asker puts to the person at the terminal what a session waits for, and stores each answer as it
 // is given (spec 4.4, 4.5): what was answered before a crash stays answered.
 type Asker struct {
-	Control dispatch.Control
+	Control Control
 	Page    *Page
 	// Next shows a prompt and returns the next line of the person. It returns ErrMoved where the
 	// session waits no more, ErrLeave at the end of the input.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -131,9 +130,9 @@ func (c *Calls) Find(word string) (number int, err error) {
 }
 
 // Read returns how to read a call by its number, as Find has it: beside what goes on.
-func (c *Calls) Read(number int) func(ctx context.Context, control dispatch.Control) (*regie.Call, error) {
+func (c *Calls) Read(number int) func(ctx context.Context, control Control) (*regie.Call, error) {
 	one := c.done[number-1]
-	return func(ctx context.Context, control dispatch.Control) (*regie.Call, error) {
+	return func(ctx context.Context, control Control) (*regie.Call, error) {
 		if one.whole != nil {
 			return one.whole, nil
 		}

@@ -15,7 +15,7 @@ import (
 
 // Config is what every chat needs. Look, Skills, Settings and Continue may be missing.
 type Config struct {
-	Control dispatch.Control
+	Control Control
 	Text    *text.Printer
 	Editor  Editor
 	Signals <-chan os.Signal

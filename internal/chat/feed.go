@@ -18,7 +18,7 @@ type Feed struct {
 }
 
 // Follow begins to follow a session after an event of its log.
-func Follow(ctx context.Context, control dispatch.Control, session regie.ID, after int64) *Feed {
+func Follow(ctx context.Context, control Control, session regie.ID, after int64) *Feed {
 	ctx, cancel := context.WithCancel(ctx)
 	items, ended, done := make(chan dispatch.Item), make(chan error, 1), make(chan struct{})
 	go func() {

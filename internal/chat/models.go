@@ -103,7 +103,7 @@ func ChooseModel(t *text.Printer, request *dispatch.RunRequest, providers []stri
 }
 
 // Cached says what is in the response cache of a workspace; word is "clear" to empty it.
-func Cached(ctx context.Context, control dispatch.Control, t *text.Printer, root, word string) (string, error) {
+func Cached(ctx context.Context, control Control, t *text.Printer, root, word string) (string, error) {
 	if word == "clear" {
 		cleared, err := control.ClearCache(ctx, dispatch.ClearRequest{Root: root})
 		return t.T("answers that went from the response cache: %s", strconv.FormatInt(cleared.Entries, 10)), err
@@ -114,7 +114,7 @@ func Cached(ctx context.Context, control dispatch.Control, t *text.Printer, root
 }
 
 // Costs are what a chat, zero where nothing was said in it, and today have cost, a line each.
-func Costs(ctx context.Context, control dispatch.Control, t *text.Printer, root string,
+func Costs(ctx context.Context, control Control, t *text.Printer, root string,
 	session regie.ID,
 ) (out []string, err error) {
 	spent, err := control.Spent(ctx, root)

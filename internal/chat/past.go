@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -28,7 +27,7 @@ type Past struct {
 
 // Open finds the chat that a person names, as FindSession does, where the last one is the last
 // chat, and reads its last rounds. It returns CodeNotFound for what is no chat.
-func Open(ctx context.Context, control dispatch.Control, root, name string, most int) (Past, error) {
+func Open(ctx context.Context, control Control, root, name string, most int) (Past, error) {
 	found, err := findSession(ctx, control, root, name, regie.SessionChat)
 	if err == nil && found.Type != regie.SessionChat {
 		err = regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie sessions list", name)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -69,7 +68,7 @@ func (p *Page) rule(r *store.StandingRule) {
 // FindRule returns the one rule that a person names, in whatever state: by its id, by the last four
 // or more characters of it, by its first eight or more, or as "last", the newest that holds in the
 // workspace at root. What holds is preferred to what does not. Errors are those of Find.
-func FindRule(ctx context.Context, control dispatch.Control, root, name string) (store.StandingRule, error) {
+func FindRule(ctx context.Context, control Control, root, name string) (store.StandingRule, error) {
 	filter := store.RuleFilter{Root: root}
 	if name != "last" {
 		filter.Root = ""

@@ -28,7 +28,7 @@ type UndoSeries struct {
 // first in whose way something stands: nothing of a series is done then. Where there are fewer runs
 // than are wanted it plans what there is.
 func UndoPlans(ctx context.Context, control interface {
-	dispatch.Undoing
+	PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error)
 	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
 }, in dispatch.UndoRequest, series UndoSeries,
 ) ([]regie.UndoPlan, error) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -17,12 +16,12 @@ import (
 // FindSession returns the one session that a person names: by its id or that of one of its runs, by
 // the last four or more characters of one, by its first eight or more, or as "last", the one of the
 // workspace at root where something happened last. Errors are those of Find.
-func FindSession(ctx context.Context, control dispatch.Control, root, name string) (store.SessionSummary, error) {
+func FindSession(ctx context.Context, control Control, root, name string) (store.SessionSummary, error) {
 	return findSession(ctx, control, root, name, "")
 }
 
 // findSession is FindSession, of which the last one is one of a kind; "" is any.
-func findSession(ctx context.Context, control dispatch.Control, root, name string,
+func findSession(ctx context.Context, control Control, root, name string,
 	last regie.SessionType,
 ) (store.SessionSummary, error) {
 	filter := store.SessionFilter{Root: root}

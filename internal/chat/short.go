@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -25,7 +24,7 @@ func Short(id regie.ID) string {
 // more characters of it, by its first eight or more, or as "last", the newest that is open in the
 // workspace at root. What is open is preferred to what is not. It returns CodeBadID for what cannot
 // be an id, CodeNotFound, and CodeConflict with all of them where there are several.
-func Find(ctx context.Context, control dispatch.Control, root, name string) (store.Inbox, error) {
+func Find(ctx context.Context, control Control, root, name string) (store.Inbox, error) {
 	filter := store.InboxFilter{}
 	if name == "last" {
 		open, err := control.Inbox(ctx, store.InboxFilter{Root: root, Brief: true})

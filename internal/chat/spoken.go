@@ -70,7 +70,7 @@ var errRead = errors.New("the log is read as far as it is wanted")
 
 // givenBack finds what the stops of rounds gave back, which the log alone knows: it has no place in
 // the thread.
-func givenBack(ctx context.Context, control dispatch.Control, past *Past) (map[regie.ID][]Queued, error) {
+func givenBack(ctx context.Context, control Control, past *Past) (map[regie.ID][]Queued, error) {
 	var from int64 = -1
 	for i := range past.Rounds {
 		if round := &past.Rounds[i].Round; round.End == regie.EndStopped && from < 0 {

@@ -61,7 +61,7 @@ func newBed(t *testing.T, scenes ...providertest.Scene) *bed {
 		}
 	})
 	t.Cleanup(b.close)
-	b.config = mcpserver.Config{Control: b.conn, Version: "test", Request: dispatch.RunRequest{
+	b.config = mcpserver.Config{Control: b.conn.ForMCP(), Version: "test", Request: dispatch.RunRequest{
 		Root: b.root, FoundBy: ".regie", Agent: "main", Provider: settings.Provider, Model: settings.Model, Settings: settings.Fingerprint(),
 	}}
 	return b

@@ -3,7 +3,7 @@
 // and over standard input and output (Serve). It is the other end of internal/toolkit/mcp, which is
 // Regie as a client of others' servers.
 //
-// It knows only dispatch.Control, as every surface. Who speaks to it is often a model: so it
+// It knows only what Control has. Who speaks to it is often a model: so it
 // decides no approval and answers no question unless its owner has said that it may, and what it
 // reads goes through the pipeline of a model's own queries.
 //

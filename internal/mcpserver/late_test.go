@@ -14,34 +14,25 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// late is an engine in which something happens between the look at a session and the message to it.
-type late struct {
-	dispatch.Control
-	meanwhile func(ctx context.Context, in dispatch.RunRequest)
-}
-
-// Submit implements dispatch.Control.
-func (l *late) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	if l.meanwhile != nil {
-		l.meanwhile(ctx, in)
-	}
-	return l.Control.Submit(ctx, in)
-}
-
 // TestQuestionMeanwhile: a client that may not answer sends a message while the session waits for
 // nothing, and a question opens before it comes there: the message neither answers the question nor
 // withdraws it.
 func TestQuestionMeanwhile(t *testing.T) {
 	ask := provider.Call{ID: "q", Name: "session__ask_user", Arguments: `{"question":"Which?","options":["a","b"]}`}
 	b := newBed(t, providertest.Scene{Text: []string{"Hello."}}, providertest.Scene{Text: []string{"Hm."}, Calls: []provider.Call{ask}})
-	engine := &late{Control: b.conn}
-	b.config.Control = engine
+	var meanwhile func(ctx context.Context, in dispatch.RunRequest) // between the look at a session and the message to it
+	b.config.Control.Submit = func(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
+		if meanwhile != nil {
+			meanwhile(ctx, in)
+		}
+		return b.conn.Submit(ctx, in)
+	}
 	session := b.stdio(nil)
 	text, data, failed := call(t, session, "start_session", object{"prompt": "say hello", "wait": 30})
 	if failed || data["state"] != "IDLE" {
 		t.Fatal(text)
 	}
-	engine.meanwhile = func(ctx context.Context, in dispatch.RunRequest) {
+	meanwhile = func(ctx context.Context, in dispatch.RunRequest) {
 		in.ClientID, in.Text, in.LeavesWaits, in.Policy = "person", "ask me", false, approval.Policy{OnApproval: approval.Park, Questions: true}
 		run, err := b.conn.Submit(ctx, in)
 		if err == nil {

@@ -19,12 +19,13 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
 // Config sets a server up. Control is required.
 type Config struct {
-	Control dispatch.Control
+	Control Control
 	Version string
 	// Log gets what an operator needs to see; nil discards it.
 	Log *slog.Logger
@@ -44,6 +45,24 @@ type Config struct {
 	// what a tool says that fails; nil is English. Over HTTP what does not come as far as a tool is
 	// told in the language of its request.
 	Text *text.Printer
+}
+
+// Control is what a server asks of Regie; all of it is required. Over HTTP these are methods of the
+// service, over standard input and output those of a client.
+type Control struct {
+	Submit        func(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error)
+	Stop          func(ctx context.Context, session regie.ID) (dispatch.Stopped, error)
+	Events        func(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
+	Sessions      func(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
+	Session       func(ctx context.Context, session regie.ID) (store.SessionView, error)
+	Inbox         func(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
+	Decide        func(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
+	Answer        func(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
+	Workspaces    func(ctx context.Context) ([]regie.Workspace, error)
+	OpenWorkspace func(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error)
+	Agents        func(ctx context.Context) ([]dispatch.AgentView, error)
+	Tools         func(ctx context.Context) ([]regie.ToolDefinition, error)
+	Query         func(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error)
 }
 
 // server is one server for all of its connections.

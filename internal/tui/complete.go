@@ -134,7 +134,7 @@ func (p *popup) fetch(m *model) {
 
 // files are paths of the workspace that hold a name, the shortest first, as far as the engine lists
 // them.
-func files(ctx context.Context, control dispatch.Control, root, name string) []string {
+func files(ctx context.Context, control chat.Control, root, name string) []string {
 	if strings.ContainsAny(name, "*?[]{}\\") {
 		return nil
 	}

@@ -200,7 +200,7 @@ func (h *history) moved() {
 
 // saidIn are the newest messages of the person in a session, oldest first, among so many of all.
 // What cannot be read is left out: a history is a convenience.
-func saidIn(ctx context.Context, control dispatch.Control, session regie.ID, among int) []string {
+func saidIn(ctx context.Context, control chat.Control, session regie.ID, among int) []string {
 	var out []string
 	messages, err := control.Messages(ctx, dispatch.MessagesRequest{SessionID: session, Before: 1 << 53, Limit: among})
 	if err != nil {
