@@ -20,8 +20,6 @@ var wideTypes = map[string]int{
 	"internal/dispatch.Dispatcher":   70,
 	"internal/doctor.exam":           46,
 	"internal/httpapi.server":        60,
-	"internal/store/sqlite.Store":    128,
-	"internal/store/sqlite.tx":       118,
 	"internal/store/storetest.World": 60,
 	"internal/tui.model":             92,
 	"internal/workspace.Root":        53,
