@@ -29,14 +29,17 @@ const (
 type guard struct {
 	dir    string
 	root   *os.Root
-	owner  *owner // of files that are put back; nil leaves it
+	who    identity // whom files belong to that are put back
 	before *picture
 	moved  map[string]bool // names that files were moved to
 	closed []string        // places that the last look did not look through
 }
 
-// owner is a user by numbers.
-type owner struct{ uid, gid int }
+// identity is with whose rights a command uses files.
+type identity struct {
+	uid, gid  int  // those to take on; 0 where they stay
+	namespace bool // root's files, without being root
+}
 
 // picture is how these places look at one moment, by their paths in the workspace.
 type picture struct {
@@ -72,12 +75,12 @@ func (h held) equal(other held) bool {
 }
 
 // newGuard takes a picture of a workspace before a command.
-func newGuard(n *nests, owner *owner) (*guard, error) {
+func newGuard(n *nests, who identity) (*guard, error) {
 	root, err := os.OpenRoot(n.root)
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{dir: n.root, root: root, owner: owner, before: &picture{}, moved: map[string]bool{}}
+	g := &guard{dir: n.root, root: root, who: who, before: &picture{}, moved: map[string]bool{}}
 	g.before = g.look(n)
 	return g, nil
 }
@@ -423,7 +426,7 @@ func (g *guard) moveAside(name string) (to string, err error) {
 
 // behead keeps the repositories in a directory that was moved from being any.
 func (g *guard) behead(dir string, depth int) {
-	var has parts
+	has := parts{}
 	names := g.list(dir)
 	for _, name := range names {
 		has.see(name)
@@ -457,8 +460,8 @@ func (g *guard) restore(name string, was held) error {
 			err = errors.Join(err, f.Chmod(mode.Perm()), f.Close())
 		}
 	}
-	if err == nil && g.owner != nil {
-		err = g.root.Lchown(name, g.owner.uid, g.owner.gid)
+	if err == nil && g.who.uid != 0 {
+		err = g.root.Lchown(name, g.who.uid, g.who.gid)
 	}
 	return err
 }

@@ -63,23 +63,16 @@ func nested(root string) *nests {
 }
 
 // parts are those by which git takes a directory for a repository, whatever it is called.
-type parts struct{ head, objects, refs, common bool }
+type parts map[string]bool
 
-func (p *parts) see(name string) {
-	switch name {
-	case "HEAD":
-		p.head = true
-	case "objects":
-		p.objects = true
-	case "refs":
-		p.refs = true
-	case "commondir":
-		p.common = true
+func (p parts) see(name string) {
+	if name == "HEAD" || name == "objects" || name == "refs" || name == "commondir" {
+		p[name] = true
 	}
 }
 
 // repository reports whether they are enough.
-func (p *parts) repository() bool { return p.head && (p.common || p.objects && p.refs) }
+func (p parts) repository() bool { return p["HEAD"] && (p["commondir"] || p["objects"] && p["refs"]) }
 
 // look looks through a directory, also one of git's own: a store of a submodule lies there.
 func (n *nests) look(dir string, depth int) {
@@ -96,7 +89,7 @@ func (n *nests) look(dir string, depth int) {
 		return
 	}
 	var below []string
-	var has parts
+	has := parts{}
 	for {
 		entries, err := f.ReadDir(1024)
 		for _, entry := range entries {

@@ -24,7 +24,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if c.Tier != None {
 		return Result{}, regie.Errorf(regie.CodeNoSandbox, "commands cannot be confined on this system")
 	}
-	g, err := newGuard(nested(c.Root), nil)
+	g, err := newGuard(nested(c.Root), identity{})
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be looked at: %v", c.Root, err)
 	}

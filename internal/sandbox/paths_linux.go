@@ -37,20 +37,6 @@ var toolDirs = []string{
 // nameService are what names are looked up with where there is a network.
 var nameService = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf"}
 
-// identity is with whose rights a command uses files.
-type identity struct {
-	uid, gid  int  // those to take on; 0 where they stay
-	namespace bool // root's files, without being root
-}
-
-// owner is whom files belong to that are made for the command; nil where nobody has to say so.
-func (who identity) owner() *owner {
-	if who.uid == 0 {
-		return nil
-	}
-	return &owner{who.uid, who.gid}
-}
-
 // identityFor says as whom commands run in a workspace. Regie that runs as root gives them to the
 // workspace's owner. Where that is root too, they keep the access to root's files and nothing else
 // of root, in a user namespace.

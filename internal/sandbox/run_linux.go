@@ -52,7 +52,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 		j.Git = gitruns.Identity()
 	}
 	n := nested(c.Root)
-	g, err := newGuard(n, who.owner())
+	g, err := newGuard(n, who)
 	if err != nil {
 		return Result{}, regie.Errorf(regie.CodeToolError, "the workspace %s cannot be looked at: %v", c.Root, err)
 	}
@@ -189,7 +189,7 @@ func (r *running) run(ctx context.Context, j job) (Result, error) {
 		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the helper that confines commands cannot be started: %v",
 			err)
 	}
-	said := newBeginning()
+	said := NewExcerpt(300)
 	read, reported := make(chan struct{}), make(chan ended, 1)
 	go func() {
 		defer close(read)
@@ -238,7 +238,7 @@ func (r *running) watchOver(ctx context.Context, pipes *pipes, gone <-chan struc
 }
 
 // into names what the helper reported.
-func (e ended) into(result Result, said *beginning) (Result, error) {
+func (e ended) into(result Result, said *Excerpt) (Result, error) {
 	switch {
 	case e.report.Late:
 		return Result{}, errLate()
@@ -249,7 +249,7 @@ func (e ended) into(result Result, said *beginning) (Result, error) {
 	case !e.started && result.Stopped:
 		return Result{}, context.Canceled
 	case !e.started:
-		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the sandbox could not be set up: %s", said)
+		return Result{}, regie.Errorf(regie.CodeNoSandbox, "the sandbox could not be set up: %s", lineOf(said.Head()))
 	case !e.report.Done && (result.TimedOut || result.Stopped):
 		result.Exit, result.Signal = 128+int(syscall.SIGKILL), "SIGKILL"
 		return result, nil
@@ -280,12 +280,12 @@ func readReport(from io.Reader) (out ended) {
 
 // read hands the output on. Its first bytes are kept: where the sandbox cannot be set up they say
 // why.
-func (r *running) read(from *os.File, said *beginning) {
+func (r *running) read(from *os.File, said *Excerpt) {
 	buffer := make([]byte, 128<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			said.write(buffer[:n])
+			_, _ = said.Write(buffer[:n])
 			if r.command.Output != nil {
 				r.command.Output(buffer[:n])
 			}
@@ -296,19 +296,12 @@ func (r *running) read(from *os.File, said *beginning) {
 	}
 }
 
-// beginning is how an output begins.
-type beginning struct{ data []byte }
-
-func newBeginning() *beginning { return &beginning{} }
-
-func (b *beginning) write(p []byte) { b.data = append(b.data, p[:min(len(p), 300-len(b.data))]...) }
-
-// String is it in one line.
-func (b *beginning) String() string {
-	if len(b.data) == 0 {
+// lineOf is how an output begins, in one line.
+func lineOf(output []byte) string {
+	if len(output) == 0 {
 		return "it ended without a word"
 	}
-	return strings.Join(strings.Fields(strings.ToValidUTF8(string(b.data), "?")), " ")
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(output), "?")), " ")
 }
 
 // pipes are our ends of what a helper is connected by.

@@ -77,8 +77,13 @@ func watch() int {
 		say(report{Done: true, Refused: err.Error()})
 		return 0
 	}
-	begun := make(chan refusal, 1)
-	go func() { begun <- readRefusal(failed) }()
+	begun := make(chan report, 1)
+	go func() { // what enter says; the end of it means that enter has become the command
+		defer failed.Close()
+		var refused report
+		_ = json.NewDecoder(failed).Decode(&refused)
+		begun <- refused
+	}()
 	supervisor := startSupervisor(&j)
 	go func() {
 		// where nobody waits any more, what the command does from now on is seen by nobody
@@ -98,8 +103,8 @@ func watch() int {
 	if j.Temp != "" {
 		removeAll(j.Temp)
 	}
-	if refused := <-begun; refused.Why != "" {
-		end = report{Done: true, Refused: refused.Why, NoEntry: refused.NoEntry, Late: refused.Late}
+	if refused := <-begun; refused.Refused != "" {
+		end = refused
 	}
 	say(end)
 	return 0
@@ -168,20 +173,6 @@ func launch(j *job, line []byte) (pid int, failed *os.File, err error) {
 	return pid, failRead, nil
 }
 
-// refusal is why the command was not run.
-type refusal struct {
-	Why     string `json:"why"`
-	NoEntry bool   `json:"no_entry"`
-	Late    bool   `json:"late,omitempty"`
-}
-
-// readRefusal reads what enter says; the end of it means that enter has become the command.
-func readRefusal(from *os.File) (out refusal) {
-	defer from.Close()
-	_ = json.NewDecoder(from).Decode(&out)
-	return out
-}
-
 // enter gives up every right and becomes the command. It never returns where that succeeds.
 func enter() int {
 	runtime.LockOSThread()
@@ -190,7 +181,8 @@ func enter() int {
 	syscall.CloseOnExec(reportFD)
 	out := os.NewFile(reportFD, "report")
 	fail := func(err error) int {
-		_ = json.NewEncoder(out).Encode(refusal{Why: err.Error(), NoEntry: errors.Is(err, exec.ErrNotFound)})
+		refused := report{Done: true, Refused: err.Error(), NoEntry: errors.Is(err, exec.ErrNotFound)}
+		_ = json.NewEncoder(out).Encode(refused)
 		return 127
 	}
 	line, err := bufio.NewReader(os.NewFile(jobFD, "job")).ReadBytes('\n')
@@ -204,10 +196,15 @@ func enter() int {
 	if err := os.Chdir(j.Dir); err != nil {
 		return fail(err)
 	}
+	for _, pair := range j.Env {
+		if path, found := strings.CutPrefix(pair, "PATH="); found {
+			_ = os.Setenv("PATH", path) // it is no empty name
+		}
+	}
 	program, argv := "/proc/self/exe", []string{probeName, j.Probe}
 	if j.Probe == "" {
-		if program, err = find(j.Argv[0], j.Env); err != nil {
-			return fail(err)
+		if program, err = exec.LookPath(j.Argv[0]); err != nil {
+			return fail(fmt.Errorf("%q: %w", j.Argv[0], exec.ErrNotFound))
 		}
 		argv = j.Argv
 	}
@@ -220,7 +217,7 @@ func enter() int {
 		return fail(err)
 	}
 	if j.Until != 0 && sinceBoot() > j.Until { // whoever asked for it was stopped meanwhile, and may count as dead
-		_ = json.NewEncoder(out).Encode(refusal{Why: "it is too late", Late: true})
+		_ = json.NewEncoder(out).Encode(report{Done: true, Refused: "it is too late", Late: true})
 		return 127
 	}
 	err = syscall.Exec(program, argv, j.Env)
@@ -269,34 +266,4 @@ func (j *job) confine() error {
 	families := sockets{none: j.Tier == Landlock && !j.Network, unix: j.Tier == Bubblewrap &&
 		(!j.Network || version >= landlockNeeded)}
 	return program(families, j.Tier == Bubblewrap).install()
-}
-
-// find looks for a program as a shell does.
-func find(name string, env []string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, executable(name)
-	}
-	for _, pair := range env {
-		dirs, ok := strings.CutPrefix(pair, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(dirs) {
-			if path := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(path) == nil {
-				return path, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("%q: %w", name, exec.ErrNotFound)
-}
-
-func executable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", path, exec.ErrNotFound)
-	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is no program: %w", path, exec.ErrNotFound)
-	}
-	return nil
 }

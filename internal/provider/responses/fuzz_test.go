@@ -40,20 +40,6 @@ func collect(data []byte) (*provider.Reply, error) {
 	return c.Reply()
 }
 
-// TestCutAnywhere cuts each stream after every byte: no half call ever runs (spec 12.6, trap 1).
-func TestCutAnywhere(t *testing.T) {
-	for name, data := range streams(t) {
-		for cut := range len(bytes.TrimRight(data, "\n")) {
-			if reply, err := collect(data[:cut]); reply != nil || err == nil {
-				t.Fatalf("%s: cut after %d of %d bytes: %+v", name, cut, len(data), reply)
-			}
-		}
-		if reply, err := collect(data); (reply == nil) != (name == "responses_bad.sse") {
-			t.Errorf("%s, whole: %v, %v", name, reply, err)
-		}
-	}
-}
-
 // FuzzStream reads anything as a stream: it never panics, what it returns is whole and can be
 // stored, and goes back as a legal request.
 func FuzzStream(f *testing.F) {
