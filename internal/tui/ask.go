@@ -309,16 +309,8 @@ func (a *approving) view(m *model) [][]span {
 		}
 		return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
 	case reasoning:
-		rows, _, _ := a.reason.rows(width-4, m.pasted)
 		lines = append(lines, []span{{text: "  " + t.T("tell the agent why (it may be empty):")}})
-		for i, r := range rows {
-			after := span{}
-			if i == len(rows)-1 {
-				after = span{" ", style{reverse: true}}
-			}
-			lines = append(lines, []span{{text: "  " + r.text}, after})
-		}
-		m.screen.from, m.screen.to = len(lines)-1, len(lines)
+		lines = m.field(lines, &a.reason, span{text: "  "})
 		return append(lines, m.keys(len(lines), t.T("[Enter] deny"), t.T("[Esc] back"))...)
 	}
 	switch {
@@ -342,6 +334,20 @@ func (a *approving) view(m *model) [][]span {
 		list = append(list, t.T("[c] all calls"))
 	}
 	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
+}
+
+// field adds what is being written into a dialog, with its cursor.
+func (m *model) field(above [][]span, e *editor, mark span) [][]span {
+	rows, _, _ := e.rows(m.screen.width-6, m.pasted)
+	for i, r := range rows {
+		after := span{}
+		if i == len(rows)-1 {
+			after = span{" ", style{reverse: true}}
+		}
+		above = append(above, []span{mark, {text: r.text}, after})
+	}
+	m.screen.from, m.screen.to = len(above)-1, len(above)
+	return above
 }
 
 // choice adds one of several things, marked where it is picked. number is what it is called by; in

@@ -88,7 +88,6 @@ func newModel(ctx context.Context, c Config) *model {
 	m.Conversation = chat.NewConversation(ctx, c.Config, m, chat.Stream{Out: replies{m}, Err: notes{m}, Apart: true})
 	m.Stream.Mark, m.ShownRounds = m.Calls.Mark, shownRounds
 	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
-	m.history.atOnce = pastSessions
 	return m
 }
 
