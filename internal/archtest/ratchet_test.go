@@ -26,7 +26,7 @@ var wideTypes = map[string]int{
 	"internal/store/sqlite.Store":    128,
 	"internal/store/sqlite.tx":       118,
 	"internal/store/storetest.World": 60,
-	"internal/tui.model":             92,
+	"internal/tui.model":             60,
 	"internal/workspace.Root":        53,
 }
 

@@ -162,11 +162,11 @@ func (q *questioning) view(m *model) [][]span {
 			lines = append(lines, []span{{text: "  " + cut(t.T("beside %s:", strings.Join(chosen, ", ")), width-2)}})
 		}
 		lines = m.field(lines, &q.text, span{"  " + promptMark, style{fg: cyan}})
-		return append(lines, m.keys(len(lines), t.T("[Enter] answer"), t.T("[Esc] back"))...)
+		return append(lines, m.screen.keyLines(len(lines), t.T("[Enter] answer"), t.T("[Esc] back"))...)
 	case module.Kind == regie.ModuleValidation:
-		return append(lines, m.keys(len(lines), t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
+		return append(lines, m.screen.keyLines(len(lines), t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
 	}
-	most := m.choices(max(3, m.screen.height/2))
+	most := m.screen.choices(max(3, m.screen.height/2))
 	from := min(max(0, q.picked-most/2), max(0, len(module.Options)-most))
 	for i := from; i < min(len(module.Options), from+most); i++ {
 		box := ""
@@ -176,7 +176,8 @@ func (q *questioning) view(m *model) [][]span {
 				box = "☑ "
 			}
 		}
-		lines = m.choice(lines, i == q.picked, box, fmt.Sprintf("%d  ", i+1), plain.Line(module.Options[i]), width)
+		number, option := fmt.Sprintf("%d  ", i+1), plain.Line(module.Options[i])
+		lines = m.screen.choice(lines, i == q.picked, box, number, option, width)
 	}
 	list := []string{t.T("[Enter] answer")}
 	if n := len(module.Options); n > 9 {
@@ -188,5 +189,5 @@ func (q *questioning) view(m *model) [][]span {
 	if module.AllowFreeText {
 		list = append(list, t.T("[t] in your own words"))
 	}
-	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
+	return append(lines, m.screen.keyLines(len(lines), append(list, t.T("[l] later"))...)...)
 }

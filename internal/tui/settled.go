@@ -79,7 +79,8 @@ func (q *questioning) heard(m *model, body json.RawMessage) {
 		return
 	}
 	if event.Reply != nil {
-		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), chat.ReplyWords(m.Text, event.Reply)))
+		said := chat.ReplyWords(m.Text, event.Reply)
+		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), said))
 	}
 	m.overtaken(q)
 	m.Due = m.Waiting()

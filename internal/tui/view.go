@@ -24,8 +24,8 @@ const narrow = 9
 
 // choices is how many things to choose from are shown together, so that what is picked is seen in
 // the smallest terminal too.
-func (m *model) choices(most int) int {
-	return max(1, min(most, m.screen.height-6))
+func (s *screen) choices(most int) int {
+	return max(1, min(most, s.height-6))
 }
 
 // View implements tea.Model: the live part, which never fills the screen.
@@ -111,17 +111,17 @@ func (m *model) asked(most int) (lines [][]span, fits bool) {
 	from := max(0, m.screen.to-room)
 	body = body[from : from+room]
 	if len(keys) == 0 && picked > 0 {
-		body[len(body)-1] = m.keysBehind(body[len(body)-1], lines[len(lines)-m.screen.keys:])
+		body[len(body)-1] = m.screen.keysBehind(body[len(body)-1], lines[len(lines)-m.screen.keys:])
 	}
 	return slices.Concat(body, keys), false
 }
 
 // keysBehind puts as many keys as fit behind the last line of what is picked, where they have no
 // line of their own.
-func (m *model) keysBehind(line []span, keys [][]span) []span {
+func (s *screen) keysBehind(line []span, keys [][]span) []span {
 	for _, key := range slices.Concat(keys...) {
 		more := append(slices.Clip(line), span{text: " "}, span{strings.TrimSpace(key.text), key.style})
-		if wide(more) > m.screen.width-1 {
+		if wide(more) > s.width-1 {
 			break
 		}
 		line = more
@@ -143,19 +143,6 @@ func (m *model) tooSmall(most int) (lines [][]span) {
 		}
 	}
 	return lines[:min(len(lines), max(most, 1))]
-}
-
-// hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
-func (m *model) hasField() bool { return m.dialog != nil && m.armed }
-
-// opened reports whether something that the person opened themselves has the keyboard, so that what
-// waits for them is not asked yet.
-func (m *model) opened() bool {
-	switch m.dialog.(type) {
-	case *picking, *undoing:
-		return m.armed
-	}
-	return false
 }
 
 // input is the prompt with what the person writes, at most so many lines around the cursor.
@@ -268,7 +255,8 @@ func (m *model) doing() []span {
 	if !m.Began.IsZero() {
 		since = " " + elapsed(max(0, time.Since(m.Began)))
 	}
-	t, said, key := m.Text, "", ""
+	t := m.Text
+	var said, key string
 	switch {
 	case m.once:
 		said = t.T("Ctrl-C once more leaves")
