@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -239,15 +240,20 @@ func (p *Page) Question(q *regie.Question) {
 	if q.Reply == nil {
 		return
 	}
-	said := append([]string{}, q.Reply.Choices...)
+	p.line("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), ReplyWords(p.Text, q.Reply)))
+}
+
+// ReplyWords is the answer to a question in words.
+func ReplyWords(t *text.Printer, reply *regie.QuestionReply) string {
+	said := slices.Clone(reply.Choices)
 	switch {
-	case q.Reply.Yes != nil && *q.Reply.Yes:
-		said = append(said, p.Text.T("yes"))
-	case q.Reply.Yes != nil:
-		said = append(said, p.Text.T("no"))
+	case reply.Yes != nil && *reply.Yes:
+		said = append(said, t.T("yes"))
+	case reply.Yes != nil:
+		said = append(said, t.T("no"))
 	}
-	if q.Reply.Text != "" {
-		said = append(said, q.Reply.Text)
+	if reply.Text != "" {
+		said = append(said, reply.Text)
 	}
-	p.line("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), plain.Line(strings.Join(said, ", "))))
+	return plain.Line(strings.Join(said, ", "))
 }

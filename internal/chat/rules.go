@@ -70,11 +70,13 @@ func (p *Page) rule(r *store.StandingRule) {
 // workspace at root. What holds is preferred to what does not. Errors are those of Find.
 func FindRule(ctx context.Context, control Control, root, name string) (store.StandingRule, error) {
 	filter := store.RuleFilter{Root: root}
+	none := regie.Errorf(regie.CodeNotFound,
+		"no answer for longer holds in this workspace: see regie rules list --all --ended")
 	if name != "last" {
 		filter.Root = ""
-		if id, err := regie.ParseID(name); err == nil {
-			filter.ID = id
-		} else if filter.Short, err = PartOfID(name); err != nil {
+		none = regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
+		var err error
+		if filter.ID, filter.Short, err = idOrPart(name); err != nil {
 			return store.StandingRule{}, err
 		}
 	}
@@ -82,32 +84,12 @@ func FindRule(ctx context.Context, control Control, root, name string) (store.St
 	if err != nil {
 		return store.StandingRule{}, err
 	}
-	found := list.Rules
-	var holding []store.StandingRule
-	for i := range found {
-		if found[i].State == regie.RuleActive {
-			holding = append(holding, found[i])
-		}
+	rule, err := pickOne(list.Rules, func(r *store.StandingRule) regie.ID { return r.ID },
+		func(r *store.StandingRule) bool { return r.State == regie.RuleActive }, name, none)
+	if err != nil {
+		return store.StandingRule{}, err
 	}
-	if len(holding) > 0 {
-		found = holding
-	}
-	switch {
-	case len(found) == 0 && name == "last":
-		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound,
-			"no answer for longer holds in this workspace: see regie rules list --all --ended")
-	case len(found) == 0:
-		return store.StandingRule{}, regie.Errorf(regie.CodeNotFound,
-			"no rule has the id %s: see regie rules list --all --ended", name)
-	case name == "last" || len(found) == 1:
-		return found[len(found)-1], nil
-	}
-	names := make([]string, len(found))
-	for i := range found {
-		names[i] = found[i].ID.String()
-	}
-	return store.StandingRule{}, regie.Errorf(regie.CodeConflict,
-		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(names, " "))
+	return *rule, nil
 }
 
 // Revoked says that a rule was taken back, as it was found before.

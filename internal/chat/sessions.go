@@ -24,33 +24,25 @@ func FindSession(ctx context.Context, control Control, root, name string) (store
 func findSession(ctx context.Context, control Control, root, name string,
 	last regie.SessionType,
 ) (store.SessionSummary, error) {
-	filter := store.SessionFilter{Root: root}
-	if name == "last" {
-		filter.Limit, filter.Type = 1, last
-	} else if id, err := regie.ParseID(name); err == nil {
-		filter.ID = id
-	} else if filter.Short, err = PartOfID(name); err != nil {
-		return store.SessionSummary{}, err
+	filter := store.SessionFilter{Root: root, Limit: 1, Type: last}
+	none := regie.Errorf(regie.CodeNotFound, "there is no chat in this workspace yet: start one with regie chat")
+	if name != "last" {
+		filter = store.SessionFilter{Root: root}
+		none = regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie sessions list", name)
+		var err error
+		if filter.ID, filter.Short, err = idOrPart(name); err != nil {
+			return store.SessionSummary{}, err
+		}
 	}
 	found, err := control.Sessions(ctx, filter)
-	switch {
-	case err != nil:
+	if err != nil {
 		return store.SessionSummary{}, err
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) == 0 && name == "last":
-		return store.SessionSummary{}, regie.Errorf(regie.CodeNotFound,
-			"there is no chat in this workspace yet: start one with regie chat")
-	case len(found) == 0:
-		return store.SessionSummary{}, regie.Errorf(regie.CodeNotFound,
-			"there is no chat %s in this workspace: see regie sessions list", name)
 	}
-	names := make([]string, len(found))
-	for i := range found {
-		names[i] = found[i].ID.String()
+	session, err := pickOne(found, func(s *store.SessionSummary) regie.ID { return s.ID }, nil, name, none)
+	if err != nil {
+		return store.SessionSummary{}, err
 	}
-	return store.SessionSummary{}, regie.Errorf(regie.CodeConflict,
-		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(names, " "))
+	return *session, nil
 }
 
 // Sessions lists sessions, each with its state and what is new in it (decision 45).

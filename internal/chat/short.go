@@ -34,10 +34,11 @@ func Find(ctx context.Context, control Control, root, name string) (store.Inbox,
 		if filter.ID, err = newest(open); err != nil {
 			return store.Inbox{}, err
 		}
-	} else if id, err := regie.ParseID(name); err == nil {
-		filter.ID = id
-	} else if filter.Short, err = PartOfID(name); err != nil {
-		return store.Inbox{}, err
+	} else {
+		var err error
+		if filter.ID, filter.Short, err = idOrPart(name); err != nil {
+			return store.Inbox{}, err
+		}
 	}
 	inbox, err := control.Inbox(ctx, filter)
 	if err != nil {
@@ -122,20 +123,56 @@ func PickID(known []regie.ID, name string) (regie.ID, error) {
 	if err != nil {
 		return regie.ID{}, err
 	}
-	var found []string
-	var out regie.ID
+	var found []regie.ID
 	for _, id := range known {
-		whole := strings.ReplaceAll(id.String(), "-", "")
-		if strings.HasSuffix(whole, part) || len(part) >= shortDigits && strings.HasPrefix(whole, part) {
-			found, out = append(found, id.String()), id
+		if hasPart(id, part) {
+			found = append(found, id)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return out, regie.Errorf(regie.CodeNotFound, "nothing here has the id %s", name)
-	case 1:
-		return out, nil
+	id, err := pickOne(found, func(id *regie.ID) regie.ID { return *id }, nil, name,
+		regie.Errorf(regie.CodeNotFound, "nothing here has the id %s", name))
+	if err != nil {
+		return regie.ID{}, err
 	}
-	return regie.ID{}, regie.Errorf(regie.CodeConflict,
-		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(found, " "))
+	return *id, nil
+}
+
+// hasPart reports whether a part names an id: its end, or its first eight digits or more.
+func hasPart(id regie.ID, part string) bool {
+	whole := strings.ReplaceAll(id.String(), "-", "")
+	return strings.HasSuffix(whole, part) || len(part) >= shortDigits && strings.HasPrefix(whole, part)
+}
+
+// pickOne returns the one of some things that a name found. Those that hold are preferred. It
+// returns none where there is nothing, and CodeConflict with all ids where there are several.
+func pickOne[T any](found []T, id func(*T) regie.ID, holds func(*T) bool, name string, none error) (*T, error) {
+	var ids []string
+	var one *T
+	for _, wanted := range []bool{true, false} {
+		for i := range found {
+			if holds == nil || holds(&found[i]) == wanted {
+				one, ids = &found[i], append(ids, id(&found[i]).String())
+			}
+		}
+		if len(ids) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return nil, none
+	case len(ids) == 1, name == "last": // the newest
+		return one, nil
+	}
+	return nil, regie.Errorf(regie.CodeConflict,
+		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids, " "))
+}
+
+// idOrPart reads an id, or a part of one; errors are those of PartOfID.
+func idOrPart(name string) (id regie.ID, part string, err error) {
+	if id, err = regie.ParseID(name); err == nil {
+		return id, "", nil
+	}
+	part, err = PartOfID(name)
+	return regie.ID{}, part, err
 }

@@ -83,36 +83,17 @@ func FindToken(ctx context.Context, tokens TokenLister, name string) (regie.Toke
 	if err != nil {
 		part = ""
 	}
-	part = strings.ToLower(part)
-	var active, ended []regie.Token
+	var found []regie.Token
 	for i := range all {
-		digits := strings.ReplaceAll(all[i].ID.String(), "-", "")
-		byID := part != "" && (strings.HasSuffix(digits, part) || len(part) >= 8 && strings.HasPrefix(digits, part))
-		switch {
-		case all[i].ID.String() == name:
-			return all[i], nil
-		case !byID && all[i].Name != name:
-		case all[i].RevokedAt.IsZero():
-			active = append(active, all[i])
-		default:
-			ended = append(ended, all[i])
+		if all[i].ID.String() == name || all[i].Name == name || part != "" && hasPart(all[i].ID, part) {
+			found = append(found, all[i])
 		}
 	}
-	found := active
-	if len(found) == 0 {
-		found = ended
+	token, err := pickOne(found, func(t *regie.Token) regie.ID { return t.ID },
+		func(t *regie.Token) bool { return t.RevokedAt.IsZero() }, plain.Line(name), regie.Errorf(regie.CodeNotFound,
+			"no token has the id or the name %s: see regie token list --ended", plain.Line(name)))
+	if err != nil {
+		return regie.Token{}, err
 	}
-	switch {
-	case len(found) == 0:
-		return regie.Token{}, regie.Errorf(regie.CodeNotFound,
-			"no token has the id or the name %s: see regie token list --ended", plain.Line(name))
-	case len(found) == 1:
-		return found[0], nil
-	}
-	names := make([]string, len(found))
-	for i := range found {
-		names[i] = found[i].ID.String()
-	}
-	return regie.Token{}, regie.Errorf(regie.CodeConflict, "several tokens are meant by %s, name one by its id: %s",
-		plain.Line(name), strings.Join(names, " "))
+	return *token, nil
 }

@@ -19,11 +19,7 @@ func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 	if name == "" || name == "last" {
 		return nil
 	}
-	if in.Target, err = regie.ParseID(name); err == nil {
-		return nil
-	}
-	in.Target = regie.ID{}
-	in.Short, err = PartOfID(name)
+	in.Target, in.Short, err = idOrPart(name)
 	return err
 }
 

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
@@ -13,14 +12,14 @@ import (
 const maxQuestion = 5
 
 // question is what is asked, at the head of a dialogue.
-func (m *model) question(said string) [][]span {
-	width := m.screen.width - 2
+func (s *screen) question(said string) [][]span {
+	width := s.width - 2
 	lines := wrap([]span{{said, style{bold: true}}}, width-2)
-	if most := max(1, m.screen.height/maxQuestion); len(lines) > most {
+	if most := max(1, s.height/maxQuestion); len(lines) > most {
 		var left strings.Builder
 		for _, line := range lines[most-1:] {
-			for _, s := range line {
-				left.WriteString(s.text)
+			for _, piece := range line {
+				left.WriteString(piece.text)
 			}
 			left.WriteByte(' ')
 		}
@@ -55,10 +54,6 @@ func (a *approving) allowAll() {
 	a.Decide(left)
 }
 
-// askAgain has what was just written read before a key answers: as where a dialogue opens, the
-// keyboard is the prompt's for a moment.
-func (m *model) askAgain() { m.armed, m.typed = false, time.Now() }
-
 // allKey is the keyboard once all that Y allows has been shown.
 func (a *approving) allKey(name, typed string) {
 	switch {
@@ -83,7 +78,7 @@ func (a *approving) viewAll(m *model) [][]span {
 	if len(a.Seen.Cut(&a.Asked, all)) > 0 {
 		list = append(list, t.T("[v] whole diff"))
 	}
-	return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
+	return append(lines, m.screen.keyLines(len(lines), append(list, t.T("[Esc] back"))...)...)
 }
 
 // along are this call and those that the scope that is picked would allow with it.

@@ -13,6 +13,7 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // ask reads what the session waits for, and puts the first of it to the person.
@@ -140,13 +141,13 @@ func (a *approving) Closed() {
 // Decided implements chat.BatchHost.
 func (a *approving) Decided(decisions []regie.Decision) {
 	a.own = true
-	a.m.Note("     → " + a.m.decision(&decisions[0], len(decisions)))
+	a.m.Note("     → " + decisionWords(a.m.Text, &decisions[0], len(decisions)))
 }
 
 // Elsewhere implements chat.BatchHost.
 func (a *approving) Elsewhere(decisions [][]regie.Decision) bool {
 	for _, some := range decisions {
-		said := a.m.decision(&some[0], len(some))
+		said := decisionWords(a.m.Text, &some[0], len(some))
 		a.m.Note("     → " + a.m.Text.T("elsewhere, by %s: %s", plain.Line(some[0].By), said))
 	}
 	return len(decisions) > 0
@@ -243,31 +244,31 @@ func (a *approving) paste(s string) (writes, fits bool) {
 	return true, a.reason.paste(strings.Join(strings.Fields(s), " "))
 }
 
-// decision says in words what the person decided.
-func (m *model) decision(d *regie.Decision, calls int) string {
+// decisionWords says in words what the person decided.
+func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
 	var said string
 	switch {
 	case d.Answer == regie.AnswerDeny && calls > 1:
-		said = m.Text.T("denied: %d calls", calls)
+		said = t.T("denied: %d calls", calls)
 	case d.Answer == regie.AnswerDeny:
-		said = m.Text.T("denied")
+		said = t.T("denied")
 	case d.Answer == regie.AnswerSession:
-		said = m.Text.T("allowed for the rest of this session")
+		said = t.T("allowed for the rest of this session")
 	case d.Answer == regie.AnswerAlways:
-		said = m.Text.T("allowed always, in this workspace")
+		said = t.T("allowed always, in this workspace")
 	case calls > 1:
-		said = m.Text.T("allowed once: %d calls", calls)
+		said = t.T("allowed once: %d calls", calls)
 	default:
-		said = m.Text.T("allowed once")
+		said = t.T("allowed once")
 	}
 	if d.Scope != nil {
-		said += ": " + plain.Line(m.Text.Sentence(d.Scope.Sentence))
+		said += ": " + plain.Line(t.Sentence(d.Scope.Sentence))
 	}
 	if !d.ExpiresAt.IsZero() {
-		said += " (" + m.Text.T("until %s", d.ExpiresAt.Local().Format("2006-01-02 15:04")) + ")"
+		said += " (" + t.T("until %s", d.ExpiresAt.Local().Format("2006-01-02 15:04")) + ")"
 	}
 	if len(d.Arguments) > 0 {
-		said += ", " + m.Text.T("with edited arguments")
+		said += ", " + t.T("with edited arguments")
 	}
 	if d.Reason != "" {
 		said += ": " + plain.Line(d.Reason)
@@ -285,7 +286,7 @@ func (a *approving) view(m *model) [][]span {
 	if a.Edit.Refused {
 		said = t.T("it cannot run as you have edited it")
 	}
-	lines := m.question(plain.Line(said))
+	lines := m.screen.question(plain.Line(said))
 	switch a.mode {
 	case scoping:
 		where := t.T("for the rest of this session, without asking:")
@@ -296,7 +297,7 @@ func (a *approving) view(m *model) [][]span {
 			lines = append(lines, append([]span{{text: "  "}}, line...))
 		}
 		for i, scope := range a.Review().Preview.Scopes {
-			lines = m.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1),
+			lines = m.screen.choice(lines, i == a.picked, "", fmt.Sprintf("%d  ", i+1),
 				plain.Line(t.Sentence(scope.Sentence)), width)
 		}
 		holds := t.T("without end")
@@ -307,25 +308,17 @@ func (a *approving) view(m *model) [][]span {
 		if len(a.Seen.Cut(&a.Asked, a.along())) > 0 {
 			list = append(list, t.T("[v] whole diff"))
 		}
-		return append(lines, m.keys(len(lines), append(list, t.T("[Esc] back"))...)...)
+		return append(lines, m.screen.keyLines(len(lines), append(list, t.T("[Esc] back"))...)...)
 	case reasoning:
-		rows, _, _ := a.reason.rows(width-4, m.pasted)
 		lines = append(lines, []span{{text: "  " + t.T("tell the agent why (it may be empty):")}})
-		for i, r := range rows {
-			after := span{}
-			if i == len(rows)-1 {
-				after = span{" ", style{reverse: true}}
-			}
-			lines = append(lines, []span{{text: "  " + r.text}, after})
-		}
-		m.screen.from, m.screen.to = len(lines)-1, len(lines)
-		return append(lines, m.keys(len(lines), t.T("[Enter] deny"), t.T("[Esc] back"))...)
+		lines = m.field(lines, &a.reason, span{text: "  "})
+		return append(lines, m.screen.keyLines(len(lines), t.T("[Enter] deny"), t.T("[Esc] back"))...)
 	}
 	switch {
 	case a.all:
 		return a.viewAll(m)
 	case !a.Edit.AsProposed():
-		return append(lines, m.keys(len(lines), editedKeys(t, &a.Edit)...)...)
+		return append(lines, m.screen.keyLines(len(lines), editedKeys(t, &a.Edit)...)...)
 	}
 	list := []string{t.T("[y] once")}
 	if len(a.Review().Preview.Scopes) > 0 { // else no answer for longer can cover it
@@ -341,23 +334,37 @@ func (a *approving) view(m *model) [][]span {
 	if a.listed {
 		list = append(list, t.T("[c] all calls"))
 	}
-	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
+	return append(lines, m.screen.keyLines(len(lines), append(list, t.T("[l] later"))...)...)
+}
+
+// field adds what is being written into a dialog, with its cursor.
+func (m *model) field(above [][]span, e *editor, mark span) [][]span {
+	rows, _, _ := e.rows(m.screen.width-6, m.pasted)
+	for i, r := range rows {
+		after := span{}
+		if i == len(rows)-1 {
+			after = span{" ", style{reverse: true}}
+		}
+		above = append(above, []span{mark, {text: r.text}, after})
+	}
+	m.screen.from, m.screen.to = len(above)-1, len(above)
+	return above
 }
 
 // choice adds one of several things, marked where it is picked. number is what it is called by; in
 // a tiny terminal it goes before anything of the text does.
-func (m *model) choice(above [][]span, picked bool, box, number, text string, width int) [][]span {
+func (s *screen) choice(above [][]span, picked bool, box, number, text string, width int) [][]span {
 	indent := "       " // below the text, behind its number
 	if width < 40 {
 		indent = "    "
 	}
-	edge, mark, s := "  ", "  ", style{}
+	edge, mark, look := "  ", "  ", style{}
 	if picked {
-		mark, s = "▸ ", style{bold: true, fg: cyan}
+		mark, look = "▸ ", style{bold: true, fg: cyan}
 	}
-	out := wrap([]span{{box + number + text, s}}, width-len(indent))
-	if picked && m.screen.height < tiny && len(out) > 1 {
-		out = wrap([]span{{mark + box + text, s}}, m.screen.width-1)
+	out := wrap([]span{{box + number + text, look}}, width-len(indent))
+	if picked && s.height < tiny && len(out) > 1 {
+		out = wrap([]span{{mark + box + text, look}}, s.width-1)
 		edge, mark, indent = "", "", ""
 	}
 	for i, line := range out {
@@ -365,27 +372,27 @@ func (m *model) choice(above [][]span, picked bool, box, number, text string, wi
 		if i > 0 {
 			before = indent
 		}
-		out[i] = append([]span{{before, s}}, line...)
+		out[i] = append([]span{{before, look}}, line...)
 	}
 	if picked {
-		m.screen.from, m.screen.to = len(above), len(above)+len(out)
+		s.from, s.to = len(above), len(above)+len(out)
 	}
 	return append(above, out...)
 }
 
-// keys are what can be pressed, on as many lines as they need; below so many lines of what is
+// keyLines are what can be pressed, on as many lines as they need; below so many lines of what is
 // asked. Where they have no room they stand without their words.
-func (m *model) keys(below int, list ...string) [][]span {
-	width := m.screen.width - 2
+func (s *screen) keyLines(below int, list ...string) [][]span {
+	width := s.width - 2
 	out := rows(width, "  ", list)
-	if below+len(out) > m.screen.room {
+	if below+len(out) > s.room {
 		marks := make([]string, len(list))
 		for i, one := range list {
 			marks[i], _, _ = strings.Cut(one, " ")
 		}
 		out = rows(width+1, "", marks)
 	}
-	m.screen.keys = len(out)
+	s.keys = len(out)
 	return out
 }
 

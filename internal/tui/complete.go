@@ -37,18 +37,9 @@ type popup struct {
 
 func (p *popup) shown() bool { return len(p.offers) > 0 }
 
-// word is the word at the cursor, with where it begins.
-func (m *model) word() (string, int) {
-	from := m.draft.at
-	for from > 0 && !strings.ContainsRune(" \n\t", m.draft.text[from-1]) {
-		from--
-	}
-	return string(m.draft.text[from:m.draft.at]), from
-}
-
 // follow offers what fits what was typed.
 func (p *popup) follow(m *model) {
-	word, from := m.word()
+	word, from := m.draft.word()
 	if word != "" && word == p.quiet {
 		return
 	}
@@ -102,7 +93,7 @@ func (p *popup) fetch(m *model) {
 		return func() {
 			p := &m.popup
 			p.asks = false
-			word, from := m.word()
+			word, from := m.draft.word()
 			if !strings.HasPrefix(word, "@") || m.hasField() {
 				return
 			}
@@ -220,7 +211,7 @@ func (p *popup) key(m *model, name string) bool {
 	case "tab":
 		p.accept(m)
 	case "enter":
-		word, _ := m.word()
+		word, _ := m.draft.word()
 		if p.picked < 0 || !p.chosen && m.names(word) { // nobody chose another one
 			return false
 		}
@@ -230,7 +221,7 @@ func (p *popup) key(m *model, name string) bool {
 		}
 		p.accept(m)
 	case "esc":
-		word, _ := m.word()
+		word, _ := m.draft.word()
 		*p = popup{quiet: word}
 	default:
 		return false

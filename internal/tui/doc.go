@@ -6,9 +6,9 @@
 //
 // The pieces: cut.go finds the blocks of Markdown that are complete, markdown.go, table.go and
 // highlight.go make lines of them, style.go wraps and paints; editor.go is what the person writes;
-// model.go obeys messages, view.go shows the state; events.go draws a chat.Conversation; ask.go,
-// question.go, undo.go and pick.go are what a person is asked; complete.go and history.go what they
-// may type.
+// model.go obeys messages, view.go shows the state; events.go and renderer.go draw a
+// chat.Conversation; focus.go says who has the keyboard; ask.go, question.go, undo.go and pick.go
+// are what a person is asked; complete.go and history.go what they may type.
 //
 // All state belongs to the goroutine that runs the program's loop. What takes time runs in
 // commands, each on a goroutine of the library, which hand a function back to the loop; they touch

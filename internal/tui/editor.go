@@ -176,16 +176,25 @@ func (e *editor) after() int {
 	return min(len(e.text), e.at+max(1, len([]rune(cluster))))
 }
 
-func word(r rune) bool {
+func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.IsMark(r)
+}
+
+// word is the word at the cursor, with where it begins.
+func (e *editor) word() (string, int) {
+	from := e.at
+	for from > 0 && !strings.ContainsRune(" \n\t", e.text[from-1]) {
+		from--
+	}
+	return string(e.text[from:e.at]), from
 }
 
 func (e *editor) wordBack() int {
 	i := e.at
-	for i > 0 && !word(e.text[i-1]) {
+	for i > 0 && !inWord(e.text[i-1]) {
 		i--
 	}
-	for i > 0 && word(e.text[i-1]) {
+	for i > 0 && inWord(e.text[i-1]) {
 		i--
 	}
 	return i
@@ -193,10 +202,10 @@ func (e *editor) wordBack() int {
 
 func (e *editor) wordOn() int {
 	i := e.at
-	for i < len(e.text) && !word(e.text[i]) {
+	for i < len(e.text) && !inWord(e.text[i]) {
 		i++
 	}
-	for i < len(e.text) && word(e.text[i]) {
+	for i < len(e.text) && inWord(e.text[i]) {
 		i++
 	}
 	return i

@@ -7,7 +7,7 @@ import (
 )
 
 // ShowHelp implements chat.Renderer.
-func (m *model) ShowHelp() {
+func (m surface) ShowHelp() {
 	t := m.Text
 	m.paper.space()
 	for _, c := range chat.SlashCommands(t) {
@@ -35,7 +35,7 @@ func (m *model) ShowHelp() {
 
 // helpLine writes what can be typed or pressed, and behind it, on as many lines as it needs, what
 // that does.
-func (m *model) helpLine(name, about string) {
+func (m surface) helpLine(name, about string) {
 	const column = 14
 	before := span{"  " + name + strings.Repeat(" ", max(1, column-2-len(name))), style{fg: cyan}}
 	width := m.screen.width - column - 1

@@ -13,10 +13,8 @@ import (
 )
 
 const (
-	// pastSessions is of how many chats of the workspace the messages are read at once, beside this
-	// one's; maxSessions of how many at most.
-	pastSessions = 20
-	maxSessions  = 400
+	// maxSessions is of how many chats of the workspace the messages are read, beside this one's.
+	maxSessions = 100
 	// perSession is among how many messages of a chat, the newest ones, are those of the person
 	// that are known.
 	perSession = 1000
@@ -27,16 +25,11 @@ const (
 // history is what the person has said: in this chat, and, once it is asked for, in others of the
 // workspace. It comes from the store.
 type history struct {
-	list  []string // oldest first
-	at    int      // how far back from the end; 0 is what is being written
-	draft editor
-	// sessions is how many other chats are known too, the newest ones, and from where on: the place
-	// of the oldest of them.
-	sessions  int
-	from      store.Mark
-	atOnce    int  // how many are read at once
-	reading   bool // more of them are being read
-	end       bool // there are no more, or no more are read
+	list      []string // oldest first
+	at        int      // how far back from the end; 0 is what is being written
+	draft     editor
+	asked     bool // other chats were asked for
+	end       bool // they are known too
 	searching bool
 	query     editor
 	found     int  // in list, or -1
@@ -67,13 +60,9 @@ func (h *history) older(m *model) {
 	m.draft.set(h.list[len(h.list)-h.at])
 }
 
-// back puts the message before into the prompt, and reads what was said before the oldest one that
-// is known.
+// back puts the message before into the prompt.
 func (h *history) back(m *model) {
-	if h.older(m); h.at == len(h.list) {
-		h.further(m)
-		return
-	}
+	h.older(m)
 	h.begins(m)
 }
 
@@ -113,15 +102,13 @@ func (h *history) load(m *model) {
 	})
 }
 
-// further reads what was said in the chats of the workspace before those that are known, some of
-// them at a time.
-func (h *history) further(m *model) {
-	if h.reading || h.end {
+// begins reads what was said in other chats of the workspace, once it is asked for.
+func (h *history) begins(m *model) {
+	if h.asked || h.end {
 		return
 	}
-	h.reading = true
-	own := m.Session
-	filter := store.SessionFilter{Root: m.Request.Root, Type: regie.SessionChat, Before: h.from, Limit: h.atOnce}
+	h.asked = true
+	own, filter := m.Session, store.SessionFilter{Root: m.Request.Root, Type: regie.SessionChat, Limit: maxSessions}
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		sessions, err := m.Control.Sessions(ctx, filter)
 		var said []string
@@ -131,32 +118,12 @@ func (h *history) further(m *model) {
 			}
 		}
 		return func() {
-			h.reading = false
-			if err != nil {
-				h.wants, m.hint = false, ""
-				return
-			}
-			h.before(said)
-			h.sessions += len(sessions)
-			h.end = len(sessions) < h.atOnce || h.sessions >= maxSessions || len(h.list) >= maxHistory
-			if len(sessions) > 0 {
-				last := &sessions[len(sessions)-1]
-				h.from = store.Mark{At: last.LastActivity, ID: last.ID}
-			}
-			if h.wants && h.searching {
+			h.asked, h.end = err == nil, err == nil
+			if h.before(said); h.searching && h.wants {
 				h.goOn(m)
-				return
 			}
 		}
 	})
-}
-
-// begins reads what was said in other chats, once it is asked for.
-func (h *history) begins(m *model) {
-	if h.sessions > 0 {
-		return
-	}
-	h.further(m)
 }
 
 // before puts older messages in front of what is known. What is said again stands where it was said
@@ -173,21 +140,18 @@ func (h *history) before(said []string) {
 	h.looked = max(0, h.looked+len(h.list)-len(recent))
 }
 
-// goOn looks on in what was said before; where it is not there, further back is read.
+// goOn looks on in what was said before.
 func (h *history) goOn(m *model) {
 	h.wants = !h.look(h.looked)
 	switch {
 	case !h.wants:
 		m.hint = ""
-		return
-	case h.end && h.sessions >= maxSessions || len(h.list) >= maxHistory:
-		m.hint = m.Text.T("nothing older is looked through than %s", h.from.At.Local().Format("2006-01-02 15:04"))
 	case h.end:
 		m.hint = m.Text.T("nothing older that was said here holds this")
 	default:
 		m.hint = m.Text.T("looking further back…")
 	}
-	h.further(m)
+	h.begins(m)
 }
 
 // moved looks again, where messages of this chat have come that were read meanwhile: they stand

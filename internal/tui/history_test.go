@@ -127,7 +127,6 @@ func TestHistoryReadsOn(t *testing.T) {
 	}
 	m := newModel(t.Context(), c)
 	h := &m.history
-	h.atOnce = 1
 	press := func(name, typed string) {
 		h.key(m, name, typed)
 		works(m.drain())
@@ -135,11 +134,11 @@ func TestHistoryReadsOn(t *testing.T) {
 	h.search(m)
 	h.begins(m)
 	works(m.drain())
-	if got := strings.Join(h.list, " "); got != "first second third" || h.found != 2 {
+	if got := strings.Join(h.list, " "); got != "the oldest of them in between first second third" || h.found != 4 {
 		t.Fatalf("it knows %q, and finds %d", got, h.found)
 	}
 	press("o", "oldest")
-	if h.found < 0 || h.list[h.found] != "the oldest of them" || h.sessions != 3 {
+	if h.found < 0 || h.list[h.found] != "the oldest of them" {
 		t.Fatalf("it finds %d of %q", h.found, h.list)
 	}
 	press("ctrl+r", "")

@@ -72,5 +72,5 @@ func (d *instead) view(m *model) [][]span {
 	if !d.question {
 		list = append(list, t.T("[q] send when this run has ended"))
 	}
-	return append(lines, m.keys(len(lines), append(list, t.T("[n] do not send"))...)...)
+	return append(lines, m.screen.keyLines(len(lines), append(list, t.T("[n] do not send"))...)...)
 }

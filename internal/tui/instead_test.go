@@ -142,14 +142,14 @@ func TestNotSent(t *testing.T) {
 	} {
 		m := looking(t)
 		m.obey(tea.PasteMsg{Content: row.written})
-		m.Sent(&chat.Outgoing{Session: m.Session, Typed: row.not}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
+		surface{m}.Sent(&chat.Outgoing{Session: m.Session, Typed: row.not}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
 		if got := m.draft.value(); got != row.want || m.draft.at != len(m.draft.text) {
 			t.Errorf("the prompt holds %q, the cursor at %d", got, m.draft.at)
 		}
 	}
 	m := looking(t)
 	types(m, "two")
-	m.Sent(&chat.Outgoing{Session: m.Session, Typed: "!rm one", Command: true}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
+	surface{m}.Sent(&chat.Outgoing{Session: m.Session, Typed: "!rm one", Command: true}, dispatch.Run{}, regie.Errorf(regie.CodeInternal, "no"))
 	if got := m.draft.value(); got != "two" || !slices.Contains(m.history.list, "!rm one") {
 		t.Errorf("a command and a message are one: %q", got)
 	}

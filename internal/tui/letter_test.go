@@ -81,7 +81,7 @@ func TestNoSize(t *testing.T) {
 	m := newModel(nil, Config{Config: chat.Config{Text: text.New("en")}}) //nolint:staticcheck // nothing is asked of the Control
 	want := tea.WindowSizeMsg{Width: 80, Height: 24}
 	for _, size := range []tea.WindowSizeMsg{{}, {Width: 100}, {Height: 30}} {
-		if got := m.reflow(&terminal{})(m, size); got != want {
+		if got := reflow(m, &terminal{})(m, size); got != want {
 			t.Errorf("%v is %v", size, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -148,10 +149,10 @@ func (m *model) measure(round regie.ID) {
 // bounds reads what bounds a round's prompts, and which model it was asked with: a size, or no word
 // at all, stands for one that only the engine knows.
 func (m *model) bounds(round regie.ID) {
-	if m.meter.budget > 0 && m.meter.model != "" && m.meter.chosen == m.asksFor() {
+	if m.meter.budget > 0 && m.meter.model != "" && m.meter.chosen == asksFor(&m.Request) {
 		return
 	}
-	session, asked := m.Session, m.asksFor()
+	session, asked := m.Session, asksFor(&m.Request)
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		view, err := m.Control.Get(ctx, round)
 		return func() {
@@ -193,7 +194,7 @@ func (g *meter) takenUp(past *chat.Past) {
 // the engine has.
 func (m *model) answers() (provider, model string) {
 	switch {
-	case m.meter.model != "" && m.meter.chosen == m.asksFor():
+	case m.meter.model != "" && m.meter.chosen == asksFor(&m.Request):
 		return m.meter.provider, m.meter.model
 	case m.Request.Model != "":
 		return m.Request.Provider, m.Request.Model
@@ -202,7 +203,7 @@ func (m *model) answers() (provider, model string) {
 }
 
 // asksFor is what the person has chosen for the next message.
-func (m *model) asksFor() string { return m.Request.Provider + "/" + m.Request.Model }
+func asksFor(in *dispatch.RunRequest) string { return in.Provider + "/" + in.Model }
 
 // engineHas asks what answers where the chat has no model of its own. A server that does not say is
 // told of with the first message, not here.

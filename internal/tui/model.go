@@ -28,9 +28,6 @@ type Config struct {
 	Aside *Aside
 }
 
-// done is what a command hands back to the loop: what is to happen there.
-type done func() tea.Cmd
-
 // dialog is something that the person is asked; it has the keyboard while it is there.
 type dialog interface {
 	key(m *model, name, typed string)
@@ -45,9 +42,9 @@ type line interface {
 // model is a conversation as it is drawn.
 type model struct {
 	*chat.Conversation
+	loop
+	focus
 	config Config
-	ctx    context.Context
-	cmds   []tea.Cmd // what the library has not got
 	paper  paper
 	screen screen
 
@@ -57,17 +54,10 @@ type model struct {
 	asking  bool   // the inbox is being read
 	silent  int    // for so many seconds the model has sent nothing, 0 for not long
 	work    work
-	ops     []chat.Work // what is said to the Control, in order
-	busyOps bool
 
 	draft   editor
 	history history
 	popup   popup
-	dialog  dialog
-	armed   bool // the dialog takes keys
-	swept   bool // what is typed was meant for a dialog that has gone, until the person pauses
-	letter  letter
-	typed   time.Time
 	// draftEsc is when Esc was pressed with something written.
 	draftEsc time.Time
 	hint     string // below the prompt, until the next key
@@ -84,11 +74,12 @@ type model struct {
 }
 
 func newModel(ctx context.Context, c Config) *model {
-	m := &model{config: c, ctx: ctx, screen: newScreen(c.Env), bell: newBell(c), meter: newMeter(store.Spent{})}
-	m.Conversation = chat.NewConversation(ctx, c.Config, m, chat.Stream{Out: replies{m}, Err: notes{m}, Apart: true})
+	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: newBell(c)}
+	m.meter = newMeter(store.Spent{})
+	stream := chat.Stream{Out: replies{m}, Err: notes{m}, Apart: true}
+	m.Conversation = chat.NewConversation(ctx, c.Config, surface{m}, stream)
 	m.Stream.Mark, m.ShownRounds = m.Calls.Mark, shownRounds
 	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
-	m.history.atOnce = pastSessions
 	return m
 }
 
@@ -219,8 +210,6 @@ const quiet = 600 * time.Millisecond
 // waits for that.
 func (m *model) writing() bool { return !m.draft.empty() || m.history.searching || m.popup.shown() }
 
-func (m *model) open(d dialog) { m.dialog, m.armed = d, false }
-
 // openNow is open for what follows from what the person has just typed: it has the keyboard at
 // once, unless they write something else by now; then it is hinted at.
 func (m *model) openNow(d dialog, hint string) {
@@ -241,8 +230,6 @@ func (m *model) forgo() {
 		m.Note(m.Text.T("nothing was undone"))
 	}
 }
-
-func (m *model) closeDialog() { m.dialog, m.armed, m.letter.typed = nil, false, "" }
 
 // ticked is the clock of the live part.
 type ticked struct{}

@@ -63,14 +63,14 @@ func (p *picking) view(m *model) [][]span {
 		{" ", style{reverse: true}},
 	}}
 	fits := p.fits()
-	most := m.choices(min(10, max(3, m.screen.height/2)))
+	most := m.screen.choices(min(10, max(3, m.screen.height/2)))
 	from := min(max(0, p.picked-most/2), max(0, len(fits)-most))
 	for i := from; i < min(len(fits), from+most); i++ {
 		if i == p.picked { // the whole of it is seen
-			lines = m.choice(lines, true, "", "", plain.Line(fits[i].Text), width)
+			lines = m.screen.choice(lines, true, "", "", plain.Line(fits[i].Text), width)
 			continue
 		}
 		lines = append(lines, []span{{text: "    " + cut(plain.Line(fits[i].Text), width-5)}})
 	}
-	return append(lines, m.keys(len(lines), m.Text.T("[Enter] choose"), m.Text.T("[Esc] back"))...)
+	return append(lines, m.screen.keyLines(len(lines), m.Text.T("[Enter] choose"), m.Text.T("[Esc] back"))...)
 }

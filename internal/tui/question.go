@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -134,7 +133,7 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 			m.ShowError(err)
 			switch regie.CodeOf(err) {
 			case "":
-				m.Note("     → " + m.answer(&reply))
+				m.Note("     → " + chat.ReplyWords(m.Text, &reply))
 			case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound:
 			default:
 				return
@@ -153,20 +152,6 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 	})
 }
 
-// answer is what the person answered, in words.
-func (m *model) answer(reply *regie.QuestionReply) string {
-	switch {
-	case reply.Yes != nil && *reply.Yes:
-		return m.Text.T("yes")
-	case reply.Yes != nil:
-		return m.Text.T("no")
-	case reply.Text != "":
-		return plain.Line(strings.Join(append(slices.Clone(reply.Choices), reply.Text), ", "))
-	default:
-		return plain.Line(strings.Join(reply.Choices, ", "))
-	}
-}
-
 func (q *questioning) view(m *model) [][]span {
 	width, t, module := m.screen.width-2, m.Text, &q.asked.Module
 	first, _, _ := strings.Cut(strings.TrimSpace(module.Text), "\n")
@@ -176,20 +161,12 @@ func (q *questioning) view(m *model) [][]span {
 		if chosen := q.ticked(); len(chosen) > 0 {
 			lines = append(lines, []span{{text: "  " + cut(t.T("beside %s:", strings.Join(chosen, ", ")), width-2)}})
 		}
-		rows, _, _ := q.text.rows(width-4, m.pasted)
-		for i, r := range rows {
-			after := span{}
-			if i == len(rows)-1 {
-				after = span{" ", style{reverse: true}}
-			}
-			lines = append(lines, []span{{"  " + promptMark, style{fg: cyan}}, {text: r.text}, after})
-		}
-		m.screen.from, m.screen.to = len(lines)-1, len(lines)
-		return append(lines, m.keys(len(lines), t.T("[Enter] answer"), t.T("[Esc] back"))...)
+		lines = m.field(lines, &q.text, span{"  " + promptMark, style{fg: cyan}})
+		return append(lines, m.screen.keyLines(len(lines), t.T("[Enter] answer"), t.T("[Esc] back"))...)
 	case module.Kind == regie.ModuleValidation:
-		return append(lines, m.keys(len(lines), t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
+		return append(lines, m.screen.keyLines(len(lines), t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
 	}
-	most := m.choices(max(3, m.screen.height/2))
+	most := m.screen.choices(max(3, m.screen.height/2))
 	from := min(max(0, q.picked-most/2), max(0, len(module.Options)-most))
 	for i := from; i < min(len(module.Options), from+most); i++ {
 		box := ""
@@ -199,7 +176,8 @@ func (q *questioning) view(m *model) [][]span {
 				box = "☑ "
 			}
 		}
-		lines = m.choice(lines, i == q.picked, box, fmt.Sprintf("%d  ", i+1), plain.Line(module.Options[i]), width)
+		number, option := fmt.Sprintf("%d  ", i+1), plain.Line(module.Options[i])
+		lines = m.screen.choice(lines, i == q.picked, box, number, option, width)
 	}
 	list := []string{t.T("[Enter] answer")}
 	if n := len(module.Options); n > 9 {
@@ -211,5 +189,5 @@ func (q *questioning) view(m *model) [][]span {
 	if module.AllowFreeText {
 		list = append(list, t.T("[t] in your own words"))
 	}
-	return append(lines, m.keys(len(lines), append(list, t.T("[l] later"))...)...)
+	return append(lines, m.screen.keyLines(len(lines), append(list, t.T("[l] later"))...)...)
 }

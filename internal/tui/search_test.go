@@ -108,7 +108,7 @@ func TestPickPaste(t *testing.T) {
 	m := looking(t)
 	chose := ""
 	p := &chat.Choice{Options: []chat.Option{{Value: "1", Text: "main"}, {Value: "2", Text: "Review of\tit"}}, Then: func(value string) { chose = value }}
-	m.Choose(p)
+	surface{m}.Choose(p)
 	m.obey(tea.PasteMsg{Content: "review of\n"})
 	if !m.hasField() || !m.draft.empty() {
 		t.Fatalf("the prompt holds %q", m.draft.value())
@@ -125,7 +125,7 @@ func TestPickBeside(t *testing.T) {
 	m := looking(t)
 	p := &chat.Choice{Options: []chat.Option{{Value: "1", Text: "main"}, {Value: "2", Text: "other"}}}
 	types(m, "and")
-	if m.Choose(p); m.armed || !strings.Contains(m.hint, "Tab") {
+	if (surface{m}).Choose(p); m.armed || !strings.Contains(m.hint, "Tab") {
 		t.Errorf("the list takes the keyboard: %v, and it says %q", m.armed, m.hint)
 	}
 	typing(m, "")
@@ -138,14 +138,14 @@ func TestPickBeside(t *testing.T) {
 	m.Session, m.State = ids[0], regie.SessionWaitingResponse
 	m.ask() // on its way while the list is opened
 	cmd := m.drain()
-	m.Choose(p)
+	surface{m}.Choose(p)
 	if works(cmd); !m.Due {
 		t.Error("behind the list nothing is asked")
 	}
 	if out := paint(m.status(80), false); !strings.Contains(out, "Esc shows it") {
 		t.Errorf("the status says %q", out)
 	}
-	if m.Choose(p); !strings.Contains(strings.Join(m.paper.out, "\n"), "first") {
+	if (surface{m}).Choose(p); !strings.Contains(strings.Join(m.paper.out, "\n"), "first") {
 		t.Error("a second list is not there, without a word")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 )
 
@@ -78,7 +79,8 @@ func (q *questioning) heard(m *model, body json.RawMessage) {
 		return
 	}
 	if event.Reply != nil {
-		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), m.answer(event.Reply)))
+		said := chat.ReplyWords(m.Text, event.Reply)
+		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), said))
 	}
 	m.overtaken(q)
 	m.Due = m.Waiting()

@@ -107,7 +107,7 @@ func (t *terminal) WriteString(s string) (int, error) { return t.Write([]byte(s)
 // reflow puts the cursor where the library believes it is, before it hears of a new size. A
 // terminal that becomes narrower breaks the lines of the live part anew, so that it has more of
 // them than were drawn; without this their upper ones would stay in the scrollback as garbage.
-func (m *model) reflow(out *terminal) func(tea.Model, tea.Msg) tea.Msg {
+func reflow(m *model, out *terminal) func(tea.Model, tea.Msg) tea.Msg {
 	// xterm cuts lines off
 	still := slices.ContainsFunc(m.config.Env, func(v string) bool { return strings.HasPrefix(v, "XTERM_VERSION=") })
 	return func(_ tea.Model, msg tea.Msg) tea.Msg {

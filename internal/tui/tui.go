@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 // Run holds the conversation until the person leaves. Errors are those of Control that nothing can
@@ -23,12 +24,12 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 	}()
 	out := &terminal{File: c.Out, live: m.screen.last}
 	m.screen.stands = out.drawn.Load
-	if _, err := fmt.Fprintf(c.Out, "\r%s\x1b[K\r\n", m.greeting()); err != nil {
+	if _, err := fmt.Fprintf(c.Out, "\r%s\x1b[K\r\n", greeting(m)); err != nil {
 		return m.result, err
 	}
 	program := tea.NewProgram(
 		m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(out), tea.WithEnvironment(c.Env),
-		tea.WithoutSignalHandler(), tea.WithFilter(m.reflow(out)),
+		tea.WithoutSignalHandler(), tea.WithFilter(reflow(m, out)),
 		tea.WithFPS(120), // a key is seen within 9 ms
 	)
 	handed := make(chan struct{})
@@ -54,6 +55,17 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 		err = nil
 	}
 	return m.result, err
+}
+
+// greeting says where the chat is. It is written before anything is drawn, so that what is drawn
+// never begins on the terminal's first line: what is erased from there on some terminals (tmux)
+// keep.
+func greeting(m *model) string {
+	m.paper.wrote = true
+	return paint([]span{
+		{"regie ", style{bold: true}},
+		{plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}},
+	}, m.screen.colours)
 }
 
 // Fits reports whether a terminal of this environment can show the chat: one that knows no cursor

@@ -32,5 +32,5 @@ func (u *undoing) view(m *model) [][]span {
 	if u.More {
 		list = append(list, t.T("[v] the whole diff"))
 	}
-	return m.keys(0, append(list, t.T("[n] leave it"))...)
+	return m.screen.keyLines(0, append(list, t.T("[n] leave it"))...)
 }

@@ -24,8 +24,8 @@ const narrow = 9
 
 // choices is how many things to choose from are shown together, so that what is picked is seen in
 // the smallest terminal too.
-func (m *model) choices(most int) int {
-	return max(1, min(most, m.screen.height-6))
+func (s *screen) choices(most int) int {
+	return max(1, min(most, s.height-6))
 }
 
 // View implements tea.Model: the live part, which never fills the screen.
@@ -111,17 +111,17 @@ func (m *model) asked(most int) (lines [][]span, fits bool) {
 	from := max(0, m.screen.to-room)
 	body = body[from : from+room]
 	if len(keys) == 0 && picked > 0 {
-		body[len(body)-1] = m.keysBehind(body[len(body)-1], lines[len(lines)-m.screen.keys:])
+		body[len(body)-1] = m.screen.keysBehind(body[len(body)-1], lines[len(lines)-m.screen.keys:])
 	}
 	return slices.Concat(body, keys), false
 }
 
 // keysBehind puts as many keys as fit behind the last line of what is picked, where they have no
 // line of their own.
-func (m *model) keysBehind(line []span, keys [][]span) []span {
+func (s *screen) keysBehind(line []span, keys [][]span) []span {
 	for _, key := range slices.Concat(keys...) {
 		more := append(slices.Clip(line), span{text: " "}, span{strings.TrimSpace(key.text), key.style})
-		if wide(more) > m.screen.width-1 {
+		if wide(more) > s.width-1 {
 			break
 		}
 		line = more
@@ -143,19 +143,6 @@ func (m *model) tooSmall(most int) (lines [][]span) {
 		}
 	}
 	return lines[:min(len(lines), max(most, 1))]
-}
-
-// hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
-func (m *model) hasField() bool { return m.dialog != nil && m.armed }
-
-// opened reports whether something that the person opened themselves has the keyboard, so that what
-// waits for them is not asked yet.
-func (m *model) opened() bool {
-	switch m.dialog.(type) {
-	case *picking, *undoing:
-		return m.armed
-	}
-	return false
 }
 
 // input is the prompt with what the person writes, at most so many lines around the cursor.
@@ -263,62 +250,60 @@ func (m *model) status(width int) []span {
 
 // doing is what happens now, and what a key does about it.
 func (m *model) doing() []span {
-	faint := style{faint: true}
+	faint, look := style{faint: true}, style{fg: yellow}
 	since := ""
 	if !m.Began.IsZero() {
 		since = " " + elapsed(max(0, time.Since(m.Began)))
 	}
 	t := m.Text
+	var said, key string
 	switch {
 	case m.once:
-		return []span{{t.T("Ctrl-C once more leaves"), style{fg: yellow}}}
+		said = t.T("Ctrl-C once more leaves")
 	case m.Interrupting:
-		return []span{{t.T("interrupting… (once more to leave it as it is)"), style{fg: yellow}}}
+		said = t.T("interrupting… (once more to leave it as it is)")
 	case m.Stop == regie.StopPause && m.State != regie.SessionPaused:
-		return []span{{t.T("pausing…"), style{fg: yellow}}}
+		said = t.T("pausing…")
 	case m.State == regie.SessionActive && m.silent > 0:
-		return []span{
-			{t.T("the model has not answered for %d s", m.silent), style{fg: yellow}},
-			{"  " + t.T("Esc stops"), faint},
-		}
+		said, key = t.T("the model has not answered for %d s", m.silent), t.T("Esc stops")
 	case m.State == regie.SessionActive:
-		return []span{{t.T("working") + since, style{fg: yellow}}, {"  " + t.T("Esc interrupts"), faint}}
+		said, key = t.T("working")+since, t.T("Esc interrupts")
 	case m.State == regie.SessionQueued && m.Place > 0:
-		return []span{{t.T("waits for a slot, place %d", m.Place), style{fg: yellow}}}
+		said = t.T("waits for a slot, place %d", m.Place)
 	case m.State == regie.SessionQueued:
-		return []span{{t.T("waits for a slot"), style{fg: yellow}}}
-	case m.Waiting() && m.history.searching:
-		return []span{
-			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
-			{"  " + t.T("Esc ends the search"), faint},
-		}
-	case m.Waiting() && m.Due && m.opened():
-		return []span{
-			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
-			{"  " + t.T("Esc shows it"), faint},
-		}
-	case m.Waiting() && !m.armed && !m.draft.empty():
-		return []span{
-			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
-			{"  " + t.T("Tab answers, Enter sends what you write instead"), faint},
-		}
-	case m.Waiting() && m.dialog == nil:
-		return []span{
-			{t.T("waits for your answer"), style{fg: yellow, bold: true}},
-			{"  " + t.T("Tab shows it"), faint},
-		}
+		said = t.T("waits for a slot")
 	case m.Waiting():
-		return []span{{t.T("waits for your answer"), style{fg: yellow, bold: true}}}
+		said, key, look.bold = t.T("waits for your answer"), m.answerHint(), true
 	case m.State == regie.SessionWaitingNetwork:
-		return []span{{t.T("waits for the network"), style{fg: yellow}}}
+		said = t.T("waits for the network")
 	case m.State == regie.SessionWaitingTask:
-		return []span{{t.T("waits for a task"), style{fg: yellow}}}
+		said = t.T("waits for a task")
 	case m.State == regie.SessionPaused:
-		return []span{{t.T("paused"), style{fg: yellow}}, {"  " + t.T("/resume goes on"), faint}}
+		said, key = t.T("paused"), t.T("/resume goes on")
 	case m.State == regie.SessionClosed:
-		return []span{{t.T("closed"), faint}}
+		said, look = t.T("closed"), faint
 	default:
-		return []span{{t.T("ready"), faint}, {"  " + t.T("/help"), faint}}
+		said, key, look = t.T("ready"), t.T("/help"), faint
+	}
+	if key == "" {
+		return []span{{said, look}}
+	}
+	return []span{{said, look}, {"  " + key, faint}}
+}
+
+// answerHint is what a key does about what waits for the person.
+func (m *model) answerHint() string {
+	switch t := m.Text; {
+	case m.history.searching:
+		return t.T("Esc ends the search")
+	case m.Due && m.opened():
+		return t.T("Esc shows it")
+	case !m.armed && !m.draft.empty():
+		return t.T("Tab answers, Enter sends what you write instead")
+	case m.dialog == nil:
+		return t.T("Tab shows it")
+	default:
+		return ""
 	}
 }
 

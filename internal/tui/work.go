@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,75 +43,56 @@ func (w *work) output(d *dispatch.Delta) bool {
 	if d.Output == "" {
 		return false
 	}
-	i := w.find(d.CallID)
-	if i < 0 {
-		w.running = append(w.running, running{id: d.CallID})
-		i = len(w.running) - 1
-	}
-	tail := w.running[i].tail + d.Output
-	w.running[i].tail = strings.ToValidUTF8(tail[max(0, len(tail)-maxTail):], "")
+	call := w.at(d.CallID)
+	tail := call.tail + d.Output
+	call.tail = strings.ToValidUTF8(tail[max(0, len(tail)-maxTail):], "")
 	return true
 }
 
-func (w *work) find(id regie.ID) int {
-	for i := range w.running {
-		if w.running[i].id == id {
-			return i
-		}
+// at is the running call with an id; one begins where there is none.
+func (w *work) at(id regie.ID) *running {
+	i := slices.IndexFunc(w.running, func(r running) bool { return r.id == id })
+	if i < 0 {
+		w.running, i = append(w.running, running{id: id}), len(w.running)
 	}
-	return -1
+	return &w.running[i]
 }
 
 // event takes in what is known of calls and of the plan.
 func (w *work) event(event *regie.Event) {
 	var body struct {
-		CallID  regie.ID        `json:"call_id"`
-		Tool    string          `json:"tool"`
-		State   regie.CallState `json:"state"`
-		RoundID regie.ID        `json:"round_id"`
-		Plan    json.RawMessage `json:"plan"`
+		CallID regie.ID        `json:"call_id"`
+		Tool   string          `json:"tool"`
+		State  regie.CallState `json:"state"`
+		Plan   struct {
+			Steps []step `json:"steps"`
+		} `json:"plan"`
 	}
 	switch event.Type {
-	case regie.EventToolCall, regie.EventToolResult, regie.EventPlan:
-		if json.Unmarshal(event.Body, &body) != nil {
-			return
-		}
 	case regie.EventMessage:
 		var message regie.Message
 		if json.Unmarshal(event.Body, &message) == nil && message.AI != nil {
 			for _, part := range message.AI.Parts {
-				if part.Type == regie.PartCall && w.find(part.CallID) < 0 {
-					w.running = append(w.running, running{id: part.CallID, tool: part.Tool})
+				if part.Type == regie.PartCall {
+					w.at(part.CallID).tool = part.Tool
 				}
 			}
 		}
-		return
-	default:
-		return
-	}
-	switch event.Type {
 	case regie.EventToolCall:
-		i := w.find(body.CallID)
-		if i < 0 {
-			w.running = append(w.running, running{id: body.CallID})
-			i = len(w.running) - 1
-		}
-		if body.Tool != "" {
-			w.running[i].tool = body.Tool
-		}
-		if body.State == regie.CallStarted {
-			w.running[i].since = time.Now()
+		if json.Unmarshal(event.Body, &body) == nil {
+			call := w.at(body.CallID)
+			call.tool = cmp.Or(body.Tool, call.tool)
+			if body.State == regie.CallStarted {
+				call.since = time.Now()
+			}
 		}
 	case regie.EventToolResult:
-		if i := w.find(body.CallID); i >= 0 {
-			w.running = append(w.running[:i:i], w.running[i+1:]...)
+		if json.Unmarshal(event.Body, &body) == nil {
+			w.running = slices.DeleteFunc(w.running, func(r running) bool { return r.id == body.CallID })
 		}
 	case regie.EventPlan:
-		var plan struct {
-			Steps []step `json:"steps"`
-		}
-		if json.Unmarshal(body.Plan, &plan) == nil {
-			w.plan = plan.Steps
+		if json.Unmarshal(event.Body, &body) == nil {
+			w.plan = body.Plan.Steps
 		}
 	}
 }
