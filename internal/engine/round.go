@@ -98,7 +98,7 @@ func (r *run) step(ctx context.Context) error {
 	r.reportAlive()
 	switch word, err := r.stopWord(ctx); {
 	case errors.Is(err, errTimeOver):
-		return r.endAtLimit(timeLimit(r.round.Limits))
+		return r.endEarly(regie.EndLimit, timeLimit(r.round.Limits))
 	case err != nil:
 		return err
 	case word != "":
@@ -126,7 +126,7 @@ func (r *run) step(ctx context.Context) error {
 func (r *run) runModel(ctx context.Context) error {
 	// a round that counts on, see store.Submit
 	if limit := spent(r.round.Counters, r.used, r.round.Limits); !limit.IsZero() {
-		return r.endAtLimit(limit)
+		return r.endEarly(regie.EndLimit, limit)
 	}
 	if err := r.budget.openThread(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -237,7 +237,11 @@ func (r *run) handleFailure(failed, told *provider.Error, took time.Duration) er
 func (r *run) acceptReply(ctx context.Context, reply *provider.Reply, took time.Duration) error {
 	exchange := r.exchange
 	exchange.Provider, exchange.Model = r.round.Provider, r.round.Model
-	r.budget.describeExchange(&exchange)
+	var head regie.Hash
+	exchange.FirstSeq, exchange.LastSeq, exchange.Request, head = r.budget.lastRequest()
+	if head != r.budget.thread.told {
+		exchange.Head = head
+	}
 	exchange.Usage, exchange.StopReason = reply.Usage, reply.StopReason
 	exchange.FirstByteUS, exchange.ModelUS = reply.FirstByte.Microseconds(), took.Microseconds()
 	exchange.Money = r.money.costOf(reply.Usage)
@@ -359,7 +363,7 @@ func (r *run) decideCalls(ctx context.Context, message regie.Message, calls []re
 		case in.Park:
 		case awaitsClient(calls):
 			in.Advance = r.endRound(counters, regie.EndClientTools, quietly)
-		case allSettled(calls):
+		case !anyCall(calls, isOpen):
 			c := r.closer.closeBatch(&in.Message, calls, counters)
 			in.Results, in.Advance = c.message, c.advance // what settles here has no post text: no action has run
 		}
@@ -388,7 +392,9 @@ func (r *run) runCalls(ctx context.Context) error {
 		}
 		r.reportAlive()
 		if r.policyFails(r.batch.calls) {
-			r.batch.refuseRest(failNote.String())
+			r.batch.skipOpen(regie.NotRunDenied, regie.CallError{
+				Code: regie.Code(regie.NotRunDenied), Message: "not run: " + failNote.String(),
+			}, func(*regie.Call) bool { return true })
 		}
 		next := r.batch.nextOpen()
 		if next < 0 && awaitsClient(r.batch.calls) {
