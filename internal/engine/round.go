@@ -61,7 +61,14 @@ func newParts(s *roundState) *run {
 	return r
 }
 
-// loop is the round (spec 3.1): one step after another, each ending in a stored state.
+// loop runs the round (spec 3.1) step by step until it ends or is parked. Each step ends in a
+// stored state:
+//
+//	step ─ stop word, time limit, drain, yield
+//	  ├─ MODEL: runModel → askModel → acceptReply → storeAnswer | storeCalls
+//	  │                       └─ handleFailure → fallback | wait | summary without a model | end
+//	  └─ CALLS: runCalls → one call after another → finishBatch
+//	advance ─ the run follows what was stored
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
 		nowhere := regie.Say("the run was taken up several times without getting anywhere")
@@ -94,6 +101,7 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
+// step obeys a signal, or makes the step of the phase.
 func (r *run) step(ctx context.Context) error {
 	r.reportAlive()
 	switch word, err := r.stopWord(ctx); {
@@ -121,8 +129,8 @@ func (r *run) step(ctx context.Context) error {
 	}
 }
 
-// runModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores
-// either (spec 3.1, 3.6).
+// runModel is phase MODEL: it makes the request ready and asks until a reply is here or the tries
+// are used up, and stores either (spec 3.1, 3.6).
 func (r *run) runModel(ctx context.Context) error {
 	// a round that counts on, see store.Submit
 	if limit := spent(r.round.Counters, r.used, r.round.Limits); !limit.IsZero() {

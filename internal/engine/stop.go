@@ -105,6 +105,7 @@ func (r *run) endInCalls(reason regie.RoundEnd, note regie.Sentence) error {
 	}
 }
 
+// endBatch settles what is left of the batch and ends the round with it.
 func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 	code, why := regie.NotRunInterrupted, note.String()
 	if reason == regie.EndLimit {
