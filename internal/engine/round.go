@@ -64,11 +64,11 @@ func newParts(s *roundState) *run {
 // loop runs the round (spec 3.1) step by step until it ends or is parked. Each step ends in a
 // stored state:
 //
-//	step ─ stop word, time limit, drain, yield
-//	  ├─ MODEL: runModel → askModel → acceptReply → storeAnswer | storeCalls
-//	  │                       └─ handleFailure → fallback | wait | summary without a model | end
-//	  └─ CALLS: runCalls → one call after another → finishBatch
-//	advance ─ the run follows what was stored
+//	step      stop word, time limit, drain, yield; then the phase:
+//	  MODEL   runModel, askModel, acceptReply, and then storeAnswer or storeCalls;
+//	          handleFailure: fallback, wait, summary without a model, or the end
+//	  CALLS   runCalls, one call after another, and then finishBatch
+//	advance   the run follows what was stored
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
 		nowhere := regie.Say("the run was taken up several times without getting anywhere")
