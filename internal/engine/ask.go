@@ -28,7 +28,7 @@ func (q *asker) prepareAsk(ctx context.Context, calls []regie.Call) (*store.Aske
 	now := time.Now().UTC()
 	last := -1
 	for i := range calls {
-		if calls[i].State == regie.CallAwaitingApproval && !q.awaitsAnswer(&calls[i]) {
+		if q.isUnasked(&calls[i]) {
 			last = i
 		}
 	}
@@ -39,7 +39,7 @@ func (q *asker) prepareAsk(ctx context.Context, calls []regie.Call) (*store.Aske
 	}
 	for i := range calls[:last+1] {
 		call := &calls[i]
-		if call.State == regie.CallAwaitingApproval && !q.awaitsAnswer(call) {
+		if q.isUnasked(call) {
 			review, ok := q.reviewCall(ctx, call, assumed)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
@@ -66,6 +66,11 @@ func (q *asker) prepareAsk(ctx context.Context, calls []regie.Call) (*store.Aske
 func (q *asker) awaitsAnswer(call *regie.Call) bool {
 	review, ok := q.reviews[call.ID]
 	return ok && review.Decision == nil
+}
+
+// isUnasked reports whether a call waits for a person who was not asked yet.
+func (q *asker) isUnasked(call *regie.Call) bool {
+	return call.State == regie.CallAwaitingApproval && !q.awaitsAnswer(call)
 }
 
 // reviewCall makes what a person sees of a call and what the answer binds (spec 4.4, decision 20):
@@ -139,15 +144,7 @@ func (q *asker) mustWait(calls []regie.Call, next int) bool {
 	if call.State == regie.CallAwaitingApproval || q.roleOf(call) == regie.RoleQuestion {
 		return true
 	}
-	if call.Kind != regie.KindAction {
-		return false
-	}
-	for i := range calls {
-		if calls[i].State == regie.CallAwaitingApproval {
-			return true
-		}
-	}
-	return false
+	return isAction(call) && anyCall(calls, func(c *regie.Call) bool { return c.State == regie.CallAwaitingApproval })
 }
 
 // noteAsked notes what was put to people.
@@ -199,20 +196,10 @@ func (cb *callBatch) waitForPeople(ctx context.Context) error {
 		return err
 	}
 	if next := cb.nextOpen(); ask == nil && next >= 0 && cb.asker.mustWait(cb.calls, next) &&
-		slices.Equal(stood, openCalls(cb.calls)) && !cb.anyUnasked() {
+		slices.Equal(stood, openCalls(cb.calls)) && !anyCall(cb.calls, cb.asker.isUnasked) {
 		return regie.Errorf(regie.CodeInternal, "the round waits for a call that nobody is asked about")
 	}
 	return nil
-}
-
-// anyUnasked reports whether a call waits that can be put to people.
-func (cb *callBatch) anyUnasked() bool {
-	for i := range cb.calls {
-		if call := &cb.calls[i]; call.State == regie.CallAwaitingApproval && !cb.asker.awaitsAnswer(call) {
-			return true
-		}
-	}
-	return false
 }
 
 // reloadBatch takes the batch as it is stored: people answer while the round runs.

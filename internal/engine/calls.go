@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -31,9 +30,6 @@ type callBatch struct {
 	// lead to.
 	chained bool
 }
-
-// maxParallel bounds the queries of one batch that run side by side (spec 4.3).
-const maxParallel = 8
 
 // nextOpen returns the next call that has no result yet, or -1. A call that ends the round comes
 // last (decision 13).
@@ -76,8 +72,11 @@ func (cb *callBatch) startBatch(ctx context.Context, in *store.Reply) error {
 
 // startAction commits the results in hand with the intent of the next action.
 func (cb *callBatch) startAction(ctx context.Context) error {
-	if cb.outcomeUnknown() {
-		cb.skipAfterUnknown()
+	if anyCall(cb.calls, func(c *regie.Call) bool { return c.State == regie.CallUnknown }) {
+		// the actions after it were planned on its success (decision 5)
+		cb.skipOpen(regie.NotRunInterrupted, regie.CallError{
+			Code: regie.CodeOutcomeUnknown, Message: "not run: the outcome of an earlier action of this batch is not known; verify that one first", Retryable: true,
+		}, isAction)
 		return nil
 	}
 	if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil {
@@ -145,7 +144,7 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 			return nil, nil // it is asked about anew, or the run ends with it
 		}
 		if call.State.Settled() {
-			if anyApproved(calls[i+1:]) { // what was shown of them may count on this one
+			if anyCall(calls[i+1:], isApproved) { // what was shown of them may count on this one
 				return nil, nil
 			}
 			continue
@@ -156,7 +155,7 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 		}
 		if problem != nil {
 			settleCall(call, regie.CallFailed, "", problem)
-			if anyApproved(calls[i+1:]) {
+			if anyCall(calls[i+1:], isApproved) {
 				return nil, nil
 			}
 			continue
@@ -191,7 +190,7 @@ func (cb *callBatch) commitCalls(start *regie.Call) error {
 		cb.unsaved = cb.unsaved[:0]
 		// What a dead process had started stays that while results after it are stored; none is
 		// left before a call starts here.
-		cb.resumed = cb.resumed && start == nil && anyStarted(cb.calls)
+		cb.resumed = cb.resumed && start == nil && anyCall(cb.calls, isStarted)
 	}
 	return err
 }
@@ -210,10 +209,8 @@ func (cb *callBatch) saveResults() error {
 
 // saveActions commits results that include an action's, in the middle of a batch.
 func (cb *callBatch) saveActions() error {
-	for _, i := range cb.unsaved {
-		if cb.calls[i].Kind == regie.KindAction {
-			return cb.saveResults()
-		}
+	if slices.ContainsFunc(cb.unsaved, func(i int) bool { return cb.calls[i].Kind == regie.KindAction }) {
+		return cb.saveResults()
 	}
 	return nil
 }
@@ -275,35 +272,20 @@ func (cb *callBatch) startQueries(ctx context.Context, first int) error {
 // beside it (decision 23).
 func (cb *callBatch) runQueries(ctx context.Context, first int) {
 	last := first
-	for cb.parallelSafe(first) && last+1 < len(cb.calls) && isReady(&cb.calls[last+1]) &&
-		cb.calls[last+1].Kind == regie.KindQuery && cb.parallelSafe(last+1) && cb.roleOf(&cb.calls[last+1]) == "" {
+	for last+1 < len(cb.calls) && cb.runner.parallelSafe(&cb.calls[first]) {
+		next := &cb.calls[last+1]
+		if !isReady(next) || next.Kind != regie.KindQuery || !cb.runner.parallelSafe(next) || cb.roleOf(next) != "" {
+			break
+		}
 		last++
 	}
-	if first == last {
-		cb.runQuery(ctx, &cb.calls[first])
-	} else {
-		var group sync.WaitGroup
-		free := make(chan struct{}, maxParallel)
-		for i := first; i <= last; i++ {
-			free <- struct{}{}
-			group.Go(func() {
-				cb.runQuery(ctx, &cb.calls[i])
-				<-free
-			})
-		}
-		group.Wait()
-	}
+	runParallel(last-first+1, func(i int) { cb.runQuery(ctx, &cb.calls[first+i]) })
 	for i := first; i <= last; i++ {
 		if cb.calls[i].State.Settled() {
 			cb.unsaved = append(cb.unsaved, i)
 		}
 	}
 	fault.Point(fault.QueriesAfter)
-}
-
-func (cb *callBatch) parallelSafe(i int) bool {
-	target, _, ok := cb.tools.Lookup(cb.calls[i].Tool)
-	return ok && target.Definition().ParallelSafe
 }
 
 // runQuery performs one query. A query that was cut by a stop or a shutdown stays open: it is
@@ -316,8 +298,7 @@ func (cb *callBatch) runQuery(ctx context.Context, call *regie.Call) {
 	}
 	q := cb.runner.awaitEarly(call)
 	if q == nil {
-		q = &running{}
-		q.outcome, q.tries = tool.Attempt(ctx, target, inv, cb.cfg.Retry)
+		q = cb.runner.attempt(ctx, target, inv)
 	}
 	if ctx.Err() != nil && q.outcome.State != regie.CallSucceeded {
 		return
@@ -355,41 +336,15 @@ func (cb *callBatch) rejudgeBatch(ctx context.Context) error {
 	return nil
 }
 
-// refuseRest settles what is left of the batch without running it. What has started has its own
-// result.
-func (cb *callBatch) refuseRest(why string) {
+// skipOpen settles the open calls of a batch that have not started and are for skip, without
+// running them.
+func (cb *callBatch) skipOpen(code regie.NotRunCode, problem regie.CallError, skip func(*regie.Call) bool) {
 	for i := range cb.calls {
-		if call := &cb.calls[i]; !call.State.Settled() && call.State != regie.CallStarted {
-			settleNotRun(call, regie.NotRunDenied, regie.CallError{
-				Code:    regie.Code(regie.NotRunDenied),
-				Message: "not run: " + why,
-			})
+		if call := &cb.calls[i]; !call.State.Settled() && !isStarted(call) && skip(call) {
+			settleNotRun(call, code, problem)
 			cb.unsaved = append(cb.unsaved, i)
 		}
 	}
-}
-
-// skipAfterUnknown settles the actions after one whose outcome is not known: they were planned on
-// its success (decision 5).
-func (cb *callBatch) skipAfterUnknown() {
-	for i := range cb.calls {
-		call := &cb.calls[i]
-		if !call.State.Settled() && call.Kind == regie.KindAction && call.State != regie.CallStarted {
-			settleNotRun(call, regie.NotRunInterrupted, regie.CallError{
-				Code: regie.CodeOutcomeUnknown, Message: "not run: the outcome of an earlier action of this batch is not known; verify that one first", Retryable: true,
-			})
-			cb.unsaved = append(cb.unsaved, i)
-		}
-	}
-}
-
-func (cb *callBatch) outcomeUnknown() bool {
-	for i := range cb.calls {
-		if cb.calls[i].State == regie.CallUnknown {
-			return true
-		}
-	}
-	return false
 }
 
 // completeRound settles the call that ends the round, after all others (decision 13).
@@ -426,10 +381,6 @@ func (cb *callBatch) resultFirst(started *regie.Call) error {
 	target, inv := cb.runner.newInvocation(started)
 	tool.Run(cb.work, target, inv)
 	return nil
-}
-
-func anyStarted(calls []regie.Call) bool {
-	return slices.ContainsFunc(calls, func(c regie.Call) bool { return c.State == regie.CallStarted })
 }
 
 func openCalls(calls []regie.Call) []int {

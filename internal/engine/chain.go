@@ -13,7 +13,7 @@ import (
 // shown is what binds). Nothing else of the batch starts until they are decided anew. It looks at
 // each call as it would be shown now, and changes nothing where that is what was approved.
 func (cb *callBatch) askOvertaken(ctx context.Context) {
-	if cb.chained = !anyApproved(cb.calls); cb.chained {
+	if cb.chained = !anyCall(cb.calls, isApproved); cb.chained {
 		return
 	}
 	var assumed []tool.State
@@ -69,8 +69,4 @@ func (cb *callBatch) hasFailedSince(id regie.ID) bool {
 		return c.ID == id && c.State.Settled() &&
 			c.State != regie.CallSucceeded
 	})
-}
-
-func anyApproved(calls []regie.Call) bool {
-	return slices.ContainsFunc(calls, func(c regie.Call) bool { return c.State == regie.CallApproved })
 }

@@ -73,15 +73,15 @@ func (b *contextBudget) checkFit(ctx context.Context) (*summary, *tooLarge, erro
 	switch t.chooseSmaller(s.drops != nil, s.cut > 0, room.Beyond(tokens)) {
 	case sendAll:
 		return nil, nil, nil
+	case summarise:
+		return s, nil, nil
 	case leaveOut:
 		s.cut = 0
-		if left, _, _ := prompt.WithoutModel(s.pieces, room, t.window, b.round.ID, true); left == nil {
-			return nil, b.newestTooLarge(prompt.Heaviest(s.pieces), tokens, room), nil
+		if left, _, _ := prompt.WithoutModel(s.pieces, room, t.window, b.round.ID, true); left != nil {
+			return s, nil, nil
 		}
-	case giveIn:
-		return nil, b.newestTooLarge(prompt.Heaviest(s.pieces), tokens, room), nil
 	}
-	return s, nil, nil
+	return nil, b.newestTooLarge(prompt.Heaviest(s.pieces), tokens, room), nil
 }
 
 // smallerBy is what becomes of a prompt that is over its budget.
@@ -89,19 +89,16 @@ type smallerBy int
 
 const (
 	sendAll   smallerBy = iota // what is over the budget is too new, or too little, to be worth a summary
-	dropOld                    // the newest batch is most of it: results before it go
-	summarise                  // by the model
+	summarise                  // by the model, or results before the newest batch go
 	leaveOut                   // without a model: it cannot be sent as it is
 	giveIn                     // nor can it be made smaller
 )
 
-// chooseSmaller says it, so that one step never waits for more than a few summaries, and not for a
-// second one that failed (spec 3.4).
+// chooseSmaller bounds the summaries that one step waits for, and asks for none after one that
+// failed (spec 3.4).
 func (t *contextSize) chooseSmaller(drops, cuts, beyond bool) smallerBy {
 	switch {
-	case drops && t.compactions < 2*maxCompactions:
-		return dropOld
-	case cuts && t.compactions < maxCompactions && !t.gaveUp:
+	case drops && t.compactions < 2*maxCompactions, cuts && t.compactions < maxCompactions && !t.gaveUp:
 		return summarise
 	case !beyond:
 		return sendAll

@@ -20,9 +20,10 @@
 //	callBatch      calls.go, chain.go     the calls of the exchange, results in order, intents
 //	closer         closing.go             what follows a batch or an answer
 //	enricher       enrich.go              files that messages name
-//	guard          guard.go               repetition and loops; limits.go has the counters
+//	loopGuard      guard.go               repetition and loops; limits.go has the counters
 //
-// stop.go ends, pauses and releases rounds. show.go and replay.go rebuild stored requests.
+// stop.go ends, pauses and releases rounds; memo.go keeps values that never change. show.go and
+// replay.go rebuild stored requests.
 //
 // # Goroutines
 //

@@ -153,15 +153,14 @@ type FileSettings struct {
 type Engine struct {
 	cfg Config
 
-	levelsMu sync.Mutex
-	levels   map[regie.Hash]string
-	heads    map[headKey]regie.Hash
+	levels  memo[regie.Hash, string]  // prompt levels, some kilobytes each
+	heads   memo[headKey, regie.Hash] // blobs of frozen heads
+	clients memo[clientKey, *tool.Registry]
 
 	drained chan struct{} // closed once rounds are to let go
 	drain   sync.Once
 
 	warmth       warmth
-	clients      clientTools
 	declarations atomic.Pointer[declarations] // of the registry that the latest round began with
 }
 
@@ -198,8 +197,8 @@ func New(cfg Config) *Engine {
 		cfg.Backoff = backoff
 	}
 	return &Engine{
-		cfg: cfg, levels: map[regie.Hash]string{}, heads: map[headKey]regie.Hash{},
-		drained: make(chan struct{}),
+		cfg: cfg, drained: make(chan struct{}), levels: memo[regie.Hash, string]{most: 256},
+		heads: memo[headKey, regie.Hash]{most: 256}, clients: memo[clientKey, *tool.Registry]{most: 16},
 	}
 }
 

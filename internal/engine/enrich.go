@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
@@ -144,32 +143,26 @@ func (e *enricher) mayRead(call *regie.Call, checked *tool.Checked) {
 
 // readAll runs what is left of the queries, side by side where all of them may.
 func (e *enricher) readAll(ctx context.Context, calls []regie.Call) {
-	var group sync.WaitGroup
-	free := make(chan struct{}, maxParallel)
-	found := make([]running, len(calls))
-	for i := range calls {
-		if calls[i].State.Settled() {
-			continue
+	found := make([]*running, len(calls))
+	read := func(i int) {
+		if !calls[i].State.Settled() {
+			target, inv := e.runner.newInvocation(&calls[i])
+			found[i] = e.runner.attempt(ctx, target, inv)
 		}
-		target, inv := e.runner.newInvocation(&calls[i])
-		if !target.Definition().ParallelSafe {
-			group.Wait()
-			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, e.cfg.Retry)
-			continue
-		}
-		free <- struct{}{}
-		group.Go(func() {
-			found[i].outcome, found[i].tries = tool.Attempt(ctx, target, inv, e.cfg.Retry)
-			<-free
-		})
 	}
-	group.Wait()
+	if anyCall(calls, func(c *regie.Call) bool { return !c.State.Settled() && !e.runner.parallelSafe(c) }) {
+		for i := range calls {
+			read(i)
+		}
+	} else {
+		runParallel(len(calls), read)
+	}
 	if ctx.Err() != nil {
 		return
 	}
 	for i := range calls {
-		if !calls[i].State.Settled() {
-			e.runner.settleQuery(&calls[i], &found[i])
+		if found[i] != nil {
+			e.runner.settleQuery(&calls[i], found[i])
 		}
 	}
 }

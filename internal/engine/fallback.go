@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -52,12 +53,7 @@ func (l *targetList) initTargets() {
 
 // targetOf finds a target by who it is; the round's own where it is none of them.
 func (l *targetList) targetOf(name, model string) int {
-	for i := range l.all {
-		if l.all[i].provider == name && l.all[i].model == model {
-			return i
-		}
-	}
-	return 0
+	return max(0, slices.IndexFunc(l.all, func(t target) bool { return t.provider == name && t.model == model }))
 }
 
 // selectTarget has the round ask a target from now on, in its dialect.
@@ -123,12 +119,7 @@ func (l *targetList) nextTarget(failed *provider.Error) (int, bool) {
 }
 
 func (l *targetList) hasFailed(i int) bool {
-	for _, f := range l.failures {
-		if f.at == i {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.failures, func(f unanswered) bool { return f.at == i })
 }
 
 // failureSentence is what people are told where nobody answers: the provider's own words, or those
@@ -152,12 +143,7 @@ func (l *targetList) failureSentence(failed *provider.Error) regie.Sentence {
 
 // mayComeBack reports whether one of those that were asked may answer later.
 func (l *targetList) mayComeBack(failed *provider.Error) bool {
-	for _, f := range l.failures {
-		if f.err.Retryable {
-			return true
-		}
-	}
-	return failed.Retryable
+	return failed.Retryable || slices.ContainsFunc(l.failures, func(f unanswered) bool { return f.err.Retryable })
 }
 
 // reopen is one more attempt at the open exchange, by a target.

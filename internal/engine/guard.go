@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -304,12 +305,7 @@ func (g *loopGuard) justDone(signature regie.Hash) bool {
 }
 
 func (g *loopGuard) isUnknown(signature regie.Hash) bool {
-	for _, ran := range g.unknown {
-		if ran == signature {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(g.unknown)), signature)
 }
 
 // hasProgress reports whether a settled batch brought anything that its round did not have
@@ -317,12 +313,7 @@ func (g *loopGuard) isUnknown(signature regie.Hash) bool {
 // a call failed in a way that is new, or that a retry may get over, which the retry counter bounds;
 // a query that polls was asked, which the query limit bounds.
 func (g *loopGuard) hasProgress(calls []regie.Call) bool {
-	for i := range calls {
-		if g.isProgress(&calls[i]) {
-			return true
-		}
-	}
-	return len(calls) == 0
+	return len(calls) == 0 || anyCall(calls, g.isProgress)
 }
 
 func (g *loopGuard) isProgress(call *regie.Call) bool {
@@ -469,13 +460,9 @@ func failedForGood(call *regie.Call) bool {
 // actedOtherwise reports whether one of the calls before is an action that ran, or is going to,
 // with another signature.
 func actedOtherwise(before []regie.Call, signature regie.Hash, of func(*regie.Call) regie.Hash) bool {
-	for i := range before {
-		call := &before[i]
-		if call.Kind == regie.KindAction && (hasRun(call) || !call.State.Settled()) && of(call) != signature {
-			return true
-		}
-	}
-	return false
+	return anyCall(before, func(c *regie.Call) bool {
+		return isAction(c) && (hasRun(c) || isOpen(c)) && of(c) != signature
+	})
 }
 
 // resultHash is the hash of what a call gave for what it asked. Two questions with one answer ("no

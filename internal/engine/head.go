@@ -67,35 +67,22 @@ func (h *promptHead) freezeHead(ctx context.Context, maxOutput int) (provider.He
 	if err != nil {
 		return head, regie.Hash{}, err
 	}
-	key := h.headKey(maxOutput)
-	h.levelsMu.Lock()
-	hash, ok := h.heads[key]
-	h.levelsMu.Unlock()
-	if ok {
-		return head, hash, nil
-	}
-	frozen := frozenHead{
-		Level1: h.round.Level1, Level2: h.round.Level2, MaxOutput: maxOutput, Tools: head.Tools,
-		ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier, OneCall: !head.ParallelCalls,
-		Temperature: head.Temperature,
-	}
-	if h.json != nil {
-		frozen.Instructions, frozen.Definitions = h.json.Instructions(), h.tools.Definitions()
-	}
-	data, err := json.Marshal(frozen)
-	if err != nil {
-		return head, hash, err
-	}
-	if hash, err = h.cfg.Store.PutBlob(ctx, data); err != nil {
-		return head, hash, err
-	}
-	h.levelsMu.Lock()
-	defer h.levelsMu.Unlock()
-	if len(h.heads) >= maxLevels {
-		clear(h.heads)
-	}
-	h.heads[key] = hash
-	return head, hash, nil
+	hash, err := h.heads.get(h.headKey(maxOutput), func() (regie.Hash, error) {
+		frozen := frozenHead{
+			Level1: h.round.Level1, Level2: h.round.Level2, MaxOutput: maxOutput, Tools: head.Tools,
+			ReasoningEffort: head.ReasoningEffort, ServiceTier: head.ServiceTier, OneCall: !head.ParallelCalls,
+			Temperature: head.Temperature,
+		}
+		if h.json != nil {
+			frozen.Instructions, frozen.Definitions = h.json.Instructions(), h.tools.Definitions()
+		}
+		data, err := json.Marshal(frozen)
+		if err != nil {
+			return regie.Hash{}, err
+		}
+		return h.cfg.Store.PutBlob(ctx, data)
+	})
+	return head, hash, err
 }
 
 // freshHead is the head of a round with the tools of now.
@@ -117,32 +104,16 @@ func (h *promptHead) freshHead(ctx context.Context, maxOutput int) (provider.Hea
 	}, err
 }
 
-// maxLevels bounds the prompt levels that are kept in memory; each has some kilobytes.
-const maxLevels = 256
-
 // loadLevel returns a frozen prompt level by its hash. What has a hash never changes, so it is
 // kept.
 func (h *promptHead) loadLevel(ctx context.Context, hash regie.Hash) (string, error) {
 	if hash.IsZero() {
 		return "", nil
 	}
-	h.levelsMu.Lock()
-	level, ok := h.levels[hash]
-	h.levelsMu.Unlock()
-	if ok {
-		return level, nil
-	}
-	data, err := h.cfg.Store.Blob(ctx, hash)
-	if err != nil {
-		return "", err
-	}
-	h.levelsMu.Lock()
-	defer h.levelsMu.Unlock()
-	if len(h.levels) >= maxLevels {
-		clear(h.levels)
-	}
-	h.levels[hash] = string(data)
-	return string(data), nil
+	return h.levels.get(hash, func() (string, error) {
+		data, err := h.cfg.Store.Blob(ctx, hash)
+		return string(data), err
+	})
 }
 
 // promptView is how the round's thread is shown to its model.

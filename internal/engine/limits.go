@@ -204,12 +204,3 @@ func scoped(limit regie.Sentence, kind regie.SessionType) regie.Sentence {
 		return limit
 	}
 }
-
-func hasAction(calls []regie.Call) bool {
-	for i := range calls {
-		if calls[i].Kind == regie.KindAction {
-			return true
-		}
-	}
-	return false
-}

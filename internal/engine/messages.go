@@ -37,7 +37,7 @@ func (s *roundState) noticeMessage(kind regie.SystemType, said ...regie.Sentence
 // resultsMessage is the message that brings a batch's results to the model (decision 41).
 func (s *roundState) resultsMessage(calls []regie.Call, note string) *regie.Message {
 	kind := regie.SystemDataAdded
-	if hasAction(calls) {
+	if anyCall(calls, isAction) {
 		kind = regie.SystemActionsExecuted
 	}
 	return s.withCalls(s.systemMessage(kind, note), calls)
@@ -117,7 +117,8 @@ func (s *roundState) stoppedMessage(why regie.Sentence, calls []regie.Call) *reg
 // limitMessage says in plain words which limit stopped the round, what was done in it and what was
 // not (spec 3.2).
 func (s *roundState) limitMessage(limit regie.Sentence, calls []regie.Call) *regie.Message {
-	return s.stoppedMessage(regie.SayOf("The run stopped because %s was reached.", scoped(limit, s.session.Type)), calls)
+	limit = scoped(limit, s.session.Type)
+	return s.stoppedMessage(regie.SayOf("The run stopped because %s was reached.", limit), calls)
 }
 
 func (s *roundState) circlesMessage(why regie.Sentence, calls []regie.Call) *regie.Message {

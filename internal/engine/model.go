@@ -55,7 +55,8 @@ func (c *modelCall) sendAttempt(ctx context.Context) (*provider.Reply, time.Dura
 		if c.budget.summary == nil {
 			c.streamed.add(d.Text)
 		}
-		if c.cfg.Delta != nil && c.budget.summary == nil && (d.Text != "" || d.Thinking != "") { // nobody notices a summary
+		// a summary is not shown
+		if c.cfg.Delta != nil && c.budget.summary == nil && (d.Text != "" || d.Thinking != "") {
 			c.cfg.Delta(c.session.ID, c.round.ID, c.exchange.Number, d)
 		}
 	}
@@ -182,7 +183,7 @@ func (c *modelCall) newAttempt(code regie.Code, message string) regie.Attempt {
 		Money: c.costUnanswered(),
 	}
 	if c.sent { // what a dead process may have sent nobody knows
-		c.budget.describeAttempt(&a)
+		a.FirstSeq, a.LastSeq, a.Request, a.Head = c.budget.lastRequest()
 		a.Usage = c.estimated
 	}
 	return a

@@ -93,19 +93,27 @@ func (r *run) requestCorrection(ctx context.Context, message regie.Message, exch
 	return nil
 }
 
+// appendReply stores a reply. Where a stopping word came first, it is stored all the same, and the
+// round ends with the word (decision 6).
+func (r *run) appendReply(ctx context.Context, in *store.Reply, note regie.Sentence) (store.Outcome, error) {
+	for {
+		if word, _ := r.stopWord(ctx); word == regie.StopInterrupt || word == regie.StopStop {
+			in.Advance = r.endRound(in.Advance.Counters, endOf(word), note)
+		}
+		out, err := r.cfg.Store.AppendReply(r.commit, r.fence, *in)
+		if regie.CodeOf(err) != regie.CodeStopRequested {
+			return out, err
+		}
+		if err := r.readStop(); err != nil {
+			return out, err
+		}
+	}
+}
+
 // storeReply stores a reply that proposes nothing, with what follows it. Where a stopping word came
 // before, it is stored all the same, and the round ends with the word (decision 6).
 func (r *run) storeReply(ctx context.Context, in store.Reply) error {
-	if word, _ := r.stopWord(ctx); word == regie.StopInterrupt || word == regie.StopStop {
-		in.Advance = r.endRound(in.Advance.Counters, endOf(word), quietly)
-	}
-	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, in)
-	if regie.CodeOf(err) == regie.CodeStopRequested {
-		if err := r.readStop(); err != nil {
-			return err
-		}
-		return r.storeReply(ctx, in)
-	}
+	out, err := r.appendReply(ctx, &in, quietly)
 	if in.Keep != nil {
 		r.cfg.Cache.Stored(r.commit, in.Keep, err)
 	}

@@ -61,7 +61,14 @@ func newParts(s *roundState) *run {
 	return r
 }
 
-// loop is the round (spec 3.1): one step after another, each ending in a stored state.
+// loop runs the round (spec 3.1) step by step until it ends or is parked. Each step ends in a
+// stored state:
+//
+//	step      stop word, time limit, drain, yield; then the phase:
+//	  MODEL   runModel, askModel, acceptReply, and then storeAnswer or storeCalls;
+//	          handleFailure: fallback, wait, summary without a model, or the end
+//	  CALLS   runCalls, one call after another, and then finishBatch
+//	advance   the run follows what was stored
 func (r *run) loop(ctx context.Context) error {
 	if r.round.Counters.Resumes > maxResumes {
 		nowhere := regie.Say("the run was taken up several times without getting anywhere")
@@ -94,11 +101,12 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
+// step obeys a signal, or makes the step of the phase.
 func (r *run) step(ctx context.Context) error {
 	r.reportAlive()
 	switch word, err := r.stopWord(ctx); {
 	case errors.Is(err, errTimeOver):
-		return r.endAtLimit(timeLimit(r.round.Limits))
+		return r.endEarly(regie.EndLimit, timeLimit(r.round.Limits))
 	case err != nil:
 		return err
 	case word != "":
@@ -121,12 +129,12 @@ func (r *run) step(ctx context.Context) error {
 	}
 }
 
-// runModel is phase MODEL: it asks until a reply is here or the tries are used up, and stores
-// either (spec 3.1, 3.6).
+// runModel is phase MODEL: it makes the request ready and asks until a reply is here or the tries
+// are used up, and stores either (spec 3.1, 3.6).
 func (r *run) runModel(ctx context.Context) error {
 	// a round that counts on, see store.Submit
 	if limit := spent(r.round.Counters, r.used, r.round.Limits); !limit.IsZero() {
-		return r.endAtLimit(limit)
+		return r.endEarly(regie.EndLimit, limit)
 	}
 	if err := r.budget.openThread(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -237,7 +245,11 @@ func (r *run) handleFailure(failed, told *provider.Error, took time.Duration) er
 func (r *run) acceptReply(ctx context.Context, reply *provider.Reply, took time.Duration) error {
 	exchange := r.exchange
 	exchange.Provider, exchange.Model = r.round.Provider, r.round.Model
-	r.budget.describeExchange(&exchange)
+	var head regie.Hash
+	exchange.FirstSeq, exchange.LastSeq, exchange.Request, head = r.budget.lastRequest()
+	if head != r.budget.thread.told {
+		exchange.Head = head
+	}
 	exchange.Usage, exchange.StopReason = reply.Usage, reply.StopReason
 	exchange.FirstByteUS, exchange.ModelUS = reply.FirstByte.Microseconds(), took.Microseconds()
 	exchange.Money = r.money.costOf(reply.Usage)
@@ -359,7 +371,7 @@ func (r *run) decideCalls(ctx context.Context, message regie.Message, calls []re
 		case in.Park:
 		case awaitsClient(calls):
 			in.Advance = r.endRound(counters, regie.EndClientTools, quietly)
-		case allSettled(calls):
+		case !anyCall(calls, isOpen):
 			c := r.closer.closeBatch(&in.Message, calls, counters)
 			in.Results, in.Advance = c.message, c.advance // what settles here has no post text: no action has run
 		}
@@ -388,7 +400,9 @@ func (r *run) runCalls(ctx context.Context) error {
 		}
 		r.reportAlive()
 		if r.policyFails(r.batch.calls) {
-			r.batch.refuseRest(failNote.String())
+			r.batch.skipOpen(regie.NotRunDenied, regie.CallError{
+				Code: regie.Code(regie.NotRunDenied), Message: "not run: " + failNote.String(),
+			}, func(*regie.Call) bool { return true })
 		}
 		next := r.batch.nextOpen()
 		if next < 0 && awaitsClient(r.batch.calls) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -153,6 +154,39 @@ func (x *toolRunner) changesBeside(call *regie.Call) func(ctx context.Context) (
 	}
 }
 
+// maxParallel bounds the queries that run side by side (spec 4.3).
+const maxParallel = 8
+
+// runParallel runs n jobs side by side, a single one on the caller's goroutine, and waits for them.
+func runParallel(n int, job func(i int)) {
+	if n == 1 {
+		job(0)
+		return
+	}
+	var group sync.WaitGroup
+	free := make(chan struct{}, maxParallel)
+	for i := range n {
+		free <- struct{}{}
+		group.Go(func() {
+			job(i)
+			<-free
+		})
+	}
+	group.Wait()
+}
+
+func (x *toolRunner) parallelSafe(call *regie.Call) bool {
+	target, _, ok := x.tools.Lookup(call.Tool)
+	return ok && target.Definition().ParallelSafe
+}
+
+// attempt runs a query.
+func (x *toolRunner) attempt(ctx context.Context, target tool.Tool, inv *tool.Invocation) *running {
+	q := &running{}
+	q.outcome, q.tries = tool.Attempt(ctx, target, inv, x.cfg.Retry)
+	return q
+}
+
 // runAction performs an action whose intent is stored. A pause lets it finish (decision 6).
 func (x *toolRunner) runAction(call *regie.Call) {
 	target, inv := x.newInvocation(call)
@@ -230,14 +264,20 @@ func settleCall(call *regie.Call, state regie.CallState, result string, problem 
 	call.State, call.Result, call.Error, call.SettledAt = state, result, problem, time.Now().UTC()
 }
 
-func allSettled(calls []regie.Call) bool {
+// anyCall reports whether is holds for one of the calls.
+func anyCall(calls []regie.Call, is func(*regie.Call) bool) bool {
 	for i := range calls {
-		if !calls[i].State.Settled() {
-			return false
+		if is(&calls[i]) {
+			return true
 		}
 	}
-	return true
+	return false
 }
+
+func isAction(c *regie.Call) bool   { return c.Kind == regie.KindAction }
+func isStarted(c *regie.Call) bool  { return c.State == regie.CallStarted }
+func isApproved(c *regie.Call) bool { return c.State == regie.CallApproved }
+func isOpen(c *regie.Call) bool     { return !c.State.Settled() }
 
 func idsOf(calls []regie.Call) []regie.ID {
 	out := make([]regie.ID, len(calls))

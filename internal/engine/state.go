@@ -82,15 +82,9 @@ func (s *roundState) asksPeople() bool {
 // policyFails reports whether the run is to end at the first call that would need an approval: when
 // it is proposed, and when that is found only as it is about to start.
 func (s *roundState) policyFails(calls []regie.Call) bool {
-	if s.policy.OnApproval != approval.FailRun {
-		return false
-	}
-	for i := range calls {
-		if calls[i].NotRun == regie.NotRunDenied && calls[i].Error.Code == codeApprovalNeeded {
-			return true
-		}
-	}
-	return false
+	return s.policy.OnApproval == approval.FailRun && anyCall(calls, func(c *regie.Call) bool {
+		return c.NotRun == regie.NotRunDenied && c.Error.Code == codeApprovalNeeded
+	})
 }
 
 // isOpenReply reports whether a message is the reply whose batch is still open: no prompt has it

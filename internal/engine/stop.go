@@ -65,32 +65,17 @@ func (r *run) yieldRound() error {
 }
 
 // endEarly ends a round before its answer, in whichever phase it stands, and leaves the thread
-// legal.
+// legal. A model call that may have been sent is booked, with what cut it; of one that was not
+// there is no attempt.
 func (r *run) endEarly(reason regie.RoundEnd, note regie.Sentence) error {
-	if r.round.Phase == regie.PhaseModel {
-		return r.endInModel(reason, note)
-	}
-	return r.endInCalls(reason, note)
-}
-
-// endAtLimit ends a round between two steps, because a limit of all of it is used up (spec 3.2).
-func (r *run) endAtLimit(limit regie.Sentence) error {
 	if r.round.Phase != regie.PhaseModel {
-		return r.endInCalls(regie.EndLimit, limit)
+		return r.endInCalls(reason, note)
 	}
-	return r.endAsking(cut{regie.CodeTimeout, "ended: " + limit.String() + " was reached"}, r.limitMessage(limit, nil),
-		r.endRound(r.round.Counters, regie.EndLimit, limit))
-}
-
-// endInModel ends a round whose model call is open.
-func (r *run) endInModel(reason regie.RoundEnd, note regie.Sentence) error {
-	return r.endAsking(cut{regie.CodeStopRequested, note.String()}, r.timeoutMessage(reason, note),
-		r.endRound(r.round.Counters, reason, note))
-}
-
-// endAsking ends a round whose model call is open. One that may have been sent is booked, with what
-// cut it; of one that was not there is no attempt.
-func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error {
+	by, message := cut{regie.CodeStopRequested, note.String()}, r.timeoutMessage(reason, note)
+	if reason == regie.EndLimit {
+		by = cut{regie.CodeTimeout, "ended: " + note.String() + " was reached"}
+		message = r.limitMessage(note, nil)
+	}
 	if r.call.maybeSent() && !r.call.sent {
 		by = byDeath
 	}
@@ -99,6 +84,7 @@ func (r *run) endAsking(by cut, message *regie.Message, end store.Advance) error
 		attempt.Partial = r.call.streamed.String()
 		r.used += attempt.Usage.Input + attempt.Usage.Output
 	}
+	end := r.endRound(r.round.Counters, reason, note)
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, store.Failure{
 		Attempt: attempt, Unasked: !r.call.maybeSent(), Message: message, Advance: &end,
 	})
@@ -119,6 +105,7 @@ func (r *run) endInCalls(reason regie.RoundEnd, note regie.Sentence) error {
 	}
 }
 
+// endBatch settles what is left of the batch and ends the round with it.
 func (r *run) endBatch(reason regie.RoundEnd, note regie.Sentence) error {
 	code, why := regie.NotRunInterrupted, note.String()
 	if reason == regie.EndLimit {

@@ -166,22 +166,12 @@ func (r *run) acceptSummary(ctx context.Context, reply *provider.Reply, exchange
 
 func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange regie.Exchange) error {
 	// A summary is no step of the loop: the counters stay, but that it is progress.
-	next := r.targets.nextExchange(r.round.Counters, r.exchange.Reason, nil)
-	if word, err := r.stopWord(ctx); err == nil && (word == regie.StopInterrupt || word == regie.StopStop) {
-		next = r.endRound(r.round.Counters, endOf(word), byPerson)
+	in := store.Reply{
+		Message: *message, Exchange: exchange,
+		Advance: r.targets.nextExchange(r.round.Counters, r.exchange.Reason, nil),
 	}
 	fault.Point(fault.CompactBefore)
-	out, err := r.cfg.Store.AppendReply(r.commit, r.fence, store.Reply{
-		Message:  *message,
-		Exchange: exchange, Advance: next,
-	})
-	// the word came first: the summary is stored all the same
-	if regie.CodeOf(err) == regie.CodeStopRequested && next.End == nil {
-		if err := r.readStop(); err != nil {
-			return err
-		}
-		return r.storeSummary(ctx, message, exchange)
-	}
+	out, err := r.appendReply(ctx, &in, byPerson)
 	if err != nil {
 		return err
 	}
@@ -189,7 +179,7 @@ func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange
 	message.Seq = out.Seq
 	r.budget.learnSize(&exchange)
 	r.call.reportReply(&exchange, false)
-	return r.applySummary(message, out, next)
+	return r.applySummary(message, out, in.Advance)
 }
 
 // summarizeWithoutModel leaves out what it can where no summary could be made: the oldest results

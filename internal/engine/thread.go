@@ -295,18 +295,3 @@ func (b *contextBudget) lastRequest() (first, last int64, request, head regie.Ha
 	}
 	return b.thread.firstSeq, b.thread.lastSeq, b.thread.request, b.thread.head
 }
-
-// describeExchange says what was sent (decision 14).
-func (b *contextBudget) describeExchange(e *regie.Exchange) {
-	var head regie.Hash
-	e.FirstSeq, e.LastSeq, e.Request, head = b.lastRequest()
-	if head != b.thread.told {
-		e.Head = head
-	}
-}
-
-// describeAttempt says what was sent in a call that failed, with its head: the next one may have
-// another.
-func (b *contextBudget) describeAttempt(a *regie.Attempt) {
-	a.FirstSeq, a.LastSeq, a.Request, a.Head = b.lastRequest()
-}

@@ -58,36 +58,3 @@ func TestWarmth(t *testing.T) {
 		t.Error("a removed session's thread is kept")
 	}
 }
-
-// TestSmaller: what becomes of a prompt that is over its budget never goes on for ever, and a
-// summary that failed is not asked for again.
-func TestSmaller(t *testing.T) {
-	const few, some, many = 0, maxCompactions, 2 * maxCompactions
-	for _, c := range []struct {
-		compactions         int
-		gaveUp              bool
-		drops, cuts, beyond bool
-		want                smallerBy
-	}{
-		{few, false, false, true, false, summarise},
-		{few, false, true, true, true, dropOld},
-		{few, false, false, false, false, sendAll},
-		{few, false, false, false, true, leaveOut},
-		{few, true, false, true, false, sendAll},
-		{few, true, false, true, true, leaveOut},
-		{few, true, true, true, false, dropOld},
-		{some - 1, false, false, true, true, summarise},
-		{some, false, false, true, false, sendAll},
-		{some, false, false, true, true, leaveOut},
-		{some, false, true, false, true, dropOld},
-		{many - 1, false, false, true, true, leaveOut},
-		{many, false, true, true, false, sendAll},
-		{many, false, true, true, true, giveIn},
-		{many, true, false, false, true, giveIn},
-	} {
-		size := contextSize{compactions: c.compactions, gaveUp: c.gaveUp}
-		if got := size.chooseSmaller(c.drops, c.cuts, c.beyond); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
-	}
-}
