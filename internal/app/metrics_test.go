@@ -58,9 +58,7 @@ func (h *house) handed() (value float64) {
 	response := h.ask("GET", "/metrics", "")
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, err)
 	for line := range strings.Lines(string(data)) {
 		if text, is := strings.CutPrefix(line, name+" "); is {
 			if value, err = strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
