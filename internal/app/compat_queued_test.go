@@ -78,9 +78,7 @@ func TestCompatQueued(t *testing.T) {
 func (d *door) pending(of answered) {
 	d.t.Helper()
 	id, err := regie.ParseID(of.header.Get(compat.HeaderSession))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	there := errors.New("there")
 	err = d.conn.Events(d.t.Context(), id, 0, func(item dispatch.Item) error {
 		if item.Event != nil && item.Event.Type == regie.EventMessagePending {
