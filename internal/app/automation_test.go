@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -111,92 +110,6 @@ func TestAutomationFails(t *testing.T) {
 	}
 	if !told {
 		t.Error("nobody is told")
-	}
-}
-
-// TestAutomationSession has what is said to an automation count on over its session (decision 2),
-// and what nobody will read come back.
-func TestAutomationSession(t *testing.T) {
-	t.Parallel()
-	started, goOn := make(chan struct{}), make(chan struct{})
-	var slow atomic.Bool
-	slow.Store(true)
-	step := action(t, "x.act", regie.ClassOnce, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
-		if slow.Swap(false) {
-			close(started)
-			select {
-			case <-goOn:
-			case <-ctx.Done():
-			}
-		}
-		return tool.Result{Content: "done"}, nil
-	}, nil)
-	m := newModel(t, says("", call{"a", "x__act", `{"name":"1"}`}), says("", call{"b", "x__act", `{"name":"2"}`}), says("", call{"c", "x__act", `{"name":"3"}`}))
-	b := newBed(t, m, step)
-	conn := b.attach()
-	in := b.unattended("")
-	in.Limits.Total = 3
-	run, err := conn.Submit(t.Context(), in)
-	fatal(t, err)
-	<-started
-	fatal(t, conn.Interrupt(t.Context(), run.RoundID))
-	close(goOn)
-	if view := b.await(conn, run); view.Session.State != regie.SessionIdle || view.Round.Counters.Total != 1 {
-		t.Fatalf("after an interrupt the session is %s, %+v", view.Session.State, view.Round.Counters)
-	}
-	chat := in
-	chat.ClientID, chat.Type = "other type", regie.SessionChat
-	if _, err := conn.Submit(t.Context(), chat); regie.CodeOf(err) != regie.CodeConflict {
-		t.Errorf("a message of a chat to an automation: %v", err)
-	}
-	in.ClientID, in.Type = "go on", ""
-	next, err := conn.Submit(t.Context(), in)
-	fatal(t, err)
-	view := b.await(conn, next)
-	closed(t, view, regie.SessionTimeout)
-	if view.Round.Counters.Total != 3 || len(view.Exchanges) != 2 || view.Round.Tokens < 1000 {
-		t.Errorf("the session's total is %+v after %d more replies, %d tokens", view.Round.Counters, len(view.Exchanges), view.Round.Tokens)
-	}
-	in.ClientID = "after the end"
-	if _, err := conn.Submit(t.Context(), in); regie.CodeOf(err) != regie.CodeConflict {
-		t.Errorf("a message to a closed automation: %v", err)
-	}
-}
-
-// TestAutomationGivesBack has a message wait for the end of an automation: its session closes then,
-// so the message comes back unread.
-func TestAutomationGivesBack(t *testing.T) {
-	t.Parallel()
-	started, goOn := make(chan struct{}), make(chan struct{})
-	step := action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
-		close(started)
-		<-goOn
-		return tool.Result{Content: "done"}, nil
-	}, nil)
-	m := newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"done", "session__complete", `{"summary":"ok"}`}))
-	b := newBed(t, m, step)
-	conn := b.attach()
-	in := b.unattended("")
-	run, err := conn.Submit(t.Context(), in)
-	fatal(t, err)
-	<-started
-	in.ClientID, in.Type, in.Text = "too late", "", "and then this"
-	late, err := conn.Submit(t.Context(), in)
-	if err != nil || !late.Pending {
-		t.Fatalf("%+v, %v", late, err)
-	}
-	close(goOn)
-	view := b.await(conn, run)
-	expect(t, view, regie.EndCompleted, "SUCCEEDED", "SUCCEEDED")
-	closed(t, view, regie.SessionCompleted)
-	withdrawn := 0
-	for _, e := range b.eventsOf(conn, view) {
-		if e.Type == regie.EventMessageWithdrawn && strings.Contains(string(e.Body), late.MessageID.String()) {
-			withdrawn++
-		}
-	}
-	if withdrawn != 1 || strings.Contains(m.last(), "and then this") {
-		t.Errorf("it came back %d times", withdrawn)
 	}
 }
 

@@ -17,19 +17,22 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 )
 
-// burning is a door whose model is not there as long as down is set; it answers "Here." else,
-// behind what it says first.
-func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *atomic.Bool) {
-	t.Helper()
-	down = new(atomic.Bool)
-	answer := func(w http.ResponseWriter, r *http.Request) {
+// burns is a model that is not there as long as down is set, and answers "Here." else.
+func burns(down *atomic.Bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if down.Load() {
 			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
 			return
 		}
 		says("Here.")(w, r)
 	}
-	m = newModel(t, append(first, slices.Repeat([]http.HandlerFunc{answer}, 4)...)...)
+}
+
+// burning is a door whose model burns, behind what it says first.
+func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *atomic.Bool) {
+	t.Helper()
+	down = new(atomic.Bool)
+	m = newModel(t, append(first, slices.Repeat([]http.HandlerFunc{burns(down)}, 4)...)...)
 	b := newBed(t, m)
 	return b.doorOf(b.impatient()), m, down
 }
@@ -174,14 +177,7 @@ func TestCompatKeyStoppedServer(t *testing.T) {
 func TestCompatTriedByToken(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
-	answer := func(w http.ResponseWriter, r *http.Request) {
-		if down.Load() {
-			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
-			return
-		}
-		says("Here.")(w, r)
-	}
-	m := newModel(t, slices.Repeat([]http.HandlerFunc{answer}, 2)...)
+	m := newModel(t, burns(&down), burns(&down))
 	h := newBed(t, m).serveOn(app.ServeConfig{Addr: "127.0.0.1:0"}, func(o *app.Options) {
 		o.TuneEngine = func(c *engine.Config) { c.Backoff = func(int, time.Duration) time.Duration { return 0 } }
 	})

@@ -267,33 +267,6 @@ func callStates(view store.SessionView) string {
 	return strings.Join(out, ", ")
 }
 
-// TestCompatLeft leaves a client's calls without a result: what comes in their place goes on from a
-// legal thread.
-func TestCompatLeft(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Never mind."))
-	d := newBed(t, m).door()
-	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
-	id := header{compat.HeaderSession: first.header.Get(compat.HeaderSession)}
-	forged := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"call_x","type":"function","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_x","content":"y"}]}`, id)
-	if forged.status != http.StatusBadRequest || forged.Error.Param != "messages[2].tool_call_id" {
-		t.Errorf("a result of a call that nobody made: %d %s", forged.status, forged.body)
-	}
-	second := d.chat(map[string]any{"messages": []any{message("user", "something else")}}, id)
-	if second.Choices[0].Message.Content != "Never mind." {
-		t.Errorf("%s", second.body)
-	}
-	view := d.session(first)
-	if got := callStates(view); got != "NOT_RUN SUPERSEDED" {
-		t.Errorf("%s", got)
-	}
-	d.rebuilds(view)
-	late := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"tool","tool_call_id":"`+first.Choices[0].Message.ToolCalls[0].ID+`","content":"y"}]}`, id)
-	if late.status != http.StatusBadRequest {
-		t.Errorf("a result that came too late: %d %s", late.status, late.body)
-	}
-}
-
 // TestCompatHistory imports what a client brings: a conversation with calls that nobody here made.
 func TestCompatHistory(t *testing.T) {
 	t.Parallel()
@@ -315,50 +288,38 @@ func TestCompatHistory(t *testing.T) {
 	d.rebuilds(view)
 }
 
-// TestCompatApprovals meets a call that needs an approval, under both policies.
+// TestCompatApprovals meets a call that needs an approval, where it is parked.
 func TestCompatApprovals(t *testing.T) {
 	t.Parallel()
 	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
-	t.Run("deny", func(t *testing.T) {
-		m := newModel(t, says("", write), says("I may not."))
-		d := newBed(t, m).door()
-		out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
-		if out.Choices[0].Message.Content != "I may not." || !strings.Contains(m.last(), "APPROVAL_NEEDED") {
-			t.Errorf("%s", out.body)
-		}
-	})
-	t.Run("park", func(t *testing.T) {
-		m := newModel(t, says("I write.", write), says("Written."), says("Yes."))
-		d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = compat.Park })
-		out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
-		inbox, err := d.conn.Inbox(t.Context(), store.InboxFilter{})
-		if err != nil || len(inbox.Approvals) != 1 {
-			t.Fatalf("%+v %v", inbox, err)
-		}
-		a := inbox.Approvals[0]
-		if c := out.Choices[0]; c.FinishReason != "stop" || !strings.Contains(c.Message.Content, a.ID.String()) || !strings.HasPrefix(c.Message.Content, "I write.") {
-			t.Errorf("%s", out.body)
-		}
-		early := d.do(http.MethodPost, passChat, `{"model":"main","messages":[{"role":"user","content":"done?"}]}`, header{compat.HeaderSession: out.header.Get(compat.HeaderSession)})
-		if early.status != http.StatusConflict || early.Error.Code != "approval_pending" || !strings.Contains(early.Error.Message, a.ID.String()) {
-			t.Errorf("a message before the decision: %d %s", early.status, early.body)
-		}
-		if again, err := d.conn.Inbox(t.Context(), store.InboxFilter{}); err != nil || len(again.Approvals) != 1 {
-			t.Fatalf("a message withdrew the approval: %+v %v", again, err)
-		}
-		if _, err := d.conn.Decide(t.Context(), dispatch.DecideRequest{ApprovalID: a.ID, Request: "r", By: "me", Decisions: []regie.Decision{{CallID: a.Reviews[0].CallID, Answer: regie.AnswerAllow}}}); err != nil {
-			t.Fatal(err)
-		}
-		view := d.session(out)
-		d.await(d.conn, dispatch.Run{SessionID: view.ID, RoundID: view.History[0].ID})
-		if _, err := os.Stat(filepath.Join(d.root, "x")); err != nil {
-			t.Error(err)
-		}
-		next := d.chat(map[string]any{"messages": []any{message("user", "done?")}}, header{compat.HeaderSession: view.ID.String()})
-		if next.Choices[0].Message.Content != "Yes." {
-			t.Errorf("%s", next.body)
-		}
-	})
+	m := newModel(t, says("I write.", write), says("Written."), says("Yes."))
+	d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = compat.Park })
+	out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
+	inbox, err := d.conn.Inbox(t.Context(), store.InboxFilter{})
+	if err != nil || len(inbox.Approvals) != 1 {
+		t.Fatalf("%+v %v", inbox, err)
+	}
+	a := inbox.Approvals[0]
+	if c := out.Choices[0]; c.FinishReason != "stop" || !strings.Contains(c.Message.Content, a.ID.String()) || !strings.HasPrefix(c.Message.Content, "I write.") {
+		t.Errorf("%s", out.body)
+	}
+	early := d.do(http.MethodPost, passChat, `{"model":"main","messages":[{"role":"user","content":"done?"}]}`, header{compat.HeaderSession: out.header.Get(compat.HeaderSession)})
+	if early.status != http.StatusConflict || early.Error.Code != "approval_pending" || !strings.Contains(early.Error.Message, a.ID.String()) {
+		t.Errorf("a message before the decision: %d %s", early.status, early.body)
+	}
+	if again, err := d.conn.Inbox(t.Context(), store.InboxFilter{}); err != nil || len(again.Approvals) != 1 {
+		t.Fatalf("a message withdrew the approval: %+v %v", again, err)
+	}
+	d.decide(d.conn, a, allow(a.Reviews[0]))
+	view := d.session(out)
+	d.await(d.conn, dispatch.Run{SessionID: view.ID, RoundID: view.History[0].ID})
+	if _, err := os.Stat(filepath.Join(d.root, "x")); err != nil {
+		t.Error(err)
+	}
+	next := d.chat(map[string]any{"messages": []any{message("user", "done?")}}, header{compat.HeaderSession: view.ID.String()})
+	if next.Choices[0].Message.Content != "Yes." {
+		t.Errorf("%s", next.body)
+	}
 }
 
 // TestCompatStopped ends the engine while an answer is awaited: the message is stored and answered

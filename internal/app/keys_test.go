@@ -3,7 +3,6 @@ package app_test
 import (
 	"database/sql"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -126,11 +125,9 @@ func TestTheSameAtOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range said {
 			group.Go(func() {
-				response := h.ask(c.method, path, c.body, carrying("Idempotency-Key", "k"))
-				data, err := io.ReadAll(response.Body)
-				_ = response.Body.Close()
-				if said[i] = fmt.Sprint(response.StatusCode, string(data)); err != nil || response.StatusCode >= 300 {
-					t.Errorf("%s %s: %s (%v)", c.method, path, said[i], err)
+				status, text := h.said(c.method, path, c.body, carrying("Idempotency-Key", "k"))
+				if said[i] = fmt.Sprint(status, text); status >= 300 {
+					t.Errorf("%s %s: %s", c.method, path, said[i])
 				}
 			})
 		}

@@ -56,8 +56,7 @@ func TestKeyOnAnotherNode(t *testing.T) {
 	other := *b
 	other.settings.DataDir = b.elsewhere()
 	there := other.serve("127.0.0.1:0")
-	var place regie.Workspace
-	h.json("POST", "/api/v1/workspaces", fmt.Sprintf(`{"path":%q}`, b.root), 200, &place)
+	place := h.placeAt(h.root)
 	body := func(name string) string { return fmt.Sprintf(`{"workspace_id":%q,"name":%q}`, place.ID, name) }
 	key := carrying("Idempotency-Key", "k")
 	h.json("POST", "/api/v1/sessions", body("a"), 201, nil, key)
@@ -246,8 +245,7 @@ func TestKeysOfClients(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
-	var place regie.Workspace
-	h.json("POST", "/api/v1/workspaces", fmt.Sprintf(`{"path":%q}`, b.root), 200, &place)
+	place := h.placeAt(h.root)
 	seen := map[regie.ID]bool{}
 	for _, name := range []string{"one", "two"} {
 		made := h.add(control.TokenRequest{Name: name, Scopes: []regie.TokenScope{regie.ScopeRead, regie.ScopeChat}})

@@ -90,6 +90,11 @@ func TestQueueSurvives(t *testing.T) {
 	}
 	<-asked
 	<-asked
+	chat := b.request(everything)
+	chat.SessionID, chat.Type = runs[0].SessionID, regie.SessionChat
+	if _, err := conn.Submit(t.Context(), chat); regie.CodeOf(err) != regie.CodeConflict {
+		t.Errorf("a message of a chat to an automation: %v", err)
+	}
 	fatal(t, conn.Close())
 	conn = b.connect()
 	defer conn.Close()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -227,9 +228,7 @@ func TestStopGivesBackOnesOwn(t *testing.T) {
 func TestSessionIDTaken(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	var place regie.Workspace
-	path, _ := json.Marshal(h.root)
-	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, &place)
+	place, path := h.placeAt(h.root), strconv.Quote(h.root)
 	_, chatter := h.with("chatter", regie.ScopeChat)
 	_, reader := h.with("reader", regie.ScopeRead)
 	_, metrics := h.with("metrics", regie.ScopeMetrics)
@@ -255,8 +254,8 @@ func TestSessionIDTaken(t *testing.T) {
 		}
 	}
 	h.json("PUT", "/api/v1/sessions/"+owners.ID.String()+"/read", `{"read_seq":-1}`, 400, nil)
-	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, nil, reader) // to look at
-	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 403, nil, metrics)
+	h.json("POST", "/api/v1/workspaces", `{"path":`+path+`}`, 200, nil, reader) // to look at
+	h.json("POST", "/api/v1/workspaces", `{"path":`+path+`}`, 403, nil, metrics)
 }
 
 // mcpSession is a client of /mcp with a token, in a protocol, or the newest.
