@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -34,9 +33,7 @@ func (b *bed) parked(control chat.Control, session regie.ID) store.Inbox {
 		return err == nil && len(inbox.Approvals)+len(inbox.Questions) > 0
 	})
 	inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	return inbox
 }
 
@@ -73,10 +70,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 		says("Done what you allowed."))
 	b := newBed(t, m)
 	conn := b.connect()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(conn, approval.Policy{})
 	inbox := b.parked(conn, run.SessionID)
 	if len(inbox.Approvals) != 1 || len(inbox.Approvals[0].Reviews) != 4 {
 		t.Fatalf("the inbox holds %+v", inbox)
@@ -87,20 +81,14 @@ func TestBatchAcrossRestart(t *testing.T) {
 		asked.ExpiresAt.Before(time.Now().Add(23*time.Hour)) {
 		t.Errorf("the person sees %+v", review)
 	}
-	if err := conn.Wait(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Wait(t.Context(), run.RoundID))
 	if _, err := conn.Decide(t.Context(), decide(asked, "1", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow},
 		regie.Decision{CallID: asked.Reviews[1].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"path":"b2.txt","content":"edited\n"}`)})); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close())
 
-	engine, client := b.connect(), b.connect()
-	defer engine.Close()
-	defer client.Close()
+	engine, client := b.attach(), b.attach()
 	view, err := client.Get(t.Context(), run.RoundID)
 	if err != nil || view.Round.State != regie.RoundWaiting || view.Session.State != regie.SessionWaitingValidation {
 		t.Fatalf("after a restart: %s, %s, %v", view.Round.State, view.Session.State, err)
@@ -151,12 +139,8 @@ func TestDecideRefuses(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", write("a", "a.txt", "one\n"), call{"l", "files__list_files", `{}`}), says("ok"))
 	b := newBed(t, m)
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := b.attach()
+	run := b.startRun(conn, approval.Policy{})
 	asked := b.parked(conn, run.SessionID).Approvals[0]
 	call := asked.Reviews[0].CallID
 	for name, c := range map[string]struct {
@@ -167,6 +151,8 @@ func TestDecideRefuses(t *testing.T) {
 		"unknown approval":  {dispatch.DecideRequest{ApprovalID: regie.NewID(), Decisions: []regie.Decision{{CallID: call, Answer: regie.AnswerAllow}}}, regie.CodeNotFound},
 		"unknown call":      {decide(asked, "x", regie.Decision{CallID: regie.NewID(), Answer: regie.AnswerAllow}), regie.CodeNotFound},
 		"unknown answer":    {decide(asked, "x", regie.Decision{CallID: call, Answer: "perhaps"}), regie.CodeBadRequest},
+		"an answer aloud":   {decide(asked, "x", regie.Decision{CallID: call, Answer: "ALLOW"}), regie.CodeBadRequest},
+		"a blank behind it": {decide(asked, "x", regie.Decision{CallID: call, Answer: "allow "}), regie.CodeBadRequest},
 		"twice":             {decide(asked, "x", regie.Decision{CallID: call, Answer: regie.AnswerAllow}, regie.Decision{CallID: call, Answer: regie.AnswerDeny}), regie.CodeBadRequest},
 		"bad edit":          {decide(asked, "x", regie.Decision{CallID: call, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"path":7}`)}), regie.CodeBadArguments},
 		"edit out of place": {decide(asked, "x", regie.Decision{CallID: call, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"path":"../x","content":""}`)}), regie.CodePathOutside},
@@ -184,46 +170,14 @@ func TestDecideRefuses(t *testing.T) {
 	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: call, Answer: regie.AnswerDeny})); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := conn.Decide(t.Context(), decide(asked, "y", regie.Decision{CallID: call, Answer: "perhaps"})); regie.CodeOf(err) != regie.CodeBadRequest {
+		t.Errorf("what is no answer, to what is decided: %v", err)
+	}
 	// All that was asked is denied without a word: nobody wants the run to go on (decision 20).
 	expect(t, b.await(conn, run), regie.EndDenied, "NOT_RUN DENIED", "SUCCEEDED")
 	if m.count() != 1 {
 		t.Errorf("the model was asked %d times", m.count())
 	}
-}
-
-// TestStandingAnswers allows a call for the session and always: what lies within the scope is not
-// asked about again, what does not is.
-func TestStandingAnswers(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("", write("b", "docs/b.txt", "two\n")), says("", write("c", "c.txt", "three\n")), says("ok"))
-	b := newBed(t, m)
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := b.parked(conn, run.SessionID).Approvals[0]
-	var under *regie.Scope
-	for i, scope := range asked.Reviews[0].Preview.Scopes {
-		if scope.Kind == regie.ScopeUnder {
-			under = &asked.Reviews[0].Preview.Scopes[i]
-		}
-	}
-	if under == nil {
-		t.Fatalf("no scope below a directory is proposed: %+v", asked.Reviews[0].Preview.Scopes)
-	}
-	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: under})); err != nil {
-		t.Fatal(err)
-	}
-	next := b.next(conn, run.SessionID, asked.ID)
-	if !strings.Contains(string(next.Reviews[0].Arguments), "c.txt") {
-		t.Errorf("asked about %s", next.Reviews[0].Arguments)
-	}
-	if _, err := conn.Decide(t.Context(), decide(next, "y", regie.Decision{CallID: next.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 }
 
 // TestStalePreview changes the file after the person saw the diff: the approved write does not run
@@ -233,172 +187,16 @@ func TestStalePreview(t *testing.T) {
 	m := newModel(t, says("", call{"a", "files__write_file", `{"path":"a.txt","content":"new\n","mode":"overwrite"}`}), says("I see."))
 	b := newBed(t, m)
 	path := filepath.Join(b.root, "a.txt")
-	if err := os.WriteFile(path, []byte("old\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, []byte("old\n"), 0o600))
+	conn := b.attach()
+	run := b.startRun(conn, approval.Policy{})
 	asked := b.parked(conn, run.SessionID).Approvals[0]
-	if err := os.WriteFile(path, []byte("changed by somebody\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, []byte("changed by somebody\n"), 0o600))
+	b.decide(conn, asked, allow(asked.Reviews[0]))
 	expect(t, b.await(conn, run), regie.EndAnswered, "FAILED")
 	if got, _ := os.ReadFile(path); string(got) != "changed by somebody\n" || !strings.Contains(m.last(), "STALE_PREVIEW") {
 		t.Errorf("the file holds %q", got)
 	}
-}
-
-// TestStopsWhileWaiting says each stopping word to a run that waits for an approval (decision 6).
-func TestStopsWhileWaiting(t *testing.T) {
-	t.Parallel()
-	park := func(t *testing.T) (*bed, chat.Control, dispatch.Run, regie.Approval) {
-		t.Helper()
-		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
-		conn := b.connect()
-		t.Cleanup(func() { _ = conn.Close() })
-		run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b, conn, run, b.parked(conn, run.SessionID).Approvals[0]
-	}
-	allow := func(a regie.Approval) dispatch.DecideRequest {
-		return decide(a, "x", regie.Decision{CallID: a.Reviews[0].CallID, Answer: regie.AnswerAllow})
-	}
-	t.Run("interrupt", func(t *testing.T) {
-		b, conn, run, asked := park(t)
-		if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		expect(t, b.await(conn, run), regie.EndInterrupted, "NOT_RUN INTERRUPTED")
-		if _, err := conn.Decide(t.Context(), allow(asked)); regie.CodeOf(err) != regie.CodeConflict {
-			t.Errorf("an approval after the interrupt: %v", err)
-		}
-	})
-	t.Run("stop", func(t *testing.T) {
-		b, conn, run, _ := park(t)
-		for range 2 {
-			if _, err := conn.Stop(t.Context(), run.SessionID); err != nil {
-				t.Fatal(err)
-			}
-			view := b.await(conn, run)
-			expect(t, view, regie.EndStopped, "NOT_RUN INTERRUPTED")
-			if view.Session.State != regie.SessionClosed || view.Session.EndReason != regie.SessionCancelled {
-				t.Errorf("the session is %s %s", view.Session.State, view.Session.EndReason)
-			}
-		}
-	})
-	t.Run("pause", func(t *testing.T) {
-		b, conn, run, asked := park(t)
-		if err := conn.Pause(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Decide(t.Context(), allow(asked)); err != nil { // it stays answerable
-			t.Fatal(err)
-		}
-		view, err := conn.Get(t.Context(), run.RoundID)
-		if err != nil || view.Session.State != regie.SessionPaused || states(view)[0] != "APPROVED" {
-			t.Errorf("a paused session went on: %s %v %v", view.Session.State, states(view), err)
-		}
-		if err := conn.Resume(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
-	})
-}
-
-// TestMessagesWhileBusy writes into a session whose round runs or waits (decision 10).
-func TestMessagesWhileBusy(t *testing.T) {
-	t.Parallel()
-	follow := func(b *bed, run dispatch.Run, text string, when store.WhenBusy) dispatch.RunRequest {
-		in := b.request(approval.Policy{})
-		in.SessionID, in.Text, in.WhenBusy = run.SessionID, text, when
-		return in
-	}
-	t.Run("queue, over a restart", func(t *testing.T) {
-		m := newModel(t, says("", write("a", "a.txt", "one\n")), says("first"), says("second"))
-		b := newBed(t, m)
-		conn := b.connect()
-		run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		asked := b.parked(conn, run.SessionID).Approvals[0]
-		for _, text := range []string{"and then this", "and that"} {
-			queued, err := conn.Submit(t.Context(), follow(b, run, text, store.Queue))
-			if err != nil || !queued.Pending || queued.RoundID != run.RoundID {
-				t.Fatalf("%+v, %v", queued, err)
-			}
-		}
-		if _, err := conn.Submit(t.Context(), follow(b, run, "now or never", store.Reject)); regie.CodeOf(err) != regie.CodeRoundInProgress {
-			t.Errorf("rejected with %v", err)
-		}
-		if err := conn.Close(); err != nil {
-			t.Fatal(err)
-		}
-		conn = b.connect()
-		defer conn.Close()
-		if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-			t.Fatal(err)
-		}
-		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
-		list := b.rounds(conn, 2)
-		view := b.await(conn, dispatch.Run{SessionID: run.SessionID, RoundID: list[0].Round.ID})
-		if got := view.Exchanges[0].Reply.AI.Text(); got != "second" {
-			t.Errorf("the next round answered %q", got)
-		}
-		if !strings.Contains(m.last(), "and then this") || !strings.Contains(m.last(), "and that") || strings.Contains(m.last(), "now or never") {
-			t.Errorf("the model read %s", m.last())
-		}
-	})
-	t.Run("steer", func(t *testing.T) {
-		m := newModel(t, says("", write("a", "a.txt", "one\n")), says("As you like."))
-		b := newBed(t, m)
-		conn := b.connect()
-		defer conn.Close()
-		run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.parked(conn, run.SessionID)
-		if _, err := conn.Submit(t.Context(), follow(b, run, "do not write, just say hello", store.Steer)); err != nil {
-			t.Fatal(err)
-		}
-		view := b.await(conn, run)
-		expect(t, view, regie.EndAnswered, "NOT_RUN SUPERSEDED")
-		if !strings.Contains(m.last(), "just say hello") || len(view.Exchanges) != 2 {
-			t.Errorf("the model read %s", m.last())
-		}
-	})
-	t.Run("stop gives them back", func(t *testing.T) {
-		asked := make(chan struct{}, 1)
-		b := newBed(t, newModel(t, hangs(asked), says("again")))
-		conn := b.connect()
-		defer conn.Close()
-		run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-asked
-		if _, err := conn.Submit(t.Context(), follow(b, run, "later", store.Queue)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Stop(t.Context(), run.SessionID); err != nil {
-			t.Fatal(err)
-		}
-		view := b.await(conn, run)
-		expect(t, view, regie.EndStopped)
-		if list := b.rounds(conn, 1); len(list) != 1 || view.Session.State != regie.SessionClosed {
-			t.Errorf("%d rounds, %s", len(list), view.Session.State)
-		}
-	})
 }
 
 // rounds lists the rounds of the workspace once there are n.
@@ -411,25 +209,6 @@ func (b *bed) rounds(control chat.Control, n int) []store.RoundSummary {
 	return list
 }
 
-// TestExpiry lets nobody answer in time: what was asked is not run, and the run ends with that
-// (decision 11).
-func TestExpiry(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
-	b.approvalTTL = 30 * time.Millisecond
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, b.await(conn, run), regie.EndDenied, "NOT_RUN EXPIRED")
-	inbox, err := conn.Inbox(context.WithoutCancel(t.Context()), store.InboxFilter{SessionID: run.SessionID})
-	if err != nil || len(inbox.Approvals) != 0 {
-		t.Errorf("%+v, %v", inbox, err)
-	}
-}
-
 // TestList_StuckRun: a run that was answered where its provider has another address is listed as
 // one that cannot go on.
 func TestList_StuckRun(t *testing.T) {
@@ -439,20 +218,14 @@ func TestList_StuckRun(t *testing.T) {
 	request.Settings = b.settings.Fingerprint()
 	conn := b.connect()
 	run, err := conn.Submit(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	asked := b.parked(conn, run.SessionID).Approvals[0]
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close())
 	moved := newBed(t, newModel(t)) // another server
 	b.settings.BaseURL, b.settings.Providers = moved.settings.BaseURL, moved.settings.Providers
 	conn = b.connect()
 	defer conn.Close()
-	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-		t.Fatal(err)
-	}
+	b.decide(conn, asked, allow(asked.Reviews[0]))
 	runs, err := conn.List(t.Context(), store.RoundFilter{Root: b.root})
 	if err != nil || len(runs) != 1 || !runs[0].Stuck {
 		t.Errorf("%+v, %v", runs, err)

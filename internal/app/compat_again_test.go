@@ -3,7 +3,6 @@ package app_test
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/regie-run/regie/internal/compat"
@@ -13,22 +12,14 @@ import (
 // says what it is and how to ask once more.
 func TestCompatKeyBegun(t *testing.T) {
 	t.Parallel()
-	var up atomic.Bool
-	m := newModel(t, says("Looking.", call{"l", "files__list_files", `{}`}), func(w http.ResponseWriter, r *http.Request) {
-		if !up.Load() {
-			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
-			return
-		}
-		says("Here.")(w, r)
-	})
-	b := newBed(t, m)
-	d := b.doorOf(b.impatient())
+	d, m, down := burning(t, says("Looking.", call{"l", "files__list_files", `{}`}))
+	down.Store(true)
 	const body = `{"model":"main","messages":[{"role":"user","content":"hi"}]}`
 	first := d.do(http.MethodPost, passChat, body, header{"Idempotency-Key": "k"})
 	if first.status != http.StatusServiceUnavailable || first.header.Get("X-Should-Retry") != "false" || strings.Contains(first.body, "Idempotency-Key") {
 		t.Errorf("%d %v %s", first.status, first.header, first.body)
 	}
-	up.Store(true)
+	down.Store(false)
 	before := m.count()
 	again := d.do(http.MethodPost, passChat, body, header{"Idempotency-Key": "k"})
 	if again.status != http.StatusServiceUnavailable || again.header.Get("X-Should-Retry") != "false" || again.header.Get("Idempotent-Replayed") != "true" ||

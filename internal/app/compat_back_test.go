@@ -17,19 +17,22 @@ import (
 	"github.com/regie-run/regie/internal/engine"
 )
 
-// burning is a door whose model is not there as long as down is set; it answers "Here." else,
-// behind what it says first.
-func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *atomic.Bool) {
-	t.Helper()
-	down = new(atomic.Bool)
-	answer := func(w http.ResponseWriter, r *http.Request) {
+// burns is a model that is not there as long as down is set, and answers "Here." else.
+func burns(down *atomic.Bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if down.Load() {
 			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
 			return
 		}
 		says("Here.")(w, r)
 	}
-	m = newModel(t, append(first, slices.Repeat([]http.HandlerFunc{answer}, 4)...)...)
+}
+
+// burning is a door whose model burns, behind what it says first.
+func burning(t *testing.T, first ...http.HandlerFunc) (d *door, m *model, down *atomic.Bool) {
+	t.Helper()
+	down = new(atomic.Bool)
+	m = newModel(t, append(first, slices.Repeat([]http.HandlerFunc{burns(down)}, 4)...)...)
 	b := newBed(t, m)
 	return b.doorOf(b.impatient()), m, down
 }
@@ -143,47 +146,6 @@ func TestCompatTriedAfterCalls(t *testing.T) {
 	}
 }
 
-// TestCompatKeyStopped: a keyed request that a stopping server cuts off may be sent again: its
-// round is taken up, and answers it.
-func TestCompatKeyStopped(t *testing.T) {
-	t.Parallel()
-	for name, c := range places {
-		t.Run(name, func(t *testing.T) {
-			asked := make(chan struct{}, 8)
-			var up atomic.Bool
-			b := newBed(t, newModel(t, func(w http.ResponseWriter, r *http.Request) {
-				if up.Load() {
-					says("Here.")(w, r)
-					return
-				}
-				asked <- struct{}{}
-				<-r.Context().Done()
-			}))
-			d := b.door()
-			ended := make(chan error, 1)
-			go func() {
-				<-asked
-				ended <- d.conn.Close()
-			}()
-			key := header{"Idempotency-Key": "k"}
-			out := d.do(http.MethodPost, c.path, c.begin, key)
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-			d.closed = true
-			d.server.Close()
-			if !strings.Contains(out.body, `"`+string(regie.CodeEngineGone)+`"`) || out.header.Get("X-Should-Retry") != "true" || out.header.Get("Retry-After") == "" {
-				t.Errorf("%d %v %s", out.status, out.header, out.body)
-			}
-			up.Store(true)
-			again := b.door().do(http.MethodPost, c.path, c.begin, key)
-			if again.status != http.StatusOK || !strings.Contains(again.body, "Here.") || again.header.Get(compat.HeaderSession) != out.header.Get(compat.HeaderSession) {
-				t.Errorf("after %v: %d %v %s", out.header, again.status, again.header, again.body)
-			}
-		})
-	}
-}
-
 // TestCompatKeyStoppedServer is the same of a whole server, with all that it ends first.
 func TestCompatKeyStoppedServer(t *testing.T) {
 	t.Parallel()
@@ -215,38 +177,16 @@ func TestCompatKeyStoppedServer(t *testing.T) {
 func TestCompatTriedByToken(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
-	answer := func(w http.ResponseWriter, r *http.Request) {
-		if down.Load() {
-			http.Error(w, `{"error":{"message":"on fire"}}`, http.StatusServiceUnavailable)
-			return
-		}
-		says("Here.")(w, r)
-	}
-	m := newModel(t, slices.Repeat([]http.HandlerFunc{answer}, 2)...)
-	b := newBed(t, m)
-	opened, err := app.OpenEngine(t.Context(), app.Options{Config: b.settings, Tools: b.tools, TuneEngine: func(c *engine.Config) {
-		c.Backoff = func(int, time.Duration) time.Duration { return 0 }
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = opened.Close() }) // nothing of its end is asked
-	h := &house{bed: b, engine: opened}
-	if h.served, err = opened.Serve(t.Context(), app.ServeConfig{Addr: "127.0.0.1:0", Version: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	if h.token, err = app.ReadToken(b.settings.DataDir); err != nil {
-		t.Fatal(err)
-	}
-	var place regie.Workspace
-	h.json(http.MethodPost, "/api/v1/workspaces", `{"path":"`+b.root+`"}`, http.StatusOK, &place)
+	m := newModel(t, burns(&down), burns(&down))
+	h := newBed(t, m).serveOn(app.ServeConfig{Addr: "127.0.0.1:0"}, func(o *app.Options) {
+		o.TuneEngine = func(c *engine.Config) { c.Backoff = func(int, time.Duration) time.Duration { return 0 } }
+	})
+	place := h.placeAt(h.root)
 	made := h.add(control.TokenRequest{Name: "x", Scopes: []regie.TokenScope{regie.ScopeCompletions}, Workspaces: []regie.ID{place.ID}})
 	for name, c := range places {
 		_, begun, _ := h.keyed(c.path, name, c.begin, bearer(made.Secret))
 		var first struct{ ID string }
-		if err := json.Unmarshal([]byte(begun), &first); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, json.Unmarshal([]byte(begun), &first))
 		body := strings.ReplaceAll(c.goOn, "ID", first.ID)
 		down.Store(true)
 		if status, said, _ := h.keyed(c.path, "refused "+name, body, bearer(made.Secret)); status < http.StatusInternalServerError {

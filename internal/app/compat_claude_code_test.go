@@ -1,138 +1,52 @@
-//go:build unix
-
 package app_test
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// frontendTime bounds one run of a frontend. A run takes seconds; the bound ends one that hangs.
-const frontendTime = 120 * time.Second
-
-// anthropicFrontends is the folder of the frontends that speak Messages.
-const anthropicFrontends = "anthropic"
-
-// findFrontend returns node and a file of a folder with frontends. The test is skipped where npm
-// has not installed them.
-func findFrontend(t *testing.T, folder, file string) (node, path string) {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "compat", "testdata", folder, "node_modules", filepath.FromSlash(file)))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err == nil {
-		node, err = exec.LookPath("node")
-	}
-	if err != nil {
-		if os.Getenv("REGIE_CI") == "1" {
-			t.Fatalf("the frontend %s is not installed (run make npm): %v", file, err)
-		}
-		t.Skipf("the frontend %s is not installed: run make npm", file)
-	}
-	return node, path
-}
-
-// frontend is a program of others with a home and a project of its own. It reaches nothing but this
-// machine.
-type frontend struct {
-	t             *testing.T
-	home, project string
-	env           []string
-}
-
-func newFrontend(t *testing.T, env ...string) *frontend {
-	t.Helper()
-	f := &frontend{t: t, home: t.TempDir(), project: t.TempDir()}
-	f.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "TMPDIR=" + f.home, "NO_PROXY=127.0.0.1",
-		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", // the discard port: nobody listens
-	}, env...)
-	return f
-}
-
-// file writes a file of the project and returns its path.
-func (f *frontend) file(name, content string) string {
-	f.t.Helper()
-	path := filepath.Join(f.project, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
-	return path
-}
-
-// run returns what the program prints. Its process group ends with it.
-func (f *frontend) run(argv ...string) string {
-	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), frontendTime)
-	defer cancel()
-	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	command.Dir, command.Env, command.WaitDelay = f.project, f.env, 5*time.Second
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	var stderr strings.Builder
-	command.Stderr = &stderr
-	out, err := command.Output()
-	if command.Process != nil {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what it left running
-	}
-	if err != nil {
-		f.t.Fatalf("%v: %v\n%s\n%s", argv, err, out, stderr.String())
-	}
-	return string(out)
-}
-
 // claudeCode is Claude Code as a client of Regie.
 type claudeCode struct {
-	*frontend
+	*npmProgram
 	*house
-	argv []string
 }
 
 func newClaudeCode(t *testing.T, m *model) *claudeCode {
 	t.Helper()
-	node, path := findFrontend(t, anthropicFrontends, "@anthropic-ai/claude-code/cli-wrapper.cjs")
 	h := newBed(t, m).serve("127.0.0.1:0")
-	f := newFrontend(t, "ANTHROPIC_BASE_URL="+h.served.URL, "ANTHROPIC_AUTH_TOKEN="+h.token,
-		"ANTHROPIC_MODEL=main", "ANTHROPIC_DEFAULT_HAIKU_MODEL=main", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
-	return &claudeCode{f, h, []string{node, path}}
+	return &claudeCode{newNPMProgram(t, "anthropic/node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs", "ANTHROPIC_BASE_URL="+h.served.URL, "ANTHROPIC_AUTH_TOKEN="+h.token,
+		"ANTHROPIC_MODEL=main", "ANTHROPIC_DEFAULT_HAIKU_MODEL=main", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"), h}
 }
 
 // asks has Claude Code do one request and returns its answer.
 func (c *claudeCode) asks(text string, flags ...string) string {
-	c.t.Helper()
-	argv := append(append([]string{}, c.argv...), "-p", text, "--output-format", "json",
-		"--permission-mode", "acceptEdits", "--allowedTools", "Read,Write,Edit,Bash,Agent")
-	out := c.run(append(argv, flags...)...)
+	c.house.t.Helper()
+	out := c.run(append([]string{"-p", text, "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", "Read,Write,Edit,Bash,Agent"}, flags...)...)
 	var answer struct {
 		Result string
 		Failed bool `json:"is_error"`
 	}
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || answer.Failed {
-		c.t.Fatalf("%v: %s", err, out)
+		c.house.t.Fatalf("%v: %s", err, out)
 	}
 	return answer.Result
 }
 
 // sessions counts what its requests made.
 func (c *claudeCode) sessions() []store.SessionSummary {
-	c.t.Helper()
-	listed, err := c.engine.Service().Sessions.List(access.AsOwner(c.t.Context()), store.SessionFilter{API: true})
+	c.house.t.Helper()
+	listed, err := c.engine.Sessions(c.house.t.Context(), store.SessionFilter{API: true})
 	if err != nil {
-		c.t.Fatal(err)
+		c.house.t.Fatal(err)
 	}
 	return listed
 }
@@ -162,7 +76,7 @@ func TestClaudeCode_Tools(t *testing.T) {
 	step := func(calls ...call) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			for i := range calls {
-				calls[i].arguments = strings.ReplaceAll(calls[i].arguments, "DIR", c.project)
+				calls[i].arguments = strings.ReplaceAll(calls[i].arguments, "DIR", c.dir)
 			}
 			says("Working.", calls...)(w, r)
 		}
@@ -173,7 +87,7 @@ func TestClaudeCode_Tools(t *testing.T) {
 		step(call{"d", "Edit", `{"file_path":"DIR/new.txt","old_string":"hello","new_string":"bye"}`}),
 		says("Done."))
 	c = newClaudeCode(t, m)
-	c.file("note.txt", "the word is walrus\n")
+	c.write("note.txt", "the word is walrus\n")
 	if got := c.asks("Do it."); got != "Done." || m.count() != 4 {
 		t.Errorf("%q after %d requests", got, m.count())
 	}
@@ -182,9 +96,7 @@ func TestClaudeCode_Tools(t *testing.T) {
 			t.Errorf("the model does not read %q", want)
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(c.project, "new.txt")); err != nil || string(data) != "bye" {
-		t.Errorf("%q, %v", data, err)
-	}
+	c.npmProgram.holds("new.txt", "bye")
 	if listed := c.sessions(); len(listed) != 1 || listed[0].Rounds != 4 {
 		t.Errorf("%+v", listed)
 	}
@@ -203,7 +115,7 @@ func TestClaudeCode_Parts(t *testing.T) {
 		},
 		says("Done."))
 	c := newClaudeCode(t, m)
-	image = c.file("p.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"+
+	image = c.write("p.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"+
 		"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82")
 	if got := c.asks("Do it."); got != "Done." || m.count() != 4 {
 		t.Errorf("%q after %d requests", got, m.count())
@@ -241,40 +153,51 @@ func TestClaudeCode_Background(t *testing.T) {
 	}
 }
 
-// TestAISDK_Anthropic has Vercel's AI SDK talk to an agent with both majors of its provider.
-func TestAISDK_Anthropic(t *testing.T) {
+// TestOpenCode_Tools has opencode work with its own tools for a model behind Regie, in both formats
+// that it speaks. Only make proof installs it.
+func TestOpenCode_Tools(t *testing.T) {
 	t.Parallel()
-	asks := says("Let me look.", call{"w", "get_weather", `{"place":"Bern"}`})
-	for _, c := range []struct {
-		which, want string
-		steps       []http.HandlerFunc
-	}{
-		{"generate", `{"text":"Hello.","finish":"stop","usage":true}`, []http.HandlerFunc{says("Hello.")}},
-		{"stream", `{"pieces":"Hello.","finish":"stop"}`, []http.HandlerFunc{says("Hello.")}},
-		{"tools", `{"text":"Sun.","steps":2,"places":["Bern"],"more":"Rain."}`, []http.HandlerFunc{asks, says("Sun."), says("Rain.")}},
-		{"toolsStreamed", `{"text":"Sun.","steps":2,"places":["Bern"]}`, []http.HandlerFunc{asks, says("Sun.")}},
-	} {
-		for _, major := range []string{"3", "4"} {
-			t.Run(c.which+" "+major, func(t *testing.T) {
-				node, module := findFrontend(t, anthropicFrontends, "ai/package.json")
-				script := filepath.Join(filepath.Dir(module), "..", "..", "client.mjs")
-				m := newModel(t, c.steps...)
-				h := newBed(t, m).serve("127.0.0.1:0")
-				out := newFrontend(t).run(node, script, h.served.URL+"/v1", major, c.which, h.token)
-				var got, want any
-				if err := json.Unmarshal([]byte(out), &got); err != nil {
-					t.Fatalf("%v: %s", err, out)
+	if os.Getenv("REGIE_PROOF") != "1" {
+		t.Skip("opencode runs in make proof alone")
+	}
+	architecture := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if architecture == "" {
+		architecture = runtime.GOARCH
+	}
+	for name, provider := range map[string]string{"messages": "@ai-sdk/anthropic", "chat completions": "@ai-sdk/openai-compatible"} {
+		t.Run(name, func(t *testing.T) {
+			var f *npmProgram
+			step := func(name, arguments string) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					if strings.Contains(sent(r), "title generator") { // a session of its own
+						says("A title")(w, r)
+						return
+					}
+					says("Working.", call{name, name, strings.ReplaceAll(arguments, "DIR", f.dir)})(w, r)
 				}
-				if err := json.Unmarshal([]byte(c.want), &want); err != nil {
-					t.Fatal(err)
+			}
+			m := newModel(t,
+				step("write", `{"filePath":"DIR/new.txt","content":"hello"}`),
+				step("read", `{"filePath":"DIR/note.txt"}`),
+				step("bash", `{"command":"cat new.txt","description":"show it"}`),
+				says("Done."))
+			h := newBed(t, m).serve("127.0.0.1:0")
+			settings := fmt.Sprintf(`{"model":"regie/main","small_model":"regie/main","share":"disabled","provider":{"regie":{
+				"npm":%q,"name":"Regie","options":{"baseURL":%q,"apiKey":%q},"models":{"main":{"name":"main"}}}}}`,
+				provider, h.served.URL+"/v1", h.token)
+			f = newNPMProgram(t, "proof-anthropic/node_modules/opencode-"+runtime.GOOS+"-"+architecture+"/bin/opencode", "OPENCODE_CONFIG_CONTENT="+settings, "OPENCODE_DISABLE_MODELS_FETCH=1",
+				"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1")
+			f.write("note.txt", "the word is walrus\n")
+			if out := f.run("run", "Do it."); !strings.Contains(out, "Done.") {
+				t.Errorf("%s", out)
+			}
+			// One is read by a tool; the other stands in a request beside the conversation.
+			for _, want := range []string{"the word is walrus", "title generator"} {
+				if !slices.ContainsFunc(m.requests, func(r []byte) bool { return strings.Contains(string(r), want) }) {
+					t.Errorf("the model does not read %q", want)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				if m.count() != len(c.steps) {
-					t.Errorf("the model was asked %d times", m.count())
-				}
-			})
-		}
+			}
+			f.holds("new.txt", "hello")
+		})
 	}
 }

@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,8 +34,7 @@ func silent(t *testing.T) (v *vendor, asked chan struct{}) {
 // cutOff asks for what the last call of a log was, of an engine that is opened anew.
 func (b *bed) cutOff(want regie.Code) {
 	b.t.Helper()
-	conn := b.connect()
-	defer conn.Close()
+	conn := b.attach()
 	calls, err := conn.ProxiedNow(b.t.Context())
 	if err != nil || len(calls) != 1 || calls[0].Code != want || calls[0].Money.Known || calls[0].Model != "x" || calls[0].Provider != "far" {
 		b.t.Fatalf("%+v (%v), want %s", calls, err, want)
@@ -61,9 +58,7 @@ func TestProxyCutOff(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			answered := make(chan error, 1)
 			go func() {
 				response, err := http.DefaultClient.Do(r)
@@ -73,9 +68,7 @@ func TestProxyCutOff(t *testing.T) {
 				answered <- err
 			}()
 			<-asked
-			if err := d.conn.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, d.conn.Close())
 			d.cutOff(regie.CodeStopRequested)
 			cancel()
 			if err := <-answered; err == nil {
@@ -107,16 +100,7 @@ func TestProxyKilled(t *testing.T) {
 			v, _ := silent(t)
 			d := passes(t, v, change)
 			d.close()
-			said, err := json.Marshal(cutKilled{d.settings, d.root})
-			if err != nil {
-				t.Fatal(err)
-			}
-			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyKilled$", "-test.count=1")
-			child.Env = append(os.Environ(), "REGIE_TEST_CUT="+string(said))
-			out, err := child.CombinedOutput()
-			if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-				t.Fatalf("the child was not killed: %v\n%s", err, out)
-			}
+			runKilled(t, "TestProxyKilled", "REGIE_TEST_CUT", cutKilled{d.settings, d.root})
 			want := regie.CodeEngineGone
 			if d.settings.Database != "" { // for an hour it may be a call of another engine
 				want = ""
@@ -129,20 +113,14 @@ func TestProxyKilled(t *testing.T) {
 func askAndDie(t *testing.T, said string) {
 	t.Helper()
 	var in cutKilled
-	if err := json.Unmarshal([]byte(said), &in); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal([]byte(said), &in))
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	fatal(t, err)
+	server := httptest.NewServer(compat.Handler(compat.Config{Control: conn.Control(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
 	}})))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	go func() { _, _ = http.DefaultClient.Do(request) }() //nolint:bodyclose // it has no answer
 	// between two looks
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -151,8 +129,6 @@ func askAndDie(t *testing.T, said string) {
 			break
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	die(t)
 }

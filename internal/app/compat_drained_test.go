@@ -40,11 +40,8 @@ func TestProxyDrained(t *testing.T) {
 	if said := <-answered; said != wholeReply {
 		t.Errorf("answered %q", said)
 	}
-	if err := <-closed; err != nil {
-		t.Fatal(err)
-	}
-	conn := h.connect()
-	defer conn.Close()
+	fatal(t, <-closed)
+	conn := h.attach()
 	if calls, err := conn.Proxied(t.Context(), 1); err != nil || len(calls) != 1 || calls[0].Usage.Input != 4000 {
 		t.Errorf("%+v, %v", calls, err)
 	}

@@ -148,11 +148,7 @@ func TestMCPEnded(t *testing.T) {
 	place := h.placeAt(t.TempDir())
 	for _, protocol := range []string{"", "2025-11-25"} {
 		made := h.add(control.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP}})
-		way := &sdk.StreamableClientTransport{Endpoint: h.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(made.Secret)}}
-		session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), way, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := h.mcpSession(made.Secret, protocol)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := session.CallTool(t.Context(), &sdk.CallToolParams{
@@ -165,7 +161,6 @@ func TestMCPEnded(t *testing.T) {
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), "TOKEN_ENDED") {
 			t.Errorf("by protocol %q it is told %v", protocol, err)
 		}
-		_ = session.Close()
 	}
 }
 

@@ -66,24 +66,6 @@ const (
 	streamedUsage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":5}}\n\n"
 )
 
-func answersStreamed(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = io.WriteString(w, streamedReply+streamedUsage+"data: [DONE]\n\n")
-}
-
-// TestCompatProxySpaced passes a stream on of a provider that writes JSON with spaces: what only
-// says the usage that nobody asked for is kept back all the same.
-func TestCompatProxySpaced(t *testing.T) {
-	t.Parallel()
-	d := passes(t, newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, streamedReply+"data: {\"choices\": [ ], \"usage\": {\"prompt_tokens\": 40}}\n\ndata: [DONE]\n\n")
-	}), nil)
-	if out := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[],"stream":true}`, nil); out.body != streamedReply+"data: [DONE]\n\n" {
-		t.Errorf("%s", out.body)
-	}
-}
-
 // passes opens the endpoint with a vendor as provider far.
 func passes(t *testing.T, v *vendor, change func(*config.Config)) *door {
 	t.Helper()
@@ -159,7 +141,11 @@ func TestCompatProxy(t *testing.T) {
 // passed back.
 func TestCompatProxyStream(t *testing.T) {
 	t.Parallel()
-	v := newVendor(t, answersStreamed)
+	reply := streamedReply + streamedUsage
+	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, reply+"data: [DONE]\n\n")
+	})
 	d := passes(t, v, nil)
 	plain := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[],"stream":true}`, nil)
 	if plain.body != streamedReply+"data: [DONE]\n\n" || !strings.HasSuffix(v.last(), `"stream":true,"stream_options":{"include_usage":true}}`) {
@@ -177,6 +163,10 @@ func TestCompatProxyStream(t *testing.T) {
 		if call.Usage.Input != 40 || call.Usage.Output != 5 {
 			t.Errorf("%+v", call)
 		}
+	}
+	reply = streamedReply + "data: {\"choices\": [ ], \"usage\": {\"prompt_tokens\": 40}}\n\n" // with spaces
+	if out := d.do(http.MethodPost, passChat, `{"model":"far/x","messages":[],"stream":true}`, nil); out.body != streamedReply+"data: [DONE]\n\n" {
+		t.Errorf("%s", out.body)
 	}
 }
 
@@ -249,96 +239,6 @@ func TestCompatProxyBudget(t *testing.T) {
 	}
 }
 
-// TestCompatProxyCache answers the same once more where the temperature allows it.
-func TestCompatProxyCache(t *testing.T) {
-	t.Parallel()
-	v := newVendor(t, answersWhole)
-	d := passes(t, v, nil)
-	if d.settings.Database != "" {
-		t.Skip("where several processes share a database nothing is held in memory")
-	}
-	for i, c := range []struct {
-		body string
-		asks int
-		hit  string
-	}{
-		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0}`, 1, ""},
-		{`{"temperature":0, "model":"far/x","messages":[{"content":"hi","role":"user"}]}`, 1, "hit"},
-		{`{"model":"far/x","messages":[{"role":"user","content":"ho"}],"temperature":0}`, 2, ""},
-		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0.5}`, 3, ""},
-		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0.5}`, 4, ""},
-	} {
-		out := d.do(http.MethodPost, passChat, c.body, nil)
-		if out.body != wholeReply || v.asked() != c.asks || out.header.Get("X-Regie-Cache") != c.hit {
-			t.Errorf("%d: asked %d times, %q: %s", i, v.asked(), out.header.Get("X-Regie-Cache"), out.body)
-		}
-	}
-	cached := 0
-	for _, call := range d.logged(5) {
-		if call.Cached && call.Money.Cost == 0 && call.Usage.Input == 0 {
-			cached++
-		}
-	}
-	if cached != 1 {
-		t.Errorf("%d calls are logged as cached", cached)
-	}
-}
-
-// TestCompatProxyCachesStreams gives a stream that came to its end again, byte for byte, and none
-// that did not, or that calls something.
-func TestCompatProxyCachesStreams(t *testing.T) {
-	t.Parallel()
-	const calls = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}}]},"finish_reason":null}]}` + "\n\n"
-	body := ""
-	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, body)
-	})
-	d := passes(t, v, nil)
-	if d.settings.Database != "" {
-		t.Skip("where several processes share a database nothing is held in memory")
-	}
-	for i, c := range []struct {
-		content, says string
-		asks          int
-		hit           string
-	}{
-		{"hi", streamedReply + streamedUsage + "data: [DONE]\n\n", 1, ""},
-		{"hi", "", 1, "hit"},
-		{"no end", streamedReply, 2, ""},
-		{"no end", streamedReply, 3, ""},
-		{"calls", calls + "data: [DONE]\n\n", 4, ""},
-		{"calls", calls + "data: [DONE]\n\n", 5, ""},
-		{"fails", strings.Replace(streamedReply, `"stop"`, `"error"`, 1) + "data: [DONE]\n\n", 6, ""},
-		{"fails", strings.Replace(streamedReply, `"stop"`, `"error"`, 1) + "data: [DONE]\n\n", 7, ""},
-		{"errs", streamedReply + `data: {"error":{"message":"overloaded"}}` + "\n\ndata: [DONE]\n\n", 8, ""},
-		{"errs", streamedReply + `data: {"error":{"message":"overloaded"}}` + "\n\ndata: [DONE]\n\n", 9, ""},
-		{"unfinished", strings.Replace(streamedReply, `"stop"`, `null`, 1) + "data: [DONE]\n\n", 10, ""},
-		{"unfinished", strings.Replace(streamedReply, `"stop"`, `null`, 1) + "data: [DONE]\n\n", 11, ""},
-		{"long", "data: " + strings.Repeat("x", 1<<20) + "\n\ndata: [DONE]\n\n", 12, ""},
-		{"long", "data: y\n\ndata: [DONE]\n\n", 13, ""},
-	} {
-		body = c.says
-		want := strings.Replace(c.says, streamedUsage, "", 1)
-		if c.hit != "" {
-			want = streamedReply + "data: [DONE]\n\n"
-		}
-		out := d.do(http.MethodPost, passChat, `{"model":"far/x","stream":true,"messages":[{"role":"user","content":"`+c.content+`"}],"temperature":0}`, nil)
-		if out.body != want || v.asked() != c.asks || out.header.Get("X-Regie-Cache") != c.hit || out.header.Get("Content-Type") != "text/event-stream" {
-			t.Errorf("%d: asked %d times, %q: %.300s", i, v.asked(), out.header, out.body)
-		}
-	}
-	cached := 0
-	for _, call := range d.logged(14) {
-		if call.Cached && call.Usage == (regie.Usage{}) && call.Money.Known {
-			cached++
-		}
-	}
-	if cached != 1 {
-		t.Errorf("%d calls are logged as cached", cached)
-	}
-}
-
 // TestCompatProxyCut cuts a stream for the client where its provider's was cut, so that it does not
 // look whole, cached or not.
 func TestCompatProxyCut(t *testing.T) {
@@ -352,13 +252,9 @@ func TestCompatProxyCut(t *testing.T) {
 	d := passes(t, v, nil)
 	for _, temperature := range []string{"1", "0"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.server.URL+passChat, strings.NewReader(`{"model":"far/x","stream":true,"messages":[],"temperature":`+temperature+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err == nil || string(got) != streamedReply {
@@ -393,13 +289,9 @@ func TestCompatProxyLeft(t *testing.T) {
 	defer leave()
 	question := strings.Repeat("why ", 1000)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+passChat, strings.NewReader(`{"model":"far/x","stream":true,"messages":[{"role":"user","content":"`+question+`"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	for words := 0; words < 40 && lines.Scan(); {
@@ -415,18 +307,18 @@ func TestCompatProxyLeft(t *testing.T) {
 	}
 }
 
-// TestProxyCachesWhole: an answer that says itself that it is none, or not all of one, is given to
-// nobody else, in any API, whatever its status is.
-func TestProxyCachesWhole(t *testing.T) {
+// TestProxyCaches gives an answer again, byte for byte, where the temperature allows it: not one
+// that calls something, that did not come to its end or says so itself, in any API.
+func TestProxyCaches(t *testing.T) {
 	t.Parallel()
 	const answer = `{"id":"r","object":"response","status":"STATUS","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hi."}]}],"usage":{"input_tokens":1,"output_tokens":1}}`
+	const done, calls = "data: [DONE]\n\n", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}}]},"finish_reason":null}]}` + "\n\n"
 	body := ""
 	v := newVendor(t, func(w http.ResponseWriter, _ *http.Request) {
-		kind := "application/json"
-		if strings.HasPrefix(body, "event:") {
-			kind = "text/event-stream"
+		w.Header().Set("Content-Type", "text/event-stream")
+		if strings.HasPrefix(body, "{") {
+			w.Header().Set("Content-Type", "application/json")
 		}
-		w.Header().Set("Content-Type", kind)
 		_, _ = io.WriteString(w, body)
 	})
 	d := passesMessages(t, v, func(c *config.Config) {
@@ -441,40 +333,96 @@ func TestProxyCachesWhole(t *testing.T) {
 	event := func(name, word string) string {
 		return "event: " + name + "\ndata: {\"type\":\"" + name + "\",\"response\":" + status(word) + "}\n\n"
 	}
-	asked := 0
+	paths := map[string]string{"all/x": "/v1/responses", "far/x": passChat, "near/claude": passMessages}
+	sent, hits := 0, 0
+	ask := func(request, beta string) (answered, bool) {
+		_, model, _ := strings.Cut(request, `"model":"`)
+		model, _, _ = strings.Cut(model, `"`)
+		headers := header{}
+		if beta != "" {
+			headers["Anthropic-Beta"] = beta
+		}
+		before := v.asked()
+		out := d.do(http.MethodPost, paths[model], request, headers)
+		hit := out.header.Get("X-Regie-Cache") == "hit"
+		if sent++; hit {
+			hits++
+		}
+		if hit == (v.asked() > before) {
+			t.Errorf("%s: a hit %v, asked %d times", request, hit, v.asked()-before)
+		}
+		return out, hit
+	}
 	for name, c := range map[string]struct {
-		path, model, says string
-		kept              bool
+		model, says string
+		kept        bool
 	}{
-		"completed":         {"/v1/responses", "all/x", status("completed"), true},
-		"incomplete":        {"/v1/responses", "all/x", status("incomplete"), false},
-		"failed":            {"/v1/responses", "all/x", status("failed"), false},
-		"in progress":       {"/v1/responses", "all/x", status("in_progress"), false},
-		"incomplete stream": {"/v1/responses", "all/x", event("response.incomplete", "incomplete"), false},
-		"completed stream":  {"/v1/responses", "all/x", event("response.created", "in_progress") + event("response.completed", "completed"), true},
-		"chat":              {passChat, "far/x", wholeReply, true},
-		"chat, error":       {passChat, "far/x", strings.Replace(wholeReply, `"stop"`, `"error"`, 1), false},
-		"chat, filtered":    {passChat, "far/x", strings.Replace(wholeReply, `"stop"`, `"content_filter"`, 1), false},
-		"chat, an error":    {passChat, "far/x", `{"error":{"message":"overloaded","code":"529"}}`, false},
-		"messages":          {passMessages, "near/claude", messagesReply, true},
-		"messages, full":    {passMessages, "near/claude", strings.Replace(messagesReply, "end_turn", "model_context_window_exceeded", 1), false},
+		"completed":             {"all/x", status("completed"), true},
+		"incomplete":            {"all/x", status("incomplete"), false},
+		"failed":                {"all/x", status("failed"), false},
+		"in progress":           {"all/x", status("in_progress"), false},
+		"incomplete stream":     {"all/x", event("response.incomplete", "incomplete"), false},
+		"completed stream":      {"all/x", event("response.created", "in_progress") + event("response.completed", "completed"), true},
+		"chat":                  {"far/x", wholeReply, true},
+		"chat, error":           {"far/x", strings.Replace(wholeReply, `"stop"`, `"error"`, 1), false},
+		"chat, filtered":        {"far/x", strings.Replace(wholeReply, `"stop"`, `"content_filter"`, 1), false},
+		"chat, an error":        {"far/x", `{"error":{"message":"overloaded","code":"529"}}`, false},
+		"chat stream":           {"far/x", streamedReply + streamedUsage + done, true},
+		"chat stream, no end":   {"far/x", streamedReply, false},
+		"chat stream, calls":    {"far/x", calls + done, false},
+		"chat stream, fails":    {"far/x", strings.Replace(streamedReply, `"stop"`, `"error"`, 1) + done, false},
+		"chat stream, an error": {"far/x", streamedReply + `data: {"error":{"message":"overloaded"}}` + "\n\n" + done, false},
+		"chat stream, no stop":  {"far/x", strings.Replace(streamedReply, `"stop"`, `null`, 1) + done, false},
+		"chat stream, long":     {"far/x", "data: " + strings.Repeat("x", 1<<20) + "\n\n" + done, false},
+		"messages":              {"near/claude", messagesReply, true},
+		"messages, full":        {"near/claude", strings.Replace(messagesReply, "end_turn", "model_context_window_exceeded", 1), false},
+		"messages, calls":       {"near/claude", `{"content":[{"type": "tool_use","id":"a","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`, false},
+		"messages stream":       {"near/claude", messagesStreamed, true},
+		"messages stream, cut": {
+			"near/claude", strings.TrimSuffix(messagesStreamed, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"), false,
+		},
 	} {
 		body = c.says
-		hits := 0
-		for range 2 {
-			request := `{"model":"` + c.model + `","temperature":0,"max_tokens":9,"metadata":{"name":"` + name + `"},"messages":[]}`
-			out := d.do(http.MethodPost, c.path, request, nil)
-			if out.status != http.StatusOK || out.body != c.says {
-				t.Errorf("%s: %d %s", name, out.status, out.body)
-			}
-			if out.header.Get("X-Regie-Cache") == "hit" {
-				hits++
+		request := `{"model":"` + c.model + `","temperature":0,"max_tokens":9,"metadata":{"name":"` + name + `"},"messages":[]`
+		if strings.HasPrefix(c.says, "data:") {
+			request += `,"stream":true`
+		}
+		for again := range 2 {
+			out, hit := ask(request+"}", "")
+			if out.status != http.StatusOK || out.body != strings.Replace(c.says, streamedUsage, "", 1) || hit != (c.kept && again > 0) ||
+				strings.HasPrefix(c.says, "data:") && out.header.Get("Content-Type") != "text/event-stream" {
+				t.Errorf("%s, time %d: a hit %v, %d %v %.300s", name, again, hit, out.status, out.header, out.body)
 			}
 		}
-		if kept := v.asked() == asked+1; kept != c.kept || hits == 1 != c.kept {
-			t.Errorf("%s: asked %d times, %d hits", name, v.asked()-asked, hits)
+	}
+	body = wholeReply
+	for i, c := range []struct {
+		request string
+		hit     bool
+	}{
+		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0}`, false},
+		{`{"temperature":0, "model":"far/x","messages":[{"content":"hi","role":"user"}]}`, true},
+		{`{"model":"far/x","messages":[{"role":"user","content":"ho"}],"temperature":0}`, false},
+		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0.5}`, false},
+		{`{"model":"far/x","messages":[{"role":"user","content":"hi"}],"temperature":0.5}`, false},
+	} {
+		if out, hit := ask(c.request, ""); out.body != wholeReply || hit != c.hit {
+			t.Errorf("%d: a hit %v: %s", i, hit, out.body)
 		}
-		asked = v.asked()
+	}
+	body = messagesReply
+	for i, beta := range []string{"", "one", "two", "two"} {
+		if _, hit := ask(`{"model":"near/claude","max_tokens":9,"temperature":0,"messages":[]}`, beta); hit != (i == 3) {
+			t.Errorf("with the beta %q: a hit %v", beta, hit)
+		}
+	}
+	for _, call := range d.logged(sent) {
+		if call.Cached && call.Money.Known && call.Money.Cost == 0 && call.Usage == (regie.Usage{}) {
+			hits--
+		}
+	}
+	if hits != 0 {
+		t.Errorf("%d hits are not logged as such", hits)
 	}
 }
 
@@ -492,8 +440,6 @@ func (h *house) keyed(path, key, body string, changes ...func(*http.Request)) (s
 	response := h.ask(http.MethodPost, path, body, append(changes, carrying("Idempotency-Key", key))...)
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, err)
 	return response.StatusCode, string(data), response.Header
 }

@@ -78,9 +78,7 @@ func TestCompatQueued(t *testing.T) {
 func (d *door) pending(of answered) {
 	d.t.Helper()
 	id, err := regie.ParseID(of.header.Get(compat.HeaderSession))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	there := errors.New("there")
 	err = d.conn.Events(d.t.Context(), id, 0, func(item dispatch.Item) error {
 		if item.Event != nil && item.Event.Type == regie.EventMessagePending {
@@ -97,27 +95,21 @@ func (d *door) pending(of answered) {
 // has moved on by it: it is told again, under the same id.
 func TestCompatKeyGoesOn(t *testing.T) {
 	t.Parallel()
-	for path, c := range map[string]struct{ ask, goOn string }{
-		"/v1/responses": {`{"model":"main","input":"hi"}`, `{"model":"main","input":"go on","previous_response_id":"ID"}`},
-		passMessages: {
-			`{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`,
-			`{"model":"main","max_tokens":9,"messages":[{"role":"user","content":"go on"}],"thread":{"type":"continue","previous_message_id":"ID"}}`,
-		},
-	} {
+	for _, c := range places {
 		m := newModel(t, says("First."), says("Second."), says("Third."))
 		d := newBed(t, m).door()
-		first := d.do(http.MethodPost, path, c.ask, nil)
+		first := d.do(http.MethodPost, c.path, c.begin, nil)
 		body := strings.ReplaceAll(c.goOn, "ID", first.ID)
-		second := d.do(http.MethodPost, path, body, header{"Idempotency-Key": "k"})
+		second := d.do(http.MethodPost, c.path, body, header{"Idempotency-Key": "k"})
 		for range 2 {
-			again := d.do(http.MethodPost, path, body, header{"Idempotency-Key": "k"})
+			again := d.do(http.MethodPost, c.path, body, header{"Idempotency-Key": "k"})
 			if again.status != http.StatusOK || again.ID != second.ID || again.header.Get("Idempotent-Replayed") != "true" || !strings.Contains(again.body, "Second.") {
-				t.Errorf("%s: %d %v %s, not %s", path, again.status, again.header, again.body, second.body)
+				t.Errorf("%s: %d %v %s, not %s", c.path, again.status, again.header, again.body, second.body)
 			}
-			d.do(http.MethodPost, path, strings.ReplaceAll(c.goOn, "ID", second.ID), nil)
+			d.do(http.MethodPost, c.path, strings.ReplaceAll(c.goOn, "ID", second.ID), nil)
 		}
 		if m.count() != 3 {
-			t.Errorf("%s: the model was asked %d times", path, m.count())
+			t.Errorf("%s: the model was asked %d times", c.path, m.count())
 		}
 	}
 }

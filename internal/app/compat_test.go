@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -103,21 +102,15 @@ type header map[string]string
 func (d *door) do(method, path, body string, headers header) answered {
 	d.t.Helper()
 	r, err := http.NewRequestWithContext(d.t.Context(), method, d.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	for k, v := range headers {
 		r.Header.Set(k, v)
 	}
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	out := answered{status: response.StatusCode, header: response.Header, body: string(data)}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		if err := json.Unmarshal(data, &out); err != nil {
@@ -134,9 +127,7 @@ func (d *door) chat(body map[string]any, headers header) answered {
 		body["model"] = "main"
 	}
 	data, err := json.Marshal(body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	out := d.do(http.MethodPost, "/v1/chat/completions", string(data), headers)
 	if out.status != http.StatusOK {
 		d.t.Fatalf("%d: %s", out.status, out.body)
@@ -155,13 +146,9 @@ var weather = []any{map[string]any{"type": "function", "function": map[string]an
 func (d *door) session(a answered) store.SessionView {
 	d.t.Helper()
 	id, err := regie.ParseID(a.header.Get(compat.HeaderSession))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	view, err := d.conn.Session(d.t.Context(), id)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	if view.Audit == nil {
 		d.t.Errorf("the log does not verify: %s", view.AuditError)
 	}
@@ -288,33 +275,6 @@ func callStates(view store.SessionView) string {
 	return strings.Join(out, ", ")
 }
 
-// TestCompatLeft leaves a client's calls without a result: what comes in their place goes on from a
-// legal thread.
-func TestCompatLeft(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Never mind."))
-	d := newBed(t, m).door()
-	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
-	id := header{compat.HeaderSession: first.header.Get(compat.HeaderSession)}
-	forged := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"call_x","type":"function","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_x","content":"y"}]}`, id)
-	if forged.status != http.StatusBadRequest || forged.Error.Param != "messages[2].tool_call_id" {
-		t.Errorf("a result of a call that nobody made: %d %s", forged.status, forged.body)
-	}
-	second := d.chat(map[string]any{"messages": []any{message("user", "something else")}}, id)
-	if second.Choices[0].Message.Content != "Never mind." {
-		t.Errorf("%s", second.body)
-	}
-	view := d.session(first)
-	if got := callStates(view); got != "NOT_RUN SUPERSEDED" {
-		t.Errorf("%s", got)
-	}
-	d.rebuilds(view)
-	late := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"tool","tool_call_id":"`+first.Choices[0].Message.ToolCalls[0].ID+`","content":"y"}]}`, id)
-	if late.status != http.StatusBadRequest {
-		t.Errorf("a result that came too late: %d %s", late.status, late.body)
-	}
-}
-
 // TestCompatHistory imports what a client brings: a conversation with calls that nobody here made.
 func TestCompatHistory(t *testing.T) {
 	t.Parallel()
@@ -336,159 +296,82 @@ func TestCompatHistory(t *testing.T) {
 	d.rebuilds(view)
 }
 
-// TestCompatKey sends a request twice under one key, and another one under the same.
-func TestCompatKey(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("Once."))
-	d := newBed(t, m).door()
-	key := header{"Idempotency-Key": "k1"}
-	first := d.chat(map[string]any{"messages": []any{message("user", "hi")}}, key)
-	again := d.chat(map[string]any{"messages": []any{message("user", "hi")}}, key)
-	if m.count() != 1 || first.ID != again.ID || again.Choices[0].Message.Content != "Once." {
-		t.Errorf("%d requests: %s, then %s", m.count(), first.body, again.body)
-	}
-	other := d.do(http.MethodPost, "/v1/chat/completions", `{"model":"main","messages":[{"role":"user","content":"bye"}]}`, key)
-	if other.status == http.StatusOK || other.status != http.StatusConflict && other.status != http.StatusInternalServerError || other.Error.Code != "KEY_REUSED" {
-		t.Errorf("%d %s", other.status, other.body)
-	}
-}
-
-// TestCompatApprovals meets a call that needs an approval, under both policies.
+// TestCompatApprovals meets a call that needs an approval, where it is parked.
 func TestCompatApprovals(t *testing.T) {
 	t.Parallel()
 	write := call{"w", "files__write_file", `{"path":"x","content":"x"}`}
-	t.Run("deny", func(t *testing.T) {
-		m := newModel(t, says("", write), says("I may not."))
-		d := newBed(t, m).door()
-		out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
-		if out.Choices[0].Message.Content != "I may not." || !strings.Contains(m.last(), "APPROVAL_NEEDED") {
-			t.Errorf("%s", out.body)
-		}
-	})
-	t.Run("park", func(t *testing.T) {
-		m := newModel(t, says("I write.", write), says("Written."), says("Yes."))
-		d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = compat.Park })
-		out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
-		inbox, err := d.conn.Inbox(t.Context(), store.InboxFilter{})
-		if err != nil || len(inbox.Approvals) != 1 {
-			t.Fatalf("%+v %v", inbox, err)
-		}
-		a := inbox.Approvals[0]
-		if c := out.Choices[0]; c.FinishReason != "stop" || !strings.Contains(c.Message.Content, a.ID.String()) || !strings.HasPrefix(c.Message.Content, "I write.") {
-			t.Errorf("%s", out.body)
-		}
-		early := d.do(http.MethodPost, passChat, `{"model":"main","messages":[{"role":"user","content":"done?"}]}`, header{compat.HeaderSession: out.header.Get(compat.HeaderSession)})
-		if early.status != http.StatusConflict || early.Error.Code != "approval_pending" || !strings.Contains(early.Error.Message, a.ID.String()) {
-			t.Errorf("a message before the decision: %d %s", early.status, early.body)
-		}
-		if again, err := d.conn.Inbox(t.Context(), store.InboxFilter{}); err != nil || len(again.Approvals) != 1 {
-			t.Fatalf("a message withdrew the approval: %+v %v", again, err)
-		}
-		if _, err := d.conn.Decide(t.Context(), dispatch.DecideRequest{ApprovalID: a.ID, Request: "r", By: "me", Decisions: []regie.Decision{{CallID: a.Reviews[0].CallID, Answer: regie.AnswerAllow}}}); err != nil {
-			t.Fatal(err)
-		}
-		view := d.session(out)
-		d.await(d.conn, dispatch.Run{SessionID: view.ID, RoundID: view.History[0].ID})
-		if _, err := os.Stat(filepath.Join(d.root, "x")); err != nil {
-			t.Error(err)
-		}
-		next := d.chat(map[string]any{"messages": []any{message("user", "done?")}}, header{compat.HeaderSession: view.ID.String()})
-		if next.Choices[0].Message.Content != "Yes." {
-			t.Errorf("%s", next.body)
-		}
-	})
-}
-
-// TestCompatRestart ends the engine between the call of a client's tool and its result: the next
-// one goes on.
-func TestCompatRestart(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}), says("Sun."))
-	b := newBed(t, m)
-	d := b.door()
-	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
-	d.close()
-	e := b.door()
-	second := e.chat(map[string]any{"messages": []any{map[string]any{"role": "tool", "tool_call_id": first.Choices[0].Message.ToolCalls[0].ID, "content": "sun"}}},
-		header{compat.HeaderSession: first.header.Get(compat.HeaderSession)})
-	if second.Choices[0].Message.Content != "Sun." {
-		t.Errorf("%s", second.body)
+	m := newModel(t, says("I write.", write), says("Written."), says("Yes."))
+	d := newBed(t, m).door(func(c *compat.Config) { c.OnApproval = compat.Park })
+	out := d.chat(map[string]any{"messages": []any{message("user", "write")}}, nil)
+	inbox, err := d.conn.Inbox(t.Context(), store.InboxFilter{})
+	if err != nil || len(inbox.Approvals) != 1 {
+		t.Fatalf("%+v %v", inbox, err)
 	}
-	e.rebuilds(e.session(second))
-}
-
-// TestCompatDisconnect goes away in the middle of a stream: the round goes on.
-func TestCompatDisconnect(t *testing.T) {
-	t.Parallel()
-	free := make(chan struct{})
-	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		chunk(w, map[string]any{"content": "Half"})
-		select {
-		case <-free:
-		case <-r.Context().Done():
-			return
-		}
-		says(" whole")(w, r)
-	})
-	d := newBed(t, m).door()
-	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+"/v1/chat/completions", bytes.NewReader([]byte(`{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`)))
-	if err != nil {
-		t.Fatal(err)
+	a := inbox.Approvals[0]
+	if c := out.Choices[0]; c.FinishReason != "stop" || !strings.Contains(c.Message.Content, a.ID.String()) || !strings.HasPrefix(c.Message.Content, "I write.") {
+		t.Errorf("%s", out.body)
 	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
+	early := d.do(http.MethodPost, passChat, `{"model":"main","messages":[{"role":"user","content":"done?"}]}`, header{compat.HeaderSession: out.header.Get(compat.HeaderSession)})
+	if early.status != http.StatusConflict || early.Error.Code != "approval_pending" || !strings.Contains(early.Error.Message, a.ID.String()) {
+		t.Errorf("a message before the decision: %d %s", early.status, early.body)
 	}
-	cancel()
-	_, _ = io.Copy(io.Discard, response.Body)
-	response.Body.Close()
-	close(free)
-	id, err := regie.ParseID(response.Header.Get(compat.HeaderSession))
-	if err != nil {
-		t.Fatal(err)
+	if again, err := d.conn.Inbox(t.Context(), store.InboxFilter{}); err != nil || len(again.Approvals) != 1 {
+		t.Fatalf("a message withdrew the approval: %+v %v", again, err)
 	}
-	view, err := d.conn.Session(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
+	d.decide(d.conn, a, allow(a.Reviews[0]))
+	view := d.session(out)
+	d.await(d.conn, dispatch.Run{SessionID: view.ID, RoundID: view.History[0].ID})
+	if _, err := os.Stat(filepath.Join(d.root, "x")); err != nil {
+		t.Error(err)
 	}
-	if round := d.await(d.conn, dispatch.Run{SessionID: id, RoundID: view.History[0].ID}).Round; round.End != regie.EndAnswered {
-		t.Errorf("the round ended %s", round.End)
+	next := d.chat(map[string]any{"messages": []any{message("user", "done?")}}, header{compat.HeaderSession: view.ID.String()})
+	if next.Choices[0].Message.Content != "Yes." {
+		t.Errorf("%s", next.body)
 	}
 }
 
 // TestCompatStopped ends the engine while an answer is awaited: the message is stored and answered
-// when it is back, so no client is to send it again.
+// when it is back, so no client is to send it again. One with a key may: its round is taken up, and
+// answers it.
 func TestCompatStopped(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ path, body string }{
-		"chat":                {passChat, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`},
-		"chat, streamed":      {passChat, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
-		"responses":           {"/v1/responses", `{"model":"main","input":"hi"}`},
-		"responses, streamed": {"/v1/responses", `{"model":"main","stream":true,"input":"hi"}`},
-		"messages":            {passMessages, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`},
-		"messages, streamed":  {passMessages, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
+	for name, c := range map[string]struct{ path, body, key string }{
+		"chat":                {passChat, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`, ""},
+		"chat, streamed":      {passChat, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`, ""},
+		"responses":           {"/v1/responses", `{"model":"main","input":"hi"}`, ""},
+		"responses, streamed": {"/v1/responses", `{"model":"main","stream":true,"input":"hi"}`, ""},
+		"responses, keyed":    {"/v1/responses", `{"model":"main","input":"hi"}`, "k"},
+		"messages":            {passMessages, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`, ""},
+		"messages, streamed":  {passMessages, `{"model":"main","stream":true,"messages":[{"role":"user","content":"hi"}]}`, ""},
+		"messages, keyed":     {passMessages, `{"model":"main","messages":[{"role":"user","content":"hi"}]}`, "k"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 8)
-			d := newBed(t, newModel(t, func(_ http.ResponseWriter, r *http.Request) {
-				asked <- struct{}{}
-				<-r.Context().Done()
-			})).door()
+			b := newBed(t, newModel(t, once(hangs(asked), says("Here."))))
+			d, headers, retry := b.door(), header{}, "false"
+			if c.key != "" {
+				headers["Idempotency-Key"], retry = c.key, "true"
+			}
 			ended := make(chan error, 1)
 			go func() {
 				<-asked
 				ended <- d.conn.Close()
 			}()
-			out := d.do(http.MethodPost, c.path, c.body, nil)
+			out := d.do(http.MethodPost, c.path, c.body, headers)
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
 			d.closed = true
 			d.server.Close()
-			if !strings.Contains(out.body, `"`+string(regie.CodeEngineGone)+`"`) || out.header.Get("X-Should-Retry") != "false" {
+			if !strings.Contains(out.body, `"`+string(regie.CodeEngineGone)+`"`) || out.header.Get("X-Should-Retry") != retry || c.key != "" && out.header.Get("Retry-After") == "" {
 				t.Errorf("%d %v %s", out.status, out.header, out.body)
+			}
+			if c.key == "" {
+				return
+			}
+			again := b.door().do(http.MethodPost, c.path, c.body, headers)
+			if again.status != http.StatusOK || !strings.Contains(again.body, "Here.") || again.header.Get(compat.HeaderSession) != out.header.Get(compat.HeaderSession) {
+				t.Errorf("after %v: %d %v %s", out.header, again.status, again.header, again.body)
 			}
 		})
 	}

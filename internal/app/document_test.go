@@ -46,9 +46,7 @@ func TestUnreadDocument(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, says("Hm.", call{"a", "files__list_files", `{}`}), says("Done."))
 			b := newBed(t, m)
-			if err := c.lay(b.root, filepath.Join(b.root, "AGENTS.md")); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, c.lay(b.root, filepath.Join(b.root, "AGENTS.md")))
 			view := b.run(everything)
 			if !strings.Contains(string(m.requests[0]), c.sent) {
 				t.Errorf("%q is not in %s", c.sent, m.requests[0])

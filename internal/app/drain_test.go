@@ -32,15 +32,11 @@ func TestDrain(t *testing.T) {
 	b := newBed(t, m)
 	b.priced(b.settings.File.Budget)
 	first := b.connect()
-	other := b.connect()
-	defer other.Close()
+	other := b.attach()
 	if !first.IsEngine() || other.IsEngine() {
 		t.Fatal("the first command is not the engine")
 	}
-	run, err := other.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(other, everything)
 	followed := make(chan error, 1)
 	go func() {
 		followed <- other.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
@@ -73,15 +69,11 @@ func TestDrain(t *testing.T) {
 	}
 	close(free)
 	<-drained
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, first.Close())
 	if err := <-followed; !errors.Is(err, errSeen) {
 		t.Fatal(err)
 	}
-	if err := <-later; err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, <-later)
 	b.await(third, next)
 	view := b.await(other, run)
 	if calls.Load() != 2 {
@@ -102,10 +94,7 @@ func TestDrainLeaves(t *testing.T) {
 	})
 	b := newBed(t, m)
 	first := b.connect()
-	run, err := first.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(first, everything)
 	<-asked
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan struct{})
@@ -114,13 +103,9 @@ func TestDrainLeaves(t *testing.T) {
 		cancel()
 	}()
 	first.Drain(ctx, func() { close(told) })
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, first.Close())
 	next, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer next.Close()
 	view, err := next.Get(t.Context(), run.RoundID)
 	if err != nil || view.Round.State != regie.RoundRunning {

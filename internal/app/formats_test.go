@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -32,9 +33,7 @@ func settingsFor(t *testing.T, name, address string) config.Config {
 		}
 	}
 	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return settings
 }
 
@@ -52,32 +51,54 @@ func told(view store.RoundView) (out []string) {
 	return append(out, string(view.Round.End))
 }
 
-// TestFormatsTellTheSame runs one scripted session through each wire format: the stored thread is
-// the same.
+// TestFormatsTellTheSame runs one scripted session through each wire format, and through each
+// vendor's framing and rules: the stored thread is the same, and so is what is sent when it is
+// rebuilt.
 func TestFormatsTellTheSame(t *testing.T) {
 	t.Parallel()
-	scenes := []providertest.Scene{
-		{Thinking: "Let me see.", Signature: "c2ln", Text: []string{"I ", "look."}, Input: 900, Output: 20, Calls: []provider.Call{
-			{ID: "one", Name: "files__list_files", Arguments: `{}`}, {ID: "two", Name: "files__read_file", Arguments: `{"path":"é.txt"}`},
-		}},
-		{Calls: []provider.Call{{ID: "three", Name: "files__write_file", Arguments: `{"content":"hi\n","path":"out.txt"}`}}, Input: 950, Output: 9},
-		{Text: []string{"All done."}, Input: 990, Output: 4},
-	}
-	var first []string
-	for _, format := range providertest.Formats() {
-		t.Run(format.Name, func(t *testing.T) {
+	var first, common []string
+	for i, format := range append(providertest.Formats(), providertest.Vendors()...) {
+		vendor := i >= len(providertest.Formats())
+		if format.NoTools {
+			continue
+		}
+		scenes := []providertest.Scene{
+			{Thinking: "Let me see.", Signature: "c2ln", Text: []string{"I ", "look."}, Input: 900, Output: 20, Calls: []provider.Call{
+				{ID: "one", Name: "files__list_files", Arguments: `{}`}, {ID: "two", Name: "files__read_file", Arguments: `{"path":"é.txt"}`},
+			}},
+			{Calls: []provider.Call{{ID: "three", Name: "files__write_file", Arguments: `{"content":"hi\n","path":"out.txt"}`}}, Input: 950, Output: 9},
+			{Text: []string{"All done."}, Input: 990, Output: 4},
+		}
+		if vendor {
+			scenes[0].Signature, scenes[1].Thinking, scenes[1].Calls[0].ID = "", "So.", "two"
+		}
+		t.Run(fmt.Sprint(format.Name, vendor), func(t *testing.T) {
 			server := providertest.NewServer(t, &format, scenes...)
 			b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+			if vendor { // one that is called as its type says nothing by that
+				known := b.settings.Providers[format.Name]
+				known.Vendor = format.Name
+				b.settings.Providers[format.Name] = known
+			}
 			view := b.run(everything)
 			expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "SUCCEEDED")
 			got := told(view)
 			if first == nil {
 				first = got
 			}
-			if diff := cmp.Diff(first, got); diff != "" {
+			if diff := cmp.Diff(first, got); !vendor && diff != "" {
 				t.Errorf("the thread differs (-openai +%s):\n%s", format.Name, diff)
 			}
-			if u := view.Exchanges[0].Usage; u.Input != 900 || u.Output != 20 || view.Exchanges[0].Money.Known != (format.Name == "ollama") {
+			got = slices.DeleteFunc(slices.Clone(got), func(said string) bool {
+				return strings.HasPrefix(said, "thinking ") || strings.HasPrefix(said, "call_")
+			})
+			if common == nil && vendor {
+				common = got
+			}
+			if diff := cmp.Diff(common, got); vendor && diff != "" {
+				t.Errorf("the thread differs:\n%s", diff)
+			}
+			if u := view.Exchanges[0].Usage; !vendor && (u.Input != 900 || u.Output != 20 || view.Exchanges[0].Money.Known != (format.Name == "ollama")) {
 				t.Errorf("usage %+v, money %+v", u, view.Exchanges[0].Money)
 			}
 			if hash := regie.HashOf(server.Requests()[2]); view.Exchanges[2].Request != hash {
@@ -85,9 +106,7 @@ func TestFormatsTellTheSame(t *testing.T) {
 			}
 			asked := len(server.Requests())
 			conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			defer conn.Close()
 			if again, err := conn.Replay(t.Context(), view.Round.ID); err != nil || again.Identical != 3 || len(server.Requests()) != asked {
 				t.Errorf("once more: %+v, %v", again, err)
@@ -120,9 +139,7 @@ func TestTheOtherAPI(t *testing.T) {
 		request := b.request(everything)
 		request.SessionID = session
 		run, err := conn.Submit(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return b.await(conn, run)
 	}
 	session := regie.NewID()
@@ -145,48 +162,12 @@ func TestTheOtherAPI(t *testing.T) {
 		t.Errorf("what Responses went on with: %s", back)
 	}
 	conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer conn.Close()
 	for i, view := range []store.RoundView{first, second, third} {
 		if again, err := conn.Replay(t.Context(), view.Round.ID); err != nil || again.Identical != len(view.Exchanges) {
 			t.Errorf("round %d once more: %+v, %v", i, again, err)
 		}
-	}
-}
-
-// TestNoHalfCallRuns cuts the reply with the calls off in each format: nothing of it is run, the
-// call is asked again, and the run ends well.
-func TestNoHalfCallRuns(t *testing.T) {
-	t.Parallel()
-	for _, format := range providertest.Formats() {
-		t.Run(format.Name, func(t *testing.T) {
-			write := providertest.Scene{Calls: []provider.Call{{ID: "w", Name: "files__write_file", Arguments: `{"content":"x","path":"out.txt"}`}}}
-			asked := 0
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost && r.URL.Path != "/api/show" {
-					asked++
-				}
-				scene := write
-				scene.Cut = asked <= 2
-				if asked > 3 {
-					scene = providertest.Scene{Text: []string{"Written."}}
-				}
-				if r.URL.Path == "/api/show" {
-					http.NotFound(w, r)
-					return
-				}
-				format.Play(w, r, scene)
-			}))
-			defer server.Close()
-			b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
-			view := b.run(everything)
-			expect(t, view, regie.EndAnswered, "SUCCEEDED")
-			if n := len(view.Exchanges[0].Attempts); n != 2 || asked != 4 {
-				t.Errorf("%d attempts failed, %d requests", n, asked)
-			}
-		})
 	}
 }
 
@@ -241,9 +222,7 @@ func TestSettle(t *testing.T) {
 			c.env["HOME"] = t.TempDir()
 			env := func(variable string) string { return c.env[variable] }
 			settings, err := config.Load(env, config.Flags{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			started := time.Now()
 			found, chose := app.Settle(context.Background(), &settings, env)
 			if took := time.Since(started); took > 10*time.Second {

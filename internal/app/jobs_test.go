@@ -33,28 +33,17 @@ func TestAnsweredElsewhere(t *testing.T) {
 	paid, pay, m := paying(t)
 	b, other := shares(t, m, nil)
 	b.tools, other.tools = []tool.Tool{pay}, []tool.Tool{pay}
-	here := b.connect()
-	defer here.Close()
-	other.settings.DataDir = b.elsewhere()
-	there := other.connect()
-	defer there.Close()
+	here, there := nodes(b, other)
 	third := *b
 	third.settings.DataDir = b.elsewhere()
 	storing, err := app.Connect(t.Context(), app.Options{Config: third.settings, Tools: b.tools, StoreOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer storing.Close()
-	for i, answers := range []chat.Control{storing, there, storing, here} {
-		run, err := here.Submit(t.Context(), b.request(approval.Policy{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i, answers := range []dispatch.Control{storing, there, storing, here} {
+		run := b.startRun(here, approval.Policy{})
 		asked := b.parked(here, run.SessionID).Approvals[0]
 		began := time.Now()
-		if _, err := answers.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-			t.Fatal(err)
-		}
+		b.decide(answers, asked, allow(asked.Reviews[0]))
 		expect(t, b.await(here, run), regie.EndAnswered, "SUCCEEDED")
 		t.Logf("answer %d: ended %s later", i+1, time.Since(began))
 		if n := paid.Load(); n != int64(i+1) {
@@ -71,20 +60,13 @@ func TestOverdueTogether(t *testing.T) {
 	b, other := shares(t, m, nil)
 	b.tools, other.tools = []tool.Tool{pay}, []tool.Tool{pay}
 	b.approvalTTL = time.Second
-	here := b.connect()
-	defer here.Close()
-	other.settings.DataDir = b.elsewhere()
-	there := other.connect()
-	defer there.Close()
-	run, err := here.Submit(t.Context(), b.request(approval.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	here, there := nodes(b, other)
+	run := b.startRun(here, approval.Policy{})
 	began := time.Now()
 	view := other.await(there, run)
 	t.Logf("ended %s after it was asked", time.Since(began))
 	expired := 0
-	err = there.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
+	err := there.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
 		var body struct{ State string }
 		if item.Event == nil {
 			return nil
@@ -111,18 +93,10 @@ func TestHandedOver(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
 	b, other := shares(t, newModel(t, once(hangs(asked), says("done"))), nil)
-	here := b.connect()
-	other.settings.DataDir = b.elsewhere()
-	there := other.connect()
-	defer there.Close()
-	run, err := here.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	here, there := nodes(b, other)
+	run := b.startRun(here, everything)
 	<-asked
-	if err := here.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, here.Close())
 	began := time.Now()
 	expect(t, other.await(there, run), regie.EndAnswered)
 	t.Logf("ended elsewhere %s after the engine had closed", time.Since(began))

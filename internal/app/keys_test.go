@@ -3,7 +3,6 @@ package app_test
 import (
 	"database/sql"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -12,98 +11,21 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
-
-// twice says a write with a key and later the same again: the second answer is the first one's, to
-// the byte.
-func (h *house) twice(method, path, body, key string, between func()) {
-	h.t.Helper()
-	var said [2]string
-	for i := range said {
-		response := h.ask(method, path, body, carrying("Idempotency-Key", key)) //nolint:bodyclose // at the end of the test
-		data, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode >= 300 {
-			h.t.Fatalf("%s %s: %d %s (%v)", method, path, response.StatusCode, data, err)
-		}
-		if again := response.Header.Get("Idempotent-Replayed") == "true"; again != (i > 0) {
-			h.t.Errorf("%s %s, time %d: replayed is %v", method, path, i+1, again)
-		}
-		said[i] = fmt.Sprint(response.StatusCode, string(data))
-		if i == 0 && between != nil {
-			between()
-		}
-	}
-	if said[0] != said[1] {
-		h.t.Errorf("%s %s: %s, then %s", method, path, said[0], said[1])
-	}
-}
-
-// TestWritesOnce says writes of all kinds twice, with something between that the second must not
-// undo.
-func TestWritesOnce(t *testing.T) {
-	t.Parallel()
-	h := newBed(t, newModel(t, says("One."), says("Two."))).serve("127.0.0.1:0")
-	session := h.session()
-	at := "/api/v1/sessions/" + session
-	h.twice("PATCH", at, `{"name":"A"}`, "name", func() { h.json("PATCH", at, `{"name":"B"}`, 200, nil) })
-	if name := h.view(session).Name; name != "B" {
-		t.Errorf("an old name came back: %s", name)
-	}
-	h.twice("PATCH", "/api/v1/settings/limits", `{"chat":{"max_action_retries":7}}`, "limits", func() {
-		h.json("PATCH", "/api/v1/settings/limits", `{"chat":{"max_action_retries":8}}`, 200, nil)
-	})
-	var limits dispatch.LimitSettings
-	if h.json("GET", "/api/v1/settings/limits", "", 200, &limits); limits.Chat.Retries.Value != 8 {
-		t.Errorf("an old limit came back: %+v", limits.Chat.Retries)
-	}
-	h.twice("POST", at+"/messages", `{"content":"go"}`, "message", nil)
-	streamed := h.ask("POST", at+"/messages", `{"content":"go"}`, carrying("Idempotency-Key", "message"), carrying("Accept", "text/event-stream"))
-	if _ = streamed.Body.Close(); streamed.StatusCode != 200 || streamed.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("as a stream: %d %v", streamed.StatusCode, streamed.Header)
-	}
-	h.twice("POST", at+"/fork", `{}`, "fork", nil)
-	h.works(session)
-	for _, word := range []string{"interrupt", "pause", "resume", "close"} {
-		h.twice("POST", at+"/"+word, "", word, nil)
-	}
-	h.twice("POST", at+"/stop", "", "stop", nil)
-	h.twice("DELETE", at, "", "remove", nil)
-}
 
 // asked waits until a session has waited so many times for an answer.
 func (h *house) asked(session string, times int) {
 	h.t.Helper()
 	id, err := regie.ParseID(session)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.until(h.engine.Control(), id, func(e *regie.Event) bool {
+	fatal(h.t, err)
+	h.until(h.engine, id, func(e *regie.Event) bool {
 		if e.Type == regie.EventSessionState && strings.Contains(string(e.Body), `"state":"`+string(regie.SessionWaitingResponse)+`"`) {
 			times--
 		}
 		return times == 0
 	})
-}
-
-// TestOldInterrupt: an interrupt that is said again under its key ends no later round.
-func TestOldInterrupt(t *testing.T) {
-	t.Parallel()
-	ask := call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`}
-	h := newBed(t, newModel(t, says("", ask), says("", ask), says("Done."))).serve("127.0.0.1:0") //nolint:gocritic // it asks the same again
-	session := h.session()
-	at, key := "/api/v1/sessions/"+session, carrying("Idempotency-Key", "k")
-	h.json("POST", at+"/messages", `{"content":"go"}`, 202, nil)
-	h.asked(session, 1)
-	h.json("POST", at+"/interrupt", "", 200, nil, key)
-	h.json("POST", at+"/messages", `{"content":"go"}`, 202, nil)
-	h.asked(session, 2)
-	h.json("POST", at+"/interrupt", "", 200, nil, key)
-	if state := h.view(session).State; state != regie.SessionWaitingResponse {
-		t.Errorf("the next round was ended by an old interrupt: %s", state)
-	}
 }
 
 // TestAnswerOfAnotherQuestion: an answer to the question of a session that is said again answers no
@@ -143,28 +65,13 @@ func TestAnswerOfAnotherQuestion(t *testing.T) {
 	}
 }
 
-// TestFailedKeys: what failed does not use up its key; what is shown once is not shown again.
+// TestFailedKeys: what failed does not use up its key.
 func TestFailedKeys(t *testing.T) {
 	t.Parallel()
-	h := newBed(t, newModel(t, says("One."))).serve("127.0.0.1:0")
-	var place regie.Workspace
-	h.json("POST", "/api/v1/workspaces", fmt.Sprintf(`{"path":%q}`, h.root), 200, &place)
-	key := carrying("Idempotency-Key", "k")
-	body := `{"workspace_id":"` + place.ID.String() + `"`
+	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
+	key, body := carrying("Idempotency-Key", "k"), `{"workspace_id":"`+h.placeAt(h.root).ID.String()+`"`
 	h.json("POST", "/api/v1/sessions", body+`,"agent":"nobody"}`, 404, nil, key)
 	h.json("POST", "/api/v1/sessions", body+`}`, 201, nil, key)
-	for _, path := range []string{"/api/v1/tokens", "/api/v1/setup-links"} {
-		content := ""
-		if path == "/api/v1/tokens" {
-			content = `{"name":"t","scopes":["read"]}`
-		}
-		response := h.ask("POST", path, content, key) //nolint:bodyclose // at the end of the test
-		data, _ := io.ReadAll(response.Body)
-		if response.StatusCode != 201 {
-			t.Errorf("%s: %d %s", path, response.StatusCode, data)
-		}
-		h.json("POST", path, content, 409, nil, key)
-	}
 }
 
 // TestKeyOfADeadServer: what a server was at work on when it died says at once that nobody knows,
@@ -176,9 +83,7 @@ func TestKeyOfADeadServer(t *testing.T) {
 			b := newBed(t, newModel(t))
 			b.alters()
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			t.Cleanup(func() { _ = db.Close() })
 			return b, db
 		},
@@ -220,11 +125,9 @@ func TestTheSameAtOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range said {
 			group.Go(func() {
-				response := h.ask(c.method, path, c.body, carrying("Idempotency-Key", "k"))
-				data, err := io.ReadAll(response.Body)
-				_ = response.Body.Close()
-				if said[i] = fmt.Sprint(response.StatusCode, string(data)); err != nil || response.StatusCode >= 300 {
-					t.Errorf("%s %s: %s (%v)", c.method, path, said[i], err)
+				status, text := h.said(c.method, path, c.body, carrying("Idempotency-Key", "k"))
+				if said[i] = fmt.Sprint(status, text); status >= 300 {
+					t.Errorf("%s %s: %s", c.method, path, said[i])
 				}
 			})
 		}

@@ -16,6 +16,11 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
+// payArgs are those of the bank's tool.
+type payArgs struct {
+	Amount int `json:"amount"`
+}
+
 // long is a time that no test lets pass.
 const long = 10 * time.Minute
 
@@ -28,10 +33,7 @@ func (b *bed) useBank(k *bank, class string, wait time.Duration) {
 // do submits a job in a session of its own and waits for its end.
 func (b *bed) do(conn *app.Conn, policy approval.Policy) store.RoundView {
 	b.t.Helper()
-	run, err := conn.Submit(b.t.Context(), b.request(policy))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	run := b.startRun(conn, policy)
 	return b.await(conn, run)
 }
 
@@ -43,9 +45,7 @@ func offered(t *testing.T, request string) map[string]string {
 			Function struct{ Name, Description string }
 		}
 	}
-	if err := json.Unmarshal([]byte(request), &body); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal([]byte(request), &body))
 	out := map[string]string{}
 	for _, tl := range body.Tools {
 		if name, ok := strings.CutPrefix(tl.Function.Name, "bank__"); ok {
@@ -53,6 +53,18 @@ func offered(t *testing.T, request string) map[string]string {
 		}
 	}
 	return out
+}
+
+// comesToOffer does jobs until the model is offered a tool described so, however long the server
+// takes to have it.
+func (b *bed) comesToOffer(conn *app.Conn, m *model, tool, want string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); offered(b.t, m.last())[tool] != want; {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("the model is offered %v", offered(b.t, m.last()))
+		}
+		b.do(conn, approval.Policy{OnApproval: approval.DenyAndGoOn})
+	}
 }
 
 // missing is what a run told of tools that were away.
@@ -73,8 +85,7 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I cannot."))
 	b := newBed(t, m)
 	b.useBank(k, "once", time.Millisecond)
-	conn := b.connect()
-	defer conn.Close()
+	conn := b.attach()
 	view := b.do(conn, everything)
 	expect(t, view, regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE")
 	problem := view.Exchanges[0].Calls[0].Error
@@ -88,15 +99,7 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 		t.Errorf("the notice is part of the prompt")
 	}
 	k.open()
-	for deadline := time.Now().Add(20 * time.Second); len(missing(view)) > 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the server's tools do not come")
-		}
-		view = b.do(conn, approval.Policy{OnApproval: approval.DenyAndGoOn})
-	}
-	if got := offered(t, m.last()); got["pay"] != "pays" {
-		t.Errorf("the model is offered %v", got)
-	}
+	b.comesToOffer(conn, m, "pay", "pays")
 }
 
 // TestFirstRunWaits gives a server that is being started its time, so that a job of one command has
@@ -107,12 +110,8 @@ func TestFirstRunWaits(t *testing.T) {
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Paid."))
 	b := newBed(t, m)
 	b.useBank(k, "once", long)
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := b.attach()
+	run := b.startRun(conn, everything)
 	o := k.open()
 	o.paying()
 	o.say("paid")
@@ -130,16 +129,10 @@ func TestStoppedWhileItWaits(t *testing.T) {
 	k := newBank(t)
 	b := newBed(t, newModel(t))
 	b.useBank(k, "once", long)
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := b.attach()
+	run := b.startRun(conn, everything)
 	k.started()
-	if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Interrupt(t.Context(), run.RoundID))
 	expect(t, b.await(conn, run), regie.EndInterrupted)
 }
 
@@ -151,22 +144,14 @@ func TestServerThatFails(t *testing.T) {
 	m := newModel(t, says("Hello."))
 	b := newBed(t, m)
 	b.useBank(k, "once", long)
-	conn := b.connect()
-	defer conn.Close()
+	conn := b.attach()
 	k.started().say("exit")
 	view := b.do(conn, everything)
 	if got := missing(view); len(got) != 1 || !strings.Contains(got[0].Why, "closed for today") {
 		t.Errorf("what it said last is not told: %+v", got)
 	}
 	k.plan <- "offer pays"
-	for deadline := time.Now().Add(20 * time.Second); len(missing(view)) > 0; view = b.do(conn, everything) {
-		if time.Now().After(deadline) {
-			t.Fatal("it is not tried again")
-		}
-	}
-	if got := offered(t, m.last()); got["pay"] != "pays" {
-		t.Errorf("the model is offered %v", got)
-	}
+	b.comesToOffer(conn, m, "pay", "pays")
 }
 
 // TestDiesBetweenRuns has a server end and come back with other words: the next run has them.
@@ -178,19 +163,13 @@ func TestDiesBetweenRuns(t *testing.T) {
 	b.useBank(k, "once", long)
 	k.plan <- "offer pays"
 	k.plan <- "offer pays twice"
-	conn := b.connect()
-	defer conn.Close()
+	conn := b.attach()
 	b.do(conn, everything)
 	if got := offered(t, m.last()); got["pay"] != "pays" {
 		t.Fatalf("the model is offered %v", got)
 	}
 	k.started().kill()
-	var view store.RoundView
-	for deadline := time.Now().Add(20 * time.Second); offered(t, m.last())["pay"] != "pays twice"; view = b.do(conn, everything) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the model is offered %v, for %v", offered(t, m.last()), missing(view))
-		}
-	}
+	b.comesToOffer(conn, m, "pay", "pays twice")
 }
 
 // TestListChangesDuringARun keeps the tools of a run as it began, and gives the next one those that
@@ -201,12 +180,8 @@ func TestListChangesDuringARun(t *testing.T) {
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("", call{"b", "bank__pay", `{"amount":2}`}), says("Paid."))
 	b := newBed(t, m)
 	b.useBank(k, "once", long)
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := b.attach()
+	run := b.startRun(conn, everything)
 	o := k.open()
 	o.paying()
 	o.say("more")
@@ -221,11 +196,7 @@ func TestListChangesDuringARun(t *testing.T) {
 	if got := offered(t, m.last()); len(got) != 1 {
 		t.Errorf("the tools of a run changed during it: %v", got)
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(offered(t, m.last())) != 2; b.do(conn, approval.Policy{OnApproval: approval.FailRun}) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the next run is offered %v", offered(t, m.last()))
-		}
-	}
+	b.comesToOffer(conn, m, "refund", "pays back")
 }
 
 // TestKilledDuringACall ends the server in the middle of a call: one that is repeated under its key
@@ -237,12 +208,8 @@ func TestKilledDuringACall(t *testing.T) {
 			k := newBank(t)
 			b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Done.")))
 			b.useBank(k, class, long)
-			conn := b.connect()
-			defer conn.Close()
-			run, err := conn.Submit(t.Context(), b.request(everything))
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := b.attach()
+			run := b.startRun(conn, everything)
 			o := k.open()
 			key := o.paying()
 			o.kill()
@@ -265,13 +232,9 @@ func (b *bed) crashed() *bed {
 	b.alters()
 	out := *b
 	out.settings.DataDir = filepath.Join(b.t.TempDir(), "found")
-	if err := os.Mkdir(out.settings.DataDir, 0o700); err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, os.Mkdir(out.settings.DataDir, 0o700))
 	entries, err := os.ReadDir(b.settings.DataDir)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	for _, entry := range entries {
 		if !entry.Type().IsRegular() {
 			continue // the socket
@@ -280,9 +243,7 @@ func (b *bed) crashed() *bed {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(out.settings.DataDir, entry.Name()), data, 0o600)
 		}
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		fatal(b.t, err)
 	}
 	return &out
 }
@@ -292,19 +253,14 @@ func (b *bed) cut(k *bank) (*bed, dispatch.Run, string) {
 	b.t.Helper()
 	conn := b.connect()
 	defer conn.Close()
-	run, err := conn.Submit(b.t.Context(), b.request(everything))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	run := b.startRun(conn, everything)
 	o := k.open()
 	key := o.paying()
 	found := b.crashed()
 	o.kill() // and with it the call of the process that lives on
 	for range o.lines {
 	}
-	if err := conn.Interrupt(b.t.Context(), run.RoundID); err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, conn.Interrupt(b.t.Context(), run.RoundID))
 	return found, run, key
 }
 
@@ -322,14 +278,10 @@ func TestCutCallWaitsForItsServer(t *testing.T) {
 	conn := b.connect()
 	k.started().say("exit")
 	b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
-	if err := conn.Close(); err != nil { // and once more, over a restart
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close()) // and once more, over a restart
 	conn = b.connect()
 	defer conn.Close()
-	if err := conn.Resume(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Resume(t.Context(), run.RoundID))
 	o := k.open()
 	if again := o.paying(); again != key {
 		t.Errorf("it was repeated under %s, not %s", again, key)
@@ -350,52 +302,43 @@ func TestCutCallWaitsForItsServer(t *testing.T) {
 	}
 }
 
-// TestCutCallIsGivenUp interrupts a run that waits so: of the call nobody knows.
-func TestCutCallIsGivenUp(t *testing.T) {
+// TestCutCallOfNobodyKnows: a call that a crash cut is UNKNOWN where it may not be repeated, where
+// its server is not configured any more, and where whoever waits for its server gives it up.
+func TestCutCallOfNobodyKnows(t *testing.T) {
 	t.Parallel()
-	k := newBank(t)
-	b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`})))
-	b.useBank(k, "keyed", long)
-	b, run, _ := b.cut(k)
-	b.settings.File.Automation.NetworkRetry = long
-	conn := b.connect()
-	defer conn.Close()
-	k.started().say("exit")
-	b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
-	if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		class, why string
+		removed    bool
+		end        regie.RoundEnd
+	}{
+		"of once":             {"once", "the process ended while it ran", false, regie.EndAnswered},
+		"of a removed server": {"keyed", "", true, regie.EndAnswered},
+		"given up":            {"keyed", "", false, regie.EndInterrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newBank(t)
+			b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I look.")))
+			b.useBank(k, c.class, long)
+			b, run, _ := b.cut(k)
+			b.settings.File.Automation.NetworkRetry = long
+			if c.removed {
+				b.settings.File.MCPServers = nil
+			}
+			conn := b.attach()
+			if !c.removed {
+				k.started().say("exit")
+			}
+			if c.end == regie.EndInterrupted {
+				b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
+				fatal(t, conn.Interrupt(t.Context(), run.RoundID))
+			}
+			view := b.await(conn, run)
+			expect(t, view, c.end, "UNKNOWN")
+			if got := view.Exchanges[0].Calls[0].Error.Message; !strings.Contains(got, c.why) {
+				t.Errorf("it says %q", got)
+			}
+		})
 	}
-	expect(t, b.await(conn, run), regie.EndInterrupted, "UNKNOWN")
-}
-
-// TestCutCallOfOnce needs no server to know that nobody knows.
-func TestCutCallOfOnce(t *testing.T) {
-	t.Parallel()
-	k := newBank(t)
-	b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I look.")))
-	b.useBank(k, "once", long)
-	b, run, _ := b.cut(k)
-	conn := b.connect()
-	defer conn.Close()
-	k.started().say("exit")
-	view := b.await(conn, run)
-	expect(t, view, regie.EndAnswered, "UNKNOWN")
-	if why := view.Exchanges[0].Calls[0].Error.Message; !strings.Contains(why, "the process ended while it ran") {
-		t.Errorf("it says %q", why)
-	}
-}
-
-// TestCutCallOfARemovedServer does not wait for what nobody configures any more.
-func TestCutCallOfARemovedServer(t *testing.T) {
-	t.Parallel()
-	k := newBank(t)
-	b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I look.")))
-	b.useBank(k, "keyed", long)
-	b, run, _ := b.cut(k)
-	b.settings.File.MCPServers = nil
-	conn := b.connect()
-	defer conn.Close()
-	expect(t, b.await(conn, run), regie.EndAnswered, "UNKNOWN")
 }
 
 // TestApproveWithoutServer stores an answer with an engine that starts no server. What the next
@@ -418,19 +361,15 @@ func TestApproveWithoutServer(t *testing.T) {
 			b := newBed(t, m)
 			b.useBank(k, "once", long)
 			conn := b.connect()
-			run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := b.startRun(conn, approval.Policy{})
 			k.open()
 			asked := b.parked(conn, run.SessionID).Approvals[0]
-			if err := conn.Close(); err != nil {
-				t.Fatal(err)
+			if review := asked.Reviews[0]; review.Tool != "bank.pay" || !strings.Contains(review.Preview.Diff, "1") {
+				t.Errorf("the person sees %+v", review)
 			}
+			fatal(t, conn.Close())
 			storing, err := app.Connect(t.Context(), app.Options{Config: b.settings, StoreOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			edit := regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"amount":2}`)}
 			if _, err := storing.Decide(t.Context(), decide(asked, "edit", edit)); regie.CodeOf(err) != regie.CodeServerDown {
 				t.Errorf("an edit that nobody could check: %v", err)
@@ -438,9 +377,7 @@ func TestApproveWithoutServer(t *testing.T) {
 			if _, err := storing.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: edit.CallID, Answer: regie.AnswerAllow})); err != nil {
 				t.Fatal(err)
 			}
-			if err := storing.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, storing.Close())
 			select {
 			case <-k.starts:
 				t.Fatal("a command that only stores an answer has started a server")

@@ -44,8 +44,7 @@ func TestWorkspaceServers(t *testing.T) {
 	m := newModel(t, slices.Repeat([]http.HandlerFunc{warm}, 60)...)
 	b := newBed(t, m)
 	b.named(k, `,"off":{"command":"x","disabled":true},"odd":{"type":"sse","url":"https://example.org"}`)
-	conn := b.connect()
-	defer conn.Close()
+	conn := b.attach()
 	b.do(conn, everything)
 	if len(k.starts) != 0 || strings.Contains(m.last(), "bank") {
 		t.Fatal("an untrusted workspace's server is started")
@@ -67,8 +66,7 @@ func TestWorkspaceServers(t *testing.T) {
 	}
 	o := k.started()
 	pays.Store(true)
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	fatal(t, err)
+	run := b.startRun(conn, everything)
 	o.paying()
 	fatal(t, app.Distrust(b.settings, b.root))
 	o.say("paid")
@@ -113,8 +111,7 @@ func TestWorkspaceServersAreTheirs(t *testing.T) {
 		t.Errorf("%v", why)
 	}
 	b.trust()
-	conn := b.connect()
-	defer conn.Close()
+	conn := b.attach()
 	view := b.do(conn, everything)
 	told := map[string]string{}
 	for _, m := range missing(view) {

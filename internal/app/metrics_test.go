@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,11 +23,9 @@ func TestMetrics(t *testing.T) {
 		t.Fatalf("%d rounds, %v", len(rounds), err)
 	}
 	h.json("GET", "/metrics", "", 401, nil, func(r *http.Request) { r.Header.Del("Authorization") })
-	response := h.ask("GET", "/metrics", "")
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 200 {
-		t.Fatalf("%d %v", response.StatusCode, err)
+	status, data := h.said("GET", "/metrics", "")
+	if status != 200 {
+		t.Fatal(status)
 	}
 	for _, want := range []string{
 		`regie_rounds_started_total{reason="USER_MESSAGE"} 1`, `regie_rounds_ended_total{reason="ANSWERED"} 1`, "regie_exchanges_total 2",
@@ -39,12 +36,12 @@ func TestMetrics(t *testing.T) {
 		`regie_replies_of_unknown_cost_total{model="scripted",provider="openai"} 2`, `regie_waiting{kind="approval"} 0`, "regie_streams 0", "regie_spent_today_usd 0",
 		`regie_http_requests_total{method="POST",status="201"} 1`, `regie_http_requests_total{method="GET",status="401"} 1`,
 	} {
-		if !strings.Contains(string(data), want) {
+		if !strings.Contains(data, want) {
 			t.Errorf("missing: %s", want)
 		}
 	}
 	if t.Failed() {
-		for line := range strings.Lines(string(data)) {
+		for line := range strings.Lines(data) {
 			if strings.HasPrefix(line, "regie_") {
 				t.Log(strings.TrimSpace(line))
 			}
@@ -53,22 +50,17 @@ func TestMetrics(t *testing.T) {
 }
 
 // handed is how many deltas were handed to streams.
-func (h *house) handed() (value float64) {
+func (h *house) handed() float64 {
 	const name = "regie_stream_deltas_total"
 	h.t.Helper()
-	response := h.ask("GET", "/metrics", "")
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
+	_, data := h.said("GET", "/metrics", "")
+	for line := range strings.Lines(data) {
 		if text, is := strings.CutPrefix(line, name+" "); is {
-			if value, err = strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+			if value, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
 				return value
 			}
 		}
 	}
-	h.t.Fatalf("there is no metric %s: %v", name, err)
+	h.t.Fatalf("there is no metric %s", name)
 	return 0
 }

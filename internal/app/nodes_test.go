@@ -53,36 +53,23 @@ func TestStoppedNode(t *testing.T) {
 	b.holds("zero\n")
 	b.settings.Database = database
 	said, err := json.Marshal(node{b.settings, b.request(everything)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var in node
-	if err := json.Unmarshal(said, &in); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(said, &in))
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStoppedNode$", "-test.count=1")
 	child.Env = append(os.Environ(), "REGIE_TEST_NODE="+string(said))
 	output, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
+	fatal(t, child.Start())
 	<-asked
-	if err := child.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, child.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 
 	other := *b
 	other.settings.DataDir = b.elsewhere()
-	conn := other.connect()
-	defer conn.Close()
+	conn := other.attach()
 	view, err := conn.Session(t.Context(), in.Request.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	ended := other.await(conn, dispatch.Run{SessionID: in.Request.SessionID, RoundID: view.History[0].ID})
 	took := time.Since(stopped)
 	expect(t, ended, regie.EndAnswered, "SUCCEEDED")
@@ -93,9 +80,7 @@ func TestStoppedNode(t *testing.T) {
 	b.held("zero\none\n")
 
 	close(release)
-	if err := child.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, child.Process.Signal(syscall.SIGCONT))
 	told, err := io.ReadAll(output)
 	if err == nil {
 		err = child.Wait()
@@ -116,17 +101,11 @@ func TestStoppedNode(t *testing.T) {
 func runNode(t *testing.T, said string) {
 	t.Helper()
 	var in node
-	if err := json.Unmarshal([]byte(said), &in); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal([]byte(said), &in))
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	run, err := conn.Submit(context.Background(), in.Request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	err = conn.Wait(context.Background(), run.RoundID)
 	_, _ = fmt.Printf("taken over: %v (%v)\n", err != nil, err)
 	if err := conn.Close(); err != nil {
@@ -151,12 +130,8 @@ func TestDatabaseAway(t *testing.T) {
 	b := newBed(t, m)
 	b.holds("zero\n")
 	b.settings.Database = database
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := b.attach()
+	run := b.startRun(conn, everything)
 	view := b.comes(conn, run) // a stream ends with what stopped the run
 	expect(t, view, regie.EndAnswered, "SUCCEEDED")
 	b.held("zero\none\n")
@@ -188,18 +163,12 @@ func TestStalledBeforeEffect(t *testing.T) {
 		return t.Context().Err()
 	}
 	first, err := app.Connect(t.Context(), app.Options{Config: b.settings, Tools: b.tools, TuneStore: func(c *sqlite.Config) { c.Gate = gate }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer first.Close()
-	run, err := first.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(first, everything)
 	other := *b
 	other.settings.DataDir = b.elsewhere()
-	second := other.connect()
-	defer second.Close()
+	second := other.attach()
 	expect(t, other.await(second, run), regie.EndAnswered, "UNKNOWN")
 	close(release)
 	_ = first.Wait(t.Context(), run.RoundID)
@@ -216,8 +185,6 @@ func (b *bed) elsewhere() string {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "audit.key"), key, 0o600)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	return dir
 }

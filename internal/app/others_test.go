@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/storetest"
@@ -26,6 +27,15 @@ func shares(t *testing.T, m *model, change func(database string) string) (first,
 	return first, &other
 }
 
+// nodes opens an engine on each of two beds, the second one's with a data directory as on another
+// machine.
+func nodes(b, other *bed) (here, there *app.Conn) {
+	b.t.Helper()
+	here = b.attach()
+	other.settings.DataDir = b.elsewhere()
+	return here, other.attach()
+}
+
 // TestWordsFromElsewhere says each stopping word on one engine while another one asks its model,
 // which never answers: the model call is cut, and the run ends, or is paused until it is resumed,
 // again from elsewhere.
@@ -33,44 +43,22 @@ func TestWordsFromElsewhere(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 2)
 	b, other := shares(t, newModel(t, hangs(asked)), nil)
-	here := b.connect()
-	defer here.Close()
-	other.settings.DataDir = b.elsewhere()
-	there := other.connect()
-	defer there.Close()
+	here, there := nodes(b, other)
 
-	run, err := here.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(here, everything)
 	<-asked
-	if err := there.Pause(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
-	if err := here.Wait(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
-	if err := there.Resume(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, there.Pause(t.Context(), run.RoundID))
+	fatal(t, here.Wait(t.Context(), run.RoundID))
+	fatal(t, there.Resume(t.Context(), run.RoundID))
 	<-asked
-	if err := here.Interrupt(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, here.Interrupt(t.Context(), run.RoundID))
 	expect(t, other.await(there, run), regie.EndInterrupted)
 
-	run, err = here.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run = b.startRun(here, everything)
 	<-asked
 	began := time.Now()
-	if err := there.Interrupt(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
-	if err := here.Wait(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, there.Interrupt(t.Context(), run.RoundID))
+	fatal(t, here.Wait(t.Context(), run.RoundID))
 	t.Logf("an interrupt from elsewhere cut the model call and ended the run in %s", time.Since(began))
 	expect(t, b.await(here, run), regie.EndInterrupted)
 }
@@ -82,20 +70,11 @@ func TestUntold(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
 	b, other := shares(t, newModel(t, hangs(asked)), nil)
-	here := b.connect()
-	defer here.Close()
-	other.settings.DataDir = b.elsewhere()
-	there := other.connect()
-	defer there.Close()
+	here, there := nodes(b, other)
 	mute, err := postgres.Open(t.Context(), postgres.Config{URL: b.settings.Database, Dir: b.settings.DataDir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer mute.Close()
-	run, err := here.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(here, everything)
 	<-asked
 	began := time.Now()
 	if _, err := mute.RequestStop(t.Context(), run.RoundID, regie.StopInterrupt); err != nil {
@@ -128,19 +107,12 @@ func TestStreamFromElsewhere(t *testing.T) {
 	}
 
 	b, other := shares(t, newModel(t, script...), func(database string) string { return database + "&application_name=" + regie.NewID().String() })
-	here := b.connect()
-	defer here.Close()
-	other.settings.DataDir = b.elsewhere()
-	there := other.connect()
-	defer there.Close()
-	run, err := here.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	here, there := nodes(b, other)
+	run := b.startRun(here, everything)
 	began, replies := time.Now(), 0
 	seen <- struct{}{}
 	for after := int64(0); ; {
-		err = there.Events(t.Context(), run.SessionID, after, func(item dispatch.Item) error {
+		err := there.Events(t.Context(), run.SessionID, after, func(item dispatch.Item) error {
 			var body struct {
 				Sender regie.Sender     `json:"sender"`
 				State  regie.RoundState `json:"state"`
@@ -190,9 +162,7 @@ func TestUndoLeft(t *testing.T) {
 	run := u.say(session, "go")
 	plan := u.plan(dispatch.UndoRequest{Target: run.RoundID})
 	dead, err := postgres.Open(t.Context(), postgres.Config{URL: here.settings.Database, Dir: here.settings.DataDir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer dead.Close()
 	for _, content := range []string{"A1\n", "B1\n"} {
 		if _, err := dead.PutBlob(t.Context(), []byte(content)); err != nil {
@@ -201,9 +171,7 @@ func TestUndoLeft(t *testing.T) {
 	}
 	const lease = 3 * time.Second
 	began := time.Now()
-	if err := dead.Lease(t.Context(), "dead", lease); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, dead.Lease(t.Context(), "dead", lease))
 	left := plan.Undo
 	left.ID = regie.NewID()
 	if _, err := dead.BeginUndo(t.Context(), left, "dead"); err != nil {

@@ -33,12 +33,18 @@ func turned[P any](h *house, path string, take func(*P) (ids []regie.ID, next st
 	return out
 }
 
+// ids are those of a page's things.
+func ids[T any](items []T, id func(*T) regie.ID) (out []regie.ID) {
+	for i := range items {
+		out = append(out, id(&items[i]))
+	}
+	return out
+}
+
 func (h *house) client() *client.Client {
 	h.t.Helper()
 	c, err := client.New(h.served.URL, h.token, "en")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, err)
 	h.t.Cleanup(c.Close)
 	return c
 }
@@ -53,30 +59,28 @@ func TestInboxAsOneList(t *testing.T) {
 	next := func(w http.ResponseWriter, r *http.Request) { turns[(asked.Add(1)-1)%2](w, r) }
 	h := newBed(t, newModel(t, next, says("Done."))).serve("127.0.0.1:0")
 	var want []regie.ID
+	var sessions []string
 	for i := range 6 {
 		session := h.session()
+		sessions = append(sessions, session)
 		id, _ := regie.ParseID(session)
 		// the same again would be answered from the cache
 		h.json("POST", "/api/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":"go %d"}`, i), 202, nil)
-		waits := h.parked(h.engine.Control(), id)
-		for i := range waits.Approvals {
-			want = append(want, waits.Approvals[i].ID)
-		}
-		for i := range waits.Questions {
-			want = append(want, waits.Questions[i].ID)
-		}
+		waits := h.parked(h.engine, id)
+		want = append(want, inboxIDs(&waits)...)
 	}
-	got := turned(h, "/api/v1/inbox?", func(p *httpapi.InboxPage) (ids []regie.ID, next string) {
-		for i := range p.Approvals {
-			ids = append(ids, p.Approvals[i].ID)
-		}
-		for i := range p.Questions {
-			ids = append(ids, p.Questions[i].ID)
-		}
-		return ids, p.Next
+	got := turned(h, "/api/v1/inbox?", func(p *httpapi.InboxPage) ([]regie.ID, string) {
+		return inboxIDs(&store.Inbox{Approvals: p.Approvals, Questions: p.Questions}), p.Next
 	})
 	if !slices.Equal(got, want) || len(want) != 6 {
 		t.Errorf("the inbox has %v, want %v", got, want)
+	}
+	h.json("POST", "/api/v1/sessions/"+sessions[0]+"/stop", "", 200, nil) // which withdraws the first
+	approvals := turned(h, "/api/v1/approvals?state=all&", func(p *httpapi.Page[regie.Approval]) ([]regie.ID, string) {
+		return ids(p.Items, func(a *regie.Approval) regie.ID { return a.ID }), p.Next
+	})
+	if !slices.Equal(approvals, []regie.ID{want[0], want[2], want[4]}) {
+		t.Errorf("the approvals are %v", approvals)
 	}
 	c := h.client()
 	h.json("POST", "/api/v1/questions/"+want[1].String(), `{"reply":{"choices":["a"]}}`, 200, nil)
@@ -87,6 +91,35 @@ func TestInboxAsOneList(t *testing.T) {
 	open, err := c.Inbox(t.Context(), store.InboxFilter{Limit: 1, Brief: true, After: store.Mark{At: all.Approvals[0].CreatedAt, ID: all.Approvals[0].ID}})
 	if err != nil || len(open.Approvals) != 1 || len(open.Questions) != 1 || open.Approvals[0].ID != want[2] || open.Questions[0].ID != want[3] {
 		t.Errorf("one of each, behind the first: %+v, %v", open, err)
+	}
+}
+
+func inboxIDs(inbox *store.Inbox) []regie.ID {
+	return append(ids(inbox.Approvals, func(a *regie.Approval) regie.ID { return a.ID }), ids(inbox.Questions, func(q *regie.Question) regie.ID { return q.ID })...)
+}
+
+// TestPages reads lists part by part: nothing is missing and nothing stands there twice.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
+	var sessions []regie.ID
+	for range 5 {
+		sessions = append(sessions, h.works(h.session()).ID)
+	}
+	slices.Reverse(sessions)
+	got := turned(h, "/api/v1/sessions?", func(p *httpapi.Page[store.SessionSummary]) ([]regie.ID, string) {
+		return ids(p.Items, func(s *store.SessionSummary) regie.ID { return s.ID }), p.Next
+	})
+	if !slices.Equal(got, sessions) {
+		t.Errorf("the sessions are %v, want %v", got, sessions)
+	}
+	for path, want := range map[string][]regie.ID{"/api/v1/rounds?": sessions, "/api/v1/sessions/" + sessions[0].String() + "/rounds?": sessions[:1]} {
+		got := turned(h, path, func(p *httpapi.Page[store.RoundSummary]) ([]regie.ID, string) {
+			return ids(p.Items, func(r *store.RoundSummary) regie.ID { return r.Session.ID }), p.Next
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has the rounds of %v, want %v", path, got, want)
+		}
 	}
 }
 
@@ -113,24 +146,19 @@ func TestRulePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := 0
-	got := turned(h, "/api/v1/rules?", func(p *httpapi.RulePage) (ids []regie.ID, next string) {
+	ruleID := func(r *store.StandingRule) regie.ID { return r.ID }
+	got := turned(h, "/api/v1/rules?", func(p *httpapi.RulePage) ([]regie.ID, string) {
 		if first := pages == 0; (p.Audit != nil) != first {
 			t.Errorf("page %d has the audit %+v", pages, p.Audit)
 		}
 		pages++
-		for i := range p.Items {
-			ids = append(ids, p.Items[i].ID)
-		}
-		return ids, p.Next
+		return ids(p.Items, ruleID), p.Next
 	})
 	list, err := h.client().Rules(t.Context(), store.RuleFilter{Root: h.root})
 	if err != nil || list.Audit == nil || len(list.Rules) != 5 {
 		t.Fatalf("the client has %+v, %v", list, err)
 	}
-	var want []regie.ID
-	for i := range list.Rules {
-		want = append(want, list.Rules[i].ID)
-	}
+	want := ids(list.Rules, ruleID)
 	if !slices.Equal(got, want) || pages != 3 {
 		t.Errorf("%d pages of rules: %v, want %v", pages, got, want)
 	}
@@ -158,11 +186,8 @@ func TestTokenPages(t *testing.T) {
 			seen = append(seen, made.Token.ID)
 		}
 	}
-	take := func(p *httpapi.Page[regie.Token]) (ids []regie.ID, next string) {
-		for i := range p.Items {
-			ids = append(ids, p.Items[i].ID)
-		}
-		return ids, p.Next
+	take := func(p *httpapi.Page[regie.Token]) ([]regie.ID, string) {
+		return ids(p.Items, func(t *regie.Token) regie.ID { return t.ID }), p.Next
 	}
 	if got := turned(h, "/api/v1/tokens?", take); !slices.Equal(got, every) {
 		t.Errorf("the tokens are %v, want %v", got, every)

@@ -39,9 +39,7 @@ func (h *house) works(session string) store.SessionView {
 	h.t.Helper()
 	var sent httpapi.Accepted
 	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"work"}`, 202, &sent)
-	if err := h.engine.Wait(h.t.Context(), sent.RoundID); err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, h.engine.Wait(h.t.Context(), sent.RoundID))
 	return h.view(session)
 }
 
@@ -83,9 +81,7 @@ func TestModes(t *testing.T) {
 	frames(t, following.Body, func(frame string) bool {
 		if _, data, is := strings.Cut(frame, "event: stream_chunk\ndata: "); is {
 			var d dispatch.Delta
-			if err := json.Unmarshal([]byte(data), &d); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, json.Unmarshal([]byte(data), &d))
 			said.WriteString(d.Content)
 		}
 		return strings.Contains(frame, string(regie.EndAnswered))
@@ -115,26 +111,5 @@ func TestPresenceOfPrograms(t *testing.T) {
 	h.json("POST", "/api/v1/presence", "", 200, nil, chats)
 	if one := h.there(store.ModeUI); one.Streams != 0 {
 		t.Errorf("%d streams count", one.Streams)
-	}
-}
-
-// TestHeartbeat is of a client without a stream.
-func TestHeartbeat(t *testing.T) {
-	t.Parallel()
-	h := newBed(t, newModel(t, says("Hello."))).serve("127.0.0.1:0")
-	var mine dispatch.Presence
-	h.json("POST", "/api/v1/presence", "", 200, &mine)
-	if mine.Mode != store.ModeUI || mine.User == "" || mine.LastSeen.IsZero() {
-		t.Errorf("the answer to a heartbeat is %+v", mine)
-	}
-	if one := h.there(store.ModeUI); one.UserID != mine.UserID || one.Streams != 0 {
-		t.Errorf("%+v is there, not %+v", one, mine)
-	}
-	if err := h.engine.Close(); err != nil {
-		t.Fatal(err)
-	}
-	next := h.serve("127.0.0.1:0")
-	if one := next.there(store.ModeUI); one.UserID != mine.UserID {
-		t.Errorf("after a restart %+v is there", one)
 	}
 }

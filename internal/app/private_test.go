@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,42 +21,30 @@ func TestSettingsArePrivate(t *testing.T) {
 	home := t.TempDir()
 	settings := filepath.Join(home, ".config", "regie")
 	for name, text := range map[string]string{filepath.Join(settings, "setup.yaml"): "providers: {x: {api_key: sk-canary}}\n", filepath.Join(home, "notes.txt"): "about sk-canary\n"} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		fatal(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	if err := os.Symlink(settings, filepath.Join(home, "alias")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Symlink(settings, filepath.Join(home, "alias")))
 	before := b.serve("127.0.0.1:0")
 	old := before.placeAt(settings)
-	if err := before.engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, before.engine.Close())
 	b.settings.Private = []string{settings}
 	h := b.serve("127.0.0.1:0")
 	as := bearer(h.add(control.TokenRequest{Name: "all", Scopes: regie.TokenScopes()}).Secret)
 	for _, dir := range []string{settings, filepath.Join(home, "alias"), "/etc/regie"} {
 		for _, here := range []bool{false, true} {
 			data, _ := json.Marshal(map[string]any{"path": dir, "here": here})
-			response := h.ask("POST", "/api/v1/workspaces", string(data), as)
-			said, _ := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if missing := dir == "/etc/regie" && strings.Contains(string(said), "FILE_NOT_FOUND"); response.StatusCode == 200 || !missing && !strings.Contains(string(said), "PATH_PROTECTED") {
-				t.Errorf("opening %s, here %v: %d %s", dir, here, response.StatusCode, said)
+			status, said := h.said("POST", "/api/v1/workspaces", string(data), as)
+			if missing := dir == "/etc/regie" && strings.Contains(said, "FILE_NOT_FOUND"); status == 200 || !missing && !strings.Contains(said, "PATH_PROTECTED") {
+				t.Errorf("opening %s, here %v: %d %s", dir, here, status, said)
 			}
 		}
 	}
 	query := func(place regie.Workspace, name string) string {
 		t.Helper()
 		data, _ := json.Marshal(map[string]any{"workspace_id": place.ID, "tool": "files.read_file", "arguments": map[string]string{"path": name}})
-		response := h.ask("POST", "/api/v1/queries", string(data), as)
-		defer response.Body.Close()
-		said, _ := io.ReadAll(response.Body)
-		return string(said)
+		_, said := h.said("POST", "/api/v1/queries", string(data), as)
+		return said
 	}
 	if said := query(old, "setup.yaml"); !strings.Contains(said, "PATH_PROTECTED") || strings.Contains(said, "canary") {
 		t.Errorf("the workspace from before: %s", said)
@@ -73,11 +60,9 @@ func TestSettingsArePrivate(t *testing.T) {
 	}
 	for _, mode := range []string{"exact", "regex", "semantic"} {
 		for place, want := range map[regie.ID]int{around.ID: 200, old.ID: 403} {
-			response := h.ask("GET", "/api/v1/search?mode="+mode+"&q=canary&workspace="+url.QueryEscape(place.String()), "", as)
-			said, _ := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if response.StatusCode != want || strings.Contains(string(said), "api_key") || want == 200 && !strings.Contains(string(said), "notes.txt") {
-				t.Errorf("%s in %s: %d %s", mode, place, response.StatusCode, said)
+			status, said := h.said("GET", "/api/v1/search?mode="+mode+"&q=canary&workspace="+url.QueryEscape(place.String()), "", as)
+			if status != want || strings.Contains(said, "api_key") || want == 200 && !strings.Contains(said, "notes.txt") {
+				t.Errorf("%s in %s: %d %s", mode, place, status, said)
 			}
 		}
 	}

@@ -20,9 +20,7 @@ func (h *house) raw(said string) net.Conn {
 	h.t.Helper()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(h.t.Context(), "tcp", strings.TrimPrefix(h.served.URL, "http://"))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, err)
 	h.t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(soon))
 	if _, err := io.WriteString(conn, said); err != nil {
@@ -45,6 +43,10 @@ func TestRefusalsWaitForNoBody(t *testing.T) {
 	}{
 		"too large":            {"/api/v1/sessions", "localhost", "Authorization: Bearer " + h.token + "\r\nContent-Length: 99999999", "413", "TOO_LARGE"},
 		"large with Expect":    {"/api/v1/sessions", "localhost", "Authorization: Bearer " + h.token + "\r\nExpect: 100-continue\r\nContent-Length: 99999999", "413", "TOO_LARGE"},
+		"too large, chat":      {passChat, "localhost", "Authorization: Bearer " + h.token + "\r\nContent-Length: 99999999", "413", ""},
+		"too large, responses": {"/v1/responses", "localhost", "Authorization: Bearer " + h.token + "\r\nContent-Length: 99999999", "413", ""},
+		"too large, messages":  {passMessages, "localhost", "Authorization: Bearer " + h.token + "\r\nContent-Length: 99999999", "413", "request_too_large"},
+		"too large to count":   {passMessages + "/count_tokens", "localhost", "Authorization: Bearer " + h.token + "\r\nContent-Length: 99999999", "413", "request_too_large"},
 		"no token":             {"/api/v1/sessions", "localhost", "Content-Length: 100", "401", "NO_TOKEN"},
 		"no token with Expect": {"/api/v1/sessions", "localhost", "Expect: 100-continue\r\nContent-Length: 100", "401", "NO_TOKEN"},
 		"no token in chunks":   {"/api/v1/sessions", "localhost", "Transfer-Encoding: chunked", "401", "NO_TOKEN"},

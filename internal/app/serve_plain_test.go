@@ -11,11 +11,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // TestPlainEvents follows sessions in the plain form: history is told and ends nothing, an idle
@@ -34,11 +30,8 @@ func TestPlainEvents(t *testing.T) {
 		}
 	}, asks)) //nolint:gocritic // it says the same again
 	h := b.serve("127.0.0.1:0")
-	id, err := regie.ParseID(h.session())
-	if err != nil {
-		t.Fatal(err)
-	}
-	follow := func(session regie.ID, after int64) io.ReadCloser {
+	session := h.session()
+	follow := func(after int64) io.ReadCloser {
 		return h.ask("GET", fmt.Sprintf("/api/v1/sessions/%s/events?format=openai&after=%d", session, after), "").Body
 	}
 	tells := func(what string, body io.ReadCloser, want string) {
@@ -61,42 +54,20 @@ func TestPlainEvents(t *testing.T) {
 			t.Errorf("%s: %q, want %q (%v)", what, lines.String(), want, err)
 		}
 	}
-	park := func(session regie.ID) regie.ID {
-		t.Helper()
-		if _, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: session, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
-			t.Fatal(err)
-		}
-		return b.parked(h.engine.Control(), session).Approvals[0].ID
-	}
-	head := func(session regie.ID) int64 {
-		t.Helper()
-		found, err := h.engine.Service().Sessions.List(access.AsOwner(t.Context()), store.SessionFilter{ID: session, Limit: 1})
-		if err != nil || len(found) != 1 {
-			t.Fatal(err)
-		}
-		return found[0].Head
-	}
-	tells("a new session", follow(id, 0), "")
-	waits := ` {"waiting":true,"approval_id":"` + park(id).String() + `"}`
-	tells("a wait", follow(id, 0), "I write."+waits)
-	tells("a wait behind all that was said", follow(id, head(id)), waits)
-	rounds, err := h.engine.Service().Rounds.List(access.AsOwner(t.Context()), store.RoundFilter{SessionID: id, Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.engine.Service().Rounds.Interrupt(access.AsOwner(t.Context()), rounds[0].Round.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.engine.Wait(t.Context(), rounds[0].Round.ID); err != nil {
-		t.Fatal(err)
-	}
-	h.read("POST", "/api/v1/sessions/"+id.String()+"/messages", `{"content":"go on"}`, nil, carrying("Accept", "text/event-stream"))
+	tells("a new session", follow(0), "")
+	asked := h.parks(session, "write")
+	waits := ` {"waiting":true,"approval_id":"` + asked.ID.String() + `"}`
+	tells("a wait", follow(0), "I write."+waits)
+	tells("a wait behind all that was said", follow(h.view(session).Head), waits)
+	h.json("POST", "/api/v1/sessions/"+session+"/interrupt", "", 200, nil)
+	fatal(t, h.engine.Wait(t.Context(), asked.RoundID))
+	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"go on"}`, nil, carrying("Accept", "text/event-stream"))
 	const history = "I write.\n\nFirst."
-	tells("an idle session", follow(id, 0), history)
-	tells("an idle session, behind its end", follow(id, head(id)), "")
-	h.json("POST", "/api/v1/sessions/"+id.String()+"/messages", `{"content":"and on"}`, 202, nil)
+	tells("an idle session", follow(0), history)
+	tells("an idle session, behind its end", follow(h.view(session).Head), "")
+	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"and on"}`, 202, nil)
 	<-busy
-	open := follow(id, 0)
+	open := follow(0)
 	close(free)
 	tells("an open round", open, history+"\n\nSecond.")
 }
@@ -107,14 +78,8 @@ func TestPlainBehindApproval(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
 	h := b.serve("127.0.0.1:0")
-	id, err := regie.ParseID(h.session())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
-		t.Fatal(err)
-	}
-	approval := b.parked(h.engine.Control(), id).Approvals[0].ID
+	session := h.session()
+	approval := h.parks(session, "write").ID
 	sends := h.add(control.TokenRequest{Name: "sends", Scopes: []regie.TokenScope{regie.ScopeChat}})
 	for name, row := range map[string]struct {
 		as   func(*http.Request)
@@ -123,13 +88,13 @@ func TestPlainBehindApproval(t *testing.T) {
 		"who reads":     {bearer(h.token), `{"waiting":true,"approval_id":"` + approval.String() + `"}`},
 		"who only says": {bearer(sends.Secret), `{"waiting":true}`},
 	} {
-		response := h.ask("POST", "/api/v1/sessions/"+id.String()+"/messages?format=openai", `{"content":"later","when_busy":"queue"}`, row.as)
+		response := h.ask("POST", "/api/v1/sessions/"+session+"/messages?format=openai", `{"content":"later","when_busy":"queue"}`, row.as)
 		said, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		if err != nil || !strings.HasSuffix(string(said), "data: "+row.want+"\n\ndata: [DONE]\n\n") {
 			t.Errorf("%s: %q %v", name, said, err)
 		}
-		_, frames := h.read("POST", "/api/v1/sessions/"+id.String()+"/messages", `{"content":"later","when_busy":"queue"}`, func(frame string) bool {
+		_, frames := h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"later","when_busy":"queue"}`, func(frame string) bool {
 			return strings.Contains(frame, "message_pending")
 		}, row.as, carrying("Accept", "text/event-stream"))
 		if len(frames) < 2 || strings.TrimSpace(frames[len(frames)-2]) != "event: waiting\ndata: "+row.want {
@@ -166,9 +131,7 @@ func TestPlainEnds(t *testing.T) {
 				each(line)
 			}
 		}
-		if err := lines.Err(); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, lines.Err())
 		return all.String()
 	}
 	nothing := func(string) {}
@@ -186,9 +149,7 @@ func TestPlainEnds(t *testing.T) {
 		t.Errorf("as history: %s, %v", all, err)
 	}
 	id, err := regie.ParseID(session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	stopped, queued := make(chan string, 1), make(chan string, 1)
 	go func() { stopped <- tell("go on", nothing) }()
 	<-asked

@@ -18,7 +18,6 @@ import (
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -108,48 +107,6 @@ func TestMessageStream(t *testing.T) {
 	}
 }
 
-// TestStreamCutEverywhere cuts a session's stream after every event, once with a restart of the
-// server in between, and goes on behind the last id: the log that was put together is the stored
-// one, byte for byte.
-func TestStreamCutEverywhere(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__read_file", `{"path":"x"}`}), says("Done.")))
-	h := b.serve("127.0.0.1:0")
-	session := h.session()
-	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, carrying("Accept", "text/event-stream"))
-	ended := func(f string) bool { return strings.Contains(f, `"state":"ENDED"`) }
-	_, stored := h.read("GET", "/api/v1/sessions/"+session+"/events", "", ended)
-	if len(stored) < 7 {
-		t.Fatalf("only %d events", len(stored))
-	}
-	for restart := range stored {
-		var rebuilt []string
-		last := ""
-		for n := range stored {
-			_, one := h.read("GET", "/api/v1/sessions/"+session+"/events", "", func(string) bool { return true }, func(r *http.Request) {
-				if last != "" {
-					r.Header.Set("Last-Event-ID", last)
-				}
-			})
-			if len(one) != 1 {
-				t.Fatalf("the stream behind %q gave %d events", last, len(one))
-			}
-			rebuilt = append(rebuilt, one...)
-			id, _, _ := strings.Cut(strings.TrimPrefix(one[0], "id: "), "\n")
-			last = id
-			if n == restart && restart%3 == 0 {
-				if err := h.engine.Close(); err != nil {
-					t.Fatal(err)
-				}
-				h = b.serve("127.0.0.1:0")
-			}
-		}
-		if diff := cmp.Diff(stored, rebuilt); diff != "" {
-			t.Fatalf("cut everywhere, restarted after %d (-stored +rebuilt):\n%s", restart, diff)
-		}
-	}
-}
-
 // TestStreamOverRestart follows a reply while its server is closed in the middle: the client finds
 // the next one, and has the whole log in order.
 func TestStreamOverRestart(t *testing.T) {
@@ -178,18 +135,12 @@ func TestStreamOverRestart(t *testing.T) {
 	settings := b.settings
 	settings.Server, settings.Token = h.served.URL, h.token
 	conn, err := app.Connect(t.Context(), app.Options{Config: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer conn.Close()
 	id, err := regie.ParseID(session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	run, err := conn.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "count"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	<-begun
 	var seqs []int64
 	said := ""
@@ -216,9 +167,7 @@ func TestStreamOverRestart(t *testing.T) {
 	}()
 	<-heard // in the middle of the reply, who joins gets what was said so far
 	go func() { close(release) }()
-	if err := h.engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, h.engine.Close())
 	b.serve(addr)
 	if err := <-followed; !errors.Is(err, errSeen) {
 		t.Fatal(err)
@@ -234,86 +183,15 @@ func TestStreamOverRestart(t *testing.T) {
 	}
 }
 
-func anyOf(set map[string]bool) string {
-	for key := range set {
-		return key
-	}
-	return ""
-}
-
-// TestPages reads lists part by part: nothing is missing and nothing stands there twice.
-func TestPages(t *testing.T) {
-	t.Parallel()
-	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
-	want := map[string]bool{}
-	for range 7 {
-		want[h.session()] = true
-	}
-	for id := range want {
-		h.json("POST", "/api/v1/sessions/"+id+"/messages", `{"content":"go"}`, 202, nil)
-	}
-	for path, n := range map[string]int{"/api/v1/rounds": 7, "/api/v1/sessions/" + anyOf(want) + "/rounds": 1} {
-		seen, next := map[string]bool{}, ""
-		for again := true; again; again = next != "" {
-			var out struct {
-				Items []store.RoundSummary `json:"items"`
-				Next  string               `json:"next_cursor"`
-			}
-			h.json("GET", path+"?limit=2&cursor="+next, "", 200, &out)
-			for i := range out.Items {
-				seen[out.Items[i].Round.ID.String()] = true
-			}
-			next = out.Next
-		}
-		if len(seen) != n {
-			t.Errorf("%s has %d rounds, want %d", path, len(seen), n)
-		}
-	}
-	b := h.bed
-	for id := range want { // a list that changes no more
-		session, _ := regie.ParseID(id)
-		b.until(h.engine.Control(), session, func(e *regie.Event) bool { return strings.Contains(string(e.Body), `"state":"ENDED"`) })
-	}
-	next := ""
-	for page := 0; ; page++ {
-		var out struct {
-			Items []store.SessionSummary `json:"items"`
-			Next  string                 `json:"next_cursor"`
-		}
-		h.json("GET", "/api/v1/sessions?limit=3&cursor="+next, "", 200, &out)
-		for _, s := range out.Items {
-			if !want[s.ID.String()] {
-				t.Errorf("page %d has %s, which was there or is none of them", page, s.ID)
-			}
-			delete(want, s.ID.String())
-		}
-		if next = out.Next; next == "" {
-			break
-		}
-	}
-	if len(want) > 0 {
-		t.Errorf("missing: %v", want)
-	}
-}
-
 // TestWebSocket follows two sessions and all of them on one connection.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
 	one, other := h.session(), h.session()
-	conn, _, err := websocket.Dial(t.Context(), //nolint:bodyclose // the library's to close
-		strings.Replace(h.served.URL, "http", "ws", 1)+"/api/v1/ws", &websocket.DialOptions{
-			HTTPHeader: http.Header{"Authorization": {"Bearer " + h.token}},
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.CloseNow() }() // it may be closed by then
+	conn := h.websocket(h.token)
 	say := func(format string, args ...any) {
 		t.Helper()
-		if err := conn.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, format, args...)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, conn.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, format, args...)))
 	}
 	type told struct {
 		Type    string `json:"type"`
@@ -332,9 +210,7 @@ func TestWebSocket(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(data, &n)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return n
 	}
 	for _, c := range []struct{ says, kind, code string }{
@@ -402,9 +278,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("Done."))).serve("127.0.0.1:0")
 	remote, err := client.New(h.served.URL, h.token, "en")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer remote.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -428,51 +302,4 @@ func TestWatch(t *testing.T) {
 		default:
 		}
 	}
-}
-
-// TestInboxPages reads approvals part by part, the oldest first, those that were withdrawn among
-// them; a page has no more than was asked for.
-func TestInboxPages(t *testing.T) {
-	t.Parallel()
-	step := says("", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
-	b := newBed(t, newModel(t, step, step, step)) //nolint:gocritic // it says the same again
-	h := b.serve("127.0.0.1:0")
-	var want, got []regie.ID
-	for range 3 {
-		id, err := regie.ParseID(h.session())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, b.parked(h.engine.Control(), id).Approvals[0].ID)
-		var stopped struct {
-			Withdrawn json.RawMessage `json:"withdrawn"`
-		}
-		if h.json("POST", "/api/v1/sessions/"+id.String()+"/stop", "", 200, &stopped); string(stopped.Withdrawn) != "[]" {
-			t.Errorf("what was withdrawn is %s", stopped.Withdrawn)
-		}
-	}
-	for next, pages := "", 0; pages == 0 || next != ""; pages++ {
-		var out struct {
-			Items []regie.Approval `json:"items"`
-			Next  string           `json:"next_cursor"`
-		}
-		h.json("GET", "/api/v1/approvals?state=all&limit=2&cursor="+next, "", 200, &out)
-		if len(out.Items) > 2 {
-			t.Fatalf("a page of %d", len(out.Items))
-		}
-		for _, a := range out.Items {
-			got = append(got, a.ID)
-		}
-		next = out.Next
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for path, status := range map[string]int{"/approvals?limit=501": 400, "/questions?cursor=x": 400, "/questions?limit=1": 200} {
-		h.json("GET", "/api/v1"+path, "", status, nil)
-	}
-	h.json("POST", "/api/v1/sessions/"+h.session()+"/messages", `{"content":"x","limits":{"max_tokens":-1}}`, 400, nil)
 }

@@ -1,8 +1,10 @@
 package app_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 )
@@ -24,18 +27,24 @@ type house struct {
 
 func (b *bed) serve(addr string) *house {
 	b.t.Helper()
-	engine, err := app.OpenEngine(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools, ApprovalTTL: b.approvalTTL, Models: b.watched()})
-	if err != nil {
-		b.t.Fatal(err)
+	return b.serveOn(app.ServeConfig{Addr: addr, Version: "test"}, nil)
+}
+
+// serveOn serves in a way of its own, with an engine that is opened so.
+func (b *bed) serveOn(c app.ServeConfig, change func(*app.Options)) *house {
+	b.t.Helper()
+	options := app.Options{Config: b.settings, Tools: b.tools, ApprovalTTL: b.approvalTTL, Models: b.watched()}
+	if change != nil {
+		change(&options)
 	}
+	engine, err := app.OpenEngine(b.t.Context(), options)
+	fatal(b.t, err)
 	b.t.Cleanup(func() { _ = engine.Close() }) // a test that closes it says what came of that
 	h := &house{bed: b, engine: engine}
-	if h.served, err = engine.Serve(b.t.Context(), app.ServeConfig{Addr: addr, Version: "test"}); err != nil {
-		b.t.Fatal(err)
-	}
-	if h.token, err = app.ReadToken(b.settings.DataDir); err != nil {
-		b.t.Fatal(err)
-	}
+	h.served, err = engine.Serve(b.t.Context(), c)
+	fatal(b.t, err)
+	h.token, err = app.ReadToken(b.settings.DataDir)
+	fatal(b.t, err)
 	return h
 }
 
@@ -43,18 +52,14 @@ func (b *bed) serve(addr string) *house {
 func (h *house) ask(method, path, body string, changes ...func(*http.Request)) *http.Response {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), method, h.served.URL+path, strings.NewReader(body))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, err)
 	r.Header.Set("Authorization", "Bearer "+h.token)
 	for _, change := range changes {
 		change(r)
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(r)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fatal(h.t, err)
 	described(h.t, r, body, response)
 	h.t.Cleanup(func() { _ = response.Body.Close() })
 	return response
@@ -93,6 +98,37 @@ func (h *house) session() string {
 	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, &place)
 	h.json("POST", "/api/v1/sessions", `{"workspace_id":"`+place.ID.String()+`"}`, 201, &made)
 	return made.ID.String()
+}
+
+// parks says something in a session whose agent then waits for an approval.
+func (h *house) parks(session, text string) regie.Approval {
+	h.t.Helper()
+	id, err := regie.ParseID(session)
+	fatal(h.t, err)
+	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"`+text+`"}`, 202, nil)
+	return h.parked(h.engine, id).Approvals[0]
+}
+
+// websocket follows as a token does.
+func (h *house) websocket(secret string) *websocket.Conn {
+	h.t.Helper()
+	conn, _, err := websocket.Dial(h.t.Context(), h.served.URL+"/api/v1/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + secret}}}) //nolint:bodyclose // the library has it
+	fatal(h.t, err)
+	h.t.Cleanup(func() { _ = conn.CloseNow() }) // it may be closed by then
+	return conn
+}
+
+// upgraded is a connection that is a WebSocket, and what comes on it.
+func (h *house) upgraded(secret string) (net.Conn, *bufio.Reader) {
+	h.t.Helper()
+	conn := h.raw("GET /api/v1/ws HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + secret + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	read := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(read, nil) //nolint:bodyclose // the connection is
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		h.t.Fatalf("%+v, %v", answer, err)
+	}
+	return conn, read
 }
 
 func carrying(name, value string) func(*http.Request) {
@@ -177,21 +213,15 @@ func TestServeToken(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 || len(h.token) < 40 {
 		t.Errorf("%v, %v: %d characters", info.Mode(), err, len(h.token))
 	}
-	if err := h.engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, h.engine.Close())
 	if again := b.serve("127.0.0.1:0"); again.token != h.token {
 		t.Error("the token is another one after a restart")
 	} else if err := again.engine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(app.TokenPath(b.settings.DataDir), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(app.TokenPath(b.settings.DataDir), 0o644))
 	engine, err := app.OpenEngine(t.Context(), app.Options{Config: b.settings})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer engine.Close()
 	if _, err := engine.Serve(t.Context(), app.ServeConfig{Addr: "127.0.0.1:0"}); regie.CodeOf(err) != regie.CodeNoPermission {
 		t.Errorf("a token that others can read: %v", err)
@@ -213,19 +243,7 @@ func TestServeWhere(t *testing.T) {
 			t.Errorf("%s: %v, want %s", addr, err, want)
 		}
 	}
-	beyond := newBed(t, newModel(t))
-	wide := &house{bed: beyond}
-	engine, err := app.OpenEngine(t.Context(), app.Options{Config: beyond.settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer engine.Close()
-	if wide.served, err = engine.Serve(t.Context(), app.ServeConfig{Addr: "0.0.0.0:0", PlainHTTP: true, Hosts: []string{"regie.example"}}); err != nil {
-		t.Fatal(err)
-	}
-	if wide.token, err = app.ReadToken(beyond.settings.DataDir); err != nil {
-		t.Fatal(err)
-	}
+	wide := newBed(t, newModel(t)).serveOn(app.ServeConfig{Addr: "0.0.0.0:0", PlainHTTP: true, Hosts: []string{"regie.example"}}, nil)
 	port := wide.served.URL[strings.LastIndexByte(wide.served.URL, ':'):]
 	wide.served.URL = "http://127.0.0.1" + port
 	for name, want := range map[string]int{"0.0.0.0" + port: 403, "[::]" + port: 403, "127.0.0.1" + port: 200, "regie.example": 200, "other.example": 403} {
@@ -252,21 +270,11 @@ func TestSetupLinkIsReachable(t *testing.T) {
 		{"0.0.0.0:0", []string{"my.example", "other.example"}, "my.example"},
 		{"127.0.0.1:0", []string{"2001:db8::1"}, "[2001:db8::1]"},
 	} {
-		b := newBed(t, newModel(t))
-		engine, err := app.OpenEngine(t.Context(), app.Options{Config: b.settings})
-		if err != nil {
-			t.Fatal(err)
-		}
-		served, err := engine.Serve(t.Context(), app.ServeConfig{Addr: c.addr, PlainHTTP: true, Hosts: c.hosts})
-		if err != nil {
-			t.Fatal(err)
-		}
-		later, err := engine.LinkBrowser(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, _ := url.Parse(served.URL)
-		for _, link := range []string{served.Setup, later.URL} {
+		h := newBed(t, newModel(t)).serveOn(app.ServeConfig{Addr: c.addr, PlainHTTP: true, Hosts: c.hosts}, nil)
+		later, err := h.engine.LinkBrowser(t.Context())
+		fatal(t, err)
+		at, _ := url.Parse(h.served.URL)
+		for _, link := range []string{h.served.Setup, later.URL} {
 			u, err := url.Parse(link)
 			if err != nil || u.Host != c.want+":"+at.Port() {
 				t.Fatalf("served on %s as %v, the link is %s", c.addr, c.hosts, link)
@@ -274,17 +282,36 @@ func TestSetupLinkIsReachable(t *testing.T) {
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+at.Port()+u.RequestURI(), nil)
 			r.Host = u.Host
 			response, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			if _ = response.Body.Close(); response.StatusCode != http.StatusOK {
 				t.Errorf("served on %s as %v, %s answers %s", c.addr, c.hosts, link, response.Status)
 			}
 		}
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
 	}
+}
+
+// browser is a client that keeps cookies and follows nothing.
+func (h *house) browser() *http.Client {
+	jar, _ := cookiejar.New(nil) // it does not fail
+	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// asks has a browser send a form, or nothing, and returns the answer and its body.
+func (h *house) asks(browser *http.Client, method, path string, form url.Values, changes ...func(*http.Request)) (*http.Response, string) {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.t.Context(), method, h.served.URL+path, strings.NewReader(form.Encode()))
+	fatal(h.t, err)
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, change := range changes {
+		change(request)
+	}
+	response, err := browser.Do(request)
+	fatal(h.t, err)
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	return response, string(body)
 }
 
 // TestSetupLink lets one browser in, once, and asks before it does; the cookie is for nobody's
@@ -292,53 +319,19 @@ func TestSetupLinkIsReachable(t *testing.T) {
 func TestSetupLink(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	get := func(address string) (int, string) {
-		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := browser.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		body, _ := io.ReadAll(response.Body)
-		return response.StatusCode, string(body)
-	}
+	browser := h.browser()
 	link, err := url.Parse(h.served.Setup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
+	code := url.Values{"code": {link.Query().Get("code")}}
 	for range 2 { // looking uses nothing up
-		if status, page := get(h.served.Setup); status != 200 || !strings.Contains(page, `name="code" value="`+link.Query().Get("code")+`"`) {
-			t.Fatalf("%d %s", status, page)
+		if response, page := h.asks(browser, "GET", link.RequestURI(), nil); response.StatusCode != 200 || !strings.Contains(page, `name="code" value="`+code.Get("code")+`"`) {
+			t.Fatalf("%d %s", response.StatusCode, page)
 		}
 	}
-	if status, _ := get(h.served.URL + "/api/v1/sessions"); status != 401 {
-		t.Errorf("before the link was used: %d", status)
+	if response, _ := h.asks(browser, "GET", "/api/v1/sessions", nil); response.StatusCode != 401 {
+		t.Errorf("before the link was used: %d", response.StatusCode)
 	}
-	let := func() *http.Response {
-		t.Helper()
-		form := strings.NewReader(url.Values{"code": {link.Query().Get("code")}}.Encode())
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.served.URL+"/setup", form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		response, err := browser.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		return response
-	}
-	in := let() //nolint:bodyclose // it is closed
+	in, _ := h.asks(browser, "POST", "/setup", code)
 	cookies := in.Cookies()
 	if cookies[0].Name != "regie-"+link.Port() {
 		t.Errorf("a cookie that any server of this host name may have: %s", cookies[0].Name)
@@ -346,10 +339,10 @@ func TestSetupLink(t *testing.T) {
 	if in.StatusCode != 303 || len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode {
 		t.Fatalf("%d, %v", in.StatusCode, cookies)
 	}
-	if status, _ := get(h.served.URL + "/api/v1/sessions"); status != 200 {
-		t.Errorf("after the link was used: %d", status)
+	if response, _ := h.asks(browser, "GET", "/api/v1/sessions", nil); response.StatusCode != 200 {
+		t.Errorf("after the link was used: %d", response.StatusCode)
 	}
-	if again := let(); again.StatusCode != 401 { //nolint:bodyclose // it is closed
+	if again, _ := h.asks(browser, "POST", "/setup", code); again.StatusCode != 401 {
 		t.Errorf("the link a second time: %d", again.StatusCode)
 	}
 	cookie := cookies[0].Value

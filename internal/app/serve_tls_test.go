@@ -26,35 +26,22 @@ func TestServerSaysNothingRaw(t *testing.T) { // not parallel: it looks at the l
 	known := httptest.NewTLSServer(http.NotFoundHandler())
 	defer known.Close()
 	key, err := x509.MarshalPKCS8PrivateKey(known.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	dir := t.TempDir()
 	c := app.ServeConfig{Addr: "127.0.0.1:0", CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
 	for name, block := range map[string]pem.Block{c.CertFile: {Type: "CERTIFICATE", Bytes: known.Certificate().Raw}, c.KeyFile: {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(&block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(name, pem.EncodeToMemory(&block), 0o600))
 	}
 	var raw, logged spoken
 	before := log.Writer()
 	log.SetOutput(&raw)
 	defer log.SetOutput(before)
-	b := newBed(t, newModel(t))
-	engine, err := app.OpenEngine(t.Context(), app.Options{Config: b.settings, Log: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = engine.Close() }()
-	served, err := engine.Serve(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := newBed(t, newModel(t)).serveOn(c, func(o *app.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(served.URL, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(h.served.URL, "https://"))
+	fatal(t, err)
 	defer conn.Close()
 	// no TLS, which is answered in clear, and said
 	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
@@ -63,14 +50,10 @@ func TestServerSaysNothingRaw(t *testing.T) { // not parallel: it looks at the l
 	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil { //nolint:bodyclose // the connection is
 		t.Fatal(err)
 	}
-	half, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(served.URL, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	half, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(h.served.URL, "https://"))
+	fatal(t, err)
 	defer half.Close()
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, h.engine.Close())
 	if said := raw.String(); said != "" {
 		t.Errorf("on the terminal: %s", said)
 	}

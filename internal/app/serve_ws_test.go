@@ -1,12 +1,10 @@
 package app_test
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,16 +30,9 @@ func TestWebSocketUnsubscribes(t *testing.T) {
 	for range steps {
 		var sent httpapi.Accepted
 		h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"go on"}`, 202, &sent)
-		if err := h.engine.Wait(t.Context(), sent.RoundID); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, h.engine.Wait(t.Context(), sent.RoundID))
 	}
-	conn, _, err := websocket.Dial(t.Context(), //nolint:bodyclose // the library's to close
-		strings.Replace(h.served.URL, "http", "ws", 1)+"/api/v1/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + h.token}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.CloseNow() }() // what is under way does not matter
+	conn := h.websocket(h.token)
 	conn.SetReadLimit(8 << 20)
 	until := func(kind string) (before int) {
 		t.Helper()
@@ -60,9 +51,7 @@ func TestWebSocketUnsubscribes(t *testing.T) {
 	}
 	say := func(word string) {
 		t.Helper()
-		if err := conn.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type":%q,"session_id":%q}`, word, session)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, conn.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type":%q,"session_id":%q}`, word, session)))
 	}
 	for range 5 {
 		say("subscribe")
@@ -80,7 +69,6 @@ func TestWebSocketUnsubscribes(t *testing.T) {
 // many.
 func TestWebSocketFrames(t *testing.T) {
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	address := strings.TrimPrefix(h.served.URL, "http://")
 	part := func(head byte) string {
 		return string(append([]byte{head, 0x80 | 126, 0x0b, 0xb8, 0, 0, 0, 0}, make([]byte, 3000)...))
 	}
@@ -90,21 +78,7 @@ func TestWebSocketFrames(t *testing.T) {
 		"two frames of one word":  part(0x01) + part(0x80),
 		"one byte more than 4096": "\x81\xfe\x10\x01\x00\x00\x00\x00" + strings.Repeat(" ", 4097),
 	} {
-		var dialer net.Dialer
-		conn, err := dialer.DialContext(t.Context(), "tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = fmt.Fprintf(conn, "GET /api/v1/ws HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", address, h.token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := bufio.NewReader(conn)
-		answer, err := http.ReadResponse(read, nil) //nolint:bodyclose // the connection is
-		if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-			t.Fatalf("%+v, %v", answer, err)
-		}
+		conn, read := h.upgraded(h.token)
 		if _, err := io.WriteString(conn, frames); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +87,6 @@ func TestWebSocketFrames(t *testing.T) {
 		if len(said) < 4 || said[0] != 0x88 || binary.BigEndian.Uint16(said[2:]) != uint16(websocket.StatusMessageTooBig) || time.Since(began) > 3*time.Second {
 			t.Errorf("%s: %x after %s", name, said, time.Since(began))
 		}
-		_ = conn.Close()
 	}
 }
 
@@ -127,8 +100,7 @@ func TestSilentWebSocket(t *testing.T) {
 	}{
 		"the server stops": {websocket.StatusServiceRestart, func(h *house, _ regie.ID) error { return h.engine.Close() }},
 		"the token ends": {websocket.StatusPolicyViolation, func(h *house, token regie.ID) error {
-			conn := h.connect()
-			defer conn.Close()
+			conn := h.attach()
 			return conn.Tokens.Revoke(t.Context(), control.RevokeTokensRequest{TokenIDs: []regie.ID{token}})
 		}},
 	} {
@@ -136,17 +108,9 @@ func TestSilentWebSocket(t *testing.T) {
 			t.Parallel()
 			h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 			made, _ := h.with("follower", regie.ScopeRead)
-			conn := h.raw("GET /api/v1/ws HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + made.Secret + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
-				"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
-			read := bufio.NewReader(conn)
-			answer, err := http.ReadResponse(read, nil) //nolint:bodyclose // the connection is
-			if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-				t.Fatalf("%+v, %v", answer, err)
-			}
+			_, read := h.upgraded(made.Secret)
 			began := time.Now()
-			if err := c.ends(h, made.Token.ID); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, c.ends(h, made.Token.ID))
 			said, err := io.ReadAll(read)
 			if took := time.Since(began); err != nil || took > 3*time.Second {
 				t.Errorf("it took %s (%v)", took, err)

@@ -21,13 +21,9 @@ func shared(t *testing.T, m *model) (*bed, *sql.DB) {
 	t.Helper()
 	b := newBed(t, m)
 	b.settings.Database = storetest.Postgres(t)
-	if err := b.connect().Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, b.connect().Close())
 	db, err := sql.Open("pgx", b.settings.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return b, db
 }
@@ -43,9 +39,7 @@ func TestOpenTakesItsTime(t *testing.T) {
 		// as a migration has it
 		_, err = tx.ExecContext(t.Context(), "LOCK TABLE goose_db_version IN ACCESS EXCLUSIVE MODE")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	opened := make(chan error, 1)
 	go func() {
 		conn, err := app.Connect(t.Context(), app.Options{Config: b.settings})
@@ -55,18 +49,14 @@ func TestOpenTakesItsTime(t *testing.T) {
 		opened <- err
 	}()
 	for waits := false; !waits; {
-		if err := db.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'goose_db_version'::regclass AND NOT granted)").Scan(&waits); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, db.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'goose_db_version'::regclass AND NOT granted)").Scan(&waits))
 	}
 	select {
 	case err = <-opened:
 		t.Fatalf("it did not wait: %v", err)
 	case <-time.After(4 * patience):
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, tx.Rollback())
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
@@ -102,21 +92,14 @@ func TestAwayAtTheCheck(t *testing.T) {
 	proxy, database := storetest.NewProxy(t, storetest.Postgres(t))
 	b.settings.Database = database
 	before := b.connect()
-	run, err := before.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(before, everything)
 	<-asked
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, before.Close())
 	log := make(logged, 100)
 	conn, err := app.Connect(t.Context(), app.Options{
 		Config: b.settings, Models: b.watched(), Log: slog.New(slog.NewTextHandler(log, nil)), Resumed: func([]regie.ID) { proxy.Down() },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer conn.Close()
 	for !strings.Contains(<-log, "check") { // that it was made
 	}

@@ -36,145 +36,24 @@ func resumeTogether(t *testing.T, conn *app.Conn, run dispatch.Run) {
 	group.Wait()
 }
 
-// TestPauseThenInterrupt gives a second, stronger word at each moment of the first (decision 6):
-// the run ends, and its action once.
-func TestPauseThenInterrupt(t *testing.T) {
-	t.Parallel()
-	for name, wait := range map[string]bool{"at once": false, "after the pause was obeyed": true} {
-		t.Run(name, func(t *testing.T) {
-			asked := make(chan struct{}, 1)
-			b := newBed(t, newModel(t, hangs(asked)))
-			conn := b.connect()
-			defer conn.Close()
-			run, err := conn.Submit(t.Context(), b.request(everything))
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-asked
-			if err := conn.Pause(t.Context(), run.RoundID); err != nil {
-				t.Fatal(err)
-			}
-			if wait {
-				if err := conn.Wait(t.Context(), run.RoundID); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
-				t.Fatal(err)
-			}
-			expect(t, b.await(conn, run), regie.EndInterrupted)
-		})
-	}
-	t.Run("in an action", func(t *testing.T) {
-		started := make(chan struct{})
-		slow := action(t, "slow.act", regie.ClassOnce, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
-			close(started)
-			<-ctx.Done() // the pause does not cut it, the interrupt does
-			return tool.Result{}, context.Cause(ctx)
-		}, nil)
-		b := newBed(t, newModel(t, says("", call{"a", "slow__act", `{}`})), slow)
-		conn := b.connect()
-		defer conn.Close()
-		run, err := conn.Submit(t.Context(), b.request(everything))
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-started
-		if err := conn.Pause(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		expect(t, b.await(conn, run), regie.EndInterrupted, "UNKNOWN")
-	})
-}
-
 // TestStop_CancelsQuestion: a question that waits at stop is cancelled in the thread, in the
 // transaction that ends the round (decision 11).
 func TestStop_CancelsQuestion(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", call{"a", "ask__user", `{"question":"which?"}`})), newAsker(t))
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{Questions: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := b.attach()
+	run := b.startRun(conn, approval.Policy{Questions: true})
 	b.parked(conn, run.SessionID)
 	if _, err := conn.Stop(t.Context(), run.SessionID); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, b.await(conn, run), regie.EndStopped, "NOT_RUN INTERRUPTED")
 	export, err := conn.Export(t.Context(), run.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	last := export.Messages[len(export.Messages)-1].Message
 	if last.System == nil || last.System.Type != regie.SystemCommunicationCancelled || len(last.System.CallIDs) != 1 {
 		t.Errorf("the last message is %+v", last)
 	}
-}
-
-// TestWordsMeetSubmissions stops runs at the very moment of their submission: each ends at its
-// first model call, none goes on.
-func TestWordsMeetSubmissions(t *testing.T) {
-	t.Parallel()
-	asked := make(chan struct{}, 100)
-	b := newBed(t, newModel(t, hangs(asked)))
-	conn := b.connect()
-	defer conn.Close()
-	var group sync.WaitGroup
-	for range 20 {
-		group.Go(func() {
-			request := b.request(everything)
-			run, err := conn.Submit(t.Context(), request)
-			if err == nil {
-				err = conn.Interrupt(t.Context(), run.RoundID)
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			expect(t, b.await(conn, run), regie.EndInterrupted)
-		})
-	}
-	group.Wait()
-}
-
-// TestHandOvers closes the engine under a run more often than a run may be taken up after crashes
-// (spec 5.3): in good order is no crash.
-func TestHandOvers(t *testing.T) {
-	t.Parallel()
-	asked := make(chan struct{}, 1)
-	var mu sync.Mutex
-	calls := 0
-	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		calls++
-		last := calls > 6
-		mu.Unlock()
-		if last {
-			says("at last")(w, r)
-			return
-		}
-		hangs(asked)(w, r)
-	})
-	b := newBed(t, m)
-	conn := b.connect()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 6 {
-		<-asked
-		if err := conn.Close(); err != nil {
-			t.Fatal(err)
-		}
-		conn = b.connect()
-	}
-	defer conn.Close()
-	expect(t, b.await(conn, run), regie.EndAnswered)
 }
 
 // TestClosedEngine asks an engine that has ended: it says so with a code, stores nothing, and ends
@@ -183,10 +62,7 @@ func TestClosedEngine(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
 	conn := b.connect()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(conn, everything)
 	b.await(conn, run)
 	followed := make(chan error, 1)
 	reading := make(chan struct{}, 100)
@@ -197,9 +73,7 @@ func TestClosedEngine(t *testing.T) {
 		})
 	}()
 	<-reading
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close())
 	if err := <-followed; regie.CodeOf(err) != regie.CodeEngineGone {
 		t.Errorf("a follower got %v", err)
 	}
@@ -219,8 +93,7 @@ func TestSubmissionsMeetClose(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
 	first := b.connect()
-	client := b.connect()
-	defer client.Close()
+	client := b.attach()
 	var group sync.WaitGroup
 	submitted := make(chan struct{}, 1)
 	for i := range 20 {
@@ -237,9 +110,7 @@ func TestSubmissionsMeetClose(t *testing.T) {
 		})
 	}
 	<-submitted
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, first.Close())
 	group.Wait()
 	if list, err := client.List(t.Context(), store.RoundFilter{Limit: 100}); err != nil || len(list) != 20 {
 		t.Errorf("%d runs, %v", len(list), err)
@@ -259,10 +130,7 @@ func TestClientsOutlastAClosingEngine(t *testing.T) {
 	b := newBed(t, newModel(t, says("", call{"a", "slow__act", `{}`}), says("ok")), slow)
 	engine, client := b.connect(), b.connect()
 	defer client.Close()
-	run, err := engine.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.startRun(engine, everything)
 	<-started
 	closed := make(chan error, 1)
 	go func() { closed <- engine.Close() }()
@@ -273,9 +141,7 @@ func TestClientsOutlastAClosingEngine(t *testing.T) {
 		asked <- err
 	}()
 	close(free)
-	if err := <-closed; err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, <-closed)
 	if err := <-asked; err != nil {
 		t.Errorf("the client was told %v", err)
 	}

@@ -1,9 +1,7 @@
 package app_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,14 +10,10 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
-	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -40,18 +34,12 @@ func newTenants(t *testing.T) *tenants {
 	t.Helper()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "x")), says("", write("b", "b.txt", "x")), says("Done.")))
 	n := &tenants{house: b.serve("127.0.0.1:0")}
-	id, err := regie.ParseID(n.house.session())
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.session = id
+	session := n.house.session()
 	n.theirs, n.ours = n.placeAt(b.root), n.placeAt(t.TempDir())
 	n.token = n.add(control.TokenRequest{Name: "ours", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID}})
 	n.whole = n.add(control.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()}).Token
-	if _, err := n.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: n.session, Text: "their secret", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
-		t.Fatal(err)
-	}
-	first := b.parked(n.engine.Control(), n.session).Approvals[0]
+	first := n.parks(session, "their secret")
+	n.session = first.SessionID
 	n.round = first.RoundID
 	if _, err := n.engine.Service().Approvals.Decide(access.AsOwner(t.Context()), decide(first, "1", regie.Decision{CallID: first.Reviews[0].CallID, Answer: regie.AnswerAlways})); err != nil {
 		t.Fatal(err)
@@ -143,17 +131,13 @@ func TestTenants(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
 	data, err := os.ReadFile("../httpapi/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var document struct {
 		Paths map[string]map[string]struct {
 			ID string `json:"operationId"`
 		}
 	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(data, &document))
 	head := n.head()
 	asks := n.asks()
 	for path, methods := range document.Paths {
@@ -202,16 +186,13 @@ func (n *tenants) keepsFrom(method, path, what string, addressed bool) {
 	if !strings.HasPrefix(what, "?") {
 		query, body = "", what
 	}
-	response := n.ask(method, path+query, body, bearer(n.token.Secret))
-	said, _ := io.ReadAll(response.Body)
-	_ = response.Body.Close()
-	status := response.StatusCode
-	if addressed && status != 404 || status >= 500 || status >= 400 && status != 404 && !bytes.Contains(said, []byte("whole id")) && !bytes.Contains(said, []byte("about all workspaces")) {
+	status, said := n.said(method, path+query, body, bearer(n.token.Secret))
+	if addressed && status != 404 || status >= 500 || status >= 400 && status != 404 && !strings.Contains(said, "whole id") && !strings.Contains(said, "about all workspaces") {
 		n.t.Errorf("%s %s%s: %d %s", method, path, what, status, said)
 	}
 	for _, secret := range []string{n.session.String(), n.round.String(), n.asked.ID.String(), n.rule.String(), n.theirs.ID.String(), n.theirs.Root, "their secret", n.whole.ID.String()} {
 		// What was asked for may be named again, as what is not there.
-		if bytes.Contains(said, []byte(secret)) && (status != 404 || !strings.Contains(path+what, secret)) {
+		if strings.Contains(said, secret) && (status != 404 || !strings.Contains(path+what, secret)) {
 			n.t.Errorf("%s %s%s tells of %s: %d %s", method, path, what, secret, status, said)
 		}
 	}
@@ -232,9 +213,7 @@ func TestTenantsOwn(t *testing.T) {
 		t.Errorf("its own directory is %+v", place)
 	}
 	remote, err := client.New(n.served.URL, n.add(control.TokenRequest{Name: "both", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID, n.theirs.ID}}).Secret, "en")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer remote.Close()
 	both, err := remote.Sessions(t.Context(), store.SessionFilter{})
 	all, failed := n.engine.Service().Sessions.List(access.AsOwner(t.Context()), store.SessionFilter{})
@@ -273,21 +252,12 @@ func TestTenantsOwn(t *testing.T) {
 func TestTenantsStreams(t *testing.T) {
 	t.Parallel()
 	n := newTenants(t)
-	header := http.Header{"Authorization": {"Bearer " + n.token.Secret}}
-	socket, _, err := websocket.Dial(t.Context(), n.served.URL+"/api/v1/ws", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library has it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = socket.CloseNow() }()
+	socket := n.websocket(n.token.Secret)
 	say := func(word string) string {
 		t.Helper()
-		if err := socket.Write(t.Context(), websocket.MessageText, []byte(word)); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, socket.Write(t.Context(), websocket.MessageText, []byte(word)))
 		_, said, err := socket.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return string(said)
 	}
 	if said := say(`{"type":"subscribe","session_id":"` + n.session.String() + `"}`); !strings.Contains(said, "NOT_FOUND") {
@@ -302,9 +272,7 @@ func TestTenantsStreams(t *testing.T) {
 	if _, err := n.engine.Service().Approvals.Decide(access.AsOwner(t.Context()), decide(n.asked, "2", regie.Decision{CallID: n.asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.engine.Wait(t.Context(), n.round); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, n.engine.Wait(t.Context(), n.round))
 	var mine regie.Session
 	n.json("POST", "/api/v1/sessions", `{"workspace_id":"`+n.ours.ID.String()+`","name":"ours"}`, 201, &mine, bearer(n.token.Secret))
 	_, said, err := socket.Read(t.Context())
@@ -334,45 +302,25 @@ func TestTenantsMCP(t *testing.T) {
 	n := newTenants(t)
 	whole := n.add(control.TokenRequest{Name: "mcp", Scopes: []regie.TokenScope{regie.ScopeMCP, regie.ScopeRead}}).Secret
 	for _, protocol := range []string{"", "2025-11-25"} { // the newer one has no sessions of its own
-		connect := func(secret string) *sdk.ClientSession {
-			t.Helper()
-			way := &sdk.StreamableClientTransport{Endpoint: n.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(secret)}}
-			session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), way, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = session.Close() })
-			return session
-		}
-		call := func(session *sdk.ClientSession, tool string, arguments any) string {
-			t.Helper()
-			out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, _ := json.Marshal(out)
-			return string(data)
-		}
-		theirs, ours := connect(whole), connect(n.token.Secret)
-		if said := call(theirs, "list_workspaces", nil); !strings.Contains(said, n.theirs.ID.String()) || !strings.Contains(said, n.ours.ID.String()) {
+		session := n.mcpSession(whole, protocol)
+		theirs, ours := calls(t, session), calls(t, n.mcpSession(n.token.Secret, protocol))
+		if said, _ := theirs("list_workspaces", nil); !strings.Contains(said, n.theirs.ID.String()) || !strings.Contains(said, n.ours.ID.String()) {
 			t.Errorf("to the one who sees all: %s", said)
 		}
 		status := map[string]string{"session_id": n.session.String()}
-		if said := call(theirs, "session_status", status); !strings.Contains(said, "WAITING_VALIDATION") {
+		if said, _ := theirs("session_status", status); !strings.Contains(said, "WAITING_VALIDATION") {
 			t.Errorf("to the one who sees all: %s", said)
 		}
 		for tool, arguments := range map[string]any{"list_workspaces": nil, "session_status": status, "list_sessions": map[string]string{"workspace": n.theirs.Root}} {
-			if said := call(ours, tool, arguments); strings.Contains(said, n.theirs.ID.String()) || strings.Contains(said, "WAITING_VALIDATION") || strings.Contains(said, `\"session_id\":`) {
+			if said, _ := ours(tool, arguments); strings.Contains(said, n.theirs.ID.String()) || strings.Contains(said, "WAITING_VALIDATION") || strings.Contains(said, `\"session_id\":`) {
 				t.Errorf("%s to the other one: %s", tool, said)
 			}
 		}
-		if id := theirs.ID(); id != "" {
-			response := n.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"list_workspaces","arguments":{}}}`, bearer(n.token.Secret),
+		if id := session.ID(); id != "" {
+			status, said := n.said("POST", "/mcp", `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"list_workspaces","arguments":{}}}`, bearer(n.token.Secret),
 				carrying("Mcp-Session-Id", id), carrying("Content-Type", "application/json"), carrying("Accept", "application/json, text/event-stream"), carrying("Mcp-Protocol-Version", protocol))
-			data, _ := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if response.StatusCode != 404 {
-				t.Errorf("in another's session: %d %s", response.StatusCode, data)
+			if status != 404 {
+				t.Errorf("in another's session: %d %s", status, said)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -66,17 +65,13 @@ func TestTokenLife(t *testing.T) {
 
 	stream := h.ask("GET", "/api/v1/events", "", as)
 	defer stream.Body.Close()
-	socket, _, err := websocket.Dial(t.Context(), h.served.URL+"/api/v1/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + made.Secret}}}) //nolint:bodyclose // the library has it
-	if err != nil {
-		t.Fatal(err)
-	}
+	socket := h.websocket(made.Secret)
 	plain := h.ask("GET", "/api/v1/sessions/"+h.session()+"/events", "", as, carrying("Accept-Language", "fr"))
 	defer plain.Body.Close()
 	h.json("DELETE", "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil)
 	h.json("DELETE", "/api/v1/tokens/"+made.Token.ID.String(), "", 200, nil) // which changes nothing
-	response = h.ask("GET", "/api/v1/sessions", "", as)                      //nolint:bodyclose // at the end of the test
-	if said, _ = io.ReadAll(response.Body); response.StatusCode != 401 || !bytes.Contains(said, []byte("TOKEN_ENDED")) {
-		t.Errorf("once it is revoked: %d %s", response.StatusCode, said)
+	if status, said := h.said("GET", "/api/v1/sessions", "", as); status != 401 || !strings.Contains(said, "TOKEN_ENDED") {
+		t.Errorf("once it is revoked: %d %s", status, said)
 	}
 	for words, body := range map[string]io.Reader{"was revoked": stream.Body, "a été révoqué": plain.Body} {
 		told := frames(t, body, nil) // it ends
@@ -182,17 +177,11 @@ func TestTokensRefused(t *testing.T) {
 	for _, wrong := range []string{made.Secret[:len(made.Secret)-1], made.Secret + "x", strings.ToUpper(made.Secret), "regie_", "x"} {
 		h.json("GET", "/api/v1/sessions", "", 401, nil, bearer(wrong))
 	}
-	response := h.ask("GET", "/v1/models", "", bearer("x"))
-	defer response.Body.Close()
-	var said struct {
-		Error struct{ Code, Message string }
+	var said answered
+	if h.json("GET", "/v1/models", "", 401, &said, bearer("x")); said.Error.Code != "NO_TOKEN" {
+		t.Errorf("to a client of OpenAI's: %+v", said)
 	}
-	if err := json.NewDecoder(response.Body).Decode(&said); err != nil || response.StatusCode != 401 || said.Error.Code != "NO_TOKEN" {
-		t.Errorf("to a client of OpenAI's: %d %+v %v", response.StatusCode, said, err)
-	}
-	metrics := h.ask("GET", "/metrics", "")
-	defer metrics.Body.Close()
-	if data, _ := io.ReadAll(metrics.Body); !bytes.Contains(data, []byte(`regie_http_refused_total{reason="token"}`)) {
+	if _, metrics := h.said("GET", "/metrics", ""); !strings.Contains(metrics, `regie_http_refused_total{reason="token"}`) {
 		t.Error("nobody counts what was refused")
 	}
 }
@@ -238,10 +227,7 @@ func TestTokensMakeNoWorkspace(t *testing.T) {
 	ask := func(path string, body map[string]any, who func(*http.Request)) (int, string) {
 		t.Helper()
 		data, _ := json.Marshal(body)
-		response := h.ask("POST", path, string(data), who)
-		defer response.Body.Close()
-		said, _ := io.ReadAll(response.Body)
-		return response.StatusCode, string(said)
+		return h.said("POST", path, string(data), who)
 	}
 	for _, here := range []bool{false, true} {
 		for _, dir := range []string{strange, "/", "/etc", filepath.Join(strange, "none")} {
@@ -320,27 +306,16 @@ func TestBrowserLeaves(t *testing.T) {
 	h := b.serve("127.0.0.1:0")
 	browse := func() *http.Client {
 		t.Helper()
-		jar, _ := cookiejar.New(nil)
-		c := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		browser := h.browser()
 		link, _ := url.Parse(h.served.Setup)
-		response, err := c.PostForm(h.served.URL+"/setup", url.Values{"code": {link.Query().Get("code")}}) //nolint:noctx // the test's own server
-		if err != nil || response.StatusCode != 303 {
-			t.Fatalf("%v, %v", response, err)
+		if in, _ := h.asks(browser, "POST", "/setup", url.Values{"code": {link.Query().Get("code")}}); in.StatusCode != 303 {
+			t.Fatal(in.Status)
 		}
-		_ = response.Body.Close()
-		return c
+		return browser
 	}
-	status := func(c *http.Client, method, path string, changes ...func(*http.Request)) int {
+	status := func(browser *http.Client, method, path string, changes ...func(*http.Request)) int {
 		t.Helper()
-		request, _ := http.NewRequestWithContext(t.Context(), method, h.served.URL+path, nil)
-		for _, change := range changes {
-			change(request)
-		}
-		response, err := c.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
+		response, _ := h.asks(browser, method, path, nil, changes...) //nolint:bodyclose // the helper does
 		return response.StatusCode
 	}
 	browser := browse()
@@ -358,9 +333,7 @@ func TestBrowserLeaves(t *testing.T) {
 	}
 	h.json("GET", "/api/v1/sessions", "", 401, nil, func(r *http.Request) { r.Header.Del("Authorization"); r.AddCookie(stolen) })
 
-	if err := h.engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, h.engine.Close())
 	h = b.serve("127.0.0.1:0")
 	browser = browse()
 	var list struct{ Items []regie.Token }

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -29,54 +28,6 @@ func TestVendorsAreKnownOnce(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff(config.Vendors(config.ProviderOpenAI), openai.Vendors()); diff != "" {
 		t.Errorf("-configured +spoken:\n%s", diff)
-	}
-}
-
-// TestVendorsTellTheSame runs one session with each vendor, in its framing and under its own rules:
-// the stored thread is the same, and so is what is sent when it is rebuilt.
-func TestVendorsTellTheSame(t *testing.T) {
-	t.Parallel()
-	scenes := []providertest.Scene{
-		{Thinking: "Let me see.", Text: []string{"I ", "look."}, Input: 900, Output: 20, Calls: []provider.Call{
-			{ID: "one", Name: "files__list_files", Arguments: `{}`}, {ID: "two", Name: "files__read_file", Arguments: `{"path":"é.txt"}`},
-		}},
-		{Thinking: "So.", Calls: []provider.Call{{ID: "two", Name: "files__write_file", Arguments: `{"content":"hi\n","path":"out.txt"}`}}, Input: 950, Output: 9},
-		{Text: []string{"All done."}, Input: 990, Output: 4},
-	}
-	var first []string
-	for _, format := range providertest.Vendors() {
-		if format.NoTools {
-			continue
-		}
-		t.Run(format.Name, func(t *testing.T) {
-			server := providertest.NewServer(t, &format, scenes...)
-			b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
-			known := b.settings.Providers[format.Name]
-			known.Vendor = format.Name // one that is called as its type says nothing by that
-			b.settings.Providers[format.Name] = known
-			view := b.run(everything)
-			expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "SUCCEEDED")
-			got := slices.DeleteFunc(told(view), func(said string) bool {
-				return strings.HasPrefix(said, "thinking ") || strings.HasPrefix(said, "call_")
-			})
-			if first == nil {
-				first = got
-			}
-			if diff := cmp.Diff(first, got); diff != "" {
-				t.Errorf("the thread differs:\n%s", diff)
-			}
-			if hash := regie.HashOf(server.Requests()[2]); view.Exchanges[2].Request != hash {
-				t.Error("the recorded hash is not that of the request")
-			}
-			conn, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			if again, err := conn.Replay(t.Context(), view.Round.ID); err != nil || again.Identical != 3 {
-				t.Errorf("once more: %+v, %v", again, err)
-			}
-		})
 	}
 }
 
@@ -114,14 +65,10 @@ func TestPerplexity(t *testing.T) {
 func fileSettings(t *testing.T, data, yaml string) config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "regie.yaml")
-	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, []byte(yaml), 0o600))
 	env := map[string]string{"REGIE_DATA_DIR": data, "HOME": t.TempDir(), "LAB_KEY": "sk-canary"}
 	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{Config: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return settings
 }
 
@@ -169,10 +116,7 @@ func TestHowAModelIsAsked(t *testing.T) {
 				t.Errorf("the tier is from %q", from)
 			}
 			conn := b.connect()
-			run, err := conn.Submit(t.Context(), b.request(approval.Policy{OnApproval: approval.Park}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := b.startRun(conn, approval.Policy{OnApproval: approval.Park})
 			asked := b.parked(conn, run.SessionID)
 			if err := conn.Close(); err != nil {
 				t.Error(err)
@@ -201,10 +145,7 @@ func TestHowAModelIsAsked(t *testing.T) {
 				}
 			}
 			// The next round is asked as the file has it now.
-			again, err := conn.Submit(t.Context(), b.request(everything))
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := b.startRun(conn, everything)
 			b.await(conn, again)
 			newest := server.Requests()
 			if last := string(newest[len(newest)-1]); strings.Contains(last, `"high"`) && c.model != "gpt-oss:20b" || strings.Contains(last, "service_tier") {
@@ -228,37 +169,9 @@ func TestKeyStaysAtItsAddress(t *testing.T) {
 		"REGIE_DATA_DIR": filepath.Join(t.TempDir(), "data"), "HOME": t.TempDir(), "REGIE_PROVIDER": "openai", "REGIE_BASE_URL": server.URL + "/v1", "REGIE_MODEL": "m", "OPENAI_API_KEY": "sk-canary",
 	}
 	settings, err := config.Load(func(name string) string { return env[name] }, config.Flags{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	b := &bed{t: t, root: t.TempDir(), settings: settings}
 	if view := b.run(everything); view.Round.End != regie.EndProviderError || key != "" {
 		t.Errorf("%s, the key %q went along", view.Round.End, key)
 	}
-}
-
-// TestKeyOfTheEngine: whoever speaks to an engine that runs has no need of the key that it was
-// started with.
-func TestKeyOfTheEngine(t *testing.T) {
-	t.Parallel()
-	format := providertest.Formats()[0]
-	server := providertest.NewServer(t, &format, providertest.Scene{Text: []string{"Done."}})
-	data := filepath.Join(t.TempDir(), "data")
-	yaml := fmt.Sprintf("providers:\n  lab: {type: %s, base_url: %q, api_key_env: LAB_KEY}\nagents:\n  main: {provider: lab, model: m}\n", format.Name, server.URL+format.Path)
-	b := &bed{t: t, root: t.TempDir(), settings: fileSettings(t, data, yaml)}
-	engine := b.connect()
-	defer engine.Close()
-	keyless, err := config.Load(func(name string) string { return map[string]string{"HOME": t.TempDir()}[name] }, config.Flags{Config: b.settings.Origin["file"], DataDir: data})
-	fatal(t, err)
-	if b.settings.APIKey == "" || keyless.APIKey != "" {
-		t.Fatalf("the keys are %q and %q", b.settings.APIKey, keyless.APIKey)
-	}
-	b.settings = keyless
-	client := b.connect()
-	defer client.Close()
-	in := b.request(approval.Policy{})
-	in.Provider, in.Model, in.Settings = keyless.Provider, keyless.Model, keyless.Fingerprint()
-	run, err := client.Submit(t.Context(), in)
-	fatal(t, err)
-	expect(t, b.await(client, run), regie.EndAnswered)
 }

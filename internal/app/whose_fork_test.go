@@ -96,9 +96,7 @@ func TestUndoTellsNoOthersWork(t *testing.T) {
 		t.Fatal(said)
 	}
 	secret := filepath.Join(h.root, "secret.txt")
-	if err := os.WriteFile(secret, []byte("two\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(secret, []byte("two\n"), 0o600))
 	for name, where := range map[string][2]string{
 		"its session": {"/api/v1/sessions/" + theirs + "/undo", `{}`},
 		"its run":     {"/api/v1/undos", `{"target":"` + a.RoundID.String() + `"}`},
@@ -110,9 +108,7 @@ func TestUndoTellsNoOthersWork(t *testing.T) {
 			}
 		}
 	}
-	if err := os.WriteFile(secret, []byte("one\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(secret, []byte("one\n"), 0o600))
 	var undo regie.Undo
 	h.json("POST", "/api/v1/sessions/"+theirs+"/undo", `{}`, 200, &undo, chatter)
 	if undo.State != regie.UndoDone || len(undo.Files)+len(undo.Makes)+len(undo.Removes)+len(undo.Effects) != 0 {
@@ -137,22 +133,13 @@ func TestUndoTellsOnesOwnWork(t *testing.T) {
 	var sent httpapi.Accepted
 	h.json("POST", "/api/v1/sessions", `{"session_id":"`+session+`","workspace_id":"`+h.placeAt(h.root).ID.String()+`"}`, 201, nil, chatter)
 	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"begin"}`, 202, &sent, chatter)
-	conn := h.connect()
-	defer conn.Close()
+	conn := h.attach()
 	id, err := regie.ParseID(session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	asked := h.parked(conn, id).Approvals[0]
-	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.engine.Wait(t.Context(), sent.RoundID); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(h.root, "mine.txt"), []byte("two\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	h.decide(conn, asked, allow(asked.Reviews[0]))
+	fatal(t, h.engine.Wait(t.Context(), sent.RoundID))
+	fatal(t, os.WriteFile(filepath.Join(h.root, "mine.txt"), []byte("two\n"), 0o600))
 	for where, body := range map[string]string{"/api/v1/sessions/" + session + "/undo": `{}`, "/api/v1/undos": `{"target":"` + sent.RoundID.String() + `"}`} {
 		if status, refused := h.said("POST", where, body, chatter); status != http.StatusConflict || !strings.Contains(refused, "mine.txt") {
 			t.Errorf("%s: %d %s", where, status, refused)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -227,9 +228,7 @@ func TestStopGivesBackOnesOwn(t *testing.T) {
 func TestSessionIDTaken(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	var place regie.Workspace
-	path, _ := json.Marshal(h.root)
-	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, &place)
+	place, path := h.placeAt(h.root), strconv.Quote(h.root)
 	_, chatter := h.with("chatter", regie.ScopeChat)
 	_, reader := h.with("reader", regie.ScopeRead)
 	_, metrics := h.with("metrics", regie.ScopeMetrics)
@@ -255,25 +254,31 @@ func TestSessionIDTaken(t *testing.T) {
 		}
 	}
 	h.json("PUT", "/api/v1/sessions/"+owners.ID.String()+"/read", `{"read_seq":-1}`, 400, nil)
-	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 200, nil, reader) // to look at
-	h.json("POST", "/api/v1/workspaces", `{"path":`+string(path)+`}`, 403, nil, metrics)
+	h.json("POST", "/api/v1/workspaces", `{"path":`+path+`}`, 200, nil, reader) // to look at
+	h.json("POST", "/api/v1/workspaces", `{"path":`+path+`}`, 403, nil, metrics)
 }
 
-// mcp is a client of /mcp with a token, as a function that calls a tool.
-func (h *house) mcp(secret string) func(tool string, arguments any) (string, bool) {
+// mcpSession is a client of /mcp with a token, in a protocol, or the newest.
+func (h *house) mcpSession(secret, protocol string) *sdk.ClientSession {
 	h.t.Helper()
 	way := &sdk.StreamableClientTransport{Endpoint: h.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(secret)}}
-	session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(h.t.Context(), way, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(h.t.Context(), way, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	fatal(h.t, err)
 	h.t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// mcp is such a client as a function that calls a tool.
+func (h *house) mcp(secret string) func(tool string, arguments any) (string, bool) {
+	h.t.Helper()
+	return calls(h.t, h.mcpSession(secret, ""))
+}
+
+func calls(t *testing.T, session *sdk.ClientSession) func(tool string, arguments any) (string, bool) {
 	return func(tool string, arguments any) (string, bool) {
-		h.t.Helper()
-		out, err := session.CallTool(h.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		t.Helper()
+		out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+		fatal(t, err)
 		data, _ := json.Marshal(out)
 		return string(data), out.IsError
 	}
