@@ -44,7 +44,7 @@ func (c *claudeCode) asks(text string, flags ...string) string {
 // sessions counts what its requests made.
 func (c *claudeCode) sessions() []store.SessionSummary {
 	c.house.t.Helper()
-	listed, err := c.engine.Sessions(c.house.t.Context(), store.SessionFilter{API: true})
+	listed, err := c.engine.Service().Sessions.List(access.AsOwner(c.house.t.Context()), store.SessionFilter{API: true})
 	if err != nil {
 		c.house.t.Fatal(err)
 	}

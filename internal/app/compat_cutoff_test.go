@@ -116,7 +116,7 @@ func askAndDie(t *testing.T, said string) {
 	fatal(t, json.Unmarshal([]byte(said), &in))
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
 	fatal(t, err)
-	server := httptest.NewServer(compat.Handler(compat.Config{Control: conn.Control(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
 	}})))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))

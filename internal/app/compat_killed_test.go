@@ -85,9 +85,17 @@ func serveAndDie(t *testing.T, said string) {
 	t.Helper()
 	var in doorKilled
 	fatal(t, json.Unmarshal([]byte(said), &in))
-	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
+	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings, TuneStore: func(c *sqlite.Config) {
+		tell := c.Notify
+		c.Notify = func(session regie.ID, added *store.Appended) {
+			if in.Early && added != nil && slices.ContainsFunc(added.Events(session), func(e regie.Event) bool { return e.Type == regie.EventRound }) {
+				die(t) // once a round is stored
+			}
+			tell(session, added)
+		}
+	}})
 	fatal(t, err)
-	server := httptest.NewServer(compat.Handler(compat.Config{Control: dyingDoor{conn.Control(), in.Early}, Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
 	}})))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+"/v1/chat/completions", strings.NewReader(in.Body))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
@@ -48,7 +49,7 @@ func TestDoctorBesideAnEngine(t *testing.T) {
 	if f := examine(doctor.Fine); f.Text.Format != "process %s is the engine and answers after %s (%s)" {
 		t.Errorf("beside an engine: %s", f.Text)
 	}
-	run, err := engine.Submit(t.Context(), b.request(everything))
+	run, err := engine.Service().Rounds.Submit(access.AsOwner(t.Context()), b.request(everything))
 	if err != nil {
 		t.Fatal(err)
 	}

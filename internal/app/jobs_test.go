@@ -39,7 +39,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	storing, err := app.Connect(t.Context(), app.Options{Config: third.settings, Tools: b.tools, StoreOnly: true})
 	fatal(t, err)
 	defer storing.Close()
-	for i, answers := range []dispatch.Control{storing, there, storing, here} {
+	for i, answers := range []chat.Control{storing, there, storing, here} {
 		run := b.startRun(here, approval.Policy{})
 		asked := b.parked(here, run.SessionID).Approvals[0]
 		began := time.Now()

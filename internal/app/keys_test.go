@@ -20,7 +20,7 @@ func (h *house) asked(session string, times int) {
 	h.t.Helper()
 	id, err := regie.ParseID(session)
 	fatal(h.t, err)
-	h.until(h.engine, id, func(e *regie.Event) bool {
+	h.until(h.engine.Control(), id, func(e *regie.Event) bool {
 		if e.Type == regie.EventSessionState && strings.Contains(string(e.Body), `"state":"`+string(regie.SessionWaitingResponse)+`"`) {
 			times--
 		}

@@ -66,7 +66,7 @@ func TestInboxAsOneList(t *testing.T) {
 		id, _ := regie.ParseID(session)
 		// the same again would be answered from the cache
 		h.json("POST", "/api/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":"go %d"}`, i), 202, nil)
-		waits := h.parked(h.engine, id)
+		waits := h.parked(h.engine.Control(), id)
 		want = append(want, inboxIDs(&waits)...)
 	}
 	got := turned(h, "/api/v1/inbox?", func(p *httpapi.InboxPage) ([]regie.ID, string) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
@@ -58,7 +59,7 @@ func TestRuleEnds(t *testing.T) {
 		}},
 		"revoked while the run is paused": {
 			act: func(b *bed, engine, _ *app.Conn, run dispatch.Run, _ store.StandingRule) error {
-				return engine.Pause(b.t.Context(), run.RoundID)
+				return engine.Service().Rounds.Pause(access.AsOwner(b.t.Context()), run.RoundID)
 			},
 			after: func(b *bed, client *app.Conn, run dispatch.Run, rule store.StandingRule) error {
 				b.state(client, run.SessionID, regie.SessionPaused)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
-	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"

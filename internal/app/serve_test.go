@@ -106,7 +106,7 @@ func (h *house) parks(session, text string) regie.Approval {
 	id, err := regie.ParseID(session)
 	fatal(h.t, err)
 	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"`+text+`"}`, 202, nil)
-	return h.parked(h.engine, id).Approvals[0]
+	return h.parked(h.engine.Control(), id).Approvals[0]
 }
 
 // websocket follows as a token does.

@@ -9,6 +9,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -36,12 +37,12 @@ func (b *bed) attach() *app.Conn {
 }
 
 // startRun submits the bed's job.
-func (b *bed) startRun(conn dispatch.Control, policy approval.Policy) dispatch.Run {
+func (b *bed) startRun(conn chat.Control, policy approval.Policy) dispatch.Run {
 	b.t.Helper()
 	return b.submit(conn, func(in *dispatch.RunRequest) { in.Policy = policy })
 }
 
-func (b *bed) submit(conn dispatch.Control, change func(*dispatch.RunRequest)) dispatch.Run {
+func (b *bed) submit(conn chat.Control, change func(*dispatch.RunRequest)) dispatch.Run {
 	b.t.Helper()
 	in := b.request(everything)
 	if change != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -155,7 +156,7 @@ func (b *bed) gone(engine *app.Conn, run dispatch.Run) {
 		request := b.request(everything)
 		request.SessionID = run.SessionID
 		request.WhenBusy = store.Reject
-		if _, err := engine.Submit(b.t.Context(), request); regie.CodeOf(err) == regie.CodeEngineGone {
+		if _, err := engine.Service().Rounds.Submit(access.AsOwner(b.t.Context()), request); regie.CodeOf(err) == regie.CodeEngineGone {
 			return
 		}
 	}

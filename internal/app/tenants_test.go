@@ -13,6 +13,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
 )
