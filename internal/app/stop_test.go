@@ -94,7 +94,7 @@ func TestPauseThenInterrupt(t *testing.T) {
 // transaction that ends the round (decision 11).
 func TestStop_CancelsQuestion(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", call{"a", "ask__user", `{"question":"which?"}`})), newAsker(t))
+	b := newBed(t, newModel(t, says("", colour)))
 	conn := b.connect()
 	defer conn.Close()
 	run, err := conn.Submit(t.Context(), b.request(approval.Policy{Questions: true}))
