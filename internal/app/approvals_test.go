@@ -88,7 +88,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 	}
 	fatal(t, conn.Close())
 
-	engine, client := b.attach(), b.attach()
+	engine, client := b.connect(), b.connect()
 	view, err := client.Get(t.Context(), run.RoundID)
 	if err != nil || view.Round.State != regie.RoundWaiting || view.Session.State != regie.SessionWaitingValidation {
 		t.Fatalf("after a restart: %s, %s, %v", view.Round.State, view.Session.State, err)
@@ -139,7 +139,7 @@ func TestDecideRefuses(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("", write("a", "a.txt", "one\n"), call{"l", "files__list_files", `{}`}), says("ok"))
 	b := newBed(t, m)
-	conn := b.attach()
+	conn := b.connect()
 	run := b.startRun(conn, approval.Policy{})
 	asked := b.parked(conn, run.SessionID).Approvals[0]
 	call := asked.Reviews[0].CallID
@@ -188,7 +188,7 @@ func TestStalePreview(t *testing.T) {
 	b := newBed(t, m)
 	path := filepath.Join(b.root, "a.txt")
 	fatal(t, os.WriteFile(path, []byte("old\n"), 0o600))
-	conn := b.attach()
+	conn := b.connect()
 	run := b.startRun(conn, approval.Policy{})
 	asked := b.parked(conn, run.SessionID).Approvals[0]
 	fatal(t, os.WriteFile(path, []byte("changed by somebody\n"), 0o600))

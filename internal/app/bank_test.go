@@ -54,9 +54,7 @@ type office struct {
 func newBank(t *testing.T) *bank {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	b := &bank{t: t, address: listener.Addr().String(), starts: make(chan *office, 100), plan: make(chan string, 100)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -101,9 +99,7 @@ func (b *bank) serve(conn net.Conn) {
 func (b *bank) settings(class string, wait time.Duration) config.MCPServer {
 	b.t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	return config.MCPServer{
 		Command: self, Env: map[string]string{envBank: b.address}, Wait: wait, Tools: map[string]config.MCPTool{"pay": {Kind: "action", Class: class}},
 	}
@@ -159,9 +155,7 @@ func (o *office) kill() {
 	if err == nil {
 		err = p.Kill()
 	}
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	fatal(o.t, err)
 	for range o.lines {
 	}
 }

@@ -2,10 +2,7 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,8 +26,7 @@ func cachedAt(view store.RoundView) time.Time {
 }
 
 // TestCache has the same asked again: the answer comes from the cache, over a restart too, costs
-// nothing, says so wherever it is shown, and goes through the same steps as any reply. A reply with
-// calls is asked for each time.
+// nothing, and goes through the same steps as any reply. A reply with calls is asked for each time.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("I look.", call{"a", "files__list_files", `{}`}), says("two files"))
@@ -53,53 +49,15 @@ func TestCache(t *testing.T) {
 		t.Errorf("tokens: %d, then %d", first.Round.Tokens, second.Round.Tokens)
 	}
 	conn := b.connect()
-	defer conn.Close()
 	for range 2 { // from memory
-		run, err := conn.Submit(t.Context(), b.request(everything))
-		if err != nil {
-			t.Fatal(err)
+		view := b.await(conn, b.send(conn, b.request(everything)))
+		if cachedAt(view).IsZero() || len(view.Exchanges[1].Attempts) != 0 {
+			t.Errorf("asked again: %+v", view.Exchanges[1])
 		}
-		if view := b.await(conn, run); cachedAt(view).IsZero() {
-			t.Error("asked again")
-		}
-	}
-	stats, err := conn.CacheStats(t.Context(), b.root)
-	if err != nil || stats.Entries != 1 || stats.Hits != 3 || stats.Saved == 0 {
-		t.Errorf("%+v, %v", stats, err)
-	}
-	// What was not sent is rebuilt as it would have been, and says so.
-	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: second.Round.ID, Exchange: 2})
-	if err != nil || !p.Exact() || p.Cached.IsZero() || p.Counted {
-		t.Errorf("%+v, %v", p, err)
 	}
 	replayed, err := conn.Replay(t.Context(), second.Round.ID)
 	if err != nil || replayed.Difference != 0 || replayed.Identical != 2 || replayed.Steps[0].Cached || !replayed.Steps[1].Cached {
 		t.Errorf("%+v, %v", replayed, err)
-	}
-	export, err := conn.Export(t.Context(), second.Session.ID)
-	data, _ := json.Marshal(export)
-	if err != nil || strings.Count(string(data), `"cached":"`) < 1 {
-		t.Errorf("the export does not say it: %v", err)
-	}
-	// --no-cache asks, and keeps nothing.
-	in := b.request(everything)
-	in.NoCache = true
-	asked := m.count()
-	run, err := conn.Submit(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if view := b.await(conn, run); !cachedAt(view).IsZero() || m.count() != asked+2 {
-		t.Errorf("asked %d times", m.count()-asked)
-	}
-	if cleared, err := conn.ClearCache(t.Context(), dispatch.ClearRequest{Root: b.root}); err != nil || cleared.Entries != 1 {
-		t.Errorf("%+v, %v", cleared, err)
-	}
-	if run, err = conn.Submit(t.Context(), b.request(everything)); err != nil {
-		t.Fatal(err)
-	}
-	if view := b.await(conn, run); !cachedAt(view).IsZero() {
-		t.Error("what was cleared is given")
 	}
 }
 
@@ -137,16 +95,12 @@ func TestCacheIsNobodyElses(t *testing.T) {
 	b := newBed(t, m)
 	b.caching("on", nil)
 	conn := b.connect()
-	defer conn.Close()
 	asks := func(change func(*dispatch.RunRequest)) (store.RoundView, bool) {
 		t.Helper()
 		before := m.count()
 		in := b.request(everything)
 		change(&in)
-		run, err := conn.Submit(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := b.send(conn, in)
 		return b.await(conn, run), m.count() > before
 	}
 	same := func(*dispatch.RunRequest) {}
@@ -173,67 +127,6 @@ func TestCacheIsNobodyElses(t *testing.T) {
 	}
 	if _, asked := asks(same); !asked {
 		t.Error("an answer of a removed session is given")
-	}
-}
-
-// TestCacheAsksOnce has ten chats ask the same at once: the model is asked by one, and where that
-// one is interrupted another asks.
-func TestCacheAsksOnce(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	arrived, release := make(chan struct{}, 10), make(chan struct{})
-	calls := 0
-	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		calls++
-		mu.Unlock()
-		arrived <- struct{}{}
-		select {
-		case <-release:
-			says("hello")(w, r)
-		case <-r.Context().Done():
-		}
-	})
-	b := newBed(t, m)
-	b.caching("on", nil)
-	conn := b.connect()
-	defer conn.Close()
-	leader, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-arrived
-	var others []dispatch.Run
-	for range 9 {
-		run, err := conn.Submit(t.Context(), b.request(everything))
-		if err != nil {
-			t.Fatal(err)
-		}
-		others = append(others, run)
-	}
-	if err := conn.Interrupt(t.Context(), leader.RoundID); err != nil {
-		t.Fatal(err)
-	}
-	if view := b.await(conn, leader); view.Round.End != regie.EndInterrupted {
-		t.Errorf("the leader ended %s", view.Round.End)
-	}
-	<-arrived // the next one
-	close(release)
-	asked, given := 0, 0
-	for _, run := range others {
-		view := b.await(conn, run)
-		expect(t, view, regie.EndAnswered)
-		if cachedAt(view).IsZero() {
-			asked++
-		} else {
-			given++
-		}
-		if len(view.Exchanges[0].Attempts) != 0 {
-			t.Errorf("an attempt that was not made is booked: %+v", view.Exchanges[0].Attempts)
-		}
-	}
-	if calls != 2 || asked != 1 || given != 8 {
-		t.Errorf("%d calls, %d asked, %d given", calls, asked, given)
 	}
 }
 
@@ -267,16 +160,13 @@ func TestCacheOfAChat(t *testing.T) {
 	b := newBed(t, m)
 	b.caching("on", nil)
 	conn := b.connect()
-	defer conn.Close()
 	talk := func(ctx context.Context) (views []store.RoundView) {
 		session := regie.NewID()
 		for _, text := range []string{"one", "two"} {
 			in := b.request(approval.Policy{})
 			in.SessionID, in.Text = session, text
 			run, err := conn.Submit(ctx, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			views = append(views, b.await(conn, run))
 		}
 		return views

@@ -34,7 +34,7 @@ func silent(t *testing.T) (v *vendor, asked chan struct{}) {
 // cutOff asks for what the last call of a log was, of an engine that is opened anew.
 func (b *bed) cutOff(want regie.Code) {
 	b.t.Helper()
-	conn := b.attach()
+	conn := b.connect()
 	calls, err := conn.ProxiedNow(b.t.Context())
 	if err != nil || len(calls) != 1 || calls[0].Code != want || calls[0].Money.Known || calls[0].Model != "x" || calls[0].Provider != "far" {
 		b.t.Fatalf("%+v (%v), want %s", calls, err, want)

@@ -41,7 +41,7 @@ func TestProxyDrained(t *testing.T) {
 		t.Errorf("answered %q", said)
 	}
 	fatal(t, <-closed)
-	conn := h.attach()
+	conn := h.connect()
 	if calls, err := conn.Proxied(t.Context(), 1); err != nil || len(calls) != 1 || calls[0].Usage.Input != 4000 {
 		t.Errorf("%+v, %v", calls, err)
 	}

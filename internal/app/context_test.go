@@ -98,9 +98,7 @@ func notes(t *testing.T, root string, files, size int) {
 	for i := range files {
 		line := fmt.Sprintf("note %d says ", i+1)
 		text := strings.Repeat(line+"something about the garden and the boiler.\n", size/(len(line)+45)+1)
-		if err := os.WriteFile(filepath.Join(root, fmt.Sprintf("note%d.md", i+1)), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(root, fmt.Sprintf("note%d.md", i+1)), []byte(text), 0o600))
 	}
 }
 
@@ -146,11 +144,7 @@ func (b *bed) observed() *app.Conn { return b.tuned(regie.Limits{}, nil) }
 func (b *bed) tuned(limits regie.Limits, tune func(*engine.Config)) *app.Conn {
 	b.t.Helper()
 	limits.Total, limits.Queries, limits.Retries, limits.FormatErrors, limits.CallsInReply = 100, 100, 3, 3, 20
-	conn, err := app.Connect(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools, Models: b.watched(), Limits: limits, TuneEngine: tune})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return conn
+	return b.attach(app.Options{Limits: limits, TuneEngine: tune})
 }
 
 func (b *bed) job(conn *app.Conn, session regie.ID, text string) store.RoundView {
@@ -160,10 +154,7 @@ func (b *bed) job(conn *app.Conn, session regie.ID, text string) store.RoundView
 	if !session.IsZero() {
 		request.SessionID = session
 	}
-	run, err := conn.Submit(b.t.Context(), request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	run := b.send(conn, request)
 	view := b.await(conn, run)
 	if err := conn.Wait(b.t.Context(), run.RoundID); err != nil { // also for what the engine keeps of it
 		b.t.Error(err)
@@ -277,7 +268,6 @@ func TestSummaries(t *testing.T) {
 	b := library(t, m, config.Budget{ContextTokens: 6000})
 	notes(t, b.root, 14, 4000)
 	conn := b.observed()
-	defer conn.Close()
 	view := b.job(conn, regie.ID{}, theJob)
 	if view.Round.End != regie.EndAnswered {
 		t.Fatalf("the run ended %s: %s", view.Round.End, view.Round.EndNote)
@@ -312,11 +302,8 @@ func TestSummaries(t *testing.T) {
 		}
 	}
 	// A later run of the session begins where this one left off, in another process.
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close())
 	conn = b.observed()
-	defer conn.Close()
 	m.answer = func(int) http.HandlerFunc { return says("You are welcome.") }
 	last := m.all[len(m.all)-1].body
 	view = b.job(conn, view.Session.ID, "Thank you.")
@@ -332,17 +319,12 @@ func TestSummaries(t *testing.T) {
 func TestNoSummary(t *testing.T) {
 	t.Parallel()
 	for name, summarise := range map[string]func(int) http.HandlerFunc{
-		"it is refused":      func(int) http.HandlerFunc { return refuses(http.StatusBadRequest, `{"error":{"message":"no"}}`) },
-		"it is always busy":  func(int) http.HandlerFunc { return refuses(http.StatusServiceUnavailable, `{}`) },
-		"it says nothing":    func(int) http.HandlerFunc { return says("  \n ") },
-		"it says too little": func(int) http.HandlerFunc { return says("x") },
+		"it is refused":     func(int) http.HandlerFunc { return refuses(http.StatusBadRequest, `{"error":{"message":"no"}}`) },
+		"it is always busy": func(int) http.HandlerFunc { return refuses(http.StatusServiceUnavailable, `{}`) },
 		"it goes on": func(int) http.HandlerFunc {
 			return says("I read the notes."+gist, call{"x", "files__list_files", `{}`})
 		},
-		"it calls only":       func(int) http.HandlerFunc { return says("", call{"x", "files__list_files", `{}`}) },
-		"it says it all anew": func(int) http.HandlerFunc { return says(strings.Repeat(gist, 100)) },
-		"it turns in circles": func(int) http.HandlerFunc { return says(strings.Repeat("And so on with note1.md. ", 60)) },
-		"it has no idea":      func(int) http.HandlerFunc { return says("All went well, " + strings.Repeat("a", 800)) },
+		"it calls only": func(int) http.HandlerFunc { return says("", call{"x", "files__list_files", `{}`}) },
 		"it breaks off": func(int) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) { chunk(w, map[string]any{"content": "Half"}) }
 		},
@@ -353,7 +335,6 @@ func TestNoSummary(t *testing.T) {
 			b := library(t, m, config.Budget{ContextTokens: 7200})
 			notes(t, b.root, 14, 4000)
 			conn := b.observed()
-			defer conn.Close()
 			view := b.job(conn, regie.ID{}, theJob)
 			steps, summaries, failed := purposes(view)
 			if view.Round.End != regie.EndAnswered || steps != 15 || summaries != 0 || failed < 2 {
@@ -409,7 +390,6 @@ func TestBigBatch(t *testing.T) {
 	b := library(t, m, config.Budget{ModelWindow: 12000})
 	notes(t, b.root, 8, 8000)
 	conn := b.observed()
-	defer conn.Close()
 	view := b.job(conn, regie.ID{}, theJob)
 	last := m.all[len(m.all)-1].body
 	if view.Round.End != regie.EndAnswered || len(m.all) != 2 || len(last)/4 > 9000 || bytes.Contains(last, []byte("note 1 says")) || !bytes.Contains(last, []byte("note 8 says")) {
@@ -418,37 +398,50 @@ func TestBigBatch(t *testing.T) {
 	rebuilt(t, conn, m, view)
 }
 
-// TestTooLarge meets what no summary can help: a clear error after at most two tries.
+// TestTooLarge meets what no summary can help: a clear error after at most two tries. A person is
+// told to say less only of what they said, and what a server refused is told in its own words.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("all of the garden ", 3000)
+	huge := func(int) http.HandlerFunc {
+		return says("", call{"c", "files__list_files", fmt.Sprintf(`{"pattern":%q}`, long)})
+	}
 	for name, c := range map[string]struct {
-		budget config.Budget
-		window int
-		text   string
-		asked  int
+		answer  func(int) http.HandlerFunc
+		budget  config.Budget
+		window  int
+		text    string
+		asked   int
+		want    []string
+		wantNot string
 	}{
-		"the message, as configured": {budget: config.Budget{ModelWindow: 8000}, text: long},
-		"the message, as refused":    {window: 20_000, text: long, asked: 1},
-		"the tools":                  {budget: config.Budget{ModelWindow: 1000}, text: "Hello."},
-		"the tools, as refused":      {window: 2000, text: "Hello.", asked: 1},
+		"the message, as configured": {reads(0), config.Budget{ModelWindow: 8000}, 0, long, 0, []string{"say it in less", "of 6000"}, "smaller steps"},
+		"the message, as refused":    {reads(0), config.Budget{}, 20_000, long, 1, []string{"refused a prompt of about", "by our estimate", "maximum context length is 1 token"}, "takes"},
+		"the tools":                  {reads(0), config.Budget{ModelWindow: 1000}, 0, "Hello.", 0, nil, "say it in less"},
+		"the tools, as refused":      {reads(0), config.Budget{}, 2000, "Hello.", 1, []string{"refused a prompt of about", "by our estimate", "maximum context length is 1 token"}, "takes"},
+		"the model's calls":          {huge, config.Budget{ModelWindow: 8000}, 0, "Look.", 1, []string{"smaller steps"}, "say it in less"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newReader(t, reads(0), func(int) http.HandlerFunc { return says("no") })
+			m := newReader(t, c.answer, func(int) http.HandlerFunc { return says("no") })
 			m.window = c.window
 			b := library(t, m, c.budget)
 			conn := b.observed()
-			defer conn.Close()
 			view := b.job(conn, regie.ID{}, c.text)
-			if view.Round.End != regie.EndProviderError || len(m.all) != c.asked {
-				t.Errorf("%s %s after %d requests", view.Round.End, view.Round.EndNote, len(m.all))
+			note := view.Round.EndNote.String()
+			if view.Round.End != regie.EndProviderError || len(m.all) != c.asked || strings.Contains(note, c.wantNot) {
+				t.Errorf("%s %s after %d requests", view.Round.End, note, len(m.all))
+			}
+			for _, want := range c.want {
+				if !strings.Contains(note, want) {
+					t.Errorf("%q is not in %q", want, note)
+				}
 			}
 			attempts := view.Exchanges[len(view.Exchanges)-1].Attempts
 			if len(attempts) == 0 || attempts[len(attempts)-1].Code != regie.CodeContextTooLarge {
 				t.Errorf("attempts %+v", attempts)
 			}
 			// The session is not lost: a message that fits is answered, where anything does.
-			if c.text == "Hello." {
+			if c.text != long {
 				return
 			}
 			m.answer = func(int) http.HandlerFunc { return says("Hello.") }
@@ -467,7 +460,6 @@ func TestRefusedPrompt(t *testing.T) {
 	b := library(t, m, config.Budget{})
 	notes(t, b.root, 12, 4000)
 	conn := b.observed()
-	defer conn.Close()
 	view := b.job(conn, regie.ID{}, theJob)
 	steps, summaries, failed := purposes(view)
 	if view.Round.End != regie.EndAnswered || steps != 13 || summaries == 0 || failed != 0 {
@@ -483,7 +475,6 @@ func TestMaxMessages(t *testing.T) {
 	b := library(t, m, config.Budget{MaxContextMessages: 10})
 	notes(t, b.root, 14, 400)
 	conn := b.observed()
-	defer conn.Close()
 	view := b.job(conn, regie.ID{}, theJob)
 	_, summaries, _ := purposes(view)
 	for i, a := range m.all {

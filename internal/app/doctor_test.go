@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
@@ -49,19 +48,12 @@ func TestDoctorBesideAnEngine(t *testing.T) {
 	if f := examine(doctor.Fine); f.Text.Format != "process %s is the engine and answers after %s (%s)" {
 		t.Errorf("beside an engine: %s", f.Text)
 	}
-	run, err := engine.Service().Rounds.Submit(access.AsOwner(t.Context()), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.send(engine, b.request(everything))
 	expect(t, b.await(engine, run), regie.EndAnswered)
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, engine.Close())
 	examine(doctor.Fine)
 	held, err := os.OpenFile(filepath.Join(b.settings.DataDir, "engine.lock"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	defer held.Close()
 	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		t.Fatalf("the doctor has kept the lock: %v", err)

@@ -32,7 +32,7 @@ func TestDrain(t *testing.T) {
 	b := newBed(t, m)
 	b.priced(b.settings.File.Budget)
 	first := b.connect()
-	other := b.attach()
+	other := b.connect()
 	if !first.IsEngine() || other.IsEngine() {
 		t.Fatal("the first command is not the engine")
 	}

@@ -2,14 +2,12 @@ package app
 
 import (
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/index"
 	"github.com/regie-run/regie/internal/provider/providertest"
@@ -26,13 +24,9 @@ func settingsOf(t *testing.T, yaml string) config.Config {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "regie.yaml")
-	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(path, []byte(yaml), 0o600))
 	c, err := config.Load(func(name string) string { return map[string]string{"HOME": dir, "OPENAI_KEY": "sk-canary"}[name] }, config.Flags{Config: path, DataDir: filepath.Join(dir, "data")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return c
 }
 
@@ -43,25 +37,19 @@ func TestEngineEmbeds(t *testing.T) {
 	s := embedServer(t, "ollama")
 	c := settingsOf(t, "providers: {local: {type: ollama, base_url: '"+s.URL+"'}}\nembedder: {provider: local, model: nomic-embed-text}\n")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "cat.md"), []byte("# Cat\n\nThe cat sleeps.\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.WriteFile(filepath.Join(dir, "cat.md"), []byte("# Cat\n\nThe cat sleeps.\n"), 0o600))
 	all := newIndexes(c, slog.New(slog.DiscardHandler))
 	defer all.Close()
 	search := func() index.Answer {
 		t.Helper()
 		x, done, err := all.Index(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		defer done()
 		if _, err := x.Update(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		a, err := x.Search(t.Context(), index.Query{Text: "the cat"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return a
 	}
 	if a := search(); a.Mode != index.Lexical || a.Reason.IsZero() || len(a.Hits) != 1 || !all.Asks() {
@@ -99,57 +87,12 @@ func TestEmbedMoney(t *testing.T) {
 	} {
 		c := settingsOf(t, openai+yaml)
 		e, err := newEmbedder(&c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		got := embedMoney(&c, e)
 		input := got.Price.Input
 		got.Price = want.Price
 		if got != want || (input != 0) != (got.Known && e.Name() != "local") {
 			t.Errorf("%s: %+v at %d, want %+v", yaml, got, input, want)
 		}
-	}
-}
-
-// TestNoEmbedder: an embedder that cannot be used leaves a search lexical, and says why.
-func TestNoEmbedder(t *testing.T) {
-	t.Parallel()
-	c := settingsOf(t, "providers: {lab: {type: openai, base_url: 'http://127.0.0.1:1/v1', api_key_env: NOT_SET}}\nembedder: {provider: lab, model: m}\n")
-	x, err := OpenIndex(t.Context(), c, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	a, err := x.Search(t.Context(), index.Query{Text: "cat"})
-	if err != nil || a.Mode != index.Lexical || !strings.Contains(a.Reason.String(), "NOT_SET, which is not set") {
-		t.Errorf("%+v, %v", a, err)
-	}
-}
-
-// TestTryEmbedder is what the doctor is told.
-func TestTryEmbedder(t *testing.T) {
-	t.Parallel()
-	s := embedServer(t, "ollama")
-	local := "providers: {local: {type: ollama, base_url: '" + s.URL + "'}}\nembedder: {provider: local, model: nomic-embed-text}\n"
-	c := settingsOf(t, local)
-	if e := tryEmbedder(t.Context(), &c); e == nil || e.Code != "" || e.Dimensions != providertest.EmbedDimensions || !e.Local || e.Unpriced {
-		t.Errorf("%+v", e)
-	}
-	s.Answer = func(w http.ResponseWriter, _ *http.Request, _ int, _ [][]float32) bool {
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"error":"model \"nomic-embed-text\" not found, try pulling it first"}`))
-		return true
-	}
-	if e := tryEmbedder(t.Context(), &c); e.Code != regie.CodeProviderRejected || !strings.Contains(e.Error, "ollama pull") {
-		t.Errorf("%+v", e)
-	}
-	c = settingsOf(t, "providers: {lab: {type: openai, base_url: '"+s.URL+"/v1'}}\nembedder: {provider: lab, model: m}\nbudget: {usd_per_day: 1}\n")
-	before := len(s.Requests())
-	if e := tryEmbedder(t.Context(), &c); e.Code != "" || !e.Unpriced || !e.Capped || len(s.Requests()) != before {
-		t.Errorf("%+v", e)
-	}
-	c = settingsOf(t, "limits: {}\n")
-	if e := tryEmbedder(t.Context(), &c); e != nil {
-		t.Errorf("none is configured: %+v", e)
 	}
 }

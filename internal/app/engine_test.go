@@ -1,11 +1,11 @@
 package app_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,9 +23,7 @@ func TestOneEngine(t *testing.T) {
 	m := newModel(t, says("hello"))
 	b := newBed(t, m)
 	first := b.connect()
-	defer first.Close()
 	second := b.connect()
-	defer second.Close()
 	if !first.IsEngine() || second.IsEngine() {
 		t.Fatalf("engines: %v, %v", first.IsEngine(), second.IsEngine())
 	}
@@ -41,10 +39,7 @@ func TestOneEngine(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	run, err := second.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.send(second, b.request(everything))
 	expect(t, b.await(second, run), regie.EndAnswered)
 	list, err := second.List(t.Context(), store.RoundFilter{Root: b.root, Limit: 5})
 	if err != nil || len(list) != 1 || list[0].Round.ID != run.RoundID || list[0].Text != "do it" {
@@ -69,11 +64,7 @@ func TestTakeOver(t *testing.T) {
 		})
 	b := newBed(t, m)
 	engine, client := b.connect(), b.connect()
-	defer client.Close()
-	run, err := client.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.send(client, b.request(everything))
 	followed := make(chan error, 1)
 	var last int64
 	go func() {
@@ -92,9 +83,7 @@ func TestTakeOver(t *testing.T) {
 		})
 	}()
 	<-asked
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, engine.Close())
 	<-asked // the client has taken over and asks again
 	close(free)
 	if err := <-followed; !errors.Is(err, errSeen) {
@@ -104,9 +93,7 @@ func TestTakeOver(t *testing.T) {
 		t.Error("the client did not become the engine")
 	}
 	view, err := client.Get(t.Context(), run.RoundID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	expect(t, view, regie.EndAnswered, "SUCCEEDED")
 	if attempts := view.Exchanges[1].Attempts; len(attempts) != 1 || attempts[0].Code != regie.CodeEngineGone {
 		t.Errorf("the lost model call is not booked: %+v", attempts)
@@ -119,9 +106,7 @@ func TestSubmitRefuses(t *testing.T) {
 	m := newModel(t)
 	b := newBed(t, m)
 	conn := b.connect()
-	defer conn.Close()
 	client := b.connect()
-	defer client.Close()
 	for name, c := range map[string]struct {
 		spoil func(*dispatch.RunRequest)
 		code  regie.Code
@@ -155,38 +140,14 @@ func TestSubmitRefuses(t *testing.T) {
 	}
 }
 
-// TestRepeatedSubmission asks twice with one client id: one round.
-func TestRepeatedSubmission(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says("hello"))
-	b := newBed(t, m)
-	conn := b.connect()
-	defer conn.Close()
-	request := b.request(everything)
-	first, err := conn.Submit(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.await(conn, first)
-	second, err := conn.Submit(t.Context(), request)
-	if err != nil || !second.Duplicate || second.RoundID != first.RoundID || m.count() != 1 {
-		t.Errorf("%+v, %v, %d requests", second, err, m.count())
-	}
-}
-
 // TestLongDataDirectory uses a path that no socket address takes.
 func TestLongDataDirectory(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("hello"))
 	b := newBed(t, m)
 	b.settings.DataDir = filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
-	first, second := b.connect(), b.connect()
-	defer second.Close()
-	defer first.Close()
-	run, err := second.Submit(context.WithoutCancel(t.Context()), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.connect()
+	second, run := b.start(everything)
 	expect(t, b.await(second, run), regie.EndAnswered)
 }
 
@@ -204,14 +165,9 @@ func TestOtherSettingsLeaveARun(t *testing.T) {
 	first := b.connect()
 	request := b.request(everything)
 	request.Settings = b.settings.Fingerprint()
-	run, err := first.Submit(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.send(first, request)
 	<-asked
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, first.Close())
 	elsewhere := newModel(t) // would fail the test at any request
 	own := b.settings
 	b.settings.BaseURL = elsewhere.server.URL + "/v1"
@@ -219,14 +175,62 @@ func TestOtherSettingsLeaveARun(t *testing.T) {
 	if err := other.Resume(t.Context(), run.RoundID); regie.CodeOf(err) != regie.CodeConflict {
 		t.Errorf("resumed elsewhere: %v", err)
 	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, other.Close())
 	b.settings = own
 	again := b.connect()
-	defer again.Close()
 	expect(t, b.await(again, run), regie.EndAnswered)
 	if elsewhere.count() != 0 {
 		t.Errorf("%d requests went to the other server", elsewhere.count())
+	}
+}
+
+// TestPlaceOfLock: who takes a lock that another process had has its place; who takes a copy of it
+// has not.
+func TestPlaceOfLock(t *testing.T) {
+	t.Parallel()
+	place := func(dir string) string {
+		t.Helper()
+		f, place, err := app.Lock(dir)
+		fatal(t, err)
+		defer f.Close()
+		if got := app.Holder(dir); got != strconv.Itoa(os.Getpid()) {
+			t.Errorf("the holder is %q", got)
+		}
+		return place
+	}
+	dir, other := t.TempDir(), t.TempDir()
+	first := place(dir)
+	if first == "" || place(dir) != first {
+		t.Error("the same lock has two places")
+	}
+	copied, err := os.ReadFile(filepath.Join(dir, "engine.lock"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(other, "engine.lock"), copied, 0o600)
+	}
+	fatal(t, err)
+	second := place(other)
+	if second == first || place(other) != second {
+		t.Error("a copied lock has the place of the first one, or none of its own")
+	}
+	fatal(t, os.WriteFile(filepath.Join(dir, "engine.lock"), []byte("1\ncut o"), 0o600))
+	if third := place(dir); third == first || third == "" {
+		t.Errorf("of a lock that was cut off the place is %q", third)
+	}
+}
+
+// TestSameNames: an engine in another container may have the same machine's name and the same path
+// of its data directory. It lives all the same.
+func TestSameNames(t *testing.T) {
+	t.Parallel()
+	b, db := shared(t, newModel(t))
+	b.connect()
+	elsewhere := b.elsewhere()
+	fatal(t, os.Rename(b.settings.DataDir, b.settings.DataDir+".first"))
+	fatal(t, os.Rename(elsewhere, b.settings.DataDir))
+	second := b.connect()
+	var alive int
+	fatal(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM holders WHERE until > clock_timestamp()").Scan(&alive))
+	if alive != 2 || !second.IsEngine() {
+		t.Errorf("%d engines hold a lease, want 2", alive)
 	}
 }

@@ -85,3 +85,11 @@ func (c *Conn) RemoveUnused(ctx context.Context, now time.Time) error {
 	_, err := c.engine.removeUnused(ctx, now)
 	return err
 }
+
+// fatal ends a test that meets an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -26,15 +26,8 @@ func TestSecretReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, says("", other, read), says("ok"))
 			b := newBed(t, m)
-			if err := os.WriteFile(filepath.Join(b.root, ".env"), []byte("KEY=CANARY\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			conn := b.connect()
-			defer conn.Close()
-			run, err := conn.Submit(t.Context(), b.request(approval.Policy{Allow: []string{"*"}}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(filepath.Join(b.root, ".env"), []byte("KEY=CANARY\n"), 0o600))
+			conn, run := b.start(approval.Policy{Allow: []string{"*"}})
 			asked := b.parked(conn, run.SessionID).Approvals[0]
 			review := asked.Reviews[0]
 			if len(asked.Reviews) != 1 || review.Verdict != regie.VerdictMustAsk || review.Preview.Sentence.String() != "read .env (11 bytes), which may hold a secret" || len(review.Preview.Scopes) != 0 {
@@ -58,9 +51,7 @@ func TestSecretReads(t *testing.T) {
 	t.Run("nobody there", func(t *testing.T) {
 		m := newModel(t, says("", read), says("ok"))
 		b := newBed(t, m)
-		if err := os.WriteFile(filepath.Join(b.root, ".env"), []byte("KEY=CANARY\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(b.root, ".env"), []byte("KEY=CANARY\n"), 0o600))
 		expect(t, b.run(approval.Policy{Allow: []string{"*"}, OnApproval: approval.DenyAndGoOn}), regie.EndAnswered, "NOT_RUN DENIED")
 		if strings.Contains(m.last(), "CANARY") {
 			t.Error("the model is told")
@@ -89,11 +80,7 @@ func TestStaleRead(t *testing.T) {
 		request := b.request(policy)
 		request.SessionID = first.Round.SessionID
 		conn := b.connect()
-		defer conn.Close()
-		run, err := conn.Submit(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := b.send(conn, request)
 		expect(t, b.await(conn, run), regie.EndAnswered, states...)
 	}
 	next("FAILED")
@@ -119,16 +106,9 @@ func TestSearchByMeaning(t *testing.T) {
 	m := newModel(t, says("", search("a")), says("", search("b"), call{"w", "files__write_file", `{"path":"new.md","content":"The boiler is serviced in May.\n"}`}), says("", search("c")), says("ok"))
 	b := newBed(t, m)
 	for name, text := range map[string]string{"house.md": "# House\n\nThe boiler is serviced in March.\n", ".env": "BOILER=CANARY serviced\n"} {
-		if err := os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600))
 	}
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{Allow: []string{"*"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, run := b.start(approval.Policy{Allow: []string{"*"}})
 	view := b.await(conn, run)
 	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 	first, last := view.Exchanges[0].Calls[0].Result, view.Exchanges[2].Calls[0].Result

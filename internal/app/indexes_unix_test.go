@@ -24,16 +24,10 @@ func TestIndexesApart(t *testing.T) {
 	defer all.Close()
 	slow, quick := t.TempDir(), t.TempDir()
 	path := indexPath(c, slow)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	held, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
+	fatal(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
 	type got struct {
 		x    *index.Index
 		done func()
@@ -55,9 +49,7 @@ func TestIndexesApart(t *testing.T) {
 		all.mu.Unlock()
 	}
 	_, done, err := all.Index(t.Context(), quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	done()
 	second, stopSecond := context.WithCancel(t.Context())
 	waiter, impatient := ask(t.Context()), ask(second)
@@ -78,9 +70,7 @@ func TestIndexesApart(t *testing.T) {
 	if r := <-opener; !errors.Is(r.err, context.Canceled) {
 		t.Errorf("who opened it and gave up got %v", r.err)
 	}
-	if err := held.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, held.Close())
 	r := <-waiter
 	if r.err != nil {
 		t.Fatal(r.err)

@@ -19,11 +19,7 @@ import (
 func (b *bed) ask(in dispatch.RunRequest) store.RoundView {
 	b.t.Helper()
 	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(b.t.Context(), in)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	run := b.send(conn, in)
 	return b.await(conn, run)
 }
 
@@ -38,15 +34,12 @@ func (b *bed) inJSON(policy approval.Policy) dispatch.RunRequest {
 func (b *bed) events(session regie.ID) []regie.Event {
 	b.t.Helper()
 	conn := b.connect()
-	defer conn.Close()
 	rounds, err := conn.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 1})
 	if err != nil || len(rounds) == 0 || rounds[0].Session.ID != session {
 		b.t.Fatalf("the newest run is %+v, %v", rounds, err)
 	}
 	view, err := conn.Get(b.t.Context(), rounds[0].Round.ID)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	return b.eventsOf(conn, view)
 }
 
@@ -148,14 +141,6 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%+v", view.Round.Counters)
 		}
 	})
-	t.Run("unattended questions are refused", func(t *testing.T) {
-		m := newModel(t, says(`{"pre_text":"Hm.","communication_module":{"type":"Validation","data":{"message":"Shall I?"}}}`), says(`{"pre_text":"I assumed yes."}`))
-		b := newBed(t, m)
-		expect(t, b.ask(b.inJSON(everything)), regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE")
-		if !strings.Contains(m.last(), "nobody can be asked") {
-			t.Error("the model is not told")
-		}
-	})
 }
 
 // TestJSONFormatErrors meets replies that are none: each is stored, corrected, counted, and at the
@@ -185,24 +170,6 @@ func TestJSONFormatErrors(t *testing.T) {
 			t.Error("the model reads our own mark")
 		}
 	})
-	t.Run("a reply that can be read begins anew", func(t *testing.T) {
-		garbage := []http.HandlerFunc{says("no"), says("no"), says("no")}
-		steps := append(append(garbage, says(`{"pre_text":"I look.","data_commands":[{"type":"files.list_files"}]}`)), garbage...)
-		b := newBed(t, newModel(t, append(steps, says(`{"pre_text":"There."}`))...))
-		view := b.ask(b.inJSON(everything))
-		expect(t, view, regie.EndAnswered, "SUCCEEDED")
-		if view.Round.Counters.Total != 8 {
-			t.Errorf("%+v", view.Round.Counters)
-		}
-	})
-	t.Run("the limit", func(t *testing.T) {
-		b := newBed(t, newModel(t, says("no"), says("nor"), says("never"), says("not"), says("not asked")))
-		view := b.ask(b.inJSON(everything))
-		expect(t, view, regie.EndLimit)
-		if c := view.Round.Counters; c != (regie.Counters{Total: 4, FormatErrors: 3}) || !strings.Contains(view.Round.EndNote.String(), "3 corrections") {
-			t.Errorf("%+v: %s", c, view.Round.EndNote)
-		}
-	})
 	t.Run("calls by the API's own way never run", func(t *testing.T) {
 		m := newModel(t, says(`{"pre_text":"x"}`, call{"a", "files__write_file", `{"path":"x.txt","content":"x"}`}), says(`{"pre_text":"So."}`))
 		b := newBed(t, m)
@@ -211,68 +178,6 @@ func TestJSONFormatErrors(t *testing.T) {
 			t.Error("it was written")
 		}
 	})
-}
-
-// TestJSONAsks puts a question and actions to a person; the answers come after a restart.
-func TestJSONAsks(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, says(`{"pre_text":"I ask.","communication_module":{"type":"MultipleChoice","data":{"question":"Which?","options":["red","blue"]}}}`),
-		says(`{"pre_text":"I write.","validation_request":true,"action_commands":[`+writeX+`],"post_text":"Written."}`))
-	b := newBed(t, m)
-	conn := b.connect()
-	run, err := conn.Submit(t.Context(), b.inJSON(approval.Policy{Allow: []string{"*.*"}, Questions: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := b.parked(conn, run.SessionID).Questions[0]
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	conn = b.connect()
-	defer conn.Close()
-	if _, err := conn.Answer(t.Context(), answer(asked, "x", regie.QuestionReply{Choices: []string{"blue"}})); err != nil {
-		t.Fatal(err)
-	}
-	review := b.next(conn, run.SessionID, regie.ID{})
-	if review.Reviews[0].Grounds[0].Source != regie.SourceModel || !strings.Contains(m.last(), "Chosen: blue") {
-		t.Errorf("asked because %+v", review.Reviews[0].Grounds)
-	}
-	if _, err := conn.Decide(t.Context(), decide(review, "y", regie.Decision{CallID: review.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-		t.Fatal(err)
-	}
-	view := b.await(conn, run)
-	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
-	if view.Round.Counters != (regie.Counters{Total: 2}) {
-		t.Errorf("%+v", view.Round.Counters)
-	}
-}
-
-// TestDialectsOfOneThread has the rounds of one session reply in turn in either dialect: each sees
-// all of the thread in its own.
-func TestDialectsOfOneThread(t *testing.T) {
-	t.Parallel()
-	m := newModel(t,
-		says("", call{"a", "files__list_files", `{}`}, call{"b", "files__write_file", `{"path":"a.txt","content":"x"}`}), says("Done natively."))
-	m.steps = append(m.steps, make([]http.HandlerFunc, 4)...)
-	// In JSON the mixed batch is two steps: three replies are in the thread then.
-	m.steps[3] = says("prose")
-	m.steps[4] = says(`{"pre_text":"I write.","action_commands":[` + writeX + `],"post_text":"Written."}`)
-	m.steps[5] = says("Native again.")
-	b := newBed(t, m)
-	in := b.request(everything)
-	expect(t, b.ask(in), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
-	in.ClientID, in.Dialect = "second", regie.DialectJSON
-	expect(t, b.ask(in), regie.EndAnswered, "SUCCEEDED")
-	if !strings.Contains(m.last(), `data_commands`) || strings.Contains(m.last(), "tool_calls") {
-		t.Errorf("the second round read %s", m.last())
-	}
-	in.ClientID, in.Dialect = "third", ""
-	m.steps[4] = says("Native again.") // without the split there is one reply fewer
-	view := b.ask(in)
-	expect(t, view, regie.EndAnswered)
-	if view.Round.Dialect != regie.DialectNative || !strings.Contains(m.last(), "once all of it succeeds: Written.") {
-		t.Errorf("the third round is %s and read %s", view.Round.Dialect, m.last())
-	}
 }
 
 // TestJSONDeltas streams the text of the object, and nothing else of it.
@@ -289,14 +194,10 @@ func TestJSONDeltas(t *testing.T) {
 	}
 	b := newBed(t, newModel(t, pieces))
 	conn := b.connect()
-	defer conn.Close()
 	in := b.inJSON(everything)
-	run, err := conn.Submit(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.send(conn, in)
 	var streamed strings.Builder
-	err = conn.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
+	err := conn.Events(t.Context(), run.SessionID, 0, func(item dispatch.Item) error {
 		if item.Delta != nil {
 			streamed.WriteString(item.Delta.Content)
 		}

@@ -35,19 +35,11 @@ func TestAnsweredThenKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
 			b.holds("zero\n")
-			conn := b.connect()
-			run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn, run := b.start(approval.Policy{})
 			asked := b.parked(conn, run.SessionID).Approvals[0]
-			if err := conn.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, conn.Close())
 			said, err := json.Marshal(killed{b.settings, storeOnly, decide(asked, "x", allowAll(asked)...)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAnsweredThenKilled$", "-test.count=1")
 			child.Env = append(os.Environ(), "REGIE_TEST_KILLED="+string(said))
 			out, err := child.CombinedOutput()
@@ -58,7 +50,6 @@ func TestAnsweredThenKilled(t *testing.T) {
 				b.held("zero\n")
 			}
 			conn = b.connect()
-			defer conn.Close()
 			expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
 			b.held("zero\none\n")
 		})
@@ -68,18 +59,12 @@ func TestAnsweredThenKilled(t *testing.T) {
 func answerAndDie(t *testing.T, said string) {
 	t.Helper()
 	var in killed
-	if err := json.Unmarshal([]byte(said), &in); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal([]byte(said), &in))
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings, StoreOnly: in.StoreOnly})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if _, err := conn.Decide(context.Background(), in.Decide); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 	select {}
 }

@@ -24,9 +24,7 @@ func TestOwnKeysStayHere(t *testing.T) {
 	u.conn = u.connect()
 	run := u.say(regie.NewID(), "look")
 	view, err := u.conn.Get(t.Context(), run.RoundID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, c := range view.Exchanges[0].Calls {
 		if c.State != regie.CallSucceeded || !strings.Contains(c.Result, "[secret: api_key]") {
 			t.Errorf("%s: %s %+v %s", c.Tool, c.State, c.Error, c.Result)
@@ -42,7 +40,5 @@ func TestOwnKeysStayHere(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 }

@@ -85,7 +85,7 @@ func TestEngineWaitsForNoServer(t *testing.T) {
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("I cannot."))
 	b := newBed(t, m)
 	b.useBank(k, "once", time.Millisecond)
-	conn := b.attach()
+	conn := b.connect()
 	view := b.do(conn, everything)
 	expect(t, view, regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE")
 	problem := view.Exchanges[0].Calls[0].Error
@@ -110,7 +110,7 @@ func TestFirstRunWaits(t *testing.T) {
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Paid."))
 	b := newBed(t, m)
 	b.useBank(k, "once", long)
-	conn := b.attach()
+	conn := b.connect()
 	run := b.startRun(conn, everything)
 	o := k.open()
 	o.paying()
@@ -129,7 +129,7 @@ func TestStoppedWhileItWaits(t *testing.T) {
 	k := newBank(t)
 	b := newBed(t, newModel(t))
 	b.useBank(k, "once", long)
-	conn := b.attach()
+	conn := b.connect()
 	run := b.startRun(conn, everything)
 	k.started()
 	fatal(t, conn.Interrupt(t.Context(), run.RoundID))
@@ -144,7 +144,7 @@ func TestServerThatFails(t *testing.T) {
 	m := newModel(t, says("Hello."))
 	b := newBed(t, m)
 	b.useBank(k, "once", long)
-	conn := b.attach()
+	conn := b.connect()
 	k.started().say("exit")
 	view := b.do(conn, everything)
 	if got := missing(view); len(got) != 1 || !strings.Contains(got[0].Why, "closed for today") {
@@ -163,7 +163,7 @@ func TestDiesBetweenRuns(t *testing.T) {
 	b.useBank(k, "once", long)
 	k.plan <- "offer pays"
 	k.plan <- "offer pays twice"
-	conn := b.attach()
+	conn := b.connect()
 	b.do(conn, everything)
 	if got := offered(t, m.last()); got["pay"] != "pays" {
 		t.Fatalf("the model is offered %v", got)
@@ -180,7 +180,7 @@ func TestListChangesDuringARun(t *testing.T) {
 	m := newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("", call{"b", "bank__pay", `{"amount":2}`}), says("Paid."))
 	b := newBed(t, m)
 	b.useBank(k, "once", long)
-	conn := b.attach()
+	conn := b.connect()
 	run := b.startRun(conn, everything)
 	o := k.open()
 	o.paying()
@@ -208,7 +208,7 @@ func TestKilledDuringACall(t *testing.T) {
 			k := newBank(t)
 			b := newBed(t, newModel(t, says("", call{"a", "bank__pay", `{"amount":1}`}), says("Done.")))
 			b.useBank(k, class, long)
-			conn := b.attach()
+			conn := b.connect()
 			run := b.startRun(conn, everything)
 			o := k.open()
 			key := o.paying()
@@ -324,7 +324,7 @@ func TestCutCallOfNobodyKnows(t *testing.T) {
 			if c.removed {
 				b.settings.File.MCPServers = nil
 			}
-			conn := b.attach()
+			conn := b.connect()
 			if !c.removed {
 				k.started().say("exit")
 			}

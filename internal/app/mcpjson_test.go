@@ -44,7 +44,7 @@ func TestWorkspaceServers(t *testing.T) {
 	m := newModel(t, slices.Repeat([]http.HandlerFunc{warm}, 60)...)
 	b := newBed(t, m)
 	b.named(k, `,"off":{"command":"x","disabled":true},"odd":{"type":"sse","url":"https://example.org"}`)
-	conn := b.attach()
+	conn := b.connect()
 	b.do(conn, everything)
 	if len(k.starts) != 0 || strings.Contains(m.last(), "bank") {
 		t.Fatal("an untrusted workspace's server is started")
@@ -111,7 +111,7 @@ func TestWorkspaceServersAreTheirs(t *testing.T) {
 		t.Errorf("%v", why)
 	}
 	b.trust()
-	conn := b.attach()
+	conn := b.connect()
 	view := b.do(conn, everything)
 	told := map[string]string{}
 	for _, m := range missing(view) {

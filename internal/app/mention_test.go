@@ -66,10 +66,7 @@ func TestMentions(t *testing.T) {
 			b := newUndoing(t, m, map[string]string{"docs/plan.md": "HORTENSIA\n", "a b.txt": "ROSES\n", ".env": "KEY=CANARY\n", "bin": "\x00\x01\x02", "big.txt": strings.Repeat("line of text\n", 40_000)})
 			b.spoken = spoken
 			conn, session := b.conn, regie.NewID()
-			run, err := conn.Submit(t.Context(), b.naming(session, `compare @docs/plan.md, @"a b.txt" and @.env in @docs; @bin @big.txt, not me@example.org or @someone`, approval.Policy{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := b.send(conn, b.naming(session, `compare @docs/plan.md, @"a b.txt" and @.env in @docs; @bin @big.txt, not me@example.org or @someone`, approval.Policy{}))
 			view := b.await(conn, run)
 			expect(t, view, regie.EndAnswered)
 			want := "@docs/plan.md SUCCEEDED\n@\"a b.txt\" SUCCEEDED\n@.env FAILED PATH_PROTECTED\n@docs/ SUCCEEDED\n@bin SUCCEEDED\n@big.txt SUCCEEDED"
@@ -96,10 +93,7 @@ func TestMentions(t *testing.T) {
 			if n := view.Round.Counters; n.Total != 1 || n.Queries != 0 {
 				t.Errorf("it counts for limits: %+v", n)
 			}
-			again, err := conn.Submit(t.Context(), b.naming(session, "and now?", approval.Policy{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := b.send(conn, b.naming(session, "and now?", approval.Policy{}))
 			if view := b.await(conn, again); len(view.Enrichments) != 0 || !strings.Contains(m.last(), "HORTENSIA") {
 				t.Errorf("the next run has read %+v", view.Enrichments)
 			}
@@ -163,9 +157,7 @@ func TestNamedWhileBusy(t *testing.T) {
 	b := newUndoing(t, m, map[string]string{"steer.txt": "before\n", "gone.txt": "here\n", "stays.txt": "STAYS\n"})
 	session := regie.NewID()
 	run, err := b.conn.Submit(t.Context(), b.naming(session, "go", everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	<-h.asked
 	for _, row := range []struct {
 		typed string
@@ -178,9 +170,7 @@ func TestNamedWhileBusy(t *testing.T) {
 		}
 	}
 	b.put("steer.txt", "AFTER\n")
-	if err := os.Remove(filepath.Join(b.root, "gone.txt")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(filepath.Join(b.root, "gone.txt")))
 	close(h.free)
 	first := b.await(b.conn, run)
 	if got := outcomes(first); len(got) != 1 || got[0] != "@steer.txt SUCCEEDED" || !strings.Contains(first.Enrichments[0].Calls[0].Result, "AFTER") {
@@ -214,9 +204,7 @@ func TestNamedForkedAndUndone(t *testing.T) {
 	session := regie.NewID()
 	b.say(session, "hello")
 	run, err := b.conn.Submit(t.Context(), b.naming(session, "see @a.txt", everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	view := b.await(b.conn, run)
 	forked, err := b.conn.Fork(t.Context(), dispatch.ForkRequest{SessionID: regie.NewID(), From: session, At: b.positionOf(b.conn, session, view.Trigger.ID)})
 	if err != nil || forked.Messages != 4 || forked.Calls != 1 {
@@ -246,15 +234,11 @@ func TestNamedSeen(t *testing.T) {
 	b := newUndoing(t, m, map[string]string{"a.txt": "one\n"})
 	session := regie.NewID()
 	first, err := b.conn.Submit(t.Context(), b.naming(session, "see @a.txt", everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	b.await(b.conn, first)
 	b.put("a.txt", "somebody else's\n")
 	second, err := b.conn.Submit(t.Context(), b.naming(session, "overwrite it", everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if view := b.await(b.conn, second); view.Exchanges[0].Calls[0].Error == nil || view.Exchanges[0].Calls[0].Error.Code != regie.CodeFileChanged {
 		t.Errorf("%+v", view.Exchanges[0].Calls[0])
 	}
@@ -279,9 +263,7 @@ func TestNamedTooMuch(t *testing.T) {
 		in := b.naming(session, typed, everything)
 		in.Limits.ContextTokens = 4000
 		run, err := b.conn.Submit(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		view := b.await(b.conn, run)
 		if view.Round.End != regie.EndAnswered {
 			t.Fatalf("%q ended %s %s", typed, view.Round.End, view.Round.EndNote)
@@ -309,13 +291,10 @@ func TestNamedByTheDead(t *testing.T) {
 			m := newModel(t, slices.Repeat([]http.HandlerFunc{says("Yes.")}, 3)...)
 			b := newBed(t, m)
 			b.alters()
-			if err := os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("HORTENSIA\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("HORTENSIA\n"), 0o600))
 			first := b.run(everything)
 			dead := b.left(first, "see @a.txt", word)
 			conn := b.connect()
-			defer conn.Close()
 			view := b.await(conn, dispatch.Run{SessionID: first.Session.ID, RoundID: dead})
 			read := word == ""
 			if got := len(outcomes(view)) == 1; got != read || (view.Round.End == regie.EndAnswered) != read || strings.Contains(m.last(), "HORTENSIA") != read {
@@ -324,10 +303,7 @@ func TestNamedByTheDead(t *testing.T) {
 			if attempts := view.Exchanges[0].Attempts; read && len(attempts) != 0 {
 				t.Errorf("a model call is booked that nobody can have made: %+v", attempts)
 			}
-			next, err := conn.Submit(t.Context(), b.naming(first.Session.ID, "and now?", everything))
-			if err != nil {
-				t.Fatal(err)
-			}
+			next := b.send(conn, b.naming(first.Session.ID, "and now?", everything))
 			if view := b.await(conn, next); view.Round.End != regie.EndAnswered || len(view.Enrichments) != 0 || strings.Contains(m.last(), "HORTENSIA") != read {
 				t.Errorf("then %s, told %s", view.Round.End, m.last())
 			}
@@ -340,9 +316,7 @@ func TestNamedByTheDead(t *testing.T) {
 func (b *bed) left(like store.RoundView, typed string, word regie.StopRequest) regie.ID {
 	b.t.Helper()
 	s, err := sqlite.Open(b.t.Context(), sqlite.Config{Dir: b.settings.DataDir})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	defer s.Close()
 	round := like.Round
 	round.ID = regie.NewID()
@@ -355,8 +329,6 @@ func (b *bed) left(like store.RoundView, typed string, word regie.StopRequest) r
 	if err == nil && word != "" {
 		_, err = s.RequestStop(b.t.Context(), accepted.RoundID, word)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	return accepted.RoundID
 }

@@ -1,17 +1,13 @@
 package app_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
@@ -69,12 +65,7 @@ func TestCost(t *testing.T) {
 	m := newModel(t, steps(1, says("Done."))...)
 	b := newBed(t, m)
 	b.priced(config.Budget{})
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, run := b.start(everything)
 	view := b.await(conn, run)
 	for _, x := range view.Exchanges {
 		if x.Money != (regie.Money{Cost: each, Known: true}) {
@@ -98,7 +89,8 @@ func TestCost(t *testing.T) {
 
 // TestCostOfOwn is nothing, by declaration, for a model of a server that people run themselves and
 // of which the settings say no price. What else answers at an address of this machine may be a
-// gateway to somebody who is paid: what it costs is unknown (decision 29).
+// gateway to somebody who is paid: what it costs is unknown, and where a budget holds it is refused
+// before anything is stored or sent (decision 29).
 func TestCostOfOwn(t *testing.T) {
 	t.Parallel()
 	for vendor, known := range map[string]bool{"vllm": true, "lmstudio": true, "llamacpp": true, "": false, "groq": false} {
@@ -109,9 +101,19 @@ func TestCostOfOwn(t *testing.T) {
 		p.Prices = map[string]config.Rates{"another": {Input: &ten, Output: &ten}}
 		p.Vendor = vendor
 		b.settings.Providers[b.settings.Provider] = p
-		view := b.run(everything)
-		if view.Spent.Cost != 0 || view.Spent.Known != known {
+		if view := b.run(everything); view.Spent.Cost != 0 || view.Spent.Known != known {
 			t.Errorf("a model of %q cost %+v", vendor, view.Spent)
+		}
+		b.settings.File.Budget = config.Budget{USDPerDay: 1_000_000}
+		conn := b.connect()
+		run, err := conn.Submit(t.Context(), b.request(everything))
+		if known {
+			fatal(t, err)
+			expect(t, b.await(conn, run), regie.EndAnswered)
+			continue
+		}
+		if regie.CodeOf(err) != regie.CodePriceUnknown || !strings.Contains(err.Error(), "providers.openai.prices") || len(b.rounds(conn, 1)) != 1 || m.count() != 1 {
+			t.Errorf("under a budget %q: %v", vendor, err)
 		}
 	}
 }
@@ -133,10 +135,7 @@ func TestCapEndsChat(t *testing.T) {
 			b.priced(budget)
 			conn := b.connect()
 			request := b.request(everything)
-			run, err := conn.Submit(t.Context(), request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := b.send(conn, request)
 			view := b.await(conn, run)
 			asked := m.asked()
 			if view.Round.End != regie.EndLimit || len(asked) != 2 || asked[0] <= asked[1] || asked[1] < 1000 || asked[0] >= 8192 {
@@ -158,16 +157,11 @@ func TestCapEndsChat(t *testing.T) {
 					t.Errorf("exchange %d cannot be shown: %v", x.Number, err)
 				}
 			}
-			if err := conn.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, conn.Close())
 			b.priced(config.Budget{USDPerSession: 900_000, USDPerDay: 900_000, USDPerRound: 900_000})
 			conn = b.connect()
-			defer conn.Close()
 			request.ClientID, request.Text = regie.NewID().String(), "go on"
-			if run, err = conn.Submit(t.Context(), request); err != nil {
-				t.Fatal(err)
-			}
+			run = b.send(conn, request)
 			if view = b.await(conn, run); view.Round.End != regie.EndAnswered || view.Spent.Cost != 3*each {
 				t.Errorf("%s %s, it cost %+v", view.Round.End, view.Round.EndNote, view.Spent)
 			}
@@ -182,9 +176,7 @@ func TestCapEndsChat(t *testing.T) {
 func limitSaid(t *testing.T, conn chat.Control, run dispatch.Run) string {
 	t.Helper()
 	session, err := conn.Session(t.Context(), run.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, m := range slices.Backward(session.Thread) {
 		if s := m.Message.System; s != nil && s.Type == regie.SystemLimitReached {
 			return s.Summary
@@ -201,31 +193,20 @@ func TestCapPausesAutomation(t *testing.T) {
 	b := newBed(t, m)
 	b.priced(config.Budget{USDPerRound: 30_000})
 	conn := b.connect()
-	run, err := conn.Submit(t.Context(), b.unattended(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := b.send(conn, b.unattended(""))
 	for range 2 { // resumed under the same cap it is paused again
 		b.state(conn, run.SessionID, regie.SessionPaused)
 		view, err := conn.Get(t.Context(), run.RoundID)
 		if err != nil || view.Round.State != regie.RoundRunning || view.Round.Stop != regie.StopPause || m.count() != 2 || view.Spent.Cost != 2*each {
 			t.Fatalf("%s %s after %d requests, %+v, %v", view.Round.State, view.Round.Stop, m.count(), view.Spent, err)
 		}
-		if err := conn.Wait(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Resume(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Wait(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, conn.Wait(t.Context(), run.RoundID))
+		fatal(t, conn.Resume(t.Context(), run.RoundID))
+		fatal(t, conn.Wait(t.Context(), run.RoundID))
 	}
 	notices := 0
 	paused, err := conn.Get(t.Context(), run.RoundID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, e := range b.eventsOf(conn, paused) {
 		var n regie.Notice
 		if e.Type == regie.EventNotice && json.Unmarshal(e.Body, &n) == nil && n.Kind == regie.NoticeBudget {
@@ -237,15 +218,10 @@ func TestCapPausesAutomation(t *testing.T) {
 	if notices < 2 {
 		t.Errorf("people were told %d times", notices)
 	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close())
 	b.priced(config.Budget{USDPerRound: 900_000})
 	conn = b.connect()
-	defer conn.Close()
-	if err := conn.Resume(t.Context(), run.RoundID); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Resume(t.Context(), run.RoundID))
 	view := b.await(conn, run)
 	closed(t, view, regie.SessionCompleted)
 	if view.Spent != (regie.Spending{Cost: 5 * each, Known: true}) {
@@ -271,7 +247,6 @@ func TestPriceUnknown(t *testing.T) {
 	p.Vendor = "groq" // somebody else's, whose address is of this machine
 	b.settings.Providers[b.settings.Provider] = p
 	conn := b.connect()
-	defer conn.Close()
 	_, err := conn.Submit(t.Context(), b.request(everything))
 	if regie.CodeOf(err) != regie.CodePriceUnknown || !strings.Contains(err.Error(), "providers.openai.prices") {
 		t.Errorf("%v", err)
@@ -313,132 +288,5 @@ func TestCutCall(t *testing.T) {
 				t.Errorf("it cost %+v", view.Spent)
 			}
 		})
-	}
-}
-
-// TestInterruptedCall cuts model calls in every way that leaves the process alive: each is booked
-// at what was sent and received, marked as estimated, and its reservation is free again (decision
-// 72).
-func TestInterruptedCall(t *testing.T) {
-	t.Parallel()
-	for name, word := range map[string]func(*app.Conn, dispatch.Run) error{
-		"interrupt": func(conn *app.Conn, run dispatch.Run) error { return conn.Interrupt(context.Background(), run.RoundID) },
-		"pause":     func(conn *app.Conn, run dispatch.Run) error { return conn.Pause(context.Background(), run.RoundID) },
-		"stop": func(conn *app.Conn, run dispatch.Run) error {
-			_, err := conn.Stop(context.Background(), run.SessionID)
-			return err
-		},
-		"shutdown": func(conn *app.Conn, _ dispatch.Run) error { return conn.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, newModel(t, once(speaksThenHangs, claims(used, says("Done.")))))
-			b.priced(config.Budget{USDPerSession: 900_000})
-			conn := b.connect()
-			defer func() { _ = conn.Close() }()
-			run, err := conn.Submit(t.Context(), b.request(everything))
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.spoken400(conn, run)
-			if err := word(conn, run); err != nil {
-				t.Fatal(err)
-			}
-			if name == "shutdown" {
-				conn = b.connect()
-			}
-			if err := conn.Wait(t.Context(), run.RoundID); err != nil {
-				t.Fatal(err)
-			}
-			if name == "pause" {
-				if err := conn.Resume(t.Context(), run.RoundID); err != nil {
-					t.Fatal(err)
-				}
-			}
-			view := b.await(conn, run)
-			attempts := view.Exchanges[0].Attempts
-			if len(attempts) != 1 {
-				t.Fatalf("%s %s: %d attempts", view.Round.End, view.Round.EndNote, len(attempts))
-			}
-			a := attempts[0]
-			// The text has 440 bytes, which are about 110 tokens of ten millionths each.
-			if m := a.Money; !m.Estimated || !m.Known || m.Cost < 1100+100 || m.Cost > 10_000 || m.Reserved < 80_000 || a.Usage.Output != 110 || !a.Usage.Estimated {
-				t.Errorf("booked %+v for %+v", m, a.Usage)
-			}
-			if s := view.Spent; !s.Known || s.Due != 0 || s.Estimated != a.Money.Cost {
-				t.Errorf("it cost %+v", s)
-			}
-		})
-	}
-}
-
-// speaksThenHangs streams 440 bytes of a reply, and goes on until it is cut.
-func speaksThenHangs(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	chunk(w, map[string]any{"content": strings.Repeat("half of it ", 40)})
-	<-r.Context().Done()
-}
-
-// spoken400 waits until all that speaksThenHangs says has come.
-func (b *bed) spoken400(conn *app.Conn, run dispatch.Run) {
-	b.t.Helper()
-	whole := errors.New("it has come")
-	heard := 0
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
-	defer cancel()
-	err := conn.Events(ctx, run.SessionID, 0, func(item dispatch.Item) error {
-		if item.Delta != nil {
-			heard += len(item.Delta.Content)
-		}
-		if heard >= 440 {
-			return whole
-		}
-		return nil
-	})
-	if !errors.Is(err, whole) {
-		b.t.Fatal(err)
-	}
-}
-
-// TestEscDoesNotUseUpCap interrupts one chat again and again under a cap that has room for two
-// reservations.
-func TestEscDoesNotUseUpCap(t *testing.T) {
-	t.Parallel()
-	m := newModel(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(sent(r), "the sixth") {
-			claims(used, says("Done."))(w, r)
-			return
-		}
-		speaksThenHangs(w, r)
-	})
-	b := newBed(t, m)
-	b.priced(config.Budget{USDPerSession: 200_000})
-	conn := b.connect()
-	defer conn.Close()
-	request := b.request(everything)
-	for range 5 {
-		run, err := conn.Submit(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.spoken400(conn, run)
-		if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		expect(t, b.await(conn, run), regie.EndInterrupted)
-		request.SessionID, request.ClientID, request.Text = run.SessionID, regie.NewID().String(), "the next"
-	}
-	request.Text = "the sixth"
-	run, err := conn.Submit(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, b.await(conn, run), regie.EndAnswered)
-	session, err := conn.Session(t.Context(), run.SessionID)
-	if err != nil || !session.Spent.Known || session.Spent.Estimated == 0 || session.Spent.Cost != session.Spent.Estimated+each {
-		t.Errorf("the session cost %+v, %v", session.Spent, err)
-	}
-	if asked := m.asked(); slices.Min(asked) != 8192 {
-		t.Errorf("replies of %v tokens were asked for", asked)
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -21,7 +24,6 @@ func TestRequestNames(t *testing.T) {
 	p.Models = map[string]string{"large": "the-large-one"}
 	b.settings.Providers[b.settings.Provider] = p
 	conn := b.connect()
-	defer conn.Close()
 	for name, c := range map[string]struct {
 		change func(*dispatch.RunRequest)
 		want   regie.Code
@@ -53,44 +55,26 @@ func TestRequestNames(t *testing.T) {
 	}
 }
 
-// TestProviderGone: over HTTP a provider that is not there is refused before anything is stored, in
-// a session that is there too, by name and by the session's own settings.
+// TestProviderGone: in a session that is there, a message is refused where the provider of its
+// settings is gone.
 func TestProviderGone(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t))
 	h := b.serve("127.0.0.1:0")
 	id := h.session()
-	in := b.request(everything)
-	in.Provider, in.Settings, in.ClientID = "nosuch", regie.Hash{}, regie.NewID().String()
-	body, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, body := range map[string]string{
-		"/api/v1/runs":                         string(body),
-		"/api/v1/sessions/" + id + "/messages": `{"content":"hi","provider":"nosuch","model":"x"}`,
-	} {
-		var out struct{ Code, Detail string }
-		h.json("POST", path, body, 404, &out)
-		if out.Code != string(regie.CodeNotFound) || !strings.Contains(out.Detail, `"nosuch"`) {
-			t.Errorf("%s: %+v", path, out)
-		}
-	}
-	var list struct{ Items []json.RawMessage }
-	h.json("GET", "/api/v1/rounds", "", 200, &list)
-	if len(list.Items) != 0 {
-		t.Errorf("%s", list.Items)
-	}
-	if err := h.engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, h.engine.Close())
 	gone := b.settings.Provider
 	other := b.settings.Providers[gone]
 	other.Name = "another"
 	b.settings.Choose(other, b.settings.Model, "test")
 	delete(b.settings.Providers, gone)
 	h = b.serve("127.0.0.1:0")
-	h.json("POST", "/api/v1/sessions/"+id+"/messages", `{"content":"hi"}`, 404, nil)
+	var out struct{ Code, Detail string }
+	h.json("POST", "/api/v1/sessions/"+id+"/messages", `{"content":"hi"}`, 404, &out)
+	h.json("POST", "/api/v1/sessions/"+id+"/messages", `{"content":"hi","provider":"nosuch","model":"x"}`, 404, &out)
+	if out.Code != string(regie.CodeNotFound) || !strings.Contains(out.Detail, `"nosuch"`) {
+		t.Errorf("%+v", out)
+	}
 }
 
 // TestSessionNames: a session's name is one line that does nothing to a terminal and hides nothing,
@@ -101,9 +85,7 @@ func TestSessionNames(t *testing.T) {
 	h := b.serve("127.0.0.1:0")
 	const hostile = "\u001b]0;owned\u0007\u200b a\u202e\tb\u0085\u2028c\u001b[31m"
 	text, err := json.Marshal(hostile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	name := func(id string) string { return h.view(id).Name }
 	said := h.session()
 	h.read("POST", "/api/v1/sessions/"+said+"/messages", `{"content":`+string(text)+`}`, nil, carrying("Accept", "text/event-stream"))
@@ -120,4 +102,59 @@ func TestSessionNames(t *testing.T) {
 		}
 	}
 	h.json("PATCH", "/api/v1/sessions/"+named, `{"name":"\u001b[1m\u200b"}`, 400, nil)
+}
+
+// TestNamedSettingsOfAClient: a client that was told to decide by a file of settings is refused a
+// run where the engine decides by others. One that was told nothing is answered by whatever the
+// engine has, and so is one whose file says the same.
+func TestNamedSettingsOfAClient(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("one"), says("two"), says("three")))
+	b.connect()
+	own := b.settings
+	for _, row := range []struct {
+		name           string
+		apart, refused bool
+		change         func()
+	}{
+		{"the same", true, false, func() {}},
+		{"others that nobody named", false, false, func() { b.settings.File.Approvals.RequireValidation = true }},
+		{"a check of every call", true, true, func() { b.settings.File.Approvals.RequireValidation = true }},
+		{"another sandbox", true, true, func() { b.settings.File.Shell.Sandbox = "landlock" }},
+		{"a network", true, true, func() { b.settings.File.Shell.Network = true }},
+		{"what is no decision", true, false, func() { b.settings.File.Listen = "127.0.0.1:1" }},
+	} {
+		b.settings = own
+		b.settings.Apart = row.apart
+		row.change()
+		client := b.connect()
+		run, err := client.Submit(t.Context(), b.request(everything))
+		if (regie.CodeOf(err) == regie.CodeConflict) != row.refused || row.refused == (err == nil) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+		if err == nil {
+			expect(t, b.await(client, run), regie.EndAnswered)
+		}
+		_, decided := client.Decide(t.Context(), dispatch.DecideRequest{})
+		_, answered := client.Answer(t.Context(), dispatch.AnswerRequest{})
+		for what, err := range map[string]error{
+			"Resume": client.Resume(t.Context(), regie.NewID()), "Decide": decided, "Answer": answered, "Resolve": client.Resolve(t.Context(), dispatch.ResolveRequest{}),
+		} {
+			if err == nil || strings.Contains(err.Error(), "decides by other settings") != row.refused {
+				t.Errorf("%s: %s: %v", row.name, what, err)
+			}
+		}
+		if _, err := client.Sessions(t.Context(), store.SessionFilter{}); err != nil {
+			t.Errorf("%s: who only looks is refused: %v", row.name, err)
+		}
+		report := app.Examine(t.Context(), doctor.Subject{Config: b.settings, Env: func(string) string { return "" }, Dir: b.root, Now: time.Now})
+		said := false
+		for i := range report {
+			said = said || report[i].ID == "engine.settings" && report[i].Status == doctor.Warning
+		}
+		if said != row.refused {
+			t.Errorf("%s: the doctor says so: %v", row.name, said)
+		}
+		fatal(t, client.Close())
+	}
 }

@@ -67,7 +67,7 @@ func TestStoppedNode(t *testing.T) {
 
 	other := *b
 	other.settings.DataDir = b.elsewhere()
-	conn := other.attach()
+	conn := other.connect()
 	view, err := conn.Session(t.Context(), in.Request.SessionID)
 	fatal(t, err)
 	ended := other.await(conn, dispatch.Run{SessionID: in.Request.SessionID, RoundID: view.History[0].ID})
@@ -130,7 +130,7 @@ func TestDatabaseAway(t *testing.T) {
 	b := newBed(t, m)
 	b.holds("zero\n")
 	b.settings.Database = database
-	conn := b.attach()
+	conn := b.connect()
 	run := b.startRun(conn, everything)
 	view := b.comes(conn, run) // a stream ends with what stopped the run
 	expect(t, view, regie.EndAnswered, "SUCCEEDED")
@@ -168,7 +168,7 @@ func TestStalledBeforeEffect(t *testing.T) {
 	run := b.startRun(first, everything)
 	other := *b
 	other.settings.DataDir = b.elsewhere()
-	second := other.attach()
+	second := other.connect()
 	expect(t, other.await(second, run), regie.EndAnswered, "UNKNOWN")
 	close(release)
 	_ = first.Wait(t.Context(), run.RoundID)

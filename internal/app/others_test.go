@@ -31,9 +31,9 @@ func shares(t *testing.T, m *model, change func(database string) string) (first,
 // machine.
 func nodes(b, other *bed) (here, there *app.Conn) {
 	b.t.Helper()
-	here = b.attach()
+	here = b.connect()
 	other.settings.DataDir = b.elsewhere()
-	return here, other.attach()
+	return here, other.connect()
 }
 
 // TestWordsFromElsewhere says each stopping word on one engine while another one asks its model,

@@ -26,8 +26,7 @@ func (b *bed) command(session regie.ID, command string) dispatch.RunRequest {
 func (b *bed) gives(control chat.Control, command string) (regie.ID, dispatch.Run) {
 	b.t.Helper()
 	session := regie.NewID()
-	run, err := control.Submit(b.t.Context(), b.command(session, command))
-	fatal(b.t, err)
+	run := b.send(control, b.command(session, command))
 	return session, run
 }
 
@@ -39,7 +38,6 @@ func TestOwnCommand(t *testing.T) {
 	m := newModel(t, says("I see."))
 	b := newBed(t, m)
 	conn := b.connect()
-	defer conn.Close()
 	session, run := b.gives(conn, "echo one | tee new")
 	asked := b.parked(conn, session).Approvals[0]
 	b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})
@@ -60,10 +58,7 @@ func TestOwnCommand(t *testing.T) {
 	}
 	next := b.request(approval.Policy{})
 	next.SessionID, next.Text = session, "what did I do?"
-	run, err := conn.Submit(t.Context(), next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run = b.send(conn, next)
 	expect(t, b.await(conn, run), regie.EndAnswered)
 	if prompt := m.last(); !strings.Contains(prompt, "!echo one | tee new") || !strings.Contains(prompt, "The person gave this command") || strings.Contains(prompt, `"role":"assistant"`) {
 		t.Errorf("the model read %s", prompt)
@@ -83,12 +78,10 @@ func TestOwnCommandVerdicts(t *testing.T) {
     - {tool: shell.shell_exec, argv: [touch, never], decision: forbid}
 `)
 	conn := b.connect()
-	defer conn.Close()
 	session := regie.NewID()
 	give := func(command string) dispatch.Run {
 		t.Helper()
-		run, err := conn.Submit(t.Context(), b.command(session, command))
-		fatal(t, err)
+		run := b.send(conn, b.command(session, command))
 		return run
 	}
 	expect(t, b.await(conn, give("touch made")), regie.EndCompleted, "SUCCEEDED")
@@ -115,7 +108,6 @@ func TestOwnCommandEdited(t *testing.T) {
 	needsSandbox(t)
 	b := newBed(t, newModel(t))
 	conn := b.connect()
-	defer conn.Close()
 	session, run := b.gives(conn, "sleep 60")
 	asked := b.parked(conn, session).Approvals[0]
 	b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: []byte(`{"command":"echo begun > log; sleep 60","timeout":1}`)})
@@ -137,12 +129,10 @@ func TestOwnCommandInterrupted(t *testing.T) {
 	m := newModel(t, says("I see."))
 	b := newBed(t, m)
 	conn := b.connect()
-	defer conn.Close()
 	session := regie.NewID()
 	in := b.command(session, "echo begun > log; sleep 60")
 	in.Policy.Allow = []string{"shell.*"}
-	run, err := conn.Submit(t.Context(), in)
-	fatal(t, err)
+	run := b.send(conn, in)
 	b.until(conn, session, func(e *regie.Event) bool { return e.Type == regie.EventToolCall })
 	fatal(t, conn.Interrupt(t.Context(), run.RoundID))
 	view := b.await(conn, run)
@@ -155,8 +145,7 @@ func TestOwnCommandInterrupted(t *testing.T) {
 	}
 	next := b.request(approval.Policy{})
 	next.SessionID = session
-	run, err = conn.Submit(t.Context(), next)
-	fatal(t, err)
+	run = b.send(conn, next)
 	expect(t, b.await(conn, run), regie.EndAnswered)
 }
 
@@ -166,7 +155,6 @@ func TestOwnCommandRefused(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
 	conn := b.connect()
-	defer conn.Close()
 	change := func(change func(in *dispatch.RunRequest)) dispatch.RunRequest {
 		in := b.command(regie.NewID(), "make")
 		change(&in)
@@ -188,8 +176,7 @@ func TestOwnCommandRefused(t *testing.T) {
 	if list := b.rounds(conn, 0); len(list) != 0 {
 		t.Errorf("there are rounds: %+v", list)
 	}
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	fatal(t, err)
+	run := b.send(conn, b.request(approval.Policy{}))
 	asked := b.parked(conn, run.SessionID).Approvals[0]
 	if _, err := conn.Submit(t.Context(), b.command(run.SessionID, "make")); regie.CodeOf(err) != regie.CodeRoundInProgress {
 		t.Errorf("while something is asked: %v", err)
@@ -213,7 +200,6 @@ func TestOwnCommandServed(t *testing.T) {
 	var first, again httpapi.Accepted
 	h.json(http.MethodPost, "/api/v1/sessions/"+session+"/commands", `{"command":"echo one >> log; cat log"}`, http.StatusAccepted, &first, keyed)
 	conn := b.connect()
-	defer conn.Close()
 	asked := b.parked(conn, id).Approvals[0]
 	var said httpapi.Accepted
 	h.json(http.MethodPost, "/api/v1/sessions/"+session+"/messages", `{"content":"and?"}`, http.StatusAccepted, &said)
@@ -244,13 +230,11 @@ func TestOwnCommandSteered(t *testing.T) {
 	m := newModel(t, says("As you like."))
 	b := newBed(t, m)
 	conn := b.connect()
-	defer conn.Close()
 	session, run := b.gives(conn, "touch never")
 	b.parked(conn, session)
 	steers := b.request(approval.Policy{})
 	steers.SessionID, steers.Text, steers.WhenBusy = session, "do not", store.Steer
-	_, err := conn.Submit(t.Context(), steers)
-	fatal(t, err)
+	b.send(conn, steers)
 	view := b.await(conn, run)
 	expect(t, view, regie.EndDenied, "NOT_RUN SUPERSEDED")
 	b.until(conn, session, func(e *regie.Event) bool {

@@ -20,9 +20,7 @@ func reserve(t *testing.T) (address string, listen func() net.Listener) {
 		unix.CloseOnExec(fd)
 		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	socket := os.NewFile(uintptr(fd), "reserved")
 	t.Cleanup(func() { _ = socket.Close() })
 	name, err := unix.Getsockname(fd)
@@ -32,13 +30,9 @@ func reserve(t *testing.T) (address string, listen func() net.Listener) {
 	}
 	return netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), uint16(bound.Port)).String(), func() net.Listener {
 		t.Helper()
-		if err := unix.Listen(fd, 16); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, unix.Listen(fd, 16))
 		listener, err := net.FileListener(socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return listener
 	}
 }

@@ -378,14 +378,10 @@ func (k *keyedHouse) ofRound(c keyedCase) keyedCase {
 func (k *keyedHouse) needs(method string, c *keyedCase) {
 	k.t.Helper()
 	d, err := readDocument()
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	fatal(k.t, err)
 	for _, name := range d.required(method, c.path) {
 		var body map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(c.body), &body); err != nil {
-			k.t.Fatal(err)
-		}
+		fatal(k.t, json.Unmarshal([]byte(c.body), &body))
 		delete(body, name)
 		without, _ := json.Marshal(body) // it was JSON
 		var said struct {
@@ -405,9 +401,7 @@ func (k *keyedHouse) repeat(t *testing.T, method string, c keyedCase) {
 		response := k.ask(method, path, body, key)
 		defer response.Body.Close()
 		data, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		return response.StatusCode, string(data), response.Header.Get("Idempotent-Replayed") == "true"
 	}
 	k.needs(method, &c)
@@ -445,17 +439,13 @@ func (k *keyedHouse) repeat(t *testing.T, method string, c keyedCase) {
 func TestRepeatedWrites(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("..", "httpapi", "openapi.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var document struct {
 		Paths map[string]map[string]struct {
 			ID string `json:"operationId"`
 		} `json:"paths"`
 	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal(data, &document))
 	k := newKeyedHouse(t)
 	left := maps.Clone(keyedCases)
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {

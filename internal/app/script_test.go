@@ -196,14 +196,47 @@ func (b *bed) alters() {
 	}
 }
 
-// connect attaches to the data directory; the first to do so is the engine.
-func (b *bed) connect() *app.Conn {
+// connect attaches to the data directory; the first to do so is the engine. The end of the test
+// closes the connection.
+func (b *bed) connect() *app.Conn { return b.attach(app.Options{ApprovalTTL: b.approvalTTL}) }
+
+// attach connects with further options.
+func (b *bed) attach(options app.Options) *app.Conn {
 	b.t.Helper()
-	conn, err := app.Connect(b.t.Context(), app.Options{Config: b.settings, Tools: b.tools, ApprovalTTL: b.approvalTTL, Models: b.watched()})
-	if err != nil {
-		b.t.Fatal(err)
+	options.Config = b.settings
+	if options.Tools == nil {
+		options.Tools = b.tools
 	}
+	if options.Models == nil {
+		options.Models = b.watched()
+	}
+	conn, err := app.Connect(b.t.Context(), options)
+	fatal(b.t, err)
+	b.t.Cleanup(func() { _ = conn.Close() })
 	return conn
+}
+
+// send stores a request.
+func (b *bed) send(control chat.Control, in dispatch.RunRequest) dispatch.Run {
+	b.t.Helper()
+	run, err := control.Submit(b.t.Context(), in)
+	fatal(b.t, err)
+	return run
+}
+
+// start connects and submits a request.
+func (b *bed) start(policy approval.Policy) (*app.Conn, dispatch.Run) {
+	b.t.Helper()
+	conn := b.connect()
+	return conn, b.send(conn, b.request(policy))
+}
+
+// fatal ends a test that meets an error.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // watched are the models of the settings; every prompt to one of them must be legal for every
@@ -237,10 +270,7 @@ func (b *bed) run(policy approval.Policy) store.RoundView {
 			b.t.Error(err)
 		}
 	}()
-	run, err := conn.Submit(b.t.Context(), b.request(policy))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	run := b.send(conn, b.request(policy))
 	return b.await(conn, run)
 }
 
@@ -274,9 +304,7 @@ func unlikeWritten(t *testing.T, control chat.Control, owner regie.ID) string {
 func (b *bed) positionOf(control chat.Control, session, message regie.ID) int64 {
 	b.t.Helper()
 	views, err := control.Messages(b.t.Context(), dispatch.MessagesRequest{SessionID: session})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	for i := range views {
 		if views[i].Message.ID == message {
 			return views[i].Seq
@@ -297,9 +325,7 @@ func (b *bed) await(control chat.Control, run dispatch.Run) store.RoundView {
 		return e.Type == regie.EventRound && json.Unmarshal(e.Body, &body) == nil && body.RoundID == run.RoundID && body.State == regie.RoundEnded
 	})
 	view, err := control.Get(b.t.Context(), run.RoundID)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	fatal(b.t, err)
 	if fault := unlikeWritten(b.t, control, view.Session.ID); fault != "" {
 		b.t.Errorf("the log does not verify: %s", fault)
 	}
@@ -320,8 +346,6 @@ func action(t *testing.T, name string, class regie.EffectClass, run func(context
 		}
 	}
 	out, err := tool.New(regie.ToolDefinition{Name: name, Description: "an action", Kind: regie.KindAction, Class: class, Risk: regie.RiskInternal}, handler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return out
 }

@@ -100,7 +100,7 @@ func TestSilentWebSocket(t *testing.T) {
 	}{
 		"the server stops": {websocket.StatusServiceRestart, func(h *house, _ regie.ID) error { return h.engine.Close() }},
 		"the token ends": {websocket.StatusPolicyViolation, func(h *house, token regie.ID) error {
-			conn := h.attach()
+			conn := h.connect()
 			return conn.Tokens.Revoke(t.Context(), control.RevokeTokensRequest{TokenIDs: []regie.ID{token}})
 		}},
 	} {

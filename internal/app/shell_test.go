@@ -47,12 +47,7 @@ func TestShellRules(t *testing.T) {
 	needsSandbox(t)
 	b := newBed(t, newModel(t,
 		says("", runs("a", "echo one", 5)), says("", runs("b", "echo  'one'", 6)), says("", runs("c", "echo one; echo two", 6)), says("", runs("d", "echo one two", 6)), says("ok")))
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, run := b.start(approval.Policy{})
 	asked := b.parked(conn, run.SessionID).Approvals[0]
 	scopes := asked.Reviews[0].Preview.Scopes
 	if len(scopes) != 2 || scopes[1].Kind != regie.ScopeArgv {
@@ -67,9 +62,7 @@ func TestShellRules(t *testing.T) {
 			return nil
 		})
 	}()
-	if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: &scopes[1]})); err != nil {
-		t.Fatal(err)
-	}
+	b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAlways, Scope: &scopes[1]})
 	for _, command := range []string{"echo one; echo two", "echo one two"} {
 		next := b.next(conn, run.SessionID, asked.ID)
 		if next.ID.IsZero() || !strings.Contains(string(next.Reviews[0].Arguments), command) {
@@ -142,12 +135,7 @@ func TestShellUnconfined(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
 	b.settings.File.Shell.Sandbox = "none"
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, run := b.start(everything)
 	asked := b.parked(conn, run.SessionID).Approvals[0]
 	review := asked.Reviews[0]
 	if review.Verdict != regie.VerdictMustAsk || !strings.Contains(review.Preview.Sentence.String(), "WITHOUT a sandbox") || len(review.Preview.Scopes) != 0 {
@@ -175,14 +163,10 @@ func TestShellKilled(t *testing.T) {
 	b := newBed(t, newModel(t, says("", runs("a", "echo x >> ran; while :; do echo y >> alive; sleep 0.02; done", 60)), says("ok")))
 	in := b.request(everything)
 	said, err := json.Marshal(shellJob{b.settings, in})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestShellKilled$", "-test.count=1")
 	child.Env = append(os.Environ(), "REGIE_TEST_SHELL="+string(said))
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, child.Start())
 	size := func(name string) int64 {
 		info, err := os.Stat(filepath.Join(b.root, name))
 		if err != nil {
@@ -195,12 +179,9 @@ func TestShellKilled(t *testing.T) {
 			t.Fatal("the command does not start")
 		}
 	}
-	if err := errors.Join(child.Process.Signal(syscall.SIGKILL)); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(child.Process.Signal(syscall.SIGKILL)))
 	_ = child.Wait()
 	conn := b.connect()
-	defer conn.Close()
 	view := b.await(conn, dispatch.Run{SessionID: in.SessionID, RoundID: b.lastRound(conn, in.SessionID)})
 	expect(t, view, regie.EndAnswered, "UNKNOWN")
 	if size("ran") != 2 {
@@ -236,16 +217,12 @@ func (b *bed) lastRound(conn *app.Conn, session regie.ID) (round regie.ID) {
 func runAndWait(t *testing.T, said string) {
 	t.Helper()
 	var in shellJob
-	if err := json.Unmarshal([]byte(said), &in); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal([]byte(said), &in))
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
 	if err == nil {
 		_, err = conn.Submit(context.Background(), in.Request)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	select {}
 }
 
@@ -270,31 +247,4 @@ func TestShellNoCommand(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestShellFileRules: a rule of regie.yaml allows a command where it says, and never one that a
-// shell runs.
-func TestShellFileRules(t *testing.T) {
-	t.Parallel()
-	needsSandbox(t)
-	b := newBed(t, newModel(t,
-		says("", runs("a", "echo one", 5)), says("", call{"b", "shell__shell_exec", `{"command":"echo one","cwd":"docs"}`}), says("", call{"c", "shell__shell_exec", `{"command":"echo two","cwd":"docs"}`}),
-		says("", runs("d", "echo one | cat", 5)), says("ok")))
-	b.configured("approvals:\n  rules:\n    - {tool: shell.shell_exec, decision: allow}\n    - {tool: shell.shell_exec, argv: [echo, two], cwd: \"docs/**\", decision: allow}\n")
-	fatal(t, os.MkdirAll(filepath.Join(b.root, "docs"), 0o755))
-	conn := b.connect()
-	defer conn.Close()
-	run, err := conn.Submit(t.Context(), b.request(approval.Policy{}))
-	fatal(t, err)
-	asked := b.parked(conn, run.SessionID).Approvals[0]
-	for _, want := range []string{`"cwd":"docs"`, "echo one | cat"} {
-		if !strings.Contains(string(asked.Reviews[0].Arguments), want) || len(asked.Reviews) != 1 {
-			t.Fatalf("asked about %s, want %s", asked.Reviews[0].Arguments, want)
-		}
-		b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})
-		if strings.Contains(want, "cwd") {
-			asked = b.next(conn, run.SessionID, asked.ID)
-		}
-	}
-	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
 }

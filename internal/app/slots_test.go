@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
@@ -26,14 +25,6 @@ func (c *counted) step(step http.HandlerFunc) http.HandlerFunc {
 		defer c.now.Add(-1)
 		step(w, r)
 	}
-}
-
-// attach is connect, and closes the connection with the test.
-func (b *bed) attach() *app.Conn {
-	b.t.Helper()
-	conn := b.connect()
-	b.t.Cleanup(func() { _ = conn.Close() }) // a test that closes it says what came of that
-	return conn
 }
 
 // startRun submits the bed's job.

@@ -41,9 +41,13 @@ func resumeTogether(t *testing.T, conn *app.Conn, run dispatch.Run) {
 // transaction that ends the round (decision 11).
 func TestStop_CancelsQuestion(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, newModel(t, says("", call{"a", "ask__user", `{"question":"which?"}`})), newAsker(t))
-	conn := b.attach()
-	run := b.startRun(conn, approval.Policy{Questions: true})
+	b := newBed(t, newModel(t, says("", colour)))
+	conn := b.connect()
+	defer conn.Close()
+	run, err := conn.Submit(t.Context(), b.request(approval.Policy{Questions: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.parked(conn, run.SessionID)
 	if _, err := conn.Stop(t.Context(), run.SessionID); err != nil {
 		t.Fatal(err)
@@ -94,7 +98,7 @@ func TestSubmissionsMeetClose(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("hello")))
 	first := b.connect()
-	client := b.attach()
+	client := b.connect()
 	var group sync.WaitGroup
 	submitted := make(chan struct{}, 1)
 	for i := range 20 {

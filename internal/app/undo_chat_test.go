@@ -43,9 +43,7 @@ func TestUndoChat(t *testing.T) {
 				in := u.request(everything)
 				in.SessionID, in.Text, in.Dialect = session, text, spoken
 				run, err := u.conn.Submit(t.Context(), in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				u.await(u.conn, run)
 				return run
 			}
@@ -67,9 +65,7 @@ func TestUndoChat(t *testing.T) {
 			u.exact(wrong.RoundID)
 			u.exact(after.RoundID)
 			view, err := u.conn.Session(t.Context(), session)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			gone := 0
 			for _, line := range view.Thread {
 				if line.Superseded {
@@ -187,15 +183,11 @@ func TestUndoFork(t *testing.T) {
 	session := regie.NewID()
 	run := u.say(session, "go")
 	before, err := u.conn.Session(t.Context(), session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	u.undo(dispatch.UndoRequest{Target: run.RoundID, Chat: true})
 	for at, want := range map[int64]int{0: 4, before.Head: 0} {
 		forked, err := u.conn.Fork(t.Context(), dispatch.ForkRequest{From: session, At: at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		view, err := u.conn.Session(t.Context(), forked.Session.ID)
 		if err != nil || view.Audit == nil {
 			t.Fatalf("%v, %s", err, view.AuditError)
@@ -237,9 +229,7 @@ func TestUndoErased(t *testing.T) {
 	if _, err := u.conn.PlanUndo(t.Context(), dispatch.UndoRequest{Target: done.ID}); regie.CodeOf(err) != regie.CodeNotFound {
 		t.Errorf("a plan of what was removed: %v", err)
 	}
-	if err := u.conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, u.conn.Close())
 	for _, query := range []string{"SELECT path || coalesce(why, '') FROM undo_files", "SELECT makes || removes || effects FROM undos", "SELECT cast(data AS TEXT) FROM blobs WHERE data IS NOT NULL"} {
 		if found := u.column(query); strings.Contains(found, word) {
 			t.Errorf("%s: %s", query, found)

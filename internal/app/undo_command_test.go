@@ -42,9 +42,7 @@ func (u *undoing) entries() map[string]string {
 		out[name] = info.Mode().String() + " " + content
 		return err
 	})
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	return out
 }
 
@@ -65,16 +63,12 @@ func TestUndoCommand(t *testing.T) {
 	u := newUndoing(t, newModel(t, says("", runs("a", script, 20)), says("ok")), map[string]string{
 		"kept": "a\n", "gone": "b\n", "from": "c\n", "script": "#!\n", "dir/one": "1\n", "dir/two": "2\n", "seen": "s\n", ".env": "KEY=1\n", ".gitignore": "*.o\n", "out.o": "o\n",
 	})
-	if err := os.Symlink("from", filepath.Join(u.root, "old-link")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Symlink("from", filepath.Join(u.root, "old-link")))
 	before := u.entries()
 	run := u.say(regie.NewID(), "do it")
 	after := u.entries()
 	view, err := u.conn.Get(t.Context(), run.RoundID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	call := view.Exchanges[0].Calls[0]
 	for _, want := range []string{"changed 13 files: ", "A made", "A deep/er/file", "M kept", "D gone", "D from", "A to", "P script", "A link", "D old-link", "A dir", "D dir/one", "M .env"} {
 		if !strings.Contains(call.Result, want) {
@@ -115,9 +109,7 @@ func TestUndoSparesOnlyCopies(t *testing.T) {
 	needsSandbox(t)
 	u := newUndoing(t, newModel(t, says("", runs("a", "mv my.log notes.txt; rm -r priv ig; mkdir hollow; echo new > made", 20)), says("ok")),
 		map[string]string{".gitignore": "*.log\nig/\n", "ig/x": "lost\n", "my.log": "the only copy\n", "priv/plan": "secret plan\n"})
-	if err := os.Chmod(filepath.Join(u.root, "priv"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(filepath.Join(u.root, "priv"), 0o700))
 	run := u.say(regie.NewID(), "do it")
 	plan := u.plan(dispatch.UndoRequest{SessionID: run.SessionID})
 	if len(plan.Effects) != 1 || plan.Effects[0].Why == nil ||
@@ -155,9 +147,7 @@ func TestUndoSeries(t *testing.T) {
 		states = append(states, u.entries())
 	}
 	view, err := u.conn.Get(t.Context(), rounds[1].RoundID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for _, back := range []struct {
 		to   string
 		want int
@@ -169,9 +159,7 @@ func TestUndoSeries(t *testing.T) {
 			if regie.CodeOf(err) == regie.CodeNotFound {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			if len(plan.Conflicts(false)) > 0 || plan.RoundID != rounds[2-len(plans)].RoundID {
 				t.Fatalf("back to %s: %+v", back.to, plan)
 			}
@@ -212,9 +200,7 @@ func TestUndoUnknownCommand(t *testing.T) {
 	before := u.entries()
 	run := u.say(regie.NewID(), "do it")
 	view, err := u.conn.Get(t.Context(), run.RoundID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if c := view.Exchanges[0].Calls[0]; c.State != regie.CallUnknown || !strings.Contains(c.Error.Message, "changed 2 files: D kept, A made") {
 		t.Fatalf("got %s %+v", c.State, c.Error)
 	}
@@ -238,9 +224,7 @@ func TestUndoCommandConflicts(t *testing.T) {
 	u.put("f", "mine\n")
 	u.put("gone", "mine\n")
 	u.put("mode", "mine\n")
-	if err := errors.Join(os.Remove(filepath.Join(u.root, "l")), os.Symlink("elsewhere", filepath.Join(u.root, "l"))); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, errors.Join(os.Remove(filepath.Join(u.root, "l")), os.Symlink("elsewhere", filepath.Join(u.root, "l"))))
 	mine := u.entries()
 	_, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), SessionID: run.SessionID})
 	if regie.CodeOf(err) != regie.CodeUndoConflict || !strings.Contains(err.Error(), "f (") || !strings.Contains(err.Error(), "gone (") || !strings.Contains(err.Error(), "l (") {
@@ -271,9 +255,7 @@ func TestUndoCommandsBeside(t *testing.T) {
 	first := u.request(everything)
 	first.SessionID, first.Text = regie.NewID(), "first"
 	one, err := u.conn.Submit(t.Context(), first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	for { // the command runs
 		if _, err := os.Stat(filepath.Join(u.root, "mine")); err == nil {
 			break
@@ -285,9 +267,7 @@ func TestUndoCommandsBeside(t *testing.T) {
 	two := u.say(regie.NewID(), "the-other-session")
 	u.await(u.conn, one)
 	view, err := u.conn.Get(t.Context(), one.RoundID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	if got := view.Exchanges[0].Calls[0].Result; !strings.Contains(got, "changed 1 file: A mine\n") {
 		t.Errorf("the command's: %q", got)
 	}
@@ -306,9 +286,7 @@ func TestUndoSpecial(t *testing.T) {
 		says("", runs("a", "echo more >> prog; rm tool; echo x >> plain", 20)), says("", call{"b", "files__delete_file", `{"path":"other"}`}), says("ok")),
 		map[string]string{"prog": "#!/bin/sh\n", "tool": "#!/bin/sh\n", "plain": "p\n", "other": "#!/bin/sh\n"})
 	for _, name := range []string{"prog", "tool", "other"} {
-		if err := os.Chmod(filepath.Join(u.root, name), 0o755|fs.ModeSetuid); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, os.Chmod(filepath.Join(u.root, name), 0o755|fs.ModeSetuid))
 	}
 	root := os.Geteuid() == 0
 	if root { // nobody else can give a file away, which takes such bits off
@@ -316,9 +294,7 @@ func TestUndoSpecial(t *testing.T) {
 		if err == nil {
 			err = os.Chmod(filepath.Join(u.root, "tool"), 0o755|fs.ModeSetuid)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 	}
 	run := u.say(regie.NewID(), "do it")
 	v, _ := u.conn.Get(t.Context(), run.RoundID)

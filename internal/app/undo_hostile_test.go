@@ -83,9 +83,7 @@ func TestUndoHostile(t *testing.T) {
 			u := newUndoing(t, newModel(t, says("", over("a", "d/a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")), map[string]string{"d/a.txt": "A0\n", "other.txt": "mine\n"})
 			u.say(regie.NewID(), "go")
 			root := u.root
-			if err := c.hinder(u, func(name string) string { return filepath.Join(root, name) }); err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, c.hinder(u, func(name string) string { return filepath.Join(root, name) }))
 			if strings.HasPrefix(name, "the workspace") {
 				if _, err := u.conn.Undo(t.Context(), dispatch.UndoRequest{Root: root}); regie.CodeOf(err) != regie.CodeFileNotFound || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%v", err)
@@ -122,9 +120,7 @@ func (u *undoing) leaves(says string, in dispatch.UndoRequest) {
 	}
 	in.UndoID = regie.NewID()
 	done, err := u.conn.Undo(u.t.Context(), in)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	var left []regie.UndoFile
 	for _, f := range done.Files {
 		if f.Outcome != regie.FileUndone {
@@ -158,14 +154,14 @@ func move(from, to string) string {
 }
 
 // raw goes around the store.
-func (u *undoing) raw(query string, args ...any) error {
-	u.alters()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(u.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
+func (b *bed) raw(query string, args ...any) error {
+	b.alters()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName)+"?_pragma=busy_timeout(2000)")
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	_, err = db.ExecContext(u.t.Context(), query, args...)
+	_, err = db.ExecContext(b.t.Context(), query, args...)
 	return err
 }
 
@@ -193,13 +189,8 @@ func (u *undoing) refusedQuietly(says string, in dispatch.UndoRequest) {
 // gated is a bed whose store says when it commits.
 func (u *undoing) gated(gate func(committed, wrote bool) error) {
 	u.t.Helper()
-	if err := u.conn.Close(); err != nil {
-		u.t.Fatal(err)
-	}
-	var err error
-	if u.conn, err = app.Connect(u.t.Context(), app.Options{Config: u.settings, Models: u.watched(), TuneStore: func(c *sqlite.Config) { c.Gate = gate }}); err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, u.conn.Close())
+	u.conn = u.attach(app.Options{TuneStore: func(c *sqlite.Config) { c.Gate = gate }})
 }
 
 // TestUndoMeanwhile changes a file when its undo is intended already, and before it is put back: it
@@ -266,14 +257,10 @@ func TestUndoKilled(t *testing.T) {
 		zero, session := u.tree(), regie.NewID()
 		run := u.say(session, "go")
 		one := u.tree()
-		if err := u.conn.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, u.conn.Close())
 		in := dispatch.UndoRequest{UndoID: regie.NewID(), Target: run.RoundID}
 		said, err := json.Marshal(dying{u.settings, in, after})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestUndoKilled$", "-test.count=1")
 		child.Env = append(os.Environ(), "REGIE_TEST_DYING="+string(said))
 		out, err := child.CombinedOutput()
@@ -286,9 +273,7 @@ func TestUndoKilled(t *testing.T) {
 		}
 		u.conn = u.connect()
 		view, err := u.conn.Get(t.Context(), run.RoundID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		switch {
 		case len(view.Undos) == 0:
 			u.holds("nothing was intended, so nothing has changed", one)
@@ -309,9 +294,7 @@ func TestUndoKilled(t *testing.T) {
 func undoAndDie(t *testing.T, said string) {
 	t.Helper()
 	var in dying
-	if err := json.Unmarshal([]byte(said), &in); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, json.Unmarshal([]byte(said), &in))
 	var left atomic.Int64
 	left.Store(1 << 40)
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings, StoreOnly: true, TuneStore: func(c *sqlite.Config) {
@@ -323,9 +306,7 @@ func undoAndDie(t *testing.T, said string) {
 			return nil
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	left.Store(int64(in.After))
 	if _, err := conn.Undo(context.Background(), in.In); err != nil {
 		t.Fatal(err)
@@ -339,7 +320,6 @@ func TestUndoAgainstRuns(t *testing.T) {
 	m := newModel(t, append([]http.HandlerFunc{says("", over("a", "a.txt", "A1\n"), over("b", "b.txt", "B1\n")), says("ok")}, slices.Repeat([]http.HandlerFunc{says("more")}, 8)...)...)
 	u := newUndoing(t, m, map[string]string{"a.txt": "A0\n"})
 	other := u.connect()
-	defer other.Close()
 	session := regie.NewID()
 	run := u.say(session, "go")
 	target, undone := run.RoundID, 0
@@ -370,9 +350,7 @@ func TestUndoAgainstRuns(t *testing.T) {
 	under := false
 	for i := range events {
 		var body struct{ State string }
-		if err := json.Unmarshal(events[i].Body, &body); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, json.Unmarshal(events[i].Body, &body))
 		switch {
 		case events[i].Type == regie.EventUndo:
 			under = body.State == string(regie.UndoIntended)
@@ -390,9 +368,7 @@ func (u *undoing) events(session regie.ID) (out []regie.Event) {
 	ctx, cancel := context.WithTimeout(u.t.Context(), time.Minute)
 	defer cancel()
 	view, err := u.conn.Session(u.t.Context(), session)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	err = u.conn.Events(ctx, session, 0, func(item dispatch.Item) error {
 		if item.Event != nil {
 			out = append(out, *item.Event)
@@ -413,25 +389,17 @@ func (u *undoing) column(query string) string {
 	u.t.Helper()
 	u.alters()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(u.settings.DataDir, sqlite.FileName))
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	defer db.Close()
 	rows, err := db.QueryContext(u.t.Context(), query)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	defer rows.Close()
 	var out strings.Builder
 	for rows.Next() {
 		var value sql.NullString
-		if err := rows.Scan(&value); err != nil {
-			u.t.Fatal(err)
-		}
+		fatal(u.t, rows.Scan(&value))
 		out.WriteString(value.String + "\n")
 	}
-	if err := rows.Err(); err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, rows.Err())
 	return out.String()
 }

@@ -44,12 +44,8 @@ func newUndoing(t *testing.T, m *model, before map[string]string, tools ...tool.
 func (u *undoing) put(name, content string) {
 	u.t.Helper()
 	path := filepath.Join(u.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		u.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	fatal(u.t, os.WriteFile(path, []byte(content), 0o644))
 }
 
 // tree is all that the workspace holds: files with their content, directories with a slash.
@@ -69,9 +65,7 @@ func (u *undoing) tree() map[string]string {
 		out[name] = string(data)
 		return err
 	})
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	return out
 }
 
@@ -88,9 +82,7 @@ func (u *undoing) say(session regie.ID, text string) dispatch.Run {
 	in := u.request(everything)
 	in.SessionID, in.Text = session, text
 	run, err := u.conn.Submit(u.t.Context(), in)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	u.await(u.conn, run)
 	return run
 }
@@ -98,18 +90,14 @@ func (u *undoing) say(session regie.ID, text string) dispatch.Run {
 func (u *undoing) plan(in dispatch.UndoRequest) regie.UndoPlan {
 	u.t.Helper()
 	plan, err := u.conn.PlanUndo(u.t.Context(), in)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	return plan
 }
 
 func (u *undoing) undo(in dispatch.UndoRequest) regie.Undo {
 	u.t.Helper()
 	done, err := u.conn.Undo(u.t.Context(), in)
-	if err != nil {
-		u.t.Fatal(err)
-	}
+	fatal(u.t, err)
 	if done.State != regie.UndoDone || done.Left() > 0 {
 		u.t.Errorf("the undo is %s, %d files were left: %+v", done.State, done.Left(), done.Files)
 	}
@@ -150,9 +138,7 @@ func TestUndo(t *testing.T) {
 		says("", over("a", "a.txt", "A1\n"), over("b", "new/deep/b.txt", "B1\n")), says("First."),
 		says("", over("c", "a.txt", "A2\n"), over("d", "a.txt", "A3\n"), over("e", "c.txt", "C\n"), call{"f", "files__write_file", `{"path":"new/deep/b.txt","content":"B2\n","mode":"append"}`}), says("Second."))
 	u := newUndoing(t, m, map[string]string{"a.txt": "A0\n", "other.txt": "mine\n"})
-	if err := os.Chmod(filepath.Join(u.root, "a.txt"), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(filepath.Join(u.root, "a.txt"), 0o750))
 	zero, session := u.tree(), regie.NewID()
 	first := u.say(session, "one")
 	one := u.tree()
@@ -224,39 +210,11 @@ func TestUndoConflict(t *testing.T) {
 	u.refused(regie.CodeStalePreview, "look at it again", dispatch.UndoRequest{Root: u.root, Force: true, Plan: plan.Plan})
 }
 
-// TestUndoAlone is regie undo where no engine runs: it stores and puts files back, takes nothing
-// else up, and leaves nothing held.
-func TestUndoAlone(t *testing.T) {
-	t.Parallel()
-	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
-	zero, session := u.tree(), regie.NewID()
-	u.say(session, "go")
-	one := u.tree()
-	if err := u.conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	in := dispatch.UndoRequest{SessionID: session}
-	for _, want := range []map[string]string{zero, one, zero} { // each in a process of its own: undo, redo, undo
-		var err error
-		if u.conn, err = app.Connect(t.Context(), app.Options{Config: u.settings, StoreOnly: true}); err != nil {
-			t.Fatal(err)
-		}
-		in = dispatch.UndoRequest{Target: u.undo(in).ID}
-		u.holds("by a process that runs nothing", want)
-		if err := u.conn.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	u.conn = u.connect()
-	u.verified()
-}
-
 // TestUndoTwice asks for one undo from two terminals, and for the same one again.
 func TestUndoTwice(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t, newModel(t, says("", over("a", "a.txt", "A1\n")), says("ok")), map[string]string{"a.txt": "A0\n"})
 	other := u.connect()
-	defer other.Close()
 	u.say(regie.NewID(), "go")
 	var wg sync.WaitGroup
 	errs := make([]error, 8)

@@ -58,9 +58,7 @@ func taking(t *testing.T, trash func() string) tool.Tool {
 			return []regie.FileChange{c}, err
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	return out
 }
 
@@ -76,9 +74,7 @@ func TestUndoDeleted(t *testing.T) {
 		says("ok"))
 	u = newUndoing(t, m, map[string]string{"d/a.sh": "echo\n", "b.txt": "b\n", "big.bin": "very much\n", "c.txt": "c0\n"},
 		taking(t, func() string { return filepath.Join(u.settings.DataDir, "trash") }))
-	if err := os.Chmod(filepath.Join(u.root, "d", "a.sh"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Chmod(filepath.Join(u.root, "d", "a.sh"), 0o700))
 	zero := u.tree()
 	run := u.say(regie.NewID(), "go")
 	if err := os.Remove(filepath.Join(u.root, "d")); err != nil { // nothing is in it any more
@@ -101,9 +97,7 @@ func TestUndoDeleted(t *testing.T) {
 	u.holds("redone", one)
 	u.put("b.txt/mine.txt", "mine\n")
 	u.refused(regie.CodeUndoConflict, "b.txt (b.txt is a directory)", dispatch.UndoRequest{Target: again.ID})
-	if err := os.Remove(filepath.Join(u.root, "b.txt", "mine.txt")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Remove(filepath.Join(u.root, "b.txt", "mine.txt")))
 	if err := os.RemoveAll(filepath.Join(u.settings.DataDir, "trash")); err != nil { // its content is a blob by now
 		t.Fatal(err)
 	}
@@ -123,9 +117,7 @@ func TestUndoBesideLargeFile(t *testing.T) {
 		says("", over("b", "a.txt", "a2\n"), call{"d", "files__delete_file", `{"path":"large.bin"}`}), says("done"))
 	u := newUndoing(t, m, map[string]string{"a.txt": "a0\n", "large.bin": "x"})
 	large := filepath.Join(u.root, "large.bin")
-	if err := os.Truncate(large, 64<<20+1); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Truncate(large, 64<<20+1))
 	session := regie.NewID()
 	u.say(session, "one")
 	second := u.say(session, "two")
@@ -139,9 +131,7 @@ func TestUndoBesideLargeFile(t *testing.T) {
 		t.Errorf("a.txt holds %q", got)
 	}
 	u.refused(regie.CodeConflict, lies, dispatch.UndoRequest{Target: second.RoundID})
-	if err := os.Rename(lies, large); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.Rename(lies, large))
 	u.refused(regie.CodeConflict, "undone already", dispatch.UndoRequest{Target: second.RoundID})
 	u.undo(dispatch.UndoRequest{Root: u.root}) // the run before
 	if got := u.tree()["a.txt"]; got != "a0\n" {
@@ -156,8 +146,6 @@ func TestUndoWithoutTrash(t *testing.T) {
 	u = newUndoing(t, newModel(t, says("", take("e", "big.bin")), says("ok")), map[string]string{"big.bin": "very much\n"},
 		taking(t, func() string { return filepath.Join(u.settings.DataDir, "trash") }))
 	u.say(regie.NewID(), "go")
-	if err := os.RemoveAll(filepath.Join(u.settings.DataDir, "trash")); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, os.RemoveAll(filepath.Join(u.settings.DataDir, "trash")))
 	u.refused(regie.CodeUndoConflict, "no longer in the trash", dispatch.UndoRequest{Root: u.root, Force: true})
 }

@@ -43,24 +43,17 @@ func TestWaitingCostsNoGoroutine(t *testing.T) {
 	if after := runtime.NumGoroutine(); after > before+sessions/2 {
 		t.Errorf("%d goroutines before, %d with %d sessions that wait", before, after, sessions)
 	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close())
 	conn = b.connect()
-	defer conn.Close()
 	inbox, err := conn.Inbox(t.Context(), store.InboxFilter{Root: b.root})
 	if err != nil || len(inbox.Approvals) != sessions {
 		t.Fatalf("%d approvals after the restart, %v", len(inbox.Approvals), err)
 	}
 	for _, asked := range inbox.Approvals {
-		if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny})); err != nil {
-			t.Fatal(err)
-		}
+		b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny})
 	}
 	for _, asked := range inbox.Approvals {
-		if err := conn.Wait(t.Context(), asked.RoundID); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, conn.Wait(t.Context(), asked.RoundID))
 	}
 	inbox, err = conn.Inbox(t.Context(), store.InboxFilter{})
 	if err != nil || len(inbox.Approvals) != 0 {
@@ -79,12 +72,7 @@ func TestAppAsks(t *testing.T) {
 	t.Run("everything, whatever is allowed", func(t *testing.T) {
 		b := newBed(t, newModel(t, says("", call{"l", "files__list_files", `{}`})))
 		b.settings.File.Approvals = config.Approvals{RequireValidation: true}
-		conn := b.connect()
-		defer conn.Close()
-		run, err := conn.Submit(t.Context(), b.request(everything))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn, run := b.start(everything)
 		if asked := b.parked(conn, run.SessionID).Approvals[0]; asked.Reviews[0].Tool != "files.list_files" || asked.Reviews[0].Verdict != regie.VerdictMustAsk {
 			t.Errorf("asked about %+v", asked.Reviews[0])
 		}
@@ -92,16 +80,9 @@ func TestAppAsks(t *testing.T) {
 	t.Run("even a question, which is then asked", func(t *testing.T) {
 		b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Go on?"}`}), says("ok")))
 		b.settings.File.Approvals = config.Approvals{RequireValidation: true}
-		conn := b.connect()
-		defer conn.Close()
-		run, err := conn.Submit(t.Context(), b.request(questions))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn, run := b.start(questions)
 		asked := b.parked(conn, run.SessionID).Approvals[0]
-		if _, err := conn.Decide(t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
-			t.Fatal(err)
-		}
+		b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})
 		b.state(conn, run.SessionID, regie.SessionWaitingResponse)
 		inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
 		if err != nil || len(inbox.Questions) != 1 {
@@ -112,19 +93,5 @@ func TestAppAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
-	})
-	t.Run("a session", func(t *testing.T) {
-		b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
-		conn := b.connect()
-		defer conn.Close()
-		in := b.request(everything)
-		in.RequireValidation = true
-		run, err := conn.Submit(t.Context(), in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if grounds := b.parked(conn, run.SessionID).Approvals[0].Reviews[0].Grounds; grounds[0].Source != regie.SourceSession {
-			t.Errorf("asked because %+v", grounds)
-		}
 	})
 }

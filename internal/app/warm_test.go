@@ -86,7 +86,6 @@ func TestWarmThread(t *testing.T) {
 			}
 			notes(t, b.root, 3, 2000)
 			conn, read := b.counted()
-			defer func() { _ = conn.Close() }()
 			var session regie.ID
 			var views []store.RoundView
 			spoken, cold := regie.DialectNative, true
@@ -128,7 +127,6 @@ func TestOneMoreRound(t *testing.T) {
 	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)
 	b := library(t, m, config.Budget{})
 	conn, read := b.counted()
-	defer conn.Close()
 	view := b.job(conn, regie.ID{}, "Hello.")
 	for n := range 40 {
 		read.take()
@@ -146,15 +144,12 @@ func TestWarmUndone(t *testing.T) {
 	m := newReader(t, func(step int) http.HandlerFunc { return says(fmt.Sprint("Answer ", step, ".")) }, nil)
 	b := library(t, m, config.Budget{})
 	conn, read := b.counted()
-	defer conn.Close()
 	session := b.job(conn, regie.ID{}, "Hello.").Session.ID
 	secret := b.job(conn, session, "The word is HYACINTH.")
 	target := secret.Round.ID
 	for n, gone := range []bool{true, false} {
 		undo, err := conn.Undo(t.Context(), dispatch.UndoRequest{UndoID: regie.NewID(), Target: target, Chat: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		target = undo.ID
 		read.take()
 		view := b.job(conn, session, "And?")

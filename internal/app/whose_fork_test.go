@@ -133,7 +133,7 @@ func TestUndoTellsOnesOwnWork(t *testing.T) {
 	var sent httpapi.Accepted
 	h.json("POST", "/api/v1/sessions", `{"session_id":"`+session+`","workspace_id":"`+h.placeAt(h.root).ID.String()+`"}`, 201, nil, chatter)
 	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"begin"}`, 202, &sent, chatter)
-	conn := h.attach()
+	conn := h.connect()
 	id, err := regie.ParseID(session)
 	fatal(t, err)
 	asked := h.parked(conn, id).Approvals[0]

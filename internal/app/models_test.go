@@ -10,6 +10,9 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/text"
 )
 
 // TestListModels: a server that is slow is told as such, and of each model what it costs, where
@@ -45,5 +48,42 @@ func TestListModels(t *testing.T) {
 	c.Providers = map[string]config.Provider{"own": {Name: "own", Type: config.ProviderOpenAI, Vendor: "vllm", BaseURL: ready.URL + "/v1"}}
 	if models = app.ListModels(t.Context(), c, time.Minute)[0].Models; len(models) != 2 || models[1].Price != (app.Price{Known: true}) {
 		t.Errorf("one that people run themselves: %+v", models)
+	}
+}
+
+// TestWhyNoModels: why a provider of a server does not answer is read in the reader's language.
+func TestWhyNoModels(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t))
+	b.settings.Providers = map[string]config.Provider{
+		"far": {Name: "far", Type: "openai", BaseURL: "http://127.0.0.1:1/v1", APIKey: "k", Origin: map[string]string{}},
+	}
+	h := b.serve("127.0.0.1:0")
+	var models httpapi.Page[dispatch.ProviderModels]
+	h.json("GET", "/api/v1/models", "", 200, &models)
+	for _, info := range app.ServedModels(models.Items) {
+		if info.Name != "far" {
+			continue
+		}
+		if french := text.New("fr").Sentence(info.Said); info.Said.IsZero() || info.Said.String() != info.Error || french == info.Error {
+			t.Errorf("it is said as %q, and %q", french, info.Error)
+		}
+		return
+	}
+	t.Errorf("%+v", models.Items)
+}
+
+// TestTypesHaveCodecs: each type of the registry is made by its own codec, and nothing else is.
+func TestTypesHaveCodecs(t *testing.T) {
+	t.Parallel()
+	made := app.Makers()
+	for _, name := range config.TypeNames(false) {
+		if !made[name] {
+			t.Errorf("nobody makes %s", name)
+		}
+		delete(made, name)
+	}
+	if len(made) > 0 {
+		t.Errorf("not in the registry: %v", made)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +19,112 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/control"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
 )
+
+var questions = approval.Policy{Allow: []string{"*.*"}, Questions: true}
+
+func answer(q regie.Question, request string, reply regie.QuestionReply) dispatch.AnswerRequest {
+	return dispatch.AnswerRequest{QuestionID: q.ID, Request: request, Reply: reply, By: "ada"}
+}
+
+// TestQuestions asks the person in the middle of a batch, over a restart (spec 4.5, decision 40).
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	ask := call{"q", "session__ask_user", `{"question":"Which colour?","options":["red","blue"]}`}
+	t.Run("answered after a restart", func(t *testing.T) {
+		m := newModel(t, says("", call{"l", "files__list_files", `{}`}, ask, write("a", "a.txt", "one\n")), says("Blue it is."))
+		b := newBed(t, m)
+		conn, run := b.start(questions)
+		asked := b.parked(conn, run.SessionID).Questions[0]
+		fatal(t, conn.Close())
+		conn = b.connect()
+		if _, err := os.Stat(filepath.Join(b.root, "a.txt")); err == nil {
+			t.Error("an action ran before the answer that stands before it")
+		}
+		for name, reply := range map[string]regie.QuestionReply{"unknown option": {Choices: []string{"green"}}, "nothing": {}, "free text": {Text: "any"}} {
+			if _, err := conn.Answer(t.Context(), answer(asked, name, reply)); regie.CodeOf(err) != regie.CodeBadRequest {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for range 2 {
+			if _, err := conn.Answer(t.Context(), answer(asked, "x", regie.QuestionReply{Choices: []string{"blue"}})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		view := b.await(conn, run)
+		expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+		// the request, and the guidance at the end
+		if got := view.Exchanges[0].Calls[1].Result; !strings.Contains(got, "blue") || strings.Count(m.last(), "Chosen: blue") != 1 || strings.Count(m.last(), `"role":"user"`) != 2 {
+			t.Errorf("the model reads %q, in %s", got, m.last())
+		}
+	})
+	t.Run("a message that is no answer cancels it", func(t *testing.T) {
+		m := newModel(t, says("", ask), says("Then not."))
+		b := newBed(t, m)
+		conn, run := b.start(questions)
+		b.parked(conn, run.SessionID)
+		in := b.request(questions)
+		in.SessionID, in.Text = run.SessionID, "forget the colours"
+		if said, err := conn.Submit(t.Context(), in); err != nil || !said.Pending {
+			t.Fatal(said, err)
+		}
+		expect(t, b.await(conn, run), regie.EndAnswered, "NOT_RUN SUPERSEDED")
+		if !strings.Contains(m.last(), "forget the colours") || !strings.Contains(m.last(), "COMMUNICATION_CANCELLED") && !strings.Contains(m.last(), "SUPERSEDED") {
+			t.Errorf("the model reads %s", m.last())
+		}
+	})
+	t.Run("not offered where nobody is there", func(t *testing.T) {
+		m := newModel(t, says("", ask), says("I took red."))
+		expect(t, newBed(t, m).run(everything), regie.EndAnswered, "NOT_RUN OUT_OF_SCOPE")
+		if strings.Contains(string(m.requests[0]), "ask_user") {
+			t.Error("it was declared to the model")
+		}
+	})
+}
+
+// TestComplete ends a run by the model's own word, once all else of the reply succeeded (decision
+// 13).
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	done := call{"z", "session__complete", `{"summary":"all done"}`}
+	t.Run("with the rest", func(t *testing.T) {
+		m := newModel(t, says("", done, write("a", "a.txt", "one\n"), call{"p", "session__update_plan", `{"steps":[{"text":"write","status":"done"}]}`}))
+		b := newBed(t, m)
+		conn, run := b.start(everything)
+		plans := 0
+		b.until(conn, run.SessionID, func(e *regie.Event) bool {
+			if e.Type == regie.EventPlan && strings.Contains(string(e.Body), "write") {
+				plans++
+			}
+			return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ENDED")
+		})
+		// a chat's end is its answer (decision 51)
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+		if strings.Contains(string(m.requests[0]), "session__complete") {
+			t.Error("a chat was offered to complete (spec 2.2)")
+		}
+		if plans != 1 {
+			t.Errorf("%d plans were told", plans)
+		}
+	})
+	t.Run("twice", func(t *testing.T) {
+		b := newBed(t, newModel(t, says("", done, write("a", "a.txt", "one\n"), call{"y", "session__complete", `{"summary":"really done"}`})))
+		in := b.request(everything)
+		in.Type = regie.SessionAutomation
+		expect(t, b.ask(in), regie.EndCompleted, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED")
+	})
+	t.Run("refused", func(t *testing.T) {
+		m := newModel(t, says("", call{"r", "files__read_file", `{"path":"nowhere"}`}, done), says("I could not."))
+		view := newBed(t, m).run(everything)
+		expect(t, view, regie.EndAnswered, "FAILED", "FAILED")
+		if !strings.Contains(m.last(), "COMPLETE_REFUSED") || view.Round.Counters.Retries != 1 {
+			t.Errorf("retries %d, the model reads %s", view.Round.Counters.Retries, m.last())
+		}
+	})
+}
 
 // The questions take a free text.
 var (
@@ -40,9 +145,7 @@ func TestCompatAnswersQuestion(t *testing.T) {
 			t.Run(path+stream, func(t *testing.T) {
 				d := newBed(t, newModel(t, says("", colour, size), says("Green it is."))).door()
 				run, err := d.conn.Submit(t.Context(), d.request(approval.Policy{Questions: true}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal(t, err)
 				d.parked(d.conn, run.SessionID)
 				for _, want := range []string{"waits for an answer", "Green it is."} {
 					if got := d.soon(path, strings.Replace(body, "STREAM", stream, 1), run.SessionID); !strings.Contains(got, want) {
@@ -61,14 +164,10 @@ func (d *door) soon(path, body string, session regie.ID) string {
 	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	r.Header.Set(compat.HeaderSession, session.String())
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	fatal(d.t, err)
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
@@ -88,9 +187,7 @@ func TestStreamOfAnAnswer(t *testing.T) {
 			h := b.serve("127.0.0.1:0")
 			session := h.session()
 			id, err := regie.ParseID(session)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			path := "/api/v1/sessions/" + session + "/messages"
 			h.read("POST", path, `{"content":"hi"}`, nil, carrying("Accept", "text/event-stream"))
 			h.json("POST", path, `{"content":"begin"}`, 202, nil)
@@ -130,9 +227,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 			h := b.serve("127.0.0.1:0")
 			session := h.session()
 			id, err := regie.ParseID(session)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			path := "/api/v1/sessions/" + session + "/messages"
 			h.json("POST", path, `{"content":"begin"}`, 202, nil)
 			before := b.parked(h.engine.Control(), id)
@@ -158,9 +253,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 			h.json("POST", "/api/v1/runs", `{"session_id":"`+session+`","text":"green","By":"me"}`, 400, nil, as)
 			way := &sdk.StreamableClientTransport{Endpoint: h.served.URL + "/mcp", HTTPClient: &http.Client{Transport: shows(without.Secret)}}
 			client, err := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "1"}, nil).Connect(t.Context(), way, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal(t, err)
 			defer client.Close()
 			for _, when := range when {
 				out, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: "send_message", Arguments: map[string]string{"session_id": session, "text": "green", "when_busy": when}})

@@ -2,10 +2,8 @@ package app_test
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
 // held is a summary that is asked for and not answered until the test says so.
@@ -53,10 +50,7 @@ func (b *bed) begin(conn *app.Conn) dispatch.Run {
 	b.t.Helper()
 	request := b.request(everything)
 	request.Text = theJob
-	run, err := conn.Submit(b.t.Context(), request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	run := b.send(conn, request)
 	return run
 }
 
@@ -67,7 +61,6 @@ func TestSteeredSummary(t *testing.T) {
 	h := hold(says("Summary of the notes." + gist))
 	m, b := crowded(t, h.serve)
 	conn := b.observed()
-	defer conn.Close()
 	run := b.begin(conn)
 	<-h.asked
 	request := b.request(everything)
@@ -95,12 +88,9 @@ func TestStoppedSummary(t *testing.T) {
 		h := hold(says("Summary." + gist))
 		_, b := crowded(t, h.serve)
 		conn := b.observed()
-		defer conn.Close()
 		run := b.begin(conn)
 		<-h.asked
-		if err := conn.Interrupt(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, conn.Interrupt(t.Context(), run.RoundID))
 		view := b.await(conn, run)
 		if last := view.Exchanges[len(view.Exchanges)-1]; view.Round.End != regie.EndInterrupted || last.Purpose != regie.PurposeSummary || last.State != regie.ExchangeFailed {
 			t.Errorf("%s in exchange %+v", view.Round.End, last.Exchange)
@@ -116,15 +106,10 @@ func TestStoppedSummary(t *testing.T) {
 		conn := b.observed()
 		run := b.begin(conn)
 		<-h.asked
-		if err := conn.Pause(t.Context(), run.RoundID); err != nil {
-			t.Fatal(err)
-		}
-		if err := conn.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, conn.Pause(t.Context(), run.RoundID))
+		fatal(t, conn.Close())
 		close(h.free)
 		conn = b.observed() // another process goes on with the summary
-		defer conn.Close()
 		resumeTogether(t, conn, run)
 		view := b.await(conn, run)
 		steps, summaries, _ := purposes(view)
@@ -155,13 +140,9 @@ func TestSummaryWaitsForNetwork(t *testing.T) {
 			}
 			b.settings.File.Automation.NetworkRetry = 20 * time.Millisecond
 			conn := b.observed()
-			defer conn.Close()
 			request := b.request(everything)
 			request.Text, request.Policy.WaitNetwork = theJob, waits
-			run, err := conn.Submit(t.Context(), request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := b.send(conn, request)
 			view := b.await(conn, run)
 			_, summaries, _ := purposes(view)
 			if waits && (view.Round.End != regie.EndAnswered || summaries == 0) || !waits && view.Round.End != regie.EndProviderError {
@@ -195,7 +176,6 @@ func TestGuardSeesHidden(t *testing.T) {
 	m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
 	m.answer = step
 	conn := b.observed()
-	defer conn.Close()
 	view := b.job(conn, regie.ID{}, theJob)
 	var got []string
 	for i := range view.Exchanges {
@@ -210,129 +190,21 @@ func TestGuardSeesHidden(t *testing.T) {
 	}
 }
 
-// TestPromptNow shows what would be sent now, with its parts.
-func TestPromptNow(t *testing.T) {
-	t.Parallel()
-	m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
-	conn := b.observed()
-	defer conn.Close()
-	view := b.job(conn, regie.ID{}, theJob)
-	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{SessionID: view.Session.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, kinds := 0, map[string]int{}
-	for _, part := range p.Parts {
-		sum += part.Bytes
-		kinds[part.Kind]++
-	}
-	if sum != len(p.Body) || kinds["level1"] < 5 || kinds["tools"] != 1 || kinds["message"] < 3 || p.Tokens != (len(p.Body)+2)/4 || p.Budget != 6000 || p.Over {
-		t.Errorf("%d of %d bytes, %v, %d tokens, budget %d, over %v", sum, len(p.Body), kinds, p.Tokens, p.Budget, p.Over)
-	}
-	// The next run's first prompt begins with it.
-	b.job(conn, view.Session.ID, "Thank you.")
-	if next := m.all[len(m.all)-1].body; !bytes.HasPrefix(next, thread(p.Body)) {
-		t.Error("what was sent next begins otherwise")
-	}
-	// By the call that it proposed, and where nothing is stored.
-	call := view.Exchanges[0].Calls[0]
-	first, err := conn.Prompt(t.Context(), dispatch.PromptRequest{CallID: call.ID})
-	if err != nil || first.Exchange != 1 || string(first.Body) != string(m.all[0].body) {
-		t.Errorf("the call's prompt is that of exchange %d (%v)", first.Exchange, err)
-	}
-	for name, in := range map[string]dispatch.PromptRequest{
-		"NOT_FOUND":   {RoundID: view.Round.ID, Exchange: 99},
-		"BAD_REQUEST": {RoundID: view.Round.ID},
-	} {
-		if _, err := conn.Prompt(t.Context(), in); string(regie.CodeOf(err)) != name {
-			t.Errorf("%+v: %v", in, err)
-		}
-	}
-}
-
 // TestPromptMismatch: where what is there is not what was sent, that is said.
 func TestPromptMismatch(t *testing.T) {
 	t.Parallel()
 	_, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
-	b.alters()
 	conn := b.observed()
 	view := b.job(conn, regie.ID{}, theJob)
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(b.settings.DataDir, sqlite.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), "UPDATE exchanges SET request = randomblob(32) WHERE number = 2"); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, conn.Close())
+	fatal(t, b.raw("DROP TRIGGER exchanges_final; UPDATE exchanges SET request = randomblob(32) WHERE number = 2"))
 	conn = b.observed()
-	defer conn.Close()
 	if p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: view.Round.ID, Exchange: 3}); err != nil || !p.Exact() {
 		t.Errorf("exact %v: %v", p.Exact(), err)
 	}
 	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: view.Round.ID, Exchange: 2})
 	if err != nil || p.Exact() || p.Request != view.Exchanges[1].Request {
 		t.Errorf("exact %v: %v", p.Exact(), err)
-	}
-}
-
-// TestReplayedSummary replays a run that was summarised: it is summarised at the same places, from
-// the recording alone.
-func TestReplayedSummary(t *testing.T) {
-	t.Parallel()
-	m, b := crowded(t, func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) })
-	tape := filepath.Join(t.TempDir(), "tape.jsonl")
-	b.settings.Record = tape
-	conn := b.observed()
-	first := b.job(conn, regie.ID{}, theJob)
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.server.Close()
-	b.settings.Record, b.settings.Replay, b.settings.Provider, b.settings.Model = "", tape, config.ProviderReplay, "scripted"
-	conn = b.observed()
-	defer conn.Close()
-	second := b.job(conn, regie.ID{}, theJob)
-	for i, view := range []store.RoundView{first, second} {
-		steps, summaries, failed := purposes(view)
-		if view.Round.End != regie.EndAnswered || steps != 9 || summaries == 0 || failed != 0 {
-			t.Errorf("run %d: %s %s: %d steps, %d summaries, %d failed", i, view.Round.End, view.Round.EndNote, steps, summaries, failed)
-		}
-	}
-	for i := range min(len(first.Exchanges), len(second.Exchanges)) {
-		if a, b := first.Exchanges[i].Purpose, second.Exchanges[i].Purpose; a != b {
-			t.Errorf("exchange %d is a %q, recorded was a %q", i+1, b, a)
-		}
-	}
-}
-
-// TestForkedSummary forks a session that was summarised, and one whose results were dropped: the
-// fork's model is shown the same bytes.
-func TestForkedSummary(t *testing.T) {
-	t.Parallel()
-	for name, summarise := range map[string]func(int) http.HandlerFunc{
-		"summarised": func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d of the notes."+gist, n)) },
-		"dropped":    func(int) http.HandlerFunc { return refuses(http.StatusBadRequest, `{}`) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, b := crowded(t, summarise)
-			conn := b.observed()
-			defer conn.Close()
-			view := b.job(conn, regie.ID{}, theJob)
-			last := m.all[len(m.all)-1].body
-			fork, err := conn.Fork(t.Context(), dispatch.ForkRequest{From: view.Session.ID, SessionID: regie.NewID()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			view = b.job(conn, fork.Session.ID, "Thank you.")
-			if next := m.all[len(m.all)-1].body; !bytes.HasPrefix(next, thread(last)) {
-				t.Errorf("the fork's prompt begins otherwise:\n%.1500s", next)
-			}
-			rebuilt(t, conn, m, view)
-		})
 	}
 }
 
@@ -362,7 +234,6 @@ func TestSummariesInJSON(t *testing.T) {
 				return says(fmt.Sprintf(`{"pre_text":"I read on.","data_commands":[{"type":"files.read_file","params":{"path":"note%d.md"}}]}`, step))
 			}
 			conn := b.observed()
-			defer conn.Close()
 			view := b.job(conn, regie.ID{}, theJob)
 			steps, summaries, failed := purposes(view)
 			if view.Round.End != regie.EndAnswered || steps != 9 || summaries+failed == 0 || (failed > 0) != strings.HasSuffix(name, "commands") {
@@ -377,4 +248,98 @@ func TestSummariesInJSON(t *testing.T) {
 			rebuilt(t, conn, m, view)
 		})
 	}
+}
+
+// batches is a model that reads so many files in each reply, and then answers.
+func batches(replies, files int) func(int) http.HandlerFunc {
+	return func(step int) http.HandlerFunc {
+		if step > replies {
+			return says("All of it is read.")
+		}
+		var calls []call
+		for i := range files {
+			calls = append(calls, call{fmt.Sprintf("c%d_%d", step, i), "files__read_file", fmt.Sprintf(`{"path":"note%d.md"}`, (step-1)*files+i+1)})
+		}
+		return says("", calls...)
+	}
+}
+
+// TestCrowded brings with each reply most of what there is room for: the results before are left
+// out and no model is asked for a summary that the next batch would make useless. The newest ones
+// are all there each time.
+func TestCrowded(t *testing.T) {
+	t.Parallel()
+	const replies, files = 8, 4
+	m := newReader(t, batches(replies, files), func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d.", n)) })
+	b := library(t, m, config.Budget{ContextTokens: 20_000})
+	notes(t, b.root, replies*files, 13_000)
+	conn := b.observed()
+	view := b.job(conn, regie.ID{}, theJob)
+	steps, summaries, failed := purposes(view)
+	if view.Round.End != regie.EndAnswered || steps != replies+1 || summaries != 0 || failed != replies-1 {
+		t.Errorf("%s %s: %d steps, %d summaries, %d times without a model", view.Round.End, view.Round.EndNote, steps, summaries, failed)
+	}
+	for i, a := range m.all {
+		if len(a.body)/4 > 20_000 {
+			t.Errorf("prompt %d has about %d tokens", i, len(a.body)/4)
+		}
+		for n := range files {
+			if mine := fmt.Sprintf("note %d says", (i-1)*files+n+1); i > 0 && !bytes.Contains(a.body, []byte(mine)) {
+				t.Errorf("%q is not in prompt %d, where it is new", mine, i)
+			}
+		}
+	}
+	m.prefixes(failed)
+	rebuilt(t, conn, m, view)
+}
+
+// TestSummaryCounts: the tokens of a summary are tokens of its run, and end it where they pass its
+// limit.
+func TestSummaryCounts(t *testing.T) {
+	t.Parallel()
+	after, most := 0, int64(0)
+	for _, limited := range []bool{false, true} {
+		m, b := crowded(t, func(int) http.HandlerFunc { return says("Summary of the notes." + gist) })
+		conn := b.tuned(regie.Limits{Tokens: most}, nil)
+		view := b.job(conn, regie.ID{}, theJob)
+		fatal(t, conn.Close())
+		if limited {
+			if view.Round.End != regie.EndLimit || len(m.all) != after {
+				t.Errorf("%s after %d replies, the limit is reached with the summary, which is number %d", view.Round.End, len(m.all), after)
+			}
+			continue
+		}
+		after = slices.IndexFunc(m.all, func(a asked) bool { return a.summary }) + 1
+		if view.Round.End != regie.EndAnswered || after == 0 {
+			t.Fatalf("%s, summarised after %d", view.Round.End, after)
+		}
+		for _, e := range view.Exchanges[:after] {
+			most += e.Usage.Input + e.Usage.Output
+		}
+		most -= 10 // the summary passes it, whatever the times in the results are
+	}
+}
+
+// TestFarAbove comes with a long thread to a model with a small window: each request for a summary
+// fits it, and after some of them the rest goes without a model.
+func TestFarAbove(t *testing.T) {
+	t.Parallel()
+	m := newReader(t, func(int) http.HandlerFunc { return says(strings.Repeat("The garden wants water. ", 150)) },
+		func(n int) http.HandlerFunc { return says(fmt.Sprintf("Summary %d.", n) + gist) })
+	b := library(t, m, config.Budget{})
+	conn := b.observed()
+	view := b.job(conn, regie.ID{}, theJob)
+	for range 40 {
+		view = b.job(conn, view.Session.ID, "And then?")
+	}
+	fatal(t, conn.Close())
+	b.settings.File.Budget.ModelWindow = 6600
+	m.window, m.all, m.sums = 6600*4, nil, 0
+	conn = b.observed()
+	view = b.job(conn, view.Session.ID, "And in the end?")
+	_, summaries, failed := purposes(view)
+	if view.Round.End != regie.EndAnswered || summaries != 4 || m.sums != 4 || failed != 1 {
+		t.Errorf("%s %s: %d summaries of %d, %d times without a model", view.Round.End, view.Round.EndNote, summaries, m.sums, failed)
+	}
+	rebuilt(t, conn, m, view)
 }

@@ -1,9 +1,12 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -74,9 +77,7 @@ func (s *story) tell(at func()) {
 	s.t.Helper()
 	must := func(err error) {
 		s.t.Helper()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		fatal(s.t, err)
 	}
 	ctx, policy := s.t.Context(), approval.Policy{Allow: []string{"x.*"}, Questions: true}
 	var err error
@@ -112,13 +113,9 @@ func (s *story) tell(at func()) {
 func jsonView(t *testing.T) prompt.View {
 	t.Helper()
 	builtin, err := files.Tools(files.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	own, err := session.Tools(func(context.Context, regie.ID, regie.ID) (string, error) { return "", nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	var definitions []regie.ToolDefinition
 	for _, known := range slices.Concat(builtin, own) {
 		definitions = append(definitions, known.Definition())
@@ -157,9 +154,7 @@ func TestForkEverywhere(t *testing.T) {
 	var last store.Forked
 	s.tell(func() {
 		source, err := s.conn.Session(t.Context(), s.run.SessionID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal(t, err)
 		asked, ran := s.m.count(), s.ran.Load()
 		s.over.Store(true)
 		for at := int64(1); at <= source.Head; at++ {
@@ -191,9 +186,7 @@ func TestForkEverywhere(t *testing.T) {
 	// The reply that waits is not part of the fork, so the model is asked for that step; it
 	// proposes the same, and waits for its own answer.
 	run, err := s.conn.Submit(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, err)
 	inbox := s.parked(s.conn, run.SessionID)
 	if len(inbox.Approvals) != 1 || inbox.Approvals[0].SessionID != last.Session.ID {
 		t.Fatalf("the fork waits for %+v", inbox)
@@ -234,21 +227,63 @@ func TestReplayCallsNothing(t *testing.T) {
 		}
 	}
 	check(s.conn, 7)
-	if err := s.conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal(t, s.conn.Close())
 	s.m.server.Close()
 	s.settings.BaseURL, s.settings.Model, s.settings.APIKey = "", "", ""
 	look := func(tools ...tool.Tool) *app.Conn {
 		t.Helper()
-		conn, err := app.Connect(t.Context(), app.Options{Config: s.settings, Tools: tools, ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
+		return s.attach(app.Options{Tools: append([]tool.Tool{}, tools...), ReadOnly: true})
 	}
 	check(look(s.tools...), 7)
 	// What was declared then is stored: the tools need not be here.
 	check(look(), 7)
+}
+
+// TestFailedCallsSayWhatTheyWereSent has a model call fail once, and one for good: each says what
+// it was sent, byte for byte, and a replay compares it (decision 14).
+func TestFailedCallsSayWhatTheyWereSent(t *testing.T) {
+	t.Parallel()
+	for _, format := range providertest.Formats() {
+		t.Run(format.Name, func(t *testing.T) {
+			scenes := []providertest.Scene{
+				{Status: 500, Message: "not now"},
+				{Calls: []provider.Call{{ID: "one", Name: "files__list_files", Arguments: `{}`}}, Input: 900, Output: 20},
+				{Status: 400, Message: "not like that"},
+			}
+			var asked [][]byte
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if r.Method != http.MethodPost || r.URL.Path == "/api/show" || len(asked) == len(scenes) {
+					http.NotFound(w, r)
+					return
+				}
+				asked = append(asked, body)
+				format.Play(w, r, scenes[len(asked)-1])
+			}))
+			defer server.Close()
+			b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+			view := b.run(everything)
+			if view.Round.End != regie.EndProviderError || len(asked) != 3 || len(view.Exchanges) != 2 {
+				t.Fatalf("%s, %d requests, %d exchanges", view.Round.End, len(asked), len(view.Exchanges))
+			}
+			first, second := view.Exchanges[0], view.Exchanges[1]
+			if second.State != regie.ExchangeFailed || second.Request != regie.HashOf(asked[2]) || second.LastSeq <= first.LastSeq {
+				t.Errorf("the failed exchange: %+v", second.Exchange)
+			}
+			conn := b.attach(app.Options{ReadOnly: true})
+			for i, in := range []dispatch.PromptRequest{{Exchange: 1, Attempt: 1}, {Exchange: 1, Attempt: 2}, {Exchange: 2}} {
+				in.RoundID = view.Round.ID
+				if p, err := conn.Prompt(t.Context(), in); err != nil || !p.Exact() || !bytes.Equal(p.Body, asked[i]) {
+					t.Errorf("request %d: %v\n%s", i, err, p.Body)
+				}
+			}
+			in := dispatch.PromptRequest{RoundID: view.Round.ID, Exchange: 2, Attempt: 2}
+			if _, err := conn.Prompt(t.Context(), in); regie.CodeOf(err) != regie.CodeNotFound {
+				t.Errorf("an attempt that was not made: %v", err)
+			}
+			if out, err := conn.Replay(t.Context(), view.Round.ID); err != nil || out.Identical != 3 || out.Difference != 0 || len(out.Skipped) != 0 {
+				t.Errorf("once more: %+v, %v", out, err)
+			}
+		})
+	}
 }

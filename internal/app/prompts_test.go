@@ -1,0 +1,386 @@
+package app_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/provider/providertest"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// TestAnswerCheck sends an answer back that a person should not get, once, where the agent's file
+// says so (spec 6.2).
+func TestAnswerCheck(t *testing.T) {
+	t.Parallel()
+	list := call{"a", "files__list_files", `{}`}
+	for name, c := range map[string]struct {
+		agent   config.Agent
+		replies []string // behind the call; each is an answer
+		want    string
+		count   int
+		told    string // to the model; empty where the first answer stands
+	}{
+		"raw JSON":            {config.Agent{AnswerCheck: true}, []string{`{"files": []}`, "There are no files."}, "There are no files.", 3, "raw JSON"},
+		"an apology":          {config.Agent{AnswerCheck: true}, []string{"I'm sorry, there are no files.", "There are no files."}, "There are no files.", 3, "without an apology"},
+		"in French":           {config.Agent{AnswerCheck: true, Language: "fr"}, []string{"Je suis désolé, il n'y a rien.", "Il n'y a rien."}, "Il n'y a rien.", 3, "Écris la réponse de nouveau"},
+		"once only":           {config.Agent{AnswerCheck: true}, []string{`{"files": []}`, `{"files": 0}`}, `{"files": 0}`, 3, "raw JSON"},
+		"not where it is off": {config.Agent{}, []string{`{"files": []}`, "never"}, `{"files": []}`, 2, ""},
+		"no corrections left": {config.Agent{AnswerCheck: true, Limits: regie.Limits{Total: 2}}, []string{`{"files": []}`, "never"}, `{"files": []}`, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, says("", list), says(c.replies[0]), says(c.replies[1]))
+			b := newBed(t, m)
+			b.settings.File.Agents = map[string]config.Agent{"main": c.agent}
+			view := b.run(everything)
+			last := view.Exchanges[len(view.Exchanges)-1]
+			if view.Round.End != regie.EndAnswered || last.Reply.AI.Text() != c.want || view.Round.Counters.Total != c.count {
+				t.Errorf("%s with %q after %d replies", view.Round.End, last.Reply.AI.Text(), view.Round.Counters.Total)
+			}
+			sentBack := slices.ContainsFunc(b.events(view.Session.ID), func(e regie.Event) bool {
+				return e.Type == regie.EventMessage && strings.Contains(string(e.Body), string(regie.SystemFormatError))
+			})
+			if sentBack != (c.told != "") || !strings.Contains(m.last(), c.told) {
+				t.Errorf("sent back: %v; the model was told %s", sentBack, m.last())
+			}
+		})
+	}
+}
+
+// TestPromptOfAnAgent: its instructions, degree and language are those of the file, each chunk has
+// its row, and the marks of a cache are shown.
+func TestPromptOfAnAgent(t *testing.T) {
+	t.Parallel()
+	formats := providertest.Formats()
+	format := &formats[slices.IndexFunc(formats, func(f providertest.Format) bool { return f.Name == "anthropic" })]
+	server := providertest.NewServer(t, format, providertest.Scene{Text: []string{"Bonjour."}})
+	b := &bed{t: t, root: t.TempDir(), settings: settingsFor(t, format.Name, server.URL+format.Path)}
+	b.settings.File.Agents = map[string]config.Agent{"main": {Instructions: "Tu tiens les papiers.", PromptDegree: 4, Language: "fr"}}
+	conn := b.connect()
+	view := b.job(conn, regie.ID{}, "hello")
+	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{SessionID: view.Session.ID})
+	fatal(t, err)
+	var chunks, marked []string
+	for _, part := range p.Parts {
+		if part.Chunk != "" {
+			chunks = append(chunks, part.Chunk)
+		}
+		if part.Breakpoint {
+			marked = append(marked, part.Kind+" "+part.Chunk+part.Sender)
+		}
+	}
+	if want := []string{"role", "work", "trust", "unknown", "errors", "approvals", "files", "search", "steps", "shell", "batches", "plan", "style", "limits", "instructions"}; !slices.Equal(chunks, want) {
+		t.Errorf("chunks %v", chunks)
+	}
+	if want := []string{"level1 instructions", "message AI"}; !slices.Equal(marked, want) {
+		t.Errorf("marked %q", marked)
+	}
+	if n := strings.Count(string(p.Body), `"cache_control"`); n != len(marked) {
+		t.Errorf("%d marks are shown, %d stand in the request", len(marked), n)
+	}
+	if !strings.Contains(string(p.Body), "Tu es un agent") || !strings.Contains(string(p.Body), "Tu tiens les papiers.") {
+		t.Errorf("the prompt is %s", p.Body)
+	}
+}
+
+// TestWorkspaceDocument: each round is told what AGENTS.md says when it begins, up to a quarter of
+// its budget, and it goes with its sessions.
+func TestWorkspaceDocument(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says("One."), says("Two."), says("Three."))
+	b := newBed(t, m)
+	b.settings.File.Budget.ContextTokens = 6000
+	path := filepath.Join(b.root, "AGENTS.md")
+	write := func(text string) {
+		t.Helper()
+		fatal(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	conn := b.connect()
+	write("# Ways\nInvoices go below invoices/YEAR.\n")
+	view := b.job(conn, regie.ID{}, "one")
+	if !strings.Contains(m.last(), `## AGENTS.md\n`) || !strings.Contains(m.last(), `Invoices go below invoices/YEAR.`) {
+		t.Errorf("the model was told %s", m.last())
+	}
+	write(strings.Repeat("a line of thirty-two characters\n", 1000))
+	b.job(conn, view.Session.ID, "two")
+	if n := strings.Count(m.last(), "a line of thirty-two"); n < 180 || n > 188 || !strings.Contains(m.last(), "files.read_file reads the rest") || strings.Contains(m.last(), "Invoices") {
+		t.Errorf("%d of 1000 lines in 1500 tokens: %.600s", n, m.last())
+	}
+	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{SessionID: view.Session.ID})
+	fatal(t, err)
+	if i := slices.IndexFunc(p.Parts, func(part engine.PromptPart) bool { return part.Kind == "level2" }); i < 0 || p.Parts[i].Chunk != "AGENTS.md" {
+		t.Errorf("the parts are %+v", p.Parts)
+	}
+	removed, err := conn.Remove(t.Context(), dispatch.RemoveRequest{SessionID: view.Session.ID})
+	if err != nil || removed.Blobs != 2 {
+		t.Errorf("removed %+v, %v", removed, err)
+	}
+}
+
+// TestWokenDocument: a run that waited for a person goes on with AGENTS.md as it is then, also in
+// another process, and what was sent before can still be shown (decision 53).
+func TestWokenDocument(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, after string // "" is no file
+		levels        int    // events that tell it
+		texts         int64  // that go with the session
+	}{
+		"changed":   {"Seals are red.", "Seals are blue.", 1, 2},
+		"appeared":  {"", "Seals are blue.", 1, 1},
+		"went":      {"Seals are red.", "", 1, 1},
+		"unchanged": {"Seals are red.", "Seals are red.", 0, 1},
+		"never was": {"", "", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, says("", write("a", "a.txt", "one\n")), says("Done."))
+			b := newBed(t, m)
+			document := func(text string) {
+				t.Helper()
+				if b.file("AGENTS.md", text+"\n"); text == "" {
+					fatal(t, os.Remove(filepath.Join(b.root, "AGENTS.md")))
+				}
+			}
+			document(c.before)
+			conn := b.connect()
+			run := b.ran(conn, approval.Policy{})
+			first := m.last()
+			document(c.after)
+			fatal(t, conn.Close())
+			conn = b.connect()
+			b.approveAll(conn)
+			fatal(t, conn.Wait(t.Context(), run.RoundID))
+			if !strings.Contains(first, c.before) || !strings.Contains(m.last(), c.after) || c.before != c.after && c.before != "" && strings.Contains(m.last(), c.before) {
+				t.Errorf("the model was told %s, and then %s", first, m.last())
+			}
+			told := 0
+			for _, e := range b.events(run.SessionID) {
+				if e.Type == regie.EventLevels {
+					told++
+				}
+			}
+			if told != c.levels {
+				t.Errorf("told %d times", told)
+			}
+			b.shown(conn, run, 2)
+			if fault := unlikeWritten(t, conn, run.SessionID); fault != "" {
+				t.Error(fault)
+			}
+			if removed, err := conn.Remove(t.Context(), dispatch.RemoveRequest{SessionID: run.SessionID}); err != nil || removed.Blobs != c.texts {
+				t.Errorf("%d texts went with the session; %v", removed.Blobs, err)
+			}
+		})
+	}
+}
+
+// approveAll says yes to all that waits.
+func (b *bed) approveAll(conn *app.Conn) {
+	b.t.Helper()
+	inbox, err := conn.Inbox(b.t.Context(), store.InboxFilter{Root: b.root})
+	if err != nil || len(inbox.Approvals) == 0 {
+		b.t.Fatalf("%+v, %v", inbox, err)
+	}
+	for _, asked := range inbox.Approvals {
+		var all []regie.Decision
+		for _, review := range asked.Reviews {
+			all = append(all, regie.Decision{CallID: review.CallID, Answer: regie.AnswerAllow})
+		}
+		b.decide(conn, asked, all...)
+	}
+}
+
+// shown has the prompts of a round rebuilt from the store, each the very bytes that were sent.
+func (b *bed) shown(conn *app.Conn, run dispatch.Run, exchanges int) {
+	b.t.Helper()
+	for n := range exchanges {
+		p, err := conn.Prompt(b.t.Context(), dispatch.PromptRequest{RoundID: run.RoundID, Exchange: n + 1})
+		if err != nil || !p.Exact() {
+			b.t.Errorf("exchange %d is not what was sent: %v\n%s", n+1, err, p.Body)
+		}
+	}
+}
+
+type sentMessage struct{ Role, Content string }
+
+func sentMessages(t *testing.T, body []byte) []sentMessage {
+	t.Helper()
+	var out struct{ Messages []sentMessage }
+	fatal(t, json.Unmarshal(body, &out))
+	return out.Messages
+}
+
+// TestOpening: the model is told day, zone and user before the first message of each round, never
+// in the levels, and the same bytes for ever (decision 14).
+func TestOpening(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		language string
+		dialect  regie.Dialect
+		want     string
+	}{
+		"english": {"en", regie.DialectNative, `^\[ROUND_START\] \w+day, \d+ \w+ \d{4}, \d\d:\d\d \(Asia/Kathmandu, UTC\+05:45\)\. User: \S.*\.\ndo it$`},
+		"french":  {"fr", regie.DialectNative, `^\[ROUND_START\] \w+(di|che) \d+(er)? \pL+ \d{4}, \d\d:\d\d \(Asia/Kathmandu, UTC\+05:45\)\. Utilisateur : \S.*\.\ndo it$`},
+		"json":    {"en", regie.DialectJSON, `^\[ROUND_START\] .*Asia/Kathmandu.*\ndo it$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := says("Done.")
+			if c.dialect == regie.DialectJSON {
+				answer = says(`{"pre_text":"Done."}`)
+			}
+			m := newModel(t, slices.Repeat([]http.HandlerFunc{answer}, 2)...)
+			b := newBed(t, m)
+			b.settings.File.Workspace.TimeZone = "Asia/Kathmandu"
+			b.settings.File.Agents = map[string]config.Agent{"main": {Language: c.language}}
+			conn := b.connect()
+			in := b.request(everything)
+			in.Dialect = c.dialect
+			first := b.send(conn, in)
+			b.await(conn, first)
+			sent := sentMessages(t, m.requests[0])
+			if len(sent) < 2 || !regexp.MustCompile(c.want).MatchString(sent[len(sent)-1].Content) {
+				t.Fatalf("the person's turn is %q", sent[len(sent)-1].Content)
+			}
+			if strings.Contains(sent[0].Content, "Kathmandu") || strings.Contains(sent[0].Content, "ROUND_START") || sent[0].Role != "system" {
+				t.Errorf("a level says it: %s", sent[0].Content)
+			}
+			b.shown(conn, first, 1)
+			in.ClientID = regie.NewID().String()
+			second := b.send(conn, in)
+			b.await(conn, second)
+			again := sentMessages(t, m.requests[1])
+			for i, message := range sent {
+				if again[i] != message {
+					t.Errorf("message %d was %+v and became %+v", i, message, again[i])
+				}
+			}
+			if n := strings.Count(string(m.requests[1]), "[ROUND_START]"); n != 2 {
+				t.Errorf("it stands there %d times", n)
+			}
+			b.shown(conn, second, 1)
+			fork, err := conn.Fork(t.Context(), dispatch.ForkRequest{From: first.SessionID, SessionID: regie.NewID()})
+			fatal(t, err)
+			b.until(conn, fork.Session.ID, func(e *regie.Event) bool {
+				var copied regie.Message
+				if e.Type != regie.EventMessage || json.Unmarshal(e.Body, &copied) != nil || copied.Opening == nil {
+					return false
+				}
+				return copied.Opening.Zone == "Asia/Kathmandu" && time.Since(copied.Opening.At) < time.Hour
+			})
+		})
+	}
+}
+
+// TestOpeningOfCached: what may be answered from the response cache is told the day, so the same
+// question is the same all day, and another one tomorrow or in another zone.
+func TestOpeningOfCached(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says("It is a fine day."))
+	b := newBed(t, m)
+	b.settings.File.Workspace.TimeZone = "Pacific/Kiritimati"
+	b.caching("on", nil)
+	b.run(everything)
+	b.run(everything)
+	if line := sentMessages(t, m.requests[0])[1].Content; m.count() != 1 || !regexp.MustCompile(`^\[ROUND_START\] \w+, \d+ \w+ \d{4} \(Pacific/Kiritimati, UTC\+14:00\)\.`).MatchString(line) {
+		t.Errorf("asked %d times: %s", m.count(), line)
+	}
+	b.settings.File.Workspace.TimeZone = "Pacific/Pago_Pago" // there it is never the same day
+	b.run(everything)
+	if m.count() != 2 {
+		t.Errorf("yesterday's answer, asked %d times", m.count())
+	}
+}
+
+// inFrench has the agent of a bed spoken to in French.
+func inFrench(b *bed) *bed {
+	b.settings.File.Agents = map[string]config.Agent{"main": {Language: "fr"}}
+	return b
+}
+
+// TestFrenchJSON: a model that is spoken to in French is told so in French how to reply and what is
+// wrong with a reply, and its requests can be shown again.
+func TestFrenchJSON(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says(`{"texte":"C'est fait."}`), says(`{"pre_text":"C'est fait."}`))
+	b := inFrench(newBed(t, m))
+	conn := b.connect()
+	run := b.send(conn, b.inJSON(everything))
+	b.await(conn, run)
+	if level1 := sentMessages(t, m.requests[0])[0].Content; !strings.Contains(level1, "Toute ta réponse est exactement un objet JSON") || strings.Contains(level1, "Your whole reply") {
+		t.Errorf("told %s", level1)
+	}
+	all := sentMessages(t, m.requests[1])
+	if said := all[len(all)-1].Content; !strings.HasPrefix(said, "[FORMAT_ERROR] Ta dernière réponse n'a pas été prise") || !strings.Contains(said, "trouvé : un champ qui n'existe pas") {
+		t.Errorf("corrected with %s", said)
+	}
+	b.shown(conn, run, 2)
+}
+
+// TestFrenchNudge: so it is where an automation stops without a word that its work is done.
+func TestFrenchNudge(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, d regie.Dialect, act, done, silent func(int) http.HandlerFunc) {
+		t.Helper()
+		m := newModel(t, act(1), silent(0), done(0))
+		b := inFrench(newBed(t, m))
+		b.ask(b.unattended(d))
+		if !strings.Contains(m.last(), "[COMPLETE_REFUSED] Personne ne lit cette exécution") {
+			t.Errorf("read %s", m.last())
+		}
+	})
+}
+
+// TestFrenchSummaries: a summary is asked for in French and stands there in French; where it says
+// nothing, so does what is left out instead.
+func TestFrenchSummaries(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ summary, next string }{
+		"a summary": {"Résumé : les premières notes ont été lues, note1.md parle du jardin." + gist, "ce qu'ils disaient :\n\nRésumé : les premières notes"},
+		"empty words": {
+			strings.Repeat("La conversation a abordé plusieurs sujets, et le travail avance bien dans tous les domaines. ", 2) + "Il reste à continuer dans le même esprit, sans rien oublier de ce " +
+				"qui compte, avec le soin habituel et dans le calme, comme la personne le souhaite depuis le début de cet échange qui se passe très bien pour tout le monde.",
+			"octets est omis pour faire de la place ; relis-le avec session__read_result",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newReader(t, reads(14), func(int) http.HandlerFunc { return says(c.summary) })
+			b := inFrench(library(t, m, config.Budget{ContextTokens: 6600}))
+			notes(t, b.root, 14, 4000)
+			conn := b.observed()
+			view := b.job(conn, regie.ID{}, theJob)
+			if view.Round.End != regie.EndAnswered {
+				t.Fatalf("%s: %s", view.Round.End, view.Round.EndNote)
+			}
+			asked, stands := false, false
+			for _, a := range m.all {
+				if last := a.messages[len(a.messages)-1].Content; a.summary {
+					asked = true
+					if !strings.HasPrefix(last, "[CONTEXT_SUMMARY] Cette conversation va se poursuivre") || !strings.Contains(last, "sans appeler d'outil") {
+						t.Errorf("asked with %s", last)
+					}
+				}
+				for _, message := range a.messages {
+					stands = stands || strings.Contains(message.Content, c.next)
+				}
+				if strings.Contains(string(a.body), "to make room") {
+					t.Errorf("told in English: %s", a.body)
+				}
+			}
+			if !asked || !stands {
+				t.Errorf("asked: %v, stands there: %v; the last begins with %s", asked, stands, m.all[len(m.all)-1].messages[1].Content)
+			}
+			rebuilt(t, conn, m, view)
+		})
+	}
+}

@@ -1,0 +1,355 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// The tests of this file hold faults that were found and mended.
+
+func query(t *testing.T, name string, risk regie.Risk, safe bool, run func(context.Context, *tool.Invocation) (tool.Result, error)) tool.Tool {
+	t.Helper()
+	out, err := tool.New(regie.ToolDefinition{Name: name, Description: "a query", Kind: regie.KindQuery, Risk: risk, ParallelSafe: safe},
+		tool.Handler[nameArgs]{Run: func(ctx context.Context, inv *tool.Invocation, _ nameArgs) (tool.Result, error) { return run(ctx, inv) }})
+	fatal(t, err)
+	return out
+}
+
+// slowQuery is the query q.slow, which runs until free is closed.
+func slowQuery(t *testing.T) (slow tool.Tool, free chan struct{}) {
+	t.Helper()
+	free = make(chan struct{})
+	return query(t, "q.slow", regie.RiskInternal, false, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		<-free
+		return tool.Result{Content: "slow"}, nil
+	}), free
+}
+
+// countedAction is the action x.act, which counts its runs; fails is what its first run comes to.
+func countedAction(t *testing.T, runs *atomic.Int64, fails error) tool.Tool {
+	t.Helper()
+	return action(t, "x.act", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		if runs.Add(1) == 1 && fails != nil {
+			return tool.Result{}, fails
+		}
+		return tool.Result{Content: "done"}, nil
+	}, nil)
+}
+
+// TestDuplicatesAreAskedOnce puts two identical calls of one reply to the person once.
+func TestDuplicatesAreAskedOnce(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"name":"pay"}`}, call{"b", "x__act", `{"name":"pay"}`}), says("ok")), countedAction(t, &runs, nil))
+	conn, run := b.start(approval.Policy{})
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	if len(asked.Reviews) != 1 {
+		t.Errorf("%d identical calls of one reply are put to the person", len(asked.Reviews))
+	}
+	b.decide(conn, asked, allowAll(asked)...)
+	b.await(conn, run)
+	if runs.Load() != 1 {
+		t.Errorf("the action ran %d times", runs.Load())
+	}
+}
+
+// TestResumedQueryRuns resumes a batch of which one query was cut by a pause and another is asked
+// about: the first runs at once.
+func TestResumedQueryRuns(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 10)
+	var block atomic.Bool
+	block.Store(true)
+	slow := query(t, "q.slow", regie.RiskInternal, true, func(ctx context.Context, _ *tool.Invocation) (tool.Result, error) {
+		started <- struct{}{}
+		if block.Load() {
+			<-ctx.Done()
+			return tool.Result{}, context.Cause(ctx)
+		}
+		return tool.Result{Content: "slow"}, nil
+	})
+	out := query(t, "q.outside", regie.RiskExternal, true, func(context.Context, *tool.Invocation) (tool.Result, error) {
+		return tool.Result{Content: "outside"}, nil
+	})
+	b := newBed(t, newModel(t, says("", call{"a", "q__slow", `{}`}, call{"b", "q__outside", `{}`}), says("ok")), slow, out)
+	conn, run := b.start(approval.Policy{})
+	<-started
+	fatal(t, conn.Pause(t.Context(), run.RoundID))
+	fatal(t, conn.Wait(t.Context(), run.RoundID))
+	block.Store(false)
+	fatal(t, conn.Resume(t.Context(), run.RoundID))
+	select {
+	case <-started:
+	case <-time.After(30 * time.Second):
+		view, _ := conn.Get(t.Context(), run.RoundID)
+		t.Errorf("30 s after resume the free query has not run: %v %s", states(view), view.Session.State)
+	}
+}
+
+// TestSteeredNetworkWait steers a run that waits for the network: the model is not asked again and
+// again.
+func TestSteeredNetworkWait(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t))
+	b.settings.BaseURL = "http://127.0.0.1:1/v1"
+	conn, run := b.start(approval.Policy{WaitNetwork: true})
+	b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
+	in := b.request(approval.Policy{})
+	in.SessionID, in.WhenBusy = run.SessionID, store.Steer
+	b.send(conn, in)
+	time.Sleep(2 * time.Second)
+	view, err := conn.Get(t.Context(), run.RoundID)
+	fatal(t, err)
+	if n := len(view.Exchanges[0].Attempts); n > 5 {
+		t.Errorf("%d model calls in 2 s, the log has %d events", n, view.Head)
+	}
+}
+
+// TestSteerWhileQueryRuns steers while a query runs and an action is asked about.
+func TestSteerWhileQueryRuns(t *testing.T) {
+	t.Parallel()
+	slow, free := slowQuery(t)
+	b := newBed(t, newModel(t, says("", call{"q", "q__slow", `{}`}, write("w", "a.txt", "x")), says("ok")), slow)
+	conn, run := b.start(approval.Policy{})
+	b.next(conn, run.SessionID, regie.ID{})
+	in := b.request(approval.Policy{})
+	in.SessionID, in.WhenBusy = run.SessionID, store.Steer
+	b.send(conn, in)
+	close(free)
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "NOT_RUN SUPERSEDED")
+}
+
+// TestEditWhileQueryRuns edits a call into one of unknown outcome while a query of its reply runs:
+// it runs again only after an approval that says why.
+func TestEditWhileQueryRuns(t *testing.T) {
+	t.Parallel()
+	slow, free := slowQuery(t)
+	var runs atomic.Int64
+	b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"name":"pay"}`}), says("", call{"q", "q__slow", `{}`}, call{"b", "x__act", `{"name":"other"}`}), says("ok")),
+		slow, countedAction(t, &runs, context.DeadlineExceeded))
+	conn, run := b.start(approval.Policy{})
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	b.decide(conn, asked, allowAll(asked)...)
+	asked = b.next(conn, run.SessionID, asked.ID)
+	edited := allow(asked.Reviews[0])
+	edited.Arguments = json.RawMessage(`{"name":"pay"}`)
+	b.decide(conn, asked, edited)
+	close(free)
+	var why []regie.Ground
+	b.until(conn, run.SessionID, func(*regie.Event) bool { // it is asked about again, or the run has ended without that
+		inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
+		fatal(t, err)
+		view, err := conn.Get(t.Context(), run.RoundID)
+		fatal(t, err)
+		if len(inbox.Approvals) > 0 && inbox.Approvals[0].ID != asked.ID {
+			why = inbox.Approvals[0].Reviews[0].Grounds
+		}
+		return why != nil || view.Round.State == regie.RoundEnded
+	})
+	if runs.Load() != 1 || !slices.ContainsFunc(why, func(g regie.Ground) bool { return g.Source == regie.SourceUnknown }) {
+		view, _ := conn.Get(t.Context(), run.RoundID)
+		t.Errorf("the UNKNOWN action ran a second time without an approval that says why: %v", states(view))
+	}
+}
+
+// fakeModel answers in this process. Its first reply comes once said is closed, after which no word
+// reaches it any more; asked is closed when it is wanted.
+type fakeModel struct {
+	first       provider.Part
+	asked, said chan struct{}
+	calls       atomic.Int64
+}
+
+func (f *fakeModel) Name() string { return "fake" }
+func (f *fakeModel) Capabilities(string) provider.Capabilities {
+	return provider.Capabilities{NativeTools: true}
+}
+func (f *fakeModel) Open(provider.Head) (provider.Conversation, error) { return f, nil }
+func (f *fakeModel) Append(...provider.Turn)                           {}
+func (f *fakeModel) EndWith(provider.Tail)                             {}
+func (f *fakeModel) Request() (regie.Hash, int)                        { return regie.HashOf([]byte("x")), 1 }
+
+func (f *fakeModel) Send(context.Context, func(provider.Delta)) (*provider.Reply, error) {
+	part := provider.Part{Type: regie.PartText, Text: "ok"}
+	if f.calls.Add(1) == 1 {
+		close(f.asked)
+		<-f.said
+		part = f.first
+	}
+	return &provider.Reply{Parts: []provider.Part{part}, StopReason: "stop"}, nil
+}
+
+// TestPauseMeetsReply pauses a run whose reply is here already.
+func TestPauseMeetsReply(t *testing.T) {
+	t.Parallel()
+	writes := provider.Part{Type: regie.PartCall, Call: &provider.Call{ID: "a", Name: "files__write_file", Arguments: `{"path":"a.txt","content":"x"}`}}
+	for name, first := range map[string]provider.Part{"an answer, and a message waits": {Type: regie.PartText, Text: "ok"}, "a call that is asked about": writes} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, newModel(t))
+			fake := &fakeModel{first: first, asked: make(chan struct{}), said: make(chan struct{})}
+			conn := b.attach(app.Options{Models: func(string) (provider.Provider, error) { return fake, nil }})
+			run := b.send(conn, b.request(approval.Policy{}))
+			<-fake.asked
+			if first.Call == nil {
+				next := b.request(approval.Policy{})
+				next.SessionID = run.SessionID
+				b.send(conn, next)
+			}
+			fatal(t, conn.Pause(t.Context(), run.RoundID))
+			close(fake.said)
+			fatal(t, conn.Wait(t.Context(), run.RoundID))
+			view, err := conn.Get(t.Context(), run.RoundID)
+			fatal(t, err)
+			if fault := unlikeWritten(t, conn, run.SessionID); fault != "" || fake.calls.Load() > 1 {
+				t.Errorf("%v, asked %d times; the log does not verify: %s", states(view), fake.calls.Load(), fault)
+			}
+			if first.Call == nil {
+				if view.Session.State != regie.SessionPaused {
+					t.Errorf("the session is %s", view.Session.State)
+				}
+				return
+			}
+			// Its preview fails by then: the round ends or waits all the same.
+			fatal(t, os.WriteFile(filepath.Join(b.root, "a.txt"), []byte("somebody else's"), 0o600))
+			for range 3 {
+				_ = conn.Resume(t.Context(), run.RoundID) // it may have ended
+				fatal(t, conn.Wait(t.Context(), run.RoundID))
+			}
+			if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Round.State == regie.RoundRunning {
+				t.Errorf("the round is stuck: %v, %v", states(view), err)
+			}
+		})
+	}
+}
+
+// TestStricterSettings approves a call under settings that are stricter than those of its run: the
+// run goes on.
+func TestStricterSettings(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n")), says("ok")))
+	conn := b.connect()
+	in := b.request(approval.Policy{})
+	in.Settings = b.settings.Fingerprint() // as cmd/regie sends it
+	run := b.send(conn, in)
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	fatal(t, conn.Close())
+	b.settings.File.Approvals = config.Approvals{Expire: 48 * time.Hour}
+	conn = b.connect()
+	b.decide(conn, asked, allowAll(asked)...)
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED") // where nobody goes on, this waits for ever
+}
+
+// TestRuleAndLink: a rule for a directory does not cover a write that a link leads out of it.
+func TestRuleAndLink(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says("", write("a", "docs/a.txt", "one\n")), says("", over("b", "docs/link/secret.txt", "owned")), says("ok"))
+	b := newBed(t, m)
+	b.file("docs/b.txt", "")
+	b.file("src/secret.txt", "mine\n")
+	fatal(t, os.Symlink("../src", filepath.Join(b.root, "docs", "link")))
+	conn, run := b.start(approval.Policy{})
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	b.allowBelow(conn, asked, time.Time{})
+	again := b.next(conn, run.SessionID, asked.ID) // a person is asked about the write through the link
+	if warning := again.Reviews[0].Preview.Warnings; len(warning) == 0 || !strings.Contains(warning[0].String(), "leads through a link to src/secret.txt") {
+		t.Errorf("the warnings are %v", warning)
+	}
+	if got, err := os.ReadFile(filepath.Join(b.root, "src", "secret.txt")); err != nil || string(got) != "mine\n" {
+		t.Errorf("the rule for docs/ let a file of src/ be written: %q, %v", got, err)
+	}
+}
+
+// TestLinkMovedAfterApproval writes nowhere else than was shown.
+func TestLinkMovedAfterApproval(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("", write("a", "docs/link/new.txt", "x\n")), says("ok")))
+	for _, d := range []string{"docs", "one", "two"} {
+		fatal(t, os.Mkdir(filepath.Join(b.root, d), 0o755))
+	}
+	link := filepath.Join(b.root, "docs", "link")
+	fatal(t, os.Symlink("../one", link))
+	conn, run := b.start(approval.Policy{})
+	asked := b.parked(conn, run.SessionID).Approvals[0]
+	fatal(t, os.Remove(link))
+	fatal(t, os.Symlink("../two", link))
+	b.decide(conn, asked, allowAll(asked)...)
+	view := b.await(conn, run)
+	if _, err := os.Stat(filepath.Join(b.root, "two", "new.txt")); err == nil {
+		t.Errorf("written to another place than was shown: %v", states(view))
+	}
+}
+
+// TestVerifyBindsWhatRan alters, behind the store's back, what ran and who allowed it.
+func TestVerifyBindsWhatRan(t *testing.T) {
+	t.Parallel()
+	b, conn, run, asked := chained(t, write("a", "b.txt", "one\n"))
+	edited := allow(asked.Reviews[0])
+	edited.Arguments = json.RawMessage(`{"path":"c.txt","content":"edited\n"}`)
+	b.decide(conn, asked, edited)
+	b.await(conn, run)
+	fatal(t, conn.Close())
+	fatal(t, b.raw(`DROP TRIGGER calls_order; DROP TRIGGER reviews_decided_once; UPDATE calls SET executed = '{"path":"forged"}', intent = '{}';
+		UPDATE reviews SET decided_by = 'mallory', edited = NULL, preview = '{}', arguments = '{}'`))
+	if unlikeWritten(t, b.connect(), run.SessionID) == "" {
+		t.Error("verify finds nothing")
+	}
+}
+
+// TestStopAClosedChat cancels it.
+func TestStopAClosedChat(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("ok")))
+	conn, run := b.start(approval.Policy{})
+	b.await(conn, run)
+	fatal(t, conn.CloseSession(t.Context(), run.SessionID))
+	_, err := conn.Stop(t.Context(), run.SessionID)
+	fatal(t, err)
+	if view, err := conn.Get(t.Context(), run.RoundID); err != nil || view.Session.EndReason != regie.SessionCancelled {
+		t.Errorf("stopped, and it is %s %q, %v", view.Session.State, view.Session.EndReason, err)
+	}
+}
+
+// TestMessagesToAQuestion: messages that come while a question is open are all taken, a very long
+// one too.
+func TestMessagesToAQuestion(t *testing.T) {
+	t.Parallel()
+	for name, texts := range map[string][]string{"long": {strings.Repeat("a log line\r", 2000)}, "at once": {"0", "1", "2", "3", "4", "5", "6", "7"}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, newModel(t, says("", colour), says("ok"), says("so"), says("well")))
+			conn, run := b.start(questions)
+			b.state(conn, run.SessionID, regie.SessionWaitingResponse)
+			var group sync.WaitGroup
+			for _, text := range texts {
+				group.Go(func() {
+					in := b.request(questions)
+					in.SessionID, in.Text = run.SessionID, fmt.Sprint("message ", text)
+					if name == "long" {
+						in.WhenBusy = store.Steer
+					}
+					if _, err := conn.Submit(t.Context(), in); err != nil {
+						t.Errorf("%.20q is lost: %v", in.Text, err)
+					}
+				})
+			}
+			group.Wait()
+		})
+	}
+}

@@ -1,0 +1,278 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/tool"
+)
+
+// TestCircles meets models that repeat themselves (decisions 9 and 30): what was answered is not
+// done again, and who cannot stop is stopped.
+func TestCircles(t *testing.T) {
+	t.Parallel()
+	t.Run("the same call delivered again, behind a failed write under its id", func(t *testing.T) {
+		var runs atomic.Int64
+		failing := action(t, "x.fail", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
+			return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission, "not today")}
+		}, nil)
+		m := newModel(t, says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__fail", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok"))
+		view := newBed(t, m, countedAction(t, &runs, nil), failing).run(everything)
+		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "NOT_RUN ANTI_LOOP")
+		if told := view.Exchanges[2].Calls[0].Result; runs.Load() != 1 || !strings.Contains(told, "ANTI_LOOP_ID") || !strings.Contains(told, "done") {
+			t.Errorf("%d runs, told %q", runs.Load(), told)
+		}
+	})
+	t.Run("a failure that will come again", func(t *testing.T) {
+		fail := func(id string) call { return call{id, "files__read_file", `{"path":"../../etc/passwd"}`} }
+		view := newBed(t, newModel(t, says("", fail("a")), says("", fail("b")), says("", fail("c")))).run(everything)
+		expect(t, view, regie.EndEarlyStop, "FAILED", "NOT_RUN REPEATED_FAILURE", "NOT_RUN REPEATED_FAILURE")
+		if !strings.Contains(view.Round.EndNote.String(), "third time") {
+			t.Errorf("the note is %q", view.Round.EndNote)
+		}
+	})
+	t.Run("an unknown outcome proposed again", func(t *testing.T) {
+		var runs atomic.Int64
+		b := newBed(t, newModel(t, says("", call{"a", "x__act", `{}`}), says("", call{"b", "x__act", `{}`})), countedAction(t, &runs, context.DeadlineExceeded))
+		conn, run := b.start(everything) // not even that allows it a second time
+		asked := b.parked(conn, run.SessionID).Approvals[0]
+		if review := asked.Reviews[0]; review.Verdict != regie.VerdictMustAsk || review.Grounds[0].Source != regie.SourceUnknown || runs.Load() != 1 {
+			t.Errorf("asked because %+v after %d runs", review.Grounds, runs.Load())
+		}
+	})
+	t.Run("the model asks for a check", func(t *testing.T) {
+		var runs atomic.Int64
+		b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"\u005fvalidate":true}`}), says("ok")), countedAction(t, &runs, nil))
+		conn, run := b.start(everything)
+		asked := b.parked(conn, run.SessionID).Approvals[0]
+		if review := asked.Reviews[0]; review.Grounds[0].Source != regie.SourceModel || string(review.Arguments) != "{}" {
+			t.Errorf("asked about %s because %+v", review.Arguments, review.Grounds)
+		}
+		b.decide(conn, asked, allowAll(asked)...)
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+	})
+}
+
+// TestRepeatedActionSaysSo has a model propose a payment again that was just made: who is asked can
+// tell it from a first one, and decides.
+func TestRepeatedActionSaysSo(t *testing.T) {
+	t.Parallel()
+	for answer, becomes := range map[regie.Answer]string{regie.AnswerAllow: "SUCCEEDED", regie.AnswerDeny: "NOT_RUN DENIED"} {
+		var runs atomic.Int64
+		m := newModel(t, says("", call{"a", "x__act", `{"name":"rent"}`}), says("", call{"b", "x__act", `{"name":"rent"}`}), says("ok"))
+		b := newBed(t, m, countedAction(t, &runs, nil))
+		conn, run := b.start(approval.Policy{})
+		first := b.parked(conn, run.SessionID).Approvals[0]
+		b.decide(conn, first, allowAll(first)...)
+		again := b.next(conn, run.SessionID, first.ID)
+		told := func(a regie.Approval) bool {
+			return slices.ContainsFunc(a.Reviews[0].Preview.Warnings, func(s regie.Sentence) bool { return strings.HasPrefix(s.String(), "exactly this was done already") })
+		}
+		if told(first) || !told(again) {
+			t.Errorf("warned at first: %v, again: %v", told(first), told(again))
+		}
+		decision := regie.Decision{CallID: again.Reviews[0].CallID, Answer: answer}
+		if answer == regie.AnswerDeny {
+			decision.Reason = "it is paid" // with which the model goes on
+		}
+		b.decide(conn, again, decision)
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", becomes)
+		if paid := runs.Load(); (paid == 2) != (answer == regie.AnswerAllow) || paid > 2 {
+			t.Errorf("%s: paid %d times", answer, paid)
+		}
+	}
+}
+
+// TestReadAfterWrite reads a file before and after a write of the same reply: the second read is no
+// duplicate of the first, whose result is out of date. A read without an action in between is one.
+func TestReadAfterWrite(t *testing.T) {
+	t.Parallel()
+	read := func(id string) call { return call{id, "files__read_file", `{"path":"a.txt"}`} }
+	m := newModel(t, says("", over("a", "a.txt", "old")), says("", read("b"), over("c", "a.txt", "new"), read("d"), read("e")), says("ok"))
+	view := newBed(t, m).run(everything)
+	expect(t, view, regie.EndAnswered, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "NOT_RUN DUPLICATE_IN_BATCH")
+	if got := view.Exchanges[1].Calls; len(got) != 4 || !strings.Contains(got[0].Result, "old") || !strings.Contains(got[2].Result, "new") || got[3].DuplicateOf != got[2].ID {
+		t.Errorf("the calls are %+v", got)
+	}
+}
+
+// TestEditedAnswerAgain repeats an answer whose edit could not be made any more: the file that it
+// makes is there. A client that has lost the first reply must hear that it was heard.
+func TestEditedAnswerAgain(t *testing.T) {
+	t.Parallel()
+	b, conn, run, asked := chained(t, write("a", "c.txt", "one\n"))
+	edited := decide(asked, "x", regie.Decision{
+		CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"path":"b.txt","content":"two\n"}`),
+	})
+	for range 2 {
+		_, err := conn.Decide(t.Context(), edited)
+		fatal(t, err)
+		expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+	}
+	edited.Request = "y"
+	if _, err := conn.Decide(t.Context(), edited); regie.CodeOf(err) != regie.CodeConflict {
+		t.Errorf("another answer: %v", err)
+	}
+	if got, _ := os.ReadFile(filepath.Join(b.root, "b.txt")); string(got) != "two\n" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+// TestDenialSaidAgain: a reason that is cleaned before it is stored is still the same reason when
+// the request comes again.
+func TestDenialSaidAgain(t *testing.T) {
+	t.Parallel()
+	_, conn, _, asked := chained(t, write("a", "b.txt", "one\n"))
+	in := decide(asked, "d1", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerDeny, Reason: "not \u202ethis\x1b one"})
+	for range 2 {
+		_, err := conn.Decide(t.Context(), in)
+		fatal(t, err)
+	}
+	in.Decisions[0].Reason = "for another reason"
+	if _, err := conn.Decide(t.Context(), in); regie.CodeOf(err) != regie.CodeConflict {
+		t.Fatalf("another reason under the same id: %v", err)
+	}
+}
+
+// TestEditedAnswer_SaidAgainMeanwhile says an edited answer again while it is still being checked,
+// as a client does that was cut off. The one that is checked last finds the call run and its edit
+// impossible: it must hear that it was heard, and another answer CONFLICT.
+func TestEditedAnswer_SaidAgainMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		request string // of the answer that comes first
+		want    regie.Code
+	}{"the same answer": {"x", ""}, "another answer": {"y", regie.CodeConflict}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var meanwhile func()
+			var once sync.Once
+			var armed, done atomic.Bool
+			out, err := tool.New(regie.ToolDefinition{Name: "x.move", Description: "moves", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal}, tool.Handler[nameArgs]{
+				Run: func(context.Context, *tool.Invocation, nameArgs) (tool.Result, error) {
+					done.Store(true)
+					return tool.Result{Content: "moved"}, nil
+				},
+				Preview: func(context.Context, *tool.Invocation, nameArgs) (regie.Preview, error) {
+					if armed.Load() {
+						once.Do(meanwhile)
+					}
+					if done.Load() {
+						return regie.Preview{}, regie.Errorf(regie.CodeTextNotFound, "it is gone")
+					}
+					return regie.Preview{Sentence: regie.Say("move it")}, nil
+				},
+			})
+			fatal(t, err)
+			b := newBed(t, newModel(t, says("", call{"a", "x__move", `{"name":"a"}`}), says("ok")), out)
+			conn, run := b.start(approval.Policy{})
+			asked := b.parked(conn, run.SessionID).Approvals[0]
+			answer := func(request string) dispatch.DecideRequest {
+				return decide(asked, request, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"name":"b"}`)})
+			}
+			meanwhile = func() {
+				armed.Store(false)
+				if _, err := conn.Decide(t.Context(), answer(row.request)); err != nil {
+					t.Error(err)
+				}
+				b.await(conn, run)
+			}
+			armed.Store(true)
+			if _, err := conn.Decide(t.Context(), answer("x")); regie.CodeOf(err) != row.want {
+				t.Errorf("the answer that was checked last: %v, want %q", err, row.want)
+			}
+			expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
+		})
+	}
+}
+
+// TestMessageAgainDuringQuestion repeats messages while a question is open, as a client does that
+// has lost the reply: neither the message that started the round nor one that has answered a
+// question is taken as the answer to the next one.
+func TestMessageAgainDuringQuestion(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, says("", colour), says("", size), says("ok"))
+	b := newBed(t, m)
+	conn := b.connect()
+	first := b.request(approval.Policy{Questions: true})
+	run := b.send(conn, first)
+	b.parked(conn, run.SessionID)
+	if again, err := conn.Submit(t.Context(), first); err != nil || !again.Duplicate || again.Answered {
+		t.Errorf("the first message again: %+v, %v", again, err)
+	}
+	answer := first
+	answer.ClientID, answer.Text = regie.NewID().String(), "the blue one"
+	if out, err := conn.Submit(t.Context(), answer); err != nil || !out.Answered {
+		t.Fatalf("the answer: %+v, %v", out, err)
+	}
+	var second regie.Question
+	b.until(conn, run.SessionID, func(*regie.Event) bool {
+		inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
+		if err == nil && len(inbox.Questions) == 1 && inbox.Questions[0].Module.Text == "Which size?" {
+			second = inbox.Questions[0]
+		}
+		return !second.ID.IsZero()
+	})
+	for _, in := range []int{1, 2} {
+		if again, err := conn.Submit(t.Context(), answer); err != nil || !again.Duplicate || again.Answered {
+			t.Errorf("the answer again, %d: %+v, %v", in, again, err)
+		}
+	}
+	inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
+	if err != nil || len(inbox.Questions) != 1 || inbox.Questions[0].ID != second.ID {
+		t.Fatalf("the second question is %+v, %v", inbox, err)
+	}
+	answer.ClientID, answer.Text = regie.NewID().String(), "the red one"
+	b.send(conn, answer)
+	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED", "SUCCEEDED")
+	if strings.Count(m.last(), "the blue one") != 1 || strings.Count(m.last(), "the red one") != 1 {
+		t.Errorf("the model read %s", m.last())
+	}
+}
+
+// TestInterruptBeforeTheThreadIsRead stops a round between its claim and its first request: it
+// ends, in this engine.
+func TestInterruptBeforeTheThreadIsRead(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, newModel(t, says("hello"), says("never")))
+	var conn *app.Conn
+	var round atomic.Pointer[regie.ID]
+	var submitting atomic.Bool // whoever submits asks the model what it can
+	opened := make(chan struct{})
+	models := app.Models(b.settings)
+	conn = b.attach(app.Options{Models: func(name string) (provider.Provider, error) {
+		if id := round.Load(); id != nil && !submitting.Swap(false) {
+			<-opened // submitted, so that the round can be named
+			if err := conn.Interrupt(t.Context(), *round.Load()); err != nil {
+				t.Error(err)
+			}
+			round.Store(nil)
+		}
+		return models(name)
+	}})
+	in := b.request(everything)
+	run := b.send(conn, in)
+	b.await(conn, run)
+	in.ClientID = regie.NewID().String()
+	submitting.Store(true)
+	round.Store(&run.RoundID)
+	next := b.send(conn, in) // a known session: its thread is read from the store
+	round.Store(&next.RoundID)
+	close(opened)
+	if view := b.await(conn, next); view.Round.End != regie.EndInterrupted {
+		t.Errorf("the round ended %s (%s)", view.Round.End, view.Round.EndNote)
+	}
+}
