@@ -198,11 +198,6 @@ func TestFoundVerifyBindsWhatRan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, trigger := range []string{"calls_order", "reviews_decided_once"} {
-		if _, err := db.ExecContext(t.Context(), "DROP TRIGGER "+trigger); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if _, err := db.ExecContext(t.Context(), `UPDATE calls SET executed = '{"path":"forged"}', intent = '{}'`); err != nil {
 		t.Fatal(err)
 	}

@@ -52,9 +52,9 @@ type Config struct {
 
 // Open opens the database, makes its schema where that is empty, and migrates it forward. It
 // returns CodeDatabaseDown where no server answers, CodeNoPermission, CodeReadOnly for a standby,
-// CodeNewerSchema, CodeSchemaTooOld, CodeConflict for a server that is too old, or, read only, for a schema that is;
-// CodeCorrupt for an audit key that is missing or another one; CodeBadRequest for a URL that is
-// none.
+// CodeNewerSchema, CodeSchemaTooOld, CodeConflict for a server that is too old, or, read only, for
+// a schema that is; CodeCorrupt for an audit key that is missing or another one; CodeBadRequest for
+// a URL that is none.
 func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	pools, err := parse(cfg.URL)
 	if err != nil {

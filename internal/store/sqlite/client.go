@@ -29,7 +29,7 @@ func settles(in *store.Submission) bool {
 func (t *tx) importHistory(b *batch, history []store.Imported, now time.Time) error {
 	for i := range history {
 		m := history[i].Message
-		if err := t.insertCalls(b.fence.Chain, history[i].Calls, now); err != nil {
+		if err := t.insertCalls(b.fence.Chain, &m, history[i].Calls, now); err != nil {
 			return err
 		}
 		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: nobody here has written it

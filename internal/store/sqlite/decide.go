@@ -162,7 +162,7 @@ func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEve
 		said.RuleExpires = &until
 	}
 	if err := t.one(errSettled, `UPDATE reviews SET answer = ?, edited = ?, edited_preview = ?, reason = ?, scope = ?, expires_at = ?, request = ?, decided_by = ?, decided_at = ?
-		WHERE approval_id = ? AND call_id = ?`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason), scope, micros(d.ExpiresAt), null(in.Request), d.By,
+		WHERE approval_id = ? AND call_id = ? AND answer IS NULL`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason), scope, micros(d.ExpiresAt), null(in.Request), d.By,
 		b.now.UnixMicro(), in.ApprovalID, d.CallID); err != nil {
 		return said, err
 	}
@@ -197,7 +197,8 @@ func (t *tx) followDecision(b *batch, d regie.Decision) error {
 // decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes
 // away what keeps a call from being decided twice.
 func (t *tx) decideAgain(d regie.Decision) error {
-	if err := t.exec("DROP TRIGGER IF EXISTS reviews_decided_once"); err != nil {
+	if err := t.exec(`UPDATE reviews SET answer = NULL, edited = NULL, edited_preview = NULL, reason = NULL, scope = NULL, expires_at = NULL, request = NULL,
+			decided_by = NULL, decided_at = NULL WHERE call_id = ?`, d.CallID); err != nil {
 		return err
 	}
 	err := t.exec("UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND state = 'APPROVED'", d.CallID)

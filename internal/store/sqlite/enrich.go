@@ -29,7 +29,7 @@ func (s *Store) Enrich(ctx context.Context, fence store.Fence, in store.Enrichme
 		if err := t.mayWrite(fence, false); err != nil {
 			return err
 		}
-		if err := t.insertCalls(fence.Chain, in.Calls, now); err != nil {
+		if err := t.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
 			return err
 		}
 		if err := b.store(t); err != nil {

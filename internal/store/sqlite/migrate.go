@@ -80,8 +80,8 @@ func newMigrator(db *sql.DB, files fs.FS) (m migrator, err error) {
 	return m, nil
 }
 
-// version returns the schema of a database, 0 for a new one, and CodeNewerSchema or CodeSchemaTooOld
-// for one that cannot be migrated.
+// version returns the schema of a database, 0 for a new one. It returns CodeNewerSchema or
+// CodeSchemaTooOld for one that cannot be migrated.
 func (m migrator) version(ctx context.Context, db *sql.DB, path string) (current int64, err error) {
 	current, err = schemaVersion(ctx, db)
 	switch {

@@ -34,8 +34,8 @@ func openNext(t *testing.T, dir string) *sqlite.Store {
 	return s
 }
 
-// old makes a database of the present schema with a round in the middle of a batch, and returns what its log
-// and its round looked like.
+// old makes a database of the present schema with a round in the middle of a batch, and returns
+// what its log and its round looked like.
 func old(t *testing.T) (dir string, before store.VerifyReport, view store.RoundView) {
 	t.Helper()
 	dir = t.TempDir()
@@ -73,8 +73,8 @@ func backups(t *testing.T, dir string) []string {
 	return found
 }
 
-// TestMigration brings a database to the next schema: what was there is there, its log verifies, it can be
-// written, and beside it lies a whole copy of what was.
+// TestMigration brings a database to the next schema: what was there is there, its log verifies, it
+// can be written, and beside it lies a whole copy of what was.
 func TestMigration(t *testing.T) {
 	dir, before, view := old(t)
 	for _, end := range []string{".unfinished", ".unfinished-journal"} {
@@ -106,7 +106,7 @@ func TestMigration(t *testing.T) {
 	if info, err := os.Stat(kept[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup is %v, %v", info.Mode(), err)
 	}
-	// The copy is a database of the old schema that opens, and migrates, as the one that it was made of.
+	// The copy is a database of the old schema that opens and migrates as its original.
 	other := t.TempDir()
 	for from, to := range map[string]string{kept[0]: sqlite.FileName, filepath.Join(dir, "audit.key"): "audit.key"} {
 		data, err := os.ReadFile(from)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -45,7 +46,7 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 		if err := t.exchangeReplied(fence, in.Exchange, in.Message.ID, now); err != nil {
 			return err
 		}
-		if err := t.insertCalls(fence.Chain, in.Calls, now); err != nil {
+		if err := t.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
 			return err
 		}
 		if err := b.store(t); err != nil {
@@ -119,10 +120,18 @@ const (
 
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
 
-// insertCalls stores calls row by row: with a trigger on insert SQLite would collect the rows of
-// one statement in a temporary table.
-func (t *tx) insertCalls(chain int64, calls []regie.Call, now time.Time) error {
+var errHalfBatch = regie.Errorf(regie.CodeConflict, "a message and its calls do not agree")
+
+// insertCalls stores the calls of a message, whole or not at all (spec 2.3, decision 7).
+func (t *tx) insertCalls(chain int64, m *regie.Message, calls []regie.Call, now time.Time) error {
+	ids := m.CallIDs()
+	if len(ids) != len(calls) {
+		return errHalfBatch
+	}
 	for i := range calls {
+		if calls[i].MessageID != m.ID || !slices.Contains(ids, calls[i].ID) {
+			return errHalfBatch
+		}
 		c := &calls[i]
 		problem, err := callError(c)
 		if err != nil {

@@ -42,6 +42,9 @@ func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (ou
 		if err == nil {
 			err = t.mayUndo(chain, workspace)
 		}
+		if err == nil {
+			err = undoFits(t, chain, &in)
+		}
 		if err != nil {
 			return err
 		}
@@ -130,6 +133,35 @@ func (t *tx) mayUndo(chain int64, workspace regie.ID) error {
 		err = errUndoing
 	}
 	return err
+}
+
+// undoFits refuses an undo of a round of another session, or of an undo that is not a done one of
+// that round, and one whose files are not kept: nothing changes before what there is can come back.
+func undoFits(t *tx, chain int64, u *regie.Undo) error {
+	var fits bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE id = ?1 AND session = ?2)
+		AND (?3 = 1 OR EXISTS (SELECT 1 FROM undos WHERE id = ?4 AND round_id = ?1 AND state = 'DONE'))`,
+		u.RoundID, chain, flag(u.Undoes.IsZero()), u.Undoes).Scan(&fits); err != nil {
+		return err
+	}
+	if !fits {
+		return regie.Errorf(regie.CodeConflict, "the undo %s does not belong to the round %s", u.ID, u.RoundID)
+	}
+	for i := range u.Files {
+		for _, hash := range []regie.Hash{u.Files[i].From.Hash, u.Files[i].To.Hash} {
+			kept := hash.IsZero()
+			if !kept {
+				if err := t.row("SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND (data IS NOT NULL OR in_file = 1))",
+					hash).Scan(&kept); err != nil {
+					return err
+				}
+			}
+			if !kept {
+				return regie.Errorf(regie.CodeConflict, "the content of %s is not kept: nothing was undone", u.Files[i].Path)
+			}
+		}
+	}
+	return nil
 }
 
 // errUndoing has a name above this package: who starts a round waits for the end of the undo.
@@ -229,7 +261,8 @@ func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.
 			return err
 		}
 		return t.one(errUndone,
-			"UPDATE undos SET state = 'DONE', done_at = ?, message_id = ? WHERE id = ? AND state = 'INTENDED'",
+			`UPDATE undos SET state = 'DONE', done_at = ?, message_id = ? WHERE id = ? AND state = 'INTENDED'
+				AND NOT EXISTS (SELECT 1 FROM undo_files WHERE undo_id = undos.id AND outcome IS NULL)`, // each file is settled
 			now.UnixMicro(), message.ID, u.ID)
 	})
 	if err != nil {

@@ -134,27 +134,6 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_workspace ON sessions (workspace_id, n);
 CREATE INDEX sessions_forks ON sessions (forked_from) WHERE forked_from IS NOT NULL;
 CREATE INDEX sessions_of_clients ON sessions (n) WHERE origin = 'api' AND deleted_at IS NULL;
-CREATE TRIGGER sessions_epoch_rises BEFORE UPDATE OF epoch ON sessions WHEN NEW.epoch < OLD.epoch
-BEGIN SELECT RAISE(ABORT, 'a session''s epoch only rises (invariant 8)'); END;
-CREATE TRIGGER sessions_identity BEFORE UPDATE OF n, rowid, oid, _rowid_, id, workspace_id, user_id, type, created_at, parent_call, forked_from,
-    forked_at_seq ON sessions
-BEGIN SELECT RAISE(ABORT, 'what a session is never changes (spec 2.1)'); END;
-CREATE TRIGGER sessions_state BEFORE UPDATE OF state ON sessions WHEN OLD.state = 'CLOSED' AND NEW.state <> 'CLOSED' AND OLD.type <> 'CHAT'
-BEGIN SELECT RAISE(ABORT, 'a closed session is reopened only if it is a CHAT (decision 6)'); END;
-CREATE TRIGGER sessions_rest BEFORE UPDATE OF state ON sessions
-WHEN (NEW.state = 'IDLE' OR NEW.state = 'CLOSED') AND EXISTS (SELECT 1 FROM rounds WHERE session = OLD.n AND state <> 'ENDED')
-BEGIN SELECT RAISE(ABORT, 'a round of this session is open, so it is neither IDLE nor CLOSED (decision 12)'); END;
-CREATE TRIGGER sessions_come_once BEFORE INSERT ON sessions
-WHEN EXISTS (SELECT 1 FROM sessions WHERE n = NEW.n) OR EXISTS (SELECT 1 FROM sessions WHERE id = NEW.id)
-  OR EXISTS (SELECT 1 FROM sessions WHERE parent_call = NEW.parent_call)
-BEGIN SELECT RAISE(ABORT, 'a session comes once and is never replaced (decision 15)'); END;
-CREATE TRIGGER sessions_never_go BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'sessions are never deleted: a tombstone stays (decision 15)'); END;
-CREATE TRIGGER sessions_tombstone BEFORE UPDATE OF deleted_at ON sessions
-WHEN OLD.deleted_at IS NOT NULL AND NEW.deleted_at IS NOT OLD.deleted_at
-  OR (NEW.deleted_at IS NOT NULL AND EXISTS (SELECT 1 FROM rounds WHERE session = OLD.n AND state <> 'ENDED'))
-BEGIN SELECT RAISE(ABORT, 'a session is removed once, with no round open, and stays so (decision 15)'); END;
-CREATE TRIGGER sessions_token BEFORE UPDATE OF token_id ON sessions
-BEGIN SELECT RAISE(ABORT, 'which token began a session never changes (spec 11.2)'); END;
 
 CREATE TABLE read_marks (
     user_id  BLOB    NOT NULL REFERENCES users (id),
@@ -209,27 +188,6 @@ CREATE TABLE rounds (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX rounds_one_open ON rounds (session) WHERE state <> 'ENDED';
 CREATE INDEX rounds_reserved ON rounds (session, reserved_microusd) WHERE reserved_microusd > 0;
-CREATE TRIGGER rounds_identity BEFORE UPDATE OF id, session, number, reason, limits, trace_id, agent, agent_pin, policy, trigger_message_id,
-    inherits_round, started_at ON rounds
-WHEN NEW.id <> OLD.id OR NEW.session <> OLD.session OR NEW.number <> OLD.number OR NEW.reason <> OLD.reason OR NEW.limits <> OLD.limits
-  OR NEW.trace_id <> OLD.trace_id OR NEW.agent <> OLD.agent OR NEW.started_at <> OLD.started_at
-  OR (OLD.agent_pin IS NOT NULL AND NEW.agent_pin IS NOT OLD.agent_pin) OR (OLD.policy IS NOT NULL AND NEW.policy IS NOT OLD.policy)
-  OR (OLD.trigger_message_id IS NOT NULL AND NEW.trigger_message_id IS NOT OLD.trigger_message_id)
-  OR (OLD.inherits_round IS NOT NULL AND NEW.inherits_round IS NOT OLD.inherits_round)
-BEGIN SELECT RAISE(ABORT, 'what a round was started with never changes (decision 2, spec 3)'); END;
-CREATE TRIGGER rounds_come_once BEFORE INSERT ON rounds
-WHEN EXISTS (SELECT 1 FROM rounds WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM rounds WHERE session = NEW.session AND number = NEW.number)
-  OR (NEW.state <> 'ENDED' AND EXISTS (SELECT 1 FROM rounds WHERE session = NEW.session AND state <> 'ENDED'))
-BEGIN SELECT RAISE(ABORT, 'a round comes once, is never replaced, and one at a time is open in a session (spec 3)'); END;
-CREATE TRIGGER rounds_never_go BEFORE DELETE ON rounds BEGIN SELECT RAISE(ABORT, 'rounds are never deleted (decision 15)'); END;
-CREATE TRIGGER rounds_forward BEFORE UPDATE ON rounds
-WHEN (OLD.state = 'ENDED' AND NOT (NEW.state = 'ENDED' AND NEW.end_note = '' AND NEW.end_reason = OLD.end_reason AND NEW.ended_at = OLD.ended_at
-    AND NEW.total = OLD.total AND NEW.spent_microusd = OLD.spent_microusd AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL))
-  OR NEW.total < OLD.total OR NEW.epoch < OLD.epoch OR NEW.tokens < OLD.tokens OR NEW.spent_microusd < OLD.spent_microusd
-BEGIN SELECT RAISE(ABORT, 'a round ends once, its total, its epoch and what it spent only rise (invariants 8, 9 and 11, decision 41)'); END;
-CREATE TRIGGER rounds_not_while_undoing BEFORE INSERT ON rounds
-WHEN NEW.state <> 'ENDED' AND EXISTS (SELECT 1 FROM undos WHERE session = NEW.session AND state = 'INTENDED')
-BEGIN SELECT RAISE(ABORT, 'no round of the session starts while an undo is under way (decision 16)'); END;
 
 -- A model call with its batch of calls. A row describes its latest attempt; earlier ones move to attempts
 -- (decision 28).
@@ -264,20 +222,6 @@ CREATE TABLE exchanges (
     PRIMARY KEY (round_id, number),
     CHECK ((state = 'REPLIED') = (reply_id IS NOT NULL))
 ) STRICT;
-CREATE TRIGGER exchanges_come_once BEFORE INSERT ON exchanges
-WHEN EXISTS (SELECT 1 FROM exchanges WHERE round_id = NEW.round_id AND number = NEW.number) OR EXISTS (SELECT 1 FROM exchanges WHERE rowid = NEW.rowid)
-BEGIN SELECT RAISE(ABORT, 'a model call comes once and is never replaced (decision 14)'); END;
-CREATE TRIGGER exchanges_never_go BEFORE DELETE ON exchanges BEGIN SELECT RAISE(ABORT, 'model calls are never deleted (decision 15)'); END;
-CREATE TRIGGER exchanges_final BEFORE UPDATE ON exchanges
-WHEN (OLD.state <> 'OPEN' AND NOT (NEW.state = OLD.state AND NEW.error = '' AND NEW.attempt = OLD.attempt AND NEW.request IS OLD.request
-    AND NEW.reply_id IS OLD.reply_id AND NEW.cost_microusd IS OLD.cost_microusd AND NEW.input_tokens = OLD.input_tokens AND NEW.output_tokens = OLD.output_tokens
-    AND (SELECT s.deleted_at FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = OLD.round_id) IS NOT NULL))
-  OR NEW.attempt < OLD.attempt
-BEGIN SELECT RAISE(ABORT, 'a model call has one end, its attempts only rise (decision 28)'); END;
-CREATE TRIGGER exchanges_identity BEFORE UPDATE OF rowid, oid, _rowid_, round_id, number, purpose, reason ON exchanges
-WHEN NOT (OLD.state = 'OPEN' AND NEW.state = 'OPEN' AND OLD.purpose = 'step' AND NEW.purpose = 'summary' AND NEW.rowid = OLD.rowid
-  AND NEW.round_id = OLD.round_id AND NEW.number = OLD.number AND NEW.reason = OLD.reason AND NEW.attempt = OLD.attempt)
-BEGIN SELECT RAISE(ABORT, 'what a model call is for never changes (decision 14), but that a step gives way to a summary (spec 3.4)'); END;
 
 CREATE TABLE attempts (
     round_id          BLOB    NOT NULL,
@@ -307,16 +251,6 @@ CREATE TABLE attempts (
     PRIMARY KEY (round_id, exchange, number),
     FOREIGN KEY (round_id, exchange) REFERENCES exchanges (round_id, number)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER attempts_come_once BEFORE INSERT ON attempts
-WHEN EXISTS (SELECT 1 FROM attempts WHERE round_id = NEW.round_id AND exchange = NEW.exchange AND number = NEW.number)
-BEGIN SELECT RAISE(ABORT, 'an attempt comes once and is never replaced (decision 28)'); END;
-CREATE TRIGGER attempts_never_go BEFORE DELETE ON attempts BEGIN SELECT RAISE(ABORT, 'attempts are never deleted (decision 28)'); END;
-CREATE TRIGGER attempts_never_change BEFORE UPDATE ON attempts
-WHEN NOT (NEW.partial = '' AND NEW.error = '' AND NEW.round_id = OLD.round_id AND NEW.exchange = OLD.exchange AND NEW.number = OLD.number
-    AND NEW.code = OLD.code AND NEW.cost_microusd IS OLD.cost_microusd AND NEW.input_tokens = OLD.input_tokens AND NEW.output_tokens = OLD.output_tokens
-    AND NEW.request IS OLD.request AND NEW.first_seq IS OLD.first_seq AND NEW.last_seq IS OLD.last_seq AND NEW.head IS OLD.head AND NEW.purpose = OLD.purpose
-    AND (SELECT s.deleted_at FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = OLD.round_id) IS NOT NULL)
-BEGIN SELECT RAISE(ABORT, 'attempts never change (decision 28)'); END;
 
 -- A message's content is the body of its event at (session, seq), or at pending_seq until it is admitted
 -- (decision 10).
@@ -352,24 +286,6 @@ CREATE TABLE messages (
     CHECK (calls = 0 OR variant IN ('ai', 'rich') OR coalesce(system_type, '') = 'DATA_ADDED')
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX messages_client_id ON messages (session, client_id) WHERE client_id IS NOT NULL;
-CREATE TRIGGER messages_come_once BEFORE INSERT ON messages
-WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
-  OR EXISTS (SELECT 1 FROM messages WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE session = NEW.session AND seq = NEW.seq)
-  OR (NEW.client_id IS NOT NULL AND EXISTS (SELECT 1 FROM messages WHERE session = NEW.session AND client_id = NEW.client_id))
-BEGIN SELECT CASE WHEN (SELECT count(*) FROM calls WHERE message_id = NEW.id) <> NEW.calls
-    THEN RAISE(ABORT, 'a message and its calls do not agree (decision 7)')
-    ELSE RAISE(ABORT, 'a message comes once and is never replaced (decision 15)') END; END;
-CREATE TRIGGER messages_content_fixed BEFORE UPDATE OF id, session, sender, variant, system_type, author_kind, author_id, client_id, calls ON messages
-BEGIN SELECT RAISE(ABORT, 'a stored message never changes its content'); END;
-CREATE TRIGGER messages_place_fixed BEFORE UPDATE OF seq, pending_seq, round_id, exchange ON messages
-WHEN (OLD.seq IS NOT NULL AND NEW.seq IS NOT OLD.seq) OR (OLD.pending_seq IS NOT NULL AND NEW.pending_seq IS NOT OLD.pending_seq)
-  OR (OLD.round_id IS NOT NULL AND NEW.round_id IS NOT OLD.round_id) OR (OLD.exchange <> 0 AND NEW.exchange IS NOT OLD.exchange)
-  OR (OLD.seq IS NULL AND EXISTS (SELECT 1 FROM messages WHERE session = OLD.session AND seq = NEW.seq))
-BEGIN SELECT RAISE(ABORT, 'a stored message never changes its place in the log (decision 10)'); END;
-CREATE TRIGGER messages_superseded BEFORE UPDATE OF superseded ON messages
-WHEN NEW.superseded <> OLD.superseded AND NOT EXISTS (SELECT 1 FROM undos WHERE session = OLD.session AND state = 'INTENDED' AND chat = 1)
-BEGIN SELECT RAISE(ABORT, 'messages are superseded only by an undo of the chat (decision 16)'); END;
-CREATE TRIGGER messages_never_go BEFORE DELETE ON messages BEGIN SELECT RAISE(ABORT, 'messages are never deleted: their bodies are erased (decision 15)'); END;
 
 CREATE TABLE attachments (
     message_id BLOB    NOT NULL REFERENCES messages (id),
@@ -381,11 +297,6 @@ CREATE TABLE attachments (
     PRIMARY KEY (message_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX attachments_by_blob ON attachments (blob);
-CREATE TRIGGER attachments_come_once BEFORE INSERT ON attachments
-WHEN EXISTS (SELECT 1 FROM attachments WHERE message_id = NEW.message_id AND ordinal = NEW.ordinal)
-BEGIN SELECT RAISE(ABORT, 'an attachment comes once and is never replaced (decision 18)'); END;
-CREATE TRIGGER attachments_never_change BEFORE UPDATE ON attachments BEGIN SELECT RAISE(ABORT, 'a stored message never changes its content'); END;
-CREATE TRIGGER attachments_never_go BEFORE DELETE ON attachments BEGIN SELECT RAISE(ABORT, 'attachments are never deleted: their blob''s data is erased (decision 15)'); END;
 
 CREATE TABLE calls (
     id               BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -439,60 +350,6 @@ CREATE TABLE calls (
 CREATE INDEX calls_copies ON calls (copy_of) WHERE copy_of IS NOT NULL;
 CREATE INDEX calls_whole ON calls (result_blob) WHERE result_blob IS NOT NULL;
 CREATE INDEX calls_of_clients ON calls (session) WHERE origin = 'CLIENT' AND settled_at IS NULL;
-CREATE TRIGGER calls_started_at BEFORE UPDATE OF started_at ON calls WHEN OLD.started_at IS NOT NULL AND NEW.started_at IS NOT OLD.started_at
-BEGIN SELECT RAISE(ABORT, 'when a call was started never changes (invariant 2)'); END;
-CREATE TRIGGER calls_never_go BEFORE DELETE ON calls BEGIN SELECT RAISE(ABORT, 'calls are never deleted (decision 15)'); END;
-CREATE TRIGGER calls_approved BEFORE UPDATE OF state ON calls
-WHEN NEW.state = 'APPROVED' AND OLD.state <> 'APPROVED' AND NOT EXISTS (
-    SELECT 1 FROM reviews r JOIN approvals a ON a.id = r.approval_id WHERE r.call_id = OLD.id AND a.state = 'OPEN' AND r.answer LIKE 'allow%')
-BEGIN SELECT RAISE(ABORT, 'no approval of exactly this call (invariant 3)'); END;
-CREATE TRIGGER calls_order BEFORE UPDATE ON calls
-WHEN NOT CASE OLD.state
-    WHEN 'PROPOSED' THEN (OLD.kind = 'query' OR (NEW.state <> 'SUCCEEDED' AND NEW.state <> 'UNKNOWN'))
-    WHEN 'STARTED' THEN (NEW.state <> 'PROPOSED' AND NEW.state <> 'AWAITING_APPROVAL' AND NEW.state <> 'APPROVED')
-    WHEN 'AWAITING_APPROVAL' THEN (NEW.state = 'AWAITING_APPROVAL' OR NEW.state = 'APPROVED' OR NEW.state = 'NOT_RUN')
-    WHEN 'APPROVED' THEN NEW.state <> 'PROPOSED' AND (OLD.kind = 'query' OR (NEW.state <> 'SUCCEEDED' AND NEW.state <> 'UNKNOWN'))
-    ELSE (OLD.state = 'UNKNOWN' AND (NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED') AND OLD.resolved_at IS NULL AND NEW.resolved_at IS NOT NULL)
-      OR (NEW.state = OLD.state AND NEW.arguments = '' AND NEW.executed IS NULL AND NEW.intent IS NULL AND coalesce(NEW.result, '') = ''
-        AND NEW.result_blob IS NULL AND NEW.code IS OLD.code AND NEW.attempts = OLD.attempts AND NEW.recovered = OLD.recovered
-        AND NEW.duration_us IS OLD.duration_us AND NEW.started_at IS OLD.started_at AND NEW.settled_at = OLD.settled_at
-        AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL)
-END
-BEGIN SELECT RAISE(ABORT, 'no such change of a call: it has exactly one result (decision 3, invariants 4 and 5)'); END;
-CREATE TRIGGER calls_resolved BEFORE UPDATE OF resolved_at, resolved_by, resolved_as, resolve_note ON calls
-WHEN NOT (NEW.resolve_note = '' AND NEW.state = OLD.state AND NEW.resolved_at IS OLD.resolved_at AND NEW.resolved_by IS OLD.resolved_by
-    AND NEW.resolved_as IS OLD.resolved_as AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL)
-  AND (OLD.state <> 'UNKNOWN' OR (NEW.state = 'SUCCEEDED') IS NOT (NEW.resolved_as = 'happened')
-  OR NEW.executed IS NOT OLD.executed OR NEW.code IS NOT OLD.code OR NEW.intent IS NOT OLD.intent OR NEW.result IS NOT OLD.result
-  OR NEW.error IS NOT OLD.error OR NEW.result_blob IS NOT OLD.result_blob OR NEW.duplicate_of IS NOT OLD.duplicate_of
-  OR NEW.attempts <> OLD.attempts OR NEW.recovered <> OLD.recovered OR NEW.duration_us IS NOT OLD.duration_us
-  OR NEW.settled_at IS NOT OLD.settled_at)
-BEGIN SELECT RAISE(ABORT, 'a person resolves only an UNKNOWN call, and changes nothing else of it (decision 5)'); END;
-CREATE TRIGGER calls_arguments BEFORE UPDATE OF arguments ON calls
-WHEN NEW.arguments <> '' OR (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NULL
-BEGIN SELECT RAISE(ABORT, 'what was proposed never changes (decision 7)'); END;
-CREATE TRIGGER calls_identity BEFORE UPDATE OF id, session, round_id, exchange, message_id, ordinal, origin, signature, definition,
-    class, kind, ask, proposed_at, copy_of ON calls
-BEGIN SELECT RAISE(ABORT, 'what was proposed never changes (decision 7)'); END;
-CREATE TRIGGER calls_words BEFORE UPDATE OF tool, provider_call_id ON calls
-WHEN NOT (NEW.provider_call_id IS NULL AND (NEW.tool = OLD.tool OR NEW.tool = '' AND OLD.definition IS NULL)
-  AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL)
-BEGIN SELECT RAISE(ABORT, 'what was proposed never changes (decision 7)'); END;
-CREATE TRIGGER calls_come_once BEFORE INSERT ON calls
-WHEN (NEW.copy_of IS NULL AND ((NEW.state = 'SUCCEEDED' AND NEW.kind <> 'query') OR NEW.state = 'UNKNOWN' OR NEW.state = 'APPROVED' OR NEW.resolved_at IS NOT NULL))
-  OR (NEW.copy_of IS NOT NULL AND (NEW.settled_at IS NULL OR NEW.intent IS NOT NULL
-    OR NOT EXISTS (SELECT 1 FROM sessions WHERE n = NEW.session AND forked_from IS NOT NULL)
-    OR NOT EXISTS (SELECT 1 FROM calls c WHERE c.id = NEW.copy_of AND c.copy_of IS NULL AND c.settled_at IS NOT NULL
-      AND (c.tool = NEW.tool OR c.tool = '' AND c.definition IS NULL AND NEW.definition IS NULL)
-      AND c.kind = NEW.kind AND c.class = NEW.class AND c.signature = NEW.signature AND c.started_at IS NEW.started_at)))
-  OR EXISTS (SELECT 1 FROM calls WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE id = NEW.message_id)
-BEGIN SELECT RAISE(ABORT, 'a call comes once, with its message, an action without the result of a run unless it is a copy of a settled one, and is never replaced (decisions 3, 7 and 17)'); END;
-CREATE TRIGGER calls_changed BEFORE UPDATE OF changed ON calls
-WHEN NEW.changed IS NOT OLD.changed AND NOT (OLD.state = 'STARTED' AND OLD.settled_at IS NULL AND OLD.changed IS NULL AND NEW.settled_at IS NOT NULL)
-  AND NOT (NEW.changed IS NULL AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL)
-BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once (decision 16)'); END;
-CREATE TRIGGER calls_changed_comes BEFORE INSERT ON calls WHEN NEW.changed IS NOT NULL
-BEGIN SELECT RAISE(ABORT, 'what a call made of files comes with its result, once (decision 16)'); END;
 
 CREATE TABLE waits (
     id          BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -514,15 +371,6 @@ CREATE TABLE waits (
 CREATE INDEX waits_open ON waits (deadline) WHERE state = 'OPEN';
 CREATE INDEX waits_by_round ON waits (round_id);
 CREATE INDEX waits_by_object ON waits (object_id);
-CREATE TRIGGER waits_come_once BEFORE INSERT ON waits WHEN EXISTS (SELECT 1 FROM waits WHERE id = NEW.id)
-BEGIN SELECT RAISE(ABORT, 'a wait comes once and is never replaced (decision 12)'); END;
-CREATE TRIGGER waits_never_go BEFORE DELETE ON waits BEGIN SELECT RAISE(ABORT, 'waits are never deleted (decision 15)'); END;
-CREATE TRIGGER waits_resolve_once BEFORE UPDATE ON waits
-WHEN OLD.state <> 'OPEN' AND NOT (NEW.state = OLD.state AND NEW.resolution IS NULL AND NEW.resolved_by IS OLD.resolved_by AND NEW.resolved_at = OLD.resolved_at
-    AND NEW.deadline IS OLD.deadline AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL)
-BEGIN SELECT RAISE(ABORT, 'a wait is resolved once (spec 4.4)'); END;
-CREATE TRIGGER waits_identity BEFORE UPDATE OF id, session, round_id, kind, object_id, owner_id, created_at ON waits
-BEGIN SELECT RAISE(ABORT, 'what is waited for never changes (decision 12)'); END;
 
 CREATE TABLE approvals (
     id         BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -538,15 +386,6 @@ CREATE TABLE approvals (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX approvals_by_round ON approvals (round_id);
 CREATE INDEX approvals_open ON approvals (created_at) WHERE state = 'OPEN';
-CREATE TRIGGER approvals_come_once BEFORE INSERT ON approvals
-WHEN NEW.state <> 'OPEN' OR EXISTS (SELECT 1 FROM approvals WHERE id = NEW.id)
-BEGIN SELECT RAISE(ABORT, 'an approval comes once, open, and is never replaced (spec 4.3)'); END;
-CREATE TRIGGER approvals_never_go BEFORE DELETE ON approvals
-BEGIN SELECT RAISE(ABORT, 'approvals are never deleted (spec 4.3)'); END;
-CREATE TRIGGER approvals_close_once BEFORE UPDATE ON approvals
-WHEN OLD.state <> 'OPEN' OR NEW.id <> OLD.id OR NEW.session <> OLD.session OR NEW.round_id <> OLD.round_id OR NEW.exchange <> OLD.exchange
-  OR NEW.created_at <> OLD.created_at OR NEW.expires_at <> OLD.expires_at OR NEW.seq <> OLD.seq
-BEGIN SELECT RAISE(ABORT, 'an approval closes once (spec 4.4)'); END;
 
 CREATE TABLE reviews (
     approval_id   BLOB    NOT NULL REFERENCES approvals (id),
@@ -572,21 +411,6 @@ CREATE TABLE reviews (
     CHECK (edited IS NULL OR answer <> 'deny')
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reviews_by_call ON reviews (call_id);
-CREATE TRIGGER reviews_come_once BEFORE INSERT ON reviews
-WHEN NEW.answer IS NOT NULL OR EXISTS (SELECT 1 FROM reviews WHERE approval_id = NEW.approval_id AND call_id = NEW.call_id)
-BEGIN SELECT RAISE(ABORT, 'a review comes once, undecided, and is never replaced (spec 4.3)'); END;
-CREATE TRIGGER reviews_never_go BEFORE DELETE ON reviews
-BEGIN SELECT RAISE(ABORT, 'reviews are never deleted (spec 4.3)'); END;
-CREATE TRIGGER reviews_decided_once BEFORE UPDATE ON reviews
-WHEN (OLD.answer IS NOT NULL OR NEW.approval_id <> OLD.approval_id OR NEW.call_id <> OLD.call_id OR NEW.ordinal <> OLD.ordinal OR
-     NEW.definition <> OLD.definition OR NEW.arguments <> OLD.arguments OR NEW.preview <> OLD.preview OR NEW.verdict <> OLD.verdict OR
-     NEW.grounds <> OLD.grounds)
-  AND NOT (NEW.approval_id = OLD.approval_id AND NEW.call_id = OLD.call_id AND NEW.ordinal = OLD.ordinal AND NEW.definition = OLD.definition
-     AND NEW.verdict = OLD.verdict AND NEW.answer IS OLD.answer AND NEW.decided_by IS OLD.decided_by AND NEW.decided_at IS OLD.decided_at
-     AND NEW.arguments = 'null' AND NEW.preview = '{}' AND NEW.grounds = '[]' AND NEW.edited IS NULL AND NEW.edited_preview IS NULL
-     AND NEW.reason IS NULL AND NEW.scope IS NULL
-     AND (SELECT s.deleted_at FROM approvals a JOIN sessions s ON s.n = a.session WHERE a.id = OLD.approval_id) IS NOT NULL)
-BEGIN SELECT RAISE(ABORT, 'a call is decided once, and on what was shown (decision 20)'); END;
 
 CREATE TABLE questions (
     wait_id BLOB PRIMARY KEY REFERENCES waits (id),
@@ -594,15 +418,6 @@ CREATE TABLE questions (
     module  TEXT NOT NULL,
     request TEXT -- the answer's own id
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER questions_come_once BEFORE INSERT ON questions
-WHEN EXISTS (SELECT 1 FROM questions WHERE wait_id = NEW.wait_id)
-BEGIN SELECT RAISE(ABORT, 'a question comes once and is never replaced (spec 4.5)'); END;
-CREATE TRIGGER questions_never_go BEFORE DELETE ON questions
-BEGIN SELECT RAISE(ABORT, 'questions are never deleted (spec 4.5)'); END;
-CREATE TRIGGER questions_never_change BEFORE UPDATE OF wait_id, call_id, module ON questions
-WHEN NEW.wait_id <> OLD.wait_id OR NEW.call_id <> OLD.call_id OR (NEW.module <> OLD.module AND (NEW.module <> '{}'
-  OR (SELECT s.deleted_at FROM waits w JOIN sessions s ON s.n = w.session WHERE w.id = OLD.wait_id) IS NULL))
-BEGIN SELECT RAISE(ABORT, 'what was asked never changes (spec 4.5)'); END;
 
 CREATE TABLE rules (
     id           BLOB PRIMARY KEY CHECK (length(id) = 16),
@@ -619,16 +434,6 @@ CREATE TABLE rules (
     revoked_by   TEXT CHECK ((revoked_by IS NULL) = (revoked_at IS NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX rules_by_workspace ON rules (workspace_id, tool);
-CREATE TRIGGER rules_never_go BEFORE DELETE ON rules
-BEGIN SELECT RAISE(ABORT, 'rules are never deleted: they are revoked (spec 4.4)'); END;
-CREATE TRIGGER rules_come_once BEFORE INSERT ON rules
-WHEN NEW.revoked_at IS NOT NULL OR EXISTS (SELECT 1 FROM rules WHERE id = NEW.id)
-BEGIN SELECT RAISE(ABORT, 'a rule comes once and is never replaced (spec 4.4)'); END;
-CREATE TRIGGER rules_never_change BEFORE UPDATE ON rules
-WHEN OLD.revoked_at IS NOT NULL OR NEW.id <> OLD.id OR NEW.workspace_id <> OLD.workspace_id OR NEW.session IS NOT OLD.session OR
-     NEW.verdict <> OLD.verdict OR NEW.tool <> OLD.tool OR NEW.scope <> OLD.scope OR NEW.author <> OLD.author OR
-     NEW.from_call IS NOT OLD.from_call OR NEW.created_at <> OLD.created_at OR NEW.expires_at IS NOT OLD.expires_at
-BEGIN SELECT RAISE(ABORT, 'a rule never changes: it is revoked (spec 4.4)'); END;
 
 -- A message that came while its session was busy; round is what its round would be started with.
 CREATE TABLE pending (
@@ -667,25 +472,6 @@ CREATE INDEX undos_by_round ON undos (round_id);
 CREATE INDEX undos_by_session ON undos (session);
 CREATE UNIQUE INDEX undos_one_open ON undos (workspace_id) WHERE state = 'INTENDED';
 CREATE INDEX undos_open ON undos (session) WHERE state = 'INTENDED';
-CREATE TRIGGER undos_come_once BEFORE INSERT ON undos
-WHEN NEW.state <> 'INTENDED' OR EXISTS (SELECT 1 FROM undos WHERE id = NEW.id)
-  OR EXISTS (SELECT 1 FROM undos WHERE workspace_id = NEW.workspace_id AND state = 'INTENDED')
-  OR NOT EXISTS (SELECT 1 FROM rounds r JOIN sessions s ON s.n = r.session
-    WHERE r.id = NEW.round_id AND r.session = NEW.session AND r.state = 'ENDED' AND s.workspace_id = NEW.workspace_id AND s.deleted_at IS NULL)
-  OR (NEW.undoes IS NOT NULL AND NOT EXISTS (SELECT 1 FROM undos WHERE id = NEW.undoes AND round_id = NEW.round_id AND state = 'DONE'))
-BEGIN SELECT RAISE(ABORT, 'an undo comes once, intended, of a round that has ended or of a done undo of it, one at a time in a workspace (decision 16)'); END;
-CREATE TRIGGER undos_not_while_running BEFORE INSERT ON undos WHEN EXISTS (SELECT 1 FROM rounds WHERE session = NEW.session AND state <> 'ENDED')
-BEGIN SELECT RAISE(ABORT, 'undo is refused while a round of the session runs (decision 16)'); END;
-CREATE TRIGGER undos_done_once BEFORE UPDATE ON undos
-WHEN NEW.id <> OLD.id OR NEW.session <> OLD.session OR NEW.workspace_id <> OLD.workspace_id OR NEW.round_id <> OLD.round_id
-  OR NEW.undoes IS NOT OLD.undoes OR NEW.forced <> OLD.forced OR NEW.chat <> OLD.chat OR NEW.author <> OLD.author OR NEW.seq <> OLD.seq
-  OR NEW.created_at <> OLD.created_at
-  OR NOT (OLD.state = 'INTENDED' AND NEW.state = 'DONE' AND NEW.makes = OLD.makes AND NEW.removes = OLD.removes AND NEW.effects = OLD.effects
-    OR NEW.state = OLD.state AND NEW.done_at IS OLD.done_at AND NEW.message_id IS OLD.message_id AND NEW.makes = '[]' AND NEW.removes = '[]' AND NEW.effects = '[]'
-      AND (SELECT deleted_at FROM sessions WHERE n = OLD.session) IS NOT NULL)
-  OR (OLD.state = 'INTENDED' AND EXISTS (SELECT 1 FROM undo_files WHERE undo_id = OLD.id AND outcome IS NULL))
-BEGIN SELECT RAISE(ABORT, 'an undo is done once, when it is known what became of each of its files, and changes in nothing else (decision 16)'); END;
-CREATE TRIGGER undos_never_go BEFORE DELETE ON undos BEGIN SELECT RAISE(ABORT, 'undos are never deleted (decisions 15 and 16)'); END;
 
 CREATE TABLE undo_files (
     undo_id   BLOB    NOT NULL REFERENCES undos (id),
@@ -703,22 +489,9 @@ CREATE TABLE undo_files (
     to_dir_perm INTEGER NOT NULL DEFAULT 0, -- of the directory that the file comes back into
     PRIMARY KEY (undo_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX undo_files_once ON undo_files (undo_id, path) WHERE path <> ''; -- erased ones have none
 CREATE INDEX undo_files_from ON undo_files (from_hash) WHERE from_hash IS NOT NULL;
 CREATE INDEX undo_files_to ON undo_files (to_hash) WHERE to_hash IS NOT NULL;
-CREATE TRIGGER undo_files_come_once BEFORE INSERT ON undo_files
-WHEN NEW.outcome IS NOT NULL OR NEW.path = '' OR EXISTS (SELECT 1 FROM undo_files WHERE undo_id = NEW.undo_id AND (ordinal = NEW.ordinal OR path = NEW.path))
-  OR NOT EXISTS (SELECT 1 FROM undos WHERE id = NEW.undo_id AND state = 'INTENDED')
-  OR (NEW.from_hash IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blobs WHERE hash = NEW.from_hash AND (data IS NOT NULL OR in_file = 1)))
-  OR (NEW.to_hash IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blobs WHERE hash = NEW.to_hash AND (data IS NOT NULL OR in_file = 1)))
-BEGIN SELECT RAISE(ABORT, 'a file comes once into an undo that is intended, and only when its contents are kept (decision 16)'); END;
-CREATE TRIGGER undo_files_settle_once BEFORE UPDATE ON undo_files
-WHEN NEW.undo_id <> OLD.undo_id OR NEW.ordinal <> OLD.ordinal OR NEW.from_size <> OLD.from_size OR NEW.from_perm <> OLD.from_perm
-  OR NEW.to_size <> OLD.to_size OR NEW.to_perm <> OLD.to_perm
-  OR NOT (OLD.outcome IS NULL AND NEW.outcome IS NOT NULL AND NEW.path = OLD.path AND NEW.from_hash IS OLD.from_hash AND NEW.to_hash IS OLD.to_hash
-    OR NEW.outcome IS OLD.outcome AND NEW.code IS OLD.code AND NEW.path = '' AND NEW.why IS NULL AND NEW.from_hash IS NULL AND NEW.to_hash IS NULL
-      AND (SELECT s.deleted_at FROM undos u JOIN sessions s ON s.n = u.session WHERE u.id = OLD.undo_id) IS NOT NULL)
-BEGIN SELECT RAISE(ABORT, 'what became of a file is said once, and nothing else of it changes (decision 16)'); END;
-CREATE TRIGGER undo_files_never_go BEFORE DELETE ON undo_files BEGIN SELECT RAISE(ABORT, 'undos are never deleted (decisions 15 and 16)'); END;
 
 -- One row for each session (day 0: ever) and one for each workspace and day, for caps over rounds
 -- (decision 29).
@@ -730,11 +503,6 @@ CREATE TABLE spending (
     unknown_calls  INTEGER NOT NULL DEFAULT 0 CHECK (unknown_calls >= 0),
     PRIMARY KEY (day, owner)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER spending_rises BEFORE UPDATE ON spending
-WHEN NEW.day <> OLD.day OR NEW.owner <> OLD.owner OR NEW.spent_microusd < OLD.spent_microusd
-  OR NEW.due_microusd < OLD.due_microusd OR NEW.unknown_calls < OLD.unknown_calls
-BEGIN SELECT RAISE(ABORT, 'what was spent only rises (invariant 9)'); END;
-CREATE TRIGGER spending_never_goes BEFORE DELETE ON spending BEGIN SELECT RAISE(ABORT, 'what was spent is never deleted (invariant 9)'); END;
 
 -- The response cache (spec 6.4) belongs to no log; a reply goes with its session (decision 15).
 CREATE TABLE cached_replies (
@@ -754,9 +522,6 @@ CREATE TABLE cached_replies (
 CREATE INDEX cached_replies_by_session ON cached_replies (session);
 CREATE INDEX cached_replies_by_expiry ON cached_replies (expires_at);
 CREATE INDEX cached_replies_by_use ON cached_replies (used_at, key, size);
-CREATE TRIGGER cached_replies_live BEFORE INSERT ON cached_replies
-WHEN (SELECT deleted_at FROM sessions WHERE n = NEW.session) IS NOT NULL
-BEGIN SELECT RAISE(ABORT, 'what a removed session held is not kept (decision 15)'); END;
 
 -- The level 2 of a round before it waited; rounds.level2 is the present one (decision 53).
 CREATE TABLE former_levels (
@@ -786,8 +551,6 @@ CREATE TABLE proxied (
     CHECK ((state = 'OPEN') = (duration_us IS NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX proxied_open ON proxied (workspace_id, reserved_microusd) WHERE state = 'OPEN';
-CREATE TRIGGER proxied_ends_once BEFORE UPDATE ON proxied WHEN OLD.state <> 'OPEN'
-BEGIN SELECT RAISE(ABORT, 'a model call has one end (decision 28)'); END;
 
 -- What each session has of the slots of its owner in its workspace (spec 5.1, decisions 21 and 43).
 CREATE TABLE slots (
@@ -825,16 +588,6 @@ CREATE TABLE tokens (
     CHECK ((revoked_by IS NULL) = (revoked_at IS NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tokens_by_user ON tokens (user_id, created_at);
-CREATE TRIGGER tokens_come_once BEFORE INSERT ON tokens
-WHEN NEW.revoked_at IS NOT NULL OR EXISTS (SELECT 1 FROM tokens WHERE id = NEW.id OR hash = NEW.hash)
-BEGIN SELECT RAISE(ABORT, 'a token comes once and is never replaced (spec 11.2)'); END;
-CREATE TRIGGER tokens_never_change BEFORE UPDATE ON tokens
-WHEN NEW.id <> OLD.id OR NEW.user_id <> OLD.user_id OR NEW.kind <> OLD.kind OR NEW.name <> OLD.name OR NEW.hash <> OLD.hash OR
-     NEW.scopes <> OLD.scopes OR NEW.workspaces IS NOT OLD.workspaces OR NEW.on_approval IS NOT OLD.on_approval OR NEW.created_at <> OLD.created_at OR
-     NEW.created_by <> OLD.created_by OR NEW.expires_at IS NOT OLD.expires_at OR
-     OLD.revoked_at IS NOT NULL AND (NEW.revoked_at IS NOT OLD.revoked_at OR NEW.revoked_by IS NOT OLD.revoked_by OR NEW.last_used_at IS NOT OLD.last_used_at)
-BEGIN SELECT RAISE(ABORT, 'a token never changes: it is used, and revoked once (spec 11.2)'); END;
-CREATE TRIGGER tokens_never_go BEFORE DELETE ON tokens BEGIN SELECT RAISE(ABORT, 'tokens are never deleted: they are revoked (spec 11.2)'); END;
 
 -- A row for each user and engine, kept for 24 hours (spec 5.4, decision 39).
 CREATE TABLE presence (
@@ -854,10 +607,6 @@ CREATE TABLE settings (
     at    INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX settings_by_name ON settings (name, n);
-CREATE TRIGGER settings_stay BEFORE UPDATE ON settings
-BEGIN SELECT RAISE(ABORT, 'what was settled is never rewritten'); END;
-CREATE TRIGGER settings_are_kept BEFORE DELETE ON settings
-BEGIN SELECT RAISE(ABORT, 'what was settled is never rewritten'); END;
 
 -- What an Idempotency-Key stands for; key and request are hashes (spec 10.2).
 CREATE TABLE request_keys (
