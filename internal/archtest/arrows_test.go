@@ -73,7 +73,7 @@ var arrows = []arrow{
 	{"internal/index/vector", nil, "pure; signs of vectors in memory"},
 	{"internal/index", []string{".", "internal/index/vector", "internal/price", "internal/provider", "internal/workspace"}, "what is known of a workspace's files"},
 	{"internal/store", []string{".", "internal/slot"}, "the contract of a database"},
-	{"internal/store/storetest", []string{".", "internal/slot", "internal/store"}, "one suite for every database"},
+	{"internal/store/storetest", []string{".", "internal/slot", "internal/store", "internal/store/sqlite"}, "one suite for every database"},
 	{"internal/store/postgres", []string{".", "internal/fault", "internal/slot", "internal/store", "internal/store/sqlite"}, "below the transitions, which stand in sqlite"},
 	{"internal/store/...", []string{".", "internal/fault", "internal/slot", "internal/store"}, "one database"},
 	{"internal/metrics", []string{".", "internal/store"}, "counts what the log says"},

@@ -9,7 +9,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Store {
+	storetest.Run(t, func(t *testing.T) *sqlite.Store {
 		t.Helper()
 		return open(t, postgres.Config{URL: storetest.Postgres(t), Dir: t.TempDir()})
 	})

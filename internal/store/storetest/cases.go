@@ -56,6 +56,9 @@ func submit(w *World) {
 		round.Exchange != 1 || round.Number != 1 {
 		w.T.Errorf("a new round is %+v", round)
 	}
+	open, err := w.Store.OpenRound(w.Ctx, in.SessionID)
+	w.must(err)
+	w.equal("open round", open, first.RoundID)
 }
 
 func submitRefuses(w *World) {

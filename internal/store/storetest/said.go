@@ -1,32 +1,15 @@
 package storetest
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// elsewhere are the store's methods that the suite does not run: tests of PostgreSQL alone do,
-// where engines have leases. The last two are the tests' own.
-var elsewhere = []string{"Close", "Lease", "EndLease", "Succeed", "Abandoned", "PlanOfStanding", "TellErased"}
-
 var saidCases = map[string]func(*World){
-	"Whole": whole,
 	"Said":  said,
 	"Names": names,
-}
-
-// whole holds every method of the store to be one of the suite's: a statement that only one of the
-// two databases takes is found here.
-func whole(w *World) {
-	suite, has := reflect.TypeFor[Store](), reflect.TypeOf(w.Store)
-	for method := range has.Methods() {
-		if _, there := suite.MethodByName(method.Name); !there && !slices.Contains(elsewhere, method.Name) {
-			w.T.Errorf("the suite does not know %s", method.Name)
-		}
-	}
 }
 
 // said gives what was said in the sessions of a workspace, the newest first, as often as anybody

@@ -12,117 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
 )
-
-// Store is all that a store does.
-type Store interface {
-	EnsureUser(ctx context.Context, name string) (regie.User, error)
-	EnsureWorkspace(ctx context.Context, owner regie.ID, workspace regie.Workspace) (regie.Workspace, error)
-	CreateSession(ctx context.Context, session regie.Session) (regie.Session, error)
-	Submit(ctx context.Context, in store.Submission) (store.Accepted, error)
-	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
-	Release(ctx context.Context, fence store.Fence) error
-	SetSlots(c slot.Capacity)
-	Yield(ctx context.Context, fence store.Fence) error
-	LeaveQueue(ctx context.Context, round regie.ID) error
-	TellPlace(ctx context.Context, session regie.ID) error
-	SlotCounts(ctx context.Context) ([]store.SlotCount, error)
-	Present(ctx context.Context, marks []store.PresenceMark) error
-	Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error)
-	UserName(ctx context.Context, id regie.ID) (string, error)
-	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
-	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
-	ReleaseControl(ctx context.Context, session regie.ID) error
-	AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error)
-	CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error)
-	FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error)
-	Reserve(ctx context.Context, fence store.Fence, exchange int, wants store.Reservation) (store.Granted, error)
-	Halt(ctx context.Context, fence store.Fence, in store.Halt) error
-	SpentToday(ctx context.Context, root string) (store.Spent, error)
-	BeginSummary(ctx context.Context, fence store.Fence, exchange int) error
-	SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error
-	ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error)
-	LastRound(ctx context.Context, session regie.ID) (regie.Round, error)
-	Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error)
-	Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error)
-	RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error)
-	Resume(ctx context.Context, round regie.ID) error
-	Decide(ctx context.Context, in store.Decide) (store.Resolved, error)
-	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
-	Unused(ctx context.Context, since time.Time, most int) (sessions []regie.ID, next time.Time, err error)
-	ReserveProxied(ctx context.Context, in store.Proxied, wants store.Reservation) (store.Granted, error)
-	OpenProxied(ctx context.Context, calls []store.Proxied) error
-	LogProxied(ctx context.Context, calls []store.Proxied) error
-	LeftProxied(ctx context.Context, before time.Time) error
-	ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, error)
-	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
-	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
-	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
-	RecentCalls(ctx context.Context, session regie.ID, toolkit string, visit func(regie.Call) bool) error
-	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
-	ListRules(ctx context.Context, filter store.RuleFilter, now time.Time) ([]store.StandingRule, error)
-	RevokeRules(ctx context.Context, in store.RevokeRules) error
-	TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error)
-	Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error)
-	ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error
-	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
-	CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error
-	Orphans(ctx context.Context) ([]store.Orphan, error)
-	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
-	Round(ctx context.Context, id regie.ID) (regie.Round, error)
-	RoundView(ctx context.Context, id regie.ID) (store.RoundView, error)
-	Rounds(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
-	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
-	Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error)
-	PutBlob(ctx context.Context, data []byte) (regie.Hash, error)
-	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
-	WholeResult(ctx context.Context, session, call regie.ID) (string, error)
-	MarkRead(ctx context.Context, mark regie.ReadMark) error
-	Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error)
-	VerifyRules(ctx context.Context, root string) (store.VerifyReport, error)
-	Fork(ctx context.Context, in store.Fork) (store.Forked, error)
-	Remove(ctx context.Context, in store.Remove) (store.Removed, error)
-	Rename(ctx context.Context, id regie.ID, name string) error
-	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
-	SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error)
-	Export(ctx context.Context, id regie.ID) (store.SessionExport, error)
-	Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error)
-	BeginUndo(ctx context.Context, in regie.Undo, holder string) (store.HeldUndo, error)
-	ClaimUndo(ctx context.Context, id regie.ID, holder string) (store.HeldUndo, error)
-	FinishUndo(ctx context.Context, in store.FinishUndo) (regie.Undo, error)
-	Undo(ctx context.Context, id regie.ID) (regie.Undo, error)
-	OpenUndos(ctx context.Context) ([]store.OpenUndo, error)
-	UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error)
-	UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error)
-	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
-	CachedReply(ctx context.Context, of store.CacheOf, key regie.Hash, now time.Time) (store.CachedReply, bool, error)
-	TrimCache(ctx context.Context, now time.Time, most int64) error
-	ClearCache(ctx context.Context, root string) (int64, error)
-	CacheStats(ctx context.Context, root string, now time.Time) (store.CacheStats, error)
-	Settings(ctx context.Context) (map[string]string, error)
-	Settle(ctx context.Context, values []store.Setting, by string) error
-	BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error)
-	AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error
-	ReleaseKeyed(ctx context.Context, key regie.Hash) error
-	SetHolder(holder string)
-	QuickCheck(ctx context.Context) error
-	CheckIntegrity(ctx context.Context) error
-	CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error)
-	RevokeTokens(ctx context.Context, in store.RevokeTokens) error
-	TokenBySecret(ctx context.Context, secret regie.Hash) (regie.Token, regie.User, error)
-	TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error
-	Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error)
-	WorkspaceOf(ctx context.Context, id regie.ID) (regie.ID, error)
-	Said(ctx context.Context, workspace, before regie.ID, visit func(store.SaidMessage) bool) error
-	CallNamed(ctx context.Context, root, part string) (regie.ID, error)
-	Known(ctx context.Context, session regie.ID, clientID string) (bool, error)
-	Standing(ctx context.Context, session regie.ID) (regie.SessionType, bool, error)
-	UserNamed(ctx context.Context, name string) (regie.ID, error)
-	Waiting(ctx context.Context, session regie.ID) ([]regie.Call, error)
-	Workspaces(ctx context.Context) ([]regie.Workspace, error)
-}
 
 // mainCases are those of the life of a run.
 var mainCases = map[string]func(*World){
@@ -196,7 +88,7 @@ var mainCases = map[string]func(*World){
 }
 
 // Run runs the suite. open returns an empty store that the test closes by itself.
-func Run(t *testing.T, open func(t *testing.T) Store) {
+func Run(t *testing.T, open func(t *testing.T) *sqlite.Store) {
 	t.Helper()
 	cases := maps.Clone(mainCases)
 	for _, more := range []map[string]func(*World){
@@ -216,14 +108,14 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 // World is a store with a user and a workspace, and short ways to do what a test is not about.
 type World struct {
 	T         *testing.T
-	Store     Store
+	Store     *sqlite.Store
 	Ctx       context.Context
 	User      regie.ID
 	Workspace regie.Workspace
 }
 
 // NewWorld prepares a store.
-func NewWorld(t *testing.T, s Store) *World {
+func NewWorld(t *testing.T, s *sqlite.Store) *World {
 	t.Helper()
 	w := &World{T: t, Store: s, Ctx: t.Context()}
 	user, err := s.EnsureUser(w.Ctx, "ada")
