@@ -24,8 +24,6 @@ var wideTypes = map[string]int{
 	"internal/doctor.exam":           46,
 	"internal/engine.run":            253,
 	"internal/httpapi.server":        60,
-	"internal/store/sqlite.Store":    128,
-	"internal/store/sqlite.tx":       118,
 	"internal/store/storetest.World": 60,
 	"internal/tui.model":             120,
 	"internal/workspace.Root":        53,

@@ -48,7 +48,6 @@ func TestSchemaRefuses(t *testing.T) {
 	w := storetest.NewWorld(t, open(t, postgres.Config{URL: address, Dir: t.TempDir()}))
 	w.Full()
 	for _, table := range []string{"events", "chains"} {
-
 		refusals[table+" deleted"] = struct{ sql, says string }{"DELETE FROM " + table, "never deleted"}
 		refusals[table+" emptied"] = struct{ sql, says string }{"TRUNCATE " + table + " CASCADE", "never emptied"}
 	}

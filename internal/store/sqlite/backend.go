@@ -120,7 +120,7 @@ func NewStore(c BackendConfig) *Store {
 	if c.Notify == nil {
 		c.Notify = func(regie.ID, *store.Appended) {}
 	}
-	s := &Store{
+	s := &core{
 		other: c.Backend, schema: c.Schema,
 		read: reader{
 			db: c.Read, prepared: new(sync.Map), missed: new(sync.Map), translate: c.Translate, arguments: c.Arguments,
@@ -131,12 +131,12 @@ func NewStore(c BackendConfig) *Store {
 	if !c.ReadOnly {
 		s.writer = &writer{other: c.Backend, key: c.Key, notify: c.Notify, gate: c.Gate}
 	}
-	return s
+	return newStore(s)
 }
 
 // closeOther ends the pools of another database. Reads that are under way come to their end first,
 // so that none takes a connection for broken that is only closed.
-func (s *Store) closeOther() error {
+func (s *core) closeOther() error {
 	for range 200 {
 		if s.read.db.Stats().InUse == 0 {
 			break
@@ -153,10 +153,10 @@ func (w *writer) transact(ctx context.Context, fn func(*tx) error) (wrote bool, 
 	}
 	var last *tx
 	wrote, err = w.other.Transact(ctx, func(s Statements) error {
-		last = &tx{
+		last = (&tx{
 			w:     &writer{mac: hmac.New(sha256.New, w.key), slots: w.slots}, // only for link, genesis and slots
 			heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, other: s,
-		}
+		}).bindNouns()
 		return runRecovered(&op{run: fn}, last)
 	})
 	if err != nil {
@@ -265,7 +265,7 @@ func (t *tx) otherEach(query string, args []any, fn func(found) error) error {
 }
 
 // auditKey returns the key that a database's logs are written with.
-func (s *Store) auditKey(recorded string) ([]byte, error) {
+func (s *core) auditKey(recorded string) ([]byte, error) {
 	if s.other != nil {
 		return s.other.AuditKey(recorded)
 	}
@@ -322,7 +322,7 @@ const RecordedKey = auditKeyHash
 const Lately = lately
 
 // recentBlobs are those that somebody is about to name.
-func (s *Store) recentBlobs(t *tx, blobs map[regie.Hash]bool, now time.Time) (map[regie.Hash]bool, error) {
+func (s *core) recentBlobs(t *tx, blobs map[regie.Hash]bool, now time.Time) (map[regie.Hash]bool, error) {
 	if s.other == nil {
 		return s.blobs.recent(now), nil
 	}
@@ -348,7 +348,7 @@ const putNoted = `INSERT INTO blobs (hash, size, data, created_at, noted_at) VAL
 
 // noteBlob is hasBlob where other processes erase blobs too: who finds one there notes it in its
 // row, so that it stays for a while.
-func (s *Store) noteBlob(ctx context.Context, hash regie.Hash, now time.Time) (there bool, err error) {
+func (s *core) noteBlob(ctx context.Context, hash regie.Hash, now time.Time) (there bool, err error) {
 	err = s.read.QueryRowContext(ctx,
 		"SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
 		now.Add(-lately/2).UnixMicro()).Scan(&there)

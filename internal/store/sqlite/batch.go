@@ -127,7 +127,7 @@ func (b *batch) store(t *tx) error {
 	b.first = first
 	for _, p := range b.messages {
 		p.message.Seq = first + int64(p.index)
-		if err := t.insertMessage(b.fence.Chain, p.message); err != nil {
+		if err := t.rounds.insertMessage(b.fence.Chain, p.message); err != nil {
 			return err
 		}
 	}

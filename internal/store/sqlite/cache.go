@@ -12,7 +12,7 @@ import (
 
 // CachedReply returns the answer that is kept under a key for a user in a workspace, and whether
 // there is one that has not expired (spec 6.4).
-func (s *Store) CachedReply(ctx context.Context, of store.CacheOf, key regie.Hash,
+func (s moneyStore) CachedReply(ctx context.Context, of store.CacheOf, key regie.Hash,
 	now time.Time,
 ) (out store.CachedReply, found bool, err error) {
 	out.Key = key
@@ -31,7 +31,7 @@ func (s *Store) CachedReply(ctx context.Context, of store.CacheOf, key regie.Has
 
 // cache keeps an answer in the response cache in the transition that stores it, or counts that one
 // from there was given.
-func (t *tx) cache(fence store.Fence, in *store.Reply, now time.Time) error {
+func (t moneyTx) cache(fence store.Fence, in *store.Reply, now time.Time) error {
 	if !in.Hit.IsZero() { // it may have gone since it was read
 		if err := t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?",
 			now.UnixMicro(), in.Hit); err != nil {
@@ -52,7 +52,7 @@ func (t *tx) cache(fence store.Fence, in *store.Reply, now time.Time) error {
 
 // TrimCache takes out of the response cache what has expired and then, of what is left, the answers
 // that were used least lately, until it has at most so many bytes.
-func (s *Store) TrimCache(ctx context.Context, now time.Time, most int64) error {
+func (s moneyStore) TrimCache(ctx context.Context, now time.Time, most int64) error {
 	return s.clearCache(ctx, func(t *tx) (gone int64, err error) {
 		if gone, err = t.count("DELETE FROM cached_replies WHERE expires_at <= ?", now.UnixMicro()); err != nil {
 			return gone, err
@@ -65,7 +65,7 @@ func (s *Store) TrimCache(ctx context.Context, now time.Time, most int64) error 
 
 // ClearCache empties the response cache of the workspace at root, or of all of them for "", and
 // returns how many answers went.
-func (s *Store) ClearCache(ctx context.Context, root string) (gone int64, err error) {
+func (s moneyStore) ClearCache(ctx context.Context, root string) (gone int64, err error) {
 	err = s.clearCache(ctx, func(t *tx) (int64, error) {
 		var err error
 		gone, err = t.count(`DELETE FROM cached_replies WHERE session IN (
@@ -76,7 +76,7 @@ func (s *Store) ClearCache(ctx context.Context, root string) (gone int64, err er
 }
 
 // clearCache takes answers away, and has the pages that they filled overwritten, as Remove does.
-func (s *Store) clearCache(ctx context.Context, take func(*tx) (int64, error)) error {
+func (s moneyStore) clearCache(ctx context.Context, take func(*tx) (int64, error)) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		if s.other == nil {
 			if err := t.w.pragma("PRAGMA secure_delete = ON"); err != nil {
@@ -90,7 +90,7 @@ func (s *Store) clearCache(ctx context.Context, take func(*tx) (int64, error)) e
 }
 
 // CacheStats says what is in the response cache of the workspace at root, or of all of them for "".
-func (s *Store) CacheStats(ctx context.Context, root string, now time.Time) (out store.CacheStats, err error) {
+func (s moneyStore) CacheStats(ctx context.Context, root string, now time.Time) (out store.CacheStats, err error) {
 	var oldest sql.NullInt64
 	err = s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(c.size), 0), coalesce(sum(c.hits), 0), coalesce(sum(c.hits * (c.input_tokens + c.output_tokens)), 0),
 			coalesce(sum(CASE WHEN c.expires_at <= ?1 THEN 1 ELSE 0 END), 0), min(c.created_at)

@@ -26,7 +26,7 @@ func settles(in *store.Submission) bool {
 
 // importHistory stores what a client brings of a conversation, in front of the message that starts
 // the session's first round.
-func (t *tx) importHistory(b *batch, history []store.Imported, now time.Time) error {
+func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time) error {
 	for i := range history {
 		m := history[i].Message
 		if err := t.insertCalls(b.fence.Chain, &m, history[i].Calls, now); err != nil {
@@ -45,7 +45,7 @@ func (t *tx) importHistory(b *batch, history []store.Imported, now time.Time) er
 // settleClients settles the calls of a client's tools that a session waits for, all of them or,
 // where the client has another message for it, none: then they are NOT_RUN. It returns
 // CodeBadRequest for results of other calls than these.
-func (t *tx) settleClients(b *batch, in *store.Submission, message *regie.Message, now time.Time) error {
+func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Message, now time.Time) error {
 	open, err := t.openOfClients(b.fence.Chain)
 	if err != nil || len(open) == 0 && len(in.Results) == 0 {
 		return err
@@ -110,7 +110,7 @@ func fits(open []regie.Call, results []regie.ClientResult) error {
 }
 
 // openOfClients are the calls of a client's tools that a session waits for; they are of one reply.
-func (t *tx) openOfClients(chain int64) ([]regie.Call, error) {
+func (t roundTx) openOfClients(chain int64) ([]regie.Call, error) {
 	var out []regie.Call
 	err := t.each(`SELECT c.id, c.exchange, c.message_id, c.tool, c.kind FROM calls c JOIN rounds r ON r.id = c.round_id
 		WHERE c.session = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, []any{chain}, func(row found) error {
@@ -125,7 +125,7 @@ func (t *tx) openOfClients(chain int64) ([]regie.Call, error) {
 }
 
 // idsOf reads ids.
-func (t *tx) idsOf(query string, args ...any) (out []regie.ID, err error) {
+func (t roundTx) idsOf(query string, args ...any) (out []regie.ID, err error) {
 	err = t.each(query, args, func(row found) error {
 		var id regie.ID
 		err := row.Scan(&id)
@@ -137,13 +137,13 @@ func (t *tx) idsOf(query string, args ...any) (out []regie.ID, err error) {
 
 // leaveClients settles what a session still waits for of its client, where a round begins without
 // it, or nothing will: the calls are NOT_RUN.
-func (t *tx) leaveClients(fence store.Fence, trace string, now time.Time) error {
+func (t roundTx) leaveClients(fence store.Fence, trace string, now time.Time) error {
 	b := batch{fence: fence, now: now}
 	in := store.Submission{Round: regie.Round{TraceID: trace}}
 	if err := t.settleClients(&b, &in, nil, now); err != nil || b.err != nil {
 		return firstError(err, b.err)
 	}
-	return b.store(t)
+	return b.store(t.tx)
 }
 
 func firstError(errs ...error) error {
@@ -157,7 +157,7 @@ func firstError(errs ...error) error {
 
 // Waiting returns the calls of a client's tools that a session waits for, in their order (decision
 // 35).
-func (s *Store) Waiting(ctx context.Context, session regie.ID) ([]regie.Call, error) {
+func (s roundStore) Waiting(ctx context.Context, session regie.ID) ([]regie.Call, error) {
 	calls, err := readCalls(ctx, s.read, callsOfThread+`JOIN rounds r ON r.id = c.round_id
 		WHERE s.id = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, session)
 	return calls, explain(err, FileName)
@@ -166,7 +166,7 @@ func (s *Store) Waiting(ctx context.Context, session regie.ID) ([]regie.Call, er
 // Unused returns the sessions of OpenAI-compatible clients in which nothing has happened since a
 // moment, the oldest first and at most so many, and when the next one's last activity was, zero
 // where there is none.
-func (s *Store) Unused(ctx context.Context, since time.Time,
+func (s roundStore) Unused(ctx context.Context, since time.Time,
 	most int,
 ) (sessions []regie.ID, next time.Time, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT s.id, c.head_at FROM sessions s JOIN chains c ON c.n = s.n

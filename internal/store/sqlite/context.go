@@ -13,10 +13,10 @@ import (
 // BeginSummary makes the open step of a round the summary that has to come before it (spec 3.4):
 // the exchange keeps its number, its attempts and its reservation, and the step follows as the next
 // one. It returns CodeStale, CodeStopRequested, or CodeConflict where the exchange is no open step.
-func (s *Store) BeginSummary(ctx context.Context, fence store.Fence, exchange int) error {
+func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchange int) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, true); err != nil {
+		if err := t.rounds.mayWrite(fence, true); err != nil {
 			return err
 		}
 		return t.one(errNotOpen,
@@ -27,7 +27,7 @@ func (s *Store) BeginSummary(ctx context.Context, fence store.Fence, exchange in
 
 // ExchangeOf returns the exchange whose reply proposed a call, of a copy in a fork the one that was
 // made, or CodeNotFound.
-func (s *Store) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error) {
+func (s roundStore) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT e.round_id, e.number FROM calls c JOIN calls o ON o.id = coalesce(c.copy_of, c.id)
 		JOIN exchanges e ON e.round_id = o.round_id AND e.number = o.exchange WHERE c.id = ? AND e.reply_id = o.message_id`, call).Scan(&round, &exchange)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -39,7 +39,7 @@ func (s *Store) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, 
 // CallNamed returns the one call of the workspace at root, or of all of them for "", that a part of
 // its id names: its end, or its beginning from eight digits on. It returns CodeBadID for a part
 // that no id has, CodeNotFound, and CodeConflict with all of them where there are several.
-func (s *Store) CallNamed(ctx context.Context, root, part string) (regie.ID, error) {
+func (s roundStore) CallNamed(ctx context.Context, root, part string) (regie.ID, error) {
 	if strings.Trim(part, "0123456789abcdefABCDEF") != "" {
 		return regie.ID{}, regie.Errorf(regie.CodeBadID, "%q is no part of an id", part)
 	}
@@ -62,7 +62,7 @@ func (s *Store) CallNamed(ctx context.Context, root, part string) (regie.ID, err
 }
 
 // LastRound returns the newest round of a session, or CodeNotFound where it has none.
-func (s *Store) LastRound(ctx context.Context, session regie.ID) (regie.Round, error) {
+func (s roundStore) LastRound(ctx context.Context, session regie.ID) (regie.Round, error) {
 	round, err := scanRound(s.read.QueryRowContext(ctx, "SELECT "+roundColumns+
 		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? AND s.deleted_at IS NULL ORDER BY r.number DESC LIMIT 1", session))
 	if errors.Is(err, sql.ErrNoRows) {

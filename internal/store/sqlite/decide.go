@@ -26,7 +26,7 @@ type approvalRow struct {
 // the same request again changes nothing, another one gets CodeConflict with who decided. It
 // returns CodeExpired after the deadline, CodeConflict for an approval that was withdrawn,
 // CodeNotFound for what is not there.
-func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
+func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
 	now := time.Now().UTC()
 	var out store.Resolved
 	err := s.writer.do(ctx, func(t *tx) error {
@@ -43,7 +43,7 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 			return err
 		}
 		out.SessionID, out.RoundID = a.session, a.round
-		fresh, err := t.undecided(in)
+		fresh, err := t.waits.undecided(in)
 		if err != nil || len(fresh) == 0 {
 			return err
 		}
@@ -53,13 +53,13 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 		b := batch{fence: store.Fence{SessionID: a.session, RoundID: a.round, Chain: a.chain}, now: now}
 		event := approvalEvent{ApprovalID: in.ApprovalID, RoundID: a.round, State: regie.ApprovalOpen}
 		for _, d := range fresh {
-			said, err := t.decideCall(&b, &in, d)
+			said, err := t.waits.decideCall(&b, &in, d)
 			if err != nil {
 				return err
 			}
 			event.Calls = append(event.Calls, said)
 		}
-		if err := t.makeRules(&a, in.Rules, now); err != nil {
+		if err := t.waits.makeRules(&a, in.Rules, now); err != nil {
 			return err
 		}
 		open := 0
@@ -83,7 +83,7 @@ func (s *Store) Decide(ctx context.Context, in store.Decide) (store.Resolved, er
 			fresh[len(fresh)-1].By, now.UnixMicro(), in.ApprovalID, a.round); err != nil {
 			return err
 		}
-		out.Ready, err = t.wake(a.session, a.chain, a.round, now)
+		out.Ready, err = t.waits.wake(a.session, a.chain, a.round, now)
 		return err
 	})
 	if len(in.Rules) > 0 { // whatever became of it
@@ -103,7 +103,7 @@ func (a *approvalRow) mayDecide(now time.Time) error {
 }
 
 // undecided returns the decisions that are news; one that somebody else has made is a conflict.
-func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
+func (t waitTx) undecided(in store.Decide) ([]regie.Decision, error) {
 	var fresh []regie.Decision
 	for _, d := range in.Decisions {
 		var answer, by, request, reason sql.NullString
@@ -132,7 +132,7 @@ func (t *tx) undecided(in store.Decide) ([]regie.Decision, error) {
 
 // decideCall stores one decision and what it means for its call, and returns what the log says of
 // it.
-func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEvent, error) {
+func (t waitTx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEvent, error) {
 	said := reviewEvent{
 		CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope,
 		By: d.By, Request: in.Request,
@@ -170,7 +170,7 @@ func (t *tx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEve
 }
 
 // followDecision brings a call to what was decided about it.
-func (t *tx) followDecision(b *batch, d regie.Decision) error {
+func (t waitTx) followDecision(b *batch, d regie.Decision) error {
 	c := regie.Call{ID: d.CallID, Executed: d.Arguments}
 	var kind string
 	if err := t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange,
@@ -191,12 +191,12 @@ func (t *tx) followDecision(b *batch, d regie.Decision) error {
 		c.Error.Message, c.Error.Hint = "the person denied this call: "+d.Reason, ""
 	}
 	b.settled(&c)
-	return t.settleCall(&c, b.now)
+	return t.rounds.settleCall(&c, b.now)
 }
 
 // decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes
 // away what keeps a call from being decided twice.
-func (t *tx) decideAgain(d regie.Decision) error {
+func (t waitTx) decideAgain(d regie.Decision) error {
 	if err := t.exec(`UPDATE reviews SET answer = NULL, edited = NULL, edited_preview = NULL, reason = NULL, scope = NULL, expires_at = NULL, request = NULL,
 			decided_by = NULL, decided_at = NULL WHERE call_id = ?`, d.CallID); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (t *tx) decideAgain(d regie.Decision) error {
 // Answer stores a person's answer to a question: it is the call's result, and a message that people
 // see (decision 40). The same request again changes nothing; another one gets CodeConflict. It
 // returns CodeExpired after the deadline.
-func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
+func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
 	now := time.Now().UTC()
 	reply, err := json.Marshal(in.Reply)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 			&c.Tool, &c.Arguments); err != nil {
 			return err
 		}
-		if err := t.settleCall(&c, now); err != nil {
+		if err := t.rounds.settleCall(&c, now); err != nil {
 			return err
 		}
 		b.add(regie.EventQuestion, questionEvent{
@@ -270,7 +270,7 @@ func (s *Store) Answer(ctx context.Context, in store.AnswerQuestion) (store.Reso
 			string(reply), in.Reply.By, now.UnixMicro(), in.QuestionID); err != nil {
 			return err
 		}
-		out.Ready, err = t.wake(out.SessionID, chain, out.RoundID, now)
+		out.Ready, err = t.waits.wake(out.SessionID, chain, out.RoundID, now)
 		return err
 	})
 	return out, err

@@ -12,7 +12,7 @@ import (
 // the DATA_ADDED that brings them, whole or not at all (decision 46). The round stays where it is.
 // It returns CodeStale, and CodeStopRequested where a stopping word came first. That it is done
 // once follows from the fence: only the round's one holder reads, in the order of the thread.
-func (s *Store) Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error) {
+func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enrichment) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	b.message(&in.Message)
@@ -26,10 +26,10 @@ func (s *Store) Enrich(ctx context.Context, fence store.Fence, in store.Enrichme
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, false); err != nil {
+		if err := t.rounds.mayWrite(fence, false); err != nil {
 			return err
 		}
-		if err := t.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
+		if err := t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
 			return err
 		}
 		if err := b.store(t); err != nil {

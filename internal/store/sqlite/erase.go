@@ -109,7 +109,7 @@ type tombstone struct {
 // The pages that it filled are overwritten. What SQLite had moved about before stays in unused
 // bytes of the file until that is made anew (VACUUM), the -wal keeps it until its next checkpoint,
 // and backups keep it.
-func (s *Store) Remove(ctx context.Context, in store.Remove) (store.Removed, error) {
+func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Removed, error) {
 	now := time.Now().UTC()
 	var out store.Removed
 	defer s.rules.changed()
@@ -117,7 +117,7 @@ func (s *Store) Remove(ctx context.Context, in store.Remove) (store.Removed, err
 	defer s.blobs.Unlock()
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Removed{SessionIDs: []regie.ID{}}
-		family, err := t.family(in.SessionID)
+		family, err := t.sessions.family(in.SessionID)
 		if err != nil || len(family) == 0 {
 			return err
 		}
@@ -130,10 +130,10 @@ func (s *Store) Remove(ctx context.Context, in store.Remove) (store.Removed, err
 		}
 		blobs := map[regie.Hash]bool{}
 		for _, session := range family {
-			if err := t.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now); err != nil {
+			if err := t.rounds.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now); err != nil {
 				return err
 			}
-			if err := t.erase(session, in.By, now, blobs, &out); err != nil {
+			if err := t.sessions.erase(session, in.By, now, blobs, &out); err != nil {
 				return err
 			}
 			out.SessionIDs = append(out.SessionIDs, session.id)
@@ -142,7 +142,7 @@ func (s *Store) Remove(ctx context.Context, in store.Remove) (store.Removed, err
 		if err != nil {
 			return err
 		}
-		if err := t.eraseBlobs(blobs, fresh, &out); err != nil {
+		if err := t.sessions.eraseBlobs(blobs, fresh, &out); err != nil {
 			return err
 		}
 		return t.each("SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n",
@@ -168,7 +168,7 @@ func (w *writer) pragma(query string) error {
 
 // family is a session with those of its sub-agents, all without an open round; none where it was
 // removed before.
-func (t *tx) family(id regie.ID) ([]tombstone, error) {
+func (t sessionTx) family(id regie.ID) ([]tombstone, error) {
 	t.hold(ByOwner, id)
 	var chain int64
 	var kind string
@@ -240,7 +240,9 @@ var contents = []string{
 
 // erase leaves of a session its tombstone and its log without bodies, and notes the blobs that it
 // named.
-func (t *tx) erase(session tombstone, by string, now time.Time, blobs map[regie.Hash]bool, out *store.Removed) error {
+func (t sessionTx) erase(session tombstone, by string, now time.Time, blobs map[regie.Hash]bool,
+	out *store.Removed,
+) error {
 	if err := t.blobsOf(session.chain, blobs); err != nil {
 		return err
 	}
@@ -263,7 +265,9 @@ func (t *tx) erase(session tombstone, by string, now time.Time, blobs map[regie.
 }
 
 // eraseBodies takes all bodies out of a log, and tells it.
-func (t *tx) eraseBodies(owner regie.ID, chain int64, reason, by string, now time.Time) (bodies int64, err error) {
+func (t sessionTx) eraseBodies(owner regie.ID, chain int64, reason, by string, now time.Time) (bodies int64,
+	err error,
+) {
 	h, err := t.head(chain)
 	if err != nil {
 		return 0, err
@@ -288,7 +292,7 @@ func (t *tx) eraseBodies(owner regie.ID, chain int64, reason, by string, now tim
 }
 
 // revokeOwn revokes the rules that count only in a session which is removed.
-func (t *tx) revokeOwn(session tombstone, by string, now time.Time, out *store.Removed) error {
+func (t sessionTx) revokeOwn(session tombstone, by string, now time.Time, out *store.Removed) error {
 	return t.each("SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL",
 		[]any{session.chain}, func(row found) error {
 			var id regie.ID
@@ -296,13 +300,13 @@ func (t *tx) revokeOwn(session tombstone, by string, now time.Time, out *store.R
 				return err
 			}
 			out.Rules++
-			return t.revoke(id, by, now)
+			return t.waits.revoke(id, by, now)
 		})
 }
 
 // blobsOf notes the blobs that a session names: whole results, attachments, what its workspace told
 // agents, and files as they were before its writes (decisions 14, 16, 18).
-func (t *tx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
+func (t sessionTx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 	note := func(row found) error {
 		var hash regie.Hash
 		err := row.Scan(&hash)
@@ -324,7 +328,7 @@ func (t *tx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 
 // evidence finds the hashes that calls name in what they stored of files, before they ran and after
 // it; from selects the calls c.
-func (t *tx) evidence(from string, args []any, fn func(regie.Hash)) error {
+func (t sessionTx) evidence(from string, args []any, fn func(regie.Hash)) error {
 	for _, column := range []string{"c.intent", "c.changed"} {
 		if err := t.each("SELECT "+column+" "+from+" "+column+" IS NOT NULL", args, func(row found) error {
 			var said string
@@ -370,7 +374,7 @@ func eachHash(intent string, fn func(regie.Hash)) error {
 
 // eraseBlobs erases the blobs that nothing names any more. What was put only now may belong to a
 // call whose intent is not stored yet.
-func (t *tx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Removed) error {
+func (t sessionTx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Removed) error {
 	var running bool
 	if err := t.row("SELECT EXISTS (SELECT 1 FROM rounds WHERE state <> 'ENDED' AND state = 'RUNNING')").
 		Scan(&running); err != nil {

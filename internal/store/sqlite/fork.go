@@ -20,7 +20,7 @@ import (
 // It returns CodeNotFound for a session or round that is not there, CodeBadRequest for a point that
 // is not in the log, and CodeConflict for a message whose content was erased. The same fork again
 // changes nothing.
-func (s *Store) Fork(ctx context.Context, in store.Fork) (store.Forked, error) {
+func (s sessionStore) Fork(ctx context.Context, in store.Fork) (store.Forked, error) {
 	now := time.Now().UTC()
 	if in.SessionID.IsZero() {
 		in.SessionID = regie.NewID()
@@ -40,7 +40,7 @@ func (s *Store) Fork(ctx context.Context, in store.Fork) (store.Forked, error) {
 }
 
 // forkedBefore looks for the session that a fork is to make.
-func (s *Store) forkedBefore(ctx context.Context, in store.Fork) (out store.Forked, there bool, err error) {
+func (s sessionStore) forkedBefore(ctx context.Context, in store.Fork) (out store.Forked, there bool, err error) {
 	out.Session, _, err = readSession(ctx, s.read, in.SessionID)
 	switch {
 	case regie.CodeOf(err) == regie.CodeNotFound:
@@ -257,7 +257,7 @@ func (c *copying) store(t *tx, from regie.ID) error {
 		return err
 	}
 	session, at := &c.out.Session, c.now.UnixMicro()
-	made, chain, err := t.insertChain(session.ID, c.now)
+	made, chain, err := t.sessions.insertChain(session.ID, c.now)
 	if err != nil || !made { // another one of this id was faster: it is the same fork
 		return err
 	}
@@ -270,7 +270,7 @@ func (c *copying) store(t *tx, from regie.ID) error {
 		return err
 	}
 	for i := range c.rows {
-		if err := t.insertCopy(chain, &c.rows[i]); err != nil {
+		if err := t.sessions.insertCopy(chain, &c.rows[i]); err != nil {
 			return err
 		}
 	}
@@ -280,7 +280,7 @@ func (c *copying) store(t *tx, from regie.ID) error {
 	}
 	for i := range c.copies {
 		c.copies[i].Seq = first + int64(c.places[i])
-		if err := t.insertMessage(chain, &c.copies[i]); err != nil {
+		if err := t.rounds.insertMessage(chain, &c.copies[i]); err != nil {
 			return err
 		}
 	}
@@ -291,7 +291,7 @@ func (c *copying) store(t *tx, from regie.ID) error {
 }
 
 // insertCopy stores a settled call as it is.
-func (t *tx) insertCopy(chain int64, c *regie.Call) error {
+func (t sessionTx) insertCopy(chain int64, c *regie.Call) error {
 	problem, err := callError(c)
 	if err != nil {
 		return err

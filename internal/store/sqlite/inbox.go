@@ -15,7 +15,7 @@ import (
 
 // Inbox returns what waits for people, oldest first (spec 4.4), or what an id or a part of one
 // names, in whatever state. It returns CodeBadID for a part that no id has.
-func (s *Store) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
+func (s sessionStore) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
 	inbox := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return inbox, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
@@ -213,7 +213,7 @@ func askedCalls(ctx context.Context, q querier, reply regie.ID) (map[regie.ID]bo
 
 // Batch returns an exchange's calls as they stand, with what people were asked about them: only
 // Calls, Reviews and Asked are set.
-func (s *Store) Batch(ctx context.Context, fence store.Fence, exchange int,
+func (s sessionStore) Batch(ctx context.Context, fence store.Fence, exchange int,
 	reply regie.ID,
 ) (c store.Claimed, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
@@ -238,7 +238,7 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 // WholeResult returns a call's result as it was before it was shortened (spec 3.2); CodeNotFound
 // for a call that is not one of the session, or has no result, and where the whole result could not
 // be stored or was erased.
-func (s *Store) WholeResult(ctx context.Context, session, call regie.ID) (string, error) {
+func (s sessionStore) WholeResult(ctx context.Context, session, call regie.ID) (string, error) {
 	var result sql.NullString
 	var blob regie.Hash
 	// In a fork the shortened result names the call that was made, of which the session has a copy.
@@ -268,7 +268,7 @@ const standing = `SELECT s.type, EXISTS (SELECT 1 FROM rounds r JOIN waits w ON 
 
 // Standing returns a session's type, and whether a question of it is open; the empty type for a
 // session that is not there.
-func (s *Store) Standing(ctx context.Context, session regie.ID) (kind regie.SessionType, asks bool, err error) {
+func (s sessionStore) Standing(ctx context.Context, session regie.ID) (kind regie.SessionType, asks bool, err error) {
 	var stored string
 	err = s.read.QueryRowContext(ctx, standing, session).Scan(&stored, &asks)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -278,7 +278,7 @@ func (s *Store) Standing(ctx context.Context, session regie.ID) (kind regie.Sess
 }
 
 // OpenRound returns the round of a session that has not ended; the zero id where none is open.
-func (s *Store) OpenRound(ctx context.Context, session regie.ID) (regie.ID, error) {
+func (s sessionStore) OpenRound(ctx context.Context, session regie.ID) (regie.ID, error) {
 	var id regie.ID
 	err := s.read.QueryRowContext(ctx,
 		"SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? AND r.state <> 'ENDED'",
@@ -292,7 +292,7 @@ func (s *Store) OpenRound(ctx context.Context, session regie.ID) (regie.ID, erro
 // CloseSession closes a session that is idle: a chat that a message opens again, or, stopped, one
 // that was cancelled (decision 6). It returns CodeRoundInProgress while a round is open. Closing
 // what is closed changes nothing.
-func (s *Store) CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error {
+func (s sessionStore) CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, id)
@@ -314,6 +314,6 @@ func (s *Store) CloseSession(ctx context.Context, id regie.ID, reason regie.Sess
 		case reason == "" && kind != string(regie.SessionChat):
 			return regie.Errorf(regie.CodeConflict, "only a chat is closed: stop this session instead")
 		}
-		return t.closeSession(id, chain, reason, now)
+		return t.pending.closeSession(id, chain, reason, now)
 	})
 }

@@ -19,7 +19,7 @@ const leastChecked = 512
 
 // CheckIntegrity reads the whole database and returns CodeCorrupt where it is damaged, with the
 // names of the damaged tables and indexes and the backup to restore. It writes nothing.
-func (s *Store) CheckIntegrity(ctx context.Context) error {
+func (s *core) CheckIntegrity(ctx context.Context) error {
 	if s.other != nil {
 		return s.other.CheckIntegrity(ctx, s.read.db)
 	}

@@ -13,12 +13,12 @@ const forgets = 100
 
 // SetHolder says which process this is, as its leases have it. It is called before the store is
 // used.
-func (s *Store) SetHolder(holder string) { s.holder = holder }
+func (s tokenStore) SetHolder(holder string) { s.holder = holder }
 
 // BeginKeyed notes that a write with an Idempotency-Key begins (spec 10.2): the key and what came
 // with it, both as hashes. It returns what is known of the key, and CodeKeyReused where something
 // else came with it before. Keys older than store.KeysKept are forgotten by the way.
-func (s *Store) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error) {
+func (s tokenStore) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.KeyedWrite, error) {
 	var out store.KeyedWrite
 	err := s.writer.do(ctx, func(t *tx) error {
 		now := time.Now()
@@ -55,7 +55,7 @@ func (s *Store) BeginKeyed(ctx context.Context, key, request regie.Hash) (store.
 }
 
 // AnswerKeyed notes what a write that has begun was answered, once. The answer is opaque here.
-func (s *Store) AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error {
+func (s tokenStore) AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		return t.exec("UPDATE request_keys SET status = ?, answer = ? WHERE key = ? AND status = 0", status,
 			append([]byte{}, answer...), key)
@@ -64,7 +64,7 @@ func (s *Store) AnswerKeyed(ctx context.Context, key regie.Hash, status int, ans
 
 // ReleaseKeyed forgets a write that has begun and came to nothing: its key may come with another
 // request. What was answered stays.
-func (s *Store) ReleaseKeyed(ctx context.Context, key regie.Hash) error {
+func (s tokenStore) ReleaseKeyed(ctx context.Context, key regie.Hash) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		return t.exec("DELETE FROM request_keys WHERE key = ? AND status = 0", key)
 	})

@@ -17,7 +17,7 @@ import (
 // Lease says that a holder lives, until ttl from now by the database's clock. What it has claimed
 // is left to it until then. It returns store.ErrNewerSchema, and there is no lease, where the
 // schema is newer than this program.
-func (s *Store) Lease(ctx context.Context, holder string, ttl time.Duration) error {
+func (s roundStore) Lease(ctx context.Context, holder string, ttl time.Duration) error {
 	if s.other == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (s *Store) Lease(ctx context.Context, holder string, ttl time.Duration) err
 
 // EndLease says that a holder holds nothing any more: what it leaves can be claimed at once. Leases
 // that have been over for a day go too.
-func (s *Store) EndLease(ctx context.Context, holder string) error {
+func (s roundStore) EndLease(ctx context.Context, holder string) error {
 	if s.other == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (s *Store) EndLease(ctx context.Context, holder string) error {
 
 // Succeed ends the leases of holders whose name begins so: of processes that certainly have ended,
 // because who asks has their place.
-func (s *Store) Succeed(ctx context.Context, begins string) error {
+func (s roundStore) Succeed(ctx context.Context, begins string) error {
 	if s.other == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *Store) Succeed(ctx context.Context, begins string) error {
 const leased = "EXISTS (SELECT 1 FROM holders h WHERE h.name = s.lease_holder AND h.name <> ? AND h.until > clock_timestamp())"
 
 // mayClaim refuses a session that another holder's lease still covers, with store.ErrElsewhere.
-func (t *tx) mayClaim(chain int64, holder string) error {
+func (t slotTx) mayClaim(chain int64, holder string) error {
 	if t.other == nil || fault.Bug(fault.BugNoLease) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (t *tx) mayClaim(chain int64, holder string) error {
 
 // Abandoned returns the running rounds that are not paused and that no other holder's lease covers,
 // oldest first: those that holder may claim. Some of them may run here.
-func (s *Store) Abandoned(ctx context.Context, holder string) ([]store.Orphan, error) {
+func (s roundStore) Abandoned(ctx context.Context, holder string) ([]store.Orphan, error) {
 	if s.other == nil || fault.Bug(fault.BugNoLease) {
 		return s.Orphans(ctx)
 	}
@@ -84,7 +84,7 @@ func (s *Store) Abandoned(ctx context.Context, holder string) ([]store.Orphan, e
 
 // unfenced is the fence of whoever holds the round now, where the seeded bug asks for it, and the
 // fence as it is everywhere else.
-func (t *tx) unfenced(fence store.Fence) store.Fence {
+func (t slotTx) unfenced(fence store.Fence) store.Fence {
 	if fault.Bug(fault.BugNoEpoch) {
 		_ = t.row("SELECT epoch FROM rounds WHERE id = ?", fence.RoundID).Scan(&fence.Epoch)
 	}

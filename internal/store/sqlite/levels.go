@@ -11,7 +11,7 @@ import (
 // SetLevel2 has a round that was taken up go on with what its workspace says now (spec 6.1,
 // decision 53); the zero hash is nothing. It returns CodeStale, and CodeStopRequested where a
 // stopping word came first.
-func (s *Store) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error {
+func (s roundStore) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error {
 	b := batch{fence: fence, now: time.Now().UTC()}
 	b.add(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})
 	if b.err != nil {
@@ -19,7 +19,7 @@ func (s *Store) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.H
 	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, true); err != nil {
+		if err := t.rounds.mayWrite(fence, true); err != nil {
 			return err
 		}
 		if err := t.exec(`INSERT INTO former_levels (round_id, level2) SELECT id, level2 FROM rounds WHERE id = ? AND level2 IS NOT NULL

@@ -31,7 +31,7 @@ const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.ty
 
 // Sessions lists the sessions that a filter selects, the one where something happened last first
 // (spec 10.1): not sub-agents', not templates. It returns CodeBadID for a part that no id has.
-func (s *Store) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
+func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
@@ -88,7 +88,7 @@ func readSummaries(ctx context.Context, q querier, query string, args ...any) ([
 }
 
 // UserNamed returns the id of the user of that name, the zero id where there is none.
-func (s *Store) UserNamed(ctx context.Context, name string) (id regie.ID, err error) {
+func (s sessionStore) UserNamed(ctx context.Context, name string) (id regie.ID, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT id FROM users WHERE name = ?", name).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -98,7 +98,7 @@ func (s *Store) UserNamed(ctx context.Context, name string) (id regie.ID, err er
 
 // SessionView returns a session with its thread, in one snapshot (spec 10.1 sessions show); user is
 // whose read mark counts.
-func (s *Store) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
+func (s sessionStore) SessionView(ctx context.Context, id, user regie.ID) (store.SessionView, error) {
 	var view store.SessionView
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if view, err = readView(ctx, q, id, user); err != nil {
@@ -192,7 +192,7 @@ func readIDs(ctx context.Context, q querier, query string, args ...any) (out []r
 
 // Logs returns whose logs there are: workspaces' and users' first, each with its sessions' in the
 // order in which they were made, removed ones too.
-func (s *Store) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error) {
+func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
@@ -220,7 +220,7 @@ func (s *Store) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOw
 }
 
 // Rename gives a session another name, and tells it. The same name again changes nothing.
-func (s *Store) Rename(ctx context.Context, id regie.ID, name string) error {
+func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) error {
 	session, _, err := s.Session(ctx, id)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (s *Store) Rename(ctx context.Context, id regie.ID, name string) error {
 }
 
 // Export returns all that a person can check of a session, in one snapshot (docs/export.md).
-func (s *Store) Export(ctx context.Context, id regie.ID) (store.SessionExport, error) {
+func (s sessionStore) Export(ctx context.Context, id regie.ID) (store.SessionExport, error) {
 	out := store.SessionExport{
 		Format: store.ExportFormat, ExportedAt: time.Now().UTC(),
 		Rounds: []store.ExportedRound{}, Blobs: []store.ExportedBlob{},

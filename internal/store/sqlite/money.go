@@ -28,20 +28,20 @@ func dayOf(at time.Time) int64 {
 // Reserve puts another reservation in the place of that of a round's open model call, as much as
 // the caps leave of what is wanted. Where they leave too little nothing is reserved, and the cap is
 // named. It returns CodeStale, CodeStopRequested, or CodeConflict where the exchange is not open.
-func (s *Store) Reserve(ctx context.Context, fence store.Fence, exchange int,
+func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int,
 	wants store.Reservation,
 ) (store.Granted, error) {
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, true); err != nil {
+		if err := t.rounds.mayWrite(fence, true); err != nil {
 			return err
 		}
-		if err := t.unreserve(fence.RoundID); err != nil {
+		if err := t.money.unreserve(fence.RoundID); err != nil {
 			return err
 		}
 		var err error
-		if out, err = t.reserve(fence, wants, time.Now()); err != nil {
+		if out, err = t.money.reserve(fence, wants, time.Now()); err != nil {
 			return err
 		}
 		return t.one(errNotOpen,
@@ -54,7 +54,7 @@ func (s *Store) Reserve(ctx context.Context, fence store.Fence, exchange int,
 // reserve adds what the caps leave of a reservation to its round's sum. What is reserved by several
 // at once is looked at by one after the other: whoever reserves under a cap that others share holds
 // a row of it until the commit.
-func (t *tx) reserve(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
+func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
 	out := store.Granted{Reserved: wants.Prompt + wants.Reply}
 	for _, limit := range []struct {
 		scope regie.CapScope
@@ -88,7 +88,7 @@ func (t *tx) reserve(fence store.Fence, wants store.Reservation, now time.Time) 
 
 // used is what is spent and reserved of a cap. Each is one statement, so that nothing is on its way
 // from the one to the other meanwhile.
-func (t *tx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used int64, err error) {
+func (t moneyTx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used int64, err error) {
 	switch scope {
 	case regie.CapRound:
 		err = t.row("SELECT spent_microusd + reserved_microusd FROM rounds WHERE id = ?", fence.RoundID).Scan(&used)
@@ -114,14 +114,14 @@ func (t *tx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used 
 
 // holdBudget keeps others from reserving under the same cap until the commit, so that each sees
 // what those before it have reserved. SQLite has one writer.
-func (t *tx) holdBudget(query string, key any) {
+func (t moneyTx) holdBudget(query string, key any) {
 	if t.other != nil {
 		t.other.Queue(nil, query, []any{key})
 	}
 }
 
 // unreserve gives back what is reserved for a round's open model call.
-func (t *tx) unreserve(round regie.ID) error {
+func (t moneyTx) unreserve(round regie.ID) error {
 	if err := t.exec(
 		"UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0",
 		round); err != nil {
@@ -131,7 +131,7 @@ func (t *tx) unreserve(round regie.ID) error {
 }
 
 // addUp adds a failed attempt to its round's sums, and what is reserved for the next one.
-func (t *tx) addUp(fence store.Fence, add totals, reserved int64) error {
+func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) error {
 	if add.tokens > 0 {
 		if err := t.exec("UPDATE rounds SET tokens = tokens + ? WHERE id = ?", add.tokens, fence.RoundID); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (t *tx) addUp(fence store.Fence, add totals, reserved int64) error {
 
 // book adds what a call cost to what its session and its workspace have spent. A call that cost
 // nothing leaves no trace.
-func (t *tx) book(fence store.Fence, add totals, now time.Time) error {
+func (t moneyTx) book(fence store.Fence, add totals, now time.Time) error {
 	if add.cost == 0 && !add.unknown {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (t *tx) book(fence store.Fence, add totals, now time.Time) error {
 // Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder
 // has let go of it when this returns. It returns CodeStale, or CodeStopRequested where another word
 // came first.
-func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) error {
+func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) error {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	b.add(regie.EventNotice, in.Notice)
@@ -178,7 +178,7 @@ func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) erro
 	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, true); err != nil {
+		if err := t.rounds.mayWrite(fence, true); err != nil {
 			return err
 		}
 		if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID); err != nil {
@@ -191,10 +191,10 @@ func (s *Store) Halt(ctx context.Context, fence store.Fence, in store.Halt) erro
 		if err := b.store(t); err != nil {
 			return err
 		}
-		if err := t.giveSlot(fence.Chain); err != nil {
+		if err := t.slots.giveSlot(fence.Chain); err != nil {
 			return err
 		}
-		return t.derive(fence.SessionID, fence.Chain, now)
+		return t.waits.derive(fence.SessionID, fence.Chain, now)
 	})
 }
 
@@ -245,7 +245,7 @@ func spendingOf(exchanges []store.ExchangeView) regie.Spending {
 
 // spentByRound is what the newest rounds of a workspace cost, those that Rounds lists. One without
 // a call has cost nothing.
-func (s *Store) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
+func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE ` + listedRounds
 	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id", "?6"),
@@ -268,7 +268,7 @@ func (s *Store) spentByRound(ctx context.Context, filter store.RoundFilter) (map
 }
 
 // SpentToday returns what is spent today by the workspace at root, and by all.
-func (s *Store) SpentToday(ctx context.Context, root string) (out store.Spent, err error) {
+func (s moneyStore) SpentToday(ctx context.Context, root string) (out store.Spent, err error) {
 	now := time.Now()
 	year, month, day := now.Date()
 	out.Day = time.Date(year, month, day, 0, 0, 0, 0, time.Local) //nolint:gosmopolitan // as dayOf

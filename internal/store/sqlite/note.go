@@ -11,7 +11,7 @@ import (
 // Note stores a message for the audit, and has the round wait where it cannot go on with a call for
 // now (decisions 5 and 42). It returns CodeStale, CodeStopRequested where a stopping word came
 // first, and CodeConflict for a call that is not STARTED.
-func (s *Store) Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error) {
+func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	if in.Message != nil {
@@ -25,7 +25,7 @@ func (s *Store) Note(ctx context.Context, fence store.Fence, in store.Note) (sto
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, waits); err != nil {
+		if err := t.rounds.mayWrite(fence, waits); err != nil {
 			return err
 		}
 		if waits {
@@ -38,10 +38,10 @@ func (s *Store) Note(ctx context.Context, fence store.Fence, in store.Note) (sto
 		if err := b.store(t); err != nil || !waits {
 			return err
 		}
-		if err := t.wait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now); err != nil {
+		if err := t.waits.wait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now); err != nil {
 			return err
 		}
-		return t.follow(fence, follows{park: true}, &out, now)
+		return t.rounds.follow(fence, follows{park: true}, &out, now)
 	})
 	return out, err
 }

@@ -29,7 +29,7 @@ type pendingRound struct {
 
 // keepPending stores a message that came while a round of its session was open. Where that waits
 // and the message is to steer it, what it waits for is withdrawn.
-func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, now time.Time) error {
+func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Accepted, now time.Time) error {
 	mode := in.WhenBusy
 	if mode == "" {
 		mode = store.Queue
@@ -84,17 +84,17 @@ func (t *tx) keepPending(in store.Submission, chain int64, out *store.Accepted, 
 	if mode != store.Steer || state != "WAITING" {
 		return nil
 	}
-	if err := t.withdraw(open, regie.NotRunSuperseded, superseded, now); err != nil {
+	if err := t.waits.withdraw(open, regie.NotRunSuperseded, superseded, now); err != nil {
 		return err
 	}
-	out.Ready, err = t.wake(in.SessionID, chain, open, now)
+	out.Ready, err = t.waits.wake(in.SessionID, chain, open, now)
 	return err
 }
 
 // waiting counts what a round has asked people and nobody has answered.
 type waiting struct{ approvals, questions int }
 
-func (t *tx) asked(round regie.ID) (a waiting, err error) {
+func (t pendingTx) asked(round regie.ID) (a waiting, err error) {
 	err = t.row(`SELECT count(CASE WHEN kind = 'APPROVAL' THEN 1 END), count(CASE WHEN kind = 'QUESTION' THEN 1 END)
 		FROM waits WHERE round_id = ? AND state = 'OPEN'`, round).Scan(&a.approvals, &a.questions)
 	return a, err
@@ -110,7 +110,7 @@ const superseded = "the person wrote something else instead of answering"
 
 // parkUnlessSteered parks a round, unless a message that steers it came before, of somebody who may
 // answer: then what it would wait for is withdrawn at once.
-func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
+func (t pendingTx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	steering, err := t.pendingOf(fence.Chain, true)
 	if err != nil {
 		return false, err
@@ -122,16 +122,16 @@ func (t *tx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
 	if asked != (waiting{}) && slices.ContainsFunc(steering, func(w waitingMessage) bool {
 		return !asked.kept(w.leavesWaits, w.leavesApprovals)
 	}) {
-		if err := t.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
+		if err := t.waits.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
 			return false, err
 		}
 	}
-	return t.park(fence, now)
+	return t.waits.park(fence, now)
 }
 
 // insertPendingMessage stores the row of a message whose content is the body of its message_pending
 // event until it is admitted.
-func (t *tx) insertPendingMessage(chain int64, m *regie.Message) error {
+func (t pendingTx) insertPendingMessage(chain int64, m *regie.Message) error {
 	variant, err := m.Variant()
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ type waitingMessage struct {
 	leavesWaits, leavesApprovals bool
 }
 
-func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
+func (t pendingTx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
 	if waits, err := t.mayWait(chain); !waits || err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (t *tx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
 
 // admit gives pending messages their places in the thread, as part of a round; where they begin it,
 // the first one says so.
-func (t *tx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage,
+func (t pendingTx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage,
 	now time.Time,
 ) ([]regie.Message, error) {
 	admitted := make([]regie.Message, 0, len(waiting))
@@ -244,7 +244,7 @@ var errAdmitted = regie.Errorf(regie.CodeConflict,
 
 // admitSteering lets the messages that steer an open round into it: they stand behind the results
 // that were just stored.
-func (t *tx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) error {
+func (t pendingTx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) error {
 	waiting, err := t.pendingOf(fence.Chain, true)
 	if err == nil && len(waiting) > 0 {
 		out.Admitted, err = t.admit(fence, fence.RoundID, waiting, now)
@@ -254,7 +254,7 @@ func (t *tx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time)
 
 // afterEnd lets all that waited for the end of a round into one next round (decision 10), or gives
 // it back where the session closes.
-func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now time.Time) error {
+func (t pendingTx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now time.Time) error {
 	waiting, err := t.pendingOf(fence.Chain, false)
 	if err != nil {
 		return err
@@ -280,7 +280,7 @@ func (t *tx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now
 
 // nextRound starts the round that messages have waited for, as part of the end of the one before:
 // behind what waits for a slot by now.
-func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitingMessage,
+func (t pendingTx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitingMessage,
 	out *store.Outcome, now time.Time,
 ) error {
 	round := waiting[len(waiting)-1].round
@@ -300,7 +300,7 @@ func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitin
 	state, queued := regie.SessionActive, false
 	if pausedAt.Valid {
 		state = regie.SessionPaused
-	} else if queued, err = t.goesOn(fence.Chain, now); err != nil {
+	} else if queued, err = t.slots.goesOn(fence.Chain, now); err != nil {
 		return err
 	}
 	if queued {
@@ -311,11 +311,11 @@ func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitin
 		return err
 	}
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
-	if err := t.insertRound(fence.Chain, next.Epoch, in, rounds+1, string(limits), now); err != nil {
+	if err := t.rounds.insertRound(fence.Chain, next.Epoch, in, rounds+1, string(limits), now); err != nil {
 		return err
 	}
 	if ended == regie.EndClientTools {
-		if err := t.leaveClients(next, round.TraceID, now); err != nil {
+		if err := t.rounds.leaveClients(next, round.TraceID, now); err != nil {
 			return err
 		}
 	}
@@ -336,7 +336,7 @@ func (t *tx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitin
 		return t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID)
 	case regie.SessionQueued:
 		out.Next = round.ID
-		return t.tellState(fence.SessionID, fence.Chain, state, now)
+		return t.waits.tellState(fence.SessionID, fence.Chain, state, now)
 	}
 	out.Next = round.ID
 	t.needsHolder(round.ID, headStart)
@@ -352,7 +352,7 @@ type withdrawnEvent struct {
 
 // giveBack marks pending messages as withdrawn, because their session stops, and tells it
 // (decisions 6 and 10).
-func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time) error {
+func (t pendingTx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time) error {
 	events := make([]logEvent, 0, len(waiting))
 	for i := range waiting {
 		id := waiting[i].message.ID
@@ -380,7 +380,7 @@ func (t *tx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time
 // the thread (decision 10). Whether it does or the round takes it in is decided here: who comes
 // second is told so, by CodeConflict. Taking back what came back already changes nothing. With a
 // token, what did not come with it is not there.
-func (s *Store) TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error) {
+func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error) {
 	now := time.Now().UTC()
 	err := s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
@@ -439,7 +439,7 @@ func cameWith(body string, token regie.ID) bool {
 
 // Withdrawn returns the messages that the end of a session's newest round gave back, in the order
 // in which they came (decision 10).
-func (s *Store) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
+func (s roundStore) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
 	var out []regie.Message
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		out, err = readMessages(ctx, q, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
@@ -449,7 +449,7 @@ func (s *Store) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Messag
 	return out, explain(err, FileName)
 }
 
-func (t *tx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) error {
+func (t pendingTx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) error {
 	if err := t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
 		WHERE n = ?`, null(reason), now.UnixMicro(), chain); err != nil {
 		return err

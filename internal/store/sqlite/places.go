@@ -21,7 +21,7 @@ const maxPlaces = 20
 
 // tellPlaces tells those in an owner's queue whose place is another one than their log says; with
 // own also the session that the transition is about.
-func (t *tx) tellPlaces(o owned, own bool, now time.Time) error {
+func (t slotTx) tellPlaces(o owned, own bool, now time.Time) error {
 	if t.w.slots.Of(o.kind) == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (t *tx) tellPlaces(o owned, own bool, now time.Time) error {
 }
 
 // tellPlace tells one session its place.
-func (t *tx) tellPlace(session regie.ID, chain, place int64, now time.Time) error {
+func (t slotTx) tellPlace(session regie.ID, chain, place int64, now time.Time) error {
 	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionQueued, Position: int(place)})
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (t *tx) tellPlace(session regie.ID, chain, place int64, now time.Time) erro
 }
 
 // placeOf is the place of a queued session.
-func (t *tx) placeOf(chain int64, now time.Time) (int64, error) {
+func (t slotTx) placeOf(chain int64, now time.Time) (int64, error) {
 	o, _, err := t.ownedBy(chain)
 	if err != nil {
 		return 0, err
@@ -83,7 +83,7 @@ func (t *tx) placeOf(chain int64, now time.Time) (int64, error) {
 
 // leavesQueue takes what a session has where it is queued, or whatever it has, and tells those
 // behind it that they move up.
-func (t *tx) leavesQueue(chain int64, whatever bool, now time.Time) error {
+func (t slotTx) leavesQueue(chain int64, whatever bool, now time.Time) error {
 	left, err := t.count("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain)
 	if err != nil || left == 0 {
 		if err == nil && whatever {
@@ -100,7 +100,7 @@ func (t *tx) leavesQueue(chain int64, whatever bool, now time.Time) error {
 
 // TellPlace tells a session its place in the queue, where its log says another one: what the
 // transition that moved it could not.
-func (s *Store) TellPlace(ctx context.Context, session regie.ID) error {
+func (s slotStore) TellPlace(ctx context.Context, session regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
@@ -113,11 +113,11 @@ func (s *Store) TellPlace(ctx context.Context, session regie.ID) error {
 		if err != nil {
 			return err
 		}
-		place, err := t.placeOf(chain, now)
+		place, err := t.slots.placeOf(chain, now)
 		if err != nil || place == 0 || place == told || place > maxPlaces && told > maxPlaces {
 			return err
 		}
-		return t.tellPlace(session, chain, place, now)
+		return t.slots.tellPlace(session, chain, place, now)
 	})
 }
 

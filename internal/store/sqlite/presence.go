@@ -13,7 +13,7 @@ import (
 
 // Present stores what an engine knows of heartbeats (spec 5.4), and forgets what is older than
 // store.PresenceKept. A mark that is behind the stored one changes nothing.
-func (s *Store) Present(ctx context.Context, marks []store.PresenceMark) error {
+func (s slotStore) Present(ctx context.Context, marks []store.PresenceMark) error {
 	before := time.Now().Add(-store.PresenceKept).UnixMicro()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, m := range marks {
@@ -28,7 +28,7 @@ func (s *Store) Present(ctx context.Context, marks []store.PresenceMark) error {
 }
 
 // Presences returns what all engines know of heartbeats since a moment, by user, the latest first.
-func (s *Store) Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error) {
+func (s slotStore) Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error) {
 	rows, err := s.read.QueryContext(ctx,
 		"SELECT user_id, place, since, seen FROM presence WHERE seen >= CAST(? AS BIGINT) ORDER BY user_id, seen DESC",
 		since.UnixMicro())
@@ -50,7 +50,7 @@ func (s *Store) Presences(ctx context.Context, since time.Time) ([]store.Presenc
 }
 
 // UserName returns a user's name, "" where there is none.
-func (s *Store) UserName(ctx context.Context, id regie.ID) (name string, err error) {
+func (s slotStore) UserName(ctx context.Context, id regie.ID) (name string, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT name FROM users WHERE id = ?", id).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -60,7 +60,7 @@ func (s *Store) UserName(ctx context.Context, id regie.ID) (name string, err err
 
 // SlotCounts says how many sessions have what of the slots, over all owners, and since when the
 // first of them.
-func (s *Store) SlotCounts(ctx context.Context) ([]store.SlotCount, error) {
+func (s slotStore) SlotCounts(ctx context.Context) ([]store.SlotCount, error) {
 	// A reservation that has ended holds nothing: its row goes when somebody next asks for a slot.
 	rows, err := s.read.QueryContext(ctx,
 		"SELECT kind, state, count(*), min(since) FROM slots WHERE state <> 'RESERVED' OR until >= ? GROUP BY kind, state",

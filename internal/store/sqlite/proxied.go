@@ -14,7 +14,9 @@ import (
 // ReserveProxied stores a model call that is about to be passed on, with as much as the caps leave
 // of what it may cost (decision 29). Where they leave too little nothing is stored, and the cap is
 // named.
-func (s *Store) ReserveProxied(ctx context.Context, in store.Proxied, wants store.Reservation) (store.Granted, error) {
+func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
+	wants store.Reservation,
+) (store.Granted, error) {
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Granted{Reserved: wants.Prompt + wants.Reply}
@@ -31,7 +33,7 @@ func (s *Store) ReserveProxied(ctx context.Context, in store.Proxied, wants stor
 			if limit.cap <= 0 {
 				continue
 			}
-			used, err := t.usedBeside(limit.scope, in.WorkspaceID, now)
+			used, err := t.money.usedBeside(limit.scope, in.WorkspaceID, now)
 			if err != nil {
 				return err
 			}
@@ -51,7 +53,7 @@ func (s *Store) ReserveProxied(ctx context.Context, in store.Proxied, wants stor
 
 // usedBeside is what is spent and reserved of a cap for a call that is of no session: by itself it
 // is a run, and a session.
-func (t *tx) usedBeside(scope regie.CapScope, workspace regie.ID, now time.Time) (used int64, err error) {
+func (t moneyTx) usedBeside(scope regie.CapScope, workspace regie.ID, now time.Time) (used int64, err error) {
 	switch scope {
 	case regie.CapWorkspace:
 		t.holdBudget("SELECT id FROM workspaces WHERE id = ? FOR NO KEY UPDATE", workspace)
@@ -71,7 +73,7 @@ func (t *tx) usedBeside(scope regie.CapScope, workspace regie.ID, now time.Time)
 }
 
 // OpenProxied stores model calls that are with their providers, and for which nothing was reserved.
-func (s *Store) OpenProxied(ctx context.Context, calls []store.Proxied) error {
+func (s moneyStore) OpenProxied(ctx context.Context, calls []store.Proxied) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		for i := range calls {
 			c := &calls[i]
@@ -87,7 +89,7 @@ func (s *Store) OpenProxied(ctx context.Context, calls []store.Proxied) error {
 
 // LogProxied stores what became of model calls that were passed on, and books what they cost. A
 // call that somebody else has settled meanwhile is left as it is.
-func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
+func (s moneyStore) LogProxied(ctx context.Context, calls []store.Proxied) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -95,7 +97,7 @@ func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 		spent := map[regie.ID]*spending{} // what is booked is booked once for each workspace
 		for i := range calls {
 			c := &calls[i]
-			settled, err := t.logProxied(c)
+			settled, err := t.money.logProxied(c)
 			if err != nil {
 				return err
 			}
@@ -109,7 +111,7 @@ func (s *Store) LogProxied(ctx context.Context, calls []store.Proxied) error {
 		}
 		for _, workspace := range slices.SortedFunc(maps.Keys(spent),
 			func(a, b regie.ID) int { return bytes.Compare(a[:], b[:]) }) {
-			if err := t.bookBeside(workspace, spent[workspace], time.Now()); err != nil {
+			if err := t.money.bookBeside(workspace, spent[workspace], time.Now()); err != nil {
 				return err
 			}
 		}
@@ -134,7 +136,7 @@ func (s *spending) add(m regie.Money) {
 
 // logProxied stores what became of a call, and reports whether it did: one that is OPEN no more has
 // been settled, and booked, by somebody else.
-func (t *tx) logProxied(c *store.Proxied) (bool, error) {
+func (t moneyTx) logProxied(c *store.Proxied) (bool, error) {
 	var cost any
 	if c.Money.Known {
 		cost = c.Money.Cost
@@ -154,7 +156,7 @@ func (t *tx) logProxied(c *store.Proxied) (bool, error) {
 }
 
 // bookBeside adds what calls of no session cost to what their workspace has spent.
-func (t *tx) bookBeside(workspace regie.ID, s *spending, now time.Time) error {
+func (t moneyTx) bookBeside(workspace regie.ID, s *spending, now time.Time) error {
 	if *s == (spending{}) {
 		return nil
 	}
@@ -166,7 +168,7 @@ func (t *tx) bookBeside(workspace regie.ID, s *spending, now time.Time) error {
 
 // LeftProxied ends calls that a process left OPEN which died: nobody knows what they cost, so what
 // was reserved for them may be due. A call that began since is another's, and is left alone.
-func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
+func (s moneyStore) LeftProxied(ctx context.Context, before time.Time) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		var left []store.Proxied
 		if err := t.each(
@@ -181,7 +183,7 @@ func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
 			return err
 		}
 		for i := range left {
-			settled, err := t.logProxied(&left[i])
+			settled, err := t.money.logProxied(&left[i])
 			if err != nil {
 				return err
 			}
@@ -190,7 +192,7 @@ func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
 			}
 			var s spending
 			s.add(left[i].Money)
-			if err := t.bookBeside(left[i].WorkspaceID, &s, time.Now()); err != nil {
+			if err := t.money.bookBeside(left[i].WorkspaceID, &s, time.Now()); err != nil {
 				return err
 			}
 		}
@@ -199,7 +201,7 @@ func (s *Store) LeftProxied(ctx context.Context, before time.Time) error {
 }
 
 // ProxiedCalls returns the newest model calls that were passed on for clients.
-func (s *Store) ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, error) {
+func (s moneyStore) ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT id, workspace_id, user_id, provider, model, coalesce(code, ''), cached, input_tokens, output_tokens, cache_read_tokens,
 			coalesce(cost_microusd, 0), CASE WHEN cost_microusd IS NULL THEN 0 ELSE 1 END, reserved_microusd, started_at, coalesce(duration_us, 0)
 		FROM proxied ORDER BY started_at DESC, id DESC LIMIT ?`, limit)

@@ -12,7 +12,7 @@ import (
 )
 
 // load reads a claimed round in one snapshot.
-func (s *Store) load(ctx context.Context, fence store.Fence) (store.Claimed, error) {
+func (s roundStore) load(ctx context.Context, fence store.Fence) (store.Claimed, error) {
 	c := store.Claimed{Fence: fence}
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
@@ -279,7 +279,7 @@ func scanCall(row scanner) (regie.Call, error) {
 
 // Thread returns a session's messages after a sequence number, in order, with the calls that they
 // own (spec 2.3).
-func (s *Store) Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error) {
+func (s roundStore) Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error) {
 	var thread store.Thread
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		thread, err = readThread(ctx, q, session, after)
@@ -303,7 +303,7 @@ func readThread(ctx context.Context, q querier, session regie.ID, after int64) (
 }
 
 // Events returns up to limit events of a session's log after a sequence number (spec 10.2).
-func (s *Store) Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error) {
+func (s roundStore) Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT e.seq, e.type, e.at, b.body FROM chains c JOIN events e ON e.chain = c.n
 		LEFT JOIN event_bodies b ON b.n = e.n WHERE c.owner_id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`, session, after, limit)
 	if err != nil {

@@ -182,7 +182,7 @@ func (*fetched) Close() error { return nil }
 
 // snapshot runs reads that must agree with each other, again where the connection broke: fn keeps
 // nothing of a time before.
-func (s *Store) snapshot(ctx context.Context, fn func(context.Context, querier) error) error {
+func (s *core) snapshot(ctx context.Context, fn func(context.Context, querier) error) error {
 	if s.read.again == nil {
 		return s.once(ctx, fn)
 	}
@@ -190,7 +190,7 @@ func (s *Store) snapshot(ctx context.Context, fn func(context.Context, querier) 
 }
 
 // once is a snapshot that takes as long as it takes, and is not run again.
-func (s *Store) once(ctx context.Context, fn func(context.Context, querier) error) error {
+func (s *core) once(ctx context.Context, fn func(context.Context, querier) error) error {
 	if err := s.read.catchUp(ctx); err != nil {
 		return err
 	}

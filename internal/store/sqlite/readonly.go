@@ -47,7 +47,7 @@ func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 	if err := checkSchema(ctx, read.db, path); err != nil {
 		return nil, errors.Join(explainReading(err, path), read.db.Close())
 	}
-	return &Store{dir: dir, read: read}, nil
+	return newStore(&core{dir: dir, read: read}), nil
 }
 
 // explainReading names what only a reader meets: a WAL whose files it can neither open nor make.

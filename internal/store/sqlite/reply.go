@@ -13,7 +13,7 @@ import (
 // AppendReply stores a model's reply with all its calls, the intent of the first action, and what
 // follows (spec 2.3, decision 4). It returns CodeStale for an old epoch and CodeStopRequested where
 // a stopping word came first.
-func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
+func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store.Reply) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	b.message(&in.Message)
@@ -39,27 +39,27 @@ func (s *Store) AppendReply(ctx context.Context, fence store.Fence, in store.Rep
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
+		if err := t.rounds.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
 			in.Ask != nil || in.Park, now); err != nil {
 			return err
 		}
-		if err := t.exchangeReplied(fence, in.Exchange, in.Message.ID, now); err != nil {
+		if err := t.rounds.exchangeReplied(fence, in.Exchange, in.Message.ID, now); err != nil {
 			return err
 		}
-		if err := t.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
+		if err := t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
 			return err
 		}
 		if err := b.store(t); err != nil {
 			return err
 		}
-		if err := t.book(fence, spend(in.Exchange), now); err != nil {
+		if err := t.money.book(fence, spend(in.Exchange), now); err != nil {
 			return err
 		}
-		if err := t.cache(fence, &in, now); err != nil {
+		if err := t.money.cache(fence, &in, now); err != nil {
 			return err
 		}
 		out.Seq = in.Message.Seq
-		return t.follow(fence, follows{
+		return t.rounds.follow(fence, follows{
 			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance,
 			closes: in.Results != nil || in.Message.System != nil,
 		}, &out, now)
@@ -93,7 +93,7 @@ func spend(e regie.Exchange) totals {
 	}
 }
 
-func (t *tx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) error {
+func (t roundTx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) error {
 	var cost any
 	if e.Money.Known {
 		cost = e.Money.Cost
@@ -123,7 +123,7 @@ var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting f
 var errHalfBatch = regie.Errorf(regie.CodeConflict, "a message and its calls do not agree")
 
 // insertCalls stores the calls of a message, whole or not at all (spec 2.3, decision 7).
-func (t *tx) insertCalls(chain int64, m *regie.Message, calls []regie.Call, now time.Time) error {
+func (t roundTx) insertCalls(chain int64, m *regie.Message, calls []regie.Call, now time.Time) error {
 	ids := m.CallIDs()
 	if len(ids) != len(calls) {
 		return errHalfBatch

@@ -14,7 +14,7 @@ import (
 // it happened, and the call is SUCCEEDED, or it did not, and it is FAILED. Its error stays: that
 // nobody knew is part of the audit. The same word again changes nothing; any other call, and
 // another word, get CodeConflict.
-func (s *Store) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error {
+func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.ResolvedAs, note, by string) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByCall, id)

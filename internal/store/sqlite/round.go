@@ -18,7 +18,7 @@ import (
 // session whose log somebody holds for more than a second it returns CodeDatabaseLocked: who claims
 // many rounds goes on with the next one. Where no slot is free the round is queued, and it returns
 // store.ErrQueued.
-func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
+func (s roundStore) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {
 	var fence store.Fence
 	var before sql.NullString
 	var queued bool
@@ -44,18 +44,18 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 		case paused.Valid:
 			return regie.Errorf(regie.CodeConflict, "the session is paused: resume it first")
 		}
-		if err := t.mayClaim(fence.Chain, holder); err != nil {
+		if err := t.slots.mayClaim(fence.Chain, holder); err != nil {
 			return err
 		}
 		now := time.Now().UTC()
 		if !stop.Valid { // one that is only to be ended needs none
 			o.chain, o.kind = fence.Chain, kindOf(kind, origin)
-			if queued, err = t.claimSlot(o, now); err != nil || queued {
-				return errOr(err, func() error { return t.derive(fence.SessionID, fence.Chain, now) })
+			if queued, err = t.slots.claimSlot(o, now); err != nil || queued {
+				return errOr(err, func() error { return t.waits.derive(fence.SessionID, fence.Chain, now) })
 			}
 		}
 		if session == string(regie.SessionQueued) {
-			if err := t.tellState(fence.SessionID, fence.Chain, regie.SessionActive, now); err != nil {
+			if err := t.waits.tellState(fence.SessionID, fence.Chain, regie.SessionActive, now); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 			flag(before.Valid && before.String != holder), round); err != nil {
 			return err
 		}
-		return t.windUp(round, now)
+		return t.rounds.windUp(round, now)
 	})
 	if err == nil && queued {
 		err = store.ErrQueued
@@ -85,7 +85,7 @@ func (s *Store) Claim(ctx context.Context, round regie.ID, holder string) (store
 
 // windUp lets a round's clock run on from its last stored step: while it waited, was paused, or its
 // holder was dead, it stood.
-func (t *tx) windUp(round regie.ID, now time.Time) error {
+func (t roundTx) windUp(round regie.ID, now time.Time) error {
 	err := t.exec(`UPDATE rounds SET deadline = deadline + max(0, ? - (SELECT max(e.opened_at, coalesce(e.replied_at, 0),
 				coalesce((SELECT max(w.created_at) FROM waits w WHERE w.round_id = rounds.id), 0),
 				coalesce((SELECT max(c.settled_at) FROM calls c WHERE c.message_id = e.reply_id AND c.attempts > 0), 0))
@@ -96,7 +96,7 @@ func (t *tx) windUp(round regie.ID, now time.Time) error {
 
 // FailAttempt keeps a model call that brought no reply, and either opens its next attempt or ends
 // the round (decision 28).
-func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error) {
+func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store.Failure) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	if in.Message != nil {
@@ -140,30 +140,30 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 			released: money.Reserved, unknown: !money.Known,
 		}
 		if in.Advance != nil {
-			if err := t.advance(fence, in.Advance, in.Attempt.Exchange, add, false, now); err != nil {
+			if err := t.rounds.advance(fence, in.Advance, in.Attempt.Exchange, add, false, now); err != nil {
 				return err
 			}
-		} else if err := t.mayWrite(fence, parks); err != nil {
+		} else if err := t.rounds.mayWrite(fence, parks); err != nil {
 			return err
-		} else if err := t.addUp(fence, add, in.Retry.Reserved); err != nil {
+		} else if err := t.money.addUp(fence, add, in.Retry.Reserved); err != nil {
 			// an attempt that was cut counts towards limits too
 			return err
 		}
-		if err := t.keepAttempt(fence, in, now); err != nil {
+		if err := t.rounds.keepAttempt(fence, in, now); err != nil {
 			return err
 		}
 		if err := b.store(t); err != nil {
 			return err
 		}
-		if err := t.book(fence, add, now); err != nil {
+		if err := t.money.book(fence, add, now); err != nil {
 			return err
 		}
 		if parks {
-			if err := t.waitNetwork(fence, in, now); err != nil {
+			if err := t.rounds.waitNetwork(fence, in, now); err != nil {
 				return err
 			}
 		}
-		return t.follow(fence, follows{advance: in.Advance, park: parks, closes: in.Advance != nil}, &out, now)
+		return t.rounds.follow(fence, follows{advance: in.Advance, park: parks, closes: in.Advance != nil}, &out, now)
 	})
 	return out, err
 }
@@ -171,9 +171,9 @@ func (s *Store) FailAttempt(ctx context.Context, fence store.Fence, in store.Fai
 // waitNetwork stores that a round waits for the network. What comes true at the deadline, the next
 // attempt, is part of what is known of the outage. A paused session waits without a deadline: it
 // goes on when somebody resumes it.
-func (t *tx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) error {
+func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time) error {
 	id := regie.NewID()
-	if err := t.wait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now); err != nil {
+	if err := t.waits.wait(fence, id, regie.WaitNetwork, fence.RoundID, in.WaitUntil, now); err != nil {
 		return err
 	}
 	if in.Outage != nil {
@@ -226,7 +226,7 @@ type resetEvent struct {
 	WaitMS   int64      `json:"wait_ms,omitempty"` // until the next one
 }
 
-func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) error {
+func (t roundTx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) error {
 	a := in.Attempt
 	failed := func() error {
 		return t.one(errNotOpen, `UPDATE exchanges SET state = 'FAILED', error = ?, first_seq = nullif(?, 0), last_seq = nullif(?, 0), request = ?
@@ -263,7 +263,9 @@ func (t *tx) keepAttempt(fence store.Fence, in store.Failure, now time.Time) err
 // RequestStop stores a stopping word; it is durable when this returns (decision 6). It is
 // idempotent: a round that has ended, or that was asked already, stays as it is. It returns the
 // session, so that the caller can tell its holder.
-func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (session regie.ID, err error) {
+func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (session regie.ID,
+	err error,
+) {
 	now := time.Now().UTC()
 	asked, err := newEvent(regie.EventRound, roundEvent{RoundID: round, State: regie.RoundRunning, Stop: word})
 	if err != nil {
@@ -296,37 +298,37 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 				return err
 			}
 			// It starts nothing more, so others may.
-			if err := t.leavesQueue(chain, true, now); err != nil {
+			if err := t.slots.leavesQueue(chain, true, now); err != nil {
 				return err
 			}
-			return t.derive(session, chain, now)
+			return t.waits.derive(session, chain, now)
 		}
 		// Who interrupts a paused or waiting round wants it ended, and ending it is work for a
 		// holder.
 		if err := t.exec("UPDATE sessions SET paused_at = NULL WHERE n = ?", chain); err != nil {
 			return err
 		}
-		if err := t.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered",
+		if err := t.waits.withdraw(round, regie.NotRunInterrupted, "the run was stopped before anybody answered",
 			now); err != nil {
 			return err
 		}
 		// Nor does it wait for a slot.
-		if err := t.leavesQueue(chain, false, now); err != nil {
+		if err := t.slots.leavesQueue(chain, false, now); err != nil {
 			return err
 		}
 		// what waited for the round's end is given back at once, so that whoever stops it can be
 		// told
 		if word == regie.StopStop {
-			waiting, err := t.pendingOf(chain, false)
+			waiting, err := t.pending.pendingOf(chain, false)
 			if err == nil {
-				err = t.giveBack(store.Fence{SessionID: session, RoundID: round, Chain: chain}, waiting, now)
+				err = t.pending.giveBack(store.Fence{SessionID: session, RoundID: round, Chain: chain}, waiting, now)
 			}
 			if err != nil {
 				return err
 			}
 		}
 		t.needsHolder(round, headStart)
-		_, err = t.wake(session, chain, round, now)
+		_, err = t.waits.wake(session, chain, round, now)
 		return err
 	})
 	return session, err
@@ -335,7 +337,7 @@ func (s *Store) RequestStop(ctx context.Context, round regie.ID, word regie.Stop
 // Resume takes a pause back; the round can be claimed again (decision 6). One that waits for the
 // network, or for a tool's server, does not any longer: who resumes it wants it tried now. Resuming
 // what neither is paused nor waits for that changes nothing.
-func (s *Store) Resume(ctx context.Context, round regie.ID) error {
+func (s roundStore) Resume(ctx context.Context, round regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByRound, round)
@@ -366,13 +368,13 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 			}
 		}
 		if tried == 0 {
-			queued, err := t.goesOn(chain, now)
+			queued, err := t.slots.goesOn(chain, now)
 			if err == nil && !queued {
 				t.needsHolder(round, headStart)
 			}
-			return errOr(err, func() error { return t.derive(session, chain, now) })
+			return errOr(err, func() error { return t.waits.derive(session, chain, now) })
 		}
-		_, err = t.wake(session, chain, round, now)
+		_, err = t.waits.wake(session, chain, round, now)
 		return err
 	})
 }
@@ -380,14 +382,14 @@ func (s *Store) Resume(ctx context.Context, round regie.ID) error {
 // Release gives a round back without ending it: its holder shuts down or has obeyed a pause.
 // Another may claim it. What is reserved for a model call that was not sent is given back too:
 // whoever makes the call reserves anew.
-func (s *Store) Release(ctx context.Context, fence store.Fence) error {
+func (s roundStore) Release(ctx context.Context, fence store.Fence) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, false); err != nil {
+		if err := t.rounds.mayWrite(fence, false); err != nil {
 			return err
 		}
 		t.needsHolder(fence.RoundID, 0)
-		if err := t.unreserve(fence.RoundID); err != nil {
+		if err := t.money.unreserve(fence.RoundID); err != nil {
 			return err
 		}
 		err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
@@ -399,9 +401,9 @@ func (s *Store) Release(ctx context.Context, fence store.Fence) error {
 // Orphans returns the running rounds that are neither paused nor queued, oldest first. At the start
 // of an engine each of them is an orphan: the engine lock says that no other holder lives
 // (decisions 1 and 25).
-func (s *Store) Orphans(ctx context.Context) ([]store.Orphan, error) { return s.orphans(ctx, "") }
+func (s roundStore) Orphans(ctx context.Context) ([]store.Orphan, error) { return s.orphans(ctx, "") }
 
-func (s *Store) orphans(ctx context.Context, and string, args ...any) ([]store.Orphan, error) {
+func (s roundStore) orphans(ctx context.Context, and string, args ...any) ([]store.Orphan, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT s.id, r.id, r.started_at FROM rounds r JOIN sessions s ON s.n = r.session
 		WHERE r.state <> 'ENDED' AND r.state = 'RUNNING' AND s.paused_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM slots q WHERE q.session = s.n AND q.state = 'QUEUED')`+and+` ORDER BY r.started_at, r.id`, args...)

@@ -51,7 +51,7 @@ func (c *ruleCache) changed() {
 
 // Rules returns the standing rules that were not revoked and are a session's, or all of its
 // workspace's (spec 4.4). Expired ones are for the verdict to leave out.
-func (s *Store) Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error) {
+func (s approvalStore) Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error) {
 	all, version, ok := s.rules.get(workspace)
 	if !ok || s.other != nil { // other processes revoke too
 		var err error
@@ -92,7 +92,7 @@ func scanRule(row scanner, more ...any) (regie.Rule, error) {
 	return r, nil
 }
 
-func (s *Store) readRules(ctx context.Context, workspace regie.ID) ([]regie.Rule, error) {
+func (s approvalStore) readRules(ctx context.Context, workspace regie.ID) ([]regie.Rule, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT "+ruleColumns+` FROM rules r LEFT JOIN sessions s ON s.n = r.session
 		WHERE r.workspace_id = ? AND r.revoked_at IS NULL ORDER BY r.created_at, r.id`, workspace)
 	if err != nil {
@@ -112,7 +112,9 @@ func (s *Store) readRules(ctx context.Context, workspace regie.ID) ([]regie.Rule
 
 // ListRules returns the standing rules that a filter selects, the oldest first, each with its state
 // at a time. It returns CodeBadID for a part that no id has.
-func (s *Store) ListRules(ctx context.Context, filter store.RuleFilter, now time.Time) ([]store.StandingRule, error) {
+func (s approvalStore) ListRules(ctx context.Context, filter store.RuleFilter,
+	now time.Time,
+) ([]store.StandingRule, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
@@ -163,7 +165,7 @@ type ruleEvent struct {
 }
 
 // makeRules stores the rules that a decision leaves behind, and tells the log of their workspace.
-func (t *tx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error {
+func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error {
 	if len(rules) == 0 {
 		return nil
 	}
@@ -171,7 +173,7 @@ func (t *tx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error 
 	if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", a.chain).Scan(&workspace); err != nil {
 		return err
 	}
-	chain, err := t.workspaceChain(workspace, now)
+	chain, err := t.sessions.workspaceChain(workspace, now)
 	if err != nil {
 		return err
 	}
@@ -207,12 +209,12 @@ func (t *tx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error 
 
 // workspaceChain returns the log of a workspace's configuration and rules, which its first event
 // makes (decision 15).
-func (t *tx) workspaceChain(workspace regie.ID, now time.Time) (chain int64, err error) {
+func (t sessionTx) workspaceChain(workspace regie.ID, now time.Time) (chain int64, err error) {
 	return t.ownChain("workspace", workspace, now)
 }
 
 // ownChain returns the log of a workspace or a user, which its first event makes.
-func (t *tx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64, err error) {
+func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64, err error) {
 	t.hold(ByOwner, owner)
 	err = t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -231,12 +233,12 @@ func (t *tx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64, 
 // RevokeRules takes rules back, all of them or none (spec 4.4). When it returns they allow nothing
 // any more: Rules does not have them. Revoking what is revoked changes nothing; CodeNotFound for a
 // rule that is not there.
-func (s *Store) RevokeRules(ctx context.Context, in store.RevokeRules) error {
+func (s approvalStore) RevokeRules(ctx context.Context, in store.RevokeRules) error {
 	now := time.Now().UTC()
 	defer s.rules.changed()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, id := range in.RuleIDs {
-			if err := t.revoke(id, in.By, now); err != nil {
+			if err := t.waits.revoke(id, in.By, now); err != nil {
 				return err
 			}
 		}
@@ -245,7 +247,7 @@ func (s *Store) RevokeRules(ctx context.Context, in store.RevokeRules) error {
 }
 
 // revoke takes one rule back and tells the log of its workspace.
-func (t *tx) revoke(id regie.ID, by string, now time.Time) error {
+func (t waitTx) revoke(id regie.ID, by string, now time.Time) error {
 	t.hold(ByRule, id)
 	var workspace regie.ID
 	var revoked sql.NullInt64
@@ -260,7 +262,7 @@ func (t *tx) revoke(id regie.ID, by string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	chain, err := t.workspaceChain(workspace, now)
+	chain, err := t.sessions.workspaceChain(workspace, now)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ const searchBatch = 500
 
 // Said gives visit what people and models have said in the sessions of a workspace, the newest
 // first, from behind a message on, until it returns false or there is no more.
-func (s *Store) Said(ctx context.Context, workspace, before regie.ID, visit func(store.SaidMessage) bool) error {
+func (s sessionStore) Said(ctx context.Context, workspace, before regie.ID, visit func(store.SaidMessage) bool) error {
 	names := map[regie.ID]string{}
 	for {
 		batch, err := readMessages(ctx, s.read, `WHERE s.workspace_id = ?1 AND s.deleted_at IS NULL AND m.seq IS NOT NULL AND m.sender <> 'SYSTEM'

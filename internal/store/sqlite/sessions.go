@@ -11,7 +11,7 @@ import (
 
 // EnsureUser returns the user of that name and makes it if there is none (spec 11.2: single-user by
 // default).
-func (s *Store) EnsureUser(ctx context.Context, name string) (regie.User, error) {
+func (s sessionStore) EnsureUser(ctx context.Context, name string) (regie.User, error) {
 	user := regie.User{ID: regie.NewID(), Name: name, CreatedAt: time.Now().UTC()}
 	err := s.writer.do(ctx, func(t *tx) error {
 		var at int64
@@ -31,7 +31,7 @@ func (s *Store) EnsureUser(ctx context.Context, name string) (regie.User, error)
 
 // EnsureWorkspace returns the workspace with that root and makes it, owned by the user, if there is
 // none (spec 8.1).
-func (s *Store) EnsureWorkspace(ctx context.Context, owner regie.ID,
+func (s sessionStore) EnsureWorkspace(ctx context.Context, owner regie.ID,
 	workspace regie.Workspace,
 ) (regie.Workspace, error) {
 	workspace.ID, workspace.CreatedAt = regie.NewID(), time.Now().UTC()
@@ -57,7 +57,7 @@ func (s *Store) EnsureWorkspace(ctx context.Context, owner regie.ID,
 }
 
 // CreateSession stores a new session with its chain, which begins with an event that says so.
-func (s *Store) CreateSession(ctx context.Context, session regie.Session) (regie.Session, error) {
+func (s sessionStore) CreateSession(ctx context.Context, session regie.Session) (regie.Session, error) {
 	if session.ID.IsZero() {
 		session.ID = regie.NewID()
 	}
@@ -66,7 +66,7 @@ func (s *Store) CreateSession(ctx context.Context, session regie.Session) (regie
 		return session, err
 	}
 	return create.session, s.writer.do(ctx, func(t *tx) error {
-		made, chain, err := t.insertSession(create, "", 0)
+		made, chain, err := t.sessions.insertSession(create, "", 0)
 		if err != nil || !made {
 			return err
 		}
@@ -94,7 +94,7 @@ func newSession(session *regie.Session, now time.Time) (*creation, error) {
 
 // insertSession stores a session unless it is there, and reports whether it did. With an epoch it
 // is active from the start. Its event is the caller's to append.
-func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, chain int64, err error) {
+func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made bool, chain int64, err error) {
 	session, at, state := &c.session, c.session.CreatedAt, regie.SessionIdle
 	if epoch > 0 {
 		state = regie.SessionActive
@@ -111,7 +111,7 @@ func (t *tx) insertSession(c *creation, holder string, epoch int64) (made bool, 
 }
 
 // insertChain begins a session's log, unless it is there, and reports whether it did.
-func (t *tx) insertChain(session regie.ID, at time.Time) (made bool, chain int64, err error) {
+func (t sessionTx) insertChain(session regie.ID, at time.Time) (made bool, chain int64, err error) {
 	// Asked first, because the schema refuses a second row before SQLite would look at ON CONFLICT.
 	var there bool
 	if err := t.row(
@@ -130,7 +130,7 @@ func (t *tx) insertChain(session regie.ID, at time.Time) (made bool, chain int64
 }
 
 // PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).
-func (s *Store) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
+func (s sessionStore) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
 	hash := regie.HashOf(data)
 	there, err := s.hasBlob(ctx, hash)
 	if err != nil || there {
@@ -149,7 +149,7 @@ func (s *Store) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
 }
 
 // hasBlob reports whether content is stored, and notes that somebody is about to name it.
-func (s *Store) hasBlob(ctx context.Context, hash regie.Hash) (there bool, err error) {
+func (s sessionStore) hasBlob(ctx context.Context, hash regie.Hash) (there bool, err error) {
 	if s.other != nil {
 		return s.noteBlob(ctx, hash, time.Now())
 	}
@@ -162,7 +162,7 @@ func (s *Store) hasBlob(ctx context.Context, hash regie.Hash) (there bool, err e
 }
 
 // Blob returns stored content, or CodeNotFound.
-func (s *Store) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
+func (s sessionStore) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
 	var data []byte
 	err := s.read.QueryRowContext(ctx, "SELECT data FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -172,7 +172,7 @@ func (s *Store) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
 }
 
 // MarkRead advances how far a user has read a session; it never goes back (decision 45).
-func (s *Store) MarkRead(ctx context.Context, mark regie.ReadMark) error {
+func (s sessionStore) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, mark.SessionID)
 		var chain, last int64

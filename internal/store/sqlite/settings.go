@@ -41,7 +41,7 @@ func (c *settingCache) changed() {
 
 // Settings returns the values that were settled by the interface and hold, by their names (decision
 // 52).
-func (s *Store) Settings(ctx context.Context) (map[string]string, error) {
+func (s tokenStore) Settings(ctx context.Context) (map[string]string, error) {
 	known, version := s.settled.get()
 	if known != nil && s.other == nil { // with other processes each look is a fresh one
 		return maps.Clone(known), nil
@@ -68,7 +68,7 @@ func (s *Store) Settings(ctx context.Context) (map[string]string, error) {
 }
 
 // Settle stores values that hold from now on, all of them or none, and who said so.
-func (s *Store) Settle(ctx context.Context, values []store.Setting, by string) error {
+func (s tokenStore) Settle(ctx context.Context, values []store.Setting, by string) error {
 	now := time.Now()
 	defer s.settled.changed()
 	return s.writer.do(ctx, func(t *tx) error {

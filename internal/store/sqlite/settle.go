@@ -14,7 +14,7 @@ import (
 // CommitCalls stores results and the intent of the next action; with a message it closes the batch
 // and moves the round on (decision 4). It returns CodeStale, CodeStopRequested, or CodeConflict for
 // a call that has its result already.
-func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error) {
+func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store.Settle) (store.Outcome, error) {
 	now := time.Now().UTC()
 	b := batch{fence: fence, now: now}
 	for i := range in.Settled {
@@ -43,11 +43,11 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.fenced(fence, in, now); err != nil {
+		if err := t.rounds.fenced(fence, in, now); err != nil {
 			return err
 		}
 		for i := range in.Settled {
-			if err := t.settleCall(&in.Settled[i], now); err != nil {
+			if err := t.rounds.settleCall(&in.Settled[i], now); err != nil {
 				return err
 			}
 		}
@@ -60,7 +60,7 @@ func (s *Store) CommitCalls(ctx context.Context, fence store.Fence, in store.Set
 		if err := b.store(t); err != nil {
 			return err
 		}
-		return t.follow(fence, follows{
+		return t.rounds.follow(fence, follows{
 			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange,
 			advance: in.Advance, closes: in.Message != nil,
 		}, &out, now)
@@ -80,14 +80,14 @@ var (
 )
 
 // fenced checks that the holder may still write; it changes the round where the batch is closed.
-func (t *tx) fenced(fence store.Fence, in store.Settle, now time.Time) error {
+func (t roundTx) fenced(fence store.Fence, in store.Settle, now time.Time) error {
 	if in.Advance != nil {
 		return t.advance(fence, in.Advance, in.Exchange, totals{}, starting(in), now)
 	}
 	return t.mayWrite(fence, starting(in))
 }
 
-func (t *tx) settleCall(c *regie.Call, now time.Time) error {
+func (t roundTx) settleCall(c *regie.Call, now time.Time) error {
 	problem, err := callError(c)
 	if err != nil {
 		return err
@@ -118,8 +118,10 @@ func (a totals) money() bool { return a.cost != 0 || a.released != 0 }
 
 // advance moves the round; it is the first statement of its transition, so that a refused one has
 // written nothing. starts says that the transition also starts a call.
-func (t *tx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool, now time.Time) error {
-	fence = t.unfenced(fence)
+func (t roundTx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool,
+	now time.Time,
+) error {
+	fence = t.slots.unfenced(fence)
 	var reserved int64
 	if to.Open != nil {
 		exchange, reserved = to.Open.Number, to.Open.Reserved
@@ -177,8 +179,8 @@ var errStale = regie.Errorf(regie.CodeStale, "another process has taken this ses
 
 // mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any
 // stopping word.
-func (t *tx) mayWrite(fence store.Fence, starts bool) error {
-	fence = t.unfenced(fence)
+func (t roundTx) mayWrite(fence store.Fence, starts bool) error {
+	fence = t.slots.unfenced(fence)
 	var epoch int64
 	var state string
 	var stop sql.NullString
@@ -214,12 +216,12 @@ type follows struct {
 
 // follow puts questions to people, parks the round, opens the next exchange or frees the session,
 // and admits what waited for that.
-func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) (err error) {
-	if err := t.ask(fence, to, now); err != nil {
+func (t roundTx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) (err error) {
+	if err := t.waits.ask(fence, to, now); err != nil {
 		return err
 	}
 	if to.park {
-		if out.Parked, err = t.parkUnlessSteered(fence, now); err != nil {
+		if out.Parked, err = t.pending.parkUnlessSteered(fence, now); err != nil {
 			return err
 		}
 	}
@@ -230,21 +232,21 @@ func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.
 		if err := t.closeWaits(fence, now); err != nil {
 			return err
 		}
-		if err := t.giveSlot(fence.Chain); err != nil {
+		if err := t.slots.giveSlot(fence.Chain); err != nil {
 			return err
 		}
-		return t.afterEnd(fence, to.advance.End, out, now)
+		return t.pending.afterEnd(fence, to.advance.End, out, now)
 	case to.advance.Open == nil:
 		return nil
 	}
 	if to.closes {
-		if err := t.admitSteering(fence, out, now); err != nil {
+		if err := t.pending.admitSteering(fence, out, now); err != nil {
 			return err
 		}
 	}
 	open := *to.advance.Open
 	if open.Wants != nil {
-		granted, err := t.reserve(fence, *open.Wants, now)
+		granted, err := t.money.reserve(fence, *open.Wants, now)
 		if err != nil {
 			return err
 		}
@@ -256,10 +258,10 @@ func (t *tx) follow(fence store.Fence, to follows, out *store.Outcome, now time.
 
 // closeWaits withdraws what a round that ends was still waiting for. Its calls were settled by the
 // same transition.
-func (t *tx) closeWaits(fence store.Fence, now time.Time) error {
-	open, err := t.openWaitsOf("w.round_id = ?", fence.RoundID)
+func (t roundTx) closeWaits(fence store.Fence, now time.Time) error {
+	open, err := t.waits.openWaitsOf("w.round_id = ?", fence.RoundID)
 	for _, w := range open {
-		err = errors.Join(err, t.giveUp(w, regie.WaitWithdrawn, regie.NotRunInterrupted, "the run ended", now))
+		err = errors.Join(err, t.waits.giveUp(w, regie.WaitWithdrawn, regie.NotRunInterrupted, "the run ended", now))
 	}
 	return err
 }

@@ -19,7 +19,7 @@ import (
 
 // SetSlots says how many slots there are. It is called before the store is used; where it was not,
 // there are as many as are asked for.
-func (s *Store) SetSlots(c slot.Capacity) {
+func (s slotStore) SetSlots(c slot.Capacity) {
 	s.slots = c
 	if s.writer != nil {
 		s.writer.slots = c
@@ -43,7 +43,7 @@ func kindOf(kind, origin string) slot.Kind {
 // ownedBy reads the owner of a session that is there, and whether its open round, or one that
 // begins now, is to run: not where it waits, where its session is paused, or where it is only to be
 // ended, which needs no slot.
-func (t *tx) ownedBy(chain int64) (o owned, runs bool, err error) {
+func (t slotTx) ownedBy(chain int64) (o owned, runs bool, err error) {
 	var kind, origin string
 	var paused sql.NullInt64
 	var stop, state sql.NullString
@@ -66,7 +66,7 @@ func scanSlot(row scanner) (e slot.Entry, err error) {
 }
 
 // slotsOf holds the slots of an owner and reads what is known of them.
-func (t *tx) slotsOf(o owned) (out []slot.Entry, err error) {
+func (t slotTx) slotsOf(o owned) (out []slot.Entry, err error) {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
 	}
@@ -87,7 +87,7 @@ const room = `SELECT (SELECT count(*) FROM slots WHERE workspace_id = ?1 AND use
 // roomFor holds the slots of an owner and reports whether a session that has none may take one
 // whatever it asks as: nobody waits, and all that are held, of any kind, are fewer than there are
 // of its own. That is how most rounds begin, and need not read each of the others.
-func (t *tx) roomFor(o owned) (last int64, free bool, err error) {
+func (t slotTx) roomFor(o owned) (last int64, free bool, err error) {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
 	}
@@ -99,7 +99,7 @@ func (t *tx) roomFor(o owned) (last int64, free bool, err error) {
 
 // askSlot takes a slot for a session's round, or a place in the queue, as the table says. The
 // session's row must be there, or come with this transition.
-func (t *tx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error) {
+func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error) {
 	if t.w.slots.Of(o.kind) == 0 {
 		return slot.Decision{Outcome: slot.Activate}, nil
 	}
@@ -141,7 +141,7 @@ func lastPlace(all []slot.Entry) (last int64) {
 }
 
 // putSlot stores what a session has; a place in the queue that it has already stays the better one.
-func (t *tx) putSlot(o owned, state slot.State, rank int, place int64) error {
+func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) error {
 	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET place = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.place ELSE excluded.place END,
 			rank = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' AND slots.rank < excluded.rank THEN slots.rank ELSE excluded.rank END,
@@ -152,13 +152,13 @@ func (t *tx) putSlot(o owned, state slot.State, rank int, place int64) error {
 }
 
 // giveSlot gives back what a session has: its round waits, is paused or has ended.
-func (t *tx) giveSlot(chain int64) error {
+func (t slotTx) giveSlot(chain int64) error {
 	return t.exec("DELETE FROM slots WHERE session = ?", chain)
 }
 
 // goesOn asks for the slot of a round that is to go on (decision 21, WAKE), and reports whether it
 // is queued.
-func (t *tx) goesOn(chain int64, now time.Time) (queued bool, err error) {
+func (t slotTx) goesOn(chain int64, now time.Time) (queued bool, err error) {
 	o, runs, err := t.ownedBy(chain)
 	if err != nil || !runs {
 		return false, err
@@ -169,7 +169,7 @@ func (t *tx) goesOn(chain int64, now time.Time) (queued bool, err error) {
 
 // claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is
 // queued instead.
-func (t *tx) claimSlot(o owned, now time.Time) (queued bool, err error) {
+func (t slotTx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 	chain := o.chain
 	if t.w.slots.Of(o.kind) == 0 {
 		return false, t.exec("DELETE FROM slots WHERE session = ? AND state <> 'HELD'", chain)
@@ -207,39 +207,39 @@ func (t *tx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 
 // Yield gives a running round back in good order, as Release does, because another one takes its
 // slot: it is queued and goes on by itself (decision 21).
-func (s *Store) Yield(ctx context.Context, fence store.Fence) error {
+func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.mayWrite(fence, true); err != nil {
+		if err := t.rounds.mayWrite(fence, true); err != nil {
 			return err
 		}
-		o, _, err := t.ownedBy(fence.Chain)
+		o, _, err := t.slots.ownedBy(fence.Chain)
 		if err != nil {
 			return err
 		}
-		all, err := t.slotsOf(o)
+		all, err := t.slots.slotsOf(o)
 		if err != nil {
 			return err
 		}
-		if err := t.unreserve(fence.RoundID); err != nil {
+		if err := t.money.unreserve(fence.RoundID); err != nil {
 			return err
 		}
 		if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
 			fence.Chain, fence.Epoch); err != nil {
 			return err
 		}
-		if err := t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
+		if err := t.slots.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
 			return err
 		}
 		fault.Point(fault.YieldBefore)
-		return errors.Join(t.derive(fence.SessionID, fence.Chain, now), t.tellPlaces(o, false, now))
+		return errors.Join(t.waits.derive(fence.SessionID, fence.Chain, now), t.slots.tellPlaces(o, false, now))
 	})
 }
 
 // LeaveQueue takes a round out of the queue that no engine here can go on with: it stands as it is,
 // like an orphan, and asks anew when it is claimed. It keeps nobody else from running.
-func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
+func (s slotStore) LeaveQueue(ctx context.Context, round regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByRound, round)
@@ -253,20 +253,20 @@ func (s *Store) LeaveQueue(ctx context.Context, round regie.ID) error {
 		if err != nil {
 			return err
 		}
-		if err := t.mayClaim(chain, ""); err != nil { // another engine goes on with it after all
+		if err := t.slots.mayClaim(chain, ""); err != nil { // another engine goes on with it after all
 			return err
 		}
-		if err := t.leavesQueue(chain, true, now); err != nil {
+		if err := t.slots.leavesQueue(chain, true, now); err != nil {
 			return err
 		}
-		return t.derive(session, chain, now)
+		return t.waits.derive(session, chain, now)
 	})
 }
 
 // RequestControl answers what a round that the session started now would get, and reserves a free
 // slot for it (decision 43). A session whose round is queued comes first among the chats. It
 // returns CodeNotFound, and CodeConflict for a session that can start no round.
-func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store.Controlled, err error) {
+func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out store.Controlled, err error) {
 	now := time.Now().UTC()
 	until := now.Add(in.For).Truncate(time.Microsecond)
 	err = s.writer.do(ctx, func(t *tx) error {
@@ -287,7 +287,7 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 			out.State = store.ControlActive
 			return nil
 		}
-		o, _, err := t.ownedBy(chain)
+		o, _, err := t.slots.ownedBy(chain)
 		switch {
 		case err != nil:
 			return err
@@ -296,21 +296,21 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 		case t.w.slots.Of(o.kind) == 0:
 			return nil
 		}
-		all, err := t.slotsOf(o)
+		all, err := t.slots.slotsOf(o)
 		if err != nil {
 			return err
 		}
 		d := slot.Decide(t.w.slots, all, chain, o.kind, in.Ask, now)
 		if regie.SessionState(state) == regie.SessionQueued {
 			out.State = store.ControlQueued
-			if err := t.askPlace(o, d); err != nil {
+			if err := t.slots.askPlace(o, d); err != nil {
 				return err
 			}
-			if all, err = t.slotsOf(o); err != nil {
+			if all, err = t.slots.slotsOf(o); err != nil {
 				return err
 			}
 			out.Position = max(1, slot.Position(t.w.slots, all, chain, now))
-			return t.tellPlaces(o, true, now)
+			return t.slots.tellPlaces(o, true, now)
 		}
 		switch {
 		case d.Outcome == slot.Queue, d.Outcome == slot.Refuse:
@@ -332,13 +332,13 @@ func (s *Store) RequestControl(ctx context.Context, in store.Control) (out store
 			}
 		}
 		out.Until = until
-		return t.reserveSlot(o, lastPlace(all)+1, until)
+		return t.slots.reserveSlot(o, lastPlace(all)+1, until)
 	})
 	return out, err
 }
 
 // askPlace gives a queued session the place of the one chat that goes first.
-func (t *tx) askPlace(o owned, d slot.Decision) error {
+func (t slotTx) askPlace(o owned, d slot.Decision) error {
 	if d.Rank != slot.RankPlaced {
 		return nil
 	}
@@ -351,7 +351,7 @@ func (t *tx) askPlace(o owned, d slot.Decision) error {
 	return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
 }
 
-func (t *tx) reserveSlot(o owned, place int64, until time.Time) error {
+func (t slotTx) reserveSlot(o owned, place int64, until time.Time) error {
 	if err := t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?",
 		o.workspace, o.user, time.Now().UnixMicro()); err != nil {
 		return err
@@ -362,7 +362,7 @@ func (t *tx) reserveSlot(o owned, place int64, until time.Time) error {
 
 // ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others.
 // A round that is queued stays so (decision 43).
-func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
+func (s slotStore) ReleaseControl(ctx context.Context, session regie.ID) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
@@ -382,14 +382,14 @@ func (s *Store) ReleaseControl(ctx context.Context, session regie.ID) error {
 		if err != nil || changed == 0 {
 			return err
 		}
-		o, _, err := t.ownedBy(chain)
-		return errOr(err, func() error { return t.tellPlaces(o, true, now) })
+		o, _, err := t.slots.ownedBy(chain)
+		return errOr(err, func() error { return t.slots.tellPlaces(o, true, now) })
 	})
 }
 
 // Queues returns what can be done about the rounds that wait for a slot: those of the owner of a
 // session, or of all for the zero ID.
-func (s *Store) Queues(ctx context.Context, session regie.ID) (store.QueueView, error) {
+func (s slotStore) Queues(ctx context.Context, session regie.ID) (store.QueueView, error) {
 	var out store.QueueView
 	where, args := "", []any{}
 	if !session.IsZero() {
@@ -462,7 +462,7 @@ type scannerFunc func(dest ...any) error
 func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
 
 // queuePositions says at which place the queued ones among sessions are.
-func (s *Store) queuePositions(ctx context.Context, q querier, sessions []store.SessionSummary) error {
+func (s *core) queuePositions(ctx context.Context, q querier, sessions []store.SessionSummary) error {
 	now := time.Now()
 	known := map[[2]regie.ID][]slot.Entry{}
 	for i := range sessions {

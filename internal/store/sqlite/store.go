@@ -46,8 +46,22 @@ type Config struct {
 	MaxPages int
 }
 
-// Store is the embedded store. Its methods may be called from any goroutine.
+// Store is the embedded store. Its methods, which are those of its nouns, may be called from any
+// goroutine.
 type Store struct {
+	*core
+	sessionStore
+	roundStore
+	approvalStore
+	slotStore
+	tokenStore
+	undoStore
+	moneyStore
+	auditStore
+}
+
+// core is what the nouns of a store share: the writer, the readers and the caches.
+type core struct {
 	dir     string
 	read    reader
 	writer  *writer // nil in a store that was opened for reading only
@@ -107,7 +121,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(explain(err, path), w.close())
 	}
-	return &Store{dir: cfg.Dir, read: read, writer: w}, nil
+	return newStore(&core{dir: cfg.Dir, read: read, writer: w}), nil
 }
 
 // newReader opens the pool that reads go through.
@@ -122,7 +136,7 @@ func newReader(path, mode string, busy int) (reader, error) {
 }
 
 // Close waits for the transitions under way and closes the file.
-func (s *Store) Close() error {
+func (s *core) Close() error {
 	if s.other != nil {
 		return s.closeOther()
 	}
@@ -134,7 +148,7 @@ func (s *Store) Close() error {
 
 // QuickCheck looks through the whole file for damage; it returns CodeCorrupt if there is any. It
 // reads the whole database: decision 31 has it run in the background.
-func (s *Store) QuickCheck(ctx context.Context) error {
+func (s *core) QuickCheck(ctx context.Context) error {
 	if s.other != nil {
 		return s.other.Check(ctx)
 	}

@@ -19,7 +19,7 @@ import (
 // and by (session, client id) (spec 2.3). While another round of the session is open the message
 // waits, or is refused with CodeRoundInProgress, as the submission says (decision 10). A closed
 // chat opens again (decision 6).
-func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
+func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Accepted, error) {
 	message, round := in.Message, in.Round
 	if _, err := message.Variant(); err != nil && !settles(&in) {
 		return store.Accepted{}, err
@@ -50,19 +50,19 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 	err = s.writer.do(ctx, func(t *tx) error {
 		out = store.Accepted{Message: message, RoundID: round.ID}
 		t.hold(ByOwner, in.SessionID)
-		found, err := t.earlier(in.SessionID, message, &out)
+		found, err := t.rounds.earlier(in.SessionID, message, &out)
 		if found || err != nil {
 			return err
 		}
 		begun := []logEvent{started}
-		epoch, o, err := t.freeSession(in, create, &out)
+		epoch, o, err := t.rounds.freeSession(in, create, &out)
 		if err != nil || out.Duplicate {
 			return err
 		}
 		if out.Pending {
-			return t.keepPending(in, o.chain, &out, now)
+			return t.pending.keepPending(in, o.chain, &out, now)
 		}
-		if out.Position, err = t.beginSlot(o, round.Reason, now); err != nil {
+		if out.Position, err = t.rounds.beginSlot(o, round.Reason, now); err != nil {
 			return err
 		}
 		if out.Position > 0 {
@@ -71,7 +71,7 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 			}
 		}
 		// The round is stored before the events: its unique index refuses a second open round.
-		if err := t.insertRound(o.chain, epoch, in, o.rounds+1, string(limits), now); err != nil {
+		if err := t.rounds.insertRound(o.chain, epoch, in, o.rounds+1, string(limits), now); err != nil {
 			return err
 		}
 		if in.Holder == "" && out.Position == 0 {
@@ -81,20 +81,20 @@ func (s *Store) Submit(ctx context.Context, in store.Submission) (store.Accepted
 		b := batch{fence: out.Fence, now: now}
 		if out.Created {
 			b.events = append(b.events, create.event)
-			err = t.importHistory(&b, in.History, now)
+			err = t.rounds.importHistory(&b, in.History, now)
 		} else if o.clients || len(in.Results) > 0 {
-			err = t.settleClients(&b, &in, &out.Message, now)
+			err = t.rounds.settleClients(&b, &in, &out.Message, now)
 		}
 		if err != nil {
 			return err
 		}
-		return t.begin(&b, &in, &out, stored, begun)
+		return t.rounds.begin(&b, &in, &out, stored, begun)
 	})
 	return out, err
 }
 
 // begin stores the message of a submission and what tells of its round.
-func (t *tx) begin(b *batch, in *store.Submission, out *store.Accepted, stored logEvent, begun []logEvent) error {
+func (t roundTx) begin(b *batch, in *store.Submission, out *store.Accepted, stored logEvent, begun []logEvent) error {
 	if settles(in) { // it is known only now which calls it is about
 		b.message(&out.Message)
 	} else {
@@ -107,12 +107,12 @@ func (t *tx) begin(b *batch, in *store.Submission, out *store.Accepted, stored l
 	if b.err != nil {
 		return b.err
 	}
-	return b.store(t)
+	return b.store(t.tx)
 }
 
 // Known reports whether a session has a message with this client's id: whoever sends it again
 // repeats it (spec 2.3). No message has the empty one.
-func (s *Store) Known(ctx context.Context, session regie.ID, clientID string) (known bool, err error) {
+func (s roundStore) Known(ctx context.Context, session regie.ID, clientID string) (known bool, err error) {
 	if clientID == "" {
 		return false, nil
 	}
@@ -122,7 +122,7 @@ func (s *Store) Known(ctx context.Context, session regie.ID, clientID string) (k
 }
 
 // earlier looks for the message among those that were stored before.
-func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
+func (t roundTx) earlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
 	var seq sql.NullInt64
 	var round, owner regie.ID
 	query, key := "m.id = ?", any(message.ID)
@@ -159,7 +159,7 @@ func (t *tx) earlier(session regie.ID, message regie.Message, out *store.Accepte
 // with its client's id: what is new would be lost without a word. One whose text is erased, that no
 // person said, or that is the answer to a question, which is stored as it was understood, is taken
 // as it is.
-func (t *tx) sameAgain(stored regie.ID, message *regie.Message) error {
+func (t roundTx) sameAgain(stored regie.ID, message *regie.Message) error {
 	var body string
 	var was regie.Message
 	err := t.row(`SELECT b.body FROM messages m JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq) JOIN event_bodies b ON b.n = e.n
@@ -193,10 +193,12 @@ var errOtherMessage = regie.Errorf(regie.CodeKeyReused,
 
 // freeSession makes the session, active under its first epoch, or checks that it can start a round
 // and raises its epoch.
-func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch int64, o owned, err error) {
+func (t roundTx) freeSession(in store.Submission, create *creation, out *store.Accepted) (epoch int64, o owned,
+	err error,
+) {
 	if create != nil {
 		o.workspace, o.user, o.kind = create.session.WorkspaceID, create.session.UserID, slot.KindOf(&create.session)
-		if out.Created, o.chain, err = t.insertSession(create, in.Holder, 1); err != nil || out.Created {
+		if out.Created, o.chain, err = t.sessions.insertSession(create, in.Holder, 1); err != nil || out.Created {
 			return 1, o, err
 		}
 		if create.session.Origin != "" { // another request made it under the same key, or this very one did, beside us
@@ -238,8 +240,8 @@ func (t *tx) freeSession(in store.Submission, create *creation, out *store.Accep
 
 // beginSlot takes the slot of a round that begins, or a place in the queue, which it returns, from
 // 1: then nobody holds the session.
-func (t *tx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int, err error) {
-	d, err := t.askSlot(o, asks(o.kind, reason), now)
+func (t roundTx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int, err error) {
+	d, err := t.slots.askSlot(o, asks(o.kind, reason), now)
 	if err != nil || d.Outcome != slot.Queue && d.Outcome != slot.Switch {
 		return 0, err
 	}
@@ -262,7 +264,7 @@ func queuedEvents(round *regie.Round, position int) ([]logEvent, error) {
 	return []logEvent{started, state}, err
 }
 
-func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, limits string, now time.Time) error {
+func (t roundTx) insertRound(chain, epoch int64, in store.Submission, number int, limits string, now time.Time) error {
 	round := in.Round
 	dialect := round.Dialect
 	if dialect == "" {
@@ -288,7 +290,7 @@ func (t *tx) insertRound(chain, epoch int64, in store.Submission, number int, li
 // inherit has a round of an automation count on where the one before it ended: its limits are those
 // of the whole session. So does one that results of a client start: only a person's message gives
 // fresh limits (decision 2).
-func (t *tx) inherit(chain int64, round regie.ID, before int, client bool) error {
+func (t roundTx) inherit(chain int64, round regie.ID, before int, client bool) error {
 	err := t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
 		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, flag(client))
 	return err
@@ -296,7 +298,7 @@ func (t *tx) inherit(chain int64, round regie.ID, before int, client bool) error
 
 // openExchange stores the intent of a model call; provider and model are the round's where it does
 // not say others.
-func (t *tx) openExchange(round regie.ID, open store.Open, now time.Time) error {
+func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) error {
 	err := t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
 		VALUES (?, ?, ?, 'OPEN', coalesce(?, (SELECT provider FROM rounds WHERE id = ?)), coalesce(?, (SELECT model FROM rounds WHERE id = ?)), ?, ?)`,
 		round, open.Number, string(open.Reason), null(open.Provider), round, null(open.Model), round,
@@ -305,7 +307,7 @@ func (t *tx) openExchange(round regie.ID, open store.Open, now time.Time) error 
 }
 
 // insertMessage stores the row of a message whose content is the body of its event.
-func (t *tx) insertMessage(chain int64, m *regie.Message) error {
+func (t roundTx) insertMessage(chain int64, m *regie.Message) error {
 	variant, err := m.Variant()
 	if err != nil {
 		return err

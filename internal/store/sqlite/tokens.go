@@ -58,7 +58,7 @@ type tokenEvent struct {
 // CreateToken stores a token, and tells the log of its user. It returns CodeConflict where its id
 // is taken, or its user has MaxTokens active ones, and CodeNotFound for a user or a workspace that
 // is not there.
-func (s *Store) CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error) {
+func (s tokenStore) CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error) {
 	token, now := in.Token, time.Now().UTC()
 	token.CreatedAt = fromMicros(now.UnixMicro())
 	if !token.ExpiresAt.IsZero() {
@@ -84,11 +84,11 @@ func (s *Store) CreateToken(ctx context.Context, in store.NewToken) (regie.Token
 		return token, err
 	}
 	err = s.writer.do(ctx, func(t *tx) error {
-		chain, err := t.ownChain("user", token.UserID, now)
+		chain, err := t.sessions.ownChain("user", token.UserID, now)
 		if err != nil {
 			return err
 		}
-		if err := t.tokenFits(&token, now); err != nil {
+		if err := t.tokens.tokenFits(&token, now); err != nil {
 			return err
 		}
 		if err := t.exec(`INSERT INTO tokens (id, user_id, kind, name, hash, scopes, workspaces, on_approval, created_at, created_by, expires_at)
@@ -105,7 +105,7 @@ func (s *Store) CreateToken(ctx context.Context, in store.NewToken) (regie.Token
 }
 
 // tokenFits says why a token cannot be made.
-func (t *tx) tokenFits(token *regie.Token, now time.Time) error {
+func (t tokenTx) tokenFits(token *regie.Token, now time.Time) error {
 	var user, taken bool
 	var active int
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM users WHERE id = ?1 AND disabled_at IS NULL), EXISTS (SELECT 1 FROM tokens WHERE id = ?2),
@@ -137,11 +137,11 @@ func (t *tx) tokenFits(token *regie.Token, now time.Time) error {
 
 // RevokeTokens ends tokens, all of them or none. Revoking what is revoked changes nothing;
 // CodeNotFound for a token that is not there.
-func (s *Store) RevokeTokens(ctx context.Context, in store.RevokeTokens) error {
+func (s tokenStore) RevokeTokens(ctx context.Context, in store.RevokeTokens) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, id := range in.TokenIDs {
-			if err := t.revokeToken(id, in.By, now); err != nil {
+			if err := t.tokens.revokeToken(id, in.By, now); err != nil {
 				return err
 			}
 		}
@@ -149,7 +149,7 @@ func (s *Store) RevokeTokens(ctx context.Context, in store.RevokeTokens) error {
 	})
 }
 
-func (t *tx) revokeToken(id regie.ID, by string, now time.Time) error {
+func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) error {
 	t.hold(ByToken, id)
 	var user regie.ID
 	var revoked sql.NullInt64
@@ -164,7 +164,7 @@ func (t *tx) revokeToken(id regie.ID, by string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	chain, err := t.ownChain("user", user, now)
+	chain, err := t.sessions.ownChain("user", user, now)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,9 @@ var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked al
 // TokenBySecret returns the token whose secret has a hash, in whatever state, with its user. It
 // returns CodeNotFound where there is none, or its user is disabled. Nothing of it is kept in
 // memory: what was revoked, on whatever node, is found revoked.
-func (s *Store) TokenBySecret(ctx context.Context, secret regie.Hash) (token regie.Token, user regie.User, err error) {
+func (s tokenStore) TokenBySecret(ctx context.Context, secret regie.Hash) (token regie.Token, user regie.User,
+	err error,
+) {
 	var made int64
 	row := s.read.QueryRowContext(ctx, "SELECT "+tokenColumns+`, u.name, u.created_at FROM tokens t JOIN users u ON u.id = t.user_id
 		WHERE t.hash = ? AND u.disabled_at IS NULL`, secret)
@@ -195,7 +197,7 @@ func (s *Store) TokenBySecret(ctx context.Context, secret regie.Hash) (token reg
 }
 
 // TokenUsed notes that a token was used. It writes only where what is noted is older than a while.
-func (s *Store) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error {
+func (s tokenStore) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByToken, id)
 		return t.exec(`UPDATE tokens SET last_used_at = CAST(?1 AS BIGINT) WHERE id = ?2 AND revoked_at IS NULL
@@ -205,7 +207,7 @@ func (s *Store) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while 
 
 // Tokens lists the tokens that a filter selects, the oldest first. It returns CodeBadID for a part
 // that no id has.
-func (s *Store) Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error) {
+func (s tokenStore) Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
@@ -234,7 +236,7 @@ func (s *Store) Tokens(ctx context.Context, filter store.TokenFilter, now time.T
 
 // WorkspaceOf returns the workspace that a session, round, message, call, approval, question, rule
 // or undo belongs to, a removed one too. It returns CodeNotFound for an id of none of these.
-func (s *Store) WorkspaceOf(ctx context.Context, id regie.ID) (out regie.ID, err error) {
+func (s tokenStore) WorkspaceOf(ctx context.Context, id regie.ID) (out regie.ID, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT workspace_id FROM sessions WHERE id = ?1
 		UNION ALL SELECT workspace_id FROM rules WHERE id = ?1
 		UNION ALL SELECT workspace_id FROM undos WHERE id = ?1

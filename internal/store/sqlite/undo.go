@@ -19,7 +19,7 @@ import (
 //
 // It returns CodeRoundInProgress while a round of the session is open, CodeConflict while another
 // undo of the workspace is under way or where the id is taken, and CodeNotFound.
-func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (out store.HeldUndo, err error) {
+func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) (out store.HeldUndo, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	in.State, in.CreatedAt, in.Seq, in.MessageID, in.DoneAt = regie.UndoIntended, now, 0, regie.ID{}, time.Time{}
 	event, err := newEvent(regie.EventUndo, &in)
@@ -31,7 +31,7 @@ func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (ou
 		t.hold(ByOwner, in.SessionID)
 		var chain int64
 		var workspace regie.ID
-		if there, err = t.undoThere(&in); err != nil || there {
+		if there, err = t.undos.undoThere(&in); err != nil || there {
 			return err
 		}
 		err := t.row("SELECT n, workspace_id FROM sessions WHERE id = ? AND deleted_at IS NULL",
@@ -40,10 +40,10 @@ func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (ou
 			return notFound("session", in.SessionID)
 		}
 		if err == nil {
-			err = t.mayUndo(chain, workspace)
+			err = t.undos.mayUndo(chain, workspace)
 		}
 		if err == nil {
-			err = undoFits(t, chain, &in)
+			err = t.undos.undoFits(chain, &in)
 		}
 		if err != nil {
 			return err
@@ -51,10 +51,10 @@ func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (ou
 		if in.Seq, err = t.appendEvents(in.SessionID, chain, now, []logEvent{event}); err != nil {
 			return err
 		}
-		if err := t.insertUndo(chain, workspace, &in); err != nil {
+		if err := t.undos.insertUndo(chain, workspace, &in); err != nil {
 			return err
 		}
-		out.Epoch, err = t.holdForUndo(chain, holder)
+		out.Epoch, err = t.undos.holdForUndo(chain, holder)
 		return err
 	})
 	out.Undo = in
@@ -68,7 +68,7 @@ func (s *Store) BeginUndo(ctx context.Context, in regie.Undo, holder string) (ou
 // session's epoch rises, so that an earlier holder cannot finish it (invariant 8). It returns
 // store.ErrElsewhere while another holder's lease of it is not over, and CodeNotFound. A done one
 // is returned, and not held.
-func (s *Store) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out store.HeldUndo, err error) {
+func (s undoStore) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out store.HeldUndo, err error) {
 	err = s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByUndo, id)
 		var chain int64
@@ -80,10 +80,10 @@ func (s *Store) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out 
 		case err != nil || state == string(regie.UndoDone):
 			return err
 		}
-		if err := t.mayClaim(chain, holder); err != nil {
+		if err := t.slots.mayClaim(chain, holder); err != nil {
 			return err
 		}
-		out.Epoch, err = t.holdForUndo(chain, holder)
+		out.Epoch, err = t.undos.holdForUndo(chain, holder)
 		return err
 	})
 	if err == nil {
@@ -94,7 +94,7 @@ func (s *Store) ClaimUndo(ctx context.Context, id regie.ID, holder string) (out 
 
 // holdForUndo raises the session's epoch for a holder. No round of it is open, nor starts, until
 // the undo is done.
-func (t *tx) holdForUndo(chain int64, holder string) (epoch int64, err error) {
+func (t undoTx) holdForUndo(chain int64, holder string) (epoch int64, err error) {
 	if err := t.row("SELECT epoch FROM sessions WHERE n = ?", chain).Scan(&epoch); err != nil {
 		return 0, err
 	}
@@ -103,7 +103,7 @@ func (t *tx) holdForUndo(chain int64, holder string) (epoch int64, err error) {
 }
 
 // undoThere looks for an undo that is stored already.
-func (t *tx) undoThere(in *regie.Undo) (bool, error) {
+func (t undoTx) undoThere(in *regie.Undo) (bool, error) {
 	var round, undoes regie.ID
 	err := t.row("SELECT round_id, undoes FROM undos WHERE id = ?", in.ID).Scan(&round, &undoes)
 	switch {
@@ -116,7 +116,7 @@ func (t *tx) undoThere(in *regie.Undo) (bool, error) {
 }
 
 // mayUndo says why nothing of a session can be undone now, or nil.
-func (t *tx) mayUndo(chain int64, workspace regie.ID) error {
+func (t undoTx) mayUndo(chain int64, workspace regie.ID) error {
 	var open, state string
 	err := t.row(
 		"SELECT coalesce((SELECT r.state FROM rounds r WHERE r.session = s.n AND r.state <> 'ENDED'), ''), s.state FROM sessions s WHERE s.n = ?", chain).Scan(&open, &state)
@@ -137,7 +137,7 @@ func (t *tx) mayUndo(chain int64, workspace regie.ID) error {
 
 // undoFits refuses an undo of a round of another session, or of an undo that is not a done one of
 // that round, and one whose files are not kept: nothing changes before what there is can come back.
-func undoFits(t *tx, chain int64, u *regie.Undo) error {
+func (t undoTx) undoFits(chain int64, u *regie.Undo) error {
 	var fits bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE id = ?1 AND session = ?2)
 		AND (?3 = 1 OR EXISTS (SELECT 1 FROM undos WHERE id = ?4 AND round_id = ?1 AND state = 'DONE'))`,
@@ -167,7 +167,7 @@ func undoFits(t *tx, chain int64, u *regie.Undo) error {
 // errUndoing has a name above this package: who starts a round waits for the end of the undo.
 var errUndoing = store.ErrUndoing
 
-func (t *tx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) error {
+func (t undoTx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) error {
 	makes, err := list(u.Makes)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func list[T any](items []T) (string, error) {
 // UNDONE message in the thread. Where the undo is about the chat too, the round's messages are
 // superseded, or count again. Finishing a done one changes nothing. It returns CodeStale where
 // another holder has taken it over.
-func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.Undo, err error) {
+func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.Undo, err error) {
 	u, err := s.Undo(ctx, in.UndoID)
 	if err != nil || u.State == regie.UndoDone {
 		return u, err
@@ -243,10 +243,10 @@ func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.
 				return err
 			}
 		}
-		if err := t.settleFiles(&u); err != nil {
+		if err := t.undos.settleFiles(&u); err != nil {
 			return err
 		}
-		undone, err := t.supersede(b.fence.Chain, &u)
+		undone, err := t.undos.supersede(b.fence.Chain, &u)
 		if err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (s *Store) FinishUndo(ctx context.Context, in store.FinishUndo) (out regie.
 
 var errUndone = regie.Errorf(regie.CodeConflict, "the undo is done already")
 
-func (t *tx) settleFiles(u *regie.Undo) error {
+func (t undoTx) settleFiles(u *regie.Undo) error {
 	for i := range u.Files {
 		f := &u.Files[i]
 		var why any
@@ -294,7 +294,7 @@ func (t *tx) settleFiles(u *regie.Undo) error {
 }
 
 // supersede marks the messages that an undo of the chat is about, and says which they are.
-func (t *tx) supersede(chain int64, u *regie.Undo) (regie.Undone, error) {
+func (t undoTx) supersede(chain int64, u *regie.Undo) (regie.Undone, error) {
 	out := regie.Undone{UndoID: u.ID, RoundID: u.RoundID}
 	if !u.Chat {
 		return out, nil

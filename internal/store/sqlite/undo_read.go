@@ -19,7 +19,7 @@ const undoColumns = `u.id, s.id, u.round_id, u.undoes, u.state, u.forced, u.chat
 	FROM undos u JOIN sessions s ON s.n = u.session `
 
 // Undo returns a stored undo, or CodeNotFound.
-func (s *Store) Undo(ctx context.Context, id regie.ID) (regie.Undo, error) {
+func (s undoStore) Undo(ctx context.Context, id regie.ID) (regie.Undo, error) {
 	var out []regie.Undo
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if out, err = readUndos(ctx, q, "WHERE u.id = ? AND s.deleted_at IS NULL", id); err == nil && len(out) == 0 {
@@ -100,7 +100,7 @@ func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoF
 
 // OpenUndos returns the undos that are intended and not done, oldest first: a process died in the
 // middle of each.
-func (s *Store) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
+func (s undoStore) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 	var out []store.OpenUndo
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		out = nil
@@ -122,7 +122,7 @@ const acted = `EXISTS (SELECT 1 FROM exchanges e CROSS JOIN calls c ON c.message
 
 // UndoCandidates returns what a filter selects, the newest first. It returns CodeBadID for a part
 // that no id has.
-func (s *Store) UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error) {
+func (s undoStore) UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error) {
 	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
 		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
 	}
@@ -161,7 +161,7 @@ const callsOfTree = `FROM exchanges e CROSS JOIN calls c ON c.message_id = e.rep
 
 // UndoSource returns what an undo of a round, or of an undo of it, is planned from, in one
 // snapshot.
-func (s *Store) UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error) {
+func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error) {
 	var out store.UndoSource
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if out.Round, err = readRound(ctx, q, round); err != nil {
@@ -197,7 +197,7 @@ func (s *Store) UndoSource(ctx context.Context, round regie.ID) (store.UndoSourc
 
 // Later returns what has changed files of a workspace since a moment, and what is about to, for
 // whoever wants to know why a file is not as it was left.
-func (s *Store) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
+func (s undoStore) Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error) {
 	var out store.Later
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if out.Calls, err = readCalls(ctx, q, callsOfThread+`WHERE s.workspace_id = ? AND s.deleted_at IS NULL AND c.kind = 'action' AND (c.state IN ('SUCCEEDED', 'STARTED') OR c.changed IS NOT NULL) AND c.started_at > ?

@@ -18,7 +18,7 @@ import (
 // decision, questions, and undos with every file; of a workspace its rules (decision 15). It
 // returns CodeChainBroken naming the first altered row. Erased bodies are counted, they are no
 // fault.
-func (s *Store) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error) {
+func (s auditStore) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error) {
 	report := store.VerifyReport{OwnerID: owner}
 	var recorded sql.NullString
 	if err := s.read.QueryRowContext(ctx, "SELECT "+recordedHash).Scan(&recorded); err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport,
 
 // VerifyRules verifies the log of the workspace at root, or of all of them for "", as Verify; the
 // report counts them together.
-func (s *Store) VerifyRules(ctx context.Context, root string) (store.VerifyReport, error) {
+func (s auditStore) VerifyRules(ctx context.Context, root string) (store.VerifyReport, error) {
 	var all store.VerifyReport
 	workspaces, err := s.workspacesAt(ctx, root)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) VerifyRules(ctx context.Context, root string) (store.VerifyRepor
 	return all, nil
 }
 
-func (s *Store) workspacesAt(ctx context.Context, root string) (out []regie.ID, err error) {
+func (s auditStore) workspacesAt(ctx context.Context, root string) (out []regie.ID, err error) {
 	return readIDs(ctx, s.read, "SELECT id FROM workspaces WHERE root = ? OR ? = '' ORDER BY id", root, root)
 }
 

@@ -12,20 +12,20 @@ import (
 )
 
 // Session returns a session with its workspace.
-func (s *Store) Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error) {
+func (s sessionStore) Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error) {
 	session, workspace, err := readSession(ctx, s.read, id)
 	return session, workspace, explain(err, FileName)
 }
 
 // Round returns a round as it stands.
-func (s *Store) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
+func (s sessionStore) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
 	round, err := readRound(ctx, s.read, id)
 	return round, explain(err, FileName)
 }
 
 // RoundView returns a round with every exchange, attempt and call, in one snapshot (spec 10.1 runs
 // show).
-func (s *Store) RoundView(ctx context.Context, id regie.ID) (store.RoundView, error) {
+func (s sessionStore) RoundView(ctx context.Context, id regie.ID) (store.RoundView, error) {
 	var view store.RoundView
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
@@ -149,7 +149,7 @@ const listedRounds = `s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') AND (s.i
 	AND (CAST(?4 AS BIGINT) = 0 OR r.started_at < ?4 OR r.started_at = ?4 AND r.id < ?5) ORDER BY r.started_at DESC, r.id DESC LIMIT ?2`
 
 // Rounds lists the newest rounds of the workspace at root, or of all of them for "", newest first.
-func (s *Store) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
+func (s sessionStore) Rounds(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error) {
 	root := filter.Root
 	if filter.Limit == 0 {
 		filter.Limit = 20

@@ -111,7 +111,7 @@ func (b *batch) moved(c *regie.Call, to regie.CallState) {
 
 // ask stores what is put to a person: the approval with its reviews, the questions, and a wait for
 // each. The calls must be there.
-func (t *tx) ask(fence store.Fence, to follows, now time.Time) error {
+func (t waitTx) ask(fence store.Fence, to follows, now time.Time) error {
 	in := to.ask
 	if in == nil {
 		return nil
@@ -138,7 +138,7 @@ func (t *tx) ask(fence store.Fence, to follows, now time.Time) error {
 	return nil
 }
 
-func (t *tx) askApproval(fence store.Fence, to follows, a *regie.Approval, now time.Time) error {
+func (t waitTx) askApproval(fence store.Fence, to follows, a *regie.Approval, now time.Time) error {
 	if err := t.exec(
 		"INSERT INTO approvals (id, session, round_id, exchange, state, created_at, expires_at, seq) VALUES (?, ?, ?, ?, 'OPEN', ?, ?, ?)",
 		a.ID, fence.Chain, fence.RoundID, to.exchange, now.UnixMicro(),
@@ -171,7 +171,9 @@ func (t *tx) askApproval(fence store.Fence, to follows, a *regie.Approval, now t
 }
 
 // wait stores a wait of the round; its owner is the session's (decision 36).
-func (t *tx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object regie.ID, deadline, now time.Time) error {
+func (t waitTx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object regie.ID, deadline,
+	now time.Time,
+) error {
 	err := t.exec(`INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, deadline, state, created_at)
 		SELECT ?, n, ?, ?, ?, user_id, ?, 'OPEN', ? FROM sessions WHERE n = ?`, id, fence.RoundID, string(kind), object, micros(deadline), now.UnixMicro(), fence.Chain)
 	if t.other != nil && !deadline.IsZero() {
@@ -182,7 +184,7 @@ func (t *tx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object re
 
 // park makes a round wait where anything of it is open, and frees its session of the holder. It
 // reports whether it did.
-func (t *tx) park(fence store.Fence, now time.Time) (bool, error) {
+func (t waitTx) park(fence store.Fence, now time.Time) (bool, error) {
 	open, err := t.openWaits(fence.RoundID)
 	if err != nil || open == 0 {
 		return false, err
@@ -196,7 +198,7 @@ func (t *tx) park(fence store.Fence, now time.Time) (bool, error) {
 		fence.Chain); err != nil {
 		return false, err
 	}
-	if err := t.giveSlot(fence.Chain); err != nil {
+	if err := t.slots.giveSlot(fence.Chain); err != nil {
 		return false, err
 	}
 	return true, t.derive(fence.SessionID, fence.Chain, now)
@@ -204,13 +206,13 @@ func (t *tx) park(fence store.Fence, now time.Time) (bool, error) {
 
 var errCannotPark = regie.Errorf(regie.CodeConflict, "the round is not running")
 
-func (t *tx) openWaits(round regie.ID) (n int, err error) {
+func (t waitTx) openWaits(round regie.ID) (n int, err error) {
 	err = t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN'", round).Scan(&n)
 	return n, err
 }
 
 // wake makes a round that waits for nothing any more runnable, and reports whether it now is.
-func (t *tx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) (bool, error) {
+func (t waitTx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) (bool, error) {
 	open, err := t.openWaits(round)
 	if err != nil || open > 0 {
 		return false, errOr(err, func() error { return t.derive(session, chain, now) })
@@ -220,7 +222,7 @@ func (t *tx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) 
 		return false, err
 	}
 	if woken == 1 {
-		queued, err := t.goesOn(chain, now)
+		queued, err := t.slots.goesOn(chain, now)
 		if err != nil {
 			return false, err
 		}
@@ -240,7 +242,7 @@ func errOr(err error, fn func() error) error {
 
 // derive stores the session's state, which follows from its flags, its round and its open waits in
 // the order of decision 12, and tells it where it has changed.
-func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
+func (t waitTx) derive(session regie.ID, chain int64, now time.Time) error {
 	var before, after string
 	err := t.row(`SELECT s.state, CASE
 			WHEN s.closed_at IS NOT NULL THEN 'CLOSED'
@@ -265,10 +267,10 @@ func (t *tx) derive(session regie.ID, chain int64, now time.Time) error {
 }
 
 // tellState tells a session's new state.
-func (t *tx) tellState(session regie.ID, chain int64, state regie.SessionState, now time.Time) error {
+func (t waitTx) tellState(session regie.ID, chain int64, state regie.SessionState, now time.Time) error {
 	if state == regie.SessionQueued {
-		place, err := t.placeOf(chain, now)
-		return errOr(err, func() error { return t.tellPlace(session, chain, place, now) })
+		place, err := t.slots.placeOf(chain, now)
+		return errOr(err, func() error { return t.slots.tellPlace(session, chain, place, now) })
 	}
 	event, err := newEvent(regie.EventSessionState, stateEvent{State: state})
 	if err != nil {

@@ -28,7 +28,7 @@ type openWait struct {
 const openWaitColumns = `SELECT w.id, w.kind, w.object_id, s.id, s.n, w.round_id, coalesce(w.deadline, 0) FROM waits w JOIN sessions s ON s.n = w.session
 	WHERE w.state = 'OPEN' AND `
 
-func (t *tx) openWaitsOf(where string, args ...any) ([]openWait, error) {
+func (t waitTx) openWaitsOf(where string, args ...any) ([]openWait, error) {
 	var out []openWait
 	err := t.each(openWaitColumns+where, args, func(row found) error {
 		var w openWait
@@ -45,7 +45,7 @@ func (t *tx) openWaitsOf(where string, args ...any) ([]openWait, error) {
 
 // giveUp ends a wait without an answer: its calls are NOT_RUN with the code, and what was asked
 // closes.
-func (t *tx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) error {
+func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) error {
 	b := batch{fence: store.Fence{SessionID: w.session, RoundID: w.round, Chain: w.chain}, now: now}
 	switch w.kind {
 	case regie.WaitApproval:
@@ -72,11 +72,11 @@ func (t *tx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why s
 		now.UnixMicro(), w.id); err != nil {
 		return err
 	}
-	return errOr(b.err, func() error { return b.store(t) })
+	return errOr(b.err, func() error { return b.store(t.tx) })
 }
 
 // refuseCalls settles calls as NOT_RUN.
-func (t *tx) refuseCalls(b *batch, where string, object regie.ID, code regie.NotRunCode, why string) error {
+func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.NotRunCode, why string) error {
 	problem := regie.CallError{Code: regie.Code(code), Message: why}
 	data, err := json.Marshal(problem)
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *tx) refuseCalls(b *batch, where string, object regie.ID, code regie.Not
 }
 
 // withdraw ends all open waits of a round, because something else goes on instead.
-func (t *tx) withdraw(round regie.ID, code regie.NotRunCode, why string, now time.Time) error {
+func (t waitTx) withdraw(round regie.ID, code regie.NotRunCode, why string, now time.Time) error {
 	open, err := t.openWaitsOf("w.round_id = ?", round)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ const (
 )
 
 // nextDeadline returns the earliest deadline of an open wait, zero where none has one.
-func (s *Store) nextDeadline(ctx context.Context) (time.Time, error) {
+func (s approvalStore) nextDeadline(ctx context.Context) (time.Time, error) {
 	var deadline int64
 	err := s.read.QueryRowContext(ctx, earliest).Scan(&deadline)
 	switch {
@@ -145,7 +145,7 @@ type dueWait struct {
 }
 
 // dueWaits returns the next open waits whose deadline has passed, behind one, in their order.
-func (s *Store) dueWaits(ctx context.Context, at time.Time, behind dueWait) (out []dueWait, err error) {
+func (s approvalStore) dueWaits(ctx context.Context, at time.Time, behind dueWait) (out []dueWait, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?1
 		AND (w.deadline > ?2 OR w.deadline = ?2 AND w.id > ?3) AND `+expires+" ORDER BY w.deadline, w.id LIMIT ?4", at.UnixMicro(), behind.deadline, behind.id, expireAtOnce)
 	if err != nil {
@@ -166,7 +166,9 @@ func (s *Store) dueWaits(ctx context.Context, at time.Time, behind dueWait) (out
 // and their rounds can go on (decision 11). It returns the rounds that can be claimed now, and the
 // next deadline, zero where none is: one that has passed where some of them could not be ended. It
 // returns an error only where it ended none.
-func (s *Store) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error) {
+func (s approvalStore) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time,
+	err error,
+) {
 	// Most often nothing is due: the writer need not be asked.
 	if next, err = s.nextDeadline(ctx); err != nil || next.IsZero() || next.After(at) {
 		return nil, next, err
@@ -201,7 +203,9 @@ func (s *Store) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Re
 }
 
 // expireApart is expire, each wait by itself where somebody holds the log of one of them.
-func (s *Store) expireApart(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved, err error) {
+func (s approvalStore) expireApart(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved,
+	err error,
+) {
 	ready, err = s.expire(ctx, due, at)
 	if len(due) == 1 || regie.CodeOf(err) != regie.CodeDatabaseLocked {
 		return ready, err
@@ -222,7 +226,7 @@ func (s *Store) expireApart(ctx context.Context, due []dueWait, at time.Time) (r
 
 // expire ends waits, all of them that are still open in one transaction, and returns the rounds
 // that can be claimed now.
-func (s *Store) expire(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved, err error) {
+func (s approvalStore) expire(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved, err error) {
 	now := time.Now().UTC()
 	mine, chains := map[regie.ID]bool{}, map[int64]bool{}
 	for _, w := range due {
@@ -235,7 +239,7 @@ func (s *Store) expire(ctx context.Context, due []dueWait, at time.Time) (ready 
 		for _, chain := range slices.Sorted(maps.Keys(chains)) {
 			t.hold(ByChain, chain)
 		}
-		open, err := t.openWaitsOf("w.deadline >= ? AND w.deadline <= ? AND "+expires+
+		open, err := t.waits.openWaitsOf("w.deadline >= ? AND w.deadline <= ? AND "+expires+
 			" ORDER BY w.deadline, w.id", due[0].deadline, until)
 		if err != nil {
 			return err
@@ -244,11 +248,11 @@ func (s *Store) expire(ctx context.Context, due []dueWait, at time.Time) (ready 
 			if !mine[w.id] {
 				continue
 			}
-			if err := t.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now); err != nil {
+			if err := t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now); err != nil {
 				return err
 			}
 			fault.Point(fault.ExpireBefore)
-			woken, err := t.wake(w.session, w.chain, w.round, now)
+			woken, err := t.waits.wake(w.session, w.chain, w.round, now)
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 )
 
 // Workspaces lists the workspaces, by name.
-func (s *Store) Workspaces(ctx context.Context) ([]regie.Workspace, error) {
+func (s sessionStore) Workspaces(ctx context.Context) ([]regie.Workspace, error) {
 	rows, err := s.read.QueryContext(ctx,
 		"SELECT id, name, root, found_by, created_at FROM workspaces ORDER BY name, id")
 	if err != nil {

@@ -82,6 +82,15 @@ type tx struct {
 	// lastEvent becomes the writer's with the commit.
 	lastEvent int64
 	other     Statements // nil for SQLite
+
+	sessions sessionTx
+	rounds   roundTx
+	pending  pendingTx
+	waits    waitTx
+	slots    slotTx
+	money    moneyTx
+	undos    undoTx
+	tokens   tokenTx
 }
 
 func newWriter(ctx context.Context, db *sql.DB, key []byte, notify store.Notify) (*writer, error) {
@@ -249,7 +258,9 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		return -1, err
 	}
-	t := &tx{w: w, heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, lastEvent: w.lastEvent}
+	t := (&tx{
+		w: w, heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, lastEvent: w.lastEvent,
+	}).bindNouns()
 	for i := 0; ; i++ {
 		if i == len(g.pending) && i < maxGroup {
 			if o := w.waiting(); o != nil {

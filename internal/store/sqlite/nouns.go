@@ -1,0 +1,41 @@
+package sqlite
+
+// The statements of a transition stand in types by noun on its one transaction. A method calls one
+// of another noun through the transaction: t.slots.putSlot.
+type (
+	sessionTx struct{ *tx } // sessions, their chains, forks and removal
+	roundTx   struct{ *tx } // rounds, exchanges, calls and the messages of a round
+	pendingTx struct{ *tx } // messages that wait for their turn
+	waitTx    struct{ *tx } // waits, approvals, questions and rules
+	slotTx    struct{ *tx } // slots, the queue and leases
+	moneyTx   struct{ *tx } // reservations, spending, the response cache and proxied calls
+	undoTx    struct{ *tx }
+	tokenTx   struct{ *tx }
+)
+
+// The transitions and reads of a store stand in types by noun too; Store has the methods of all.
+type (
+	sessionStore  struct{ *core } // sessions, workspaces and what lists and exports say of them
+	roundStore    struct{ *core } // rounds, their exchanges, calls, messages and leases
+	approvalStore struct{ *core } // approvals, questions, rules and deadlines
+	slotStore     struct{ *core } // slots, the queue and presence
+	tokenStore    struct{ *core } // tokens, idempotency keys and settings
+	undoStore     struct{ *core }
+	moneyStore    struct{ *core } // reservations, spending, the response cache and proxied calls
+	auditStore    struct{ *core } // verify
+)
+
+func newStore(c *core) *Store {
+	return &Store{
+		core: c, sessionStore: sessionStore{c}, roundStore: roundStore{c}, approvalStore: approvalStore{c},
+		slotStore: slotStore{c}, tokenStore: tokenStore{c}, undoStore: undoStore{c},
+		moneyStore: moneyStore{c}, auditStore: auditStore{c},
+	}
+}
+
+// bindNouns gives a transaction its nouns.
+func (t *tx) bindNouns() *tx {
+	t.sessions, t.rounds, t.pending, t.waits = sessionTx{t}, roundTx{t}, pendingTx{t}, waitTx{t}
+	t.slots, t.money, t.undos, t.tokens = slotTx{t}, moneyTx{t}, undoTx{t}, tokenTx{t}
+	return t
+}
