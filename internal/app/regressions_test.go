@@ -306,7 +306,7 @@ func TestVerifyBindsWhatRan(t *testing.T) {
 	b.decide(conn, asked, edited)
 	b.await(conn, run)
 	fatal(t, conn.Close())
-	fatal(t, b.raw(`DROP TRIGGER calls_order; DROP TRIGGER reviews_decided_once; UPDATE calls SET executed = '{"path":"forged"}', intent = '{}';
+	fatal(t, b.raw(`UPDATE calls SET executed = '{"path":"forged"}', intent = '{}';
 		UPDATE reviews SET decided_by = 'mallory', edited = NULL, preview = '{}', arguments = '{}'`))
 	if unlikeWritten(t, b.connect(), run.SessionID) == "" {
 		t.Error("verify finds nothing")

@@ -21,7 +21,6 @@ type spokenLog struct {
 	erasures  []erasure
 	calls     map[regie.ID]*spokenCall
 	messages  map[regie.ID]*spokenMessage
-	closings  map[int64]bool // when the session was closed
 	approvals map[regie.ID]*spokenApproval
 	questions map[regie.ID]*spokenQuestion
 	rules     map[regie.ID]*spokenRule
@@ -33,7 +32,7 @@ type spokenLog struct {
 
 func newSpokenLog() *spokenLog {
 	return &spokenLog{
-		calls: map[regie.ID]*spokenCall{}, messages: map[regie.ID]*spokenMessage{}, closings: map[int64]bool{},
+		calls: map[regie.ID]*spokenCall{}, messages: map[regie.ID]*spokenMessage{},
 		approvals: map[regie.ID]*spokenApproval{}, questions: map[regie.ID]*spokenQuestion{},
 		rules: map[regie.ID]*spokenRule{},
 		undos: map[regie.ID]*spokenUndo{}, tokens: map[regie.ID]*spokenToken{},
@@ -129,14 +128,6 @@ func (l *spokenLog) remember(row logRow) error {
 		l.owner = event.UserID
 		if event.ForkedFrom != nil {
 			l.forked = event.ForkedFrom
-		}
-	case regie.EventSessionState:
-		var event stateEvent
-		if err := json.Unmarshal(row.body, &event); err != nil {
-			return err
-		}
-		if event.State == regie.SessionClosed {
-			l.closings[row.at] = true
 		}
 	case regie.EventMessage, regie.EventMessagePending:
 		var m regie.Message

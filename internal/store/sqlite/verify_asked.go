@@ -39,9 +39,7 @@ func verifyMessages(ctx context.Context, q querier, report *store.VerifyReport, 
 		var d differs
 		d.in("seq", seq != log.seq && (log.seq != 0 || report.Erased == 0))
 		d.in("pending_seq", pending != log.pending && (log.pending != 0 || report.Erased == 0))
-		// Before there was an event for it, the end of the session was what told it.
-		d.in("withdrawn_at", withdrawn != log.withdrawnAt && (log.withdrawnAt != 0 ||
-			!said.closings[withdrawn] && report.Erased == 0))
+		d.in("withdrawn_at", withdrawn != log.withdrawnAt && (log.withdrawnAt != 0 || report.Erased == 0))
 		d.in("taken_back", takenBack != log.takenBack && (log.takenBack || report.Erased == 0))
 		d.in("superseded", superseded != gone[id] && report.Erased == 0)
 		if d.column != "" {
@@ -84,7 +82,7 @@ func verifyApprovals(ctx context.Context, q querier, report *store.VerifyReport,
 		d.in("closed_at", closed != log.closedAt && report.Erased == 0)
 		if log.asked.ExpiresAt != nil {
 			d.in("round_id", round != log.asked.RoundID)
-			d.in("exchange", log.asked.Exchange != 0 && exchange != log.asked.Exchange)
+			d.in("exchange", exchange != log.asked.Exchange)
 			d.in("created_at", created != log.askedAt)
 			d.in("expires_at", expires != log.asked.ExpiresAt.UnixMicro())
 			d.in("seq", seq != log.seq)
@@ -175,12 +173,10 @@ func (r *reviewRow) compare(log *spokenApproval, erased bool) string {
 	}
 	d.in("answer", r.answer.String != string(was.Answer))
 	d.in("edited", hashOrZero([]byte(r.edited.String)) != was.Edited)
-	// Logs of before have no hash of what was shown of an edit, and no ids of requests.
-	d.in("edited_preview", hashOrZero([]byte(r.editedPreview.String)) != was.EditedPreview &&
-		(was.Edited.IsZero() || !was.EditedPreview.IsZero()))
+	d.in("edited_preview", hashOrZero([]byte(r.editedPreview.String)) != was.EditedPreview)
 	d.in("reason", asLogged(r.reason.String) != was.Reason)
 	d.in("scope", !sameJSON(r.scope.String, was.Scope))
-	d.in("request", was.Request != "" && asLogged(r.request.String) != was.Request)
+	d.in("request", asLogged(r.request.String) != was.Request)
 	d.in("decided_by", asLogged(r.by.String) != was.By)
 	d.in("decided_at", r.at.Int64 != was.at)
 	d.in("expires_at", r.expires.Int64 != microsOf(was.RuleExpires))
