@@ -4,9 +4,9 @@
 // plan, what is asked, the prompt and the status line. It knows the Control and the
 // conversation of internal/chat, and nothing of the engine.
 //
-// The pieces: cut.go finds the blocks of Markdown that are complete, markdown.go, table.go and
-// highlight.go make lines of them, style.go wraps and paints; editor.go is what the person writes;
-// model.go obeys messages, view.go shows the state; events.go and renderer.go draw a
+// The pieces: markdown_blocks.go finds the blocks of Markdown that are complete, markdown.go,
+// table.go and highlight.go make lines of them, style.go wraps and paints; editor.go is what the
+// person writes; model.go obeys messages, view.go shows the state; events.go and renderer.go draw a
 // chat.Conversation; focus.go says who has the keyboard; ask.go, question.go, undo.go and pick.go
 // are what a person is asked; complete.go and history.go what they may type.
 //

@@ -2,7 +2,9 @@ package chat
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -25,16 +27,12 @@ func Short(id regie.ID) string {
 // workspace at root. What is open is preferred to what is not. It returns CodeBadID for what cannot
 // be an id, CodeNotFound, and CodeConflict with all of them where there are several.
 func Find(ctx context.Context, control Control, root, name string) (store.Inbox, error) {
-	filter := store.InboxFilter{}
-	if name == "last" {
-		open, err := control.Inbox(ctx, store.InboxFilter{Root: root, Brief: true})
-		if err != nil {
-			return open, err
-		}
-		if filter.ID, err = newest(open); err != nil {
-			return store.Inbox{}, err
-		}
-	} else {
+	filter, last := store.InboxFilter{Root: root, Brief: true}, name == "last"
+	none := regie.Errorf(regie.CodeNotFound,
+		"nothing waits for an answer in this workspace: see regie approvals --all")
+	if !last {
+		filter = store.InboxFilter{}
+		none = regie.Errorf(regie.CodeNotFound, "nothing that was asked has the id %s: see regie approvals --all", name)
 		var err error
 		if filter.ID, filter.Short, err = idOrPart(name); err != nil {
 			return store.Inbox{}, err
@@ -44,18 +42,44 @@ func Find(ctx context.Context, control Control, root, name string) (store.Inbox,
 	if err != nil {
 		return inbox, err
 	}
-	if open := openOf(inbox); count(open) > 0 {
-		inbox = open
+	one, err := pickOne(entries(inbox), func(e *entry) regie.ID { return e.id }, func(e *entry) bool { return e.open },
+		name, none)
+	switch {
+	case err != nil:
+		return store.Inbox{}, err
+	case last: // with its diffs
+		return control.Inbox(ctx, store.InboxFilter{ID: one.id})
 	}
-	switch count(inbox) {
-	case 0:
-		return inbox, regie.Errorf(regie.CodeNotFound,
-			"nothing that was asked has the id %s: see regie approvals --all", name)
-	case 1:
-		return inbox, nil
+	return one.inbox, nil
+}
+
+// entry is an approval or a question alone.
+type entry struct {
+	id    regie.ID
+	at    time.Time
+	open  bool
+	inbox store.Inbox
+}
+
+// entries are what an inbox holds, the newest last.
+func entries(inbox store.Inbox) []entry {
+	var out []entry
+	for i := range inbox.Approvals {
+		a := &inbox.Approvals[i]
+		out = append(out, entry{
+			a.ID, a.CreatedAt, a.State == regie.ApprovalOpen,
+			store.Inbox{Approvals: inbox.Approvals[i : i+1]},
+		})
 	}
-	return inbox, regie.Errorf(regie.CodeConflict,
-		"%s is the end or the beginning of several ids, write more of it: %s", name, strings.Join(ids(inbox), " "))
+	for i := range inbox.Questions {
+		q := &inbox.Questions[i]
+		out = append(out, entry{
+			q.ID, q.CreatedAt, q.State == regie.WaitOpen,
+			store.Inbox{Questions: inbox.Questions[i : i+1]},
+		})
+	}
+	slices.SortStableFunc(out, func(a, b entry) int { return a.at.Compare(b.at) })
+	return out
 }
 
 // PartOfID returns the digits of a part of an id as people write it, or CodeBadID.
@@ -73,47 +97,7 @@ func PartOfID(name string) (string, error) {
 	return part, nil
 }
 
-// newest is the approval or the question that came last.
-func newest(inbox store.Inbox) (regie.ID, error) {
-	a, q := len(inbox.Approvals)-1, len(inbox.Questions)-1
-	switch {
-	case a < 0 && q < 0:
-		return regie.ID{}, regie.Errorf(regie.CodeNotFound,
-			"nothing waits for an answer in this workspace: see regie approvals --all")
-	case q < 0 || a >= 0 && inbox.Approvals[a].CreatedAt.After(inbox.Questions[q].CreatedAt):
-		return inbox.Approvals[a].ID, nil
-	default:
-		return inbox.Questions[q].ID, nil
-	}
-}
-
-func openOf(inbox store.Inbox) store.Inbox {
-	var out store.Inbox
-	for i := range inbox.Approvals {
-		if inbox.Approvals[i].State == regie.ApprovalOpen {
-			out.Approvals = append(out.Approvals, inbox.Approvals[i])
-		}
-	}
-	for i := range inbox.Questions {
-		if inbox.Questions[i].State == regie.WaitOpen {
-			out.Questions = append(out.Questions, inbox.Questions[i])
-		}
-	}
-	return out
-}
-
 func count(inbox store.Inbox) int { return len(inbox.Approvals) + len(inbox.Questions) }
-
-func ids(inbox store.Inbox) []string {
-	var out []string
-	for i := range inbox.Approvals {
-		out = append(out, inbox.Approvals[i].ID.String())
-	}
-	for i := range inbox.Questions {
-		out = append(out, inbox.Questions[i].ID.String())
-	}
-	return out
-}
 
 // PickID returns the one id that a person names among some: by all of it, by its last four or more
 // characters, or by its first eight or more. It returns CodeBadID for what cannot be an id,
