@@ -8,6 +8,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 )
@@ -71,7 +72,7 @@ func (c *command) agents(ctx context.Context) ([]dispatch.AgentView, error) {
 	if c.config.Server == "" {
 		c.settle(ctx)
 	}
-	return look(ctx, c, app.Agents(c.config), func(conn *app.Conn) ([]dispatch.AgentView, error) {
+	return look(ctx, c, control.Agents(c.config), func(conn *app.Conn) ([]dispatch.AgentView, error) {
 		if asked := c.flags; !conn.IsEngine() && asked.Provider+asked.BaseURL+asked.Model+asked.Replay+
 			asked.Record+asked.RecordRaw != "" {
 			return nil, regie.Errorf(codeUsage,

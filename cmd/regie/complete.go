@@ -12,6 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -221,7 +222,7 @@ func (c *command) modelNames(context.Context, *app.Conn, string) (out []string) 
 
 // agentNames are the agents of the settings.
 func (c *command) agentNames(context.Context, *app.Conn, string) (out []string) {
-	for _, a := range app.Agents(c.config) {
+	for _, a := range control.Agents(c.config) {
 		out = append(out, a.Name)
 	}
 	return out

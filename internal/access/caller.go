@@ -25,6 +25,9 @@ type Caller struct {
 	// Token is the credential; it is zero for the token of the data directory, which opens
 	// everything.
 	Token regie.Token
+	// Surface is the scope of the interface for programs (MCP, /v1) through which the caller came;
+	// empty for Regie's own.
+	Surface regie.TokenScope
 }
 
 // IsOwner reports whether the caller is the owner of the data directory, or stands for the owner:
@@ -73,19 +76,6 @@ func (c *Caller) By(said string) string {
 	return name
 }
 
-// Require returns CodeMissingScope, with its name, where the caller of a context may not do what a
-// scope opens, and CodeForbidden where nobody was let in.
-func Require(ctx context.Context, scope regie.TokenScope) error {
-	caller := From(ctx)
-	switch {
-	case caller == nil:
-		return ErrNobody
-	case !caller.Has(scope):
-		return MissingScope(scope)
-	}
-	return nil
-}
-
 // MissingScope is the error of a caller who lacks a scope.
 func MissingScope(scope regie.TokenScope) error {
 	return regie.Errorf(regie.CodeMissingScope, "this needs a token with the scope %s", string(scope))
@@ -100,6 +90,11 @@ type callerKey struct{}
 func With(ctx context.Context, caller *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
+
+// AsOwner returns a context of this machine's user, who may do everything.
+func AsOwner(ctx context.Context) context.Context { return With(ctx, owner) }
+
+var owner = &Caller{Via: ViaSocket} // one for all of the owner's streams, each of which holds it
 
 // From returns the caller of a context, nil where nobody was let in.
 func From(ctx context.Context) *Caller {

@@ -1,13 +1,8 @@
 package app
 
 import (
-	"context"
-	"time"
-
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider/cache"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
@@ -23,19 +18,4 @@ func newCache(c config.Config, s *sqlite.Store) *cache.Cache {
 		settings.Memory = -1
 	}
 	return cache.New(settings)
-}
-
-// CacheStats implements dispatch.Caching.
-func (l *local) CacheStats(ctx context.Context, root string) (store.CacheStats, error) {
-	return l.store.CacheStats(ctx, root, time.Now())
-}
-
-// ClearCache implements dispatch.Caching.
-func (l *local) ClearCache(ctx context.Context, in dispatch.ClearRequest) (dispatch.Cleared, error) {
-	if err := l.mayStore(); err != nil {
-		return dispatch.Cleared{}, err
-	}
-	gone, err := l.store.ClearCache(ctx, in.Root)
-	l.cache.Clear()
-	return dispatch.Cleared{Entries: gone}, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -129,7 +130,7 @@ func (c *claudeCode) asks(text string, flags ...string) string {
 // sessions counts what its requests made.
 func (c *claudeCode) sessions() []store.SessionSummary {
 	c.t.Helper()
-	listed, err := c.engine.Sessions(c.t.Context(), store.SessionFilter{API: true})
+	listed, err := c.engine.Service().Sessions.List(access.AsOwner(c.t.Context()), store.SessionFilter{API: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -136,9 +136,9 @@ func askAndDie(t *testing.T, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(compat.Handler(compat.Config{Control: conn.Control(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Proxy: conn.Proxy(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
-	}}))
+	}})))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+passChat, strings.NewReader(`{"model":"far/x","messages":[]}`))
 	if err != nil {
 		t.Fatal(err)

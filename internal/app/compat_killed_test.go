@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
 )
 
 // doorKilled is what a child process of TestCompatKilled is told: to serve, to be asked once, and
@@ -96,13 +98,21 @@ func serveAndDie(t *testing.T, said string) {
 	if err := json.Unmarshal([]byte(said), &in); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
+	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings, TuneStore: func(c *sqlite.Config) {
+		tell := c.Notify
+		c.Notify = func(session regie.ID, added *store.Appended) {
+			if in.Early && added != nil && slices.ContainsFunc(added.Events(session), func(e regie.Event) bool { return e.Type == regie.EventRound }) {
+				die(t) // once a round is stored
+			}
+			tell(session, added)
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(compat.Handler(compat.Config{Control: dyingDoor{conn.Control(), in.Early}, Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	server := httptest.NewServer(asOwner(compat.Handler(compat.Config{Service: conn.Service(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: in.Root})
-	}}))
+	}})))
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, server.URL+"/v1/chat/completions", strings.NewReader(in.Body))
 	if err != nil {
 		t.Fatal(err)
@@ -125,22 +135,6 @@ func die(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {} // SIGKILL comes
-}
-
-// dyingDoor is a Control whose process is killed once a round is stored.
-type dyingDoor struct {
-	dispatch.Control
-	early bool
-}
-
-// Submit implements dispatch.Control.
-func (d dyingDoor) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	run, err := d.Control.Submit(ctx, in)
-	if err == nil && d.early {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-	return run, err
 }
 
 // TestCompatExpires removes sessions of clients a day after something last happened in them, and no

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -36,15 +37,22 @@ func (b *bed) door(change ...func(*compat.Config)) *door {
 func (b *bed) doorOf(conn *app.Conn, change ...func(*compat.Config)) *door {
 	b.t.Helper()
 	d := &door{bed: b, conn: conn}
-	settings := compat.Config{Control: d.conn.Control(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
+	settings := compat.Config{Service: d.conn.Service(), Workspace: func(ctx context.Context) (regie.Workspace, error) {
 		return d.conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: b.root})
-	}, Proxy: d.conn.Proxy(), Weigh: func(_ context.Context, in dispatch.RunRequest) (int, error) { return len(in.Text), nil }}
+	}, Proxy: d.conn.Proxy()}
 	for _, c := range change {
 		c(&settings)
 	}
-	d.server = httptest.NewServer(compat.Handler(settings))
+	d.server = httptest.NewServer(asOwner(compat.Handler(settings)))
 	b.t.Cleanup(d.close)
 	return d
+}
+
+// asOwner has every request come from this machine's user.
+func asOwner(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(access.AsOwner(r.Context())))
+	})
 }
 
 func (d *door) close() {

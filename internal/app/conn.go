@@ -77,7 +77,7 @@ func (c *Conn) Drain(ctx context.Context, busy func()) {
 	c.mu.Lock()
 	engine := c.engine
 	c.mu.Unlock()
-	if engine == nil || engine.local == nil || engine.dispatcher == nil || engine.readOnly {
+	if engine == nil || engine.dispatcher == nil || engine.readOnly {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
@@ -189,7 +189,7 @@ func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, 
 // useOwnEngine talks to the engine of this process from now on.
 func (c *Conn) useOwnEngine(engine *Engine) {
 	c.engine = engine
-	c.current = client.Local(engine.memory.dial, text.New(c.options.Config.Language).Language())
+	c.current = engine.Client(text.New(c.options.Config.Language).Language())
 }
 
 // look finds an engine to ask, or reads the store beside it. It reports whether that decides it: an
@@ -303,33 +303,34 @@ func (c *Conn) detach(engine *client.Client) bool {
 	return true
 }
 
-// Submit implements dispatch.Control, as Resume, Decide, Review, Answer and Resolve: what a run
-// does next depends on the rules of its engine.
+// Submit is Client.Submit. As with Resume, Decide, Review, Answer and Resolve, what a run does next
+// depends on the rules of its engine.
 func (c *Conn) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
 	return c.Client.Submit(checkingRules(ctx), in)
 }
 
-// Resume implements dispatch.Control.
+// Resume goes on with a paused round, or with one that no process holds.
 func (c *Conn) Resume(ctx context.Context, round regie.ID) error {
 	return c.Client.Resume(checkingRules(ctx), round)
 }
 
-// Decide implements dispatch.Control.
+// Decide stores a person's decisions, each accepted once, and goes on with the round.
 func (c *Conn) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
 	return c.Client.Decide(checkingRules(ctx), in)
 }
 
-// Review implements dispatch.Control.
+// Review returns what the calls would do whose arguments a request edits, and stores nothing
+// (decision 20).
 func (c *Conn) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
 	return c.Client.Review(checkingRules(ctx), in)
 }
 
-// Answer implements dispatch.Control.
+// Answer stores a person's answer to a question, once, and goes on with the round.
 func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
 	return c.Client.Answer(checkingRules(ctx), in)
 }
 
-// Resolve implements dispatch.Control.
+// Resolve stores what a person found out about a call whose outcome was unknown (decision 5).
 func (c *Conn) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	return c.Client.Resolve(checkingRules(ctx), in)
 }

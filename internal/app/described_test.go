@@ -189,7 +189,7 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 	k.json("POST", path+"/undo", `{"chat":true}`, 200, nil)
 	_, asks := k.in("please ask")
 	_, writes := k.in("please write ruled001")
-	k.allowBelow(k.engine, writes.Approvals[0], writes.Approvals[0].ExpiresAt)
+	k.allowBelow(k.engine.Control(), writes.Approvals[0], writes.Approvals[0].ExpiresAt)
 	_, waits := k.in("please write waits001")
 	k.add(control.TokenRequest{Name: "t", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	round := k.rounds(path)[0].Round.ID.String()

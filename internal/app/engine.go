@@ -24,7 +24,9 @@ import (
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/metrics"
 	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/slot"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
@@ -80,7 +82,20 @@ type Options struct {
 
 // Engine is the engine of this process: it holds the data directory (decision 1).
 type Engine struct {
-	*local
+	service    *control.Service
+	store      *sqlite.Store
+	dispatcher *dispatch.Dispatcher
+	undoer     *undo.Undoer
+	cache      *cache.Cache
+	present    *dispatch.Present
+	projects   *projects
+	config     config.Config
+	models     func(name string) (provider.Provider, error)
+	readOnly   bool // runs nothing
+
+	mu    sync.Mutex
+	owner regie.User // once it is known
+
 	lock   *os.File
 	hub    *dispatch.Hub
 	server *http.Server
@@ -163,10 +178,10 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
 		return err
 	}
-	e.proxy = newPasser(e.local, e.log)
+	e.proxy = newPasser(e, e.log)
 	e.servePrivately(e.memory)
 	if o.Starting != nil {
-		stored := client.Local(e.memory.dial, "")
+		stored := e.Client("")
 		o.Starting(stored)
 		stored.Close()
 	}
@@ -191,19 +206,14 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 // wire puts the parts together; nothing runs yet.
 func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	places := newProjects(o.Config)
-	e.local = &local{
-		store: store, config: o.Config, projects: places, readOnly: o.ReadOnly ||
-			o.StoreOnly, storeOnly: o.StoreOnly, limits: o.Limits,
-		cache: newCache(o.Config, store),
-	}
-	e.service = control.New(control.Config{Store: store, Owner: e.user, Writable: e.mayStore, Present: e.presence})
+	e.store, e.config, e.projects, e.cache = store, o.Config, places, newCache(o.Config, store)
+	e.readOnly = o.ReadOnly || o.StoreOnly
 	if !e.readOnly {
 		places.servers = newServers(places, o.Log)
 	}
 	e.indexes = newIndexes(o.Config, o.Log)
-	e.local.indexes = e.indexes
-	e.snapshots = newSnapshots(o.Config)
-	house, err := newHouse(o, e.indexes, store, e.snapshots)
+	snapshots := newSnapshots(o.Config)
+	house, err := newHouse(o, e.indexes, store, snapshots)
 	if err != nil {
 		return err
 	}
@@ -232,7 +242,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		Said: hub.Said, Silent: hub.Silent,
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
-		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.toolsIn,
+		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
 		Price: o.Config.Price, Caps: o.Config.File.Caps, Mask: mask(&o.Config, e.token),
@@ -257,7 +267,6 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if o.Config.Database != "" {
 		e.dispatcher.Share(store, postgres.NewQueue(o.Config.Database, o.Log), e.place)
 	}
-	e.engine, e.tools = runner, tools
 	// What calls of the house left behind needs no server to be understood.
 	e.undoer = undo.New(undo.Config{
 		Store: store, Tools: func(context.Context) *tool.Registry { return house },
@@ -265,8 +274,31 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		Holder: e.holder, Holds: holds, Log: o.Log,
 	})
 	e.dispatcher.Undos(e.undoer.Recover)
+	e.service = e.newService(o, runner, snapshots, tools)
 	return nil
 }
+
+func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapshot.Store,
+	tools func(context.Context) *tool.Registry,
+) *control.Service {
+	return control.New(control.Config{
+		Store: e.store, Dispatcher: e.dispatcher, Engine: runner, Undoer: e.undoer, Snapshots: snapshots,
+		Cache: e.cache, Present: e.present, Projects: e.projects, Indexes: e.indexes,
+		Settings: o.Config, Private: privatePaths(&o.Config), Limits: o.Limits, Owner: e.user, UserName: userName(),
+		Tools: tools, Models: o.Models,
+		Codecs:     e.codecs,
+		ListModels: e.listModels,
+		ReadOnly:   e.readOnly, StoreOnly: o.StoreOnly,
+	})
+}
+
+// Service is what this engine does for the caller of a context, for programs that embed it; the
+// caller is access.AsOwner.
+func (e *Engine) Service() *control.Service { return e.service }
+
+// Client returns a client of this engine, for this process's own commands; errors come in a
+// language.
+func (e *Engine) Client(language string) *client.Client { return client.Local(e.memory.dial, language) }
 
 // Wait returns when a round no longer runs here, as dispatch.Dispatcher.Wait.
 func (e *Engine) Wait(ctx context.Context, round regie.ID) error {
@@ -284,7 +316,7 @@ func (e *Engine) servePrivately(listener net.Listener) {
 	if e.server == nil {
 		e.server = &http.Server{ //nolint:gosec // its only clients are the user's own
 			Handler: httpapi.Handler(httpapi.Config{
-				Service: e.service, Control: e.local, Translate: translate, Trusted: true,
+				Service: e.service, Translate: translate, Trusted: true,
 				Keys: e.store, Markdown: markdown,
 			}),
 		}
@@ -336,7 +368,7 @@ func (e *Engine) Close() error {
 	if e.public != nil {
 		e.public.refuse()
 	}
-	if e.local != nil {
+	if e.store != nil {
 		if e.undoer != nil {
 			e.undoer.Close() // what is being undone is held by the lease, which ends with the dispatcher
 		}
@@ -361,7 +393,7 @@ func (e *Engine) Close() error {
 	if e.fleet != nil {
 		e.fleet.Close()
 	}
-	if e.local != nil && e.projects.servers != nil {
+	if e.projects != nil && e.projects.servers != nil {
 		e.projects.servers.close()
 	}
 	if e.indexes != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -36,12 +36,15 @@ func Makers() map[string]bool {
 	return out
 }
 
-// Control is that of the engine of this process, as its surfaces in the same process have it.
-func (c *Conn) Control() dispatch.Control { return c.engine.local }
+// Service is that of the engine of this process, as its surfaces in the same process have it.
+func (c *Conn) Service() *control.Service { return c.engine.service }
+
+// Control is a client of an engine.
+func (e *Engine) Control() chat.Control { return e.Client("en") }
 
 // LinkBrowser makes a link that lets a browser in, for this machine's user.
 func (e *Engine) LinkBrowser(ctx context.Context) (control.SetupLink, error) {
-	return e.service.Tokens.LinkBrowser(access.With(ctx, &access.Caller{Via: access.ViaSocket}))
+	return e.service.Tokens.LinkBrowser(access.AsOwner(ctx))
 }
 
 // Proxied returns the newest model calls that the engine of this process has passed on, once all of

@@ -80,7 +80,7 @@ func (h *house) asked(session string, times int) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.until(h.engine, id, func(e *regie.Event) bool {
+	h.until(h.engine.Control(), id, func(e *regie.Event) bool {
 		if e.Type == regie.EventSessionState && strings.Contains(string(e.Body), `"state":"`+string(regie.SessionWaitingResponse)+`"`) {
 			times--
 		}

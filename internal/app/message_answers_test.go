@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/control"
@@ -93,7 +94,7 @@ func TestStreamOfAnAnswer(t *testing.T) {
 			path := "/api/v1/sessions/" + session + "/messages"
 			h.read("POST", path, `{"content":"hi"}`, nil, carrying("Accept", "text/event-stream"))
 			h.json("POST", path, `{"content":"begin"}`, 202, nil)
-			first := b.parked(h.engine, id).Questions[0].ID
+			first := b.parked(h.engine.Control(), id).Questions[0].ID
 			var sent httpapi.Accepted
 			h.json("POST", path, `{"content":"purple"}`, 202, &sent)
 			page := httpapi.Page[store.MessageView]{}
@@ -101,8 +102,8 @@ func TestStreamOfAnAnswer(t *testing.T) {
 			if !sent.Answered || len(page.Items) != 1 || page.Items[0].Message.ID != sent.MessageID || page.Items[0].Seq != sent.Seq || page.Items[0].Message.Text != "purple" {
 				t.Errorf("%+v was accepted, there is %+v", sent, page.Items)
 			}
-			h.until(h.engine, id, func(*regie.Event) bool {
-				inbox, err := h.engine.Inbox(t.Context(), store.InboxFilter{SessionID: id})
+			h.until(h.engine.Control(), id, func(*regie.Event) bool {
+				inbox, err := h.engine.Service().Approvals.Inbox(access.AsOwner(t.Context()), store.InboxFilter{SessionID: id})
 				return err == nil && len(inbox.Questions) == 1 && inbox.Questions[0].ID != first
 			})
 			if plain {
@@ -134,7 +135,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 			}
 			path := "/api/v1/sessions/" + session + "/messages"
 			h.json("POST", path, `{"content":"begin"}`, 202, nil)
-			before := b.parked(h.engine, id)
+			before := b.parked(h.engine.Control(), id)
 			scopes := []regie.TokenScope{regie.ScopeRead, regie.ScopeChat, regie.ScopeCompletions, regie.ScopeMCP}
 			without := h.add(control.TokenRequest{Name: "ci", Scopes: scopes})
 			as := bearer(without.Secret)
@@ -167,7 +168,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 					t.Errorf("MCP %q: %s (%v)", when, said, err)
 				}
 			}
-			after, err := h.engine.Inbox(t.Context(), store.InboxFilter{SessionID: id})
+			after, err := h.engine.Service().Approvals.Inbox(access.AsOwner(t.Context()), store.InboxFilter{SessionID: id})
 			if err != nil || len(after.Questions) != len(before.Questions) || len(after.Approvals) != len(before.Approvals) {
 				t.Fatalf("it waits for %+v (%v)", after, err)
 			}
@@ -177,7 +178,7 @@ func TestAnswerNeedsApprove(t *testing.T) {
 			if name != "a question" {
 				return
 			}
-			closed, err := h.engine.Inbox(t.Context(), store.InboxFilter{SessionID: id, Closed: true})
+			closed, err := h.engine.Service().Approvals.Inbox(access.AsOwner(t.Context()), store.InboxFilter{SessionID: id, Closed: true})
 			if err != nil || !sent.Answered || len(closed.Questions) != 1 || !strings.HasSuffix(closed.Questions[0].Reply.By, " (token desk)") {
 				t.Errorf("%+v, %+v (%v)", sent, closed, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -17,7 +18,7 @@ func TestMetrics(t *testing.T) {
 	h := newBed(t, newModel(t, says("I look.", call{"a", "files__list_files", `{}`}, call{"b", "files__reed", `{}`}), says("Done."))).serve("127.0.0.1:0")
 	session := h.session()
 	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"look"}`, nil, carrying("Accept", "text/event-stream"))
-	rounds, err := h.engine.List(t.Context(), store.RoundFilter{})
+	rounds, err := h.engine.Service().Rounds.List(access.AsOwner(t.Context()), store.RoundFilter{})
 	// it is counted once nothing of it runs
 	if err != nil || len(rounds) != 1 || h.engine.Wait(t.Context(), rounds[0].Round.ID) != nil {
 		t.Fatalf("%d rounds, %v", len(rounds), err)

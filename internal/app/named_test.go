@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -110,7 +111,7 @@ func TestSessionNames(t *testing.T) {
 	h.json("PATCH", "/api/v1/sessions/"+named, `{"name":`+string(text)+`}`, 200, nil)
 	in := b.request(everything)
 	in.Text, in.SessionID, in.ClientID = "\u001b\u0007\n"+hostile, regie.NewID(), "new"
-	if _, err := h.engine.Submit(t.Context(), in); err != nil {
+	if _, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), in); err != nil {
 		t.Fatal(err)
 	}
 	for what, id := range map[string]string{"its first message": said, "a person": named, "a new one": in.SessionID.String()} {

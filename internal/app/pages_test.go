@@ -10,6 +10,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
@@ -57,7 +58,7 @@ func TestInboxAsOneList(t *testing.T) {
 		id, _ := regie.ParseID(session)
 		// the same again would be answered from the cache
 		h.json("POST", "/api/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":"go %d"}`, i), 202, nil)
-		waits := h.parked(h.engine, id)
+		waits := h.parked(h.engine.Control(), id)
 		for i := range waits.Approvals {
 			want = append(want, waits.Approvals[i].ID)
 		}
@@ -101,14 +102,14 @@ func TestRulePages(t *testing.T) {
 	session := h.session()
 	id, _ := regie.ParseID(session)
 	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"go"}`, 202, nil)
-	asked := h.parked(h.engine, id).Approvals[0]
+	asked := h.parked(h.engine.Control(), id).Approvals[0]
 	var decisions []regie.Decision
 	for i := range asked.Reviews {
 		scopes := asked.Reviews[i].Preview.Scopes
 		under := slices.IndexFunc(scopes, func(s regie.Scope) bool { return s.Kind == regie.ScopeUnder })
 		decisions = append(decisions, regie.Decision{CallID: asked.Reviews[i].CallID, Answer: regie.AnswerAlways, Scope: &scopes[under]})
 	}
-	if _, err := h.engine.Decide(t.Context(), decide(asked, "always", decisions...)); err != nil {
+	if _, err := h.engine.Service().Approvals.Decide(access.AsOwner(t.Context()), decide(asked, "always", decisions...)); err != nil {
 		t.Fatal(err)
 	}
 	pages := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/config"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
@@ -39,12 +39,13 @@ const (
 
 // passer is compat.Proxy on the providers of the settings.
 type passer struct {
-	*local
+	*Engine
 	*passLog
 
 	mu     sync.Mutex
 	ups    map[string]compat.Upstream
 	caps   map[string]capsAt // by root
+	places map[regie.ID]regie.Workspace
 	prices map[string]priced // by provider and model
 }
 
@@ -304,11 +305,11 @@ func (p *passer) capsOf(root string) (regie.Caps, error) {
 		return known.caps, nil
 	}
 	now := time.Now()
-	own, err := p.projects.settings(root)
+	own, err := p.projects.Settings(root)
 	if err != nil {
 		return regie.Caps{}, err
 	}
-	caps := p.config.File.Caps(mainAgent).Lower(own.Caps())
+	caps := p.config.File.Caps(control.MainAgent).Lower(own.Caps())
 	p.mu.Lock()
 	p.caps[root] = capsAt{caps, now}
 	p.mu.Unlock()
@@ -317,25 +318,33 @@ func (p *passer) capsOf(root string) (regie.Caps, error) {
 
 // placeOf is the owner of a workspace and itself; it is read once.
 func (p *passer) placeOf(ctx context.Context, id regie.ID) (regie.User, regie.Workspace, error) {
-	p.local.mu.Lock()
-	for _, w := range p.workspaces {
-		if w.ID == id {
-			owner := p.owner
-			p.local.mu.Unlock()
-			return owner, w, nil
-		}
-	}
-	p.local.mu.Unlock()
-	found, err := p.workspace(ctx, id)
+	owner, err := p.user(ctx)
 	if err != nil {
-		return regie.User{}, found, err
+		return owner, regie.Workspace{}, err
 	}
-	return p.place(ctx, runIn(found))
+	p.mu.Lock()
+	place, known := p.places[id]
+	p.mu.Unlock()
+	if known {
+		return owner, place, nil
+	}
+	all, err := p.store.Workspaces(ctx)
+	at := slices.IndexFunc(all, func(w regie.Workspace) bool { return w.ID == id })
+	if err == nil && at < 0 {
+		err = regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", id)
+	}
+	if err != nil {
+		return owner, place, err
+	}
+	p.mu.Lock()
+	p.places[id] = all[at]
+	p.mu.Unlock()
+	return owner, all[at], nil
 }
 
 // Caches implements compat.Proxy.
 func (p *passer) Caches(temperature *float64) bool {
-	agent := p.config.File.Agents[mainAgent]
+	agent := p.config.File.Agents[control.MainAgent]
 	switch agent.Cache {
 	case config.CacheOn:
 		return true
@@ -389,7 +398,3 @@ func callsNothing(reply *provider.Reply) bool {
 
 // callMarks are what answers say that call something, in the words of each API.
 var callMarks = []string{`"tool_calls":[`, `"function_call"`, `"type":"tool_use"`, `"type":"server_tool_use"`}
-
-func runIn(place regie.Workspace) dispatch.RunRequest {
-	return dispatch.RunRequest{Root: place.Root, FoundBy: place.FoundBy}
-}

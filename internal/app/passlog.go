@@ -49,11 +49,11 @@ type logStore interface {
 	LogProxied(ctx context.Context, calls []store.Proxied) error
 }
 
-func newPasser(l *local, log *slog.Logger) *passer {
+func newPasser(e *Engine, log *slog.Logger) *passer {
 	p := &passer{
-		local: l, ups: map[string]compat.Upstream{}, caps: map[string]capsAt{},
-		prices: map[string]priced{}, passLog: &passLog{
-			to: l.store, log: log, queue: make(chan store.Proxied, maxUnlogged),
+		Engine: e, ups: map[string]compat.Upstream{}, caps: map[string]capsAt{},
+		places: map[regie.ID]regie.Workspace{}, prices: map[string]priced{}, passLog: &passLog{
+			to: e.store, log: log, queue: make(chan store.Proxied, maxUnlogged),
 			began: make(chan struct{}, 1), done: make(chan struct{}),
 			stop: make(chan struct{}), under: map[regie.ID]store.Proxied{},
 		},
@@ -225,8 +225,8 @@ func (p *passer) Done(call store.Proxied) {
 // owned has a call be the owner's where nobody else's.
 func (p *passer) owned(call *store.Proxied) {
 	if call.UserID.IsZero() {
-		p.local.mu.Lock()
+		p.Engine.mu.Lock()
 		call.UserID = p.owner.ID
-		p.local.mu.Unlock()
+		p.Engine.mu.Unlock()
 	}
 }

@@ -76,10 +76,10 @@ func present(root string) bool {
 	return false
 }
 
-// settings is a workspace's own file. What is no file of settings (a link, a FIFO) is none; one
+// Settings is a workspace's own file. What is no file of settings (a link, a FIFO) is none; one
 // that cannot be read or does not fit is an error, because it may hold rules that somebody relies
 // on.
-func (p *projects) settings(root string) (config.Project, error) {
+func (p *projects) Settings(root string) (config.Project, error) {
 	if p.config.Apart {
 		return config.Project{}, nil
 	}
@@ -113,14 +113,14 @@ func parseProject(root string, data []byte, err error) (config.Project, error) {
 	}
 }
 
-// agent is the agent of a name as it works in a workspace.
-func (p *projects) agent(root, name string) config.Agent {
+// Agent is the agent of a name as it works in a workspace.
+func (p *projects) Agent(root, name string) config.Agent {
 	own := p.instructed(root)
 	return own.Instructed(p.config.File.Agents[name])
 }
 
-// zone is the time zone that agents are told in a workspace.
-func (p *projects) zone(root string) string {
+// Zone is the time zone that agents are told in a workspace.
+func (p *projects) Zone(root string) string {
 	own := p.instructed(root)
 	place := own.Place(p.config.File.Workspace)
 	return place.Zone()
@@ -148,7 +148,7 @@ func (p *projects) files(root string) engine.FileSettings {
 	for _, r := range p.config.File.Approvals.Rules {
 		out.Rules = append(out.Rules, fileRule(r, r.Where()))
 	}
-	own, err := p.settings(root)
+	own, err := p.Settings(root)
 	if err != nil {
 		out.Levels = []approval.Level{{Source: regie.SourceWorkspace, RequireValidation: true}}
 	}
@@ -295,11 +295,11 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// toolsIn adds what only a workspace has: the tools of its MCP servers, and the skills' tool. Where
+// ToolsIn adds what only a workspace has: the tools of its MCP servers, and the skills' tool. Where
 // nothing runs its servers are named as away.
-func (p *projects) toolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry {
+func (p *projects) ToolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry {
 	if p.servers != nil {
-		return p.scope(root, p.servers.scope(ctx, root, base))
+		return p.Scope(root, p.servers.scope(ctx, root, base))
 	}
 	found, _ := p.named(root)
 	for i := range found {
@@ -309,12 +309,12 @@ func (p *projects) toolsIn(ctx context.Context, root string, base *tool.Registry
 			base = with
 		}
 	}
-	return p.scope(root, base)
+	return p.Scope(root, base)
 }
 
-// scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin
+// Scope adds the skills' tool for a round whose workspace or user has skills. Rounds that begin
 // with the same registry share the result.
-func (p *projects) scope(root string, base *tool.Registry) *tool.Registry {
+func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
 	if set := p.skills(root); len(set.Skills) == 0 {
 		return base
 	}
@@ -346,9 +346,9 @@ func (p *projects) userData(dir string, limits regie.Limits, french bool) (said 
 	return said, true
 }
 
-// level2 is that of a run that begins, and what people are told of its document where that was not
+// Level2 is that of a run that begins, and what people are told of its document where that was not
 // read, or not all of it.
-func (p *projects) level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
+func (p *projects) Level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
 	root, err := workspace.Open(dir)
 	if err != nil {
 		return "", notice

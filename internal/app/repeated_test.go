@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
@@ -82,7 +83,7 @@ func (k *keyedHouse) in(content string) (path string, waits store.Inbox) {
 	session := k.session()
 	id, _ := regie.ParseID(session)
 	k.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"`+content+`"}`, 202, nil)
-	return "/api/v1/sessions/" + session, k.parked(k.engine, id)
+	return "/api/v1/sessions/" + session, k.parked(k.engine.Control(), id)
 }
 
 // worked makes a session in which a round has ended.
@@ -130,10 +131,10 @@ func (k *keyedHouse) undoable(name string) (path, file string) {
 	k.t.Helper()
 	path, waits := k.in("please write " + name)
 	asked := waits.Approvals[0]
-	if _, err := k.engine.Decide(k.t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+	if _, err := k.engine.Service().Approvals.Decide(access.AsOwner(k.t.Context()), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
 		k.t.Fatal(err)
 	}
-	k.until(k.engine, asked.SessionID, func(e *regie.Event) bool {
+	k.until(k.engine.Control(), asked.SessionID, func(e *regie.Event) bool {
 		return e.Type == regie.EventRound && strings.Contains(string(e.Body), `"state":"ENDED"`)
 	})
 	return path, filepath.Join(k.root, name+".txt")
@@ -262,10 +263,10 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 	"resolve_call": func(k *keyedHouse) keyedCase {
 		_, waits := k.in("please act")
 		asked := waits.Approvals[0]
-		if _, err := k.engine.Decide(k.t.Context(), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+		if _, err := k.engine.Service().Approvals.Decide(access.AsOwner(k.t.Context()), decide(asked, "x", regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
 			k.t.Fatal(err)
 		}
-		k.until(k.engine, asked.SessionID, func(e *regie.Event) bool {
+		k.until(k.engine.Control(), asked.SessionID, func(e *regie.Event) bool {
 			return e.Type == regie.EventToolResult && strings.Contains(string(e.Body), string(regie.CallUnknown))
 		})
 		return keyedCase{
@@ -301,7 +302,7 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 	"revoke_rules": func(k *keyedHouse) keyedCase {
 		_, waits := k.in("please write ruled000")
 		asked := waits.Approvals[0]
-		rule := k.allowBelow(k.engine, asked, asked.ExpiresAt)
+		rule := k.allowBelow(k.engine.Control(), asked, asked.ExpiresAt)
 		body := `{"rule_ids":["` + rule.ID.String() + `"]`
 		return keyedCase{path: "/api/v1/rules/revoke", body: body + `}`, other: body + `,"by":"eve"}`, once: k.more("/api/v1/rules?limit=500", -1)}
 	},

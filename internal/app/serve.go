@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +22,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/compat"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/mcpserver"
 	"github.com/regie-run/regie/internal/workspace"
@@ -182,8 +181,6 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	}
 	if e.public, err = e.serveOn(ctx, listener, token, tlsConfig, c); err != nil {
 		err = errors.Join(err, listener.Close())
-	} else {
-		e.local.served.Store(&e.public.URL)
 	}
 	return e.public, err
 }
@@ -222,12 +219,9 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}
 	base, cancel := context.WithCancelCause(context.Background())
 	out := &Served{cancel: cancel}
-	// Whoever comes through the gate is shown what its token opens, by whatever interface it asks.
-	confined := access.Confine(e.local, e.store.WorkspaceOf)
-	programs := access.Confine(unseen{e.local}, e.store.WorkspaceOf)
 	mcp, err := mcpserver.Handler(access.With(base, &access.Caller{User: gate.User}),
 		mcpserver.Config{
-			Control: forMCP(programs), Version: c.Version, Log: e.log,
+			Control: e.forMCP(), Version: c.Version, Log: e.log,
 			AllowApprovals: e.config.File.MCP.AllowApprovals,
 		})
 	if err != nil {
@@ -245,10 +239,10 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 				{Method: http.MethodDelete, Path: "/mcp", Summary: "End a session"},
 			},
 		},
-		"/v1/": e.compatible(c, programs),
+		"/v1/": e.compatible(c),
 	}
 	handler := httpapi.Handler(httpapi.Config{
-		Service: e.service, Control: confined, Translate: translate, Version: c.Version,
+		Service: e.service, Translate: translate, Version: c.Version,
 		Metrics: counts.Handler(), Refused: counts.Refused,
 		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
 		Keys: e.store, Markdown: markdown,
@@ -286,16 +280,18 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}()
 	url, link := scheme+listener.Addr().String(), scheme+reachable(listener.Addr(), c.Hosts)
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
-	e.service.Tokens.Serve(func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
+	e.service.Serve(url, func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
 	return out, nil
 }
 
 // forMCP returns what the MCP server asks.
-func forMCP(c dispatch.Control) mcpserver.Control {
+func (e *Engine) forMCP() mcpserver.Control {
+	s := e.service
 	return mcpserver.Control{
-		Submit: c.Submit, Stop: c.Stop, Events: c.Events, Sessions: c.Sessions, Session: c.Session,
-		Inbox: c.Inbox, Decide: c.Decide, Answer: c.Answer, Workspaces: c.Workspaces,
-		OpenWorkspace: c.OpenWorkspace, Agents: c.Agents, Tools: c.Tools, Query: c.Query,
+		Submit: s.Rounds.Submit, Stop: s.Sessions.Stop, Events: s.Events.Follow, Sessions: s.Sessions.List,
+		Session: s.Sessions.Get, Inbox: s.Approvals.Inbox, Decide: s.Approvals.Decide, Answer: s.Approvals.Answer,
+		Workspaces: s.Workspaces.List, OpenWorkspace: s.Workspaces.Open, Agents: s.Catalog.Agents,
+		Tools: s.Catalog.Tools, Query: s.Workspaces.Query,
 	}
 }
 
@@ -316,25 +312,21 @@ func reachable(at net.Addr, hosts []string) string {
 
 // compatible is the endpoint for clients of OpenAI's and Anthropic's APIs (decision 35). The latter
 // show their token as X-Api-Key.
-func (e *Engine) compatible(c ServeConfig, control dispatch.Control) httpapi.Mount {
-	where := dispatch.RunRequest{Root: c.Root, FoundBy: c.FoundBy}
-	if where.Root == "" {
-		where.Root, where.FoundBy = ownPlace(e.config.DataDir), workspace.FoundByDirectory
+func (e *Engine) compatible(c ServeConfig) httpapi.Mount {
+	root, foundBy := c.Root, c.FoundBy
+	if root == "" {
+		root, foundBy = control.OwnPlace(e.config.DataDir), workspace.FoundByDirectory
 	}
 	settings := compat.Config{
-		Control: control, OnApproval: compat.OnApproval(c.OnApproval), Translate: translate,
-		Proxy: e.Proxy(), Keys: e.store, Weigh: e.weigh,
+		Service: e.service, OnApproval: compat.OnApproval(c.OnApproval), Translate: translate,
+		Proxy: e.Proxy(), Keys: e.store,
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
-			if place, ok, err := e.placeOfCaller(ctx, where.Root); ok || err != nil {
-				return place, err
-			}
 			if c.Root == "" {
-				if err := os.MkdirAll(where.Root, 0o700); err != nil {
-					return regie.Workspace{}, dirError(err, where.Root)
+				if err := os.MkdirAll(root, 0o700); err != nil {
+					return regie.Workspace{}, dirError(err, root)
 				}
 			}
-			_, place, err := e.local.place(ctx, where)
-			return place, err
+			return e.service.Workspaces.ForClients(ctx, root, foundBy)
 		},
 	}
 	var routes []httpapi.Route
@@ -346,30 +338,6 @@ func (e *Engine) compatible(c ServeConfig, control dispatch.Control) httpapi.Mou
 		Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key",
 		About: "For clients of OpenAI's and Anthropic's APIs, in the formats of these.", Routes: routes,
 	}
-}
-
-// placeOfCaller is the workspace in which a restricted caller's sessions live: the server's own
-// where the caller sees that, else the first one that it does see.
-func (e *Engine) placeOfCaller(ctx context.Context, own string) (regie.Workspace, bool, error) {
-	caller := access.From(ctx)
-	if caller == nil || !caller.Restricted() {
-		return regie.Workspace{}, false, nil
-	}
-	all, err := e.store.Workspaces(ctx)
-	if err != nil {
-		return regie.Workspace{}, false, err
-	}
-	all = slices.DeleteFunc(all, func(w regie.Workspace) bool { return !caller.Sees(w.ID) })
-	for i := range all {
-		if all[i].Root == own {
-			return all[i], true, nil
-		}
-	}
-	if len(all) == 0 {
-		return regie.Workspace{}, false, regie.Errorf(regie.CodeNotFound,
-			"there is no workspace here that the token sees")
-	}
-	return all[0], true, nil
 }
 
 // checks are what /readyz says.

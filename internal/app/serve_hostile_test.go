@@ -107,11 +107,11 @@ func TestStreamsThatEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}})
+	run, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.parked(h.engine, id)
+	b.parked(h.engine.Control(), id)
 	full := h.ask("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"and then"}`, carrying("Accept", "text/event-stream"))
 	defer full.Body.Close()
 	plain := h.ask("POST", "/api/v1/sessions/"+session+"/messages?format=openai", `{"content":"and more"}`)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -62,14 +63,14 @@ func TestPlainEvents(t *testing.T) {
 	}
 	park := func(session regie.ID) regie.ID {
 		t.Helper()
-		if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: session, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+		if _, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: session, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
 			t.Fatal(err)
 		}
-		return b.parked(h.engine, session).Approvals[0].ID
+		return b.parked(h.engine.Control(), session).Approvals[0].ID
 	}
 	head := func(session regie.ID) int64 {
 		t.Helper()
-		found, err := h.engine.Sessions(t.Context(), store.SessionFilter{ID: session, Limit: 1})
+		found, err := h.engine.Service().Sessions.List(access.AsOwner(t.Context()), store.SessionFilter{ID: session, Limit: 1})
 		if err != nil || len(found) != 1 {
 			t.Fatal(err)
 		}
@@ -79,11 +80,11 @@ func TestPlainEvents(t *testing.T) {
 	waits := ` {"waiting":true,"approval_id":"` + park(id).String() + `"}`
 	tells("a wait", follow(id, 0), "I write."+waits)
 	tells("a wait behind all that was said", follow(id, head(id)), waits)
-	rounds, err := h.engine.List(t.Context(), store.RoundFilter{SessionID: id, Limit: 1})
+	rounds, err := h.engine.Service().Rounds.List(access.AsOwner(t.Context()), store.RoundFilter{SessionID: id, Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.engine.Interrupt(t.Context(), rounds[0].Round.ID); err != nil {
+	if err := h.engine.Service().Rounds.Interrupt(access.AsOwner(t.Context()), rounds[0].Round.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.engine.Wait(t.Context(), rounds[0].Round.ID); err != nil {
@@ -110,10 +111,10 @@ func TestPlainBehindApproval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+	if _, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
 		t.Fatal(err)
 	}
-	approval := b.parked(h.engine, id).Approvals[0].ID
+	approval := b.parked(h.engine.Control(), id).Approvals[0].ID
 	sends := h.add(control.TokenRequest{Name: "sends", Scopes: []regie.TokenScope{regie.ScopeChat}})
 	for name, row := range map[string]struct {
 		as   func(*http.Request)
@@ -192,7 +193,7 @@ func TestPlainEnds(t *testing.T) {
 	go func() { stopped <- tell("go on", nothing) }()
 	<-asked
 	go func() { queued <- tell("and this", nothing) }()
-	h.until(h.engine, id, func(e *regie.Event) bool { return e.Type == regie.EventMessagePending })
+	h.until(h.engine.Control(), id, func(e *regie.Event) bool { return e.Type == regie.EventMessagePending })
 	h.json("POST", "/api/v1/sessions/"+session+"/stop", "{}", http.StatusOK, nil)
 	if got := <-stopped; !strings.HasPrefix(got, `{"end_reason":"STOPPED"`) {
 		t.Errorf("a run that was stopped: %s", got)

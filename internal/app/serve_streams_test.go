@@ -13,8 +13,10 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -270,7 +272,7 @@ func TestPages(t *testing.T) {
 	b := h.bed
 	for id := range want { // a list that changes no more
 		session, _ := regie.ParseID(id)
-		b.until(h.engine, session, func(e *regie.Event) bool { return strings.Contains(string(e.Body), `"state":"ENDED"`) })
+		b.until(h.engine.Control(), session, func(e *regie.Event) bool { return strings.Contains(string(e.Body), `"state":"ENDED"`) })
 	}
 	next := ""
 	for page := 0; ; page++ {
@@ -441,10 +443,10 @@ func TestInboxPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+		if _, err := h.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: id, Text: "write", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, b.parked(h.engine, id).Approvals[0].ID)
+		want = append(want, b.parked(h.engine.Control(), id).Approvals[0].ID)
 		var stopped struct {
 			Withdrawn json.RawMessage `json:"withdrawn"`
 		}

@@ -63,8 +63,8 @@ func (p *projects) named(root string) ([]config.MCPFileServer, regie.Hash) {
 	return found, regie.HashOf(data)
 }
 
-// serverNames are the MCP servers that an agent has in a workspace, sorted.
-func (p *projects) serverNames(root string) []string {
+// ServerNames are the MCP servers that an agent has in a workspace, sorted.
+func (p *projects) ServerNames(root string) []string {
 	names := p.config.File.MCPNames()
 	found, _ := p.named(root)
 	for i := range found {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -43,16 +44,10 @@ func newSandbox(c config.Config) *sandbox.Sandbox {
 // outermost adds a path to paths of which none lies in another one: what is hidden has nothing in
 // it that could be hidden.
 func outermost(paths []string, path string) []string {
-	if slices.ContainsFunc(paths, func(in string) bool { return isBelow(in, path) }) {
+	if slices.ContainsFunc(paths, func(in string) bool { return control.IsBelow(in, path) }) {
 		return paths
 	}
-	return append(slices.DeleteFunc(paths, func(p string) bool { return isBelow(path, p) }), path)
-}
-
-// isBelow reports whether a path is a directory or lies in it, by their names.
-func isBelow(dir, path string) bool {
-	within, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(within)
+	return append(slices.DeleteFunc(paths, func(p string) bool { return control.IsBelow(path, p) }), path)
 }
 
 // ownPaths are the directories and files that are Regie's own: what an agent could read there has

@@ -16,6 +16,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -47,16 +48,16 @@ func newTenants(t *testing.T) *tenants {
 	n.theirs, n.ours = n.placeAt(b.root), n.placeAt(t.TempDir())
 	n.token = n.add(control.TokenRequest{Name: "ours", Scopes: regie.TokenScopes(), Workspaces: []regie.ID{n.ours.ID}})
 	n.whole = n.add(control.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()}).Token
-	if _, err := n.engine.Submit(t.Context(), dispatch.RunRequest{ClientID: "1", SessionID: n.session, Text: "their secret", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
+	if _, err := n.engine.Service().Rounds.Submit(access.AsOwner(t.Context()), dispatch.RunRequest{ClientID: "1", SessionID: n.session, Text: "their secret", Policy: approval.Policy{OnApproval: approval.Park}}); err != nil {
 		t.Fatal(err)
 	}
-	first := b.parked(n.engine, n.session).Approvals[0]
+	first := b.parked(n.engine.Control(), n.session).Approvals[0]
 	n.round = first.RoundID
-	if _, err := n.engine.Decide(t.Context(), decide(first, "1", regie.Decision{CallID: first.Reviews[0].CallID, Answer: regie.AnswerAlways})); err != nil {
+	if _, err := n.engine.Service().Approvals.Decide(access.AsOwner(t.Context()), decide(first, "1", regie.Decision{CallID: first.Reviews[0].CallID, Answer: regie.AnswerAlways})); err != nil {
 		t.Fatal(err)
 	}
-	n.asked = b.next(n.engine, n.session, first.ID)
-	rules, err := n.engine.Rules(t.Context(), store.RuleFilter{})
+	n.asked = b.next(n.engine.Control(), n.session, first.ID)
+	rules, err := n.engine.Service().Rules.List(access.AsOwner(t.Context()), store.RuleFilter{})
 	if err != nil || len(rules.Rules) != 1 {
 		t.Fatalf("%+v, %v", rules, err)
 	}
@@ -181,13 +182,13 @@ func TestTenants(t *testing.T) {
 	if now := n.head(); now != head {
 		t.Errorf("their log has moved from %d to %d", head, now)
 	}
-	if rules, err := n.engine.Rules(t.Context(), store.RuleFilter{}); err != nil || len(rules.Rules) != 1 {
+	if rules, err := n.engine.Service().Rules.List(access.AsOwner(t.Context()), store.RuleFilter{}); err != nil || len(rules.Rules) != 1 {
 		t.Errorf("their rules: %+v, %v", rules, err)
 	}
 }
 
 func (n *tenants) head() int64 {
-	found, err := n.engine.Sessions(n.t.Context(), store.SessionFilter{ID: n.session})
+	found, err := n.engine.Service().Sessions.List(access.AsOwner(n.t.Context()), store.SessionFilter{ID: n.session})
 	if err != nil || len(found) != 1 {
 		n.t.Fatalf("%+v, %v", found, err)
 	}
@@ -236,7 +237,7 @@ func TestTenantsOwn(t *testing.T) {
 	}
 	defer remote.Close()
 	both, err := remote.Sessions(t.Context(), store.SessionFilter{})
-	all, failed := n.engine.Sessions(t.Context(), store.SessionFilter{})
+	all, failed := n.engine.Service().Sessions.List(access.AsOwner(t.Context()), store.SessionFilter{})
 	if err != nil || failed != nil || len(both) != 2 || !slices.EqualFunc(both, all, func(a, b store.SessionSummary) bool { return a.ID == b.ID }) {
 		t.Errorf("two workspaces: %+v, %v, want %+v", both, err, all)
 	}
@@ -298,7 +299,7 @@ func TestTenantsStreams(t *testing.T) {
 	watch := n.ask("GET", "/api/v1/events", "", bearer(n.token.Secret)) //nolint:bodyclose // at the end of the test
 	// Theirs goes on to its end, and then something happens in ours: that is the first that is
 	// heard.
-	if _, err := n.engine.Decide(t.Context(), decide(n.asked, "2", regie.Decision{CallID: n.asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
+	if _, err := n.engine.Service().Approvals.Decide(access.AsOwner(t.Context()), decide(n.asked, "2", regie.Decision{CallID: n.asked.Reviews[0].CallID, Answer: regie.AnswerAllow})); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.engine.Wait(t.Context(), n.round); err != nil {

@@ -257,7 +257,7 @@ func TestTokensMakeNoWorkspace(t *testing.T) {
 			t.Errorf("one that is there: %d %s", code, said)
 		}
 	}
-	if found, err := h.engine.Workspaces(t.Context()); err != nil || len(found) != 1 {
+	if found, err := h.engine.Service().Workspaces.List(access.AsOwner(t.Context())); err != nil || len(found) != 1 {
 		t.Errorf("there are %+v, %v", found, err)
 	}
 	run := map[string]any{"client_message_id": "1", "session_id": regie.NewID(), "root": there.Root, "found_by": "directory", "text": "Hello"}
@@ -419,7 +419,7 @@ func TestTokenOfTheEndpoint(t *testing.T) {
 		if err != nil || response.StatusCode != 200 {
 			t.Fatalf("%q: %d %s", c.policy, response.StatusCode, data)
 		}
-		session, err := h.engine.Session(t.Context(), id)
+		session, err := h.engine.Service().Sessions.Get(access.AsOwner(t.Context()), id)
 		if err != nil || string(session.State) != c.want {
 			t.Errorf("%q: the session is %s (%v), want %s: %s", c.policy, session.State, err, c.want, data)
 		}

@@ -17,8 +17,6 @@ const maxMethods = 40
 var wideTypes = map[string]int{
 	"client.Client":                  59,
 	"cmd/regie.command":              193,
-	"internal/access.confined":       58,
-	"internal/app.local":             97,
 	"internal/chat.Chat":             48,
 	"internal/dispatch.Dispatcher":   70,
 	"internal/doctor.exam":           46,

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/config"
@@ -96,12 +97,12 @@ func forwarder(who, upstream, dir string) (http.Handler, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	place, err := engine.OpenWorkspace(context.Background(), dispatch.WorkspaceRequest{Path: dir})
+	place, err := engine.Service().Workspaces.Open(access.AsOwner(context.Background()), dispatch.WorkspaceRequest{Path: dir})
 	if err != nil {
 		return nil, nil, errors.Join(err, engine.Close())
 	}
 	return compat.Handler(compat.Config{
-		Control: engine, Proxy: engine.Proxy(), Workspace: func(context.Context) (regie.Workspace, error) {
+		Service: engine.Service(), Proxy: engine.Proxy(), Workspace: func(context.Context) (regie.Workspace, error) {
 			return place, nil
 		},
 	}), engine.Close, nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -92,7 +93,7 @@ func (c *contestant) run(ctx context.Context, name string, steps int) error {
 	if session.IsZero() {
 		session = regie.NewID()
 	}
-	run, err := c.engine.Submit(ctx, dispatch.RunRequest{
+	run, err := c.engine.Service().Rounds.Submit(access.AsOwner(ctx), dispatch.RunRequest{
 		SessionID: session, Root: c.dir, FoundBy: "directory", Text: job(name), Agent: "main",
 		Provider: config.ProviderOpenAI, Model: modelName(steps),
 	})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 )
@@ -130,7 +131,7 @@ func (c *contestant) listen(ctx context.Context, tokens, listeners, runs int) (f
 		for range listeners {
 			group.Go(func() {
 				ends, heard := 0, 0
-				failed := c.engine.Events(ctx, session, 0, func(item dispatch.Item) error {
+				failed := c.engine.Service().Events.Follow(access.AsOwner(ctx), session, 0, func(item dispatch.Item) error {
 					if item.Delta != nil {
 						heard += strings.Count(item.Delta.Content, " token")
 						if ns := sinceSent(item.Delta.Content); ns > 0 {
@@ -180,7 +181,7 @@ func (c *contestant) listen(ctx context.Context, tokens, listeners, runs int) (f
 
 // streamed is one run of P4.
 func (c *contestant) streamed(ctx context.Context, session regie.ID, model string) error {
-	run, err := c.engine.Submit(ctx, dispatch.RunRequest{
+	run, err := c.engine.Service().Rounds.Submit(access.AsOwner(ctx), dispatch.RunRequest{
 		SessionID: session, Root: c.dir, FoundBy: "directory", Text: job("stream"), Agent: "main",
 		Provider: config.ProviderOpenAI, Model: model,
 	})

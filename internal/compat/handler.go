@@ -11,7 +11,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // OnApproval says what becomes of a call that needs an approval while a client waits (decision 35).
@@ -31,10 +31,10 @@ const HeaderSession = "X-Regie-Session"
 // headerIgnored lists the parameters of a request that have no effect on an agent.
 const headerIgnored = "X-Regie-Ignored"
 
-// Config sets up a Handler. Control and Workspace are required. Whoever mounts it has authenticated
+// Config sets up a Handler. Service and Workspace are required. Whoever mounts it has authenticated
 // the caller.
 type Config struct {
-	Control dispatch.Control
+	Service *control.Service
 	// Workspace is where sessions of clients live.
 	Workspace func(ctx context.Context) (regie.Workspace, error)
 	// OnApproval is what holds for tokens that say nothing; Deny where it is empty.
@@ -44,9 +44,6 @@ type Config struct {
 	// Keys remembers what came with which Idempotency-Key; nil: only the key of what begins a
 	// session is held to its request.
 	Keys Keys
-	// Weigh estimates the tokens that an agent's model would be sent for a request, with all that
-	// the agent adds. Only count_tokens needs it.
-	Weigh func(ctx context.Context, in dispatch.RunRequest) (int, error)
 	// Proxy passes requests for provider/model on; nil knows no such model.
 	Proxy Proxy
 	// KeepAlive is after how long of silence a stream says that it is alive; zero means 10 s.

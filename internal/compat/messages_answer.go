@@ -58,7 +58,7 @@ func (s *server) estimateTokens(ctx context.Context, a *agentRequest) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	return s.Weigh(ctx, in)
+	return s.Service.Rounds.Weigh(ctx, in)
 }
 
 // messagesAnswer writes an answer of Messages.

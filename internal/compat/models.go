@@ -24,7 +24,7 @@ func (s *server) listModels(r *http.Request) ([]model, error) {
 	if speaksMessages(r) {
 		api = APIMessages
 	}
-	agents, err := s.Control.Agents(ctx)
+	agents, err := s.Service.Catalog.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func anthropicModel(m model) map[string]any {
 
 // checkAgent refuses a model that is no agent.
 func (s *server) checkAgent(ctx context.Context, name string) error {
-	agents, err := s.Control.Agents(ctx)
+	agents, err := s.Service.Catalog.Agents(ctx)
 	if err == nil && !slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }) {
 		err = noModel(name)
 	}

@@ -217,7 +217,7 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 	session, round, err := s.storedResponse(r, regie.ScopeRead)
 	var view store.RoundView
 	if err == nil {
-		view, err = s.Control.Get(r.Context(), round)
+		view, err = s.Service.Rounds.Get(r.Context(), round)
 	}
 	if err == nil && view.Session.ID != session.ID {
 		err = regie.Errorf(regie.CodeNotFound, "there is no response %s here", truncate(r.PathValue("id")))
@@ -286,7 +286,7 @@ func (s *server) removeResponse(w http.ResponseWriter, r *http.Request) {
 		err = regie.Errorf(regie.CodeConflict, "the session %s was not begun here: remove it where it was", session.ID)
 	}
 	if err == nil {
-		_, err = s.Control.Remove(r.Context(), dispatch.RemoveRequest{SessionID: session.ID, By: "api"})
+		_, err = s.Service.Sessions.Remove(r.Context(), dispatch.RemoveRequest{SessionID: session.ID, By: "api"})
 	}
 	if err != nil {
 		s.fail(w, r, err)

@@ -58,7 +58,7 @@ type following struct {
 // a disconnect is not a stop (spec 10.3). Whatever fails here, the work was begun.
 func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outcome, error) {
 	f := &following{sent: sent, to: to}
-	err := s.Control.Events(ctx, sent.SessionID, max(0, sent.Seq-1), f.take)
+	err := s.Service.Events.Follow(ctx, sent.SessionID, max(0, sent.Seq-1), f.take)
 	switch {
 	case ctx.Err() != nil && !errors.Is(err, errOver):
 		err = context.Cause(ctx) // a server that stops has a cause of its own
@@ -79,7 +79,7 @@ func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outc
 
 // roundNumber says which round of its session one is, from 1.
 func (s *server) roundNumber(ctx context.Context, round regie.ID) (int, error) {
-	view, err := s.Control.Get(ctx, round)
+	view, err := s.Service.Rounds.Get(ctx, round)
 	return view.Round.Number, err
 }
 
@@ -265,7 +265,7 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s",
 			f.target)
 	case f.end == regie.EndClientTools:
-		view, err := s.Control.Get(ctx, f.target)
+		view, err := s.Service.Rounds.Get(ctx, f.target)
 		if err != nil {
 			return out, err
 		}
@@ -300,7 +300,7 @@ func (s *server) asked(ctx context.Context, f *following) error {
 	if len(f.parked) > 0 {
 		return nil
 	}
-	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: f.sent.SessionID})
+	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: f.sent.SessionID})
 	for i := range inbox.Approvals {
 		f.parked = append(f.parked, inbox.Approvals[i].ID)
 	}
@@ -362,7 +362,7 @@ func (s *server) overBudget(ctx context.Context, f *following) error {
 	if f.end != regie.EndLimit || f.text.Len() > 0 {
 		return nil
 	}
-	view, err := s.Control.Get(ctx, f.target)
+	view, err := s.Service.Rounds.Get(ctx, f.target)
 	if err != nil || len(view.Exchanges) != 1 {
 		return err
 	}
@@ -377,7 +377,7 @@ func (s *server) overBudget(ctx context.Context, f *following) error {
 // whyFailed is the error of a round whose model did not answer.
 func (s *server) whyFailed(ctx context.Context, f *following) error {
 	code := regie.CodeProviderRejected
-	if view, err := s.Control.Get(ctx, f.target); err == nil && len(view.Exchanges) > 0 {
+	if view, err := s.Service.Rounds.Get(ctx, f.target); err == nil && len(view.Exchanges) > 0 {
 		if attempts := view.Exchanges[len(view.Exchanges)-1].Attempts; len(attempts) > 0 {
 			code = attempts[len(attempts)-1].Code
 		}

@@ -159,7 +159,7 @@ func (s *server) steer(ctx context.Context, in dispatch.RunRequest) (submitted, 
 		if !errors.Is(err, store.ErrLeavesWaits) {
 			return out, err
 		}
-		inbox, failed := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
+		inbox, failed := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
 		switch {
 		case failed != nil:
 			return submitted{}, failed
@@ -181,7 +181,7 @@ func mayDecide(ctx context.Context) bool {
 }
 
 func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
-	run, err := s.Control.Submit(ctx, in)
+	run, err := s.Service.Rounds.Submit(ctx, in)
 	if regie.CodeOf(err) == regie.CodeEngineGone { // the message may be stored
 		return submitted{Run: dispatch.Run{SessionID: in.SessionID}}, err
 	}
@@ -189,7 +189,7 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 		return submitted{}, withCallIDs(&in, err)
 	}
 	out := submitted{Run: run}
-	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: run.SessionID, Limit: 1})
+	list, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: run.SessionID, Limit: 1})
 	if err == nil && len(list) == 1 {
 		out.summary = list[0]
 	}
@@ -221,7 +221,7 @@ func withCallIDs(in *dispatch.RunRequest, err error) error {
 func (s *server) session(ctx context.Context, session regie.ID, place regie.Workspace,
 	scope regie.TokenScope,
 ) (store.SessionSummary, error) {
-	list, err := s.Control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
+	list, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: session, Limit: 1})
 	if err != nil {
 		return store.SessionSummary{}, err
 	}
@@ -235,7 +235,7 @@ func (s *server) session(ctx context.Context, session regie.ID, place regie.Work
 
 // round returns a round whose session the caller may continue, else unknown.
 func (s *server) round(ctx context.Context, round regie.ID, unknown error) (store.RoundView, error) {
-	view, err := s.Control.Get(ctx, round)
+	view, err := s.Service.Rounds.Get(ctx, round)
 	if err == nil {
 		var place regie.Workspace
 		if place, err = s.Workspace(ctx); err == nil {
@@ -284,7 +284,7 @@ func (s *server) continueThread(ctx context.Context, a *agentRequest) error {
 func (s *server) takeBackRefused(ctx context.Context, a *agentRequest, client string, results bool) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		view, err := s.Control.Session(ctx, a.session)
+		view, err := s.Service.Sessions.Get(ctx, a.session)
 		stored := func(m store.MessageView) bool { return m.Message.ClientID == client }
 		if err != nil || slices.ContainsFunc(view.Thread, stored) || slices.ContainsFunc(view.Pending, stored) {
 			return err
@@ -295,7 +295,7 @@ func (s *server) takeBackRefused(ctx context.Context, a *agentRequest, client st
 		}
 		for _, round := range slices.Backward(refused) {
 			if err == nil && canTakeBack(&view, round) {
-				_, err = s.Control.Undo(ctx, dispatch.UndoRequest{
+				_, err = s.Service.Undos.Undo(ctx, dispatch.UndoRequest{
 					UndoID: idOf("undo", round.String()), Target: round, Chat: true,
 				})
 			}
@@ -319,7 +319,7 @@ func (s *server) refusedBehind(ctx context.Context, a *agentRequest, view *store
 	out := []regie.ID{}
 	for i := range view.History[at+1:] {
 		id := view.History[at+1+i].ID
-		round, err := s.Control.Get(ctx, id)
+		round, err := s.Service.Rounds.Get(ctx, id)
 		if err != nil || !refusedByProvider(&round) {
 			return nil, err
 		}

@@ -7,33 +7,165 @@ import (
 	"github.com/regie-run/regie/internal/access"
 )
 
-// everyCaller is the scope of operations that every caller may do.
-const everyCaller regie.TokenScope = ""
+// EveryCaller is the scope of operations that every caller may do.
+const EveryCaller regie.TokenScope = "anybody"
 
 // requiredScopes is the table of who may do what: the scope that an operation needs. An operation
-// that is missing is refused to everybody.
+// that is missing is refused to everybody. Some methods need more for what a request says: a run
+// that allows calls beforehand needs approve, a directory that becomes a workspace admin.
 var requiredScopes = map[string]regie.TokenScope{
-	"presence.beat":       regie.ScopeChat,
-	"presence.list":       everyCaller,
-	"users.list":          everyCaller,
-	"users.me":            everyCaller,
-	"tokens.list":         regie.ScopeAdmin,
-	"tokens.add":          regie.ScopeAdmin,
-	"tokens.revoke":       regie.ScopeAdmin,
-	"tokens.revoke_own":   everyCaller,
-	"tokens.link_browser": regie.ScopeAdmin,
+	"list_sessions": regie.ScopeRead, "show_session": regie.ScopeRead, "export_session": regie.ScopeRead,
+	"list_messages": regie.ScopeRead, "follow_session": regie.ScopeRead, "watch_sessions": regie.ScopeRead,
+	"list_rounds": regie.ScopeRead, "show_round": regie.ScopeRead, "replay_round": regie.ScopeRead,
+	"show_inbox": regie.ScopeRead, "plan_undo": regie.ScopeRead, "list_rules": regie.ScopeRead,
+	"list_workspaces": regie.ScopeRead, "query_workspace": regie.ScopeRead, "search": regie.ScopeRead,
+	"list_agents": regie.ScopeRead, "list_tools": regie.ScopeRead, "list_providers": regie.ScopeRead,
+	"list_models": regie.ScopeRead, "show_prompt": regie.ScopeRead, "show_spending": regie.ScopeRead,
+	"verify_logs": regie.ScopeRead, "show_cache": regie.ScopeRead, "show_limits": regie.ScopeRead,
+	"list_users": regie.ScopeRead, "list_presence": regie.ScopeRead,
+
+	"create_session": regie.ScopeChat, "change_session": regie.ScopeChat, "fork_session": regie.ScopeChat,
+	"mark_session_read": regie.ScopeChat, "stop_session": regie.ScopeChat, "close_session": regie.ScopeChat,
+	"request_control": regie.ScopeChat, "release_control": regie.ScopeChat,
+	"send_message": regie.ScopeChat, "take_back_message": regie.ScopeChat,
+	"interrupt_round": regie.ScopeChat, "pause_round": regie.ScopeChat, "resume_round": regie.ScopeChat,
+	"undo": regie.ScopeChat, "beat": regie.ScopeChat,
+
+	"decide": regie.ScopeApprove, "review_edit": regie.ScopeApprove, "answer_question": regie.ScopeApprove,
+	"resolve_call": regie.ScopeApprove,
+
+	"count_tokens": regie.ScopeCompletions, "client_workspace": regie.ScopeCompletions,
+
+	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "revoke_rules": regie.ScopeAdmin,
+	"clear_cache": regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
+	"add_token": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin, "make_setup_link": regie.ScopeAdmin,
+
+	"show_me": EveryCaller, "revoke_own_token": EveryCaller,
+	"open_workspace":     EveryCaller, // Open says what it needs
+	"remove_own_session": EveryCaller, // Remove says whose it is
 }
 
-// authorize returns the caller of a context, who may do the operation. It returns CodeForbidden
-// without a caller, and CodeMissingScope, with its name, where the caller lacks the scope.
-func authorize(ctx context.Context, operation string) (*access.Caller, error) {
+// partOfOthers are the operations that those of other scopes do on their way: a message is followed
+// to the end of its round, an answer looks for its question. By themselves they need their scope.
+var partOfOthers = map[string]bool{
+	"list_sessions": true, "list_rounds": true, "show_inbox": true, "follow_session": true,
+}
+
+// RequiredScope returns the scope that an operation needs, empty for one that is not there.
+func RequiredScope(operation string) regie.TokenScope { return requiredScopes[operation] }
+
+// authorize returns the caller of a context, who may do the operation to the things with these ids.
+// It returns CodeForbidden without a caller, CodeMissingScope, with its name, where the caller
+// lacks the scope, and CodeNotFound for an id that is not there or in a workspace that the caller
+// does not see. An interface with a scope of its own (MCP, /v1) opens what reading and chatting
+// open.
+func (c *core) authorize(ctx context.Context, operation string, ids ...regie.ID) (*access.Caller, error) {
 	scope, known := requiredScopes[operation]
 	caller := access.From(ctx)
 	switch {
 	case caller == nil, !known:
 		return nil, access.ErrNobody
-	case scope != everyCaller && !caller.Has(scope):
+	case scope == EveryCaller, caller.Has(scope), partOfOthers[operation]:
+	case caller.Surface != "" && (scope == regie.ScopeRead || scope == regie.ScopeChat):
+	default:
 		return nil, access.MissingScope(scope)
 	}
+	if err := c.owns(ctx, caller, ids...); err != nil {
+		return nil, err
+	}
 	return caller, nil
+}
+
+// maxKnown bounds the ids whose workspace is remembered.
+const maxKnown = 4096
+
+// workspaceOf returns the workspace that an id is in.
+func (c *core) workspaceOf(ctx context.Context, id regie.ID) (regie.ID, error) {
+	c.knownMu.Lock()
+	workspace, ok := c.known[id]
+	c.knownMu.Unlock()
+	if ok {
+		return workspace, nil
+	}
+	workspace, err := c.Store.WorkspaceOf(ctx, id)
+	if err == nil {
+		c.knownMu.Lock()
+		if len(c.known) >= maxKnown {
+			clear(c.known)
+		}
+		c.known[id] = workspace
+		c.knownMu.Unlock()
+	}
+	return workspace, err
+}
+
+// owns returns CodeNotFound, in the same words, for ids that are not there and for those of
+// workspaces that the caller does not see.
+func (c *core) owns(ctx context.Context, caller *access.Caller, ids ...regie.ID) error {
+	if !caller.Restricted() {
+		return nil
+	}
+	for _, id := range ids {
+		workspace, err := c.workspaceOf(ctx, id)
+		if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
+			return err
+		}
+		if err != nil || !caller.Sees(workspace) {
+			return notFound(id)
+		}
+	}
+	return nil
+}
+
+// ownsOrNew is owns for an id that a request gives to what it makes: it may be there already.
+func (c *core) ownsOrNew(ctx context.Context, caller *access.Caller, id regie.ID) error {
+	if !caller.Restricted() || id.IsZero() {
+		return nil
+	}
+	workspace, err := c.workspaceOf(ctx, id)
+	switch {
+	case regie.CodeOf(err) == regie.CodeNotFound:
+		return nil
+	case err == nil && !caller.Sees(workspace):
+		return notFound(id)
+	}
+	return err
+}
+
+// mayRead returns CodeNotFound for a session that the caller may not read: one that its token did
+// not begin, where that does not have the scope read.
+func (c *core) mayRead(ctx context.Context, caller *access.Caller, session regie.ID) error {
+	if err := c.owns(ctx, caller, session); err != nil || caller.Has(regie.ScopeRead) {
+		return err
+	}
+	found, _, err := c.Store.Session(ctx, session)
+	if regie.CodeOf(err) == regie.CodeNotFound || err == nil && !caller.Began(&found) {
+		return notFound(session)
+	}
+	return err
+}
+
+// notFound is the error for an id that is not there, or that the caller does not see.
+func notFound(id regie.ID) error {
+	return regie.Errorf(regie.CodeNotFound, "there is nothing %s here", id)
+}
+
+// given are those of some ids that a request names.
+func given(ids ...regie.ID) (out []regie.ID) {
+	for _, id := range ids {
+		if !id.IsZero() {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// refusePart returns CodeBadRequest where a restricted caller names something by a part of its id:
+// it could be the part of an id in another workspace.
+func refusePart(caller *access.Caller, part string) error {
+	if caller.Restricted() && part != "" {
+		return regie.Errorf(regie.CodeBadRequest,
+			"a token that is restricted to workspaces names things by their whole ids")
+	}
+	return nil
 }

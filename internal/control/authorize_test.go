@@ -20,24 +20,33 @@ func TestAuthorize(t *testing.T) {
 	as := func(scopes ...regie.TokenScope) *access.Caller {
 		return &access.Caller{Via: access.ViaToken, Token: regie.Token{ID: regie.NewID(), Scopes: scopes}}
 	}
+	through := func(scope regie.TokenScope) *access.Caller {
+		return &access.Caller{Via: access.ViaToken, Token: as(scope).Token, Surface: scope}
+	}
 	for name, c := range map[string]struct {
 		caller    *access.Caller
 		operation string
 		want      regie.Code
 	}{
-		"nobody":                 {nil, "users.list", regie.CodeForbidden},
-		"an unknown operation":   {&access.Caller{Via: access.ViaSocket}, "users.frobnicate", regie.CodeForbidden},
-		"the owner":              {&access.Caller{Via: access.ViaSocket}, "tokens.add", ""},
-		"a token with the scope": {as(regie.ScopeAdmin), "tokens.add", ""},
-		"a token without it":     {as(regie.ScopeRead), "tokens.add", regie.CodeMissingScope},
-		"every caller":           {as(), "users.me", ""},
+		"nobody":                      {nil, "list_users", regie.CodeForbidden},
+		"an unknown operation":        {&access.Caller{Via: access.ViaSocket}, "frobnicate_users", regie.CodeForbidden},
+		"the owner":                   {&access.Caller{Via: access.ViaSocket}, "add_token", ""},
+		"a token with the scope":      {as(regie.ScopeAdmin), "add_token", ""},
+		"a token without it":          {as(regie.ScopeRead), "add_token", regie.CodeMissingScope},
+		"every caller":                {as(), "show_me", ""},
+		"a part of other operations":  {as(regie.ScopeChat), "follow_session", ""},
+		"a program's, reading":        {through(regie.ScopeMCP), "show_session", ""},
+		"a program's, chatting":       {through(regie.ScopeCompletions), "send_message", ""},
+		"a program's, approving":      {through(regie.ScopeMCP), "decide", regie.CodeMissingScope},
+		"a program's, administrating": {through(regie.ScopeMCP), "revoke_rules", regie.CodeMissingScope},
+		"its token elsewhere":         {as(regie.ScopeMCP), "show_session", regie.CodeMissingScope},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			if c.caller != nil {
 				ctx = access.With(ctx, c.caller)
 			}
-			caller, err := authorize(ctx, c.operation)
+			caller, err := New(Config{}).Users.authorize(ctx, c.operation)
 			if regie.CodeOf(err) != c.want || (err == nil) != (caller != nil) {
 				t.Errorf("got %v, %v", caller, err)
 			}
@@ -98,8 +107,8 @@ func beginsWithAuthorize(fn *ast.FuncDecl) (found bool) {
 	for _, statement := range fn.Body.List[:min(3, len(fn.Body.List))] {
 		ast.Inspect(statement, func(node ast.Node) bool {
 			if call, ok := node.(*ast.CallExpr); ok {
-				name, _ := call.Fun.(*ast.Ident)
-				found = found || name != nil && name.Name == "authorize"
+				method, _ := call.Fun.(*ast.SelectorExpr)
+				found = found || method != nil && method.Sel.Name == "authorize"
 			}
 			return true
 		})

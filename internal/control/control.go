@@ -1,45 +1,214 @@
 // Package control is Regie's service: what every surface can do, in one type per noun
 // (docs/design.md). The caller is in the context. Each method begins with authorize, and a table
-// there says who may do what. The nouns that are not here yet are in dispatch.Control.
+// there says who may do what.
 package control
 
 import (
+	"cmp"
 	"context"
-	"time"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/index"
+	"github.com/regie-run/regie/internal/provider"
+	"github.com/regie-run/regie/internal/provider/cache"
+	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store"
+	"github.com/regie-run/regie/internal/store/sqlite"
+	"github.com/regie-run/regie/internal/tool"
+	"github.com/regie-run/regie/internal/undo"
 )
 
-// Store is what the service needs of the database.
-type Store interface {
-	CreateToken(ctx context.Context, in store.NewToken) (regie.Token, error)
-	RevokeTokens(ctx context.Context, in store.RevokeTokens) error
-	Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error)
-	UserName(ctx context.Context, id regie.ID) (string, error)
-	Workspaces(ctx context.Context) ([]regie.Workspace, error)
+// Config is what a Service works with. Every field is required but those that say otherwise.
+type Config struct {
+	Store      *sqlite.Store
+	Dispatcher *dispatch.Dispatcher
+	Engine     *engine.Engine
+	Undoer     *undo.Undoer
+	Snapshots  *snapshot.Store
+	Cache      *cache.Cache
+	// Present is what is known of people being there; nil: nothing.
+	Present  *dispatch.Present
+	Projects Projects
+	Indexes  Indexes
+	// Settings are those of this process, and Private the paths of files of settings, among which
+	// no workspace lies.
+	Settings config.Config
+	Private  []string
+	// Limits are those that the program that started this engine lays down.
+	Limits regie.Limits
+	// Owner returns the user of this installation, made the first time; UserName is the name of the
+	// person who runs this process.
+	Owner    func(ctx context.Context) (regie.User, error)
+	UserName string
+	Tools    func(ctx context.Context) *tool.Registry
+	// Models returns the provider of a name. Codecs returns the ways in which a provider of that
+	// name may have written its requests, the configured one first. ListModels asks each what it
+	// has.
+	Models     func(name string) (provider.Provider, error)
+	Codecs     func(name string) []func() (provider.Provider, error)
+	ListModels func(ctx context.Context) ([]dispatch.ProviderModels, error)
+	// ReadOnly runs nothing; with StoreOnly it takes answers all the same.
+	ReadOnly, StoreOnly bool
 }
 
-// Config is what a Service works with. Every field is required.
-type Config struct {
-	Store Store
-	// Owner returns the user of this installation.
-	Owner func(ctx context.Context) (regie.User, error)
-	// Writable returns why this process must not change what is stored; nil if it may.
-	Writable func() error
-	// Present returns what is known of people being there.
-	Present func() *dispatch.Present
+// Projects is what workspaces hold for agents, at this moment.
+type Projects interface {
+	// Settings are a workspace's own file, Agent an agent as it works there, Zone the time zone
+	// that agents are told.
+	Settings(root string) (config.Project, error)
+	Agent(root, name string) config.Agent
+	Zone(root string) string
+	ServerNames(root string) []string
+	// Level2 is level 2 of the prompts of a run that begins, and what people read of its document
+	// where that was not read, or not all of it.
+	Level2(root string, limits regie.Limits, french bool) (text string, notice regie.Sentence)
+	// Scope adds the skills' tool, ToolsIn the tools of the workspace's MCP servers too.
+	Scope(root string, base *tool.Registry) *tool.Registry
+	ToolsIn(ctx context.Context, root string, base *tool.Registry) *tool.Registry
+}
+
+// Indexes are the indexes of workspaces; the caller of Index calls done.
+type Indexes interface {
+	Index(ctx context.Context, root string) (x *index.Index, done func(), err error)
+}
+
+// core is what the nouns share.
+type core struct {
+	Config
+	served atomic.Pointer[string] // where HTTP is served, nil: nowhere
+
+	mu         sync.Mutex
+	workspaces map[string]regie.Workspace // by root; rows never change
+	levels     map[string]regie.Hash      // stored prompt levels
+
+	knownMu sync.Mutex
+	known   map[regie.ID]regie.ID // the workspaces of ids, which never change
 }
 
 // Service is the service of one engine. Its methods may be called from any goroutine.
 type Service struct {
-	Users    *Users
-	Tokens   *Tokens
-	Presence *PresenceService
+	Sessions   *Sessions
+	Rounds     *Rounds
+	Approvals  *Approvals
+	Rules      *Rules
+	Workspaces *Workspaces
+	Catalog    *Catalog
+	Undos      *Undos
+	Events     *Events
+	Cache      *Cache
+	Limits     *Limits
+	Users      *Users
+	Tokens     *Tokens
+	Presence   *PresenceService
 }
 
 // New returns a service.
-func New(c Config) *Service {
-	return &Service{Users: &Users{c}, Tokens: &Tokens{Config: c}, Presence: &PresenceService{c}}
+func New(config Config) *Service {
+	c := &core{
+		Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{},
+		known: map[regie.ID]regie.ID{},
+	}
+	return &Service{
+		Sessions: &Sessions{c}, Rounds: &Rounds{c}, Approvals: &Approvals{c}, Rules: &Rules{c},
+		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
+		Cache: &Cache{c}, Limits: &Limits{c}, Users: &Users{c}, Tokens: &Tokens{core: c},
+		Presence: &PresenceService{c},
+	}
+}
+
+// Serve connects the service to the server that runs at an address: setupLink returns a link that
+// lets one browser in, onRevoke ends what revoked tokens have open.
+func (s *Service) Serve(address string, setupLink func() string, onRevoke func()) {
+	s.Rounds.served.Store(&address)
+	s.Tokens.mu.Lock()
+	defer s.Tokens.mu.Unlock()
+	s.Tokens.setupLink, s.Tokens.onRevoke = setupLink, onRevoke
+}
+
+var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")
+
+// writable returns why this process must not change what is stored; nil if it may.
+func (c *core) writable() error {
+	if c.ReadOnly && !c.StoreOnly {
+		return errRunsNothing
+	}
+	return nil
+}
+
+// author is the caller's name in logs; said is the person for whom a client says it asks.
+func (c *core) author(caller *access.Caller, said string) string {
+	return cmp.Or(caller.By(said), c.UserName)
+}
+
+// visible are the workspaces that the caller sees.
+func (c *core) visible(ctx context.Context, caller *access.Caller) ([]regie.Workspace, error) {
+	all, err := c.Store.Workspaces(ctx)
+	return slices.DeleteFunc(all, func(w regie.Workspace) bool { return !caller.Sees(w.ID) }), err
+}
+
+// roots returns the roots that a request is about: the one that it names, or all that the caller
+// sees. For a caller who sees everything there is one, as it was named: "" is all of them.
+func (c *core) roots(ctx context.Context, caller *access.Caller, root string) ([]string, error) {
+	if !caller.Restricted() {
+		return []string{root}, nil
+	}
+	places, err := c.visible(ctx, caller)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for i := range places {
+		if at := places[i].Root; at != "" && (root == "" || root == at) { // an empty root would be all of them
+			out = append(out, at)
+		}
+	}
+	if root != "" && len(out) == 0 {
+		return nil, regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", root)
+	}
+	return out, nil
+}
+
+// each gathers what a list has of each root.
+func each[T any](roots []string, list func(root string) ([]T, error)) ([]T, error) {
+	out := []T{}
+	for _, root := range roots {
+		some, err := list(root)
+		if err != nil {
+			return nil, err
+		}
+		if len(roots) == 1 {
+			return some, nil
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// newestFirst gathers what each root has, and sorts and cuts it as one list has it.
+func newestFirst[T any](roots []string, limit int, mark func(*T) store.Mark,
+	list func(root string) ([]T, error),
+) ([]T, error) {
+	items, err := each(roots, list)
+	if err != nil || len(roots) == 1 {
+		return items, err
+	}
+	slices.SortStableFunc(items, func(a, b T) int { return compareMarks(mark(&b), mark(&a)) })
+	return items[:min(len(items), limit)], nil
+}
+
+// oldestFirst sorts what several lists gave as one list has it, and cuts it; a limit of 0 does not.
+func oldestFirst[T any](items []T, limit int, mark func(*T) store.Mark) []T {
+	slices.SortFunc(items, func(a, b T) int { return compareMarks(mark(&a), mark(&b)) })
+	return items[:min(len(items), cmp.Or(limit, len(items)))]
+}
+
+func compareMarks(a, b store.Mark) int {
+	return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))
 }

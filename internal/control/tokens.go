@@ -74,25 +74,17 @@ type RevokeTokensRequest struct {
 
 // Tokens are the API tokens and the logins of browsers (spec 11.2).
 type Tokens struct {
-	Config
+	*core
 
 	mu        sync.Mutex
 	setupLink func() string // of the server that runs; nil without one
 	onRevoke  func()        // ends what revoked tokens have open; nil without a server
 }
 
-// Serve connects the tokens to the server that runs: setupLink returns a link that lets one browser
-// in, onRevoke ends what revoked tokens have open.
-func (t *Tokens) Serve(setupLink func() string, onRevoke func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.setupLink, t.onRevoke = setupLink, onRevoke
-}
-
 // List returns tokens, the oldest first. A restricted caller gets the tokens that see no more than
 // the caller does.
 func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error) {
-	caller, err := authorize(ctx, "tokens.list")
+	caller, err := t.authorize(ctx, "list_tokens")
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +113,14 @@ func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.To
 // Add makes a token and shows its secret for the only time. The same id again is CodeConflict.
 // Nobody gives away what they do not have: not a scope, not a workspace, not a day.
 func (t *Tokens) Add(ctx context.Context, in TokenRequest) (MadeToken, error) {
-	caller, err := authorize(ctx, "tokens.add")
+	caller, err := t.authorize(ctx, "add_token")
 	if err != nil {
 		return MadeToken{}, err
 	}
 	if err := limitToCaller(caller, &in); err != nil {
 		return MadeToken{}, err
 	}
-	if err := t.Writable(); err != nil {
+	if err := t.writable(); err != nil {
 		return MadeToken{}, err
 	}
 	if err := validateToken(&in); err != nil {
@@ -163,7 +155,7 @@ func limitToCaller(caller *access.Caller, in *TokenRequest) error {
 	}
 	for _, id := range in.Workspaces {
 		if !caller.Sees(id) {
-			return access.NotFound(id)
+			return notFound(id)
 		}
 	}
 	if caller.Restricted() && in.Workspaces == nil {
@@ -224,7 +216,7 @@ func validateToken(in *TokenRequest) (err error) {
 // before ends. It returns CodeConflict where nothing is served to browsers. A browser may do
 // everything, so no token makes a link.
 func (t *Tokens) LinkBrowser(ctx context.Context) (SetupLink, error) {
-	caller, err := authorize(ctx, "tokens.link_browser")
+	caller, err := t.authorize(ctx, "make_setup_link")
 	if err != nil {
 		return SetupLink{}, err
 	}
@@ -244,15 +236,15 @@ func (t *Tokens) LinkBrowser(ctx context.Context) (SetupLink, error) {
 // Revoke ends tokens, all of them or none. When it returns they let nobody in any more, on any
 // node; what they have open ends within seconds. A caller may always end its own.
 func (t *Tokens) Revoke(ctx context.Context, in RevokeTokensRequest) error {
-	operation := "tokens.revoke"
+	operation := "revoke_tokens"
 	if caller := access.From(ctx); caller != nil && len(in.TokenIDs) == 1 && in.TokenIDs[0] == caller.Token.ID {
-		operation = "tokens.revoke_own"
+		operation = "revoke_own_token"
 	}
-	caller, err := authorize(ctx, operation)
+	caller, err := t.authorize(ctx, operation)
 	if err != nil {
 		return err
 	}
-	if err := t.Writable(); err != nil {
+	if err := t.writable(); err != nil {
 		return err
 	}
 	if len(in.TokenIDs) == 0 {

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -32,11 +31,11 @@ type Me struct {
 }
 
 // Users are the users of this installation (spec 11.2).
-type Users struct{ Config }
+type Users struct{ *core }
 
 // List returns the users.
 func (u *Users) List(ctx context.Context) ([]UserView, error) {
-	if _, err := authorize(ctx, "users.list"); err != nil {
+	if _, err := u.authorize(ctx, "list_users"); err != nil {
 		return nil, err
 	}
 	owner, err := u.Owner(ctx)
@@ -45,7 +44,7 @@ func (u *Users) List(ctx context.Context) ([]UserView, error) {
 
 // Me returns the caller, and what the caller may do.
 func (u *Users) Me(ctx context.Context) (Me, error) {
-	caller, err := authorize(ctx, "users.me")
+	caller, err := u.authorize(ctx, "show_me")
 	if err != nil {
 		return Me{}, err
 	}
@@ -60,7 +59,6 @@ func (u *Users) Me(ctx context.Context) (Me, error) {
 		token := caller.Token
 		out.Token = &token
 	}
-	all, err := u.Store.Workspaces(ctx)
-	out.Workspaces = slices.DeleteFunc(all, func(w regie.Workspace) bool { return !caller.Sees(w.ID) })
+	out.Workspaces, err = u.visible(ctx, caller)
 	return out, err
 }

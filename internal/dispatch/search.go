@@ -1,23 +1,10 @@
 package dispatch
 
 import (
-	"context"
 	"time"
 
 	"github.com/regie-run/regie"
 )
-
-// Searching is the part of Control that finds things: in what was said, in files, and among the
-// models.
-type Searching interface {
-	// Search looks through one workspace: what was said in its sessions, and its files (spec 8.3).
-	// It returns CodeBadRequest for nothing to look for, CodeNotFound for a workspace that is not
-	// there.
-	Search(ctx context.Context, in SearchRequest) (Found, error)
-	// Models asks each configured provider what it has; one that does not answer says so, in its
-	// place.
-	Models(ctx context.Context) ([]ProviderModels, error)
-}
 
 // Where a search looks, and how.
 const (

@@ -1,37 +1,8 @@
 package dispatch
 
 import (
-	"context"
-
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/store"
 )
-
-// Sessions is the part of Control that is about stored sessions. Nothing of it calls a model or a
-// tool (invariant 17).
-type Sessions interface {
-	// Sessions lists sessions, the one where something happened last first; Session returns one
-	// with its thread.
-	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
-	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
-	// Messages returns a part of a session's thread, in its order.
-	Messages(ctx context.Context, in MessagesRequest) ([]store.MessageView, error)
-	// Fork copies a session's thread up to a point into a new session (decision 17). Files are not
-	// forked.
-	Fork(ctx context.Context, in ForkRequest) (store.Forked, error)
-	// Remove erases what a session held, Rename gives it another name.
-	Remove(ctx context.Context, in RemoveRequest) (store.Removed, error)
-	Rename(ctx context.Context, in RenameRequest) error
-	// MarkRead says how far the person has read (decision 45).
-	MarkRead(ctx context.Context, in ReadRequest) error
-	// Export returns all that a person can check of a session.
-	Export(ctx context.Context, session regie.ID) (store.SessionExport, error)
-	// Verify checks the logs that a filter selects, each by itself (spec 11.4).
-	Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error)
-	// Replay runs a stored round once more from the store alone and compares what it would ask of
-	// the model.
-	Replay(ctx context.Context, round regie.ID) (Replay, error)
-}
 
 // MessagesRequest names a part of a session's thread: what stands behind a sequence number, or with
 // Before the last of what stands in front of one, and how many messages at most; zero means 1,000.
@@ -50,8 +21,6 @@ type ForkRequest struct {
 	At      int64    `json:"at,omitempty"`
 	RoundID regie.ID `json:"round_id,omitzero"`
 	Name    string   `json:"name,omitempty"`
-	// TokenID is the token of who forks. Only who lets callers in says it; no request does.
-	TokenID regie.ID `json:"-"`
 }
 
 // RemoveRequest removes a session. Removing what is removed changes nothing.

@@ -1,18 +1,5 @@
 package dispatch
 
-import "context"
-
-// Settings is the part of Control that settles what files leave open (decision 52).
-type Settings interface {
-	// Limits returns the limits of a round by the type of its session (spec 3.2) as the next round
-	// gets them, each with where it comes from.
-	Limits(ctx context.Context) (LimitSettings, error)
-	// SetLimits stores limits, all that a request names or none of them; the next round of every
-	// session has them, whichever process starts it. It returns CodeConflict for a limit that a
-	// file or the command line fixes, CodeBadRequest for a number that is none of a limit.
-	SetLimits(ctx context.Context, in LimitChanges) (LimitSettings, error)
-}
-
 // LimitSettings are the limits of chats and of automations.
 type LimitSettings struct {
 	Chat       LimitValues `json:"chat"`

@@ -1,20 +1,8 @@
 package dispatch
 
 import (
-	"context"
-
 	"github.com/regie-run/regie"
 )
-
-// Undoing is the part of Control that takes back what rounds did to files (decision 16). Nothing of
-// it calls a model.
-type Undoing interface {
-	// PlanUndo says what an undo would do now, with its conflicts; it changes nothing.
-	PlanUndo(ctx context.Context, in UndoRequest) (regie.UndoPlan, error)
-	// Undo undoes. With a conflict nothing happens. What it returns says which files went back, and
-	// which did not because they were changed meanwhile.
-	Undo(ctx context.Context, in UndoRequest) (regie.Undo, error)
-}
 
 // UndoRequest says what is to be undone.
 type UndoRequest struct {

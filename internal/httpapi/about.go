@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 )
 
 // document is the OpenAPI document, made from the operations by make openapi; a test compares them.
@@ -56,12 +57,12 @@ func (s *server) besides() []beside {
 				},
 					nil)
 			}),
-		get("/openapi.json", "This interface as an OpenAPI document", anybody, http.StatusOK, "application/json",
+		get("/openapi.json", "This interface as an OpenAPI document", control.EveryCaller, http.StatusOK, "application/json",
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = w.Write(document) // the client has gone if this fails
 			}),
-		get("/docs", "This interface as a page", anybody, http.StatusOK, "text/html", s.docs()),
+		get("/docs", "This interface as a page", control.EveryCaller, http.StatusOK, "text/html", s.docs()),
 		get("/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, http.StatusOK, "text/plain", nil),
 	}
 	if s.Metrics != nil {

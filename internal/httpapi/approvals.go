@@ -36,7 +36,7 @@ func (s *server) inbox(ctx context.Context, in *request[inboxQuery, none]) (Inbo
 	if err != nil {
 		return InboxPage{}, err
 	}
-	found, err := s.Control.Inbox(ctx, store.InboxFilter{
+	found, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{
 		Root: q.Root, SessionID: q.Session, ID: q.ID, Short: q.Short, Brief: q.Brief, Closed: q.State == "all",
 		After: after, Limit: limit + 1,
 	})
@@ -85,7 +85,7 @@ func (s *server) listed(ctx context.Context, list string, q *approvalsQuery) (in
 	if err != nil {
 		return inbox, limit, err
 	}
-	inbox, err = s.Control.Inbox(ctx, store.InboxFilter{
+	inbox, err = s.Service.Approvals.Inbox(ctx, store.InboxFilter{
 		Root: q.Root, SessionID: q.Session, Brief: q.Brief,
 		Closed: q.State == "all", After: after, Limit: limit + 1,
 	})
@@ -112,7 +112,7 @@ func (s *server) approvalOperations() []operation {
 				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
 					return store.Resolved{}, err
 				}
-				return s.Control.Decide(ctx, in.Body)
+				return s.Service.Approvals.Decide(ctx, in.Body)
 			}),
 		op(s, http.MethodPost, "/approvals/{id}/review", "review_edit",
 			"What calls of an approval would do with edited arguments; nothing is stored", http.StatusOK,
@@ -120,7 +120,7 @@ func (s *server) approvalOperations() []operation {
 				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
 					return dispatch.Reviewed{}, err
 				}
-				return s.Control.Review(ctx, in.Body)
+				return s.Service.Approvals.Review(ctx, in.Body)
 			}),
 		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody, the oldest first",
 			http.StatusOK,
@@ -135,7 +135,7 @@ func (s *server) approvalOperations() []operation {
 				if err := addressed(in.ID, &in.Body.QuestionID); err != nil {
 					return store.Resolved{}, err
 				}
-				return s.Control.Answer(ctx, in.Body)
+				return s.Service.Approvals.Answer(ctx, in.Body)
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/responses", "respond",
 			"Answer the question that a session waits with", http.StatusOK, s.respond),
@@ -144,7 +144,7 @@ func (s *server) approvalOperations() []operation {
 			func(ctx context.Context, in *request[none, dispatch.ResolveRequest]) (none, error) {
 				err := addressed(in.ID, &in.Body.CallID)
 				if err == nil {
-					err = s.Control.Resolve(ctx, in.Body)
+					err = s.Service.Approvals.Resolve(ctx, in.Body)
 				}
 				return none{}, err
 			}),
@@ -160,7 +160,7 @@ func some[T any](items []T) []T {
 }
 
 func (s *server) approval(ctx context.Context, id regie.ID) (regie.Approval, error) {
-	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
+	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{ID: id})
 	if err == nil && len(inbox.Approvals) == 0 {
 		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
 	}
@@ -191,10 +191,10 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 	// again. So may an answer that names none, by its own id: it is looked for last, so that what
 	// was answered meanwhile is found, and never given to the question after it.
 	said := cmp.Or(in.Body.Request, in.Key)
-	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
+	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
 	if err == nil && in.Body.QuestionID.IsZero() && said != "" {
 		var before store.Inbox
-		if before, err = s.Control.Inbox(ctx, store.InboxFilter{
+		if before, err = s.Service.Approvals.Inbox(ctx, store.InboxFilter{
 			SessionID: in.ID, Closed: true, Answered: said,
 			Limit: 1,
 		}); len(before.Questions) > 0 {
@@ -210,7 +210,7 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 		return store.Resolved{}, regie.Errorf(regie.CodeNotFound,
 			"there is no question %s in this session", in.Body.QuestionID)
 	}
-	return s.Control.Answer(ctx, dispatch.AnswerRequest{
+	return s.Service.Approvals.Answer(ctx, dispatch.AnswerRequest{
 		QuestionID: inbox.Questions[0].ID, Request: said,
 		Reply: regie.QuestionReply{Choices: in.Body.Choices, Text: in.Body.Text, Yes: in.Body.Yes},
 	})

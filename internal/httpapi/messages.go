@@ -87,7 +87,7 @@ func (s *server) messageOperations() []operation {
 			"Say something with all that a command settles; makes the session where it is new", http.StatusAccepted,
 			func(ctx context.Context, in *request[none, dispatch.RunRequest]) (dispatch.Run, error) {
 				in.Body.ClientID = cmp.Or(in.Body.ClientID, in.Key)
-				return s.Control.Submit(ctx, in.Body)
+				return s.Service.Rounds.Submit(ctx, in.Body)
 			}),
 	}
 }
@@ -112,7 +112,7 @@ func (s *server) messages(ctx context.Context, in *request[messagesQuery, none])
 			return out, err
 		}
 	}
-	found, err := s.Control.Messages(ctx, dispatch.MessagesRequest{
+	found, err := s.Service.Sessions.Messages(ctx, dispatch.MessagesRequest{
 		SessionID: in.ID, After: after,
 		Before: before, Limit: limit + 1,
 	})
@@ -189,7 +189,7 @@ func (s *server) submit(ctx context.Context, asked dispatch.RunRequest) (Accepte
 	if err := s.known(ctx, asked.SessionID); err != nil {
 		return Accepted{}, err
 	}
-	run, err := s.Control.Submit(ctx, asked)
+	run, err := s.Service.Rounds.Submit(ctx, asked)
 	if err != nil {
 		return Accepted{}, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/dispatch"
 )
 
 // besideRow is what docs.html shows of a beside.
@@ -45,7 +44,7 @@ func addBesides(paths object) {
 		switch b.scope {
 		case "":
 			o["security"] = []object{}
-		case anybody:
+		case control.EveryCaller:
 		default:
 			o["security"] = []object{{"token": []regie.TokenScope{b.scope}}, {"browser": []regie.TokenScope{b.scope}}}
 		}
@@ -89,5 +88,5 @@ is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.js
 
 // rows are the operations of a server that serves nothing.
 func rows() []operation {
-	return (&server{Config: Config{Service: control.New(control.Config{}), Control: struct{ dispatch.Control }{}}}).operations()
+	return (&server{Config: Config{Service: control.New(control.Config{})}}).operations()
 }

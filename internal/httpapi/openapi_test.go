@@ -23,6 +23,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -58,8 +59,8 @@ func TestDocument(t *testing.T) {
 func TestOperations(t *testing.T) {
 	ids := map[string]bool{}
 	for _, o := range rows() {
-		if o.scope == "" || o.scope != anybody && !slices.Contains(regie.TokenScopes(), o.scope) {
-			t.Errorf("nobody has decided what a token needs for %s (scopes)", o.id)
+		if o.scope == "" || o.scope != control.EveryCaller && !slices.Contains(regie.TokenScopes(), o.scope) {
+			t.Errorf("nobody has decided what a token needs for %s (control.RequiredScope)", o.id)
 		}
 		if ids[o.id] || o.summary == "" || o.serve == nil {
 			t.Errorf("%s %s has the id %q, which is another's, or says nothing", o.method, o.path, o.id)
@@ -80,11 +81,11 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestScopes: each scope that is settled is that of an operation.
-func TestScopes(t *testing.T) {
-	for id := range scopes {
+// TestSameAs: each operation that does the same as another one is there.
+func TestSameAs(t *testing.T) {
+	for id := range sameAs {
 		if !slices.ContainsFunc(rows(), func(o operation) bool { return o.id == id }) {
-			t.Errorf("a scope is settled for %s, which is no operation", id)
+			t.Errorf("%s is no operation", id)
 		}
 	}
 }
@@ -356,7 +357,7 @@ func (d *documenting) openAPI() object {
 
 func (d *documenting) operation(o *operation) object {
 	out := object{"operationId": o.id, "summary": o.summary, "tags": []string{o.tag}}
-	if o.scope != anybody { // what a token needs, as roles are said of a bearer (OpenAPI 3.1)
+	if o.scope != control.EveryCaller { // what a token needs, as roles are said of a bearer (OpenAPI 3.1)
 		out["security"] = []object{{"token": []regie.TokenScope{o.scope}}, {"browser": []regie.TokenScope{o.scope}}}
 	}
 	var parameters []object

@@ -29,7 +29,7 @@ type operation struct {
 	// thing.
 	query, in, out reflect.Type
 	streams        bool             // answers with server-sent events
-	scope          regie.TokenScope // what a token needs for it (scopes)
+	scope          regie.TokenScope // what a token needs for it (scopeOf)
 	serve          http.HandlerFunc
 }
 

@@ -35,14 +35,14 @@ func (s *server) roundOperations() []operation {
 				return s.rounds(ctx, store.RoundFilter{SessionID: in.ID, Limit: in.Query.Limit}, in.Query.Cursor)
 			}),
 		about(s, http.MethodGet, "/rounds/{id}", "show_round",
-			"A round with its exchanges, calls, tokens, cost and durations", s.Control.Get),
+			"A round with its exchanges, calls, tokens, cost and durations", s.Service.Rounds.Get),
 		about(s, http.MethodGet, "/rounds/{id}/replay", "replay_round",
-			"Run a stored round once more from the store alone, and compare", s.Control.Replay),
+			"Run a stored round once more from the store alone, and compare", s.Service.Rounds.Replay),
 		said(s, "/rounds/{id}/interrupt", "interrupt_round", "End a round at its current exchange",
-			s.Control.Interrupt),
-		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.Control.Pause),
+			s.Service.Rounds.Interrupt),
+		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.Service.Rounds.Pause),
 		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds",
-			s.Control.Resume),
+			s.Service.Rounds.Resume),
 	}
 }
 
@@ -54,7 +54,7 @@ func (s *server) rounds(ctx context.Context, filter store.RoundFilter,
 	if filter.Before, err = store.ParseCursor("rounds", at); err != nil {
 		return out, err
 	}
-	rounds, err := s.Control.List(ctx, filter)
+	rounds, err := s.Service.Rounds.List(ctx, filter)
 	return paged("rounds", rounds, limit, func(line *store.RoundSummary) store.Mark {
 		return store.Mark{At: line.Round.StartedAt, ID: line.Round.ID}
 	}), err
@@ -70,7 +70,7 @@ func (s *server) reaches(ctx context.Context, session regie.ID, after int64) err
 
 // head is where a session's log ends; its errors are those of reaches.
 func (s *server) head(ctx context.Context, session regie.ID, after int64) (int64, error) {
-	found, err := s.Control.Sessions(ctx, store.SessionFilter{ID: session, Limit: 1})
+	found, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: session, Limit: 1})
 	switch {
 	case err != nil:
 		return 0, err

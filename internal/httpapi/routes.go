@@ -19,7 +19,7 @@ func (s *server) operations() []operation {
 		s.placeOperations(), s.presenceOperations(), s.keepingOperations(),
 		s.settingOperations(), s.identityOperations())
 	for i := range all {
-		all[i].scope = scopes[all[i].id]
+		all[i].scope = scopeOf(all[i].id)
 	}
 	return all
 }
@@ -51,11 +51,11 @@ func posted[B, A any](s *server, path, id, summary string, do func(context.Conte
 
 func (s *server) undoOperations() []operation {
 	return []operation{
-		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.Control.PlanUndo),
+		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.Service.Undos.Plan),
 		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
 				undone(in.Key, &in.Body.UndoID)
-				return s.Control.Undo(ctx, in.Body)
+				return s.Service.Undos.Undo(ctx, in.Body)
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session",
 			"Take back what the newest run of a session did to files", http.StatusOK,
@@ -64,7 +64,7 @@ func (s *server) undoOperations() []operation {
 				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
 					return regie.Undo{}, err
 				}
-				return s.Control.Undo(ctx, in.Body)
+				return s.Service.Undos.Undo(ctx, in.Body)
 			}),
 	}
 }
@@ -112,24 +112,24 @@ func (s *server) keepingOperations() []operation {
 		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none",
 			http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.RevokeRequest]) (none, error) {
-				return none{}, s.Control.Revoke(ctx, in.Body)
+				return none{}, s.Service.Rules.Revoke(ctx, in.Body)
 			}),
 		op(s, http.MethodGet, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte",
 			http.StatusOK,
 			func(ctx context.Context, in *request[promptQuery, none]) (dispatch.Prompt, error) {
 				q := &in.Query
-				return s.Control.Prompt(ctx, dispatch.PromptRequest{
+				return s.Service.Rounds.Prompt(ctx, dispatch.PromptRequest{
 					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange, Attempt: q.Attempt,
 					CallID: q.Call, CallPart: q.CallPart,
 				})
 			}),
 		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK,
 			func(ctx context.Context, in *request[rootQuery, none]) (store.Spent, error) {
-				return s.Control.Spent(ctx, in.Query.Root)
+				return s.Service.Rounds.Spent(ctx, in.Query.Root)
 			}),
 		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK,
 			func(ctx context.Context, in *request[selectionQuery, none]) (Page[store.LogReport], error) {
-				found, err := s.Control.Verify(ctx, store.LogFilter{
+				found, err := s.Service.Sessions.Verify(ctx, store.LogFilter{
 					Root: in.Query.Root,
 					ID:   in.Query.ID, Short: in.Query.Short,
 				})
@@ -137,9 +137,9 @@ func (s *server) keepingOperations() []operation {
 			}),
 		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK,
 			func(ctx context.Context, in *request[rootQuery, none]) (store.CacheStats, error) {
-				return s.Control.CacheStats(ctx, in.Query.Root)
+				return s.Service.Cache.Stats(ctx, in.Query.Root)
 			}),
-		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Control.ClearCache),
+		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Service.Cache.Clear),
 	}
 }
 
@@ -167,7 +167,7 @@ func (s *server) rules(ctx context.Context, in *request[rulesQuery, none]) (Rule
 	if err != nil {
 		return RulePage{}, err
 	}
-	found, err := s.Control.Rules(ctx, store.RuleFilter{
+	found, err := s.Service.Rules.List(ctx, store.RuleFilter{
 		Root: q.Root, ID: q.ID, Short: q.Short, Ended: q.Ended,
 		After: after, Limit: limit + 1,
 	})
@@ -191,34 +191,35 @@ type searchQuery struct {
 // placeOperations say what there is to work with.
 func (s *server) placeOperations() []operation {
 	return []operation{
-		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Control.Workspaces),
-		one(s, "/workspaces/{id}", "show_workspace", "A workspace, with its directory", s.Control.Workspaces,
+		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
+		one(s, "/workspaces/{id}", "show_workspace", "A workspace, with its directory", s.Service.Workspaces.List,
 			func(w regie.Workspace, in *request[none, none]) bool { return w.ID == in.ID },
 			func(in *request[none, none]) error {
 				return regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", in.ID)
 			}),
 		posted(s, "/workspaces", "open_workspace",
-			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Control.OpenWorkspace),
-		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Control.Agents),
-		one(s, "/agents/{name}", "show_agent", "An agent, with what it answers with", s.Control.Agents,
+			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Service.Workspaces.Open),
+		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Service.Catalog.Agents),
+		one(s, "/agents/{name}", "show_agent", "An agent, with what it answers with", s.Service.Catalog.Agents,
 			func(a dispatch.AgentView, in *request[none, none]) bool { return a.Name == in.Name },
 			func(in *request[none, none]) error {
 				return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Name)
 			}),
-		everything(s, "/tools", "list_tools", "What agents can call", s.Control.Tools),
-		one(s, "/tools/{name}", "show_tool", "A tool, with what it takes", s.Control.Tools,
+		everything(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
+		one(s, "/tools/{name}", "show_tool", "A tool, with what it takes", s.Service.Catalog.Tools,
 			func(t regie.ToolDefinition, in *request[none, none]) bool { return t.Name == in.Name },
 			func(in *request[none, none]) error {
 				return regie.Errorf(regie.CodeNotFound, "there is no tool %q here", in.Name)
 			}),
-		everything(s, "/providers", "list_providers", "What can answer; keys are never shown", s.Control.Providers),
-		one(s, "/providers/{name}", "show_provider", "A provider; its key is never shown", s.Control.Providers,
+		everything(s, "/providers", "list_providers", "What can answer; keys are never shown",
+			s.Service.Catalog.Providers),
+		one(s, "/providers/{name}", "show_provider", "A provider; its key is never shown", s.Service.Catalog.Providers,
 			func(p dispatch.ProviderView, in *request[none, none]) bool { return p.Name == in.Name },
 			func(in *request[none, none]) error {
 				return regie.Errorf(regie.CodeNotFound, "there is no provider %q here", in.Name)
 			}),
 		everything(s, "/models", "list_models",
-			"The models that each configured provider has, with what they can do and what they cost", s.Control.Models),
+			"The models that each configured provider has, with what they can do and what they cost", s.Service.Catalog.Models),
 		op(s, http.MethodGet, "/search", "search",
 			"Look through a workspace: what was said in its sessions, and its files", http.StatusOK,
 			func(ctx context.Context, in *request[searchQuery, none]) (dispatch.Found, error) {
@@ -235,10 +236,10 @@ func (s *server) placeOperations() []operation {
 					return dispatch.Found{}, regie.Errorf(regie.CodeBadRequest,
 						"the request names no workspace: GET /api/v1/workspaces lists them")
 				}
-				return s.Control.Search(ctx, asked)
+				return s.Service.Workspaces.Search(ctx, asked)
 			}),
 		posted(s, "/queries", "query_workspace", "Call a query of a workspace, without a model and a session",
-			s.Control.Query),
+			s.Service.Workspaces.Query),
 	}
 }
 

@@ -80,7 +80,7 @@ func (s *server) holding(ctx context.Context, sent Accepted) (plainLine, error) 
 	if sent.Admitted {
 		return plainLine{}, nil
 	}
-	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{SessionID: sent.SessionID, Brief: true})
+	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: sent.SessionID, Brief: true})
 	if err != nil || len(inbox.Approvals) == 0 {
 		return plainLine{}, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -25,11 +24,9 @@ import (
 // Translate renders an error's sentence in a language ("fr", "en").
 type Translate func(language string, err error) string
 
-// Config is what is served. Service, Control and Translate are required; Control has the nouns that
-// are not in the service yet.
+// Config is what is served. Service and Translate are required.
 type Config struct {
 	Service   *control.Service
-	Control   dispatch.Control
 	Translate Translate
 	// Markdown writes a session to be read, in a language; nil: JSON is all there is.
 	Markdown func(language string, export *store.SessionExport) []byte
@@ -87,13 +84,13 @@ type Check struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Handler serves a Control: what spec 10.2 has below /api/v1, and what it has beside that.
+// Handler serves the service: what spec 10.2 has below /api/v1, and what it has beside that.
 func Handler(c Config) http.Handler {
 	s := &server{Config: c, turns: turns{taken: map[regie.Hash]chan struct{}{}}}
 	mux := http.NewServeMux()
 	s.about(mux)
 	for pattern, mount := range c.Mounts {
-		serve := s.requires(mount.Scope, mount.Handler.ServeHTTP)
+		serve := s.requires(mount.Scope, through(mount))
 		mux.HandleFunc(pattern, serve)
 		// else the mux answers there, with a redirect
 		if root := strings.TrimSuffix(pattern, "/"); root != pattern && root != "" {
@@ -110,11 +107,19 @@ func Handler(c Config) http.Handler {
 	return s.plain(mux)
 }
 
+// through has the callers of a mount come through its interface.
+func through(mount Mount) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		caller := *access.From(r.Context())
+		caller.Surface = mount.Scope
+		mount.Handler.ServeHTTP(w, r.WithContext(access.With(r.Context(), &caller)))
+	}
+}
+
 // trusted has every request come from this machine's user.
 func trusted(next http.Handler) http.Handler {
-	owner := &access.Caller{Via: access.ViaSocket}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), owner)))
+		next.ServeHTTP(w, r.WithContext(access.AsOwner(r.Context())))
 	})
 }
 

@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,164 +8,17 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/httpapi"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// refusing is a Control of nothing: what reaches it was let through.
-type refusing struct {
-	unreached
-	submitted int
-}
-
-// unreached is what no bad request may come to.
-type unreached interface {
-	dispatch.Sessions
-	dispatch.Places
-	dispatch.Settings
-	dispatch.Searching
-	PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error)
-}
-
-func (r *refusing) Undo(_ context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
-	if in.Target.IsZero() {
-		return regie.Undo{}, regie.Errorf(regie.CodeUndoConflict, "nothing was undone")
-	}
-	r.submitted++
-	return regie.Undo{}, nil
-}
-
-func (r *refusing) Fork(_ context.Context, in dispatch.ForkRequest) (store.Forked, error) {
-	if in.At < 0 {
-		return store.Forked{}, regie.Errorf(regie.CodeBadRequest, "there is no %d in the log", in.At)
-	}
-	r.submitted++
-	return store.Forked{}, nil
-}
-
 const absent = "0197e0a1-2b3c-7d4e-8f50-61728394a5ff"
-
-func (*refusing) Sessions(_ context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
-	if filter.ID.String() == absent {
-		return nil, nil
-	}
-	return []store.SessionSummary{{Session: regie.Session{ID: filter.ID}}}, nil
-}
-
-func (*refusing) Remove(context.Context, dispatch.RemoveRequest) (store.Removed, error) {
-	return store.Removed{}, regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open")
-}
-
-func (r *refusing) Submit(context.Context, dispatch.RunRequest) (dispatch.Run, error) {
-	r.submitted++
-	return dispatch.Run{}, nil
-}
-
-func (*refusing) RequestControl(_ context.Context, session regie.ID) (store.Controlled, error) {
-	return store.Controlled{}, regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
-}
-
-func (*refusing) ReleaseControl(_ context.Context, session regie.ID) error {
-	return regie.Errorf(regie.CodeNotFound, "there is no session %s here", session)
-}
-
-func (*refusing) Interrupt(context.Context, regie.ID) error { return nil }
-func (*refusing) Pause(context.Context, regie.ID) error     { return nil }
-func (*refusing) Resume(context.Context, regie.ID) error {
-	return regie.Errorf(regie.CodeStale, "another process has taken this session over")
-}
-
-func (*refusing) Stop(context.Context, regie.ID) (dispatch.Stopped, error) {
-	return dispatch.Stopped{}, nil
-}
-
-func (*refusing) Rules(_ context.Context, filter store.RuleFilter) (store.RuleList, error) {
-	return store.RuleList{}, regie.Errorf(regie.CodeNotFound, "there is no rule %s here", filter.ID)
-}
-
-func (r *refusing) Revoke(_ context.Context, in dispatch.RevokeRequest) error {
-	if len(in.RuleIDs) == 0 {
-		return regie.Errorf(regie.CodeBadRequest, "the request names no rule")
-	}
-	r.submitted++
-	return nil
-}
-
-func (*refusing) CacheStats(context.Context, string) (store.CacheStats, error) {
-	return store.CacheStats{}, nil
-}
-
-func (*refusing) ClearCache(context.Context, dispatch.ClearRequest) (dispatch.Cleared, error) {
-	return dispatch.Cleared{}, regie.Errorf(regie.CodeConflict, "this engine runs nothing")
-}
-
-func (*refusing) TakeBack(_ context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
-	return regie.Message{}, regie.Errorf(regie.CodeNotFound, "there is no message %s here", in.MessageID)
-}
-
-func (*refusing) CloseSession(context.Context, regie.ID) error {
-	return regie.Errorf(regie.CodeRoundInProgress, "a round of this session is open")
-}
-
-func (*refusing) Inbox(context.Context, store.InboxFilter) (store.Inbox, error) {
-	return store.Inbox{}, nil
-}
-
-func (r *refusing) Decide(_ context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	if len(in.Decisions) == 0 {
-		return store.Resolved{}, regie.Errorf(regie.CodeExpired, "the approval has expired")
-	}
-	r.submitted++
-	return store.Resolved{}, nil
-}
-
-func (*refusing) Review(_ context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
-	return dispatch.Reviewed{}, regie.Errorf(regie.CodeNotFound, "there is no approval %s here", in.ApprovalID)
-}
-
-func (r *refusing) Answer(context.Context, dispatch.AnswerRequest) (store.Resolved, error) {
-	r.submitted++
-	return store.Resolved{}, nil
-}
-
-func (*refusing) Resolve(context.Context, dispatch.ResolveRequest) error {
-	return regie.Errorf(regie.CodeConflict, "the outcome of this call is known")
-}
-
-func (*refusing) Get(_ context.Context, id regie.ID) (store.RoundView, error) {
-	return store.RoundView{}, regie.Errorf(regie.CodeNotFound, "there is no round %s here", id)
-}
-
-func (*refusing) Prompt(_ context.Context, in dispatch.PromptRequest) (dispatch.Prompt, error) {
-	return dispatch.Prompt{}, regie.Errorf(regie.CodeConflict, "exchange %d of the run has no reply", in.Exchange)
-}
-
-func (*refusing) Spent(context.Context, string) (store.Spent, error) { return store.Spent{}, nil }
-
-func (*refusing) List(context.Context, store.RoundFilter) ([]store.RoundSummary, error) {
-	return nil, nil
-}
-
-func (*refusing) Events(context.Context, regie.ID, int64, func(dispatch.Item) error) error {
-	return regie.Errorf(regie.CodeNotFound, "there is no session")
-}
-
-func (*refusing) Beat(context.Context) (dispatch.Presence, error) { return dispatch.Presence{}, nil }
-
-func (*refusing) Presence(context.Context) ([]dispatch.Presence, error) {
-	return nil, regie.Errorf(regie.CodeDatabaseDown, "the database does not answer")
-}
-
-func (*refusing) Watch(context.Context, func(regie.Event) error) error { return nil }
 
 // TestBadInput sends what a client must not: each gets a status, a stable code, and nothing reaches
 // the engine (spec 11.3, 12.5).
 func TestBadInput(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
-	refuses := &refusing{}
-	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: refuses, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	service, handler := newEngine(t, id)
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
@@ -184,7 +36,7 @@ func TestBadInput(t *testing.T) {
 		"upper-case id":     {"GET", "/api/v1/rounds/" + strings.ToUpper(id), "", 400, regie.CodeBadID},
 		"unknown round":     {"GET", "/api/v1/rounds/" + id, "", 404, regie.CodeNotFound},
 		"unknown word":      {"POST", "/api/v1/rounds/" + id + "/explode", "", 404, regie.CodeNotFound},
-		"stale":             {"POST", "/api/v1/rounds/" + id + "/resume", "", 409, regie.CodeStale},
+		"resumed nowhere":   {"POST", "/api/v1/rounds/" + id + "/resume", "", 404, regie.CodeNotFound},
 		"bad limit":         {"GET", "/api/v1/rounds?limit=-1", "", 400, regie.CodeBadRequest},
 		"bad after":         {"GET", "/api/v1/sessions/" + id + "/events?after=x", "", 400, regie.CodeBadRequest},
 		"unknown session":   {"GET", "/api/v1/sessions/" + absent + "/events", "", 404, regie.CodeNotFound},
@@ -201,17 +53,17 @@ func TestBadInput(t *testing.T) {
 		"no approval":       {"GET", "/api/v1/approvals/" + id, "", 404, regie.CodeNotFound},
 		"bad state":         {"GET", "/api/v1/approvals?state=old", "", 400, regie.CodeBadRequest},
 		"wrong method":      {"PUT", "/api/v1/sessions/" + id, "", 405, regie.CodeNoMethod},
-		"busy session":      {"POST", "/api/v1/sessions/" + id + "/close", "", 409, regie.CodeRoundInProgress},
+		"closed nowhere":    {"POST", "/api/v1/sessions/" + absent + "/close", "", 404, regie.CodeNotFound},
 		"session's word":    {"POST", "/api/v1/sessions/" + id + "/explode", "", 404, regie.CodeNotFound},
-		"no control":        {"POST", "/api/v1/sessions/" + id + "/control", "", 404, regie.CodeNotFound},
+		"no control":        {"POST", "/api/v1/sessions/" + absent + "/control", "", 404, regie.CodeNotFound},
 		"bad control":       {"DELETE", "/api/v1/sessions/x/control", "", 400, regie.CodeBadID},
 		"bad filter":        {"GET", "/api/v1/inbox?session=x", "", 400, regie.CodeBadID},
-		"expired approval":  {"POST", "/api/v1/approvals/" + id, `{"request_id":"r","decisions":[]}`, 410, regie.CodeExpired},
+		"decided nowhere":   {"POST", "/api/v1/approvals/" + absent, `{"request_id":"r","decisions":[]}`, 404, regie.CodeNotFound},
 		"Approved":          {"POST", "/api/v1/approvals/" + id, `{"Decisions":[]}`, 400, regie.CodeBadRequest},
 		"two decisions":     {"POST", "/api/v1/approvals/" + id, `{"decisions":[],"decisions":[{"decision":"allow"}]}`, 400, regie.CodeBadRequest},
 		"other approval":    {"POST", "/api/v1/approvals/" + id, `{"approval_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
 		"other question":    {"POST", "/api/v1/questions/" + id, `{"question_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
-		"known outcome":     {"POST", "/api/v1/calls/" + id + "/resolve", `{"as":"happened"}`, 409, regie.CodeConflict},
+		"resolved nowhere":  {"POST", "/api/v1/calls/" + absent + "/resolve", `{"as":"happened"}`, 404, regie.CodeNotFound},
 		"other call":        {"POST", "/api/v1/calls/" + id + "/resolve", `{"call_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7","as":"happened"}`, 400, regie.CodeBadRequest},
 		"bad question":      {"POST", "/api/v1/questions/x", `{}`, 400, regie.CodeBadID},
 		"no decision":       {"POST", "/api/v1/approvals/" + id, `{}`, 400, regie.CodeBadRequest},
@@ -222,15 +74,13 @@ func TestBadInput(t *testing.T) {
 		"another's cursor":  {"GET", "/api/v1/tokens?cursor=" + store.Cursor("sessions", store.Mark{At: time.Now(), ID: regie.NewID()}), "", 400, regie.CodeBadRequest},
 		"no rule":           {"POST", "/api/v1/rules/revoke", `{}`, 400, regie.CodeBadRequest},
 		"cache of nobody":   {"POST", "/api/v1/cache/clear", `{"rot":"/w"}`, 400, regie.CodeBadRequest},
-		"cache kept":        {"POST", "/api/v1/cache/clear", `{"root":"/w"}`, 409, regie.CodeConflict},
 		"bad rule":          {"POST", "/api/v1/rules/revoke", `{"rule_ids":["x"]}`, 400, regie.CodeBadRequest},
 		"rule twice":        {"POST", "/api/v1/rules/revoke", `{"rule_ids":[],"rule_ids":["` + id + `"]}`, 400, regie.CodeBadRequest},
 		"bad rule filter":   {"GET", "/api/v1/rules?id=x", "", 400, regie.CodeBadID},
 		"bad rule state":    {"GET", "/api/v1/rules?ended=x", "", 400, regie.CodeBadRequest},
-		"unknown rule":      {"GET", "/api/v1/rules?id=" + id, "", 404, regie.CodeNotFound},
 		"bad prompt":        {"GET", "/api/v1/prompt?call=x", "", 400, regie.CodeBadID},
 		"bad exchange":      {"GET", "/api/v1/prompt?round=" + id + "&exchange=0", "", 400, regie.CodeBadRequest},
-		"no such prompt":    {"GET", "/api/v1/prompt?round=" + id + "&exchange=3", "", 409, regie.CodeConflict},
+		"no such prompt":    {"GET", "/api/v1/prompt?round=" + absent + "&exchange=3", "", 404, regie.CodeNotFound},
 		"bad selection":     {"GET", "/api/v1/sessions?id=x", "", 400, regie.CodeBadID},
 		"bad list":          {"GET", "/api/v1/sessions?limit=0", "", 400, regie.CodeBadRequest},
 		"bad log":           {"GET", "/api/v1/verify?id=x", "", 400, regie.CodeBadID},
@@ -242,11 +92,11 @@ func TestBadInput(t *testing.T) {
 		"name of another":   {"PATCH", "/api/v1/sessions/" + id, `{"session_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7","name":"x"}`, 400, regie.CodeBadRequest},
 		"mark of another":   {"PUT", "/api/v1/sessions/" + id + "/read", `{"session_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
 		"undo elsewhere":    {"POST", "/api/v1/sessions/" + id + "/undo", `{"session_id":"0197e0a1-2b3c-7d4e-8f50-61728394a5b7"}`, 400, regie.CodeBadRequest},
-		"undo in conflict":  {"POST", "/api/v1/sessions/" + id + "/undo", `{}`, 409, regie.CodeUndoConflict},
+		"nothing to undo":   {"POST", "/api/v1/sessions/" + id + "/undo", `{}`, 404, regie.CodeNotFound},
 		"undo of nothing":   {"POST", "/api/v1/undos", `{"target":"x"}`, 400, regie.CodeBadRequest},
 		"undo by force":     {"POST", "/api/v1/undos", `{"force":false,"force":true}`, 400, regie.CodeBadRequest},
 		"plan of nothing":   {"POST", "/api/v1/undos/plan", `{"Chat":true}`, 400, regie.CodeBadRequest},
-		"removed at work":   {"DELETE", "/api/v1/sessions/" + id, "", 409, regie.CodeRoundInProgress},
+		"removed nowhere":   {"DELETE", "/api/v1/sessions/" + absent, "", 404, regie.CodeNotFound},
 		"two slashes":       {"GET", "//api/v1/sessions", "", 404, regie.CodeNotFound},
 		"slashes inside":    {"POST", "/api/v1//sessions", "{}", 404, regie.CodeNotFound},
 		"a dot":             {"GET", "/api/v1/./sessions", "", 404, regie.CodeNotFound},
@@ -279,12 +129,19 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
-	if refuses.submitted != 0 {
-		t.Errorf("%d bad requests reached the engine", refuses.submitted)
+	rounds := func() int {
+		found, err := service.Rounds.List(access.AsOwner(t.Context()), store.RoundFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	if n := rounds(); n != 0 {
+		t.Errorf("%d bad requests reached the engine", n)
 	}
 	response := httptest.NewRecorder()
 	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", strings.NewReader(`{"session_id":"`+id+`","text":"go"}`)))
-	if response.Code != http.StatusAccepted || refuses.submitted != 1 {
-		t.Errorf("a good request: %d", response.Code)
+	if response.Code != http.StatusAccepted || rounds() != 1 {
+		t.Errorf("a good request: %d %s", response.Code, response.Body)
 	}
 }

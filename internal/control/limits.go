@@ -1,6 +1,7 @@
-package app
+package control
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -8,8 +9,12 @@ import (
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/prompt"
 	"github.com/regie-run/regie/internal/store"
 )
+
+// Limits are those that are stored of a round (spec 3.2, decision 52).
+type Limits struct{ *core }
 
 // A limit that the interface stores stands above the defaults and below files and flags (spec 13):
 // a file is what a person wrote down, keeps under version control and reads when something is odd,
@@ -56,9 +61,9 @@ func section(kind regie.SessionType) string {
 	return "limits.chat."
 }
 
-// stored are the limits that were stored for a type of session.
-func (l *local) stored(ctx context.Context, kind regie.SessionType) (out regie.Limits, err error) {
-	settled, err := l.store.Settings(ctx)
+// storedLimits are the limits that were stored for a type of session.
+func (c *core) storedLimits(ctx context.Context, kind regie.SessionType) (out regie.Limits, err error) {
+	settled, err := c.Store.Settings(ctx)
 	if err != nil || len(settled) == 0 {
 		return out, err
 	}
@@ -70,8 +75,16 @@ func (l *local) stored(ctx context.Context, kind regie.SessionType) (out regie.L
 	return out, nil
 }
 
-// Limits implements dispatch.Settings.
-func (l *local) Limits(ctx context.Context) (out dispatch.LimitSettings, err error) {
+// Get returns the limits of a round by the type of its session as the next round gets them, each
+// with where it comes from.
+func (l *Limits) Get(ctx context.Context) (dispatch.LimitSettings, error) {
+	if _, err := l.authorize(ctx, "show_limits"); err != nil {
+		return dispatch.LimitSettings{}, err
+	}
+	return l.current(ctx)
+}
+
+func (l *Limits) current(ctx context.Context) (out dispatch.LimitSettings, err error) {
 	if out.Chat, err = l.limitValues(ctx, regie.SessionChat); err == nil {
 		out.Automation, err = l.limitValues(ctx, regie.SessionAutomation)
 	}
@@ -80,13 +93,13 @@ func (l *local) Limits(ctx context.Context) (out dispatch.LimitSettings, err err
 
 // limitValues are the limits of a type of session with the agent and the model that answer where
 // nothing else is said.
-func (l *local) limitValues(ctx context.Context, kind regie.SessionType) (out dispatch.LimitValues, err error) {
-	stored, err := l.stored(ctx, kind)
+func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out dispatch.LimitValues, err error) {
+	stored, err := l.storedLimits(ctx, kind)
 	if err != nil {
 		return out, err
 	}
-	agent := l.config.File.Agents[mainAgent]
-	spoken, err := l.dialect(&dispatch.RunRequest{Provider: l.config.Provider, Model: l.config.Model}, agent)
+	agent := l.Settings.File.Agents[MainAgent]
+	spoken, err := l.dialect(&dispatch.RunRequest{Provider: l.Settings.Provider, Model: l.Settings.Model}, agent)
 	if err != nil { // no model is configured yet
 		spoken = regie.DialectNative
 	}
@@ -100,25 +113,25 @@ func (l *local) limitValues(ctx context.Context, kind regie.SessionType) (out di
 		if v.Stored > 0 {
 			v.Origin = "api"
 		}
-		if place := l.fixes(kind, s); place != "" {
+		if place := l.fixedBy(kind, s); place != "" {
 			v.Origin, v.Fixed = place, true
 		}
 	}
 	return out, nil
 }
 
-// fixes is the place that settles a limit whatever is stored; empty where none does.
-func (l *local) fixes(kind regie.SessionType, s settable) string {
-	configured, file, agent := l.config.File.Limits.Chat, l.config.Origin["file"],
-		l.config.File.Agents[mainAgent].Limits
+// fixedBy is the place that settles a limit whatever is stored; empty where none does.
+func (l *Limits) fixedBy(kind regie.SessionType, s settable) string {
+	configured, file, agent := l.Settings.File.Limits.Chat, l.Settings.Origin["file"],
+		l.Settings.File.Agents[MainAgent].Limits
 	if kind == regie.SessionAutomation {
-		configured = l.config.File.Limits.Automation
+		configured = l.Settings.File.Limits.Automation
 	}
 	switch {
-	case *s.of(&l.limits) > 0:
+	case *s.of(&l.Limits) > 0:
 		return "the program that started this engine"
 	case *s.of(&agent) > 0:
-		return "agents." + mainAgent + ".limits." + s.name + " in " + file
+		return "agents." + MainAgent + ".limits." + s.name + " in " + file
 	case *s.of(&configured) > 0:
 		return section(kind) + s.name + " in " + file
 	default:
@@ -126,9 +139,19 @@ func (l *local) fixes(kind regie.SessionType, s settable) string {
 	}
 }
 
-// SetLimits implements dispatch.Settings.
-func (l *local) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error) {
-	if err := l.mayStore(); err != nil {
+// Set stores limits, all that a request names or none of them; the next round of every session has
+// them, whichever process starts it. It returns CodeConflict for a limit that a file or the command
+// line fixes, CodeBadRequest for a number that is none of a limit.
+func (l *Limits) Set(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error) {
+	caller, err := l.authorize(ctx, "change_limits")
+	if err != nil {
+		return dispatch.LimitSettings{}, err
+	}
+	if caller.Restricted() {
+		return dispatch.LimitSettings{}, regie.Errorf(regie.CodeForbidden,
+			"this is about all workspaces, and the token is restricted to some")
+	}
+	if err := l.writable(); err != nil {
 		return dispatch.LimitSettings{}, err
 	}
 	var values []store.Setting
@@ -147,7 +170,7 @@ func (l *local) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispat
 				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeBadRequest,
 					"%s cannot be %d: a limit is a whole number from 1 up, and 0 takes back what was stored", name, *n)
 			}
-			if place := l.fixes(kind, s); place != "" && *n > 0 {
+			if place := l.fixedBy(kind, s); place != "" && *n > 0 {
 				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeConflict,
 					"%s is fixed by %s: change it there", name, place)
 			}
@@ -160,8 +183,51 @@ func (l *local) SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispat
 	if len(values) == 0 {
 		return dispatch.LimitSettings{}, regie.Errorf(regie.CodeBadRequest, "the request names no limit")
 	}
-	if err := l.store.Settle(ctx, values, storable(in.By)); err != nil {
+	if err := l.Store.Settle(ctx, values, storable(caller.By(in.By))); err != nil {
 		return dispatch.LimitSettings{}, err
 	}
-	return l.Limits(ctx)
+	return l.current(ctx)
+}
+
+// dialect is the one that the request or the agent forces, else the one that the model can (spec
+// 3.3). It returns CodeBadRequest for JSON where nobody could tell the model of it. A model that is
+// not configured here is found out when it is asked.
+func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Dialect, error) {
+	forced := in.Dialect
+	if forced == "" && agent.Dialect != config.DialectAuto {
+		forced = regie.Dialect(agent.Dialect)
+	}
+	model, err := c.Models(in.Provider)
+	if err != nil {
+		if forced == "" {
+			forced = regie.DialectNative
+		}
+		return forced, nil
+	}
+	switch can := model.Capabilities(in.Model); {
+	case forced == regie.DialectJSON && can.NativeOnly:
+		return "", regie.Errorf(regie.CodeBadRequest,
+			"the provider %s cannot be told to reply in JSON: leave the dialect out", in.Provider)
+	case forced != "":
+		return forced, nil
+	case can.NativeTools:
+		return regie.DialectNative, nil
+	default:
+		return regie.DialectJSON, nil
+	}
+}
+
+// limitsOf are the limits of a session's type and a dialect (spec 3.2): the agent's over those of
+// the file over what is stored over the defaults.
+func (c *core) limitsOf(kind regie.SessionType, spoken regie.Dialect, agent config.Agent,
+	stored regie.Limits,
+) regie.Limits {
+	configured := c.Settings.File.Limits.Chat
+	if kind == regie.SessionAutomation {
+		configured = c.Settings.File.Limits.Automation
+	}
+	budget := c.Settings.File.Budget
+	app := regie.Limits{ContextTokens: cmp.Or(agent.Budget.ContextTokens, budget.ContextTokens,
+		prompt.DefaultBudget(kind)), ContextMessages: budget.MaxContextMessages}
+	return c.Limits.Over(agent.Limits.Over(configured.Over(stored.Over(app.Over(engine.DefaultLimits(kind, spoken))))))
 }

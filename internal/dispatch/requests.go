@@ -1,71 +1,11 @@
 package dispatch
 
 import (
-	"context"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/store"
 )
-
-// Control is all that a surface can do (spec 10: none has powers of its own). The engine of this
-// process implements it, and so does the client of another process's engine.
-type Control interface {
-	// Submit stores a message and starts its round.
-	Submit(ctx context.Context, in RunRequest) (Run, error)
-	// Interrupt, Pause and Resume are the words of decision 6; each is durable when it returns.
-	Interrupt(ctx context.Context, round regie.ID) error
-	Pause(ctx context.Context, round regie.ID) error
-	Resume(ctx context.Context, round regie.ID) error
-	// Stop ends whatever runs in a session and closes it as cancelled, and returns what it gave
-	// back; Close closes an idle chat, which a message opens again.
-	Stop(ctx context.Context, session regie.ID) (Stopped, error)
-	CloseSession(ctx context.Context, session regie.ID) error
-	// RequestControl answers what a run that the session started now would get, and reserves a free
-	// slot for it for 30 s or until the first message; ReleaseControl gives that back (spec 5.1,
-	// decision 43).
-	RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error)
-	ReleaseControl(ctx context.Context, session regie.ID) error
-	// TakeBack takes a message back that waits for its turn, and returns it; CodeConflict says that
-	// the agent has it already (decision 10).
-	TakeBack(ctx context.Context, in TakeBackRequest) (regie.Message, error)
-	// Inbox returns what waits for people; Decide and Answer store what they say, each accepted
-	// once, and go on with the round.
-	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
-	// Review returns what the calls would do whose arguments a request edits, and stores nothing:
-	// what a person sees before they allow it (decision 20).
-	Review(ctx context.Context, in DecideRequest) (Reviewed, error)
-	Decide(ctx context.Context, in DecideRequest) (store.Resolved, error)
-	Answer(ctx context.Context, in AnswerRequest) (store.Resolved, error)
-	// Resolve stores what a person found out about a call whose outcome nobody knew (decision 5).
-	Resolve(ctx context.Context, in ResolveRequest) error
-	// Rules lists standing rules (spec 4.4); Revoke takes some back: when it returns they allow
-	// nothing any more.
-	Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error)
-	Revoke(ctx context.Context, in RevokeRequest) error
-	// Get returns a round with everything that happened in it.
-	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
-	// Prompt returns what would be sent to a session's model now, or what was sent in a stored
-	// model call, byte for byte (decision 14).
-	Prompt(ctx context.Context, in PromptRequest) (Prompt, error)
-	// List returns the rounds that a filter selects, the newest first.
-	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
-	// Spent returns what was spent today in the workspace at root, or in all for "", and in all of
-	// them (spec 11.4).
-	Spent(ctx context.Context, root string) (store.Spent, error)
-	// Events gives a session's log after a sequence number and then follows it, until sink returns
-	// an error or ctx ends.
-	Events(ctx context.Context, session regie.ID, after int64, sink func(Item) error) error
-	// Watch gives sink what happens in all sessions from now on, as Dispatcher.Watch.
-	Watch(ctx context.Context, sink func(regie.Event) error) error
-	Sessions
-	Undoing
-	Caching
-	Places
-	Settings
-	Searching
-}
 
 // Prompt is a request as a model gets it, byte for byte, with its parts (decision 14).
 type Prompt = engine.Prompt
@@ -183,9 +123,6 @@ type Stopped struct {
 type TakeBackRequest struct {
 	SessionID regie.ID `json:"session_id,omitzero"`
 	MessageID regie.ID `json:"message_id" required:"true"`
-	// TokenID leaves only what came with that token to be taken back: all else is not there. Only
-	// who lets callers in says it; no request does.
-	TokenID regie.ID `json:"-"`
 }
 
 // RevokeRequest takes standing rules back, all of them or none. Taking back what is revoked changes
@@ -234,4 +171,14 @@ type AnswerRequest struct {
 	Request    string              `json:"request_id"`
 	Reply      regie.QuestionReply `json:"reply" required:"true"`
 	By         string              `json:"by"`
+}
+
+// ClearRequest names the workspace whose cached answers go, by its root; "" means all of them.
+type ClearRequest struct {
+	Root string `json:"root,omitempty"`
+}
+
+// Cleared is how many answers went.
+type Cleared struct {
+	Entries int64 `json:"entries"`
 }

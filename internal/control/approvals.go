@@ -1,6 +1,7 @@
-package app
+package control
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -14,26 +15,58 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/session"
 )
 
+// Approvals are what waits for people: approvals and questions (spec 4.4, 4.5).
+type Approvals struct{ *core }
+
 // maxReason bounds what a person tells the model with a denial, in bytes.
 const maxReason = 4 << 10
 
-// Inbox implements dispatch.Control.
-func (l *local) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
-	return l.store.Inbox(ctx, filter)
+// Inbox returns what waits for people, the oldest first.
+func (a *Approvals) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
+	out := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
+	caller, err := a.authorize(ctx, "show_inbox")
+	if err != nil {
+		return out, err
+	}
+	roots, err := a.roots(ctx, caller, filter.Root)
+	for _, root := range roots {
+		filter.Root = root
+		some, err := a.Store.Inbox(ctx, filter)
+		if err != nil {
+			return out, err
+		}
+		if len(roots) == 1 {
+			return some, nil
+		}
+		out.Approvals, out.Questions = append(out.Approvals, some.Approvals...),
+			append(out.Questions, some.Questions...)
+	}
+	out.Approvals = oldestFirst(out.Approvals, filter.Limit, func(a *regie.Approval) store.Mark {
+		return store.Mark{At: a.CreatedAt, ID: a.ID}
+	})
+	out.Questions = oldestFirst(out.Questions, filter.Limit, func(q *regie.Question) store.Mark {
+		return store.Mark{At: q.CreatedAt, ID: q.ID}
+	})
+	return out, err
 }
 
-// Decide implements dispatch.Control. What a person edited is validated and judged again before
-// anything is stored. Where a call was answered while that was checked, it is checked again: the
-// store refuses another answer and takes the same one.
-func (l *local) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	edit, err := l.about(ctx, in)
+// Decide stores a person's decisions, each accepted once, and goes on with the round. What a person
+// edited is validated and judged again before anything is stored. Where a call was answered while
+// that was checked, it is checked again: the store refuses another answer and takes the same one.
+func (a *Approvals) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
+	caller, err := a.authorize(ctx, "decide", in.ApprovalID)
+	if err != nil {
+		return store.Resolved{}, err
+	}
+	in.By = a.author(caller, in.By)
+	edit, err := a.findApproval(ctx, in)
 	for err == nil {
-		stored, failed := l.checkDecisions(ctx, edit, in)
+		stored, failed := a.checkDecisions(ctx, edit, in)
 		if failed == nil {
-			return l.dispatcher.Decide(ctx, stored, l.storeOnly)
+			return a.Dispatcher.Decide(ctx, stored, a.StoreOnly)
 		}
 		answered := countAnswered(edit.Approval)
-		if edit, err = l.about(ctx, in); err == nil && countAnswered(edit.Approval) == answered {
+		if edit, err = a.findApproval(ctx, in); err == nil && countAnswered(edit.Approval) == answered {
 			err = failed
 		}
 	}
@@ -51,11 +84,13 @@ func countAnswered(asked *regie.Approval) (n int) {
 }
 
 // checkDecisions completes the decisions of a request for the store.
-func (l *local) checkDecisions(ctx context.Context, edit engine.Edit, in dispatch.DecideRequest) (store.Decide, error) {
+func (a *Approvals) checkDecisions(ctx context.Context, edit engine.Edit, in dispatch.DecideRequest) (
+	store.Decide, error,
+) {
 	stored := store.Decide{ApprovalID: in.ApprovalID, Request: in.Request, Previews: map[regie.ID]regie.Preview{}}
 	for _, decision := range in.Decisions {
-		decision.By, decision.At = author(in.By), time.Now().UTC()
-		means, err := l.complete(ctx, edit, decision)
+		decision.By, decision.At = in.By, time.Now().UTC()
+		means, err := a.completeDecision(ctx, edit, decision)
 		if err != nil {
 			return stored, err
 		}
@@ -77,12 +112,12 @@ func (l *local) checkDecisions(ctx context.Context, edit engine.Edit, in dispatc
 	return stored, nil
 }
 
-// about is what a request decides on, each call once.
-func (l *local) about(ctx context.Context, in dispatch.DecideRequest) (engine.Edit, error) {
-	if l.readOnly && !l.storeOnly {
+// findApproval is what a request decides on, each call once.
+func (a *Approvals) findApproval(ctx context.Context, in dispatch.DecideRequest) (engine.Edit, error) {
+	if a.ReadOnly && !a.StoreOnly {
 		return engine.Edit{}, errRunsNothing
 	}
-	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
+	inbox, err := a.Store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
 	switch {
 	case err != nil:
 		return engine.Edit{}, err
@@ -100,7 +135,7 @@ func (l *local) about(ctx context.Context, in dispatch.DecideRequest) (engine.Ed
 		seen[call] = true
 	}
 	asked := &inbox.Approvals[0]
-	of, workspace, err := l.store.Session(ctx, asked.SessionID)
+	of, workspace, err := a.Store.Session(ctx, asked.SessionID)
 	return engine.Edit{Session: of, Workspace: workspace, Approval: asked, Decisions: in.Decisions}, err
 }
 
@@ -112,16 +147,20 @@ func sameWorld(a, b []regie.Precondition) bool {
 	})
 }
 
-// Review implements dispatch.Control.
-func (l *local) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
-	edit, err := l.about(ctx, in)
+// Review returns what the calls would do whose arguments a request edits, and stores nothing: what
+// a person sees before they allow it (decision 20).
+func (a *Approvals) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
+	if _, err := a.authorize(ctx, "review_edit", in.ApprovalID); err != nil {
+		return dispatch.Reviewed{}, err
+	}
+	edit, err := a.findApproval(ctx, in)
 	if err != nil {
 		return dispatch.Reviewed{}, err
 	}
 	out := dispatch.Reviewed{Reviews: []regie.Review{}}
 	for _, d := range in.Decisions {
-		d.By, d.At = author(in.By), time.Now().UTC()
-		means, err := l.complete(ctx, edit, d)
+		d.By, d.At = cmp.Or(in.By, a.UserName), time.Now().UTC()
+		means, err := a.completeDecision(ctx, edit, d)
 		switch {
 		case err != nil:
 			return dispatch.Reviewed{}, err
@@ -135,13 +174,6 @@ func (l *local) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch
 	return out, nil
 }
 
-func author(by string) string {
-	if by == "" {
-		return userName()
-	}
-	return by
-}
-
 // completed is a decision with all that it means.
 type completed struct {
 	decision regie.Decision
@@ -150,9 +182,11 @@ type completed struct {
 	rule     *regie.Rule
 }
 
-// complete checks one decision and adds what it means: the scope, the rule, the preview of edited
-// arguments.
-func (l *local) complete(ctx context.Context, edit engine.Edit, d regie.Decision) (out completed, err error) {
+// completeDecision checks one decision and adds what it means: the scope, the rule, the preview of
+// edited arguments.
+func (a *Approvals) completeDecision(ctx context.Context, edit engine.Edit, d regie.Decision) (
+	out completed, err error,
+) {
 	asked, of := edit.Approval, edit.Session
 	review := reviewOf(asked, d.CallID)
 	if review == nil {
@@ -180,7 +214,7 @@ func (l *local) complete(ctx context.Context, edit engine.Edit, d regie.Decision
 	}
 	if len(d.Arguments) > 0 {
 		edit.CallID, edit.Arguments = d.CallID, d.Arguments
-		edited, err := l.engine.Edited(ctx, edit)
+		edited, err := a.Engine.Edited(ctx, edit)
 		if err != nil {
 			return out, err
 		}
@@ -211,18 +245,23 @@ func reviewOf(asked *regie.Approval, call regie.ID) *regie.Review {
 	return nil
 }
 
-// Answer implements dispatch.Control.
-func (l *local) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
-	return l.answer(ctx, in, "")
+// Answer stores a person's answer to a question, once, and goes on with the round.
+func (a *Approvals) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
+	caller, err := a.authorize(ctx, "answer_question", in.QuestionID)
+	if err != nil {
+		return store.Resolved{}, err
+	}
+	in.By = a.author(caller, in.By)
+	return a.storeAnswer(ctx, in, "")
 }
 
-// answer stores an answer; clientID is that of the message which it came as, so that the message is
-// known when it is repeated.
-func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID string) (store.Resolved, error) {
-	if l.readOnly && !l.storeOnly {
+// storeAnswer stores an answer; clientID is that of the message which it came as, so that the
+// message is known when it is repeated.
+func (c *core) storeAnswer(ctx context.Context, in dispatch.AnswerRequest, clientID string) (store.Resolved, error) {
+	if c.ReadOnly && !c.StoreOnly {
 		return store.Resolved{}, errRunsNothing
 	}
-	inbox, err := l.store.Inbox(ctx, store.InboxFilter{ID: in.QuestionID})
+	inbox, err := c.Store.Inbox(ctx, store.InboxFilter{ID: in.QuestionID})
 	if err != nil {
 		return store.Resolved{}, err
 	}
@@ -234,26 +273,30 @@ func (l *local) answer(ctx context.Context, in dispatch.AnswerRequest, clientID 
 	if err != nil {
 		return store.Resolved{}, err
 	}
-	reply.By, reply.At = author(in.By), time.Now().UTC()
+	reply.By, reply.At = cmp.Or(in.By, c.UserName), time.Now().UTC()
 	text := session.ReplyText(question.Module, reply)
 	said := text
 	if reply.Text != "" && len(reply.Choices) == 0 {
 		said = reply.Text // people see their own words
 	}
-	return l.dispatcher.Answer(ctx, store.AnswerQuestion{
+	return c.Dispatcher.Answer(ctx, store.AnswerQuestion{
 		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
 		Message: regie.Message{
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By},
 			ClientID: clientID, Text: said,
 			ExcludeFromPrompt: true,
 		},
-	}, l.storeOnly)
+	}, c.StoreOnly)
 }
 
-// Resolve implements dispatch.Control.
-func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
+// Resolve stores what a person found out about a call whose outcome was unknown (decision 5).
+func (a *Approvals) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
+	caller, err := a.authorize(ctx, "resolve_call", in.CallID)
+	if err != nil {
+		return err
+	}
 	switch {
-	case l.readOnly && !l.storeOnly:
+	case a.ReadOnly && !a.StoreOnly:
 		return errRunsNothing
 	case in.As != regie.ResolvedHappened && in.As != regie.ResolvedDidNotHappen:
 		return regie.Errorf(regie.CodeBadRequest,
@@ -261,92 +304,5 @@ func (l *local) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
 	case len(in.Note) > maxReason:
 		return regie.Errorf(regie.CodeBadRequest, "the note has more than %d bytes", maxReason)
 	}
-	return l.store.ResolveCall(ctx, in.CallID, in.As, plain.Strip(in.Note), author(in.By))
-}
-
-// answerByMessage takes a message that comes while the round waits for an answer (decision 10): as
-// the answer where a free text is one, else it cancels the question, as a message that steers. Who
-// may do neither is told so; a question that opens later meets the store's own word on it.
-func (l *local) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (dispatch.Run, bool, error) {
-	if in.WhenBusy == store.Reject {
-		return dispatch.Run{}, false, nil
-	}
-	inbox, err := l.store.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
-	if err != nil || len(inbox.Questions) == 0 {
-		return dispatch.Run{}, false, err
-	}
-	// A message that is there already is not said to this question: it is being repeated.
-	if known, err := l.store.Known(ctx, in.SessionID, in.ClientID); known || err != nil {
-		return dispatch.Run{}, false, err
-	}
-	if in.LeavesWaits || in.LeavesApprovals && len(inbox.Approvals) > 0 {
-		return dispatch.Run{}, false, store.ErrLeavesWaits
-	}
-	question := &inbox.Questions[0]
-	if !question.Module.AllowFreeText || in.AnswersNothing && in.WhenBusy == store.Steer {
-		in.WhenBusy = store.Steer
-		return dispatch.Run{}, false, nil
-	}
-	out, err := l.answer(ctx, dispatch.AnswerRequest{
-		QuestionID: question.ID, Request: in.ClientID,
-		Reply: regie.QuestionReply{Text: said(in)}, By: in.By,
-	}, in.ClientID)
-	switch regie.CodeOf(err) {
-	case regie.CodeConflict, regie.CodeExpired: // somebody else was faster: it is a message like any other
-		return dispatch.Run{}, false, nil
-	case regie.CodeBadRequest: // it is no answer, so it is something else that the person wants
-		in.WhenBusy = store.Steer
-		return dispatch.Run{}, false, nil
-	}
-	if err == nil && out.Seq == 0 { // the same message was faster: it is being repeated
-		return dispatch.Run{}, false, nil
-	}
-	return dispatch.Run{
-		SessionID: in.SessionID, RoundID: out.RoundID, MessageID: out.MessageID, Seq: out.Seq,
-		Answered: true,
-	}, err == nil, err
-}
-
-// Stop implements dispatch.Control: whatever runs ends, and the session closes as cancelled
-// (decision 6).
-func (l *local) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
-	if err := l.stop(ctx, session); err != nil {
-		return dispatch.Stopped{}, err
-	}
-	withdrawn, err := l.store.Withdrawn(ctx, session)
-	return dispatch.Stopped{Withdrawn: append([]regie.Message{}, withdrawn...)}, err // a list that is never null
-}
-
-func (l *local) stop(ctx context.Context, session regie.ID) error {
-	for {
-		round, err := l.store.OpenRound(ctx, session)
-		if err != nil {
-			return err
-		}
-		if round.IsZero() {
-			if err := l.store.CloseSession(ctx, session, regie.SessionCancelled); regie.CodeOf(
-				err) != regie.CodeRoundInProgress {
-				return err
-			}
-			continue // a message came in between
-		}
-		if err := l.dispatcher.Stop(ctx, round); err != nil {
-			return err
-		}
-		// A round that ended before it heard the word may have made room for the next one, which is
-		// to stop too.
-		if now, err := l.store.Round(ctx, round); err != nil || now.Stop == regie.StopStop {
-			return err
-		}
-	}
-}
-
-// TakeBack implements dispatch.Control.
-func (l *local) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
-	return l.store.TakeBack(ctx, in.SessionID, in.MessageID, in.TokenID)
-}
-
-// CloseSession implements dispatch.Control.
-func (l *local) CloseSession(ctx context.Context, session regie.ID) error {
-	return l.store.CloseSession(ctx, session, "")
+	return a.Store.ResolveCall(ctx, in.CallID, in.As, plain.Strip(in.Note), a.author(caller, in.By))
 }

@@ -1,8 +1,7 @@
-package app
+package control
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -28,7 +27,7 @@ func answersCalls(in *dispatch.RunRequest) bool {
 
 // validateClient checks what an OpenAI-compatible client brings (decision 35), and makes it
 // storable.
-func (l *local) validateClient(in *dispatch.RunRequest) error {
+func (r *Rounds) validateClient(in *dispatch.RunRequest) error {
 	switch {
 	case in.Origin != "" && in.Origin != regie.OriginAPISession:
 		return regie.Errorf(regie.CodeBadRequest, "%q is no origin of a session", string(in.Origin))
@@ -64,7 +63,7 @@ func (l *local) validateClient(in *dispatch.RunRequest) error {
 	if len(in.Policy.ClientTools) == 0 {
 		return nil
 	}
-	_, err := l.projects.scope(in.Root, l.tools(context.Background())).WithClient(in.Policy.ClientTools)
+	_, err := r.Projects.Scope(in.Root, r.Tools(context.Background())).WithClient(in.Policy.ClientTools)
 	return err
 }
 
@@ -155,26 +154,29 @@ func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 	s.History = s.History[:last]
 }
 
-// weigh estimates the tokens that a model would be sent first for a client's request, with all that
+// Weigh estimates the tokens that a model would be sent first for a client's request, with all that
 // its agent adds to it. Nothing is begun.
-func (l *local) weigh(ctx context.Context, in dispatch.RunRequest) (int, error) {
-	if _, err := l.fill(ctx, &in); err != nil {
+func (r *Rounds) Weigh(ctx context.Context, in dispatch.RunRequest) (int, error) {
+	if _, err := r.authorize(ctx, "count_tokens"); err != nil {
 		return 0, err
 	}
-	if err := l.validate(&in); err != nil {
+	if _, err := r.fillRequest(ctx, &in); err != nil {
 		return 0, err
 	}
-	owner, workspace, err := l.place(ctx, in)
+	if err := r.validateRequest(&in); err != nil {
+		return 0, err
+	}
+	owner, workspace, err := r.ensureWorkspace(ctx, in.Root, in.FoundBy, in.Here)
 	if err != nil {
 		return 0, err
 	}
 	in.Type = regie.SessionChat
-	terms, err := l.terms(ctx, &in)
+	agreed, err := r.settleTerms(ctx, &in)
 	if err != nil {
 		return 0, err
 	}
-	s := l.submission(&in, owner, workspace, regie.ReasonUserMessage, &terms)
-	thread, err := l.store.Thread(ctx, in.SessionID, 0)
+	s := r.submission(&in, owner, workspace, regie.ReasonUserMessage, &agreed)
+	thread, err := r.Store.Thread(ctx, in.SessionID, 0)
 	if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
 		return 0, err
 	}
@@ -190,51 +192,5 @@ func (l *local) weigh(ctx context.Context, in dispatch.RunRequest) (int, error) 
 	}
 	s.Message.Opening = s.Message.Opening.Beginning(time.Now()) // as the store has it when the round begins
 	thread.Messages = append(thread.Messages, s.Message)
-	return l.engine.Weigh(ctx, engine.Weighing{Session: *s.New, Workspace: workspace, Round: s.Round, Thread: thread})
-}
-
-const (
-	// keepAPI is how long a session of an OpenAI-compatible client is kept after something last
-	// happened in it (decision 35); apiSweep bounds how long its end is slept through, and how many
-	// go at once.
-	keepAPI  = 24 * time.Hour
-	apiSweep = 10 * time.Minute
-	apiBatch = 100
-)
-
-// sweepAPI removes the sessions of OpenAI-compatible clients whose time is over, until ctx ends:
-// what is stored says which, so it goes on where another process has stopped.
-func (l *local) sweepAPI(ctx context.Context, log *slog.Logger) {
-	for {
-		next, err := l.removeUnused(ctx, time.Now())
-		if err != nil && ctx.Err() == nil {
-			log.Warn("sessions of clients that are not used any more could not be removed", "code",
-				string(regie.CodeOf(err)), "error", err)
-		}
-		sleep := apiSweep
-		if !next.IsZero() {
-			sleep = min(sleep, max(time.Second, time.Until(next.Add(keepAPI))))
-		}
-		timer := time.NewTimer(sleep)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-	}
-}
-
-// removeUnused removes what is due at a moment, and returns when something last happened in the
-// session that is due next. One that cannot go now, because a run of it is open, is tried again at
-// the next look.
-func (l *local) removeUnused(ctx context.Context, now time.Time) (next time.Time, err error) {
-	due, next, err := l.store.Unused(ctx, now.Add(-keepAPI), apiBatch)
-	for _, session := range due {
-		if _, failed := l.Remove(ctx, dispatch.RemoveRequest{SessionID: session, By: "retention"}); failed != nil &&
-			regie.CodeOf(failed) != regie.CodeRoundInProgress {
-			err = failed
-		}
-	}
-	return next, err
+	return r.Engine.Weigh(ctx, engine.Weighing{Session: *s.New, Workspace: workspace, Round: s.Round, Thread: thread})
 }

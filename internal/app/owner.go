@@ -1,0 +1,57 @@
+package app
+
+import (
+	"context"
+	"os/user"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/control"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// user is the one user of this installation (spec 11.2), made the first time.
+func (e *Engine) user(ctx context.Context) (regie.User, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.owner.ID.IsZero() {
+		return e.owner, nil
+	}
+	owner, err := e.store.EnsureUser(ctx, userName())
+	if err == nil {
+		e.owner = owner
+	}
+	return owner, err
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "local"
+}
+
+// serves says why a stored round cannot go on with this engine, or nil: its settings are others,
+// or, where several share a database, its files are not here. It stays as it is for an engine that
+// can.
+func (e *Engine) serves(round regie.Round) error {
+	if _, err := e.models(round.Provider); err != nil {
+		return err
+	}
+	if control.IsForeign(&e.config, &round) {
+		return regie.Errorf(regie.CodeConflict,
+			"the run was started with other settings of the model: go on with it under the same provider, address and key")
+	}
+	if e.config.Database == "" {
+		return nil
+	}
+	_, place, err := e.store.Session(context.Background(), round.SessionID)
+	if err != nil {
+		return err
+	}
+	root, err := workspace.Open(place.Root)
+	if err != nil {
+		return regie.Errorf(regie.CodeOf(err), "the run's directory is not on this machine; it goes on where it is: %v",
+			err)
+	}
+	return root.Close()
+}

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/dispatch"
+)
+
+const (
+	// keepAPI is how long a session of an OpenAI-compatible client is kept after something last
+	// happened in it (decision 35); apiSweep bounds how long its end is slept through, and how many
+	// go at once.
+	keepAPI  = 24 * time.Hour
+	apiSweep = 10 * time.Minute
+	apiBatch = 100
+)
+
+// sweepAPI removes the sessions of OpenAI-compatible clients whose time is over, until ctx ends:
+// what is stored says which, so it goes on where another process has stopped.
+func (e *Engine) sweepAPI(ctx context.Context, log *slog.Logger) {
+	for {
+		next, err := e.removeUnused(ctx, time.Now())
+		if err != nil && ctx.Err() == nil {
+			log.Warn("sessions of clients that are not used any more could not be removed", "code",
+				string(regie.CodeOf(err)), "error", err)
+		}
+		sleep := apiSweep
+		if !next.IsZero() {
+			sleep = min(sleep, max(time.Second, time.Until(next.Add(keepAPI))))
+		}
+		timer := time.NewTimer(sleep)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// removeUnused removes what is due at a moment, and returns when something last happened in the
+// session that is due next. One that cannot go now, because a run of it is open, is tried again at
+// the next look.
+func (e *Engine) removeUnused(ctx context.Context, now time.Time) (next time.Time, err error) {
+	due, next, err := e.store.Unused(ctx, now.Add(-keepAPI), apiBatch)
+	for _, session := range due {
+		in := dispatch.RemoveRequest{SessionID: session, By: "retention"}
+		if _, failed := e.service.Sessions.Remove(access.AsOwner(ctx), in); failed != nil &&
+			regie.CodeOf(failed) != regie.CodeRoundInProgress {
+			err = failed
+		}
+	}
+	return next, err
+}

@@ -1,0 +1,173 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/toolkit/shell"
+)
+
+// fillRequest settles what a request leaves open of the workspace, the agent and the model: that of
+// its session, else of this engine's settings. unnamed says that its session has no name yet.
+func (r *Rounds) fillRequest(ctx context.Context, in *dispatch.RunRequest) (unnamed bool, err error) {
+	if in.SessionID.IsZero() || in.Root != "" && in.Agent != "" && in.Provider != "" && in.Model != "" {
+		return false, r.checkNames(in)
+	}
+	session, place, err := r.Store.Session(ctx, in.SessionID)
+	switch {
+	case err == nil && in.Root == "" && !in.WorkspaceID.IsZero() && in.WorkspaceID != place.ID:
+		return false, regie.Errorf(regie.CodeNotFound, "there is no session %s in the workspace %s",
+			in.SessionID, in.WorkspaceID)
+	case regie.CodeOf(err) == regie.CodeNotFound:
+		if place, err = r.namedWorkspace(ctx, in); err != nil {
+			return false, err
+		}
+	case err != nil:
+		return false, err
+	}
+	unnamed = !session.ID.IsZero() && session.Name == ""
+	if in.Root == "" {
+		in.Root, in.FoundBy = place.Root, place.FoundBy
+	}
+	in.Agent = cmp.Or(in.Agent, session.Agent, MainAgent)
+	switch {
+	case in.Provider == "" && in.Model == "" && session.Provider != "":
+		in.Provider, in.Model = session.Provider, session.Model
+	case in.Provider == "" && in.Model != "" && session.Provider != "":
+		in.Provider = session.Provider
+	case in.Provider == "" || in.Provider == r.Settings.Provider:
+		in.Provider, in.Model = r.Settings.Provider, cmp.Or(in.Model, r.Settings.Model)
+	}
+	if in.Provider == "" || in.Model == "" {
+		return false, cmp.Or(r.Settings.RequireModel(),
+			error(regie.Errorf(regie.CodeNoModel, "the request names no model of the provider %s", in.Provider)))
+	}
+	if in.Settings.IsZero() && in.Provider != config.ProviderDemo { // the demo is the same everywhere
+		in.Settings = r.Settings.FingerprintOf(in.Provider)
+	}
+	return unnamed, r.checkNames(in)
+}
+
+// checkNames has the agent of a request be one that there is, whose limits and instructions hold
+// then, its provider one that this engine can ask, and a size that its provider maps be the model
+// of that.
+func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
+	if in.Agent != "" {
+		if err := r.checkAgent(in.Agent); err != nil {
+			return err
+		}
+	}
+	if in.Provider != "" {
+		if err := r.sameModel(in); err != nil { // which also says why a provider is not there
+			return err
+		}
+		if err := r.checkProvider(in.Provider); err != nil {
+			return err
+		}
+	}
+	in.Model = r.Settings.ModelOf(in.Provider, in.Model)
+	return nil
+}
+
+// sameModel returns CodeConflict where who asks, on this machine, has other settings of the model
+// than this engine.
+func (r *Rounds) sameModel(in *dispatch.RunRequest) error {
+	if in.Settings.IsZero() || in.Settings == r.Settings.FingerprintOf(in.Provider) {
+		return nil
+	}
+	if at := r.served.Load(); at != nil { // it does not end with a run
+		return regie.Errorf(regie.CodeConflict,
+			"the server at %s works in %s with other settings of the model: use those with regie --server %s, or start it again with yours", *at, r.Settings.DataDir, *at)
+	}
+	return regie.Errorf(regie.CodeConflict,
+		"the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", r.Settings.DataDir)
+}
+
+// checkProvider returns CodeNotFound for one that is not configured.
+func (r *Rounds) checkProvider(name string) error {
+	if _, configured := r.Settings.Named(name); !configured && name != config.ProviderDemo {
+		return regie.Errorf(regie.CodeNotFound,
+			"there is no provider %q here: regie models lists those that are configured", plain.Line(name))
+	}
+	return nil
+}
+
+// checkAgent returns CodeNotFound for one that is not configured.
+func (c *core) checkAgent(name string) error {
+	if _, configured := c.Settings.File.Agents[name]; !configured && name != MainAgent {
+		return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", name)
+	}
+	return nil
+}
+
+// namedWorkspace is the workspace that a request for a new session names.
+func (r *Rounds) namedWorkspace(ctx context.Context, in *dispatch.RunRequest) (regie.Workspace, error) {
+	switch {
+	case in.Root != "":
+		return regie.Workspace{Root: in.Root, FoundBy: in.FoundBy}, nil
+	case in.WorkspaceID.IsZero():
+		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
+			"the request names neither a session that is there nor a workspace")
+	default:
+		return r.findWorkspace(ctx, in.WorkspaceID)
+	}
+}
+
+// typed is the text that is stored of a request: what is said, or the person's own command behind
+// its mark.
+func typed(in *dispatch.RunRequest) string {
+	if in.Command != "" {
+		return regie.CommandMark + in.Command
+	}
+	return in.Text
+}
+
+// validCommand checks a person's own command (spec 10.1). It is never mended, as texts are: what is
+// run has to be what was given.
+func validCommand(in *dispatch.RunRequest) error {
+	if in.Command == "" {
+		return nil
+	}
+	in.Command = strings.TrimSpace(in.Command)
+	switch {
+	case storable(in.Command) != in.Command:
+		return regie.Errorf(regie.CodeBadRequest,
+			"the command holds what no shell takes (U+0000, or bytes that are no characters): write it without")
+	case in.Text != "" || len(in.Segments) > 0 || answersCalls(in) || len(in.History) > 0:
+		return regie.Errorf(regie.CodeBadRequest,
+			"a command comes alone: send what else is said as a message of its own")
+	case in.Command == "":
+		return regie.Errorf(regie.CodeBadRequest, "the command is empty: write it behind the !, as !git status")
+	case strings.HasPrefix(in.Command, regie.CommandMark):
+		return regie.Errorf(regie.CodeBadRequest,
+			"!! repeats nothing here: write the command itself; a message that begins with ! is written with a space before it")
+	case len(in.Command) > shell.MaxCommand:
+		return regie.Errorf(regie.CodeBadRequest,
+			"the command has %d bytes, at most %d are allowed: put it into a file and run that",
+			len(in.Command), shell.MaxCommand)
+	default:
+		return nil
+	}
+}
+
+// ofPerson refuses a command where a person's has no place: in a session that nobody types in, and
+// in place of an answer. asks says that the session waits for one.
+func ofPerson(in *dispatch.RunRequest, asks bool) error {
+	switch {
+	case in.Command == "":
+		return nil
+	case in.Type != regie.SessionChat:
+		return regie.Errorf(regie.CodeBadRequest, "commands are given in chats: this session is of type %s",
+			string(in.Type))
+	case asks:
+		return regie.Errorf(regie.CodeRoundInProgress,
+			"the run waits for your answer: give that first, or interrupt the run; a command is not queued")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,185 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/approval"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/engine"
+	"github.com/regie-run/regie/internal/prompt"
+	"github.com/regie-run/regie/internal/text"
+)
+
+// terms are what a round runs under, from its start to its end.
+type terms struct {
+	dialect regie.Dialect
+	limits  regie.Limits
+	policy  []byte
+	level1  regie.Hash
+	level2  regie.Hash // zero where the workspace says nothing
+}
+
+// settleTerms settles what the request leaves open, from the configuration and from what the model
+// can do.
+func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out terms, err error) {
+	own, err := r.Projects.Settings(in.Root)
+	if err != nil {
+		return out, err
+	}
+	agent := r.Projects.Agent(in.Root, in.Agent)
+	if in.Policy.Relaunch == "" {
+		in.Policy.Relaunch = approval.Relaunch(agent.Relaunch)
+	}
+	settings, _ := r.Settings.Named(in.Provider)
+	in.Policy.ReasoningEffort = cmp.Or(in.Policy.ReasoningEffort, agent.ReasoningEffort)
+	in.Policy.ServiceTier = cmp.Or(in.Policy.ServiceTier, settings.ServiceTier)
+	in.Policy.OneCall = in.Policy.OneCall || agent.ParallelToolCalls != nil && !*agent.ParallelToolCalls
+	// nobody is there to be asked, or to be told that the network is away (decisions 37 and 42)
+	if in.Type == regie.SessionAutomation {
+		in.Policy.Questions, in.Policy.WaitNetwork = false, true
+	}
+	in.Policy.French, in.Policy.AnswerCheck = text.IsFrench(cmp.Or(agent.Language, r.Settings.Language)),
+		agent.AnswerCheck
+	in.Policy.Temperature = agent.Temperature
+	in.Policy.Cache, in.Policy.CacheIfTold = agent.Caches()
+	in.Policy.Cache = in.Policy.Cache && !in.NoCache
+	in.Policy.CacheIfTold = in.Policy.CacheIfTold && in.Policy.Cache
+	if err := r.checkAffordable(in); err != nil {
+		return out, err
+	}
+	if out.dialect, err = r.dialect(in, agent); err != nil {
+		return out, err
+	}
+	stored, err := r.storedLimits(ctx, in.Type)
+	if err != nil {
+		return out, err
+	}
+	out.limits = r.limitsOf(in.Type, out.dialect, agent, stored).Lower(own.Limits(in.Type)).Lower(in.Limits)
+	if out.level1, err = r.storeDocumentation(ctx, in, agent, out.limits, out.dialect); err != nil {
+		return out, err
+	}
+	var said string
+	if said, in.Policy.Document = r.Projects.Level2(in.Root, out.limits, in.Policy.French); said != "" {
+		// each time: it goes with the sessions that had it
+		if out.level2, err = r.Store.PutBlob(ctx, []byte(said)); err != nil {
+			return out, err
+		}
+	}
+	if in.Policy.Fallback, err = r.fallbacks(ctx, in, agent, out.limits); err != nil {
+		return out, err
+	}
+	out.policy, err = json.Marshal(in.Policy)
+	return out, err
+}
+
+// startOf settles the type of a request's session, which never changes, and why its round starts.
+// kind is the type of the session that is there, or empty. It returns CodeConflict for a session of
+// another type.
+func startOf(in *dispatch.RunRequest, kind regie.SessionType) (regie.Reason, error) {
+	switch {
+	case kind != "" && in.Type != "" && kind != in.Type:
+		return "", regie.Errorf(regie.CodeConflict, "the session is of type %s, and stays it: start a new one",
+			string(kind))
+	case kind != "":
+		in.Type = kind
+		return regie.ReasonUserMessage, nil
+	case in.Type == regie.SessionAutomation:
+		return regie.ReasonAutomationStart, nil
+	default:
+		in.Type = regie.SessionChat
+		return regie.ReasonUserMessage, nil
+	}
+}
+
+// storeDocumentation stores the first level of a round's prompts in a dialect.
+func (r *Rounds) storeDocumentation(ctx context.Context, in *dispatch.RunRequest, agent config.Agent,
+	limits regie.Limits, spoken regie.Dialect,
+) (regie.Hash, error) {
+	return r.storeLevel(ctx, prompt.Level1(prompt.Documentation{
+		Instructions: agent.Instructions, Degree: agent.PromptDegree, French: in.Policy.French, Limits: limits,
+		Type: in.Type, Toolkits: []string{"files", "shell"}, Index: true,
+		Servers: r.Projects.ServerNames(in.Root), Questions: in.Policy.Questions, Dialect: spoken,
+	}))
+}
+
+// fallbacks pins the providers that may go on with a round, each with the settings, the dialect and
+// the documentation that it is asked with (spec 3.6). The limits are the round's own, whoever goes
+// on with it.
+func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent config.Agent,
+	limits regie.Limits,
+) ([]approval.Fallback, error) {
+	if !r.Settings.FallsBack(in.Agent, in.Provider) {
+		return nil, nil
+	}
+	configured, err := r.Settings.Fallbacks(in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	var out []approval.Fallback
+	for _, f := range configured {
+		asked := *in
+		asked.Provider, asked.Model = f.Provider, f.Model
+		if err := r.checkAffordable(&asked); err != nil { // it would never be asked, and nobody would know
+			return nil, err
+		}
+		spoken, err := r.dialect(&asked, agent)
+		if err != nil { // it cannot be told to reply so: it is asked as it can be
+			spoken = regie.DialectNative
+		}
+		pinned := approval.Fallback{Provider: f.Provider, Model: f.Model, Dialect: spoken}
+		if f.Provider != config.ProviderDemo { // the demo is the same everywhere
+			pinned.Settings = r.Settings.FingerprintOf(f.Provider)
+		}
+		if pinned.Level1, err = r.storeDocumentation(ctx, in, agent, limits, spoken); err != nil {
+			return nil, err
+		}
+		out = append(out, pinned)
+	}
+	return out, nil
+}
+
+// checkAffordable refuses a request to a model of which nobody knows what it costs, where a budget
+// holds: before anything is stored (decision 29).
+func (r *Rounds) checkAffordable(in *dispatch.RunRequest) error {
+	own, err := r.Projects.Settings(in.Root)
+	if err != nil {
+		return err
+	}
+	if r.Settings.File.Caps(in.Agent).Lower(own.Caps()).IsZero() {
+		return nil
+	}
+	model, err := r.Models(in.Provider)
+	if err != nil {
+		return nil //nolint:nilerr // a model that is not configured here is found out when it is asked
+	}
+	_, stated, known := r.Settings.Price(in.Provider, in.Model)
+	if known || !stated && model.Capabilities(in.Model).Free {
+		return nil
+	}
+	return engine.PriceUnknown(in.Provider, in.Model)
+}
+
+// maxLevels is how many prompt levels are known to be stored: each change of a configuration or a
+// document makes one.
+const maxLevels = 64
+
+// storeLevel stores a prompt level and returns its name (decision 14).
+func (r *Rounds) storeLevel(ctx context.Context, level string) (regie.Hash, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if hash, ok := r.levels[level]; ok {
+		return hash, nil
+	}
+	hash, err := r.Store.PutBlob(ctx, []byte(level))
+	if err == nil {
+		if len(r.levels) >= maxLevels {
+			clear(r.levels)
+		}
+		r.levels[level] = hash
+	}
+	return hash, err
+}
