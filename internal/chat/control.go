@@ -16,45 +16,32 @@ type Control interface {
 	Resume(ctx context.Context, round regie.ID) error
 	Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error)
 	CloseSession(ctx context.Context, session regie.ID) error
-	RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error)
-	ReleaseControl(ctx context.Context, session regie.ID) error
 	TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error)
 	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
 	Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error)
 	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
 	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
-	Resolve(ctx context.Context, in dispatch.ResolveRequest) error
 	Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error)
 	Revoke(ctx context.Context, in dispatch.RevokeRequest) error
 	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
-	Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatch.Prompt, error)
 	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
 	Spent(ctx context.Context, root string) (store.Spent, error)
 	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
-	Watch(ctx context.Context, sink func(regie.Event) error) error
 	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
 	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
 	Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error)
 	Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error)
 	Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Removed, error)
-	Rename(ctx context.Context, in dispatch.RenameRequest) error
 	MarkRead(ctx context.Context, in dispatch.ReadRequest) error
-	Export(ctx context.Context, session regie.ID) (store.SessionExport, error)
 	Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error)
 	Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error)
 	PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error)
 	Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error)
 	CacheStats(ctx context.Context, root string) (store.CacheStats, error)
 	ClearCache(ctx context.Context, in dispatch.ClearRequest) (dispatch.Cleared, error)
-	Workspaces(ctx context.Context) ([]regie.Workspace, error)
 	OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error)
-	NewSession(ctx context.Context, in dispatch.SessionRequest) (regie.Session, error)
 	Agents(ctx context.Context) ([]dispatch.AgentView, error)
-	Tools(ctx context.Context) ([]regie.ToolDefinition, error)
 	Providers(ctx context.Context) ([]dispatch.ProviderView, error)
 	Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error)
-	Limits(ctx context.Context) (dispatch.LimitSettings, error)
-	SetLimits(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error)
-	Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error)
 	Models(ctx context.Context) ([]dispatch.ProviderModels, error)
 }
