@@ -31,13 +31,21 @@ func collect(data []byte) (*provider.Reply, error) {
 	for !c.stopped {
 		event, err := events.Next()
 		if err != nil {
-			return nil, err
+			return nil, c.Failed(wire.Truncated())
 		}
 		if err := c.add(event); err != nil {
-			return nil, err
+			return nil, c.Failed(err)
 		}
 	}
 	return c.Reply()
+}
+
+// TestRecordedStreams holds each recorded stream to its whole reply or its error, and to none where
+// it is cut (spec 12.6). They are long: no server sends them.
+func TestRecordedStreams(t *testing.T) {
+	wiretest.Streams(t, func(*testing.T) func(stream string) (*provider.Reply, error) {
+		return func(stream string) (*provider.Reply, error) { return collect([]byte(stream)) }
+	}, "*.sse", "crash_*.txt")
 }
 
 // FuzzStream reads anything as a stream: it never panics, what it returns is whole and can be
