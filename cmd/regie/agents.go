@@ -12,39 +12,32 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// agentsCommand lists the agents that answer here, with the models that they answer with.
-func (c *command) agentsCommand() *cobra.Command {
-	var listJSON, showJSON bool
-	list := func(cmd *cobra.Command, _ []string) error {
-		agents, err := c.agents(cmd.Context())
-		if err != nil {
-			return err
+// newAgentsCommand lists the agents that answer here, with their models.
+func newAgentsCommand(env *environment) *cobra.Command {
+	var asJSON bool
+	newList := func(use string) *cobra.Command {
+		cmd := &cobra.Command{
+			Use: use, Args: arguments(0, 0), Short: env.T("The agents, and the models that they answer with"),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				agents, err := listAgents(cmd.Context(), env)
+				if err != nil || asJSON {
+					return orJSON(env, agents, err)
+				}
+				p := env.printer()
+				for i := range agents {
+					p.line("%-16s %s", plain.Line(agents[i].Name), describeAgentModel(env, &agents[i]))
+				}
+				return p.err
+			},
 		}
-		if listJSON {
-			return writeJSON(c.stdout, agents)
-		}
-		p := &printer{w: c.stdout}
-		for i := range agents {
-			p.line("%-16s %s", plain.Line(agents[i].Name), c.answersWith(&agents[i]))
-		}
-		return p.err
-	}
-	cmd := &cobra.Command{
-		Use: "agents", Args: usage(cobra.NoArgs), Short: c.text.T("The agents, and the models that they answer with"),
-		RunE: list,
-	}
-	below := &cobra.Command{
-		Use: "list", Args: usage(cobra.NoArgs),
-		Short: c.text.T("The agents, and the models that they answer with"), RunE: list,
-	}
-	for _, one := range []*cobra.Command{cmd, below} {
-		one.Flags().BoolVar(&listJSON, "json", false, c.text.T("print JSON"))
-		c.modelFlags(one)
+		addJSONFlag(env, cmd, &asJSON)
+		addModelFlags(env, cmd)
+		return cmd
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Args: usage(cobra.ExactArgs(1)), Short: c.text.T("One agent"),
+		Use: "show NAME", Args: arguments(1, 1), Short: env.T("One agent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			agents, err := c.agents(cmd.Context())
+			agents, err := listAgents(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -52,28 +45,26 @@ func (c *command) agentsCommand() *cobra.Command {
 			if at < 0 {
 				return regie.Errorf(regie.CodeNotFound, "there is no agent %q here: regie agents lists them", args[0])
 			}
-			if showJSON {
-				return writeJSON(c.stdout, agents[at])
+			if asJSON {
+				return writeJSON(env.stdout, agents[at])
 			}
-			p := &printer{w: c.stdout}
-			p.line("%s", c.pair(plain.Line(agents[at].Name), c.answersWith(&agents[at])))
-			return p.err
+			return env.printf("%s: %s", plain.Line(agents[at].Name), describeAgentModel(env, &agents[at]))
 		},
 	}
-	show.Flags().BoolVar(&showJSON, "json", false, c.text.T("print JSON"))
-	c.modelFlags(show)
-	cmd.AddCommand(below, show)
+	addJSONFlag(env, show, &asJSON)
+	addModelFlags(env, show)
+	cmd := newList("agents")
+	cmd.AddCommand(newList("list"), show)
 	return cmd
 }
 
-// agents asks what answers; before anything is stored the settings say it.
-func (c *command) agents(ctx context.Context) ([]dispatch.AgentView, error) {
-	if c.config.Server == "" {
-		c.settle(ctx)
+// listAgents asks which agents answer; before the first run the settings say it.
+func listAgents(ctx context.Context, env *environment) ([]dispatch.AgentView, error) {
+	if env.config.Server == "" {
+		env.detectModel(ctx)
 	}
-	return look(ctx, c, app.Agents(c.config), func(conn *app.Conn) ([]dispatch.AgentView, error) {
-		if asked := c.flags; !conn.IsEngine() && asked.Provider+asked.BaseURL+asked.Model+asked.Replay+
-			asked.Record+asked.RecordRaw != "" {
+	return readStoreOr(ctx, env, app.Agents(env.config), func(conn *app.Conn) ([]dispatch.AgentView, error) {
+		if f := env.flags; !conn.IsEngine() && f.Provider+f.BaseURL+f.Model+f.Replay+f.Record+f.RecordRaw != "" {
 			return nil, regie.Errorf(codeUsage,
 				"another Regie is the engine here and says what its agents answer with: leave the flags of a model out")
 		}
@@ -81,10 +72,9 @@ func (c *command) agents(ctx context.Context) ([]dispatch.AgentView, error) {
 	})
 }
 
-// answersWith says which model an agent asks.
-func (c *command) answersWith(a *dispatch.AgentView) string {
+func describeAgentModel(env *environment, a *dispatch.AgentView) string {
 	if a.Provider == "" {
-		return c.text.T("no model is chosen")
+		return env.T("no model is chosen")
 	}
-	return plain.Line(c.text.T("%s, model %s", a.Provider, orDash(a.Model)))
+	return plain.Line(env.T("%s, model %s", a.Provider, orDash(a.Model)))
 }

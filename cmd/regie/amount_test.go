@@ -3,7 +3,6 @@ package main
 import (
 	"testing"
 
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -14,16 +13,5 @@ func TestAmount(t *testing.T) {
 		if got := [2]string{amount(text.New("en"), bytes), amount(text.New("fr"), bytes)}; got != want {
 			t.Errorf("%d: got %q, want %q", bytes, got, want)
 		}
-	}
-}
-
-func TestOncePerLine(t *testing.T) {
-	at := func(path string, start, end int) (h app.IndexHit) {
-		h.Path, h.Start, h.End = path, start, end
-		return h
-	}
-	got := oncePerLine([]app.IndexHit{at("a", 1, 1), at("a", 1, 1), at("b", 1, 1), at("a", 1, 4), at("a", 2, 2), at("a", 1, 1)})
-	if len(got) != 4 || got[2].End != 4 {
-		t.Errorf("got %+v", got)
 	}
 }

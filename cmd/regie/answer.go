@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie"
@@ -12,82 +10,64 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-func decideRequest(approval regie.ID, decisions []regie.Decision) dispatch.DecideRequest {
-	return dispatch.DecideRequest{ApprovalID: approval, Request: regie.NewID().String(), Decisions: decisions}
-}
-
-func (c *command) answerCommand() *cobra.Command {
-	var f decideFlags
+// newAnswerCommand answers an agent's question.
+func newAnswerCommand(env *environment) *cobra.Command {
 	var choice string
-	var yes, no bool
+	var yes, no, noContinue bool
 	cmd := &cobra.Command{
-		Use: "answer ID [TEXT]", Args: usage(cobra.RangeArgs(1, 2)),
-		Short: c.text.T("Answer an agent's question, and go on with its run"),
-		Long:  c.text.T("Answer a question by the numbers of its options (--choice 1,3), by yes or no, or by a text where it allows one.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
+		Use: "answer ID [TEXT]", Args: arguments(1, 2),
+		Short: env.T("Answer an agent's question, and go on with its run"),
+		Long:  env.T("Answer a question by the numbers of its options (--choice 1,3), by yes or no, or by a text where it allows one.\n\nWhere no other regie runs, the run goes on here until it ends or waits again, like regie run, with its exit codes."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			given := 0
-			for _, is := range []bool{len(args) == 2, cmd.Flags().Changed("choice"), yes, no} {
-				if is {
-					given++
-				}
-			}
-			if given != 1 {
+			given := cmd.Flags().Changed("choice") || yes || no
+			if given == (len(args) == 2) {
 				return regie.Errorf(codeUsage, "give one answer: a text, --choice, --yes or --no")
 			}
-			return c.resolve(cmd.Context(), f, args[0], func(conn *app.Conn,
+			return answerWaiting(cmd.Context(), env, noContinue, args[0], func(conn *app.Conn,
 				inbox store.Inbox,
-			) (store.Resolved, error) {
+			) (out store.Resolved, err error) {
 				if len(inbox.Questions) == 0 {
-					return store.Resolved{}, regie.Errorf(codeUsage,
-						"%s is an approval: regie approve %s, or regie deny %s", args[0], args[0], args[0])
+					return out, regie.Errorf(codeUsage, "%s is an approval: regie approve %s, or regie deny %s",
+						args[0], args[0], args[0])
 				}
 				q := &inbox.Questions[0]
 				reply, err := replyTo(&q.Module, args[1:], choice, yes || no, yes)
 				if err != nil {
-					return store.Resolved{}, err
+					return out, err
 				}
-				out, err := conn.Answer(cmd.Context(), dispatch.AnswerRequest{
-					QuestionID: q.ID,
-					Request:    regie.NewID().String(), Reply: reply,
+				out, err = conn.Answer(cmd.Context(), dispatch.AnswerRequest{
+					QuestionID: q.ID, Request: regie.NewID().String(), Reply: reply,
 				})
 				if err == nil {
-					fmt.Fprintln(c.stderr, c.text.T("answered"))
+					env.notef("answered")
 				}
 				return out, err
 			})
 		},
 	}
-	cmd.Flags().StringVar(&choice, "choice", "", c.text.T("the numbers of the chosen options, such as 1 or 1,3"))
-	cmd.Flags().BoolVar(&yes, "yes", false, c.text.T("answer yes"))
-	cmd.Flags().BoolVar(&no, "no", false, c.text.T("answer no"))
-	c.decideFlags(cmd, &f)
+	cmd.Flags().StringVar(&choice, "choice", "", env.T("the numbers of the chosen options, such as 1 or 1,3"))
+	cmd.Flags().BoolVar(&yes, "yes", false, env.T("answer yes"))
+	cmd.Flags().BoolVar(&no, "no", false, env.T("answer no"))
+	cmd.MarkFlagsMutuallyExclusive("choice", "yes", "no")
+	addContinueFlags(env, cmd, &noContinue)
 	return cmd
 }
 
-// replyTo makes the answer, of the kind that the question asks for.
-func replyTo(m *regie.Module, text []string, choice string, yesNo, yes bool) (regie.QuestionReply, error) {
+// replyTo returns an answer of the kind that the question asks for.
+func replyTo(m *regie.Module, text []string, choice string, yesNo, yes bool) (reply regie.QuestionReply, _ error) {
 	switch validation := m.Kind == regie.ModuleValidation; {
 	case validation && !yesNo:
-		return regie.QuestionReply{}, regie.Errorf(codeUsage, "this is a question of yes or no: give --yes or --no")
+		return reply, regie.Errorf(codeUsage, "this is a question of yes or no: give --yes or --no")
 	case validation:
 		return chat.YesNo(yes), nil
+	case yesNo && !m.AllowFreeText:
+		return reply, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice")
 	case yesNo:
-		if !m.AllowFreeText {
-			return regie.QuestionReply{}, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice")
-		}
-		return regie.QuestionReply{}, regie.Errorf(codeUsage,
-			"this is no question of yes or no: give --choice or a text")
+		return reply, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice or a text")
 	case len(text) == 0:
 		return chat.Choose(m, choice)
 	case !m.AllowFreeText:
-		return regie.QuestionReply{}, regie.Errorf(codeUsage, "this question takes no text: give --choice")
-	}
-	var reply regie.QuestionReply
-	if choice != "" { // the text stands beside what is chosen
-		var err error
-		if reply, err = chat.Choose(m, choice); err != nil {
-			return reply, err
-		}
+		return reply, regie.Errorf(codeUsage, "this question takes no text: give --choice")
 	}
 	reply.Text = text[0]
 	return reply, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,6 @@ import (
 )
 
 type chatFlags struct {
-	last   bool
 	resume string
 	agent  string
 	allow  []string
@@ -29,86 +29,83 @@ type chatFlags struct {
 	bell   string
 }
 
-func (c *command) chatCommand() *cobra.Command {
+// newChatCommand talks with an agent.
+func newChatCommand(env *environment) *cobra.Command {
 	var f chatFlags
+	var last bool
 	cmd := &cobra.Command{
-		Use: "chat", Args: usage(cobra.NoArgs), Short: c.text.T("Talk with an agent in this directory"),
-		Long: c.text.T("Talk with an agent in this directory. What needs your approval is asked here, with a diff; /help lists what you can type.\n\nWhere standard input is no terminal, each line of it is a message, the answers go to standard output, and what waits for an approval ends the chat with exit code 4."),
+		Use: "chat", Args: arguments(0, 0), Short: env.T("Talk with an agent in this directory"),
+		Long: env.T("Talk with an agent in this directory. What needs your approval is asked here, with a diff; /help lists what you can type.\n\nWhere standard input is no terminal, each line of it is a message, the answers go to standard output, and what waits for an approval ends the chat with exit code 4."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.last && cmd.Flags().Changed("resume") {
-				return regie.Errorf(codeUsage, "--continue and --resume exclude each other")
-			}
-			if f.last {
+			if last {
 				f.resume = "last"
 			} else if cmd.Flags().Changed("resume") && f.resume == "" {
 				return regie.Errorf(codeUsage, "--resume needs the id of a chat: see regie sessions list")
 			}
 			if cmd.Flags().Changed("context-tokens") && f.budget < 1000 {
-				return regie.Errorf(codeUsage, "--context-tokens must be at least 1000")
+				return regie.Errorf(codeUsage, "--%s must be at least %s", "context-tokens", "1000")
 			}
-			return c.chat(cmd.Context(), f)
+			return runChat(cmd.Context(), env, f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.last, "continue", "c", false, c.text.T("go on with the newest chat of this workspace"))
+	flags.BoolVarP(&last, "continue", "c", false, env.T("go on with the newest chat of this workspace"))
 	flags.StringVarP(&f.resume, "resume", "r", "",
-		c.text.T("go on with this chat: its id, that of a run of it, or the end of one"))
-	flags.BoolVar(&f.plain, "plain", false,
-		c.text.T("plain lines without drawing, for screen readers (so where TERM is dumb)"))
+		env.T("go on with this chat: its id, that of a run of it, or the end of one"))
+	flags.BoolVar(&f.plain, "plain", false, env.T("plain lines without drawing, for screen readers (so where TERM is dumb)"))
 	flags.StringVar(&f.bell, "bell", os.Getenv("REGIE_BELL"),
-		c.text.T(
-			"when to call you, by bell and notification: auto (when you look elsewhere), always, off (REGIE_BELL)"))
-	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
+		env.T("when to call you, by bell and notification: auto (when you look elsewhere), always, off (REGIE_BELL)"))
+	addAgentFlag(env, cmd, &f.agent)
 	flags.StringSliceVar(&f.allow, "allow", nil,
-		c.text.T("actions that need no approval in this chat: files.write_file, files.*"))
-	flags.BoolVar(&f.here, "here", false,
-		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
+		env.T("actions that need no approval in this chat: files.write_file, files.*"))
 	flags.IntVar(&f.budget, "context-tokens", 0,
-		c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
-	c.loopFlags(cmd, &f.loop)
-	c.modelFlags(cmd)
+		env.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
+	cmd.MarkFlagsMutuallyExclusive("continue", "resume")
+	addHereFlag(env, cmd, &f.here)
+	addLoopFlags(env, cmd, &f.loop)
+	addModelFlags(env, cmd)
 	return cmd
 }
 
-func (c *command) chat(ctx context.Context, f chatFlags) error {
-	if err := c.orSetup(ctx); err != nil {
+func runChat(ctx context.Context, env *environment, f chatFlags) error {
+	if err := requireModelOrSetup(ctx, env); err != nil {
 		return err
 	}
-	terminal := attended(c.stdin, c.stderr)
-	request, err := c.start(ctx, f.here, f.agent, approval.Policy{
-		Allow:      f.allow,
-		OnApproval: approval.Park, Questions: terminal,
+	terminal := attended(env.stdin, env.stderr)
+	request, err := newRequest(ctx, env, f.here, f.agent, approval.Policy{
+		Allow: f.allow, OnApproval: approval.Park, Questions: terminal,
 	})
 	if err != nil {
 		return err
 	}
 	request.Limits.ContextTokens = f.budget
-	if err := f.loop.into(&request); err != nil {
+	if err := f.loop.apply(&request); err != nil {
 		return err
 	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, endings()...)
-	defer signal.Stop(signals)
 	bell, err := tui.ParseBell(f.bell)
 	if err != nil {
 		return err
 	}
-	drawn := terminal && !f.plain && isTerminal(c.stdout) && tui.Fits(os.Environ())
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, endSignals()...)
+	defer signal.Stop(signals)
+	drawn := terminal && !f.plain && isTerminal(env.stdout) && tui.Fits(os.Environ())
 	var aside *tui.Aside
-	if drawn { // nobody else writes to the terminal then
+	if drawn { // only the drawn terminal writes then
 		aside = tui.NewAside()
-		c.stderr = aside
-		defer c.rejoin(aside)
+		env.stderr = aside
+		defer restoreStderr(env, aside)
 	}
-	engine, end := chatStays(signals)
-	conn, err := c.connect(ctx, app.Options{
-		Engine: engine,
-		Resumed: func(rounds []regie.ID) {
-			for _, id := range rounds {
-				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
+	engine, end := refuseStopInChat(signals)
+	conn, err := env.connect(ctx, app.Options{
+		Engine: engine, Resumed: env.tellResumed(nil),
+		Away: func(away bool) {
+			if away {
+				env.notef("… the engine does not answer; the chat goes on when it does")
+			} else {
+				env.notef("the engine answers again")
 			}
 		},
-		Away: c.away,
 	})
 	if err != nil {
 		return err
@@ -120,15 +117,15 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	var result chat.Result
 	if drawn {
 		result, err = tui.Run(ctx, tui.Config{
-			Control: conn, Text: c.text, In: c.stdin, Out: os.Stdout,
+			Control: conn, Text: env.text, In: env.stdin, Out: os.Stdout,
 			Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
 			IsEngine: conn.IsEngine, Request: request, Look: app.Look(request.Root), Continue: f.resume,
-			Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
+			Skills: skillNotes(env, request.Root), Settings: env.config.FingerprintOf,
 			Env: os.Environ(), Bell: bell, Aside: aside,
 		})
-		c.rejoin(aside)
+		restoreStderr(env, aside)
 	} else {
-		result, err = c.plainChat(ctx, conn, f, request, signals, terminal)
+		result, err = runPlainChat(ctx, env, conn, f, request, signals, terminal)
 	}
 	leave()
 	end()
@@ -138,9 +135,9 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	case result.Signalled:
 		code = exitInterrupted
 	case !terminal:
-		code, err = c.outcomes(ctx, conn, &result)
+		code, err = chatExitCode(ctx, env, conn, &result)
 	}
-	c.drain(ctx, conn, signals, result.Signalled)
+	env.drain(ctx, conn, signals, result.Signalled)
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}
@@ -150,45 +147,34 @@ func (c *command) chat(ctx context.Context, f chatFlags) error {
 	return err
 }
 
-// away says that no engine answers a chat, or that one does again.
-func (c *command) away(away bool) {
-	if away {
-		fmt.Fprintln(c.stderr, c.text.T("… the engine does not answer; the chat goes on when it does"))
-	} else {
-		fmt.Fprintln(c.stderr, c.text.T("the engine answers again"))
-	}
-}
-
-// rejoin has this command write to standard error again, and what nobody has shown of what it wrote
-// aside.
-func (c *command) rejoin(aside *tui.Aside) {
-	c.stderr = os.Stderr
+// restoreStderr writes to standard error again, first the lines that were kept aside.
+func restoreStderr(env *environment, aside *tui.Aside) {
+	env.stderr = os.Stderr
 	for _, line := range aside.Take() {
-		fmt.Fprintln(c.stderr, plain.Strip(line))
+		fmt.Fprintln(env.stderr, plain.Strip(line))
 	}
 }
 
-// plainChat is the chat in plain lines: for screen readers, for terminals that know no cursor, and
-// for what is no terminal.
-func (c *command) plainChat(ctx context.Context, conn *app.Conn, f chatFlags, request dispatch.RunRequest,
+// runPlainChat is the chat in plain lines: for screen readers, for terminals without a cursor, and
+// without a terminal.
+func runPlainChat(ctx context.Context, env *environment, conn *app.Conn, f chatFlags, request dispatch.RunRequest,
 	signals <-chan os.Signal, terminal bool,
 ) (chat.Result, error) {
-	input, err := chat.NewInput(c.stdin, terminal)
+	input, err := chat.NewInput(env.stdin, terminal)
 	if err != nil {
 		return chat.Result{}, err
 	}
 	defer input.Close()
 	return chat.New(chat.Config{
-		Control: conn, Text: c.text, Input: input, Out: c.stdout, Err: c.stderr, Terminal: terminal,
+		Control: conn, Text: env.text, Input: input, Out: env.stdout, Err: env.stderr, Terminal: terminal,
 		Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals, Request: request,
 		Look: app.Look(request.Root), Continue: f.resume,
-		Skills: c.skillNotes(request.Root), Settings: c.config.FingerprintOf,
+		Skills: skillNotes(env, request.Root), Settings: env.config.FingerprintOf,
 	}).Run(ctx)
 }
 
-// outcomes is the exit code of a chat that nobody attends: of the first of its rounds that did not
-// do its job, whatever came after it. Each of them says why.
-func (c *command) outcomes(ctx context.Context, conn *app.Conn, result *chat.Result) (int, error) {
+// chatExitCode is the exit code of an unattended chat: that of its first round that failed.
+func chatExitCode(ctx context.Context, env *environment, conn *app.Conn, result *chat.Result) (int, error) {
 	rounds := result.Rounds
 	if len(rounds) == 0 && !result.Last.IsZero() {
 		rounds = []regie.ID{result.Last}
@@ -199,13 +185,45 @@ func (c *command) outcomes(ctx context.Context, conn *app.Conn, result *chat.Res
 		if err != nil {
 			return exitError, err
 		}
-		code, why := verdict(c.text, view, false)
+		code, why := verdict(env.text, view, false)
 		if why != "" {
-			fmt.Fprintln(c.stderr, why)
+			fmt.Fprintln(env.stderr, why)
 		}
 		if out == exitDone {
 			out = code
 		}
 	}
 	return out, nil
+}
+
+// beats is how often a chat says that a person sits before it: twice within the shortest time of
+// presence.
+const beats = 15 * time.Second
+
+// attend says that a person is there, until the function that it returns is called, which waits for
+// the end of it (spec 5.4): the streams of an API token do not say it, a program may follow them.
+// Where that does not get through the chat goes on without it; who may not say it says it no more.
+func attend(ctx context.Context, beat func(context.Context) (dispatch.Presence, error)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(beats)
+		defer ticker.Stop()
+		for {
+			switch _, err := beat(ctx); regie.CodeOf(err) {
+			case regie.CodeMissingScope, regie.CodeForbidden, regie.CodeNoToken, regie.CodeTokenEnded:
+				return
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,241 +17,202 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// completeTime bounds how long a shell waits for what could come next.
-const completeTime = time.Second
+const (
+	completeTime = time.Second // how long a shell waits
+	maxComplete  = 100         // suggestions
+)
 
-// maxComplete bounds what a shell is given.
-const maxComplete = 100
+// suggest returns suggestions for a word of a command line. It asks no server, starts no engine and
+// makes nothing. conn is nil where no store can be read.
+type suggest func(ctx context.Context, env *environment, conn *app.Conn, root string) ([]string, error)
 
-// suggest gives what could come next in a command line. It never asks a server, starts no engine
-// and makes nothing: it reads what the engine that runs says, or the store beside it, and where
-// either fails it has nothing to say.
-type suggest func(ctx context.Context, conn *app.Conn, root string) []string
+type directive = cobra.ShellCompDirective
 
-// completed adds what shells complete beside the names of commands and flags (spec 11.5).
-func (c *command) completed(root *cobra.Command) {
+// addCompletions adds what shells complete besides the names of commands and flags (spec 11.5).
+func addCompletions(env *environment, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	c.inAnyBash(root)
-	arguments := map[string]struct {
-		what suggest
-		most int // arguments that are completed so; 0: all
-	}{
-		"regie answer": {c.questions, 1}, "regie approve": {c.approvals, 1}, "regie deny": {c.approvals, 1},
-		"regie approvals show": {c.approvals, 1},
-		"regie rules revoke":   {c.ruleIDs, 0}, "regie runs show": {c.runIDs, 1},
-		"regie runs replay": {c.runIDs, 1}, "regie undo": {c.runIDs, 0},
-		"regie prompt show": {c.sessionIDs, 1}, "regie verify": {c.sessionIDs, 1},
-		"regie sessions show": {c.sessionIDs, 1}, "regie sessions rename": {c.sessionIDs, 1},
-		"regie sessions fork": {c.sessionIDs, 1}, "regie sessions rm": {c.sessionIDs, 1},
-		"regie sessions export": {c.sessionIDs, 1},
-		"regie agents show":     {c.agentNames, 1}, "regie tools show": {c.everyTool, 1},
+	addBareBash(env, root)
+	runs, sessions := stored(completeRuns), stored(completeSessions)
+	arguments := map[string]suggest{
+		"answer": stored(completeQuestions), "approve": stored(completeApprovals), "deny": stored(completeApprovals),
+		"approvals show": stored(completeApprovals), "rules revoke": stored(completeRules),
+		"runs show": runs, "runs replay": runs, "undo": runs, "prompt show": sessions, "verify": sessions,
+		"sessions show": sessions, "sessions rename": sessions, "sessions fork": sessions, "sessions rm": sessions,
+		"sessions export": sessions, "agents show": completeAgents, "tools show": completeTools,
 	}
 	flags := map[string]suggest{
-		"agent": c.agentNames, "provider": c.providerNames, "model": c.modelNames,
-		"allow": c.toolNames, "resume": c.sessionIDs, "session": c.sessionIDs,
+		"agent": completeAgents, "provider": completeProviders, "model": completeModels,
+		"allow": stored(completeActions), "resume": sessions, "session": sessions,
 	}
 	words := map[string][]string{
 		"bell": {"auto", "always", "off"}, "dialect": {"native", "json"}, "relaunch": {"chain", "answer"},
 		"on-approval": {"park", "deny"},
 	}
-	each(root, func(cmd *cobra.Command) {
-		if a, is := arguments[cmd.CommandPath()]; is {
-			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
-				toComplete string,
-			) ([]cobra.Completion, cobra.ShellCompDirective) {
-				if a.most > 0 && len(args) >= a.most {
+	visitCommands(root, func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "regie ")
+		if what, is := arguments[path]; is {
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, directive) {
+				if len(args) > 0 && path != "rules revoke" && path != "undo" {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
-				return c.suggested(cmd, a.what, toComplete)
+				return completeWith(env, cmd, what, word)
 			}
 		} else if cmd.Args != nil && cmd.ValidArgsFunction == nil &&
-			!slices.Contains([]string{"regie trust", "regie config validate", "regie man"}, cmd.CommandPath()) {
+			!slices.Contains([]string{"trust", "config validate", "man"}, path) {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		for name, of := range words {
-			if cmd.CommandPath() == "regie run" && name == "on-approval" {
+			if path == "run" && name == "on-approval" {
 				of = []string{"ask", "park", "deny", "fail"}
 			}
 			if cmd.Flags().Lookup(name) != nil {
-				// as below
 				_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of,
 					cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
 			}
 		}
 		for name, what := range flags {
-			if flag := cmd.Flags().Lookup(name); flag == nil || flag.Value.Type() == "bool" {
-				continue
+			if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.Type() != "bool" {
+				_ = cmd.RegisterFlagCompletionFunc(name,
+					func(cmd *cobra.Command, _ []string, word string) ([]string, directive) {
+						return completeWith(env, cmd, what, word)
+					})
 			}
-			_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string,
-				toComplete string,
-			) ([]cobra.Completion, cobra.ShellCompDirective) {
-				return c.suggested(cmd, what, toComplete)
-			}) // of a flag that is there, once
 		}
 	})
 }
 
-// suggested asks for what could come next, with the settings that the line so far means.
-func (c *command) suggested(cmd *cobra.Command, what suggest,
-	toComplete string,
-) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const plainly = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	settings, err := config.Load(os.Getenv, c.flags)
-	if err != nil || settings.Server != "" {
-		return nil, plainly
+// completeWith returns the suggestions that begin with a word, by the settings of the line so far.
+func completeWith(env *environment, cmd *cobra.Command, what suggest, word string) ([]string, directive) {
+	const listed = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	var err error
+	if env.config, err = config.Load(os.Getenv, env.flags); err != nil || env.config.Server != "" {
+		return nil, listed
 	}
-	c.config = settings
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
 	defer cancel()
-	root, _ := c.directory(true) // without one nothing of a workspace is suggested
-	conn, err := c.attach(ctx, app.Options{ReadOnly: true})
+	root, _ := env.localWorkspace(true) // without one nothing of a workspace is suggested
+	conn, err := env.connect(ctx, app.Options{ReadOnly: true})
 	if err == nil {
 		defer conn.Close()
 	} else {
 		conn = nil
 	}
-	var out []cobra.Completion
-	for _, one := range what(ctx, conn, root) {
-		if value, _, _ := strings.Cut(one, "\t"); strings.HasPrefix(value, toComplete) && len(out) < maxComplete {
-			out = append(out, one)
-		}
+	found, err := what(ctx, env, conn, root)
+	if err != nil {
+		return nil, listed
 	}
-	return out, plainly
+	found = slices.DeleteFunc(found, func(one string) bool { return !strings.HasPrefix(one, word) })
+	return found[:min(len(found), maxComplete)], listed
 }
 
-// described is a suggestion with a few words on what it is.
+// stored returns a suggest that has no suggestions where no store can be read.
+func stored(what suggest) suggest {
+	return func(ctx context.Context, env *environment, conn *app.Conn, root string) ([]string, error) {
+		if conn == nil {
+			return nil, nil
+		}
+		return what(ctx, env, conn, root)
+	}
+}
+
+// described returns a suggestion with a description.
 func described(value, about string) string {
 	return value + "\t" + strings.ReplaceAll(oneLine(plain.Line(about), 60), "\t", " ")
 }
 
-func (c *command) sessionIDs(ctx context.Context, conn *app.Conn, root string) (out []string) {
-	if conn == nil || root == "" {
+// describeAll returns a suggestion for each element of a list.
+func describeAll[T any](list []T, of func(*T) (id regie.ID, about string)) (out []string) {
+	for i := range list {
+		id, about := of(&list[i])
+		out = append(out, described(id.String(), about))
+	}
+	return out
+}
+
+// withLast puts the word last before suggestions, where there are any.
+func withLast(env *environment, out []string) []string {
+	if len(out) == 0 {
 		return nil
 	}
+	return append([]string{described("last", env.T("the newest"))}, out...)
+}
+
+func completeSessions(ctx context.Context, env *environment, conn *app.Conn, root string) ([]string, error) {
 	found, err := conn.Sessions(ctx, store.SessionFilter{Root: root})
-	if err != nil || len(found) == 0 {
-		return nil
-	}
-	out = append(out, described("last", c.text.T("the newest")))
-	for i := range found {
-		out = append(out, described(found[i].ID.String(), found[i].Name))
-	}
-	return out
+	return withLast(env, describeAll(found, func(s *store.SessionSummary) (regie.ID, string) {
+		return s.ID, s.Name
+	})), err
 }
 
-func (c *command) runIDs(ctx context.Context, conn *app.Conn, root string) (out []string) {
-	if conn == nil || root == "" {
-		return nil
-	}
+func completeRuns(ctx context.Context, env *environment, conn *app.Conn, root string) ([]string, error) {
 	found, err := conn.List(ctx, store.RoundFilter{Root: root, Limit: maxComplete})
-	if err != nil || len(found) == 0 {
-		return nil
-	}
-	out = append(out, described("last", c.text.T("the newest")))
-	for i := range found {
-		out = append(out, described(found[i].Round.ID.String(), found[i].Text))
-	}
-	return out
+	return withLast(env, describeAll(found, func(r *store.RoundSummary) (regie.ID, string) {
+		return r.Round.ID, r.Text
+	})), err
 }
 
-func (c *command) approvals(ctx context.Context, conn *app.Conn, root string) (out []string) {
-	inbox := inboxOf(ctx, conn, root)
-	for i := range inbox.Approvals {
-		a := &inbox.Approvals[i]
-		var about []string
-		for _, r := range a.Reviews {
-			about = append(about, c.text.Sentence(r.Preview.Sentence))
-		}
-		out = append(out, described(a.ID.String(), strings.Join(about, "; ")))
-	}
-	return out
-}
-
-func (c *command) questions(ctx context.Context, conn *app.Conn, root string) (out []string) {
-	inbox := inboxOf(ctx, conn, root)
-	for i := range inbox.Questions {
-		out = append(out, described(inbox.Questions[i].ID.String(), inbox.Questions[i].Module.Text))
-	}
-	return out
-}
-
-func inboxOf(ctx context.Context, conn *app.Conn, root string) store.Inbox {
-	if conn == nil {
-		return store.Inbox{}
-	}
+func completeApprovals(ctx context.Context, env *environment, conn *app.Conn, root string) ([]string, error) {
 	inbox, err := conn.Inbox(ctx, store.InboxFilter{Root: root, Brief: true})
-	if err != nil {
-		return store.Inbox{}
-	}
-	return inbox
+	return describeAll(inbox.Approvals, func(a *regie.Approval) (regie.ID, string) {
+		var about []string
+		for i := range a.Reviews {
+			about = append(about, env.text.Sentence(a.Reviews[i].Preview.Sentence))
+		}
+		return a.ID, strings.Join(about, "; ")
+	}), err
 }
 
-func (c *command) ruleIDs(ctx context.Context, conn *app.Conn, root string) (out []string) {
-	if conn == nil {
-		return nil
-	}
+func completeQuestions(ctx context.Context, _ *environment, conn *app.Conn, root string) ([]string, error) {
+	inbox, err := conn.Inbox(ctx, store.InboxFilter{Root: root, Brief: true})
+	return describeAll(inbox.Questions, func(q *regie.Question) (regie.ID, string) { return q.ID, q.Module.Text }), err
+}
+
+func completeRules(ctx context.Context, _ *environment, conn *app.Conn, root string) ([]string, error) {
 	found, err := conn.Rules(ctx, store.RuleFilter{Root: root})
-	if err != nil {
-		return nil
-	}
-	for i := range found.Rules {
-		out = append(out, described(found.Rules[i].ID.String(), found.Rules[i].Scope.Tool))
-	}
-	return out
+	return describeAll(found.Rules, func(r *store.StandingRule) (regie.ID, string) { return r.ID, r.Scope.Tool }), err
 }
 
-// providerNames are those that are configured, and the types.
-func (c *command) providerNames(context.Context, *app.Conn, string) []string {
-	names := append(c.config.ProviderNames(), config.TypeNames(true)...)
+// completeProviders suggests the configured providers and the types.
+func completeProviders(_ context.Context, env *environment, _ *app.Conn, _ string) ([]string, error) {
+	names := append(env.config.ProviderNames(), config.TypeNames(true)...)
 	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(names), nil
 }
 
-// modelNames are those that the settings name: no server is asked.
-func (c *command) modelNames(context.Context, *app.Conn, string) (out []string) {
-	p, _ := c.config.Named(c.config.Provider)
+// completeModels suggests the models of the settings; no server is asked.
+func completeModels(_ context.Context, env *environment, _ *app.Conn, _ string) (out []string, _ error) {
+	p, _ := env.config.Named(env.config.Provider)
 	for size, name := range p.Models {
 		out = append(out, described(size, name), name)
 	}
-	if c.config.Model != "" {
-		out = append(out, c.config.Model)
+	if env.config.Model != "" {
+		out = append(out, env.config.Model)
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(out), nil
 }
 
-// agentNames are the agents of the settings.
-func (c *command) agentNames(context.Context, *app.Conn, string) (out []string) {
-	for _, a := range app.Agents(c.config) {
+func completeAgents(_ context.Context, env *environment, _ *app.Conn, _ string) (out []string, _ error) {
+	for _, a := range app.Agents(env.config) {
 		out = append(out, a.Name)
 	}
-	return out
+	return out, nil
 }
 
-// everyTool are the tools that an agent can call, those too that ask nobody.
-func (c *command) everyTool(ctx context.Context, conn *app.Conn, _ string) (out []string) {
-	definitions, err := app.HouseTools(c.config)
+func completeTools(ctx context.Context, env *environment, conn *app.Conn, _ string) (out []string, err error) {
+	definitions, err := app.HouseTools(env.config)
 	if conn != nil {
 		definitions, err = conn.Tools(ctx)
-	}
-	if err != nil {
-		return nil
 	}
 	for i := range definitions {
 		out = append(out, described(definitions[i].Name, definitions[i].Description))
 	}
-	return out
+	return out, err
 }
 
-// toolNames are the tools that an agent has here, and the pattern of each toolkit.
-func (c *command) toolNames(ctx context.Context, conn *app.Conn, _ string) (out []string) {
-	if conn == nil {
-		return nil
-	}
+// completeActions suggests the tools that need an approval, and the pattern of each toolkit.
+func completeActions(ctx context.Context, _ *environment, conn *app.Conn, _ string) (out []string, err error) {
 	definitions, err := conn.Tools(ctx)
-	if err != nil {
-		return nil
-	}
 	for i := range definitions {
 		if d := &definitions[i]; d.Kind == regie.KindAction && d.Role == "" {
 			toolkit, _, _ := strings.Cut(d.Name, ".")
@@ -258,5 +220,52 @@ func (c *command) toolNames(ctx context.Context, conn *app.Conn, _ string) (out 
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(out), err
+}
+
+// bareBash has cobra's script work without the package bash-completion, which it takes the words of
+// the line from: = and : part words for bash, and not for us.
+const bareBash = `
+if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+__regie_init_completion()
+{
+    local line=${COMP_LINE:0:COMP_POINT} i gap part last
+    COMPREPLY=() words=() cur="" prev="" cword=0
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        if ((i < COMP_CWORD)); then
+            part=${COMP_WORDS[i]}
+            gap=${line%%"$part"*}
+        else
+            gap=${line%%[![:space:]]*}
+            part=${line#"$gap"}
+        fi
+        line=${line#"$gap$part"}
+        last=$((${#words[@]} - 1))
+        if ((last > 0)) && [[ -z $gap && ($part == [=:]* || ${words[last]} == *[=:]) ]]; then
+            words[last]+=$part
+        else
+            words+=("$part")
+        fi
+    done
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    ((cword == 0)) || prev=${words[cword - 1]}
+}
+fi
+`
+
+// addBareBash adds bareBash to the script for bash.
+func addBareBash(env *environment, root *cobra.Command) {
+	bash, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil {
+		return
+	}
+	script := bash.RunE
+	bash.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := script(cmd, args); err != nil {
+			return err
+		}
+		_, err := io.WriteString(env.stdout, bareBash)
+		return err
+	}
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,54 +15,50 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// configCommand is what people look at their settings with (spec 10.1, 13).
-func (c *command) configCommand() *cobra.Command {
+// newConfigCommand shows and checks the settings (spec 10.1, 13).
+func newConfigCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config", Args: usage(cobra.NoArgs),
-		Short: c.text.T("The settings: what holds and where it is from, whether files fit, their schema"),
+		Use: "config", Short: env.T("The settings: what holds and where it is from, whether files fit, their schema"),
 	}
 	var origin, asJSON bool
 	show := &cobra.Command{
-		Use: "show", Args: usage(cobra.NoArgs), Short: c.text.T("The settings that hold here"),
-		Long: c.text.T("Show each setting that holds here, --origin where it is from: default, setup (what regie setup stored), system, user, or the file that --config names, project, environment, flag. Keys, tokens and passwords are never shown."),
-		RunE: func(*cobra.Command, []string) error { return c.showConfig(origin, asJSON) },
+		Use: "show", Args: arguments(0, 0), Short: env.T("The settings that hold here"),
+		Long: env.T("Show each setting that holds here, --origin where it is from: default, setup (what regie setup stored), system, user, or the file that --config names, project, environment, flag. Keys, tokens and passwords are never shown."),
+		RunE: func(*cobra.Command, []string) error { return showConfig(env, origin, asJSON) },
 	}
-	show.Flags().BoolVar(&origin, "origin", false, c.text.T("say where each is from"))
-	show.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
-	c.modelFlags(show)
+	show.Flags().BoolVar(&origin, "origin", false, env.T("say where each is from"))
+	addJSONFlag(env, show, &asJSON)
+	addModelFlags(env, show)
 	validate := &cobra.Command{
-		Use: "validate [FILE]...", Short: c.text.T("Whether the files of settings fit, with the line of what does not"),
-		Long: c.text.T("Look at the files of settings that count here, or at those that are named, without using them. A file in a .regie directory is held to what a workspace's file may say.\n\nExit codes: 0 all fit, 1 one does not."),
-		// Broken settings are what it is there for.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE:              func(_ *cobra.Command, args []string) error { return c.validateConfig(args) },
+		Use: "validate [FILE]...", Short: env.T("Whether the files of settings fit, with the line of what does not"),
+		Long:              env.T("Look at the files of settings that count here, or at those that are named, without using them. A file in a .regie directory is held to what a workspace's file may say.\n\nExit codes: 0 all fit, 1 one does not."),
+		PersistentPreRunE: skipConfig,
+		RunE:              func(_ *cobra.Command, args []string) error { return validateConfig(env, args) },
 	}
 	schema := &cobra.Command{
-		Use: "schema", Args: usage(cobra.NoArgs), Short: c.text.T("The JSON Schema of regie.yaml, for editors"),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE:              func(*cobra.Command, []string) error { return writeJSON(c.stdout, config.Schema()) },
+		Use: "schema", Args: arguments(0, 0), Short: env.T("The JSON Schema of regie.yaml, for editors"),
+		PersistentPreRunE: skipConfig,
+		RunE:              func(*cobra.Command, []string) error { return writeJSON(env.stdout, config.Schema()) },
 	}
 	cmd.AddCommand(show, validate, schema)
 	return cmd
 }
 
-// showConfig prints the settings that hold, those of the workspace's file among them with what
-// becomes of each.
-func (c *command) showConfig(origin, asJSON bool) error {
-	if c.flags.Server != "" { // its settings are its own
+// showConfig prints the settings, with the workspace's file and which of its settings count.
+func showConfig(env *environment, origin, asJSON bool) error {
+	if env.flags.Server != "" { // its settings are its own
 		return regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", "config show")
 	}
-	values := c.config.Values()
-	values = append(values, c.projectValues()...)
+	values := append(env.config.Values(), projectValues(env)...)
 	if asJSON {
-		return writeJSON(c.stdout, map[string]any{"settings": values})
+		return writeJSON(env.stdout, map[string]any{"settings": values})
 	}
-	p := &printer{w: c.stdout}
+	p := env.printer()
 	for i := range values {
 		v := &values[i]
 		line := v.Key + ": " + oneValue(v.Value)
 		if origin {
-			line = fmt.Sprintf("%-44s # %s", line, c.valueOrigin(v))
+			line = fmt.Sprintf("%-44s # %s", line, describeOrigin(env, v))
 		} else if v.Use != "" && v.Use != config.UseNarrows {
 			continue
 		}
@@ -71,25 +67,21 @@ func (c *command) showConfig(origin, asJSON bool) error {
 	return p.err
 }
 
-// oneValue is a value in one line, as JSON where it is a text of several, or empty.
+// oneValue is a value on one line, quoted where that is needed.
 func oneValue(value string) string {
 	if value != "" && !strings.ContainsAny(value, "\n\r\t") && strings.TrimSpace(value) == value {
 		return value
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "…"
-	}
-	return string(text)
+	return strconv.Quote(value)
 }
 
 // projectValues are what the workspace's file says.
-func (c *command) projectValues() (out []config.Value) {
-	root, err := c.directory(true)
-	if err != nil || c.config.Server != "" {
+func projectValues(env *environment) (out []config.Value) {
+	root, err := env.localWorkspace(true)
+	if err != nil || env.config.Server != "" {
 		return nil
 	}
-	seen, err := app.LookProject(c.config, root)
+	seen, err := app.LookProject(env.config, root)
 	if err != nil || seen.Broken != nil || seen.Apart {
 		return nil
 	}
@@ -111,15 +103,15 @@ func (c *command) projectValues() (out []config.Value) {
 	return out
 }
 
-// valueOrigin says where a value is from.
-func (c *command) valueOrigin(v *config.Value) string {
+// describeOrigin says where a value is from.
+func describeOrigin(env *environment, v *config.Value) string {
 	word := map[config.ValueOrigin]string{
-		config.OriginDefault: c.text.T("default"), config.OriginSetup: c.text.T("regie setup"),
-		config.OriginSystem: c.text.T("system"),
-		config.OriginUser:   c.text.T("user"), config.OriginNamed: c.text.T("named file"),
-		config.OriginProject:     c.text.T("project"),
-		config.OriginEnvironment: c.text.T("environment"), config.OriginFlag: c.text.T("flag"),
-		config.OriginKeyring: c.text.T("keyring"),
+		config.OriginDefault: env.T("default"), config.OriginSetup: env.T("regie setup"),
+		config.OriginSystem: env.T("system"),
+		config.OriginUser:   env.T("user"), config.OriginNamed: env.T("named file"),
+		config.OriginProject:     env.T("project"),
+		config.OriginEnvironment: env.T("environment"), config.OriginFlag: env.T("flag"),
+		config.OriginKeyring: env.T("keyring"),
 	}[v.Origin]
 	if v.From != "" {
 		word += " " + v.From
@@ -129,53 +121,44 @@ func (c *command) valueOrigin(v *config.Value) string {
 	}
 	switch v.Use {
 	case config.UseNever:
-		word += ": " + c.use(config.ProjectKey{Use: v.Use, Why: v.Why}, false)
+		word += ": " + describeUse(env, config.ProjectKey{Use: v.Use, Why: v.Why}, false)
 	case config.UseTrusted:
-		word += ": " + c.text.T("counts once it is trusted")
+		word += ": " + env.T("counts once it is trusted")
 	}
 	return word
 }
 
-// validateConfig looks at files of settings.
-func (c *command) validateConfig(args []string) error {
-	p := &printer{w: c.stdout}
-	var found []config.Checked
-	for _, name := range args {
-		if filepath.Base(filepath.Dir(name)) == ".regie" {
-			found = append(found, checkProject(name))
-		} else {
-			found = append(found, config.CheckFile(config.LayerNamed, name))
-		}
-	}
-	if len(args) == 0 {
-		found = config.Check(os.Getenv, c.flags)
-		if dir, err := os.Getwd(); err == nil {
-			if root, _, err := app.Workspace(dir, os.Getenv("HOME"), true); err == nil {
-				if name := filepath.Join(root, ".regie", "regie.yaml"); isFile(name) {
-					found = append(found, checkProject(name))
-				}
-			}
-		}
-	}
+// validateConfig checks files of settings.
+func validateConfig(env *environment, args []string) error {
+	p := env.printer()
 	broken := false
-	for i := range found {
-		f := &found[i]
-		broken = broken || f.Err != nil
+	report := func(path string, line int, err error) {
+		place := ""
 		switch {
-		case f.Err == nil:
-			p.line("✓ %s", plain.Line(f.Path))
-		case f.Line > 0:
-			p.line("✗ %s", plain.Line(fmt.Sprintf("%s:%d: %s", f.Path, f.Line, c.text.Error(f.Err))))
-		default:
-			p.line("✗ %s", plain.Line(f.Path+": "+c.text.Error(f.Err)))
+		case err == nil:
+			p.line("✓ %s", plain.Line(path))
+			return
+		case line > 0:
+			place = fmt.Sprintf("%s:%d: ", path, line)
+		case path != "":
+			place = path + ": "
 		}
+		p.line("✗ %s", plain.Line(place+env.text.Error(err)))
+		broken = true
+	}
+	found := checkFiles(env, args)
+	for i := range found {
+		report(found[i].Path, found[i].Line, found[i].Err)
 	}
 	if len(args) == 0 && !broken {
-		if err := c.together(); err != nil {
-			broken = true
-			p.line("✗ %s", plain.Line(c.text.Error(err)))
+		settings, err := config.Load(os.Getenv, env.flags) // each file may fit, and not all together
+		if err == nil {
+			err = app.CheckServers(settings)
+		}
+		if err != nil {
+			report("", 0, err)
 		} else if len(found) == 0 {
-			p.line("%s", c.text.T("there is no file of settings; the defaults hold"))
+			p.textf("", "there is no file of settings; the defaults hold")
 		}
 	}
 	if broken && p.err == nil {
@@ -184,13 +167,27 @@ func (c *command) validateConfig(args []string) error {
 	return p.err
 }
 
-// together is what is wrong with settings whose files fit each by itself.
-func (c *command) together() error {
-	settings, err := config.Load(os.Getenv, c.flags)
-	if err != nil {
-		return err
+// checkFiles checks the named files, or those that count here.
+func checkFiles(env *environment, args []string) (found []config.Checked) {
+	for _, name := range args {
+		if filepath.Base(filepath.Dir(name)) == ".regie" {
+			found = append(found, checkProject(name))
+		} else {
+			found = append(found, config.CheckFile(config.LayerNamed, name))
+		}
 	}
-	return app.CheckServers(settings)
+	if len(args) > 0 {
+		return found
+	}
+	found = config.Check(os.Getenv, env.flags)
+	if dir, err := os.Getwd(); err == nil {
+		if root, _, err := app.Workspace(dir, os.Getenv("HOME"), true); err == nil {
+			if name := filepath.Join(root, ".regie", "regie.yaml"); isFile(name) {
+				found = append(found, checkProject(name))
+			}
+		}
+	}
+	return found
 }
 
 // checkProject looks at a workspace's file.

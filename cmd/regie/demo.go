@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,34 +20,37 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/store"
 )
 
 //go:embed demofiles
 var demoFiles embed.FS
 
-// demoTimeout bounds a demo that nobody has to answer.
+// demoTimeout bounds a demo without a person.
 const demoTimeout = time.Minute
 
-// errLeft says that the person had enough.
+// errLeft says that the person left.
 var errLeft = errors.New("left")
 
-func (c *command) demoCommand() *cobra.Command {
+// newDemoCommand shows the whole job on a scratch copy.
+func newDemoCommand(env *environment) *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
-		Use: "demo", Annotations: map[string]string{ofThisMachine: "yes"}, Args: usage(cobra.NoArgs),
-		Short: c.text.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
-		Long:  c.text.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
+		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: arguments(0, 0),
+		Short: env.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
+		Long:  env.T("Run the whole job on a scratch copy of a few files, without a key and without a model: it searches, asks before it writes, is killed with kill -9 in the middle of ten writes, goes on, is undone, and its log is verified. At a terminal you answer what it asks; elsewhere it runs by itself, in less than a minute. Your own files and data are not touched, and nothing is left behind."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			d := &demonstration{command: c, person: attended(c.stdin, c.stderr) && isTerminal(c.stdout)}
+			d := &demonstration{environment: env, person: attended(env.stdin, env.stderr) && isTerminal(env.stdout)}
 			if !d.person {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeoutCause(ctx, demoTimeout,
 					regie.Errorf(regie.CodeTimeout, "the demo took longer than %s", demoTimeout))
 				defer cancel()
 			}
-			err := d.whole(ctx, keep)
+			err := d.run(ctx, keep)
 			switch {
 			case ctx.Err() != nil && regie.CodeOf(context.Cause(ctx)) == regie.CodeTimeout:
 				return context.Cause(ctx)
@@ -57,27 +62,28 @@ func (c *command) demoCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&keep, "keep", "", c.text.T("make the scratch copy in this directory, and keep it"))
+	cmd.Flags().StringVar(&keep, "keep", "", env.T("make the scratch copy in this directory, and keep it"))
 	return cmd
 }
 
 // demonstration is one scratch copy with its data directory.
 type demonstration struct {
-	*command
+	*environment
 	dir    string
-	person bool // somebody sits there and answers
+	person bool // sits there and answers
 	round  regie.ID
-	step   int
 }
 
-func (d *demonstration) workspace() string { return filepath.Join(d.dir, "workspace") }
-func (d *demonstration) data() string      { return filepath.Join(d.dir, "data") }
+func (d *demonstration) workspace(name ...string) string {
+	return filepath.Join(append([]string{d.dir, "workspace"}, name...)...)
+}
+
+func (d *demonstration) data() string { return filepath.Join(d.dir, "data") }
 
 func (d *demonstration) say(line string) { fmt.Fprintln(d.stdout, line) }
 
-// whole runs the demo in a directory of its own, and takes it away afterwards unless it is to be
-// kept.
-func (d *demonstration) whole(ctx context.Context, keep string) (err error) {
+// run runs the steps in a directory of their own, and removes it afterwards unless it is kept.
+func (d *demonstration) run(ctx context.Context, keep string) (err error) {
 	if keep == "" {
 		if d.dir, err = os.MkdirTemp("", "regie-demo-"); err != nil {
 			return err
@@ -88,36 +94,56 @@ func (d *demonstration) whole(ctx context.Context, keep string) (err error) {
 			}
 		}()
 	} else {
-		if d.dir, err = newDirectory(keep); err != nil {
+		if d.dir, err = makeEmptyDirectory(keep); err != nil {
 			return err
 		}
-		defer func() { d.say(d.text.T("kept in %s", d.dir)) }()
+		defer func() { d.say(d.T("kept in %s", d.dir)) }()
 	}
-	if err := copyFiles(d.workspace()); err != nil {
+	files, err := fs.Sub(demoFiles, "demofiles")
+	if err == nil {
+		err = os.CopyFS(d.workspace(), files)
+	}
+	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{d.look, d.propose, d.crash, d.resume, d.undo, d.audit} {
-		if err := step(ctx); err != nil {
-			return err
+	for i, step := range []struct {
+		title string
+		run   func(context.Context) error
+	}{
+		{d.T("A scratch copy of a few notes. Your own files and data are not touched."), d.showFiles},
+		{d.T("It searches by itself. Before it writes it asks, and shows what would change."), d.proposeWrite},
+		{d.T("Now ten writes in one go, allowed beforehand; and in the middle of them the process is killed."), d.killRun},
+		{d.T("The same run goes on where it stood. What was done is not done again, what was started is looked up."), d.resumeRun},
+		{d.T("All that the run did to files can be taken back at once, over the crash too."), d.undoRun},
+		{d.T("Everything stands in a log that is chained under a key: whoever changes a row of it is found out."), d.verifyLogs},
+	} {
+		if i > 0 {
+			d.say("")
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		err := d.announce(ctx, step.title)
+		if err == nil {
+			err = step.run(ctx)
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// newDirectory makes a directory that holds nothing yet, so that nothing of anybody's is written
-// over.
-func newDirectory(name string) (string, error) {
+// makeEmptyDirectory makes a directory, or takes an empty one.
+func makeEmptyDirectory(name string) (string, error) {
 	dir, err := filepath.Abs(name)
-	if err != nil {
-		return "", regie.Errorf(codeUsage, "the directory %s cannot be used: %v", name, err)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", regie.Errorf(codeUsage, "the directory %s cannot be used: %v", name, err)
+	var entries []os.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(dir)
 	}
-	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", regie.Errorf(codeUsage, "the directory %s cannot be used: %v", name, err)
 	}
@@ -127,62 +153,34 @@ func newDirectory(name string) (string, error) {
 	return dir, nil
 }
 
-// tell says in a line what is about to be seen. A person goes on when they have read it, or leaves.
-func (d *demonstration) tell(ctx context.Context, line string) error {
-	d.step++
-	if d.step > 1 {
-		d.say("")
-	}
-	d.say("# " + line)
+// announce prints the title of a step. A person goes on after reading it, or leaves.
+func (d *demonstration) announce(ctx context.Context, title string) error {
+	d.say("# " + title)
 	if !d.person {
 		return nil
 	}
-	fmt.Fprint(d.stderr, d.text.T("  [Enter goes on, q leaves] "))
-	answer, err := d.typed(ctx)
-	if err != nil {
+	fmt.Fprint(d.stderr, d.T("  [Enter goes on, q leaves] "))
+	answer := make(chan string, 1)
+	go func() { // it is left behind when ctx ends: the process ends
+		line, err := bufio.NewReader(d.stdin).ReadString('\n') // a terminal gives one line at a time
+		if err != nil {
+			line = "q"
+		}
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case line := <-answer:
+		if strings.HasPrefix(line, "q") {
+			return errLeft
+		}
+		return nil
+	case <-ctx.Done():
 		fmt.Fprintln(d.stderr)
 		return errLeft
 	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); strings.HasPrefix(answer, "q") {
-		return errLeft
-	}
-	return nil
 }
 
-// typed reads a line, byte by byte: what is typed beyond it belongs to the program that is started
-// next.
-func (d *demonstration) typed(ctx context.Context) (string, error) {
-	type line struct {
-		text string
-		err  error
-	}
-	read := make(chan line, 1)
-	go func() {
-		var out []byte
-		one := make([]byte, 1)
-		for {
-			n, err := d.stdin.Read(one)
-			if n == 1 && one[0] == '\n' {
-				read <- line{text: string(out)}
-				return
-			}
-			if err != nil || n == 0 {
-				read <- line{err: io.EOF}
-				return
-			}
-			out = append(out, one[0])
-		}
-	}()
-	select {
-	case l := <-read:
-		return l.text, l.err
-	case <-ctx.Done(): // the read is left behind: the process ends
-		return "", context.Cause(ctx)
-	}
-}
-
-// child is this program in the scratch copy. Nothing of the person's own settings reaches it: no
-// other model, no other data.
+// child returns this program in the scratch copy, without the person's settings and data.
 func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -205,21 +203,21 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 	return child, nil
 }
 
-// run shows a command and what it prints, and returns its exit code. What a person is to answer
-// they are asked by the command itself.
-func (d *demonstration) run(ctx context.Context, asks bool, args ...string) (int, error) {
+// command shows a command and its output, and returns its exit code. A command that asks reads the
+// person's answers itself.
+func (d *demonstration) command(ctx context.Context, asks bool, args ...string) (int, error) {
 	child, err := d.child(ctx, args...)
 	if err != nil {
 		return 0, err
 	}
-	d.say("$ regie " + shown(args))
+	d.say(commandLine(args))
 	if asks && d.person {
 		child.Stdin, child.Stdout, child.Stderr = d.stdin, d.stdout, d.stderr
-		child.Cancel = func() error { return nil } // it gets the person's Ctrl-C itself
+		child.Cancel = func() error { return nil } // the person's Ctrl-C reaches it
 		child.WaitDelay = 10 * time.Second
 	} else {
 		child.Stdout = d.stdout
-		child.Stderr = d.stdout // the same pipe, so that what it says stays in its order
+		child.Stderr = d.stdout // the same pipe keeps the order
 	}
 	err = child.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -231,30 +229,198 @@ func (d *demonstration) run(ctx context.Context, asks bool, args ...string) (int
 	return 0, err
 }
 
-// shown writes a command as it would be typed.
-func shown(args []string) string {
-	out := make([]string, len(args))
-	for i, arg := range args {
-		if out[i] = arg; strings.ContainsAny(arg, " \"") {
-			out[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
+// commandLine writes a command as it would be typed.
+func commandLine(args []string) string { return "$ regie " + shellWords(args) }
+
+// killAfter is the number of writes before the kill.
+const killAfter = 3
+
+// showFiles shows the files.
+func (d *demonstration) showFiles(context.Context) error {
+	notes, err := os.ReadDir(d.workspace("notes"))
+	names := make([]string, len(notes))
+	for i, note := range notes {
+		names[i] = note.Name()
 	}
-	return strings.Join(out, " ")
+	d.say("$ ls notes\n" + strings.Join(names, "  "))
+	return err
 }
 
-func copyFiles(to string) error {
-	return fs.WalkDir(demoFiles, "demofiles", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+// proposeWrite has an agent search and write. The write asks; without a person the run waits, and
+// other commands approve it.
+func (d *demonstration) proposeWrite(ctx context.Context) error {
+	code, err := d.command(ctx, true, "run", "--provider", "demo",
+		d.T("search for March in notes/ and write the result to march.md"))
+	if err == nil && code == exitParked && d.person {
+		d.say(d.T("You left it for later: it waits in the store, and regie approve last would go on with it."))
+		return nil
+	}
+	if err == nil && code == exitParked {
+		if code, err = d.command(ctx, false, "approvals", "show", "last"); err == nil && code == exitDone {
+			code, err = d.command(ctx, false, "approve", "last")
 		}
-		target := filepath.Join(to, strings.TrimPrefix(strings.TrimPrefix(name, "demofiles"), "/"))
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(d.workspace("march.md"))
+	switch {
+	case code == exitDone && err == nil:
+		d.say(d.T("Approved once, written once."))
+	case d.person && errors.Is(err, fs.ErrNotExist):
+		d.say(d.T("You did not allow it, so nothing was written."))
+	default:
+		return regie.Errorf(regie.CodeInternal, "the approved write ended with the exit code %d", code)
+	}
+	return nil
+}
+
+// killRun runs the main job in another process, kills it in the middle of its batch of writes, and
+// shows what it left in the store.
+func (d *demonstration) killRun(ctx context.Context) error {
+	if err := os.CopyFS(filepath.Join(d.dir, "before"), os.DirFS(d.workspace())); err != nil {
+		return err
+	}
+	job := d.T("Summarise every text of notes/ into summaries/")
+	args := []string{"run", "--provider", "demo", "--allow", "files.write_file", job}
+	child, err := d.child(ctx, args...)
+	if err != nil {
+		return err
+	}
+	d.say(commandLine(args))
+	progress, err := child.StderrPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		return err
+	}
+	written := 0
+	for lines := bufio.NewScanner(progress); written < killAfter && lines.Scan(); {
+		line := lines.Text()
+		d.say(line)
+		for _, word := range strings.Fields(line) {
+			if id, err := regie.ParseID(word); err == nil && d.round.IsZero() {
+				d.round = id
+			}
 		}
-		data, err := demoFiles.ReadFile(name)
-		if err != nil {
-			return err
+		if strings.HasPrefix(line, "  ✓ files.write_file") {
+			written++
 		}
-		return os.WriteFile(target, data, 0o644)
+	}
+	if written < killAfter {
+		return errors.Join(child.Wait(), regie.Errorf(regie.CodeInternal, "the run ended before it could be killed"))
+	}
+	if err := child.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	d.say(d.T("kill -9 %s, in the middle of its batch of writes", strconv.Itoa(child.Process.Pid)))
+	_ = child.Wait() // it was killed
+	return d.inspect(ctx)
+}
+
+// inspect shows what the killed process left in the store.
+func (d *demonstration) inspect(ctx context.Context) error {
+	settings := *d.environment
+	settings.config.DataDir = d.data()
+	view, err := readStore(ctx, &settings, func(conn *app.Conn) (store.RoundView, error) {
+		return conn.Get(ctx, d.round)
 	})
+	if err != nil || len(view.Exchanges) == 0 {
+		return err
+	}
+	states := map[regie.CallState]int{}
+	calls := view.Exchanges[len(view.Exchanges)-1].Calls
+	for i := range calls {
+		states[calls[i].State]++
+	}
+	d.say(d.T("The store says: the run is %s; of its %d writes %d are done, %d was started, %d have not begun.",
+		string(view.Round.State), len(calls), states[regie.CallSucceeded],
+		states[regie.CallStarted], states[regie.CallProposed]))
+	return nil
+}
+
+// resumeRun resumes the killed run, and counts the files on the disk.
+func (d *demonstration) resumeRun(ctx context.Context) error {
+	if code, err := d.command(ctx, false, "run", "--resume", d.round.String()); err != nil || code != exitDone {
+		return errors.Join(err, regie.Errorf(regie.CodeInternal,
+			"the run that was resumed ended with the exit code %d", code))
+	}
+	return d.countWrites()
+}
+
+// countWrites checks on the disk that each write happened once.
+func (d *demonstration) countWrites() error {
+	notes, err := os.ReadDir(d.workspace("notes"))
+	if err != nil {
+		return err
+	}
+	index, err := os.ReadFile(d.workspace("summaries", "index.md"))
+	if err != nil {
+		return err
+	}
+	d.say("$ cat summaries/index.md\n" + strings.TrimRight(string(index), "\n"))
+	for _, note := range notes {
+		lines := strings.Count(string(index), "(notes/"+note.Name()+")\n")
+		if _, err := os.Stat(d.workspace("summaries", note.Name())); err != nil || lines != 1 {
+			return regie.Errorf(regie.CodeInternal, "%s stands %d times in the index", note.Name(), lines)
+		}
+	}
+	d.say(d.T("Each of the %d notes has one summary and one line: every write happened once.", len(notes)))
+	return nil
+}
+
+// undoRun takes the whole run back, and compares every file with the copy of before.
+func (d *demonstration) undoRun(ctx context.Context) error {
+	args := []string{"undo"}
+	if !d.person {
+		args = append(args, "--yes")
+	}
+	code, err := d.command(ctx, true, args...)
+	switch {
+	case err != nil:
+		return err
+	case code != exitDone && d.person:
+		d.say(d.T("You left it as it is; regie undo would still do it later."))
+		return nil
+	case code != exitDone:
+		return regie.Errorf(regie.CodeInternal, "the undo ended with the exit code %d", code)
+	}
+	before, err := readTree(filepath.Join(d.dir, "before"))
+	if err != nil {
+		return err
+	}
+	now, err := readTree(d.workspace())
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(before, now) {
+		return regie.Errorf(regie.CodeInternal, "the files are not what they were")
+	}
+	d.say(d.T("Every file is byte for byte what it was before that run."))
+	return nil
+}
+
+// readTree returns the content of a directory's files, and its directories.
+func readTree(dir string) (map[string]string, error) {
+	out, files := map[string]string{}, os.DirFS(dir)
+	return out, fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			out[name+"/"] = ""
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		out[name] = string(data)
+		return err
+	})
+}
+
+// verifyLogs verifies the log of all that was done.
+func (d *demonstration) verifyLogs(ctx context.Context) error {
+	if code, err := d.command(ctx, false, "verify"); err != nil || code != exitDone {
+		return errors.Join(err, regie.Errorf(regie.CodeChainBroken,
+			"the logs of the demo do not verify (exit code %d)", code))
+	}
+	d.say("\n" + d.T("That was real: files, approval, kill, undo, log. Only the model was none. With a model: regie setup"))
+	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"time"
@@ -11,63 +10,61 @@ import (
 
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
-	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
-	"github.com/regie-run/regie/internal/plain"
 )
 
-func (c *command) doctorCommand() *cobra.Command {
+// newDoctorCommand checks this machine.
+func newDoctorCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	var failed error
 	cmd := &cobra.Command{
-		Use: "doctor", Annotations: map[string]string{ofThisMachine: "yes"},
-		Args: usage(cobra.NoArgs), Short: c.text.T("What is right and wrong on this machine, and what to do about it"),
-		Long: c.text.T("Look at the configuration, the model, the data directory, its disk and database, the clock, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the configured servers and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
-		// Broken settings are what it is there for.
+		Use: "doctor", Annotations: map[string]string{localOnly: "yes"},
+		Args: arguments(0, 0), Short: env.T("What is right and wrong on this machine, and what to do about it"),
+		Long: env.T("Look at the configuration, the model, the data directory, its disk and database, the clock, the engine, the workspace, and what commands could be confined with. Nothing is changed, and nobody is asked but the configured servers and this machine. ✓ is fine, ! is worth a look, ✗ needs what stands below it.\n\nExit codes: 0 nothing needs doing, 1 something does."),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			c.hinted()
-			env, err := c.environment(cmd)
-			if err == nil {
-				c.config, failed = config.Load(env, c.flags)
+			failed = loadConfig(env, cmd)
+			if env.flags.Server != "" {
+				return failed
+			}
+			return nil // broken settings are part of the report
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report := app.Examine(cmd.Context(), examinedSubject(env, failed))
+			out := newDiagnosis(env, report)
+			var err error
+			if asJSON {
+				err = writeJSON(env.stdout, out)
+			} else {
+				err = printDiagnosis(env, out)
+			}
+			if err == nil && out.Failed > 0 {
+				return exit{exitError}
 			}
 			return err
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			report := app.Examine(cmd.Context(), c.subject(failed))
-			if err := c.diagnosed(cmd.Context(), report, asJSON); err != nil {
-				return err
-			}
-			if report.Count(doctor.Failed) > 0 {
-				return exit{exitError}
-			}
-			return nil
-		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
-	c.modelFlags(cmd)
+	addJSONFlag(env, cmd, &asJSON)
+	addModelFlags(env, cmd)
 	return cmd
 }
 
-// subject is what the doctor looks at from here.
-func (c *command) subject(failed error) doctor.Subject {
+// examinedSubject is what the doctor examines.
+func examinedSubject(env *environment, failed error) doctor.Subject {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = ""
 	}
 	return doctor.Subject{
-		Config: c.config, ConfigError: failed, ConfigFlag: c.flags.Config, Env: os.Getenv,
+		Config: env.config, ConfigError: failed, ConfigFlag: env.flags.Config, Env: os.Getenv,
 		Environ: os.Environ(), Dir: dir, Now: time.Now,
 		Stuck: func(ctx context.Context) (ids []string) {
-			runs, err := c.stuckRuns(ctx, "")
-			if err != nil { // the other checks say why
-				return nil
-			}
+			runs, _ := findStuckRuns(ctx, env, true) // the other checks report the error
 			for i := range runs {
 				ids = append(ids, chat.Short(runs[i].Round.ID))
 			}
 			return ids
 		},
-		Terminals: [3]bool{isTerminal(c.stdin), isTerminal(c.stdout), isTerminal(c.stderr)},
+		Terminals: [3]bool{isTerminal(env.stdin), isTerminal(env.stdout), isTerminal(env.stderr)},
 	}
 }
 
@@ -82,94 +79,69 @@ type diagnosis struct {
 }
 
 type checked struct {
-	ID     string   `json:"id"`
-	Group  string   `json:"group"`
-	Status string   `json:"status"` // ok, warning, failed
-	Code   string   `json:"code,omitempty"`
-	About  string   `json:"about,omitempty"`
-	Text   string   `json:"text"`
-	Fixes  []string `json:"fixes,omitempty"`
+	ID     string        `json:"id"`
+	Group  string        `json:"group"`
+	Status doctor.Status `json:"status"` // ok, warning, failed
+	Code   string        `json:"code,omitempty"`
+	About  string        `json:"about,omitempty"`
+	Text   string        `json:"text"`
+	Fixes  []string      `json:"fixes,omitempty"`
 }
 
-// diagnosed prints a report.
-func (c *command) diagnosed(_ context.Context, report doctor.Report, asJSON bool) error {
+// newDiagnosis translates a report.
+func newDiagnosis(env *environment, report doctor.Report) diagnosis {
 	out := diagnosis{Version: version, Failed: report.Count(doctor.Failed), Warnings: report.Count(doctor.Warning)}
 	out.OK = out.Failed == 0
 	for i := range report {
 		f := &report[i]
 		one := checked{
-			ID: f.ID, Group: f.Group, Status: string(f.Status), Code: string(f.Code), About: f.About,
-			Text: c.text.Sentence(f.Text),
+			ID: f.ID, Group: f.Group, Status: f.Status, Code: string(f.Code), About: f.About,
+			Text: env.text.Sentence(f.Text),
 		}
 		if f.Cause != nil {
-			one.Text = c.text.Error(f.Cause)
+			one.Text = env.text.Error(f.Cause)
 		}
 		for _, fix := range f.Fixes {
 			if fix.Command != "" {
-				one.Fixes = append(one.Fixes, c.text.Typed(fix.Command))
+				one.Fixes = append(one.Fixes, env.text.Typed(fix.Command))
 			} else {
-				one.Fixes = append(one.Fixes, c.text.Sentence(fix.Text))
+				one.Fixes = append(one.Fixes, env.text.Sentence(fix.Text))
 			}
 		}
 		out.Checks = append(out.Checks, one)
 	}
-	if asJSON {
-		return writeJSON(c.stdout, out)
-	}
-	p := &printer{w: c.stdout}
+	return out
+}
+
+func printDiagnosis(env *environment, out diagnosis) error {
+	p := env.printer()
 	p.line("regie %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	marks := map[doctor.Status]string{doctor.Fine: "✓", doctor.Warning: "!", doctor.Failed: "✗"}
+	titles := map[string]string{
+		doctor.Settings: env.T("Configuration"), doctor.Model: env.T("Model"), doctor.Data: env.T("Data directory"),
+		doctor.Disk: env.T("Disk"), doctor.Clock: env.T("Clock"), doctor.Database: env.T("Database"),
+		doctor.Engine: env.T("Engine"), doctor.Workspace: env.T("Workspace"),
+		doctor.Sandbox: env.T("Confining commands"), doctor.Terminal: env.T("Terminal"),
+	}
 	group := ""
 	for _, one := range out.Checks {
 		if one.Group != group {
 			group = one.Group
-			p.line("")
-			p.line("%s", c.groupName(group))
+			p.line("\n%s", titles[group])
 		}
-		mark := map[string]string{
-			string(doctor.Fine): "✓", string(doctor.Warning): "!",
-			string(doctor.Failed): "✗",
-		}[one.Status]
-		p.line("  %s %s", mark, plain.Strip(one.Text))
+		p.line("  %s %s", marks[one.Status], one.Text)
 		for _, fix := range one.Fixes {
-			p.line("      → %s", plain.Strip(fix))
+			p.line("      → %s", fix)
 		}
 	}
 	p.line("")
 	switch {
 	case out.Failed > 0:
-		p.line("%s", c.text.T("to be mended (✗): %d; worth a look (!): %d", out.Failed, out.Warnings))
+		p.textf("", "to be mended (✗): %d; worth a look (!): %d", out.Failed, out.Warnings)
 	case out.Warnings > 0:
-		p.line("%s", c.text.T("nothing has to be mended; worth a look (!): %d", out.Warnings))
+		p.textf("", "nothing has to be mended; worth a look (!): %d", out.Warnings)
 	default:
-		p.line("%s", c.text.T("all is well"))
+		p.textf("", "all is well")
 	}
-	if p.err != nil {
-		return fmt.Errorf("the report could not be written: %w", p.err)
-	}
-	return nil
-}
-
-func (c *command) groupName(group string) string {
-	switch group {
-	case doctor.Settings:
-		return c.text.T("Configuration")
-	case doctor.Model:
-		return c.text.T("Model")
-	case doctor.Data:
-		return c.text.T("Data directory")
-	case doctor.Disk:
-		return c.text.T("Disk")
-	case doctor.Clock:
-		return c.text.T("Clock")
-	case doctor.Database:
-		return c.text.T("Database")
-	case doctor.Engine:
-		return c.text.T("Engine")
-	case doctor.Workspace:
-		return c.text.T("Workspace")
-	case doctor.Sandbox:
-		return c.text.T("Confining commands")
-	default:
-		return c.text.T("Terminal")
-	}
+	return p.err
 }

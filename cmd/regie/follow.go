@@ -18,28 +18,28 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// follower watches one round until it ends, is paused or waits for a person whom nobody can ask,
+// follower watches one round until it ends, is paused, or waits for a person at another terminal,
 // and shows what happens.
 type follower struct {
-	*command
+	*environment
 	control *app.Conn
 	json    bool
 	round   regie.ID
 	session regie.ID
 	after   int64 // the last event that was seen
-	// paused, waits and ended are what the events say of the session.
+	// paused, waits and ended are the session's state by its events.
 	paused, waits, ended bool
 	timedOut             bool
-	away                 bool   // the model could not be reached, and the person knows
-	why                  string // it could not be reached, in words
+	away                 bool   // the model cannot be reached, and the person knows
+	why                  string // it cannot be reached, in words
 	said                 string // by a reply that may be the answer
 	noted                bool   // a line was written since this was last unset
-	// forTool says that what is waited for without a person is a tool's server; parked, that the
-	// run is left waiting for it, because it was not told to wait for the network.
+	// forTool says that the run waits for a tool's server; parked, that it is left waiting, because
+	// it was not to wait for the network.
 	forTool, parked, network bool
 	deadline                 <-chan time.Time
 	signals                  <-chan os.Signal
-	// asker puts what is waited for to the person; nil where nobody can be asked.
+	// asker asks the person for decisions and answers; nil where it cannot.
 	asker  *chat.Asker
 	input  *chat.Input
 	feed   *chat.Feed
@@ -47,15 +47,20 @@ type follower struct {
 	output chat.Output
 }
 
-// follow starts or resumes a round and follows it. The returned exit says how it went.
-func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, request dispatch.RunRequest,
-	signals <-chan os.Signal,
+// followRun starts or resumes a round and follows it. The returned exit says how it went.
+func followRun(ctx context.Context, env *environment, control *app.Conn, f runFlags, request dispatch.RunRequest,
+	resumed *resumedRun, signals <-chan os.Signal,
 ) (outcome, err error) {
-	w := &follower{command: c, control: control, json: f.json, signals: signals}
+	w := &follower{environment: env, control: control, json: f.json, signals: signals}
 	if f.asks {
-		w.asks()
+		w.askPerson()
 	}
-	if err := w.begin(ctx, f, request); err != nil {
+	if resumed != nil {
+		err = w.resume(ctx, resumed)
+	} else {
+		err = w.submit(ctx, f, request)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if !f.deadline.IsZero() {
@@ -66,12 +71,13 @@ func (c *command) follow(ctx context.Context, control *app.Conn, f runFlags, req
 	return w.watch(ctx)
 }
 
-// asks makes the follower put to the person what the run waits for.
-func (w *follower) asks() {
+// askPerson has the follower ask the person what the run waits for.
+func (w *follower) askPerson() {
 	editor := chat.Command(chat.EditorLine(os.Getenv))
+	page := w.page(w.stderr)
+	page.Inside = true
 	w.asker = &chat.Asker{
-		Control: w.control, Page: &chat.Page{W: w.stderr, Text: w.text, Now: time.Now, Inside: true},
-		Next: w.next, Settle: w.quiet,
+		Control: w.control, Page: page, Next: w.next, Settle: w.awaitQuiet,
 		Edit: func(ctx context.Context, path string) error {
 			defer w.input.Pause()()
 			return editor(ctx, path)
@@ -86,42 +92,53 @@ func (w *follower) watch(ctx context.Context) (outcome, err error) {
 	}
 	w.feed = chat.Follow(ctx, w.control, w.session, w.after)
 	defer func() { w.feed.Stop() }()
-	for !w.ended && !w.paused && !w.parked {
+	for left := false; !left && !w.ended && !w.paused && !w.parked; {
 		if w.waits {
-			if left, err := w.wait(ctx); left || err != nil {
-				return w.finishOr(ctx, err)
-			}
-			continue
+			left, err = w.wait(ctx)
+		} else {
+			_, _, err = w.step(ctx, nil, nil)
 		}
-		select {
-		case item := <-w.feed.Items:
-			if err := w.item(item); err != nil {
-				return nil, err
-			}
-		case err := <-w.feed.Ended:
+		if _, leaves := errors.AsType[exit](err); leaves {
+			return err, nil
+		} else if err != nil {
 			return nil, err
-		case <-w.deadline:
-			if err := w.timeUp(ctx); err != nil {
-				return nil, err
-			}
-		case s := <-w.signals:
-			if err := w.signal(ctx, s); err != nil {
-				return w.finishOr(ctx, err)
-			}
 		}
 	}
 	return w.finish(ctx)
 }
 
-// wait is reached when the session waits for a person. It asks them, or reports that the run is
-// left waiting.
+// step waits for an event, the deadline or a signal and handles it; or for a line of the person, or
+// for a moment to pass, which end is true for.
+func (w *follower) step(ctx context.Context, lines <-chan string, moment <-chan time.Time) (
+	line string, end bool, err error,
+) {
+	select {
+	case item := <-w.feed.Items:
+		return "", false, w.handleItem(item)
+	case err := <-w.feed.Ended:
+		return "", false, err
+	case <-w.deadline:
+		return "", false, w.timeUp(ctx)
+	case s := <-w.signals:
+		return "", false, w.handleSignal(ctx, s)
+	case line, ok := <-lines:
+		if !ok {
+			return "", false, chat.ErrLeave
+		}
+		return line, true, nil
+	case <-moment:
+		return "", true, nil
+	}
+}
+
+// wait asks the person what the session waits for, or reports that the run is left waiting.
 func (w *follower) wait(ctx context.Context) (left bool, err error) {
 	w.waits = false
 	if err := w.settle(ctx); err != nil {
 		return false, err
 	}
 	round, err := w.control.Get(ctx, w.round)
-	if err != nil || round.Round.State != regie.RoundWaiting { // answered already, by somebody else
+	if err != nil || round.Round.State != regie.RoundWaiting { // answered already, from elsewhere
 		return false, err
 	}
 	if w.asker == nil {
@@ -144,8 +161,8 @@ func (w *follower) wait(ctx context.Context) (left bool, err error) {
 	return later > 0, err
 }
 
-// next shows a prompt and waits for the person's line, while the events, the clock and the signals
-// go on.
+// next shows a prompt and returns the person's line. Events, the deadline and signals are handled
+// meanwhile.
 func (w *follower) next(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(w.stderr, prompt)
 	for w.waits {
@@ -153,47 +170,19 @@ func (w *follower) next(ctx context.Context, prompt string) (string, error) {
 			fmt.Fprint(w.stderr, prompt)
 			w.noted = false
 		}
-		select {
-		case line, ok := <-w.input.Lines():
-			if !ok {
-				return "", chat.ErrLeave
-			}
-			return line, nil
-		case item := <-w.feed.Items:
-			if err := w.item(item); err != nil {
-				return "", err
-			}
-		case err := <-w.feed.Ended:
-			return "", err
-		case <-w.deadline:
-			if err := w.timeUp(ctx); err != nil {
-				return "", err
-			}
-		case s := <-w.signals:
-			if err := w.signal(ctx, s); err != nil {
-				return "", err
-			}
+		if line, end, err := w.step(ctx, w.input.Lines(), nil); end || err != nil {
+			return line, err
 		}
 	}
 	fmt.Fprintln(w.stderr)
 	return "", chat.ErrMoved
 }
 
-// quiet shows what has happened until nothing has for a moment.
-func (w *follower) quiet(context.Context) error {
+// awaitQuiet handles events until none came for a moment.
+func (w *follower) awaitQuiet(ctx context.Context) error {
 	for w.waits {
-		timer := time.NewTimer(chat.Moment)
-		select {
-		case <-timer.C:
-			w.noted = false
-			return nil
-		case item := <-w.feed.Items:
-			timer.Stop()
-			if err := w.item(item); err != nil {
-				return err
-			}
-		case err := <-w.feed.Ended:
-			timer.Stop()
+		if _, end, err := w.step(ctx, nil, time.After(chat.Moment)); end || err != nil {
+			w.noted = w.noted && !end
 			return err
 		}
 	}
@@ -205,17 +194,17 @@ func (w *follower) timeUp(ctx context.Context) error {
 	return w.control.Pause(ctx, w.round)
 }
 
-// signal obeys the person's first signal; the second ends the process.
-func (w *follower) signal(ctx context.Context, s os.Signal) error {
+// handleSignal obeys the first signal; the second ends the process.
+func (w *follower) handleSignal(ctx context.Context, s os.Signal) error {
 	if s != os.Interrupt { // a plain end: the run stays as it is stored and can be resumed
-		fmt.Fprintln(w.stderr, w.text.T("left as it is; go on with: regie run --resume %s", w.round))
+		w.notef("left as it is; go on with: regie run --resume %s", w.round)
 		return exit{exitInterrupted}
 	}
-	fmt.Fprintln(w.stderr, w.text.T("interrupting… (once more to leave at once)"))
+	w.notef("interrupting… (once more to leave at once)")
 	return w.control.Interrupt(ctx, w.round)
 }
 
-// settle lets go of a round that runs here: what was asked of it is obeyed.
+// settle waits until a round that runs here has obeyed.
 func (w *follower) settle(ctx context.Context) error {
 	obeyed, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
@@ -223,64 +212,53 @@ func (w *follower) settle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (w *follower) finishOr(ctx context.Context, err error) (outcome, failed error) {
-	if err != nil {
-		if _, left := errors.AsType[exit](err); left {
-			return err, nil
-		}
-		return nil, err
-	}
-	return w.finish(ctx)
-}
-
-// begin submits the request, or takes a round up.
-func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
-	if f.resume == "" {
-		if f.session != "" {
-			found, err := chat.FindSession(ctx, w.control, request.Root, f.session)
-			if err != nil {
-				return err
-			}
-			// One job, one answer: a session that is busy is not waited for.
-			request.SessionID, request.Agent, request.WhenBusy = found.ID, found.Agent, store.Reject
-		}
-		run, err := w.control.Submit(ctx, request)
+// submit submits the request of a new round.
+func (w *follower) submit(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
+	if f.session != "" {
+		found, err := chat.FindSession(ctx, w.control, request.Root, f.session)
 		if err != nil {
 			return err
 		}
-		w.round, w.session, w.network = run.RoundID, run.SessionID, f.network
-		if f.session != "" {
-			w.after = run.Seq - 1
-		}
-		w.note(w.text.T("run %s in %s", run.RoundID, request.Root))
-		return w.clamped(ctx, request.Limits)
+		// One job, one answer: it does not wait for a busy session.
+		request.SessionID, request.Agent, request.WhenBusy = found.ID, found.Agent, store.Reject
 	}
-	var err error
-	if w.round, err = regie.ParseID(f.resume); err != nil {
+	run, err := w.control.Submit(ctx, request)
+	if err != nil {
 		return err
 	}
+	w.round, w.session, w.network = run.RoundID, run.SessionID, f.network
+	if f.session != "" {
+		w.after = run.Seq - 1
+	}
+	w.show(w.T("run %s in %s", run.RoundID, request.Root))
+	return w.tellLimits(ctx, request.Limits)
+}
+
+// resume resumes a round.
+func (w *follower) resume(ctx context.Context, resumed *resumedRun) error {
+	w.round = resumed.id
 	view, err := w.control.Get(ctx, w.round)
 	if err != nil {
 		return err
 	}
 	w.session, w.after = view.Session.ID, view.Head
 	ended := view.Round.State == regie.RoundEnded
-	if ended && f.since == 0 {
+	if ended && resumed.head == 0 {
 		w.ended = true
-		w.note(w.text.T("run %s has ended already", w.round))
+		w.show(w.T("run %s has ended already", w.round))
 		return nil
 	}
-	if f.since > 0 { // the engine of this process went on with it meanwhile
-		w.after = f.since
+	if resumed.head > 0 { // the engine of this process went on with it meanwhile
+		w.after = resumed.head
 	}
-	w.note(w.text.T("going on with run %s", w.round))
+	w.show(w.T("going on with run %s", w.round))
 	if ended {
-		return nil // as the events that are to be shown say
+		return nil // its events are still to be shown
 	}
 	if err := w.control.Resume(ctx, w.round); err != nil {
 		return err
 	}
-	// What it waits for without a person, it goes on with by itself.
+	// A round that waits for the network goes on by itself.
 	w.waits = w.after == view.Head && view.Round.State == regie.RoundWaiting &&
 		view.Session.State != regie.SessionWaitingNetwork
 	var policy approval.Policy
@@ -290,9 +268,8 @@ func (w *follower) begin(ctx context.Context, f runFlags, request dispatch.RunRe
 	return nil
 }
 
-// clamped says which limits that were asked for are not those of the run: nothing on the command
-// line raises one (spec 13).
-func (w *follower) clamped(ctx context.Context, wanted regie.Limits) error {
+// tellLimits reports requested limits above those of the run: no flag raises one (spec 13).
+func (w *follower) tellLimits(ctx context.Context, wanted regie.Limits) error {
 	if wanted == (regie.Limits{}) {
 		return nil
 	}
@@ -311,23 +288,24 @@ func (w *follower) clamped(ctx context.Context, wanted regie.Limits) error {
 		{"--time-limit", wanted.Seconds, has.Seconds},
 	} {
 		if limit.wanted > 0 && limit.real > 0 && limit.real < limit.wanted {
-			w.note("  " + w.text.T("%s lowers a limit and does not raise it: here it is %d", limit.flag, limit.real))
+			w.show("  " + w.T("%s lowers a limit and does not raise it: here it is %d", limit.flag, limit.real))
 		}
 	}
 	return nil
 }
 
-func (w *follower) note(line string) {
-	w.noted = true
-	fmt.Fprintln(w.stderr, plain.Strip(line))
+// show writes lines on standard error.
+func (w *follower) show(lines ...string) {
+	for _, line := range lines {
+		w.noted = true
+		fmt.Fprintln(w.stderr, plain.Strip(line))
+	}
 }
 
-// item shows one event and notes what it says of the session.
-func (w *follower) item(item dispatch.Item) error {
+// handleItem shows one event and takes the state of the session from it.
+func (w *follower) handleItem(item dispatch.Item) error {
 	if item.Delta != nil {
-		for _, line := range w.output.Lines(w.text, item.Delta) {
-			w.note(line)
-		}
+		w.show(w.output.Lines(w.text, item.Delta)...)
 	}
 	if item.Event == nil {
 		return nil
@@ -361,7 +339,7 @@ func (w *follower) item(item dispatch.Item) error {
 		w.paused = state == regie.SessionPaused
 		w.waits = state == regie.SessionWaitingValidation || state == regie.SessionWaitingResponse
 		if state == regie.SessionQueued {
-			w.note("  " + chat.QueuedLine(w.text, body.Place))
+			w.show("  " + chat.QueuedLine(w.text, body.Place))
 		}
 		switch {
 		case state != regie.SessionWaitingNetwork:
@@ -371,16 +349,16 @@ func (w *follower) item(item dispatch.Item) error {
 		case !w.away: // it goes on by itself
 			w.away = true
 			if w.why == "" { // it began before anybody watched
-				w.note("  " + w.text.T("the model cannot be reached; waiting for it"))
+				w.show("  " + w.T("the model cannot be reached; waiting for it"))
 			} else {
-				w.note("  " + w.text.T("the model does not answer (%s); waiting for it", w.why))
+				w.show("  " + w.T("the model does not answer (%s); waiting for it", w.why))
 			}
 		}
 	case regie.EventFallback:
-		w.note("  " + chat.FallbackLine(w.text, event))
+		w.show("  " + chat.FallbackLine(w.text, event))
 	case regie.EventNotice:
 		if line := chat.NoticeLine(w.text, event); line != "" {
-			w.note("  " + line)
+			w.show("  " + line)
 			w.away = w.away || w.why != "" && strings.Contains(line, plain.Strip(w.why))
 		}
 	case regie.EventMessage, regie.EventToolResult, regie.EventStreamReset:
@@ -394,38 +372,32 @@ func (w *follower) notice(m *regie.SystemContent) {
 	switch m.Type {
 	case regie.SystemFormatError:
 		if len(m.Said) > 0 { // it can be read, and is not what a person should get
-			w.note("  " + chat.Told(w.text, m))
+			w.show("  " + chat.Told(w.text, m))
 			break
 		}
-		w.note("  " + w.text.T("the model's reply cannot be read; it is asked to write it again"))
+		w.show("  " + w.T("the model's reply cannot be read; it is asked to write it again"))
 	case regie.SystemLimitReached:
-		w.note("  " + chat.Told(w.text, m))
+		w.show("  " + chat.Told(w.text, m))
 	case regie.SystemCompleteRefused:
 		if w.said != "" {
-			w.note("  " + w.said)
+			w.show("  " + w.said)
 		}
-		w.note("  " + w.text.T("the model is told to go on, or to say that all is done"))
+		w.show("  " + w.T("the model is told to go on, or to say that all is done"))
 	}
 	w.said = ""
 }
 
 // progress shows a step of the run on standard error.
 func (w *follower) progress(event *regie.Event) {
-	for _, line := range w.output.Rest(event) {
-		w.note(line)
-	}
-	for _, line := range w.fold.Lines(w.text, event) {
-		w.note(line)
-	}
+	w.show(w.output.Rest(event)...)
+	w.show(w.fold.Lines(w.text, event)...)
 	switch event.Type {
 	case regie.EventMessage:
 		var m regie.Message
 		if json.Unmarshal(event.Body, &m) != nil {
 			return
 		}
-		for _, line := range chat.ToolNotice(w.text, &m) {
-			w.note(line)
-		}
+		w.show(chat.ToolNotice(w.text, &m)...)
 		if notice, ok := m.ToolNotice(); ok {
 			w.forTool = !notice.CallID.IsZero()
 		} else if m.System != nil && m.System.Type == regie.SystemNetworkError {
@@ -433,11 +405,11 @@ func (w *follower) progress(event *regie.Event) {
 		}
 		w.away = w.away && m.AI == nil
 		if line := chat.CachedLine(w.text, &m, time.Now()); line != "" {
-			w.note("  " + line)
+			w.show("  " + line)
 		}
 		switch {
 		case m.AI != nil && len(m.CallIDs()) > 0 && m.AI.Text() != "":
-			w.note("  " + m.AI.Text())
+			w.show("  " + m.AI.Text())
 		case m.AI != nil:
 			w.said = m.AI.Text() // the answer, unless something follows
 		case m.System != nil:
@@ -445,7 +417,7 @@ func (w *follower) progress(event *regie.Event) {
 		}
 	case regie.EventStreamReset:
 		if line, _ := chat.ResetLine(w.text, event); line != "" {
-			w.note("  " + line)
+			w.show("  " + line)
 		}
 	}
 }

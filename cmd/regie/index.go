@@ -19,134 +19,126 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-type indexFlags struct{ here, rebuild, json bool }
-
-// indexCommand brings the index of a workspace up to date (spec 8.3).
-func (c *command) indexCommand() *cobra.Command {
-	var f indexFlags
+// newIndexCommand brings the index of a workspace up to date (spec 8.3).
+func newIndexCommand(env *environment) *cobra.Command {
+	var here, rebuild, asJSON bool
 	cmd := &cobra.Command{
-		Use: "index", Args: usage(cobra.NoArgs),
-		Short: c.text.T("Bring the index of this workspace's files up to date, for searches by meaning and by words"),
-		Long:  c.text.T("Bring the index of this workspace's files up to date. Only files that are new or have changed are read; each search does the same before it looks, so this is for large workspaces, or to see what is not in the index.\n\nWhat ignore files name, what may hold a secret, what is no text or very large is left out. The index lies in the data directory and can be deleted at any time."),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.index(cmd.Context(), f) },
+		Use: "index", Args: arguments(0, 0),
+		Short: env.T("Bring the index of this workspace's files up to date, for searches by meaning and by words"),
+		Long:  env.T("Bring the index of this workspace's files up to date. Only files that are new or have changed are read; each search does the same before it looks, so this is for large workspaces, or to see what is not in the index.\n\nWhat ignore files name, what may hold a secret, what is no text or very large is left out. The index lies in the data directory and can be deleted at any time."),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, err := env.localWorkspace(here)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals()...)
+			defer stop()
+			done, embedded, err := updateIndex(ctx, env, root, rebuild)
+			switch {
+			case errors.Is(err, context.Canceled):
+				fmt.Fprintln(env.stderr, "regie: "+env.T(
+					"stopped: what was indexed so far stays, and the next time goes on from there"))
+				return exit{exitInterrupted}
+			case err != nil:
+				return err
+			case asJSON:
+				return writeJSON(env.stdout, struct {
+					Root string `json:"root"`
+					app.IndexSummary
+					Embedded app.IndexEmbedded `json:"embedded,omitzero"`
+				}{root, done, embedded})
+			}
+			p := env.printer()
+			printIndexed(p, root, &done)
+			printEmbedded(p, &embedded)
+			return p.err
+		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.rebuild, "rebuild", false, c.text.T("throw the index away and make it anew"))
-	flags.BoolVar(&f.here, "here", false,
-		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
-	flags.BoolVar(&f.json, "json", false, c.text.T("print JSON"))
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, env.T("throw the index away and make it anew"))
+	addHereFlag(env, cmd, &here)
+	addJSONFlag(env, cmd, &asJSON)
 	return cmd
 }
 
-func (c *command) index(ctx context.Context, f indexFlags) error {
-	root, err := c.directory(f.here)
+// updateIndex updates or rebuilds the index of a workspace, and embeds what is new.
+func updateIndex(ctx context.Context, env *environment, root string, rebuild bool) (
+	done app.IndexSummary, embedded app.IndexEmbedded, err error,
+) {
+	x, err := app.OpenIndex(ctx, env.config, root)
 	if err != nil {
-		return err
+		return done, embedded, err
 	}
-	ctx, stop := signal.NotifyContext(ctx, endings()...)
-	defer stop()
-	x, err := app.OpenIndex(ctx, c.config, root)
-	if err != nil {
-		return err
-	}
-	bar := &indexBar{w: c.stderr, text: c.text, moves: isTerminal(c.stderr) &&
-		os.Getenv("TERM") != "dumb", next: time.Now().Add(barEvery)}
-	update := x.Update
-	if f.rebuild {
+	bar, update := newIndexBar(env), x.Update
+	if rebuild {
 		update = x.Rebuild
 	}
-	done, err := update(ctx, bar.show)
-	var embedded app.IndexEmbedded
-	if err == nil {
+	if done, err = update(ctx, bar.show); err == nil {
 		embedded, err = x.Embed(ctx, bar.show)
 	}
 	bar.clear()
-	err = errors.Join(err, x.Close())
-	switch {
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(c.stderr, "regie: "+c.text.T(
-			"stopped: what was indexed so far stays, and the next time goes on from there"))
-		return exit{exitInterrupted}
-	case err != nil:
-		return err
-	case f.json:
-		return writeJSON(c.stdout, struct {
-			Root string `json:"root"`
-			app.IndexSummary
-			Embedded app.IndexEmbedded `json:"embedded,omitzero"`
-		}{root, done, embedded})
-	}
-	if err := c.indexed(root, &done); err != nil {
-		return err
-	}
-	return c.embedded(&embedded)
+	return done, embedded, errors.Join(err, x.Close())
 }
 
-// embedded says what came of the embedding, where an embedder is configured.
-func (c *command) embedded(e *app.IndexEmbedded) error {
-	p := &printer{w: c.stdout}
+// printEmbedded prints the result of embedding, where an embedder is configured.
+func printEmbedded(p *printer, e *app.IndexEmbedded) {
 	if e.Model != "" {
-		cost := c.text.T("of unknown price")
+		cost := p.text.T("of unknown price")
 		if e.Priced {
-			cost = c.text.T("$%s", regie.Dollars(e.Cost))
+			cost = p.text.T("$%s", regie.Dollars(e.Cost))
 		}
 		tokens := strconv.FormatInt(e.Tokens, 10)
 		if e.Estimated {
 			tokens = "≈ " + tokens
 		}
-		p.line("%s", c.text.T("embedded with %s: %d texts  tokens: %s  cost: %s", e.Model, e.Made, tokens, cost))
+		p.textf("", "embedded with %s: %d texts  tokens: %s  cost: %s", e.Model, e.Made, tokens, cost)
 		if e.Cost > 0 {
-			p.line("%s",
-				c.text.T("what embedding costs is no part of what runs have spent; of the budgets those of a day bound it, by themselves"))
+			p.textf("", "what embedding costs is no part of what runs have spent; of the budgets those of a day bound it, by themselves")
 		}
 	}
 	if e.Cut > 0 {
-		p.line("%s", c.text.T("too long for the model, embedded by their beginning: %d", e.Cut))
+		p.textf("", "too long for the model, embedded by their beginning: %d", e.Cut)
 	}
 	if e.Refused > 0 {
-		p.line("%s", c.text.T("the model cannot embed, found by their words alone: %d", e.Refused))
+		p.textf("", "the model cannot embed, found by their words alone: %d", e.Refused)
 	}
 	switch {
 	case !e.Reason.IsZero() && e.Missing > 0:
-		p.line("%s", plain.Strip(c.text.T("not embedded yet, found by their words alone: %d (%s)",
-			e.Missing, c.text.Sentence(e.Reason))))
+		p.textf("", "not embedded yet, found by their words alone: %d (%s)", e.Missing, p.text.Sentence(e.Reason))
 	case !e.Reason.IsZero():
-		p.line("%s", plain.Strip(c.text.Sentence(e.Reason)))
+		p.line("%s", p.text.Sentence(e.Reason))
 	}
-	return p.err
 }
 
-// indexed says what came of it.
-func (c *command) indexed(root string, s *app.IndexSummary) error {
-	p := &printer{w: c.stdout}
-	p.line("%s", c.text.T("index of %s", root))
-	p.line("%s", c.text.T("files: %d  chunks: %d", s.Files, s.Chunks))
-	p.line("%s", c.text.T("read: %d (%s)  changed: %d  removed: %d  time: %s", s.Read, amount(c.text, s.Bytes),
-		s.Changed, s.Removed, s.Took.Round(time.Millisecond)))
+// printIndexed prints what an update read, and what is not in the index.
+func printIndexed(p *printer, root string, s *app.IndexSummary) {
+	p.textf("", "index of %s", root)
+	p.textf("", "files: %d  chunks: %d", s.Files, s.Chunks)
+	p.textf("", "read: %d (%s)  changed: %d  removed: %d  time: %s", s.Read, amount(p.text, s.Bytes),
+		s.Changed, s.Removed, s.Took.Round(time.Millisecond))
 	var left []string
-	skipped := func(why app.IndexSkip, said func(n int64) string) {
-		if n := s.Skipped[why]; n > 0 {
-			left = append(left, said(n))
+	count := func(n int64, said string) {
+		if n > 0 {
+			left = append(left, said)
 		}
 	}
-	skipped("ignored", func(n int64) string { return c.text.T("named by ignore files: %d", n) })
-	skipped("secret", func(n int64) string { return c.text.T("may hold a secret: %d", n) })
-	skipped("binary", func(n int64) string { return c.text.T("no text: %d", n) })
-	skipped("large", func(n int64) string { return c.text.T("very large: %d", n) })
-	skipped("long lines", func(n int64) string { return c.text.T("written by a program, in lines without end: %d", n) })
-	skipped("name", func(n int64) string { return c.text.T("a name that no tool could use: %d", n) })
-	skipped("system", func(n int64) string { return c.text.T("directories of the system, such as /proc: %d", n) })
-	skipped("unreadable", func(n int64) string { return c.text.T("cannot be read: %d", n) })
+	t := p.text
+	count(s.Skipped["ignored"], t.T("named by ignore files: %d", s.Skipped["ignored"]))
+	count(s.Skipped["secret"], t.T("may hold a secret: %d", s.Skipped["secret"]))
+	count(s.Skipped["binary"], t.T("no text: %d", s.Skipped["binary"]))
+	count(s.Skipped["large"], t.T("very large: %d", s.Skipped["large"]))
+	count(s.Skipped["long lines"], t.T("written by a program, in lines without end: %d", s.Skipped["long lines"]))
+	count(s.Skipped["name"], t.T("a name that no tool could use: %d", s.Skipped["name"]))
+	count(s.Skipped["system"], t.T("directories of the system, such as /proc: %d", s.Skipped["system"]))
+	count(s.Skipped["unreadable"], t.T("cannot be read: %d", s.Skipped["unreadable"]))
 	if len(left) > 0 {
-		p.line("%s", c.text.T("not in the index: %s", strings.Join(left, ", ")))
+		p.textf("", "not in the index: %s", strings.Join(left, ", "))
 	}
 	if s.Skipped["beyond"] > 0 {
-		p.line("%s", c.text.T("the workspace has more files, or deeper directories, than are looked at"))
+		p.textf("", "the workspace has more files, or deeper directories, than are looked at")
 	}
-	return p.err
 }
 
-// amount writes a number of bytes for people.
+// amount formats a number of bytes.
 func amount(t *text.Printer, bytes int64) string {
 	const units = 3
 	size, unit := float64(bytes), 0
@@ -168,10 +160,10 @@ func amount(t *text.Printer, bytes int64) string {
 
 const (
 	barWidth = 30
-	barEvery = 5 * time.Second // between two lines where nothing can move
+	barEvery = 5 * time.Second // between two lines without a terminal
 )
 
-// indexBar shows how far an update has come: a bar on a terminal, elsewhere a line now and then.
+// indexBar shows the progress of an update: a bar on a terminal, elsewhere a line now and then.
 type indexBar struct {
 	w     io.Writer
 	text  *text.Printer
@@ -180,9 +172,16 @@ type indexBar struct {
 	next  time.Time // of a line
 }
 
+func newIndexBar(env *environment) *indexBar {
+	return &indexBar{
+		w: env.stderr, text: env.text, moves: isTerminal(env.stderr) && os.Getenv("TERM") != "dumb",
+		next: time.Now().Add(barEvery),
+	}
+}
+
 func (b *indexBar) show(p app.IndexProgress) {
 	if p.Waits {
-		b.waits()
+		b.write("", b.text.T("waiting: another regie works on the index of this workspace"))
 		return
 	}
 	if p.Total == 0 {
@@ -195,7 +194,7 @@ func (b *indexBar) show(p app.IndexProgress) {
 	if !b.moves {
 		if now := time.Now(); now.After(b.next) {
 			b.next = now.Add(barEvery)
-			fmt.Fprintln(b.w, plain.Strip(b.text.T("indexing: %s", line)))
+			b.write("", b.text.T("indexing: %s", line))
 		}
 		return
 	}
@@ -203,23 +202,20 @@ func (b *indexBar) show(p app.IndexProgress) {
 	if p.Walking { // there may be more to come
 		full = min(full, barWidth-1)
 	}
-	fmt.Fprintf(b.w, "\r\x1b[K[%s%s] %s", strings.Repeat("█", full),
-		strings.Repeat("·", barWidth-full), plain.Strip(line))
-	b.drawn = true
+	b.write("["+strings.Repeat("█", full)+strings.Repeat("·", barWidth-full)+"] ", line)
 }
 
-// waits says why nothing moves.
-func (b *indexBar) waits() {
-	line := plain.Strip(b.text.T("waiting: another regie works on the index of this workspace"))
-	if !b.moves {
-		fmt.Fprintln(b.w, line)
-		return
+// write draws over the bar, or writes a line without a terminal.
+func (b *indexBar) write(bar, line string) {
+	if b.moves {
+		fmt.Fprint(b.w, "\r\x1b[K"+bar+plain.Strip(line))
+		b.drawn = true
+	} else {
+		fmt.Fprintln(b.w, plain.Strip(line))
 	}
-	fmt.Fprint(b.w, "\r\x1b[K"+line)
-	b.drawn = true
 }
 
-// clear takes the bar away.
+// clear removes the bar.
 func (b *indexBar) clear() {
 	if b.drawn {
 		fmt.Fprint(b.w, "\r\x1b[K")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -25,91 +24,73 @@ type promptFlags struct {
 	everywhere           bool
 }
 
-func (c *command) promptCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use: "prompt", Short: c.text.T("What a model is sent"), Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+// newPromptCommand shows what a model is sent.
+func newPromptCommand(env *environment) *cobra.Command {
+	root := &cobra.Command{Use: "prompt", Short: env.T("What a model is sent")}
 	var f promptFlags
 	show := &cobra.Command{
-		Use: "show [SESSION|last]", Args: usage(cobra.MaximumNArgs(1)),
-		Short: c.text.T("What would be sent for a session now, or what was sent in a stored model call"),
-		Long:  c.text.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --call or --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent; --table prints its parts. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
-		RunE:  func(cmd *cobra.Command, args []string) error { return c.showPrompt(cmd.Context(), f, args) },
+		Use: "show [SESSION|last]", Args: arguments(0, 1),
+		Short: env.T("What would be sent for a session now, or what was sent in a stored model call"),
+		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --call or --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent; --table prints its parts. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (f.call+f.exchange != "") {
+				return regie.Errorf(codeUsage, "name a session, or a model call with --call or --exchange")
+			}
+			return showPrompt(cmd.Context(), env, f, args)
+		},
 	}
 	flags := show.Flags()
-	flags.StringVar(&f.call, "call", "", c.text.T("the model call that proposed this tool call, by its id"))
+	flags.StringVar(&f.call, "call", "", env.T("the model call that proposed this tool call, by its id"))
 	flags.StringVar(&f.exchange, "exchange", "",
-		c.text.T(
-			"the model call of an exchange: RUN/NUMBER, or last/NUMBER; an earlier attempt at it: RUN/NUMBER/ATTEMPT"))
-	flags.BoolVar(&f.asJSON, "json", false, c.text.T("print JSON"))
-	flags.BoolVar(&f.bytes, "bytes", false, c.text.T("print the request, byte for byte"))
-	flags.BoolVar(&f.table, "table", false, c.text.T("print its parts with their sizes"))
-	flags.BoolVar(&f.everywhere, "all", false, c.text.T("of every workspace"))
-	c.modelFlags(show)
+		env.T("the model call of an exchange: RUN/NUMBER, or last/NUMBER; an earlier attempt at it: RUN/NUMBER/ATTEMPT"))
+	flags.BoolVar(&f.bytes, "bytes", false, env.T("print the request, byte for byte"))
+	flags.BoolVar(&f.table, "table", false, env.T("print its parts with their sizes"))
+	addJSONFlag(env, show, &f.asJSON)
+	addAllFlag(env, show, &f.everywhere)
+	show.MarkFlagsMutuallyExclusive("bytes", "table", "json")
+	show.MarkFlagsMutuallyExclusive("call", "exchange")
+	addModelFlags(env, show)
 	root.AddCommand(show)
 	return root
 }
 
-func (c *command) showPrompt(ctx context.Context, f promptFlags, args []string) error {
-	named := len(args)
-	for _, flag := range []string{f.call, f.exchange} {
-		if flag != "" {
-			named++
+func showPrompt(ctx context.Context, env *environment, f promptFlags, args []string) error {
+	in, run, err := f.parseExchange()
+	if err != nil {
+		return err
+	}
+	if in.Root, err = env.scope(ctx, f.everywhere); err != nil {
+		return err
+	}
+	env.config.Record, env.config.RecordRaw = "", "" // no model is asked, so nothing is recorded
+	p, err := readStore(ctx, env, func(conn *app.Conn) (dispatch.Prompt, error) {
+		if err := findPrompt(ctx, conn, &in, run, f.call, args); err != nil {
+			return dispatch.Prompt{}, err
 		}
-	}
-	if named != 1 {
-		return regie.Errorf(codeUsage, "name a session, or a model call with --call or --exchange")
-	}
-	if f.bytes && (f.table || f.asJSON) || f.table && f.asJSON {
-		return regie.Errorf(codeUsage, "--bytes, --table and --json exclude each other")
-	}
-	if _, _, _, err := f.exchangeNamed(); err != nil {
-		return err
-	}
-	root, err := c.scope(ctx, f.everywhere)
-	if err != nil {
-		return err
-	}
-	c.config.Record, c.config.RecordRaw = "", "" // nothing is asked, so nothing is recorded
-	conn, err := c.connect(ctx, app.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	var p dispatch.Prompt
-	in, err := namedPrompt(ctx, conn, root, f, args)
-	if err == nil {
-		p, err = conn.Prompt(ctx, in)
-	}
-	if closing := conn.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return err
+		return conn.Prompt(ctx, in)
+	})
+	switch {
+	case err != nil:
+	case f.asJSON:
+		err = writeJSON(env.stdout, readable(p))
+	case f.bytes, p.Exchange != 0 && !f.table:
+		_, err = env.stdout.Write(p.Body)
+	default:
+		err = printPrompt(env.printer(), &p)
 	}
 	switch {
-	case f.asJSON:
-		err = writeJSON(c.stdout, readable(p))
-	case f.bytes, p.Exchange != 0 && !f.table:
-		_, err = c.stdout.Write(p.Body)
-	default:
-		err = promptTable(c.stdout, c.text, &p)
-	}
-	if err == nil && !p.Exact() {
+	case err != nil:
+		return err
+	case !p.Exact():
 		return regie.Errorf(regie.CodePromptMismatch,
 			"these %d bytes are not what was sent: their SHA-256 is %s, stored is %s; the thread, the provider's settings or this version are no longer as they were", len(p.Body), p.Request, p.Stored)
+	case f.asJSON:
+	case !p.Cached.IsZero():
+		env.notef("%d bytes, SHA-256 %s; they were not sent: the answer came from the response cache", len(p.Body), p.Request)
+	case p.Exchange != 0:
+		env.notef("%d bytes, SHA-256 %s, as it was stored when they were sent", len(p.Body), p.Request)
 	}
-	if err == nil && !p.Cached.IsZero() && !f.asJSON {
-		_, err = fmt.Fprintln(c.stderr, c.text.T(
-			"%d bytes, SHA-256 %s; they were not sent: the answer came from the response cache", len(p.Body),
-			p.Request))
-		return err
-	}
-	if err == nil && p.Exchange != 0 && !f.asJSON {
-		_, err = fmt.Fprintln(c.stderr, c.text.T("%d bytes, SHA-256 %s, as it was stored when they were sent",
-			len(p.Body), p.Request))
-	}
-	return err
+	return nil
 }
 
 // readablePrompt is a prompt whose body people and scripts can read; the very bytes come with
@@ -127,51 +108,45 @@ func readable(p dispatch.Prompt) readablePrompt {
 	return readablePrompt{p, string(p.Body)}
 }
 
-// exchangeNamed reads --exchange: which run, which exchange of it, and which attempt at that, 0 for
-// the last.
-func (f *promptFlags) exchangeNamed() (run string, number, attempt int, err error) {
+// parseExchange parses --exchange: a run, its exchange, and an attempt at that, 0 for the last.
+func (f *promptFlags) parseExchange() (in dispatch.PromptRequest, run string, err error) {
 	if f.exchange == "" {
-		return "", 0, 0, nil
+		return in, "", nil
 	}
 	run, rest, _ := strings.Cut(f.exchange, "/")
 	digits, tries, tried := strings.Cut(rest, "/")
-	number, err = strconv.Atoi(digits)
+	in.Exchange, err = strconv.Atoi(digits)
 	if err == nil && tried {
-		attempt, err = strconv.Atoi(tries)
+		in.Attempt, err = strconv.Atoi(tries)
 	}
-	if err != nil || number < 1 || tried && attempt < 1 {
+	if err != nil || in.Exchange < 1 || tried && in.Attempt < 1 {
 		err = regie.Errorf(codeUsage, "--exchange takes a run and the number of an exchange, such as last/2")
 	}
-	return run, number, attempt, err
+	return in, run, err
 }
 
-// namedPrompt finds what the command line names in the workspace at root, or in all of them for "".
-// Last is the newest run, or, where no exchange is meant, its session.
-func namedPrompt(ctx context.Context, conn *app.Conn, root string, f promptFlags,
+// findPrompt completes a request with the named run, call or session. Last is the newest run, or,
+// without --exchange, its session.
+func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest, run, call string,
 	args []string,
-) (dispatch.PromptRequest, error) {
-	in := dispatch.PromptRequest{Root: root}
-	var err error
+) (err error) {
 	switch {
-	case f.call != "":
-		if in.CallID, err = regie.ParseID(f.call); err != nil {
-			in.CallPart, err = chat.PartOfID(f.call)
+	case call != "":
+		if in.CallID, err = regie.ParseID(call); err != nil {
+			in.CallPart, err = chat.PartOfID(call)
 		}
-	case f.exchange != "":
-		var name string
-		if name, in.Exchange, in.Attempt, err = f.exchangeNamed(); err == nil {
-			in.RoundID, err = runID(ctx, conn, root, name)
-		}
+	case run != "":
+		in.RoundID, err = runID(ctx, conn, in.Root, run)
 	case args[0] == "last":
 		var round regie.Round
-		round, err = newestRun(ctx, conn, root)
+		round, err = newestRun(ctx, conn, in.Root)
 		in.SessionID = round.SessionID
 	default:
 		var found store.SessionSummary
-		found, err = chat.FindSession(ctx, conn, root, args[0])
+		found, err = chat.FindSession(ctx, conn, in.Root, args[0])
 		in.SessionID = found.ID
 	}
-	return in, err
+	return err
 }
 
 // partName is what a part of a prompt is called.
@@ -194,12 +169,12 @@ func partName(t *text.Printer, kind string) string {
 	}
 }
 
-// promptTable prints the parts of a prompt with their sizes.
-func promptTable(w io.Writer, t *text.Printer, p *dispatch.Prompt) error {
-	out := &printer{w: w}
+// printPrompt prints the parts of a prompt with their sizes.
+func printPrompt(out *printer, p *dispatch.Prompt) error {
+	t := out.text
 	out.line("%s %s  %s %s / %s", t.T("session"), p.SessionID, t.T("model"), p.Provider, p.Model)
 	if !p.Cached.IsZero() {
-		out.line("%s", t.T("this was not sent: the answer came from the response cache"))
+		out.textf("", "this was not sent: the answer came from the response cache")
 	}
 	if p.Exchange != 0 {
 		purpose := ""
@@ -211,8 +186,7 @@ func promptTable(w io.Writer, t *text.Printer, p *dispatch.Prompt) error {
 		}
 		out.line("%s %s  %s %d%s", t.T("run"), p.RoundID, t.T("exchange"), p.Exchange, purpose)
 	}
-	out.line("")
-	out.line("%9s %9s  %s", t.T("bytes"), t.T("tokens"), t.T("part"))
+	out.line("\n%9s %9s  %s", t.T("bytes"), t.T("tokens"), t.T("part"))
 	marked := false
 	for i := range p.Parts {
 		part := &p.Parts[i]
@@ -234,10 +208,9 @@ func promptTable(w io.Writer, t *text.Printer, p *dispatch.Prompt) error {
 		}
 		out.line("%9d %9d  %-28s %s", part.Bytes, part.Tokens, name, oneLine(plain.Strip(part.Text), 80))
 	}
-	out.line("%9d %9d  %s", len(p.Body), p.Tokens, t.T("total"))
-	out.line("")
+	out.line("%9d %9d  %s\n", len(p.Body), p.Tokens, t.T("total"))
 	if marked {
-		out.line("%s", t.T("▪ the end of what the provider is told that it may cache"))
+		out.textf("", "▪ the end of what the provider is told that it may cache")
 	}
 	counted := t.T("tokens are estimated")
 	if p.Counted {
@@ -245,10 +218,10 @@ func promptTable(w io.Writer, t *text.Printer, p *dispatch.Prompt) error {
 	}
 	out.line("%s; %s", counted, t.T("the budget is %d", p.Budget))
 	if p.Window > 0 {
-		out.line("%s", t.T("the model takes %d tokens", p.Window))
+		out.textf("", "the model takes %d tokens", p.Window)
 	}
 	if p.Over {
-		out.line("%s", t.T("over the budget: older messages are summarised before it is sent"))
+		out.textf("", "over the budget: older messages are summarised before it is sent")
 	}
 	out.line("SHA-256 %s", p.Request)
 	return out.err

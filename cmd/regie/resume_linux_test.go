@@ -46,21 +46,21 @@ func TestResumeShowsAll(t *testing.T) {
 	}
 	t.Setenv("HOME", t.TempDir())
 	var shown bytes.Buffer
-	c := &command{text: text.New("en"), stdin: os.Stdin, stdout: io.Discard, stderr: &shown, level: new(slog.LevelVar)}
+	env := &environment{text: text.New("en"), stdin: os.Stdin, stdout: io.Discard, stderr: &shown, level: new(slog.LevelVar)}
 	var err error
-	if c.config, err = config.Load(os.Getenv, c.flags); err != nil {
+	if env.config, err = config.Load(os.Getenv, env.flags); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	found, starting := c.since(ctx, "last")
-	conn, err := c.connect(ctx, app.Options{Starting: starting})
+	found := &resumedRun{name: "last"} // becomes another run once the engine has begun
+	conn, err := env.connect(ctx, app.Options{Starting: func(stored dispatch.Control) { found.findStored(ctx, env, stored) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	ended(ctx, t, conn, found.id)
-	request, err := c.start(ctx, false, "main", approval.Policy{})
+	ended(ctx, t, conn, found.id.String())
+	request, err := newRequest(ctx, env, false, "main", approval.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +70,13 @@ func TestResumeShowsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended(ctx, t, conn, later.RoundID.String())
-	if last, err := c.resumed(ctx, conn, "last"); err != nil || last != later.RoundID.String() {
+	if last, err := runID(ctx, conn, request.Root, "last"); err != nil || last != later.RoundID {
 		t.Fatalf("the last run is %s, not %s: %v", last, later.RoundID, err)
 	}
-	flags := runFlags{resume: "last"} // was another run when the engine began
-	if err := c.takeUp(ctx, conn, &flags, found); err != nil {
+	if err := found.find(ctx, env, conn); err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := c.follow(ctx, conn, flags, dispatch.RunRequest{}, nil)
+	outcome, err := followRun(ctx, env, conn, runFlags{}, dispatch.RunRequest{}, found, nil)
 	if err != nil || outcome != nil {
 		t.Errorf("%v, %v", outcome, err)
 	}

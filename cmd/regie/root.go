@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -43,44 +42,32 @@ type exit struct{ code int }
 // Error implements error.
 func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
-// command is what every subcommand shares.
-type command struct {
-	flags  config.Flags
-	config config.Config
-	text   *text.Printer
-	stdin  *os.File
-	stdout io.Writer
-	stderr io.Writer
-	level  *slog.LevelVar
-	found  *app.Found // what was looked for where no model is named; nil where nobody looked
-	warned bool       // that a temperature is not sent
-}
-
 // Main runs the program and returns its exit code.
 func Main(args []string) int {
 	if code, ours := app.Helper(os.Args); ours {
 		return code
 	}
 	out := &output{file: os.Stdout}
-	c := &command{
-		text: text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")), stdin: os.Stdin, stdout: out,
-		stderr: os.Stderr, level: new(slog.LevelVar),
+	env := &environment{
+		flags: config.Flags{System: systemFile}, level: new(slog.LevelVar),
+		text:  text.New(firstOf("REGIE_LANG", "LC_ALL", "LC_MESSAGES", "LANG")),
+		stdin: os.Stdin, stdout: out, stderr: os.Stderr,
 	}
-	c.level.Set(slog.LevelWarn)
-	c.flags.System = systemFile
-	root := c.root()
+	env.level.Set(slog.LevelWarn)
+	root := newRootCommand(env)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		err = out.failed
+	}
 	var code exit
 	switch {
-	case err == nil && out.failed != nil:
-		return c.fail(out.failed)
 	case err == nil:
 		return exitDone
 	case errors.As(err, &code):
 		return code.code
 	default:
-		return c.fail(err)
+		return env.fail(err)
 	}
 }
 
@@ -93,21 +80,16 @@ func firstOf(variables ...string) string {
 	return ""
 }
 
-func (c *command) root() *cobra.Command {
+func newRootCommand(env *environment) *cobra.Command {
 	root := &cobra.Command{
-		Use: "regie", Short: c.text.T("A self-hosted runtime for AI agents with controlled autonomy"),
-		SilenceUsage: true, SilenceErrors: true, Version: version,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if completes(cmd) { // broken settings keep no shell from completing
+		Use: "regie", Short: env.T("A self-hosted runtime for AI agents with controlled autonomy"),
+		SilenceUsage: true, SilenceErrors: true, Version: version, Args: arguments(0, 0),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if isCompletion(cmd) { // a shell completes with broken settings too
 				return nil
 			}
-			c.hinted()
-			env, err := c.environment(cmd)
-			if err != nil {
-				return err
-			}
-			if c.config, err = config.Load(env, c.flags); err == nil &&
-				c.flags.Workspace != "" && c.config.Server == "" {
+			err := loadConfig(env, cmd)
+			if err == nil && env.flags.Workspace != "" && env.config.Server == "" {
 				err = regie.Errorf(codeUsage,
 					"--workspace goes with --server: here a workspace is the directory that you are in")
 			}
@@ -115,101 +97,90 @@ func (c *command) root() *cobra.Command {
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&c.flags.DataDir, "data-dir", "", c.text.T("where sessions are kept (REGIE_DATA_DIR)"))
-	flags.StringVar(&c.flags.Database, "database", "",
-		c.text.T("postgres://… in place of the data directory's own store (REGIE_DATABASE)"))
-	flags.StringVar(&c.flags.Config, "config", "",
-		c.text.T("read this regie.yaml instead of the user's (REGIE_CONFIG)"))
-	flags.StringVar(&c.flags.Server, "server", "",
-		c.text.T("ask the Regie that serves at this address, such as http://127.0.0.1:7333 (REGIE_SERVER; its token in REGIE_TOKEN, or that of the data directory)"))
-	flags.StringVar(&c.flags.Workspace, "workspace", "",
-		c.text.T("with --server: a directory of the server's machine in place of this one"))
-	root.SetOut(c.stdout)
-	root.SetErr(c.stderr)
-	root.SetFlagErrorFunc(badFlag)
+	flags.StringVar(&env.flags.DataDir, "data-dir", "", env.T("where sessions are kept (REGIE_DATA_DIR)"))
+	flags.StringVar(&env.flags.Database, "database", "",
+		env.T("postgres://… in place of the data directory's own store (REGIE_DATABASE)"))
+	flags.StringVar(&env.flags.Config, "config", "",
+		env.T("read this regie.yaml instead of the user's (REGIE_CONFIG)"))
+	flags.StringVar(&env.flags.Server, "server", "",
+		env.T("ask the Regie that serves at this address, such as http://127.0.0.1:7333 (REGIE_SERVER; its token in REGIE_TOKEN, or that of the data directory)"))
+	flags.StringVar(&env.flags.Workspace, "workspace", "",
+		env.T("with --server: a directory of the server's machine in place of this one"))
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.SetFlagErrorFunc(flagError)
+	chat := newChatCommand(env)
 	root.AddCommand(
-		c.runCommand(), c.chatCommand(), c.approvalsCommand(), c.approveCommand(), c.denyCommand(),
-		c.answerCommand(), c.rulesCommand(),
-		c.sessionsCommand(), c.runsCommand(), c.promptCommand(), c.undoCommand(), c.verifyCommand(), c.demoCommand(),
-		c.agentsCommand(), c.toolsCommand(), c.modelsCommand(), c.setupCommand(), c.doctorCommand(),
-		c.cacheCommand(), c.trustCommand(), c.skillsCommand(), c.indexCommand(), c.searchCommand(), c.serveCommand(),
-		c.tokenCommand(), c.mcpCommand(), c.acpCommand(),
-		c.configCommand(), c.manCommand(), c.versionCommand(),
+		newRunCommand(env), chat, newApprovalsCommand(env), newApproveCommand(env), newDenyCommand(env),
+		newAnswerCommand(env), newRulesCommand(env), newSessionsCommand(env), newRunsCommand(env),
+		newPromptCommand(env), newUndoCommand(env), newVerifyCommand(env), newDemoCommand(env),
+		newAgentsCommand(env), newToolsCommand(env), newModelsCommand(env), newSetupCommand(env),
+		newDoctorCommand(env), newCacheCommand(env), newTrustCommand(env), newSkillsCommand(env),
+		newIndexCommand(env), newSearchCommand(env), newServeCommand(env), newTokenCommand(env),
+		newMCPCommand(env), newACPCommand(env), newConfigCommand(env), newManCommand(env), newVersionCommand(env),
 	)
-	if chat, _, err := root.Find([]string{"chat"}); err == nil { // regie alone is regie chat, with its flags
-		root.RunE = chat.RunE
-		root.Flags().AddFlagSet(chat.Flags())
-	}
-	c.completed(root)
-	c.speak(root)
+	root.RunE = chat.RunE // regie alone is regie chat, with its flags
+	root.Flags().AddFlagSet(chat.Flags())
+	addCompletions(env, root)
+	translateHelp(env, root)
 	return root
 }
 
-// completes reports whether a command is one of those that shells complete with.
-func completes(cmd *cobra.Command) bool {
+// isCompletion reports whether shells call a command to complete.
+func isCompletion(cmd *cobra.Command) bool {
 	return strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) || cmd.HasParent() &&
 		cmd.Parent().Name() == "completion"
 }
 
-// ofThisMachine marks commands that ask no server, whatever the environment names.
-const ofThisMachine = "of this machine"
+// skipConfig is the PersistentPreRunE of commands that work with broken settings.
+func skipConfig(*cobra.Command, []string) error { return nil }
 
-// environment is what the settings of a command are read from: one of this machine does not look at
-// REGIE_SERVER, which is for those that ask one.
-func (c *command) environment(cmd *cobra.Command) (func(name string) string, error) {
-	switch {
-	case cmd.Annotations[ofThisMachine] == "":
-		return os.Getenv, nil
-	case c.flags.Server != "":
-		return nil, regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", cmd.Name())
-	default:
-		return func(name string) string {
+// localOnly marks commands that ask no server.
+const localOnly = "of this machine"
+
+// loadConfig loads the settings of a command. A local command ignores REGIE_SERVER.
+func loadConfig(env *environment, cmd *cobra.Command) (err error) {
+	env.text.Called(env.storeFlags(true), env.storeFlags(false))
+	getenv := os.Getenv
+	if cmd.Annotations[localOnly] != "" {
+		if env.flags.Server != "" {
+			return regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", cmd.Name())
+		}
+		getenv = func(name string) string {
 			if name == "REGIE_SERVER" {
 				return ""
 			}
 			return os.Getenv(name)
-		}, nil
+		}
 	}
+	env.config, err = config.Load(getenv, env.flags)
+	return err
 }
 
 // codeUsage marks an error of the command line.
 const codeUsage regie.Code = "USAGE"
 
-// fail shows an error, once, at the top, and returns the exit code that it means.
-func (c *command) fail(err error) int {
-	if _, ours := errors.AsType[*regie.Error](err); !ours { // cobra's, in English only
-		if unknown, ok := strings.CutPrefix(err.Error(), "unknown command "); ok {
-			err = badCommand(unknown)
-		}
+// fail shows an error and returns its exit code.
+func (env *environment) fail(err error) int {
+	if _, ours := errors.AsType[*regie.Error](err); !ours {
+		err = translateCobra(err)
 	}
 	code := regie.CodeOf(err)
-	// it begins the screen of choices
-	if said := "regie: " + plain.Strip(c.text.Error(err)); code == regie.CodeNoModel {
-		c.tell(said)
-	} else { // whole, because it may say what to type
-		fmt.Fprintln(c.stderr, said)
+	// whole, because it may say what to type; before the screen of choices it is folded
+	if said := "regie: " + plain.Strip(env.text.Error(err)); code == regie.CodeNoModel {
+		env.tell(said)
+	} else {
+		fmt.Fprintln(env.stderr, said)
 	}
 	switch code {
 	case codeUsage, regie.CodeBadRequest, regie.CodeBadPattern, regie.CodeBadID:
 		return exitUsage
 	case regie.CodeNoModel:
-		if c.config.Provider == "" {
-			c.choices()
+		if env.config.Provider == "" {
+			env.showModelChoices()
 		}
 		return exitNoModel
 	default:
 		return exitError
 	}
-}
-
-func (c *command) connect(ctx context.Context, o app.Options) (*app.Conn, error) {
-	if !o.ReadOnly && c.config.Server == "" {
-		c.settle(ctx)
-	}
-	return c.attach(ctx, o)
-}
-
-// attach connects for what needs no model: none is looked for.
-func (c *command) attach(ctx context.Context, o app.Options) (*app.Conn, error) {
-	return app.Connect(ctx, c.options(o))
 }

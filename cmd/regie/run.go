@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -17,19 +16,15 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/workspace"
 )
 
 // maxStdin bounds what is read from standard input.
 const maxStdin = 4 << 20
 
 type runFlags struct {
-	json    bool
-	timeout time.Duration
-	resume  string
-	// how far the log of the run that is resumed reached when the engine began here; 0: it had
-	// ended, or no engine began
-	since      int64
+	json       bool
+	timeout    time.Duration
+	resume     string
 	session    string
 	agent      string
 	allow      []string
@@ -41,150 +36,120 @@ type runFlags struct {
 	unattended bool
 	timeLimit  time.Duration
 	deadline   time.Time // of --timeout; zero without one
-	asks       bool      // a person is asked at once what the run would wait for
+	asks       bool      // the person at the terminal decides approvals
 }
 
-func (c *command) runCommand() *cobra.Command {
+// newRunCommand gives an agent one job.
+func newRunCommand(env *environment) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use: `run "…"`, Args: usage(cobra.MaximumNArgs(1)),
-		Short: c.text.T("Give an agent one job in this directory and wait for the answer"),
-		Long:  c.text.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 4 the run waits for an approval or an answer, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
+		Use: `run "…"`, Args: arguments(0, 1),
+		Short: env.T("Give an agent one job in this directory and wait for the answer"),
+		Long:  env.T("Give an agent one job in this directory. What comes on standard input is appended to the job.\nProgress goes to standard error, the answer to standard output.\n\nExit codes: 0 done, 1 error, 2 usage, 3 no model, 4 the run waits for an approval or an answer, 5 an action was denied, 6 a limit was reached, 7 timeout (the run is paused), 130 interrupted."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.run(cmd.Context(), f, args, cmd.Flags().Changed)
+			if err := f.validate(args, cmd.Flags().Changed); err != nil {
+				return err
+			}
+			if err := f.chooseOnApproval(attended(env.stdin, env.stderr)); err != nil {
+				return err
+			}
+			return runJob(cmd.Context(), env, f, strings.Join(args, " "))
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, c.text.T("print each event as a line of JSON on standard output"))
-	flags.DurationVar(&f.timeout, "timeout", 0, c.text.T("pause the run after this long, such as 10m (exit code 7)"))
+	flags.BoolVar(&f.json, "json", false, env.T("print each event as a line of JSON on standard output"))
+	flags.DurationVar(&f.timeout, "timeout", 0, env.T("pause the run after this long, such as 10m (exit code 7)"))
 	flags.StringVar(&f.resume, "resume", "",
-		c.text.T("go on with a paused or interrupted run, by its id, or the end of it, or last"))
+		env.T("go on with a paused or interrupted run, by its id, or the end of it, or last"))
 	flags.StringVar(&f.session, "session", "",
-		c.text.T("give the job to this session of the workspace: its id, that of a run of it, the end of one, or last"))
-	flags.StringVar(&f.agent, "agent", "main", c.text.T("the agent"))
+		env.T("give the job to this session of the workspace: its id, that of a run of it, the end of one, or last"))
+	addAgentFlag(env, cmd, &f.agent)
 	flags.StringSliceVar(&f.allow, "allow", nil,
-		c.text.T("actions that need no approval in this run: files.write_file, files.*"))
+		env.T("actions that need no approval in this run: files.write_file, files.*"))
 	flags.StringVar(&f.onApproval, "on-approval", "",
-		c.text.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
+		env.T("what happens with any other action: ask (here; the default at a terminal), park (the run waits, exit code 4; the default elsewhere), deny (the agent is told) or fail (the run ends)"))
 	flags.BoolVar(&f.network, "wait-network", false,
-		c.text.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
-	flags.BoolVar(&f.here, "here", false,
-		c.text.T("allow the home directory, / or a directory of the system as the workspace"))
-	flags.IntVar(&f.limits.Total, "max-replies", 0, c.text.T("lower the limit of the model's replies in this run"))
+		env.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
+	addHereFlag(env, cmd, &f.here)
+	flags.IntVar(&f.limits.Total, "max-replies", 0, env.T("lower the limit of the model's replies in this run"))
 	flags.IntVar(&f.limits.ContextTokens, "context-tokens", 0,
-		c.text.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
+		env.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
 	flags.Int64Var(&f.limits.Tokens, "max-tokens", 0,
-		c.text.T("end the run when its replies have used this many tokens (exit code 6)"))
+		env.T("end the run when its replies have used this many tokens (exit code 6)"))
 	flags.DurationVar(&f.timeLimit, "time-limit", 0,
-		c.text.T("end the run after it has worked this long, such as 10m (exit code 6)"))
+		env.T("end the run after it has worked this long, such as 10m (exit code 6)"))
 	flags.BoolVar(&f.unattended, "unattended", false,
-		c.text.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
-	c.loopFlags(cmd, &f.loop)
-	c.modelFlags(cmd)
+		env.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
+	addLoopFlags(env, cmd, &f.loop)
+	addModelFlags(env, cmd)
 	return cmd
 }
 
-// loopFlags are how a model is talked to.
+// loopFlags are how a model is asked.
 type loopFlags struct {
 	dialect, relaunch string
 	noCache           bool
 }
 
-func (c *command) loopFlags(cmd *cobra.Command, f *loopFlags) {
+func addLoopFlags(env *environment, cmd *cobra.Command, f *loopFlags) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.dialect, "dialect", "",
-		c.text.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
-	flags.StringVar(&f.relaunch, "relaunch",
-		"",
-		c.text.T("after calls that all succeeded: chain (the tools stay there) or answer (the model has to answer)"))
-	flags.BoolVar(&f.noCache, "no-cache",
-		false, c.text.T("ask the model, whatever it has answered before, and keep nothing of it in the response cache"))
+		env.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
+	flags.StringVar(&f.relaunch, "relaunch", "",
+		env.T("after calls that all succeeded: chain (the tools stay there) or answer (the model has to answer)"))
+	flags.BoolVar(&f.noCache, "no-cache", false,
+		env.T("ask the model, whatever it has answered before, and keep nothing of it in the response cache"))
 }
 
-// into puts the flags into a request.
-func (f *loopFlags) into(request *dispatch.RunRequest) error {
-	if f.dialect != "" && f.dialect != string(regie.DialectNative) && f.dialect != string(regie.DialectJSON) {
-		return regie.Errorf(codeUsage, "--dialect is native or json, not %q", f.dialect)
+// apply puts the flags into a request.
+func (f *loopFlags) apply(request *dispatch.RunRequest) error {
+	request.NoCache, request.Dialect = f.noCache, regie.Dialect(f.dialect)
+	request.Policy.Relaunch = approval.Relaunch(f.relaunch)
+	switch request.Dialect {
+	case "", regie.DialectNative, regie.DialectJSON:
+		return request.Policy.Validate()
 	}
-	if f.relaunch != "" && f.relaunch != string(approval.RelaunchChain) &&
-		f.relaunch != string(approval.RelaunchAnswer) {
-		return regie.Errorf(codeUsage, "--relaunch is chain or answer, not %q", f.relaunch)
-	}
-	request.NoCache = f.noCache
-	request.Dialect, request.Policy.Relaunch = regie.Dialect(f.dialect), approval.Relaunch(f.relaunch)
-	return nil
+	return regie.Errorf(codeUsage, "--dialect is native or json, not %q", f.dialect)
 }
 
-// modelFlags are the flags of every command that goes on with a run.
-func (c *command) modelFlags(cmd *cobra.Command) {
+// addModelFlags adds the flags that choose a model.
+func addModelFlags(env *environment, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&c.flags.Provider, "provider", "",
-		c.text.T("openai (any compatible server), anthropic, gemini, ollama, demo, replay, or a name of regie.yaml (REGIE_PROVIDER)"))
-	flags.StringVar(&c.flags.BaseURL, "base-url", "", c.text.T("address of the model server (REGIE_BASE_URL)"))
-	flags.StringVar(&c.flags.Model, "model", "", c.text.T("name of the model, or small, medium, large (REGIE_MODEL)"))
-	flags.StringVar(&c.flags.Replay, "replay", "", c.text.T("answer from this recording (REGIE_REPLAY)"))
-	flags.StringVar(&c.flags.Record, "record", "",
-		c.text.T("record what the model is asked and says into this file (REGIE_RECORD)"))
-	flags.StringVar(&c.flags.RecordRaw,
-		"record-raw", "",
-		c.text.T("keep the bytes of each response in this directory, beside a recording (REGIE_RECORD_RAW)"))
+	flags.StringVar(&env.flags.Provider, "provider", "",
+		env.T("openai (any compatible server), anthropic, gemini, ollama, demo, replay, or a name of regie.yaml (REGIE_PROVIDER)"))
+	flags.StringVar(&env.flags.BaseURL, "base-url", "", env.T("address of the model server (REGIE_BASE_URL)"))
+	flags.StringVar(&env.flags.Model, "model", "", env.T("name of the model, or small, medium, large (REGIE_MODEL)"))
+	flags.StringVar(&env.flags.Replay, "replay", "", env.T("answer from this recording (REGIE_REPLAY)"))
+	flags.StringVar(&env.flags.Record, "record", "",
+		env.T("record what the model is asked and says into this file (REGIE_RECORD)"))
+	flags.StringVar(&env.flags.RecordRaw, "record-raw", "",
+		env.T("keep the bytes of each response in this directory, beside a recording (REGIE_RECORD_RAW)"))
 }
 
-func (c *command) run(ctx context.Context, f runFlags, args []string, changed func(flag string) bool) error {
-	if err := f.validate(args, changed); err != nil {
-		return err
-	}
-	if err := f.ask(attended(c.stdin, c.stderr)); err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	signals := c.signals()
-	defer signals.stop()
-	// The clock runs from here: a job that never comes on standard input, or an engine that does
-	// not answer, is also waited for.
-	if f.timeout > 0 {
-		f.deadline = time.Now().Add(f.timeout)
-		timer := time.AfterFunc(f.timeout+connectGrace, func() { stop(errTimeout) })
-		defer timer.Stop()
-	}
-	outcome, err := c.begin(ctx, f, args, signals)
-	switch {
-	case errors.Is(err, errTimeout), err != nil && errors.Is(context.Cause(ctx), errTimeout):
-		fmt.Fprintln(c.stderr, c.text.T("time is up"))
-		return exit{exitTimeout}
-	case err != nil:
-		return err
-	}
-	return outcome
+func addAgentFlag(env *environment, cmd *cobra.Command, agent *string) {
+	cmd.Flags().StringVar(agent, "agent", "main", env.T("the agent"))
 }
 
-// connectGrace is what storing a pause may take beyond the timeout.
-const connectGrace = 10 * time.Second
-
-var errTimeout = errors.New("time is up")
-
-// validate refuses what would be ignored.
+// validate refuses flags that would be ignored.
 func (f *runFlags) validate(args []string, changed func(flag string) bool) error {
-	if f.timeout < 0 || changed("timeout") && f.timeout == 0 {
-		return regie.Errorf(codeUsage, "--timeout must be positive")
+	for _, limit := range []struct {
+		flag, least string
+		below       bool
+	}{
+		{"max-replies", "1", f.limits.Total < 1},
+		{"context-tokens", "1000", f.limits.ContextTokens < 1000},
+		{"max-tokens", "1", f.limits.Tokens < 1},
+		{"time-limit", "1s", f.timeLimit < time.Second},
+		{"timeout", "1ns", f.timeout <= 0},
+	} {
+		if changed(limit.flag) && limit.below {
+			return regie.Errorf(codeUsage, "--%s must be at least %s", limit.flag, limit.least)
+		}
 	}
-	if changed("max-replies") && f.limits.Total < 1 {
-		return regie.Errorf(codeUsage, "--max-replies must be at least 1")
-	}
-	if changed("context-tokens") && f.limits.ContextTokens < 1000 {
-		return regie.Errorf(codeUsage, "--context-tokens must be at least 1000")
-	}
+	f.limits.Seconds = int64(f.timeLimit / time.Second)
 	if changed("session") && f.session == "" {
 		return regie.Errorf(codeUsage, "--session needs the id of a session: see regie sessions list")
 	}
-	if changed("max-tokens") && f.limits.Tokens < 1 {
-		return regie.Errorf(codeUsage, "--max-tokens must be at least 1")
-	}
-	if changed("time-limit") && f.timeLimit < time.Second {
-		return regie.Errorf(codeUsage, "--time-limit must be at least 1s")
-	}
-	f.limits.Seconds = int64(f.timeLimit / time.Second)
 	if f.unattended && f.loop.relaunch == string(approval.RelaunchAnswer) {
 		return regie.Errorf(codeUsage,
 			"--relaunch answer wants an answer, and --unattended has nobody who reads it: leave one of them out")
@@ -196,9 +161,8 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 		return regie.Errorf(codeUsage, "--resume goes on with a run as it is: give it no new job")
 	}
 	for _, flag := range []string{
-		"allow", "on-approval", "max-replies", "context-tokens",
-		"agent", "here", "wait-network", "session", "max-tokens", "time-limit", "unattended", "dialect", "relaunch",
-		"no-cache",
+		"allow", "on-approval", "max-replies", "context-tokens", "agent", "here", "wait-network", "session",
+		"max-tokens", "time-limit", "unattended", "dialect", "relaunch", "no-cache",
 	} {
 		if changed(flag) {
 			return regie.Errorf(codeUsage, "--resume goes on with a run as it is: leave --%s out", flag)
@@ -207,149 +171,152 @@ func (f *runFlags) validate(args []string, changed func(flag string) bool) error
 	return nil
 }
 
-// onAsk is the word of --on-approval for asking at the terminal. It is the surface's own: the run
-// itself waits.
+// onAsk is the value of --on-approval for asking at the terminal. The run itself waits.
 const onAsk = "ask"
 
-// ask settles what happens with what needs an approval, or an answer.
-func (f *runFlags) ask(attended bool) error {
+// chooseOnApproval decides what happens with an action that needs an approval, or a question.
+func (f *runFlags) chooseOnApproval(attended bool) error {
 	attended = attended && !f.json && !f.unattended
-	switch {
-	case f.onApproval == onAsk && !attended:
+	if f.onApproval == onAsk && !attended {
 		return regie.Errorf(codeUsage,
 			"--on-approval ask needs a terminal, no --json and no --unattended: use park, deny or fail")
-	case f.onApproval == onAsk, f.onApproval == "" && attended:
-		f.asks, f.onApproval = true, string(approval.Park)
-	case f.onApproval == "":
+	}
+	f.asks = attended && (f.onApproval == onAsk || f.onApproval == "")
+	if f.asks || f.onApproval == "" {
 		f.onApproval = string(approval.Park)
 	}
 	return nil
 }
 
-// timed bounds a context by --timeout.
-func (f *runFlags) timed(ctx context.Context) (context.Context, context.CancelFunc) {
+// connectGrace bounds the storing of a pause beyond the timeout.
+const connectGrace = 10 * time.Second
+
+var errTimeout = errors.New("time is up")
+
+// withDeadline bounds a context by --timeout.
+func (f *runFlags) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.deadline.IsZero() {
 		return context.WithCancel(ctx)
 	}
 	return context.WithDeadlineCause(ctx, f.deadline, errTimeout)
 }
 
-// begin reads the job, attaches to an engine and follows the run to its end.
-func (c *command) begin(ctx context.Context, f runFlags, args []string, signals signals) (outcome, err error) {
+// runJob runs a job within its time. The clock also covers the wait for standard input and for an
+// engine.
+func runJob(ctx context.Context, env *environment, f runFlags, job string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	signals := catchSignals()
+	defer signals.stop()
+	if f.timeout > 0 {
+		f.deadline = time.Now().Add(f.timeout)
+		timer := time.AfterFunc(f.timeout+connectGrace, func() { stop(errTimeout) })
+		defer timer.Stop()
+	}
+	outcome, err := startRun(ctx, env, f, job, signals)
+	if errors.Is(err, errTimeout) || err != nil && errors.Is(context.Cause(ctx), errTimeout) {
+		env.notef("time is up")
+		return exit{exitTimeout}
+	}
+	if err != nil {
+		return err
+	}
+	return outcome
+}
+
+// startRun reads the job, attaches to an engine and follows the run to its end.
+func startRun(ctx context.Context, env *environment, f runFlags, job string, signals signals) (outcome, err error) {
 	if f.unattended {
 		ctx = dispatch.WithUnattended(ctx)
 	}
 	var request dispatch.RunRequest
+	var resumed *resumedRun
 	if f.resume == "" {
-		if request, err = c.request(ctx, f, args, signals.first); err != nil {
+		if request, err = newJobRequest(ctx, env, f, job, signals.first); err != nil {
 			return nil, err
 		}
+	} else {
+		resumed = &resumedRun{name: f.resume}
 	}
-	attaching, cancel := f.timed(ctx)
+	attaching, cancel := f.withDeadline(ctx)
 	defer cancel()
-	engine, end := c.runStays()
+	engine, end := refuseStop(env)
 	defer end()
-	taken, starting := c.since(attaching, f.resume)
-	conn, err := c.connect(attaching, app.Options{Engine: engine, Starting: starting, Resumed: func(rounds []regie.ID) {
-		for _, id := range rounds {
-			if id.String() != taken.id {
-				fmt.Fprintln(c.stderr, c.text.T("resuming the interrupted run %s", id))
-			}
-		}
-	}})
+	options := app.Options{Engine: engine, Resumed: env.tellResumed(resumed)}
+	if resumed != nil {
+		options.Starting = func(stored dispatch.Control) { resumed.findStored(attaching, env, stored) }
+	}
+	conn, err := env.connect(attaching, options)
 	if err != nil {
 		return nil, errors.Join(err, context.Cause(attaching))
 	}
-	if err := c.takeUp(attaching, conn, &f, taken); err != nil {
-		return nil, errors.Join(err, conn.Close())
+	if resumed != nil {
+		if err := resumed.find(attaching, env, conn); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
-	outcome, err = c.follow(ctx, conn, f, request, signals.first)
-	c.drain(ctx, conn, signals.first, signals.ended.Load())
+	outcome, err = followRun(ctx, env, conn, f, request, resumed, signals.first)
+	env.drain(ctx, conn, signals.first, signals.ending.Load())
 	if closing := conn.Close(); err == nil {
 		err = closing
 	}
 	return outcome, err
 }
 
-// taken is the run that --resume names, as an engine found it that begins in this process.
-type taken struct {
-	id   string // empty where it was not found, or no engine begins here
-	head int64  // how far its log reached; 0 where it had ended
+// resumedRun is the run that --resume names.
+type resumedRun struct {
+	name string
+	id   regie.ID // zero until it is found
+	// head is the last event of its log when an engine began in this process; 0 where the run had
+	// ended, or no engine began.
+	head int64
 }
 
-// since finds the run that --resume names, and how far its log reaches, before an engine that
-// begins here goes on with it: all that comes then is shown, also what happens before anybody
-// listens.
-func (c *command) since(ctx context.Context, name string) (*taken, func(stored dispatch.Control)) {
-	out := &taken{}
-	if name == "" {
-		return out, nil
-	}
-	return out, func(stored dispatch.Control) {
-		id, err := c.resumed(ctx, stored, name)
-		if err != nil {
-			return // it is said later
-		}
-		round, err := regie.ParseID(id)
-		if err != nil {
-			return
-		}
-		view, err := stored.Get(ctx, round)
-		if err != nil {
-			return
-		}
-		if out.id = id; view.Round.State != regie.RoundEnded {
-			out.head = view.Head
-		}
-	}
-}
-
-// takeUp has --resume name the run that was found before the engine began: the last one may be
-// another by now.
-func (c *command) takeUp(ctx context.Context, control dispatch.Control, f *runFlags, taken *taken) (err error) {
-	if f.since = taken.head; taken.id != "" {
-		f.resume = taken.id
+// find finds the run by its id, a part of it, or last, unless findStored has found it.
+func (r *resumedRun) find(ctx context.Context, env *environment, control dispatch.Control) error {
+	if !r.id.IsZero() {
 		return nil
 	}
-	f.resume, err = c.resumed(ctx, control, f.resume)
+	root, err := env.scope(ctx, false)
+	if err == nil {
+		r.id, err = runID(ctx, control, root, r.name)
+	}
 	return err
 }
 
-// resumed is the whole id of the run that --resume names as other commands do: by all of its id or
-// a part of it, or as last.
-func (c *command) resumed(ctx context.Context, control dispatch.Control, name string) (string, error) {
-	if name == "" {
-		return "", nil
+// findStored finds the run before an engine of this process goes on with it, so that everything
+// after that is shown. It leaves errors to find.
+func (r *resumedRun) findStored(ctx context.Context, env *environment, stored dispatch.Control) {
+	if r.find(ctx, env, stored) != nil {
+		return
 	}
-	root, err := c.scope(ctx, false)
+	view, err := stored.Get(ctx, r.id)
 	if err != nil {
-		return "", err
+		r.id = regie.ID{}
+	} else if view.Round.State != regie.RoundEnded {
+		r.head = view.Head
 	}
-	id, err := runID(ctx, control, root, name)
-	return id.String(), err
 }
 
-// request makes the job: the argument, and what comes on standard input.
-func (c *command) request(ctx context.Context, f runFlags, args []string,
+// newJobRequest returns the request of a job: the argument, and what comes on standard input.
+func newJobRequest(ctx context.Context, env *environment, f runFlags, typed string,
 	signals <-chan os.Signal,
 ) (dispatch.RunRequest, error) {
-	if err := c.requireModel(ctx); err != nil {
+	if err := env.requireModel(ctx); err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	job, err := c.awaitJob(ctx, f, args, signals)
+	job, err := awaitJob(ctx, env, f, typed, signals)
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	policy := approval.Policy{
-		Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval),
-		Questions: f.asks, WaitNetwork: f.network,
-	}
-	request, err := c.start(ctx, f.here, f.agent, policy)
+	request, err := newRequest(ctx, env, f.here, f.agent, approval.Policy{
+		Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks, WaitNetwork: f.network,
+	})
 	if err != nil {
 		return request, err
 	}
 	request.Text, request.Limits = job, f.limits
-	typed := strings.Join(args, " ") // what comes on standard input names nothing
+	// standard input mentions no files
 	if request.Segments = chat.Mentions(typed, app.Look(request.Root)); request.Segments != nil {
 		request.Text = ""
 		if rest := strings.TrimPrefix(job, typed); rest != "" {
@@ -359,101 +326,59 @@ func (c *command) request(ctx context.Context, f runFlags, args []string,
 	if f.unattended {
 		request.Type = regie.SessionAutomation
 	}
-	err = f.loop.into(&request)
+	err = f.loop.apply(&request)
 	return request, err
 }
 
-// start is what a message to an agent in this directory is sent with.
-func (c *command) start(ctx context.Context, here bool, agent string,
+// newRequest returns the request of a message to an agent in this directory.
+func newRequest(ctx context.Context, env *environment, here bool, agent string,
 	policy approval.Policy,
 ) (dispatch.RunRequest, error) {
 	if err := policy.Validate(); err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	root, foundBy, err := c.workspace(ctx, here)
+	root, foundBy, err := env.workspace(ctx, here)
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	request := c.startIn(root, foundBy, agent, policy)
+	request := newRequestIn(env, root, foundBy, agent, policy)
 	request.Here = here
 	return request, nil
 }
 
-// startIn is what a message to an agent in a workspace is sent with.
-func (c *command) startIn(root, foundBy, agent string, policy approval.Policy) dispatch.RunRequest {
-	if c.config.Server == "" {
-		c.tellProject(root)
-	}
+// newRequestIn returns the request of a message to an agent in a workspace.
+func newRequestIn(env *environment, root, foundBy, agent string, policy approval.Policy) dispatch.RunRequest {
 	request := dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
-		Provider: c.config.Provider, Model: c.config.Model, Policy: policy,
+		Provider: env.config.Provider, Model: env.config.Model, Policy: policy,
 	}
-	// the demo is the same everywhere
-	if c.config.Server == "" && c.config.Provider != "" && c.config.Provider != config.ProviderDemo {
-		request.Settings = c.config.Fingerprint()
+	if env.config.Server != "" {
+		return request
+	}
+	tellProject(env, root)
+	if env.config.Provider != "" && env.config.Provider != config.ProviderDemo { // the demo has no settings
+		request.Settings = env.config.Fingerprint()
 	}
 	return request
 }
 
-// workspace is that of the current directory, or of the one that --workspace names on a server's
-// machine; here takes the home directory or / too.
-func (c *command) workspace(ctx context.Context, here bool) (root, foundBy string, err error) {
-	dir := c.flags.Workspace
-	if dir == "" {
-		if dir, err = workingDirectory(); err != nil {
-			return "", "", err
-		}
-	}
-	if c.config.Server != "" {
-		return c.served(ctx, dir, here)
-	}
-	return workspace.Detect(dir, os.Getenv("HOME"), here)
-}
-
-func workingDirectory() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
-	}
-	return dir, nil
-}
-
-// directory is workspace for what works on this machine's own files.
-func (c *command) directory(here bool) (root string, err error) {
-	if c.config.Server != "" {
-		return "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")
-	}
-	root, _, err = c.workspace(context.Background(), here)
-	return root, err
-}
-
-// served is the workspace of a directory of a server's machine.
-func (c *command) served(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
-	conn, err := c.attach(ctx, app.Options{})
-	if err != nil {
-		return "", "", err
-	}
-	place, err := conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: dir, Here: here})
-	return place.Root, place.FoundBy, errors.Join(err, conn.Close())
-}
-
-// awaitJob waits for the job no longer than the timeout. What reads standard input then is left
-// behind: the process ends.
-func (c *command) awaitJob(ctx context.Context, f runFlags, args []string, signals <-chan os.Signal) (string, error) {
-	type job struct {
-		text string
-		err  error
-	}
-	read := make(chan job, 1)
+// awaitJob reads the job within the timeout. A read that does not end is left behind: the process
+// ends.
+func awaitJob(ctx context.Context, env *environment, f runFlags, typed string,
+	signals <-chan os.Signal,
+) (string, error) {
+	read := make(chan struct{})
+	var text string
+	var failed error
 	go func() {
-		text, err := c.job(args)
-		read <- job{text, err}
+		text, failed = readJob(env.stdin, typed)
+		close(read)
 	}()
-	ctx, cancel := f.timed(ctx)
+	ctx, cancel := f.withDeadline(ctx)
 	defer cancel()
 	select {
-	case j := <-read:
-		return j.text, j.err
+	case <-read:
+		return text, failed
 	case <-signals:
 		return "", exit{exitInterrupted}
 	case <-ctx.Done():
@@ -461,11 +386,11 @@ func (c *command) awaitJob(ctx context.Context, f runFlags, args []string, signa
 	}
 }
 
-func (c *command) job(args []string) (string, error) {
-	job := strings.Join(args, " ")
-	info, err := c.stdin.Stat()
+// readJob appends standard input to a job, unless it is a terminal.
+func readJob(stdin *os.File, job string) (string, error) {
+	info, err := stdin.Stat()
 	if err == nil && info.Mode()&os.ModeCharDevice == 0 {
-		data, err := io.ReadAll(io.LimitReader(c.stdin, maxStdin+1))
+		data, err := io.ReadAll(io.LimitReader(stdin, maxStdin+1))
 		switch {
 		case err != nil:
 			return "", regie.Errorf(regie.CodeBadRequest, "standard input cannot be read: %v", err)

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,120 +14,99 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
-func (c *command) runsCommand() *cobra.Command {
-	runs := &cobra.Command{
-		Use: "runs", Short: c.text.T("What every run did and cost"), Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+// newRunsCommand is about stored runs.
+func newRunsCommand(env *environment) *cobra.Command {
+	runs := &cobra.Command{Use: "runs", Short: env.T("What every run did and cost")}
 	var asJSON, all bool
 	show := &cobra.Command{
-		Use: "show ID|last", Args: usage(cobra.ExactArgs(1)),
-		Long: c.text.T("One run with every exchange, call, token and millisecond.\n\nAn ID is written as its last characters (four or more); last is the newest of this workspace."), Short: c.text.T("One run with every exchange, call, token and millisecond"),
+		Use: "show ID|last", Args: arguments(1, 1),
+		Short: env.T("One run with every exchange, call, token and millisecond"),
+		Long:  env.T("One run with every exchange, call, token and millisecond.\n\nAn ID is written as its last characters (four or more); last is the newest of this workspace."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			conn, err := c.connect(cmd.Context(), app.Options{ReadOnly: true})
-			if err != nil {
-				return err
+			view, err := readStore(cmd.Context(), env, func(conn *app.Conn) (runView, error) {
+				return loadRunView(cmd.Context(), env, conn, all, args[0])
+			})
+			if err != nil || asJSON {
+				return orJSON(env, view, err)
 			}
-			view, err := c.runView(cmd.Context(), conn, all, args[0])
-			if closing := conn.Close(); err == nil {
-				err = closing
-			}
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(c.stdout, view)
-			}
-			return showRun(c.stdout, c.text, view)
+			return showRun(env.stdout, env.text, view)
 		},
 	}
-	show.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
-	show.Flags().BoolVar(&all, "all", false, c.text.T("of every workspace"))
+	addJSONFlag(env, show, &asJSON)
+	addAllFlag(env, show, &all)
 	var limit int
 	list := &cobra.Command{
-		Use: "list", Args: usage(cobra.NoArgs), Short: c.text.T("The newest runs of this workspace"),
+		Use: "list", Args: arguments(0, 0), Short: env.T("The newest runs of this workspace"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > 1000 {
 				return regie.Errorf(codeUsage, "--limit must be a number from 1 to 1000")
 			}
-			root, err := c.scope(cmd.Context(), all)
-			if err != nil {
-				return err
-			}
-			var today string
-			rounds, err := look(cmd.Context(), c, []store.RoundSummary{},
-				func(conn *app.Conn) ([]store.RoundSummary, error) {
-					rounds, err := conn.List(cmd.Context(), store.RoundFilter{Root: root, Limit: limit})
-					if err != nil || asJSON {
-						return rounds, err
-					}
-					switch spent, err := conn.Spent(cmd.Context(), root); {
-					case err == nil:
-						today = chat.Today(c.text, spent, all)
-					case regie.CodeOf(err) != regie.CodeNotFound: // an older engine cannot say it
+			spent := store.Spent{All: regie.Spending{Known: true}}
+			rounds, err := readWorkspace(cmd.Context(), env, all, []store.RoundSummary{},
+				func(conn *app.Conn, root string) (rounds []store.RoundSummary, err error) {
+					if spent, err = conn.Spent(cmd.Context(), root); err != nil {
 						return nil, err
 					}
-					return rounds, nil
+					return conn.List(cmd.Context(), store.RoundFilter{Root: root, Limit: limit})
 				})
-			if err != nil {
-				return err
+			if err != nil || asJSON {
+				return orJSON(env, rounds, err)
 			}
-			if asJSON {
-				return writeJSON(c.stdout, rounds)
+			p := env.printer()
+			listRuns(p, rounds, all)
+			if today := chat.Today(env.text, spent, all); today != "" {
+				p.line("%s", today)
 			}
-			if err := listRuns(c.stdout, c.text, rounds, all); err != nil {
-				return err
-			}
-			if today != "" {
-				_, err = fmt.Fprintln(c.stdout, today)
-			}
-			return err
+			return p.err
 		},
 	}
-	list.Flags().IntVar(&limit, "limit", 20, c.text.T("how many"))
-	list.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
-	list.Flags().BoolVar(&all, "all", false, c.text.T("of every workspace"))
-	runs.AddCommand(show, list, c.resolveCommand(), c.replayCommand())
+	list.Flags().IntVar(&limit, "limit", 20, env.T("how many"))
+	addJSONFlag(env, list, &asJSON)
+	addAllFlag(env, list, &all)
+	runs.AddCommand(show, list, newResolveCommand(env), newReplayCommand(env))
 	return runs
 }
 
-// look reads for a command that changes nothing. Where nothing has run yet there is nothing to
-// find: that is empty, not an error.
-func look[T any](ctx context.Context, c *command, empty T, read func(*app.Conn) (T, error)) (T, error) {
-	conn, err := c.connect(ctx, app.Options{ReadOnly: true})
-	switch {
-	case regie.CodeOf(err) == regie.CodeNotFound:
-		return empty, nil
-	case err != nil:
-		return empty, err
-	}
-	out, err := read(conn)
-	if closing := conn.Close(); err == nil {
-		err = closing
-	}
-	return out, err
+// runView is a run with the result of verifying its logs: its session's, and its workspace's, which
+// holds the rules.
+type runView struct {
+	store.RoundView
+	Audit *store.VerifyReport `json:"audit,omitempty"` // the session's
+	// AuditError says where a log differs from what was written.
+	AuditError string `json:"audit_error,omitempty"`
 }
 
-// scope is the root of the workspace in which things are looked for (spec 2.1); empty for all of
-// them.
-func (c *command) scope(ctx context.Context, all bool) (root string, err error) {
-	if !all {
-		root, _, err = c.workspace(ctx, true)
+func loadRunView(ctx context.Context, env *environment, conn *app.Conn, all bool,
+	name string,
+) (out runView, err error) {
+	if out.RoundView, err = findRun(ctx, env, conn, all, name); err != nil {
+		return out, err
 	}
-	return root, err
+	for _, owner := range []regie.ID{out.Workspace.ID, out.Session.ID} {
+		reports, err := conn.Verify(ctx, store.LogFilter{ID: owner})
+		if err != nil {
+			return out, err
+		}
+		for i := range reports {
+			out.Audit, out.AuditError = &reports[i].VerifyReport, cmp.Or(reports[i].Error, out.AuditError)
+		}
+	}
+	if out.AuditError != "" {
+		out.Audit = nil
+	}
+	return out, nil
 }
 
-// findRun returns the one run of this workspace, or with all of any, that a person names: by its
-// id, by the last four or more characters of it, by its first eight or more, or as last.
-func (c *command) findRun(ctx context.Context, control dispatch.Control, all bool,
+// findRun returns the run of this workspace, or with all of any, with a name: its id, the last four
+// or more characters of it, its first eight or more, or last.
+func findRun(ctx context.Context, env *environment, control dispatch.Control, all bool,
 	name string,
 ) (store.RoundView, error) {
-	root, err := c.scope(ctx, all)
+	root, err := env.scope(ctx, all)
 	if err != nil {
 		return store.RoundView{}, err
 	}
@@ -142,8 +121,7 @@ func (c *command) findRun(ctx context.Context, control dispatch.Control, all boo
 	return view, err
 }
 
-// runID returns the id of the run that a person names. A whole id is taken as it is: whoever reads
-// the run looks where it lies.
+// runID returns the id of a named run. It returns a whole id as it is, without looking for it.
 func runID(ctx context.Context, control dispatch.Control, root, name string) (regie.ID, error) {
 	if id, err := regie.ParseID(name); err == nil {
 		return id, nil
@@ -169,7 +147,7 @@ func runID(ctx context.Context, control dispatch.Control, root, name string) (re
 	return id, err
 }
 
-// newestRun returns the run that last means.
+// newestRun returns the run named last.
 func newestRun(ctx context.Context, control dispatch.Control, root string) (regie.Round, error) {
 	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: 1})
 	switch {
@@ -189,54 +167,38 @@ func noRun(name string) error {
 		"there is no run %s in this workspace: see regie runs list, or look everywhere with --all", name)
 }
 
-// maxRuns is how far back a run is looked for by a part of its id.
+// maxRuns bounds how many runs are searched for a part of an id.
 const maxRuns = 1000
 
-func writeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-func listRuns(w io.Writer, t *text.Printer, rounds []store.RoundSummary, all bool) error {
-	if len(rounds) == 0 {
-		none := t.T("no runs in this workspace (--all: everywhere)")
-		if all {
-			none = t.T("no runs yet")
-		}
-		_, err := fmt.Fprintln(w, none)
-		return err
+// listRuns prints a line for each run, and one for how it ended.
+func listRuns(p *printer, rounds []store.RoundSummary, all bool) {
+	switch {
+	case len(rounds) == 0 && all:
+		p.textf("", "no runs yet")
+	case len(rounds) == 0:
+		p.textf("", "no runs in this workspace (--all: everywhere)")
 	}
-	for _, line := range rounds {
-		took := ""
-		if !line.Round.EndedAt.IsZero() {
-			took = duration(t, line.Round.EndedAt.Sub(line.Round.StartedAt))
+	for i := range rounds {
+		r := &rounds[i]
+		took, paid, state := "", "", endState(r)
+		if !r.Round.EndedAt.IsZero() {
+			took = duration(p.text, r.Round.EndedAt.Sub(r.Round.StartedAt))
 		}
-		state := endState(&line)
-		if line.Undone {
-			state += " " + t.T("(undone)")
+		if r.Undone {
+			state += " " + p.text.T("(undone)")
 		}
-		paid := ""
-		if chat.Paid(line.Spent) {
-			paid = "  (" + chat.Cost(t, line.Spent) + ")"
+		if chat.Paid(r.Spent) {
+			paid = "  (" + chat.Cost(p.text, r.Spent) + ")"
 		}
-		if _, err := fmt.Fprintf(w, "%s  %s  %-22s %8s  %s%s\n", line.Round.ID,
-			line.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
-			state, took, plain.Strip(oneLine(line.Text, 60)), paid); err != nil {
-			return err
-		}
-		if line.Round.EndNote.IsZero() {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "    %s\n", plain.Strip(oneLine(t.Sentence(line.Round.EndNote), 160))); err != nil {
-			return err
+		p.line("%s  %s  %-22s %8s  %s%s", r.Round.ID, r.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
+			state, took, oneLine(r.Text, 60), paid)
+		if !r.Round.EndNote.IsZero() {
+			p.line("    %s", oneLine(p.text.Sentence(r.Round.EndNote), 160))
 		}
 	}
-	return nil
 }
 
-// endState is a run's state with what its end made of an automation, where that is not that all is
-// done: an automation that only answered has not said so (decision 44).
+// endState is a run's state, with how an automation ended that did not complete (decision 44).
 func endState(line *store.RoundSummary) string {
 	state := roundState(line.Round)
 	if end := line.Session.EndReason; line.Round.State == regie.RoundEnded &&
@@ -257,15 +219,6 @@ func roundState(r regie.Round) string {
 	}
 }
 
-// oneLine shortens text to n characters on one line.
-func oneLine(s string, n int) string {
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return string(runes)
-}
-
 func milliseconds(t *text.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
 
 func duration(t *text.Printer, d time.Duration) string {
@@ -273,4 +226,115 @@ func duration(t *text.Printer, d time.Duration) string {
 		return milliseconds(t, d.Microseconds())
 	}
 	return d.Round(100 * time.Millisecond).String()
+}
+
+// newResolveCommand settles a call of unknown outcome (decision 5).
+func newResolveCommand(env *environment) *cobra.Command {
+	var note string
+	cmd := &cobra.Command{
+		Use: "resolve CALL happened|did-not-happen", Args: arguments(2, 2),
+		Short: env.T("Say what became of a call whose outcome nobody knows"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := regie.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			as := regie.ResolvedAs(strings.ReplaceAll(args[1], "-", "_"))
+			_, err = writeStore(cmd.Context(), env, func(conn *app.Conn) (any, error) {
+				return nil, conn.Resolve(cmd.Context(), dispatch.ResolveRequest{CallID: id, As: as, Note: note})
+			})
+			if err != nil {
+				return err
+			}
+			return env.printf("call %s is resolved: %s", id, args[1])
+		},
+	}
+	cmd.Flags().StringVar(&note, "note", "", env.T("how you know"))
+	return cmd
+}
+
+// newReplayCommand runs a stored run again from the store alone (invariant 17).
+func newReplayCommand(env *environment) *cobra.Command {
+	var asJSON, all bool
+	cmd := &cobra.Command{
+		Use: "replay ID|last", Args: arguments(1, 1),
+		Short: env.T("Run a stored run once more without calling anything, and compare what the model would be sent"),
+		Long:  env.T("Run a stored run once more from its log: the replies are the stored ones, the results those of its calls. No model and no tool is called. What the model would be sent at each step is compared with the hash of what it was sent.\n\nExit codes: 0 each request is the same, 1 one is not."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out, err := readStore(cmd.Context(), env, func(conn *app.Conn) (dispatch.Replay, error) {
+				view, err := findRun(cmd.Context(), env, conn, all, args[0])
+				if err != nil {
+					return dispatch.Replay{}, err
+				}
+				return conn.Replay(cmd.Context(), view.Round.ID)
+			})
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				err = writeJSON(env.stdout, out)
+			default:
+				p := env.printer()
+				printReplay(p, &out)
+				err = p.err
+			}
+			if err == nil && out.Difference > 0 {
+				return exit{exitError}
+			}
+			return err
+		},
+	}
+	addJSONFlag(env, cmd, &asJSON)
+	addAllFlag(env, cmd, &all)
+	return cmd
+}
+
+// printReplay prints the steps of a replay, and the first difference.
+func printReplay(p *printer, out *dispatch.Replay) {
+	t := p.text
+	p.line("%s %s", t.T("run"), out.RoundID)
+	for _, step := range out.Steps {
+		mark, said := "✓", t.T("the same request, %d bytes", step.Bytes)
+		if step.Rebuilt != step.Recorded {
+			mark, said = "✗", t.T("another request: %s was sent, %s would be",
+				step.Recorded.String()[:12], step.Rebuilt.String()[:12])
+		}
+		name, calls := strconv.Itoa(step.Exchange), t.T("calls: %d, results from the store", step.Calls)
+		if step.Attempt != 0 {
+			name, calls = name+"  "+t.T("attempt")+" "+strconv.Itoa(step.Attempt), t.T("no reply")
+		}
+		if step.Cached {
+			calls += "  " + t.T("(from the response cache, not sent)")
+		}
+		p.line("%s %s %s  %s  %s", mark, t.T("exchange"), name, said, calls)
+	}
+	for _, skipped := range out.Skipped {
+		why := t.T("not compared: what was sent is not stored")
+		if !skipped.Recorded.IsZero() {
+			why = t.T("not compared: a summary that did not come is not rebuilt")
+		}
+		p.line("- %s %d  %s %d  %s", t.T("exchange"), skipped.Exchange, t.T("attempt"), skipped.Attempt, why)
+	}
+	p.line("")
+	switch {
+	case len(out.Steps) == 0:
+		p.textf("", "nothing that the model was sent in this run is stored: there is nothing to compare")
+		return
+	case out.Difference == 0 && len(out.Skipped) > 0:
+		p.textf("", "requests: %d, all the same; not compared: %d; nothing was called", out.Identical, len(out.Skipped))
+		return
+	case out.Difference == 0:
+		p.textf("", "requests: %d, all the same; nothing was called", out.Identical)
+		return
+	}
+	at := slices.IndexFunc(out.Steps, func(s dispatch.ReplayStep) bool { return s.Exchange == out.Difference })
+	first := out.Steps[max(at, 0)]
+	p.textf("", "the first difference is in exchange %s, whose request holds the messages %s to %s; nothing was called",
+		strconv.Itoa(out.Difference), strconv.FormatInt(first.FirstSeq, 10), strconv.FormatInt(first.LastSeq, 10))
+	if out.Difference == out.Steps[0].Exchange {
+		p.textf("", "it begins before the thread: the tools, the settings of the model or the program itself are other ones than then")
+	}
+	if len(out.Unknown) > 0 {
+		p.textf("", "tools that are not known here: %s", strings.Join(out.Unknown, ", "))
+	}
 }

@@ -1,64 +1,21 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
-// printer collects lines and remembers the first failure to write.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, plain.Strip(fmt.Sprintf(format, args...)))
-	}
-}
-
-// runView is a run with what verifying its logs found: its session's, and its workspace's, which
-// has the rules.
-type runView struct {
-	store.RoundView
-	Audit *store.VerifyReport `json:"audit,omitempty"` // the session's
-	// AuditError says where a log is not what was written.
-	AuditError string `json:"audit_error,omitempty"`
-}
-
-func (c *command) runView(ctx context.Context, conn *app.Conn, all bool, name string) (out runView, err error) {
-	if out.RoundView, err = c.findRun(ctx, conn, all, name); err != nil {
-		return out, err
-	}
-	for _, owner := range []regie.ID{out.Workspace.ID, out.Session.ID} {
-		reports, err := conn.Verify(ctx, store.LogFilter{ID: owner})
-		if err != nil {
-			return out, err
-		}
-		for i := range reports {
-			out.Audit, out.AuditError = &reports[i].VerifyReport, cmp.Or(reports[i].Error, out.AuditError)
-		}
-	}
-	if out.AuditError != "" {
-		out.Audit = nil
-	}
-	return out, nil
-}
-
 // showRun prints a run with every exchange, attempt and call (spec 10.1).
 func showRun(w io.Writer, t *text.Printer, view runView) error {
-	p := &printer{w: w}
+	p := &printer{w: w, text: t}
 	r := view.Round
 	p.line("%s %s  %s", t.T("run"), r.ID, roundState(r))
 	if !r.EndNote.IsZero() {
@@ -80,14 +37,9 @@ func showRun(w io.Writer, t *text.Printer, view runView) error {
 	}
 	shown := map[string]bool{}
 	for i := range view.Notices {
-		for _, line := range chat.ToolNotice(t, &view.Notices[i]) {
+		m := &view.Notices[i]
+		for _, line := range append(chat.ToolNotice(t, m), chat.HookLines(t, m)...) {
 			if !shown[line] { // a run that waits says the same each time it is tried
-				p.line("%s", line)
-			}
-			shown[line] = true
-		}
-		for _, line := range chat.HookLines(t, &view.Notices[i]) {
-			if !shown[line] {
 				p.line("%s", line)
 			}
 			shown[line] = true
@@ -97,18 +49,19 @@ func showRun(w io.Writer, t *text.Printer, view runView) error {
 		p.line("")
 		p.line("%s", t.T("read because a message names it"))
 		for k := range view.Enrichments[i].Calls {
-			showCall(p, t, &view.Enrichments[i].Calls[k])
+			showCall(p, &view.Enrichments[i].Calls[k])
 		}
 	}
 	for i := range view.Exchanges {
-		showExchange(p, t, &view.Exchanges[i], r.Provider)
+		showExchange(p, &view.Exchanges[i], r.Provider)
 	}
-	showTotals(p, t, view)
+	showTotals(p, view)
 	return p.err
 }
 
 // showExchange prints a model call with its batch; own is the provider of its run.
-func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string) {
+func showExchange(p *printer, e *store.ExchangeView, own string) {
+	t := p.text
 	p.line("")
 	purpose := ""
 	if e.Purpose == regie.PurposeSummary {
@@ -133,52 +86,60 @@ func showExchange(p *printer, t *text.Printer, e *store.ExchangeView, own string
 	if e.Error != "" && len(e.Attempts) == 0 {
 		p.line("  %s", e.Error)
 	}
-	showSummary(p, t, e.Summary)
+	showSummary(p, e.Summary)
 	if e.Reply == nil {
 		return
 	}
 	if e.Reason == regie.ExchangeCommand {
-		p.line("  %s", t.T("a command of the person's own; no model was asked"))
-		for i := range e.Calls {
-			showCall(p, t, &e.Calls[i])
-		}
-		return
+		p.textf("  ", "a command of the person's own; no model was asked")
+	} else {
+		showReply(p, e, own)
 	}
+	for i := range e.Calls {
+		showCall(p, &e.Calls[i])
+	}
+}
+
+// showReply prints what a model said and cost.
+func showReply(p *printer, e *store.ExchangeView, own string) {
+	t := p.text
 	p.line("  %s  %s  (%s %s)  %s  %s", t.T("model"), milliseconds(t, e.ModelUS), t.T("first byte"),
 		milliseconds(t, e.FirstByteUS), tokens(t, e.Usage), money(t, e.Money))
 	if e.Provider != "" && e.Provider != own {
-		p.line("  %s", t.T("answered by %s / %s in place of %s", e.Provider, e.Model, own))
+		p.textf("  ", "answered by %s / %s in place of %s", e.Provider, e.Model, own)
 	}
-	if reply := e.Reply.AI; reply != nil && !reply.Cached.IsZero() {
-		p.line("  %s", t.T("from the response cache, answered %s; no model was asked",
-			reply.Cached.Local().Format("2006-01-02 15:04:05")))
+	reply := e.Reply.AI
+	if reply == nil {
+		return
 	}
-	if reply := e.Reply.AI; reply != nil && reply.Text() != "" {
+	if !reply.Cached.IsZero() {
+		p.textf("  ", "from the response cache, answered %s; no model was asked",
+			reply.Cached.Local().Format("2006-01-02 15:04:05"))
+	}
+	if reply.Text() != "" {
 		p.line("  %s  %s", t.T("says"), oneLine(reply.Text(), 100))
-	}
-	for i := range e.Calls {
-		showCall(p, t, &e.Calls[i])
 	}
 }
 
 // showSummary says what a CONTEXT_SUMMARY took out of the prompts.
-func showSummary(p *printer, t *text.Printer, m *regie.Message) {
+func showSummary(p *printer, m *regie.Message) {
 	if m == nil || m.System == nil || m.System.Compaction == nil {
 		return
 	}
 	c := m.System.Compaction
 	if c.Hidden > 0 {
-		p.line("  %s", t.T("the prompt begins with a summary of the first %d messages", c.Hidden))
+		p.textf("  ", "the prompt begins with a summary of the first %d messages", c.Hidden)
 	} else {
-		p.line("  %s", t.T("the oldest results are left out of the prompt"))
+		p.textf("  ", "the oldest results are left out of the prompt")
 	}
-	p.line("  %s", t.T("tokens, estimated: %d before, %d after", c.Before, c.After))
+	p.textf("  ", "tokens, estimated: %d before, %d after", c.Before, c.After)
 	if m.System.Summary != "" {
-		p.line("  %s  %s", t.T("says"), oneLine(m.System.Summary, 100))
+		p.line("  %s  %s", p.text.T("says"), oneLine(m.System.Summary, 100))
 	}
 }
 
-func showCall(p *printer, t *text.Printer, c *regie.Call) {
+func showCall(p *printer, c *regie.Call) {
+	t := p.text
 	state := string(c.State)
 	if c.NotRun != "" {
 		state += " " + string(c.NotRun)
@@ -197,17 +158,16 @@ func showCall(p *printer, t *text.Printer, c *regie.Call) {
 	p.line("     %s  %s  %s", state, milliseconds(t, c.DurationUS), outcome)
 	switch {
 	case c.Resolution != nil && c.Resolution.Note != "":
-		p.line("     %s", t.T("%s found out: %s (%s)", c.Resolution.By, c.Resolution.As,
-			oneLine(c.Resolution.Note, 80)))
+		p.textf("     ", "%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80))
 	case c.Resolution != nil:
-		p.line("     %s", t.T("%s found out: %s", c.Resolution.By, c.Resolution.As))
+		p.textf("     ", "%s found out: %s", c.Resolution.By, c.Resolution.As)
 	case c.State == regie.CallUnknown:
-		p.line("     %s", t.T("look what became of it, and say so: regie runs resolve %s happened, or did-not-happen",
-			c.ID))
+		p.textf("     ", "look what became of it, and say so: regie runs resolve %s happened, or did-not-happen", c.ID)
 	}
 }
 
-func showTotals(p *printer, t *text.Printer, view runView) {
+func showTotals(p *printer, view runView) {
+	t := p.text
 	var usage regie.Usage
 	states := map[regie.CallState]int{}
 	var model, tools int64

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 )
 
-// endings are the signals that end a command in order. Who started it with nohup wants it to
-// outlive the terminal.
-func endings() []os.Signal {
+// endSignals are the signals that end a command in order. nohup ignores SIGHUP.
+func endSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
@@ -18,24 +16,23 @@ func endings() []os.Signal {
 	return all
 }
 
-// signals gives a command the first signal of its person to obey. The second ends the process at
-// once, whatever it waits for: all that was acknowledged is stored, and the next engine goes on
-// from there as after a crash.
+// signals hands a command the first signal. The second ends the process at once: what was
+// acknowledged is stored, and the next engine goes on from there as after a crash.
 type signals struct {
-	first <-chan os.Signal
-	ended *atomic.Bool // one of them ends the process, and is no Ctrl-C
-	stop  func()
+	first  <-chan os.Signal
+	ending *atomic.Bool // the first signal ends the process: it is no Ctrl-C
+	stop   func()
 }
 
-func (c *command) signals() signals {
-	ended := new(atomic.Bool)
+func catchSignals() signals {
+	ending := new(atomic.Bool)
 	received, first, done := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(received, endings()...)
+	signal.Notify(received, endSignals()...)
 	go func() {
 		for obeyed := os.Signal(nil); ; {
 			select {
 			case s := <-received:
-				// a terminal that closes may say so twice, by its shell and by the system
+				// a terminal that closes may signal twice, by its shell and by the system
 				if obeyed == syscall.SIGHUP && s == obeyed {
 					continue
 				}
@@ -43,23 +40,23 @@ func (c *command) signals() signals {
 					os.Exit(exitInterrupted)
 				}
 				obeyed = s
-				ended.Store(s != os.Interrupt)
+				ending.Store(s != os.Interrupt)
 				first <- s
 			case <-done:
 				return
 			}
 		}
 	}()
-	return signals{first: first, ended: ended, stop: func() {
+	return signals{first: first, ending: ending, stop: func() {
 		signal.Stop(received)
 		close(done)
 	}}
 }
 
-// stays has Ctrl-Z refused once this process is the engine, which engine tells, until end is
-// called: runs would stand still with it, and other programs wait for it. refuse says so. Before
-// that the system stops the process, as it does any: Go cannot give a signal back to it.
-func stays(refuse func()) (engine, end func()) {
+// catchStops refuses Ctrl-Z from the call of engine to the call of end, because the runs of an
+// engine would stand still with it; refuse says so. Before that the system stops the process: Go
+// cannot give a signal back to it.
+func catchStops(refuse func()) (engine, end func()) {
 	asked, done := make(chan os.Signal, 1), make(chan struct{})
 	engine = func() {
 		if signal.Ignored(syscall.SIGTSTP) {
@@ -85,10 +82,10 @@ func stays(refuse func()) (engine, end func()) {
 	}
 }
 
-// chatStays is stays for a chat, which says it itself. In a drawn one Ctrl-Z is a key, and a signal
-// while the person's editor has the terminal.
-func chatStays(signals chan<- os.Signal) (engine, end func()) {
-	return stays(func() {
+// refuseStopInChat is catchStops for a chat, which reports it itself. In a drawn chat Ctrl-Z is a
+// key, and a signal while the person's editor has the terminal.
+func refuseStopInChat(signals chan<- os.Signal) (engine, end func()) {
+	return catchStops(func() {
 		select {
 		case signals <- syscall.SIGTSTP:
 		default:
@@ -96,9 +93,9 @@ func chatStays(signals chan<- os.Signal) (engine, end func()) {
 	})
 }
 
-// runStays is stays for a command that follows a run.
-func (c *command) runStays() (engine, end func()) {
-	return stays(func() {
-		fmt.Fprintln(c.stderr, "\n"+c.text.T("no Ctrl-Z: runs go on in this program. Ctrl-C interrupts this one"))
+// refuseStop is catchStops for a command that follows a run.
+func refuseStop(env *environment) (engine, end func()) {
+	return catchStops(func() {
+		env.tell("\n" + env.T("no Ctrl-Z: runs go on in this program. Ctrl-C interrupts this one"))
 	})
 }

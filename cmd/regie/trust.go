@@ -19,170 +19,155 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-type trustFlags struct {
-	list, revoke, show, yes, asJSON bool
-}
-
-// trustCommand is how a person decides about what a workspace holds for agents (decision 32).
-func (c *command) trustCommand() *cobra.Command {
-	var f trustFlags
+// newTrustCommand decides about what a workspace holds for agents (decision 32).
+func newTrustCommand(env *environment) *cobra.Command {
+	var list, revoke, show, yes, asJSON bool
 	cmd := &cobra.Command{
-		Use: "trust [DIR]", Args: usage(cobra.MaximumNArgs(1)),
-		Short: c.text.T("Decide whether what a workspace's files say to agents counts"),
-		Long:  c.text.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
+		Use: "trust [DIR]", Args: arguments(0, 1),
+		Short: env.T("Decide whether what a workspace's files say to agents counts"),
+		Long:  env.T("Show what the files of a workspace would say to agents: the settings in .regie/regie.yaml, the skills in .regie/skills and .agents/skills, and the MCP servers in .mcp.json. Once you trust them they count, exactly as they are: any change makes them inert again, until you have looked at it. Rules that forbid or ask, and limits that lower, count without that.\n\nOf a workspace that was moved, or another one at the same path, nothing is trusted."),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if f.list && (f.revoke || f.show || f.yes || len(args) > 0) || f.revoke &&
-				(f.show || f.yes) || f.show && f.yes {
-				return regie.Errorf(codeUsage,
-					"--list, --revoke, --show and --yes exclude each other, and --list takes no directory")
-			}
 			switch {
-			case f.list:
-				return c.listTrust(f.asJSON)
-			case f.revoke:
-				return c.revokeTrust(args)
-			default:
-				return c.trust(args, f)
+			case list && len(args) > 0:
+				return regie.Errorf(codeUsage, "--list takes no directory")
+			case list:
+				return listTrust(env, asJSON)
+			case revoke:
+				return revokeTrust(env, args)
 			}
+			root, err := trustRoot(env, args)
+			if err != nil {
+				return err
+			}
+			seen, err := app.LookProject(env.config, root)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = writeJSON(env.stdout, seen)
+			} else {
+				err = showProject(env, &seen)
+			}
+			if err != nil || show || seen.Trusted() {
+				return err
+			}
+			return trustProject(env, &seen, yes)
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.list, "list", false, c.text.T("the workspaces that are trusted"))
-	flags.BoolVar(&f.revoke, "revoke", false, c.text.T("take it back: from the next step on nothing of it counts"))
-	flags.BoolVar(&f.show, "show", false, c.text.T("only show it"))
-	flags.BoolVarP(&f.yes, "yes", "y", false, c.text.T("do not ask"))
-	flags.BoolVar(&f.asJSON, "json", false, c.text.T("print JSON"))
+	flags.BoolVar(&list, "list", false, env.T("the workspaces that are trusted"))
+	flags.BoolVar(&revoke, "revoke", false, env.T("take it back: from the next step on nothing of it counts"))
+	flags.BoolVar(&show, "show", false, env.T("only show it"))
+	flags.BoolVarP(&yes, "yes", "y", false, env.T("do not ask"))
+	cmd.MarkFlagsMutuallyExclusive("list", "revoke", "show", "yes")
+	addJSONFlag(env, cmd, &asJSON)
 	return cmd
 }
 
-// workspaceOf is the workspace of a directory that was named, or of the current one.
-func (c *command) workspaceOf(args []string) (string, error) {
-	if len(args) > 0 {
-		root, _, err := app.Workspace(args[0], os.Getenv("HOME"), true)
-		return root, err
+// trustRoot is the workspace of a named directory, or of the current one.
+func trustRoot(env *environment, args []string) (string, error) {
+	if len(args) == 0 {
+		return env.localWorkspace(true)
 	}
-	root, err := c.directory(true)
+	root, _, err := app.Workspace(args[0], os.Getenv("HOME"), true)
 	return root, err
 }
 
-func (c *command) trust(args []string, f trustFlags) error {
-	root, err := c.workspaceOf(args)
-	if err != nil {
-		return err
-	}
-	seen, err := app.LookProject(c.config, root)
-	if err != nil {
-		return err
-	}
+// trustProject asks, and stores that a workspace is trusted as it is now.
+func trustProject(env *environment, seen *app.Project, yes bool) error {
 	switch {
-	case f.asJSON:
-		err = writeJSON(c.stdout, seen)
-	default:
-		err = c.showProject(&seen)
-	}
-	switch {
-	case err != nil || f.show || seen.Trusted():
-		return err
 	case seen.Unread != nil:
 		return seen.Unread
 	case seen.Broken != nil:
 		return seen.Broken
-	case len(seen.Files) == 0: // there is nothing to decide about
+	case len(seen.Files) == 0:
 		return nil
 	}
-	if !f.yes {
-		if err := c.agreed(c.text.T("Trust exactly this? [y/N] "), c.text.T("not trusted")); err != nil {
+	if !yes {
+		if err := env.confirm(env.T("Trust exactly this? [y/N] "), env.T("not trusted")); err != nil {
 			return err
 		}
 	}
-	if err := seen.Trust(c.config); err != nil {
+	if err := seen.Trust(env.config); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.stderr, plain.Strip(
-		c.text.T("%s is trusted as it is now; regie trust --revoke takes that back", root)))
-	return err
+	env.notef("%s is trusted as it is now; regie trust --revoke takes that back", seen.Root)
+	return nil
 }
 
-// showProject prints what a workspace holds for agents, and how it stands.
-func (c *command) showProject(seen *app.Project) error {
-	p := &printer{w: c.stdout}
+// showProject prints what a workspace holds for agents, and whether it is trusted.
+func showProject(env *environment, seen *app.Project) error {
+	p := env.printer()
 	nothing := len(seen.Files) == 0 && len(seen.Odd) == 0 && seen.Unread == nil
-	standing := c.standing(seen)
-	if nothing && seen.TrustedAt.IsZero() { // then there is nothing that could be trusted or not
-		standing = c.text.T("nothing is there that would say anything to agents")
+	if nothing && seen.TrustedAt.IsZero() {
+		p.line("%s", env.pair(plain.Line(seen.Root), env.T("nothing is there that would say anything to agents")))
+	} else {
+		p.line("%s", env.pair(plain.Line(seen.Root), describeTrust(env, seen)))
 	}
-	p.line("%s", c.pair(plain.Line(seen.Root), standing))
 	if seen.Damaged != nil {
-		p.line("! %s", c.text.Error(seen.Damaged))
-	}
-	if nothing && !seen.TrustedAt.IsZero() {
-		p.line("%s", c.text.T("nothing is there that would say anything to agents"))
-		c.showChanges(p, seen)
+		p.line("! %s", env.text.Error(seen.Damaged))
 	}
 	if nothing {
+		if !seen.TrustedAt.IsZero() {
+			p.textf("", "nothing is there that would say anything to agents")
+			showChanges(p, seen)
+		}
 		return p.err
 	}
-	c.showKeys(p, seen)
-	c.showServers(p, seen)
+	showKeys(env, p, seen)
+	showServers(env, p, seen)
 	if len(seen.Skills)+len(seen.Notices) > 0 {
-		p.line("")
-		p.line("%s", c.text.T("Skills, which an agent reads when a task is about what they say:"))
+		p.textf("\n", "Skills, which an agent reads when a task is about what they say:")
 	}
 	for i := range seen.Skills {
 		s := &seen.Skills[i]
-		p.line("  %s", c.pair(s.Name+" ("+plain.Line(s.Dir)+")", s.Description))
+		p.line("  %s", env.pair(s.Name+" ("+plain.Line(s.Dir)+")", s.Description))
 	}
 	for i := range seen.Notices {
-		c.notice(p, &seen.Notices[i])
+		p.line("%s", noticeLine(env, &seen.Notices[i]))
 	}
 	if len(seen.Odd) > 0 {
-		p.line("")
-		p.line("%s", c.text.T("Not read:"))
+		p.textf("\n", "Not read:")
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen.Odd)) {
-		p.line("  %s", c.pair(plain.Line(name), c.odd(seen.Odd[name])))
+		p.line("  %s", env.pair(plain.Line(name), describeUnread(env, seen.Odd[name])))
 	}
-	if seen.Unread != nil {
-		return p.err
+	if seen.Unread == nil {
+		showFiles(p, seen)
 	}
-	c.showFiles(p, seen)
 	return p.err
 }
 
-// pair puts what is said of something behind it.
-func (c *command) pair(about, said string) string { return c.text.T("%s: %s", about, said) }
-
-// standing says how a workspace stands.
-func (c *command) standing(seen *app.Project) string {
+// describeTrust says whether a workspace is trusted.
+func describeTrust(env *environment, seen *app.Project) string {
 	switch seen.State {
 	case app.StateTrusted:
-		return c.text.T("trusted since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
+		return env.T("trusted since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
 	case app.StateChanged:
-		return c.text.T("not trusted: it has changed since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
+		return env.T("not trusted: it has changed since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
 	case app.StateElsewhere:
-		return c.text.T("not trusted: another directory stands here than the one that was trusted")
+		return env.T("not trusted: another directory stands here than the one that was trusted")
 	default:
-		return c.text.T("not trusted")
+		return env.T("not trusted")
 	}
 }
 
-// showKeys prints what the file of settings says, with what becomes of it.
-func (c *command) showKeys(p *printer, seen *app.Project) {
+// showKeys prints the settings of the workspace's file, and whether each counts.
+func showKeys(env *environment, p *printer, seen *app.Project) {
 	if seen.Broken == nil && len(seen.Keys) == 0 {
 		return
 	}
-	p.line("")
-	p.line("%s", c.text.T("Settings in %s:", ".regie/regie.yaml"))
+	p.textf("\n", "Settings in %s:", ".regie/regie.yaml")
 	switch {
 	case seen.Broken != nil:
-		p.line("  ✗ %s", c.text.Error(seen.Broken))
+		p.line("  ✗ %s", env.text.Error(seen.Broken))
 	case seen.Apart:
-		p.line("  ! %s", c.text.T("they are not read: another file is named with --config or REGIE_CONFIG"))
+		p.textf("  ! ", "they are not read: another file is named with --config or REGIE_CONFIG")
 	}
 	for _, k := range seen.Keys {
-		about := plain.Line(k.Key) + " (" + c.text.T("line %d", k.Line) + ")"
+		about := plain.Line(k.Key) + " (" + env.T("line %d", k.Line) + ")"
 		if !seen.Apart {
-			about = c.pair(about, c.use(k, seen.Trusted()))
+			about = env.pair(about, describeUse(env, k, seen.Trusted()))
 		}
 		p.line("  %s", about)
 		if k.Use != config.UseNever {
@@ -192,32 +177,28 @@ func (c *command) showKeys(p *printer, seen *app.Project) {
 		}
 	}
 	if seen.Allowing > 0 && !seen.Apart {
-		p.line("  ! %s",
-			c.text.T(
-				"rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
+		p.textf("  ! ", "rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing)
 	}
 }
 
-// showServers prints the MCP servers that a workspace names, with what would run.
-func (c *command) showServers(p *printer, seen *app.Project) {
+// showServers prints the MCP servers that a workspace names, and what each would run.
+func showServers(env *environment, p *printer, seen *app.Project) {
 	if len(seen.Servers) == 0 && len(seen.ServersIgnored) == 0 && seen.ServersBroken == nil {
 		return
 	}
-	p.line("")
 	if seen.Trusted() {
-		p.line("%s", c.text.T("MCP servers in %s, which start with a run, as you and unconfined:", ".mcp.json"))
+		p.textf("\n", "MCP servers in %s, which start with a run, as you and unconfined:", ".mcp.json")
 	} else {
-		p.line("%s", c.text.T("MCP servers in %s, which start with a run once it is trusted, as you and unconfined:",
-			".mcp.json"))
+		p.textf("\n", "MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json")
 	}
 	if len(seen.Servers) == 0 && seen.ServersBroken == nil {
-		p.line("  %s", c.text.T("none: they stand below mcpServers"))
+		p.textf("  ", "none: they stand below mcpServers")
 	}
 	if len(seen.ServersIgnored) > 0 {
-		p.line("  %s", plain.Line(c.text.T("means nothing here: %s", strings.Join(seen.ServersIgnored, ", "))))
+		p.textf("  ", "means nothing here: %s", plain.Line(strings.Join(seen.ServersIgnored, ", ")))
 	}
 	if seen.ServersBroken != nil {
-		p.line("  ✗ %s", plain.Line(c.text.Error(seen.ServersBroken)))
+		p.line("  ✗ %s", plain.Line(env.text.Error(seen.ServersBroken)))
 	}
 	for i := range seen.Servers {
 		s := &seen.Servers[i]
@@ -225,197 +206,177 @@ func (c *command) showServers(p *printer, seen *app.Project) {
 		if s.Command != "" {
 			what = shellWords(append([]string{s.Command}, s.Args...))
 		}
-		p.line("  %s", plain.Line(c.pair(s.Name, what)))
+		p.line("  %s", plain.Line(env.pair(s.Name, what)))
 		if s.Dir != "" {
-			p.line("      %s", plain.Line(c.text.T("in %s", s.Dir)))
+			p.textf("      ", "in %s", plain.Line(s.Dir))
 		}
 		if len(s.Variables) > 0 {
-			p.line("      %s", plain.Line(c.text.T("gets from your environment: %s", strings.Join(s.Variables, ", "))))
+			p.textf("      ", "gets from your environment: %s", plain.Line(strings.Join(s.Variables, ", ")))
 		}
 		if len(s.Ignored) > 0 {
-			p.line("      %s", plain.Line(c.text.T("means nothing here: %s", strings.Join(s.Ignored, ", "))))
+			p.textf("      ", "means nothing here: %s", plain.Line(strings.Join(s.Ignored, ", ")))
 		}
 		switch {
 		case s.Yours:
-			p.line("      %s", c.text.T("is not used: your own settings name a server so"))
+			p.textf("      ", "is not used: your own settings name a server so")
 		case s.Disabled:
-			p.line("      %s", c.text.T("is turned off by the file"))
+			p.textf("      ", "is turned off by the file")
 		case s.Why != nil:
-			p.line("      ✗ %s", plain.Line(c.text.Error(s.Why)))
+			p.line("      ✗ %s", plain.Line(env.text.Error(s.Why)))
 		}
 	}
 }
 
-// shellWords shows a command with its arguments told apart.
-func shellWords(words []string) string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		if out[i] = word; word == "" || strings.ContainsAny(word, " \t\n\"'\\$`;&|<>(){}*?#~") {
-			out[i] = strconv.Quote(word)
-		}
-	}
-	return strings.Join(out, " ")
-}
-
-// use says what becomes of a key of a workspace's file.
-func (c *command) use(k config.ProjectKey, trusted bool) string {
+// describeUse says what becomes of a key of a workspace's file.
+func describeUse(env *environment, k config.ProjectKey, trusted bool) string {
 	switch {
 	case k.Use == config.UseTrusted && trusted:
-		return c.text.T("counts, because it is trusted")
+		return env.T("counts, because it is trusted")
 	case k.Use == config.UseNarrows:
-		return c.text.T("counts as it stands, because it can only forbid, ask or lower")
+		return env.T("counts as it stands, because it can only forbid, ask or lower")
 	case k.Use == config.UseTrusted:
-		return c.text.T("counts once it is trusted")
+		return env.T("counts once it is trusted")
 	case k.Why == config.BelongsAnswer:
-		return c.text.T("is not taken from a workspace's file: it would allow something; an answer \"always\" does that, or your own regie.yaml")
+		return env.T("is not taken from a workspace's file: it would allow something; an answer \"always\" does that, or your own regie.yaml")
 	case k.Why == config.BelongsLower:
-		return c.text.T(
+		return env.T(
 			"is not taken from a workspace's file: it would lower what is asked about; put it into your own regie.yaml")
 	default:
 		file, _ := config.Paths(os.Getenv, "")
-		return c.text.T("is not taken from a workspace's file: put it into %s", file)
+		return env.T("is not taken from a workspace's file: put it into %s", file)
 	}
 }
 
-// odd says why something is not read.
-func (c *command) odd(why regie.Code) string {
+// describeUnread says why something is not read.
+func describeUnread(env *environment, why regie.Code) string {
 	switch why {
 	case regie.CodePathOutside:
-		return c.text.T("a link, and links are not followed here")
+		return env.T("a link, and links are not followed here")
 	case regie.CodeSpecialFile:
-		return c.text.T("not a regular file")
+		return env.T("not a regular file")
 	case regie.CodePathProtected:
-		return c.text.T("it may hold a secret")
+		return env.T("it may hold a secret")
 	case regie.CodeNoPermission:
-		return c.text.T("this program may not read it")
+		return env.T("this program may not read it")
 	default:
-		return c.text.T("it cannot be read")
+		return env.T("it cannot be read")
 	}
 }
 
-// showFiles prints what is decided about, file by file; against an earlier decision the difference.
-func (c *command) showFiles(p *printer, seen *app.Project) {
-	var size int64
-	sizes := map[string]int64{}
-	for _, f := range seen.Files {
-		size += f.Size
-		sizes[f.Path] = f.Size
-	}
-	c.showChanges(p, seen)
+// showFiles prints the files to be trusted; against an earlier decision the difference.
+func showFiles(p *printer, seen *app.Project) {
+	showChanges(p, seen)
 	if len(seen.Files) == 0 {
 		return
 	}
-	p.line("")
-	p.line("%s", c.text.T("Files: %d, %d bytes, SHA-256 %s", len(seen.Files), size, seen.SHA256.String()))
+	var size int64
+	for _, f := range seen.Files {
+		size += f.Size
+	}
+	p.textf("\n", "Files: %d, %d bytes, SHA-256 %s", len(seen.Files), size, seen.SHA256.String())
 	for _, f := range seen.Files {
 		p.line("  %s  %9d  %s", f.SHA256.String()[:12], f.Size, plain.Line(f.Path))
 	}
 	if !seen.Trusted() && len(seen.Skills) > 0 {
-		p.line("%s", c.text.T("Read what the skills say before you trust them: an agent follows it."))
+		p.textf("", "Read what the skills say before you trust them: an agent follows it.")
 	}
 }
 
 // showChanges prints how a workspace differs from what was trusted.
-func (c *command) showChanges(p *printer, seen *app.Project) {
+func showChanges(p *printer, seen *app.Project) {
 	if seen.State != app.StateChanged {
 		return
 	}
-	p.line("")
-	p.line("%s", c.text.T("What has changed since it was trusted (+ new, ~ changed, - gone):"))
+	p.textf("\n", "What has changed since it was trusted (+ new, ~ changed, - gone):")
 	for _, change := range seen.Changes {
 		p.line("  %s %s", change.What.Mark(), plain.Line(change.Path))
 	}
 }
 
-func (c *command) listTrust(asJSON bool) error {
-	records, damaged, err := app.TrustList(c.config)
-	if err != nil {
-		return err
+func listTrust(env *environment, asJSON bool) error {
+	records, damaged, err := app.TrustList(env.config)
+	if err != nil || asJSON {
+		return orJSON(env, append([]app.TrustRecord{}, records...), err)
 	}
-	if asJSON {
-		if records == nil {
-			records = []app.TrustRecord{}
-		}
-		return writeJSON(c.stdout, records)
-	}
-	p := &printer{w: c.stdout}
+	p := env.printer()
 	if len(records) == 0 {
-		p.line("%s", c.text.T("no workspace is trusted"))
+		p.textf("", "no workspace is trusted")
 	}
 	for i := range records {
 		r := &records[i]
-		state := c.text.T("the directory is gone")
-		if seen, err := app.LookProject(c.config, r.Root); err == nil {
-			state = c.standing(&seen)
+		state := env.T("the directory is gone")
+		if seen, err := app.LookProject(env.config, r.Root); err == nil {
+			state = describeTrust(env, &seen)
 		}
-		p.line("%s  %s (%s, %s)", plain.Line(r.Root), state, c.text.T("files: %d", len(r.Files)), plain.Line(r.By))
+		p.line("%s  %s (%s, %s)", plain.Line(r.Root), state, env.T("files: %d", len(r.Files)), plain.Line(r.By))
 	}
 	if damaged > 0 {
-		p.line("! %s", c.text.T("decisions that are damaged, and do not count: %d", damaged))
+		p.textf("! ", "decisions that are damaged, and do not count: %d", damaged)
 	}
 	return p.err
 }
 
 // revokeTrust takes a decision back, also of a directory that is gone.
-func (c *command) revokeTrust(args []string) error {
-	root, err := c.workspaceOf(args)
+func revokeTrust(env *environment, args []string) error {
+	root, err := trustRoot(env, args)
 	if regie.CodeOf(err) == regie.CodeFileNotFound && len(args) > 0 {
 		root, err = filepath.Abs(args[0])
+	}
+	if err == nil {
+		err = app.Distrust(env.config, root)
 	}
 	if err != nil {
 		return err
 	}
-	if err := app.Distrust(c.config, root); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(c.stdout, plain.Strip(c.text.T("%s is not trusted any more", root)))
-	return err
+	return env.printf("%s is not trusted any more", root)
 }
 
-// tellProject says once, when a command begins, what of a workspace does not count, and why.
-func (c *command) tellProject(root string) {
-	seen, err := app.LookProject(c.config, root)
-	if err != nil { // who works there says so
+// tellProject warns, when a command begins, of what in a workspace does not count, and why.
+func tellProject(env *environment, root string) {
+	seen, err := app.LookProject(env.config, root)
+	if err != nil { // the run reports it
 		return
 	}
-	tell := func(text string) { fmt.Fprintln(c.stderr, plain.Strip("! "+text)) }
+	warn := func(text string) { fmt.Fprintln(env.stderr, plain.Strip("! "+text)) }
 	if seen.Damaged != nil {
-		tell(c.text.Error(seen.Damaged))
+		warn(env.text.Error(seen.Damaged))
 	}
 	skills, settings, servers := seen.Dormant()
 	switch {
 	case seen.Unread != nil && !errors.Is(seen.Unread, fs.ErrNotExist):
-		tell(c.text.T("what this workspace holds for agents is not trusted and does not count: %s",
-			c.text.Error(seen.Unread)))
+		warn(env.T("what this workspace holds for agents is not trusted and does not count: %s", env.text.Error(seen.Unread)))
 	case skills+settings+servers == 0:
 	case seen.State == app.StateChanged:
-		tell(c.text.T(
-			"what this workspace holds for agents has changed since it was trusted, and does not count until you look at it with regie trust: %s", changes(&seen)))
+		warn(env.T("what this workspace holds for agents has changed since it was trusted, and does not count until you look at it with regie trust: %s",
+			someChanges(&seen)))
 	case seen.State == app.StateElsewhere:
-		tell(c.text.T("another directory stands here than the one that was trusted: what it holds for agents does not count until you look at it with regie trust"))
+		warn(env.T("another directory stands here than the one that was trusted: what it holds for agents does not count until you look at it with regie trust"))
 	case servers > 0:
-		tell(c.text.T(
-			"this workspace holds skills (%d), settings (%d) and MCP servers (%d) for agents, which do not count until you trust them: regie trust shows them, with what they would run", skills, settings, servers))
+		warn(env.T("this workspace holds skills (%d), settings (%d) and MCP servers (%d) for agents, which do not count until you trust them: regie trust shows them, with what they would run",
+			skills, settings, servers))
 	default:
-		tell(c.text.T(
-			"this workspace holds skills (%d) and settings (%d) for agents, which do not count until you trust them: regie trust shows them", skills, settings))
+		warn(env.T("this workspace holds skills (%d) and settings (%d) for agents, which do not count until you trust them: regie trust shows them",
+			skills, settings))
+	}
+	if seen.Apart {
+		return
 	}
 	var refused []string
 	for _, k := range seen.Refused() {
 		refused = append(refused, k.Key)
 	}
-	if len(refused) > 0 && !seen.Apart {
-		tell(c.text.T("not taken from .regie/regie.yaml: %s; regie trust --show says where it belongs",
+	if len(refused) > 0 {
+		warn(env.T("not taken from .regie/regie.yaml: %s; regie trust --show says where it belongs",
 			plain.Line(strings.Join(refused, ", "))))
 	}
-	if seen.Allowing > 0 && !slices.Contains(refused, "approvals.rules") && !seen.Apart {
-		tell(c.text.T(
-			"rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml", seen.Allowing))
+	if seen.Allowing > 0 && !slices.Contains(refused, "approvals.rules") {
+		warn(env.T("rules that allow are not taken from a workspace's file: %d; an answer \"always\" makes one, or your own regie.yaml",
+			seen.Allowing))
 	}
 }
 
-// changes names a few of the differences.
-func changes(seen *app.Project) string {
+// someChanges lists the first differences.
+func someChanges(seen *app.Project) string {
 	const most = 5
 	var out []string
 	for _, change := range seen.Changes[:min(most, len(seen.Changes))] {

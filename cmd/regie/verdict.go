@@ -51,6 +51,7 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 			return nil, err
 		}
 	}
+	waiting := awaitedOf(w.environment, inbox)
 	code, why := verdict(w.text, view, w.timedOut)
 	if w.json {
 		line, err := json.Marshal(struct {
@@ -65,7 +66,7 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 			Cached time.Time `json:"cached,omitzero"`
 			Exit   int       `json:"exit_code"`
 		}{
-			"result", w.round, string(view.Round.State), view.Round.End, w.awaited(inbox), answer(view),
+			"result", w.round, string(view.Round.State), view.Round.End, waiting, answer(view),
 			view.Spent, cachedAt(view), code,
 		})
 		if err != nil {
@@ -75,27 +76,25 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 	} else if text := answer(view); text != "" {
 		fmt.Fprintln(w.stdout, plain.Strip(text))
 	} else if raw, ok := unreadable(view); ok { // the person still sees it (spec 2.2)
-		w.note(w.text.T("the model's last reply cannot be read; this is what it wrote:"))
+		w.show(w.T("the model's last reply cannot be read; this is what it wrote:"))
 		fmt.Fprintln(w.stdout, plain.Strip(raw))
 	}
 	if !w.json && isTerminal(w.stdout) {
 		// A person has read it. That it could not be stored changes nothing of how the run went.
 		_ = w.control.MarkRead(context.WithoutCancel(ctx), dispatch.ReadRequest{SessionID: w.session, Seq: view.Head})
 	}
-	for _, waits := range w.awaited(inbox) {
-		for _, line := range waits.lines(w.text) {
-			w.note(line)
-		}
+	for i := range waiting {
+		w.show(waiting[i].lines(w.text)...)
 	}
 	if why != "" {
-		w.note(why)
+		w.show(why)
 	}
 	if chat.Paid(view.Spent) {
 		paid := chat.Cost(w.text, view.Spent)
 		if estimated(view) {
-			paid += w.text.T(" (estimated)")
+			paid += w.T(" (estimated)")
 		}
-		w.note(paid)
+		w.show(paid)
 	}
 	if code == exitDone {
 		return nil, nil
@@ -103,17 +102,17 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 	return exit{code}, nil
 }
 
-// awaited lists what a run waits for, with the command that answers each.
-func (c *command) awaited(inbox store.Inbox) []awaited {
+// awaitedOf lists what a run waits for, with the command that answers each.
+func awaitedOf(env *environment, inbox store.Inbox) []awaited {
 	var out []awaited
 	for i := range inbox.Approvals {
 		a := &inbox.Approvals[i]
-		waits := awaited{Kind: "approval", ID: a.ID, Command: c.again("approve", chat.Short(a.ID))}
+		waits := awaited{Kind: "approval", ID: a.ID, Command: env.sameCommand("approve", chat.Short(a.ID))}
 		for n := range a.Reviews {
 			if review := &a.Reviews[n]; review.Decision == nil {
 				waits.Calls = append(waits.Calls, awaitedCall{
 					n + 1, review.CallID, review.Tool,
-					plain.Line(c.text.Sentence(review.Preview.Sentence)),
+					plain.Line(env.text.Sentence(review.Preview.Sentence)),
 				})
 			}
 		}
@@ -122,7 +121,7 @@ func (c *command) awaited(inbox store.Inbox) []awaited {
 	for i := range inbox.Questions {
 		q := &inbox.Questions[i]
 		out = append(out, awaited{
-			Kind: "question", ID: q.ID, Command: c.again("answer", chat.Short(q.ID)),
+			Kind: "question", ID: q.ID, Command: env.sameCommand("answer", chat.Short(q.ID)),
 			Text: plain.Visible(q.Module.Text), Options: q.Module.Options,
 			module: &q.Module,
 		})
@@ -166,86 +165,92 @@ func withoutPassword(text string) string {
 	return u.String()
 }
 
-// again is a command line with the settings that this one was given by flags: without them it would
-// find another store or model.
-func (c *command) again(words ...string) string {
-	line := append(append([]string{"regie"}, words...), c.where(true)...)
-	return strings.Join(append(line, written([]calledWith{
-		{"--provider", c.flags.Provider},
-		{"--base-url", c.flags.BaseURL},
-		{"--model", c.flags.Model},
-		{"--replay", c.flags.Replay},
-		{"--record", c.flags.Record},
-		{"--record-raw", c.flags.RecordRaw},
-	})...), " ")
+// sameCommand is a command line with the flags of this one, so that it finds the same store and
+// model.
+func (env *environment) sameCommand(words ...string) string {
+	line := append(append([]string{"regie"}, words...), env.storeFlags(true)...)
+	f := &env.flags
+	provider := f.Provider
+	if provider == config.ProviderDemo { // a run of the demo resumes without it
+		provider = ""
+	}
+	return strings.Join(append(line, givenFlags("--provider", provider, "--base-url", f.BaseURL, "--model", f.Model,
+		"--replay", f.Replay, "--record", f.Record, "--record-raw", f.RecordRaw)...), " ")
 }
 
-// calledWith is a flag of this call.
-type calledWith struct{ name, value string }
-
-// where are the flags that say what is asked: an engine, a server, a workspace of it. A command of
-// this machine knows no server.
-func (c *command) where(everywhere bool) []string {
-	flags := []calledWith{
-		{"--data-dir", c.flags.DataDir},
-		{"--database", withoutPassword(c.flags.Database)},
-		{"--config", c.flags.Config},
-	}
+// storeFlags are the given flags that name the engine; everywhere with those of a server.
+func (env *environment) storeFlags(everywhere bool) []string {
+	f := &env.flags
+	out := givenFlags("--data-dir", f.DataDir, "--database", withoutPassword(f.Database), "--config", f.Config)
 	if everywhere {
-		flags = append(flags, calledWith{"--server", c.flags.Server}, calledWith{"--workspace", c.flags.Workspace})
+		out = append(out, givenFlags("--server", f.Server, "--workspace", f.Workspace)...)
 	}
-	return written(flags)
+	return out
 }
 
-// hinted has the commands that are named on the screen ask what this one asks.
-func (c *command) hinted() { c.text.Called(c.where(true), c.where(false)) }
-
-// written are the flags that were given, as a shell reads them.
-func written(flags []calledWith) (out []string) {
-	for _, flag := range flags {
-		// the demo goes on without a word
-		if flag.value != "" && (flag.name != "--provider" || flag.value != config.ProviderDemo) {
-			out = append(out, flag.name, quoted(flag.value))
+// givenFlags returns, for a shell, those of pairs of names and values that have a value.
+func givenFlags(pairs ...string) (out []string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			out = append(out, pairs[i], quoted(pairs[i+1]))
 		}
 	}
 	return out
 }
 
-// quoted is a word for a shell.
+// quoted returns a word for a shell.
 func quoted(word string) string {
-	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%") == "" {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%"
+	if word != "" && strings.Trim(word, safe) == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// refusals counts the calls of a run that were not run: because a rule or a hook forbids them,
-// because nobody could be asked, because a person said no, because nobody answered in time; and
-// those of which nobody knows whether they happened.
-type refusals struct{ forbidden, unasked, denied, expired, unknown int }
+// shellWords returns a command line.
+func shellWords(words []string) string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = quoted(word)
+	}
+	return strings.Join(out, " ")
+}
 
-func refused(view store.RoundView) (r refusals) {
+// failure is a way in which a call was not run, or is in doubt. The first decides the exit code.
+type failure int
+
+const (
+	forbidden failure = iota // by a rule or a hook
+	unasked                  // no person could be asked
+	denied                   // by a person
+	expired                  // no person answered in time
+	unknown                  // its outcome is not known
+	failures
+)
+
+// countFailures counts the calls of a run that were not run, or left in doubt.
+func countFailures(view store.RoundView) (counts [failures]int) {
 	for _, exchange := range view.Exchanges {
 		for i := range exchange.Calls {
 			call := &exchange.Calls[i]
 			switch {
 			case call.NotRun == regie.NotRunDenied && call.Error != nil && call.Error.Code == regie.CodeUserRejected:
-				r.denied++
+				counts[denied]++
 			case call.NotRun == regie.NotRunDenied && call.Error != nil && call.Error.Code == regie.CodeForbidden:
-				r.forbidden++
+				counts[forbidden]++
 			case call.NotRun == regie.NotRunDenied:
-				r.unasked++
+				counts[unasked]++
 			case call.NotRun == regie.NotRunExpired:
-				r.expired++
+				counts[expired]++
 			case call.State == regie.CallUnknown:
-				r.unknown++
+				counts[unknown]++
 			}
 		}
 	}
-	return r
+	return counts
 }
 
-// verdict is the exit code of spec 10.1, and what is said about it.
+// verdict is the exit code of spec 10.1, and the reason in words.
 func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string) {
 	id := view.Round.ID
 	switch {
@@ -253,47 +258,50 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 	case timedOut:
 		return exitTimeout, t.T("time is up; the run is paused. Go on with: regie run --resume %s", id)
 	case view.Round.State == regie.RoundWaiting && view.Session.State == regie.SessionWaitingNetwork:
-		return exitParked,
-			t.T(
-				"the run waits and is tried again by itself while a regie runs. Go on at once with: regie run --resume %s", id)
+		return exitParked, t.T("the run waits and is tried again by itself while a regie runs. Go on at once with: regie run --resume %s", id)
 	case view.Round.State == regie.RoundWaiting && view.Session.State != regie.SessionPaused:
 		return exitParked, t.T("the run %s waits; nothing of it is lost", id)
 	default:
 		return exitParked, t.T("the run is paused. Go on with: regie run --resume %s", id)
 	}
+	code := exitError
 	switch view.Round.End {
 	case regie.EndAnswered, regie.EndCompleted:
-		if !view.Round.EndNote.IsZero() { // nobody said that the work is done
-			return exitLimit, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
+		if view.Round.EndNote.IsZero() {
+			return verdictOfCalls(t, view)
 		}
-		switch r := refused(view); {
-		case r.forbidden > 0:
-			return exitDenied,
-				t.T("%d call(s) are forbidden by a rule or a hook and were not run; see: regie runs show %s",
-					r.forbidden, id)
-		case r.unasked > 0:
-			return exitDenied,
-				t.T(
-					"%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", r.unasked, id)
-		case r.denied > 0:
-			return exitDenied, t.T("%d action(s) were denied and not run; see: regie runs show %s", r.denied, id)
-		case r.expired > 0:
-			return exitDenied,
-				t.T("%d action(s) were not run, because nobody answered in time; see: regie runs show %s", r.expired,
-					id)
-		case r.unknown > 0:
-			return exitError, t.T("the outcome of %d action(s) is not known; see: regie runs show %s", r.unknown, id)
-		}
-		return exitDone, ""
+		code = exitLimit // the agent did not complete its work
 	case regie.EndDenied:
-		return exitDenied, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
+		code = exitDenied
 	case regie.EndLimit, regie.EndEarlyStop, regie.EndWatchdog:
-		return exitLimit, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
+		code = exitLimit
 	case regie.EndInterrupted, regie.EndStopped:
 		return exitInterrupted, t.T("interrupted; see: regie runs show %s", id)
-	default:
-		return exitError, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 	}
+	return code, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
+}
+
+// verdictOfCalls is the verdict on an answered run, by what became of its calls.
+func verdictOfCalls(t *text.Printer, view store.RoundView) (int, string) {
+	id := view.Round.ID
+	for why, n := range countFailures(view) {
+		if n == 0 {
+			continue
+		}
+		switch failure(why) {
+		case forbidden:
+			return exitDenied, t.T("%d call(s) are forbidden by a rule or a hook and were not run; see: regie runs show %s", n, id)
+		case unasked:
+			return exitDenied, t.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", n, id)
+		case denied:
+			return exitDenied, t.T("%d action(s) were denied and not run; see: regie runs show %s", n, id)
+		case expired:
+			return exitDenied, t.T("%d action(s) were not run, because nobody answered in time; see: regie runs show %s", n, id)
+		default:
+			return exitError, t.T("the outcome of %d action(s) is not known; see: regie runs show %s", n, id)
+		}
+	}
+	return exitDone, ""
 }
 
 // lastReply is the exchange with the newest reply of a run, nil where none came.

@@ -14,56 +14,49 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 )
 
-// versions is what regie version says.
+// versions is the output of regie version.
 type versions struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
-	// Server is the one that is asked in place of an engine of this machine; nil where none is.
+	// Server is that of the server that this command asks; nil without one.
 	Server *client.Version `json:"server,omitempty"`
 }
 
-// versionCommand says which program this is, and which the server is that it asks. Broken settings
-// do not keep it from that: it is what people are asked for when something does not work.
-func (c *command) versionCommand() *cobra.Command {
+// newVersionCommand prints the version of this program and of the server that it asks, with broken
+// settings too.
+func newVersionCommand(env *environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Args: usage(cobra.NoArgs),
-		Short:             c.text.T("The version of this program, and of the server that it asks"),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		Use: "version", Args: arguments(0, 0), PersistentPreRunE: skipConfig,
+		Short: env.T("The version of this program, and of the server that it asks"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := versions{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			var err error
-			if c.config, err = config.Load(os.Getenv, c.flags); err == nil && c.config.Server != "" {
-				out.Server, err = c.serverVersion(cmd)
-			} else if c.flags.Server == "" {
+			if env.config, err = config.Load(os.Getenv, env.flags); err == nil && env.config.Server != "" {
+				out.Server, err = readStore(cmd.Context(), env,
+					func(conn *app.Conn) (*client.Version, error) {
+						server, err := conn.Version(cmd.Context())
+						if err != nil {
+							return nil, err
+						}
+						return &server, nil
+					})
+			} else if env.flags.Server == "" {
 				err = nil
 			}
 			if asJSON {
-				return errors.Join(writeJSON(c.stdout, out), err)
+				return errors.Join(writeJSON(env.stdout, out), err)
 			}
-			p := &printer{w: c.stdout}
+			p := env.printer()
 			p.line("regie %s (%s, %s/%s)", out.Version, out.Go, out.OS, out.Arch)
-			if out.Server != nil {
-				p.line("%s", c.pair(c.config.Server, fmt.Sprintf("regie %s (%s, API %s)",
-					plain.Line(out.Server.Version), plain.Line(out.Server.Go), plain.Line(out.Server.API))))
+			if s := out.Server; s != nil {
+				p.line("%s", env.pair(env.config.Server, plain.Line(fmt.Sprintf("regie %s (%s, API %s)", s.Version, s.Go, s.API))))
 			}
 			return errors.Join(p.err, err)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, c.text.T("print JSON"))
+	addJSONFlag(env, cmd, &asJSON)
 	return cmd
-}
-
-func (c *command) serverVersion(cmd *cobra.Command) (*client.Version, error) {
-	conn, err := c.attach(cmd.Context(), app.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	out, err := conn.Version(cmd.Context())
-	if err := errors.Join(err, conn.Close()); err != nil {
-		return nil, err
-	}
-	return &out, nil
 }

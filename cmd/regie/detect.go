@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/config"
+)
+
+// detectModel chooses the only model that could be meant, where none is configured, and says so
+// (spec 10.1). It asks this machine only.
+func (env *environment) detectModel(ctx context.Context) {
+	found, chose := app.Settle(ctx, &env.config, os.Getenv)
+	if found.Ollama != "" {
+		env.detected = &found
+	}
+	if chose {
+		env.tell(env.T("using %s with the model %s (%s); regie setup or --provider and --model choose another",
+			env.config.Provider, env.config.Model, env.origin(env.config.Origin["provider"])))
+	}
+}
+
+// origin says where a setting is from.
+func (env *environment) origin(from string) string {
+	switch from {
+	case "default":
+		return env.T("default")
+	case config.ProviderOllama:
+		return env.T("found on this machine")
+	default:
+		return from
+	}
+}
+
+// requireModel returns CodeNoModel where no model can answer, here or in the running engine.
+func (env *environment) requireModel(ctx context.Context) error {
+	if env.config.Server != "" { // it knows its own
+		return nil
+	}
+	env.detectModel(ctx)
+	if err := env.config.RequireModel(); err != nil {
+		if env.config.Provider == "" && app.Runs(ctx, env.config) { // the running engine has a model
+			return nil
+		}
+		return err
+	}
+	err := app.Sized(ctx, &env.config)
+	if err == nil && !env.warned && app.Untempered(env.config) {
+		env.warned = true
+		env.tell(env.T(
+			"agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
+			env.config.Origin["file"], env.config.Model))
+	}
+	return err
+}
+
+// showModelChoices shows where a model was looked for, and three ways to go on.
+func (env *environment) showModelChoices() {
+	f := env.detected
+	if f == nil {
+		return
+	}
+	env.tell("")
+	showDetected(env, f)
+	env.tell("")
+	if n := len(f.Keys); n > 1 || n == 1 && f.Running {
+		names := f.Keys
+		if f.Running && len(f.Models) > 0 {
+			names = append(names, config.ProviderOllama)
+		}
+		env.tell(env.T("Several could be meant: %s. Name one with --provider or REGIE_PROVIDER, or choose it for good with regie setup.",
+			strings.Join(names, ", ")))
+		return
+	}
+	env.tell(env.T("Three ways to go on:"))
+	env.tell("  1. " + env.text.Typed("regie setup"))
+	env.tell("     " + env.T("paste a key, or name a model server; it is tried out and stored for you alone"))
+	env.tell("  2. ollama serve, ollama pull qwen3")
+	env.tell("     " + env.T("a model on this machine, which is then found by itself; for another server set REGIE_BASE_URL and REGIE_MODEL"))
+	env.tell("  3. " + env.text.Typed(`regie run --provider demo "…"`))
+	env.tell("     " + env.T("no model and no key: a few rules that drive the real tools"))
+}
+
+// showDetected shows where a model was looked for.
+func showDetected(env *environment, f *app.Found) {
+	line := func(what, state string) { env.tell("  " + env.pair(what, state)) }
+	env.tell(env.T("Looked for a model:"))
+	for _, variable := range config.KeyVariables() {
+		state := env.T("not set")
+		if os.Getenv(variable) != "" {
+			state = env.T("set")
+		}
+		for _, p := range env.config.Providers {
+			if owner := p.ForeignKey(); owner != "" && p.Origin["api_key"] == variable {
+				state = env.T("holds a key of %s, which is not sent to %s: regie setup stores it", owner, p.BaseURL)
+			}
+		}
+		line(variable, state)
+	}
+	for _, name := range f.Keys {
+		if p, _ := env.config.Named(name); p.Origin["api_key"] == "" || os.Getenv(p.Origin["api_key"]) == "" {
+			line(name, p.BaseURL)
+		}
+	}
+	where := env.T("Ollama at %s", f.Ollama)
+	switch {
+	case f.Elsewhere:
+		line(where, env.T("on another machine, not asked; --provider ollama uses it"))
+	case f.Slow:
+		line(where, env.T("something listens there, and does not answer"))
+	case !f.Running:
+		line(where, env.T("not running"))
+	case len(f.Models) == 0:
+		line(where, env.T("running, without any model: ollama pull qwen3"))
+	default:
+		names := make([]string, 0, len(f.Models))
+		for i := range f.Models {
+			names = append(names, f.Models[i].Name)
+		}
+		line(where, strings.Join(names, ", "))
+	}
+	if file := env.config.Origin["file"]; file != "" {
+		line(file, env.T("names no model"))
+	}
+}

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/text"
+	"github.com/regie-run/regie/internal/workspace"
+)
+
+// environment is what the commands share: the settings, the language, the streams.
+type environment struct {
+	flags    config.Flags
+	config   config.Config
+	text     *text.Printer
+	stdin    *os.File
+	stdout   io.Writer
+	stderr   io.Writer
+	level    *slog.LevelVar
+	detected *app.Found // the result of the search for a model; nil where none was needed
+	warned   bool       // that a temperature is not sent
+}
+
+// T returns a sentence in the user's language.
+func (env *environment) T(format string, args ...any) string { return env.text.T(format, args...) }
+
+// pair joins a name and its description.
+func (env *environment) pair(about, said string) string { return env.T("%s: %s", about, said) }
+
+// printf prints a translated line on standard output.
+func (env *environment) printf(format string, args ...any) error {
+	_, err := fmt.Fprintln(env.stdout, plain.Strip(env.T(format, args...)))
+	return err
+}
+
+// notef prints a translated line on standard error.
+func (env *environment) notef(format string, args ...any) {
+	fmt.Fprintln(env.stderr, plain.Strip(env.T(format, args...)))
+}
+
+// tell prints lines on standard error, broken between words to the terminal's width.
+func (env *environment) tell(lines string) {
+	fmt.Fprintln(env.stderr, fold(plain.Strip(lines), columns(env.stderr)))
+}
+
+// page returns a page of stored things on a stream.
+func (env *environment) page(w io.Writer) *chat.Page {
+	return &chat.Page{W: w, Text: env.text, Now: time.Now}
+}
+
+// printer prints lines and keeps the first failure to write.
+type printer struct {
+	w       io.Writer
+	text    *text.Printer
+	colours bool // lines hold colours, and are harmless already
+	err     error
+}
+
+func (env *environment) printer() *printer { return &printer{w: env.stdout, text: env.text} }
+
+func (p *printer) line(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if !p.colours {
+		line = plain.Strip(line)
+	}
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.w, line)
+	}
+}
+
+// textf prints a translated line, indented.
+func (p *printer) textf(indent, format string, args ...any) {
+	p.line("%s%s", indent, p.text.T(format, args...))
+}
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// orJSON prints a result as JSON unless it failed.
+func orJSON(env *environment, value any, err error) error {
+	if err != nil {
+		return err
+	}
+	return writeJSON(env.stdout, value)
+}
+
+// printResult prints a result as JSON, or as show writes it for people, unless it failed.
+func printResult(env *environment, asJSON bool, value any, err error, show func(*chat.Page)) error {
+	if err != nil || asJSON {
+		return orJSON(env, value, err)
+	}
+	page := env.page(env.stdout)
+	show(page)
+	return page.Err()
+}
+
+// addJSONFlag adds --json.
+func addJSONFlag(env *environment, cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, env.T("print JSON"))
+}
+
+// addAllFlag adds --all.
+func addAllFlag(env *environment, cmd *cobra.Command, all *bool) {
+	cmd.Flags().BoolVar(all, "all", false, env.T("of every workspace"))
+}
+
+// addHereFlag adds --here.
+func addHereFlag(env *environment, cmd *cobra.Command, here *bool) {
+	cmd.Flags().BoolVar(here, "here", false,
+		env.T("allow the home directory, / or a directory of the system as the workspace"))
+}
+
+// options completes the options of a connection.
+func (env *environment) options(o app.Options) app.Options {
+	o.Config = env.config
+	o.Log = slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: env.level}))
+	return o
+}
+
+// connect attaches to the engine, or becomes it. A connection that can run something looks for a
+// model first.
+func (env *environment) connect(ctx context.Context, o app.Options) (*app.Conn, error) {
+	if !o.ReadOnly && !o.StoreOnly && env.config.Server == "" {
+		env.detectModel(ctx)
+	}
+	return app.Connect(ctx, env.options(o))
+}
+
+// withConn calls do with a connection and closes it.
+func withConn[T any](ctx context.Context, env *environment, o app.Options, do func(*app.Conn) (T, error)) (T, error) {
+	conn, err := env.connect(ctx, o)
+	if err != nil {
+		return *new(T), err
+	}
+	out, err := do(conn)
+	if closing := conn.Close(); err == nil {
+		err = closing
+	}
+	return out, err
+}
+
+// readStore calls do with a connection that changes nothing.
+func readStore[T any](ctx context.Context, env *environment, do func(*app.Conn) (T, error)) (T, error) {
+	return withConn(ctx, env, app.Options{ReadOnly: true}, do)
+}
+
+// writeStore calls do with a connection that changes what is stored, and runs nothing.
+func writeStore[T any](ctx context.Context, env *environment, do func(*app.Conn) (T, error)) (T, error) {
+	return withConn(ctx, env, app.Options{StoreOnly: true}, do)
+}
+
+// readStoreOr is readStore, with a result for the time before the first run, without a store.
+func readStoreOr[T any](ctx context.Context, env *environment, empty T, do func(*app.Conn) (T, error)) (T, error) {
+	connected := false
+	out, err := readStore(ctx, env, func(conn *app.Conn) (T, error) {
+		connected = true
+		return do(conn)
+	})
+	if !connected && regie.CodeOf(err) == regie.CodeNotFound {
+		return empty, nil
+	}
+	return out, err
+}
+
+// readWorkspace is readStoreOr for the workspace of the current directory, or with all for all.
+func readWorkspace[T any](ctx context.Context, env *environment, all bool, empty T,
+	do func(conn *app.Conn, root string) (T, error),
+) (out T, err error) {
+	root, err := env.scope(ctx, all)
+	if err != nil {
+		return out, err
+	}
+	return readStoreOr(ctx, env, empty, func(conn *app.Conn) (T, error) { return do(conn, root) })
+}
+
+// workspace returns the workspace of the current directory, or the one that --workspace names on
+// the server's machine; here allows the home directory and / too.
+func (env *environment) workspace(ctx context.Context, here bool) (root, foundBy string, err error) {
+	dir := env.flags.Workspace
+	if dir == "" {
+		if dir, err = workingDirectory(); err != nil {
+			return "", "", err
+		}
+	}
+	return env.workspaceAt(ctx, dir, here)
+}
+
+// workspaceAt returns the workspace of a directory of this machine, or of the server's.
+func (env *environment) workspaceAt(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
+	if env.config.Server == "" {
+		return workspace.Detect(dir, os.Getenv("HOME"), here)
+	}
+	place, err := withConn(ctx, env, app.Options{}, func(conn *app.Conn) (regie.Workspace, error) {
+		return conn.OpenWorkspace(ctx, dispatch.WorkspaceRequest{Path: dir, Here: here})
+	})
+	return place.Root, place.FoundBy, err
+}
+
+// localWorkspace is workspace for commands on this machine's own files.
+func (env *environment) localWorkspace(here bool) (root string, err error) {
+	if env.config.Server != "" {
+		return "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")
+	}
+	root, _, err = env.workspace(context.Background(), here)
+	return root, err
+}
+
+// scope returns the root of the workspace that a command looks in; empty for all of them.
+func (env *environment) scope(ctx context.Context, all bool) (root string, err error) {
+	if !all {
+		root, _, err = env.workspace(ctx, true)
+	}
+	return root, err
+}
+
+func workingDirectory() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+	}
+	return dir, nil
+}
+
+// confirm asks a question at the terminal and returns an exit unless the answer is yes. Without a
+// terminal it returns a usage error.
+func (env *environment) confirm(question, refused string) error {
+	if !attended(env.stdin, env.stderr) {
+		return regie.Errorf(codeUsage, "nobody can be asked here: say --yes")
+	}
+	fmt.Fprint(env.stderr, question)
+	line, err := bufio.NewReader(env.stdin).ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(env.stderr)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes", "o", "oui":
+		return nil
+	}
+	fmt.Fprintln(env.stderr, refused)
+	return exit{exitError}
+}
+
+// drainGrace bounds the wait for model calls after a signal that ends the process.
+const drainGrace = 5 * time.Second
+
+// drain waits, before this process's engine closes, for the model calls and actions under way in
+// it. A further signal, or the end of ctx, ends the wait.
+func (env *environment) drain(ctx context.Context, conn *app.Conn, signals <-chan os.Signal, ending bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	if ending {
+		ctx, cancel = context.WithTimeout(ctx, drainGrace)
+	}
+	defer cancel()
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	conn.Drain(ctx, func() {
+		env.notef("a run in this engine is in the middle of a model call or an action: waiting for its end, at most a minute (Ctrl-C: leave at once; a model call is made again then)")
+	})
+}
+
+// tellResumed returns a callback that reports the runs that a new engine resumes, but for the one
+// that the person resumes.
+func (env *environment) tellResumed(except *resumedRun) func(rounds []regie.ID) {
+	return func(rounds []regie.ID) {
+		for _, id := range rounds {
+			if except == nil || id != except.id {
+				env.notef("resuming the interrupted run %s", id)
+			}
+		}
+	}
+}
+
+// oneLine shortens text to n characters on one line.
+func oneLine(s string, n int) string {
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return string(runes)
+}
+
+// orDash returns a value, or a dash where it is empty.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

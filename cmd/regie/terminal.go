@@ -1,0 +1,115 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/mattn/go-isatty"
+	"golang.org/x/sys/unix"
+)
+
+// isTerminal reports whether a person can be reached through a stream.
+func isTerminal(stream any) bool {
+	file, ok := stream.(interface{ Fd() uintptr })
+	return ok && isatty.IsTerminal(file.Fd())
+}
+
+// attended reports whether a person can be asked: they read what is written and type what is read.
+func attended(in *os.File, out io.Writer) bool { return isTerminal(in) && isTerminal(out) }
+
+// output is standard output that remembers what could not be written: a command whose answer went
+// nowhere has not done its job.
+type output struct {
+	file   *os.File
+	failed error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(data []byte) (int, error) {
+	n, err := o.file.Write(data)
+	if err != nil && o.failed == nil {
+		o.failed = err
+	}
+	return n, err
+}
+
+// Fd is the descriptor, for those who ask whether it is a terminal.
+func (o *output) Fd() uintptr { return o.file.Fd() }
+
+// hide stops a terminal from showing what is typed until show is called, also where the program is
+// interrupted meanwhile.
+func hide(file *os.File) (show func()) {
+	fd := int(file.Fd())
+	before, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return func() {}
+	}
+	hidden := *before
+	hidden.Lflag &^= unix.ECHO
+	restore := func() { _ = unix.IoctlSetTermios(fd, forgetTermios, before) }
+	interrupted, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(interrupted, os.Interrupt, unix.SIGTERM)
+	go func() {
+		select {
+		case <-interrupted:
+			restore()
+			os.Exit(exitInterrupted)
+		case <-done:
+		}
+	}()
+	_ = unix.IoctlSetTermios(fd, setTermios, &hidden)
+	return func() {
+		signal.Stop(interrupted)
+		close(done)
+		restore()
+	}
+}
+
+// columns is how wide a terminal is; 0 where none is, or none says so.
+func columns(stream io.Writer) int {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
+}
+
+// fold breaks lines between words, and goes on below where their text begins. A word that is longer
+// than a line stays whole, so that it can be copied.
+func fold(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	var out strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		begin := len(line) - len(strings.TrimLeft(line, " "))
+		if marker := strings.Index(line[begin:], ". "); marker > 0 && marker <= 2 {
+			begin += marker + len(". ")
+		}
+		at := 0
+		for j, word := range strings.Split(line, " ") {
+			switch long := ansi.StringWidth(word); {
+			case j > 0 && at > begin && at+1+long > width:
+				out.WriteString("\n" + strings.Repeat(" ", begin) + word)
+				at = begin + long
+			case j > 0:
+				out.WriteString(" " + word)
+				at += 1 + long
+			default:
+				out.WriteString(word)
+				at = long
+			}
+		}
+	}
+	return out.String()
+}
