@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -61,9 +62,7 @@ func newAgentsCommand(env *environment) *cobra.Command {
 
 // listAgents asks which agents answer; before the first run the settings say it.
 func listAgents(ctx context.Context, env *environment) ([]dispatch.AgentView, error) {
-	if env.config.Server == "" {
-		env.detectModel(ctx)
-	}
+	env.detectModel(ctx)
 	return readStoreOr(ctx, env, control.Agents(env.config), func(conn *app.Conn) ([]dispatch.AgentView, error) {
 		if f := env.flags; !conn.IsEngine() && f.Provider+f.BaseURL+f.Model+f.Replay+f.Record+f.RecordRaw != "" {
 			return nil, regie.Errorf(codeUsage,
@@ -77,5 +76,5 @@ func describeAgentModel(env *environment, a *dispatch.AgentView) string {
 	if a.Provider == "" {
 		return env.T("no model is chosen")
 	}
-	return plain.Line(env.T("%s, model %s", a.Provider, orDash(a.Model)))
+	return plain.Line(env.T("%s, model %s", a.Provider, cmp.Or(a.Model, "-")))
 }

@@ -53,14 +53,11 @@ func newApprovalsCommand(env *environment) *cobra.Command {
 	return list
 }
 
-// stuckSought bounds how many of the newest runs are looked at.
-const stuckSought = 200
-
-// findStuckRuns returns the newest runs of this workspace, or of all, that wait for settings of a
-// provider which have changed.
+// findStuckRuns returns those of the 200 newest runs of this workspace, or of all, that wait for
+// settings of a provider which have changed.
 func findStuckRuns(ctx context.Context, env *environment, all bool) ([]store.RoundSummary, error) {
 	runs, err := readWorkspace(ctx, env, all, nil, func(conn *app.Conn, root string) ([]store.RoundSummary, error) {
-		return conn.List(ctx, store.RoundFilter{Root: root, Limit: stuckSought})
+		return conn.List(ctx, store.RoundFilter{Root: root, Limit: 200})
 	})
 	return slices.DeleteFunc(runs, func(r store.RoundSummary) bool { return !r.Stuck }), err
 }

@@ -34,8 +34,7 @@ func newCacheCommand(env *environment) *cobra.Command {
 			return p.err
 		},
 	}
-	addAllFlag(env, stats, &all)
-	addJSONFlag(env, stats, &asJSON)
+	addViewFlags(env, stats, &all, &asJSON)
 	empty := &cobra.Command{
 		Use: "clear", Args: arguments(0, 0),
 		Short: env.T("Forget the answers of this workspace that would be given again; sessions keep theirs"),

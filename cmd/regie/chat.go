@@ -19,14 +19,11 @@ import (
 )
 
 type chatFlags struct {
-	resume string
-	agent  string
-	allow  []string
-	here   bool
-	budget int
-	loop   loopFlags
-	plain  bool
-	bell   string
+	resume, agent, bell string
+	allow               []string
+	here, plain         bool
+	budget              int
+	loop                loopFlags
 }
 
 // newChatCommand talks with an agent.

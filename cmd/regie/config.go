@@ -182,7 +182,8 @@ func checkFiles(env *environment, args []string) (found []config.Checked) {
 	found = config.Check(os.Getenv, env.flags)
 	if dir, err := os.Getwd(); err == nil {
 		if root, _, err := app.Workspace(dir, os.Getenv("HOME"), true); err == nil {
-			if name := filepath.Join(root, ".regie", "regie.yaml"); isFile(name) {
+			name := filepath.Join(root, ".regie", "regie.yaml")
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 				found = append(found, checkProject(name))
 			}
 		}
@@ -203,9 +204,4 @@ func checkProject(name string) config.Checked {
 		out.Line = config.LineOf(name, err)
 	}
 	return out
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -78,8 +78,6 @@ func (d *demonstration) workspace(name ...string) string {
 	return filepath.Join(append([]string{d.dir, "workspace"}, name...)...)
 }
 
-func (d *demonstration) data() string { return filepath.Join(d.dir, "data") }
-
 func (d *demonstration) say(line string) { fmt.Fprintln(d.stdout, line) }
 
 // run runs the steps in a directory of their own, and removes it afterwards unless it is kept.
@@ -189,7 +187,7 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 	child := exec.CommandContext(ctx, self, args...)
 	child.Dir = d.workspace()
 	child.Env = []string{
-		"HOME=" + d.dir, "REGIE_DATA_DIR=" + d.data(),
+		"HOME=" + d.dir, "REGIE_DATA_DIR=" + filepath.Join(d.dir, "data"),
 		"REGIE_LANG=" + d.text.Language(), "OLLAMA_HOST=127.0.0.1:9",
 	}
 	for _, name := range []string{
@@ -299,7 +297,7 @@ func (d *demonstration) killRun(ctx context.Context) error {
 	for lines := bufio.NewScanner(progress); written < killAfter && lines.Scan(); {
 		line := lines.Text()
 		d.say(line)
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			if id, err := regie.ParseID(word); err == nil && d.round.IsZero() {
 				d.round = id
 			}
@@ -322,7 +320,7 @@ func (d *demonstration) killRun(ctx context.Context) error {
 // inspect shows what the killed process left in the store.
 func (d *demonstration) inspect(ctx context.Context) error {
 	settings := *d.environment
-	settings.config.DataDir = d.data()
+	settings.config.DataDir = filepath.Join(d.dir, "data")
 	view, err := readStore(ctx, &settings, func(conn *app.Conn) (store.RoundView, error) {
 		return conn.Get(ctx, d.round)
 	})

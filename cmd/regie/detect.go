@@ -12,6 +12,9 @@ import (
 // detectModel chooses the only model that could be meant, where none is configured, and says so
 // (spec 10.1). It asks this machine only.
 func (env *environment) detectModel(ctx context.Context) {
+	if env.config.Server != "" { // it knows its own
+		return
+	}
 	found, chose := app.Settle(ctx, &env.config, os.Getenv)
 	if found.Ollama != "" {
 		env.detected = &found
@@ -36,10 +39,9 @@ func (env *environment) origin(from string) string {
 
 // requireModel returns CodeNoModel where no model can answer, here or in the running engine.
 func (env *environment) requireModel(ctx context.Context) error {
-	if env.config.Server != "" { // it knows its own
+	if env.detectModel(ctx); env.config.Server != "" {
 		return nil
 	}
-	env.detectModel(ctx)
 	if err := env.config.RequireModel(); err != nil {
 		if env.config.Provider == "" && app.Runs(ctx, env.config) { // the running engine has a model
 			return nil

@@ -50,10 +50,7 @@ func newDoctorCommand(env *environment) *cobra.Command {
 
 // examinedSubject is what the doctor examines.
 func examinedSubject(env *environment, failed error) doctor.Subject {
-	dir, err := os.Getwd()
-	if err != nil {
-		dir = ""
-	}
+	dir, _ := os.Getwd() // empty where it cannot be read
 	return doctor.Subject{
 		Config: env.config, ConfigError: failed, ConfigFlag: env.flags.Config, Env: os.Getenv,
 		Environ: os.Environ(), Dir: dir, Now: time.Now,

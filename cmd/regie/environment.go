@@ -122,6 +122,12 @@ func addAllFlag(env *environment, cmd *cobra.Command, all *bool) {
 	cmd.Flags().BoolVar(all, "all", false, env.T("of every workspace"))
 }
 
+// addViewFlags adds --all and --json.
+func addViewFlags(env *environment, cmd *cobra.Command, all, asJSON *bool) {
+	addAllFlag(env, cmd, all)
+	addJSONFlag(env, cmd, asJSON)
+}
+
 // addHereFlag adds --here.
 func addHereFlag(env *environment, cmd *cobra.Command, here *bool) {
 	cmd.Flags().BoolVar(here, "here", false,
@@ -138,7 +144,7 @@ func (env *environment) options(o app.Options) app.Options {
 // connect attaches to the engine, or becomes it. A connection that can run something looks for a
 // model first.
 func (env *environment) connect(ctx context.Context, o app.Options) (*app.Conn, error) {
-	if !o.ReadOnly && !o.StoreOnly && env.config.Server == "" {
+	if !o.ReadOnly && !o.StoreOnly {
 		env.detectModel(ctx)
 	}
 	return app.Connect(ctx, env.options(o))
@@ -194,11 +200,9 @@ func readWorkspace[T any](ctx context.Context, env *environment, all bool, empty
 // workspace returns the workspace of the current directory, or the one that --workspace names on
 // the server's machine; here allows the home directory and / too.
 func (env *environment) workspace(ctx context.Context, here bool) (root, foundBy string, err error) {
-	dir := env.flags.Workspace
-	if dir == "" {
-		if dir, err = workingDirectory(); err != nil {
-			return "", "", err
-		}
+	dir, err := env.directory()
+	if err != nil {
+		return "", "", err
 	}
 	return env.workspaceAt(ctx, dir, here)
 }
@@ -231,7 +235,11 @@ func (env *environment) scope(ctx context.Context, all bool) (root string, err e
 	return root, err
 }
 
-func workingDirectory() (string, error) {
+// directory returns the directory that --workspace names, or the current one.
+func (env *environment) directory() (string, error) {
+	if env.flags.Workspace != "" {
+		return env.flags.Workspace, nil
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
@@ -300,12 +308,4 @@ func oneLine(s string, n int) string {
 		return string(runes[:n-1]) + "…"
 	}
 	return string(runes)
-}
-
-// orDash returns a value, or a dash where it is empty.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

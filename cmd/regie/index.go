@@ -158,25 +158,18 @@ func amount(t *text.Printer, bytes int64) string {
 	}
 }
 
-const (
-	barWidth = 30
-	barEvery = 5 * time.Second // between two lines without a terminal
-)
+const barWidth = 30
 
-// indexBar shows the progress of an update: a bar on a terminal, elsewhere a line now and then.
+// indexBar shows the progress of an update on a terminal.
 type indexBar struct {
 	w     io.Writer
 	text  *text.Printer
 	moves bool
 	drawn bool
-	next  time.Time // of a line
 }
 
 func newIndexBar(env *environment) *indexBar {
-	return &indexBar{
-		w: env.stderr, text: env.text, moves: isTerminal(env.stderr) && os.Getenv("TERM") != "dumb",
-		next: time.Now().Add(barEvery),
-	}
+	return &indexBar{w: env.stderr, text: env.text, moves: isTerminal(env.stderr) && os.Getenv("TERM") != "dumb"}
 }
 
 func (b *indexBar) show(p app.IndexProgress) {
@@ -184,19 +177,12 @@ func (b *indexBar) show(p app.IndexProgress) {
 		b.write("", b.text.T("waiting: another regie works on the index of this workspace"))
 		return
 	}
-	if p.Total == 0 {
+	if p.Total == 0 || !b.moves {
 		return
 	}
 	line := b.text.T("%d of %d files, %s", p.Done, p.Total, amount(b.text, p.Bytes))
 	if p.Embedding {
 		line = b.text.T("%d of %d texts embedded", p.Done, p.Total)
-	}
-	if !b.moves {
-		if now := time.Now(); now.After(b.next) {
-			b.next = now.Add(barEvery)
-			b.write("", b.text.T("indexing: %s", line))
-		}
-		return
 	}
 	full := int(barWidth * p.Done / p.Total)
 	if p.Walking { // there may be more to come

@@ -25,7 +25,7 @@ func newMCPCommand(env *environment) *cobra.Command {
 		Short: env.T("Serve this workspace to an MCP client on standard input and output"),
 		Long:  env.T("Speak the Model Context Protocol on standard input and output, for a program that starts this one: it can read and search the workspace's files as agents do, give an agent a job, see how that stands, and stop it.\n\nWhat an agent asks people is put to the person at the client's end where the client can ask them (elicitation), and waits for regie approvals where it cannot. The client decides nothing by itself unless --allow-approvals says so: it may be a model. The program ends with its standard input; what runs then goes on with the next regie."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			current, err := workingDirectory()
+			current, err := env.directory()
 			if err != nil && dir == "" {
 				return err
 			}

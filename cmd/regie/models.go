@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -55,8 +56,7 @@ func newModelsCommand(env *environment) *cobra.Command {
 
 // listModels asks the providers, with --server those of the server.
 func listModels(ctx context.Context, env *environment) ([]app.ProviderInfo, error) {
-	if env.config.Server == "" {
-		env.detectModel(ctx)
+	if env.detectModel(ctx); env.config.Server == "" {
 		return app.ListModels(ctx, env.config, modelsTime), nil
 	}
 	return readStore(ctx, env, func(conn *app.Conn) ([]app.ProviderInfo, error) {
@@ -74,7 +74,7 @@ func printChosenModel(env *environment, p *printer) {
 		env.showModelChoices()
 	default:
 		p.textf("", "chosen: %s (%s), model %s (%s)", c.Provider, env.origin(c.Origin["provider"]),
-			orDash(c.Model), orDash(env.origin(c.Origin["model"])))
+			cmp.Or(c.Model, "-"), cmp.Or(env.origin(c.Origin["model"]), "-"))
 	}
 	var asked []string
 	agent := env.config.File.Agents["main"]
@@ -219,16 +219,11 @@ func printProviderTypes(env *environment, asJSON bool) error {
 }
 
 func keyLine(env *environment, need config.KeyNeed) string {
-	switch need {
-	case config.KeyAlways:
-		return env.T("wants a key")
-	case config.KeyElsewhere:
-		return env.T("wants a key, except on this machine")
-	case config.KeyOptional:
-		return env.T("wants no key, unless something before it does")
-	default:
-		return env.T("needs no key")
-	}
+	return cmp.Or(map[config.KeyNeed]string{
+		config.KeyAlways:    env.T("wants a key"),
+		config.KeyElsewhere: env.T("wants a key, except on this machine"),
+		config.KeyOptional:  env.T("wants no key, unless something before it does"),
+	}[need], env.T("needs no key"))
 }
 
 func settingLine(env *environment, s *config.Setting) string {

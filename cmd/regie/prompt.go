@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,8 +46,7 @@ func newPromptCommand(env *environment) *cobra.Command {
 		env.T("the model call of an exchange: RUN/NUMBER, or last/NUMBER; an earlier attempt at it: RUN/NUMBER/ATTEMPT"))
 	flags.BoolVar(&f.bytes, "bytes", false, env.T("print the request, byte for byte"))
 	flags.BoolVar(&f.table, "table", false, env.T("print its parts with their sizes"))
-	addJSONFlag(env, show, &f.asJSON)
-	addAllFlag(env, show, &f.everywhere)
+	addViewFlags(env, show, &f.everywhere, &f.asJSON)
 	show.MarkFlagsMutuallyExclusive("bytes", "table", "json")
 	show.MarkFlagsMutuallyExclusive("call", "exchange")
 	addModelFlags(env, show)
@@ -149,24 +149,12 @@ func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest,
 	return err
 }
 
-// partName is what a part of a prompt is called.
+// partName returns the name of a part of a prompt.
 func partName(t *text.Printer, kind string) string {
-	switch kind {
-	case "level1":
-		return t.T("level1")
-	case "level2":
-		return t.T("level2")
-	case "tools":
-		return t.T("tools")
-	case "fixed":
-		return t.T("fixed")
-	case "instruction":
-		return t.T("instruction")
-	case "guidance":
-		return t.T("guidance")
-	default:
-		return kind
-	}
+	return cmp.Or(map[string]string{
+		"level1": t.T("level1"), "level2": t.T("level2"), "tools": t.T("tools"), "fixed": t.T("fixed"),
+		"instruction": t.T("instruction"), "guidance": t.T("guidance"),
+	}[kind], kind)
 }
 
 // printPrompt prints the parts of a prompt with their sizes.

@@ -23,21 +23,14 @@ import (
 const maxStdin = 4 << 20
 
 type runFlags struct {
-	json       bool
-	timeout    time.Duration
-	resume     string
-	session    string
-	agent      string
-	allow      []string
-	onApproval string
-	network    bool
-	here       bool
-	limits     regie.Limits
-	loop       loopFlags
-	unattended bool
-	timeLimit  time.Duration
-	deadline   time.Time // of --timeout; zero without one
-	asks       bool      // the person at the terminal decides approvals
+	resume, session, agent, onApproval string
+	allow                              []string
+	json, network, here, unattended    bool
+	limits                             regie.Limits
+	loop                               loopFlags
+	timeout, timeLimit                 time.Duration
+	deadline                           time.Time // of --timeout; zero without one
+	asks                               bool      // the person at the terminal decides approvals
 }
 
 // newRunCommand gives an agent one job.

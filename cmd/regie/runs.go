@@ -36,8 +36,7 @@ func newRunsCommand(env *environment) *cobra.Command {
 			return showRun(env.stdout, env.text, view)
 		},
 	}
-	addJSONFlag(env, show, &asJSON)
-	addAllFlag(env, show, &all)
+	addViewFlags(env, show, &all, &asJSON)
 	var limit int
 	list := &cobra.Command{
 		Use: "list", Args: arguments(0, 0), Short: env.T("The newest runs of this workspace"),
@@ -65,8 +64,7 @@ func newRunsCommand(env *environment) *cobra.Command {
 		},
 	}
 	list.Flags().IntVar(&limit, "limit", 20, env.T("how many"))
-	addJSONFlag(env, list, &asJSON)
-	addAllFlag(env, list, &all)
+	addViewFlags(env, list, &all, &asJSON)
 	runs.AddCommand(show, list, newResolveCommand(env), newReplayCommand(env))
 	return runs
 }
@@ -284,8 +282,7 @@ func newReplayCommand(env *environment) *cobra.Command {
 			return err
 		},
 	}
-	addJSONFlag(env, cmd, &asJSON)
-	addAllFlag(env, cmd, &all)
+	addViewFlags(env, cmd, &all, &asJSON)
 	return cmd
 }
 

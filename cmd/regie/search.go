@@ -116,12 +116,12 @@ func (s *searching) searchHere(ctx context.Context) (err error) {
 	if s.root, err = s.localWorkspace(s.flags.here); err != nil {
 		return err
 	}
-	s.at, err = os.Getwd()
+	at, err := s.directory()
 	if err == nil {
-		s.at, err = filepath.EvalSymlinks(s.at)
+		s.at, err = filepath.EvalSymlinks(at)
 	}
 	if err != nil {
-		return regie.Errorf(regie.CodeFileNotFound, "the current directory cannot be read: %v", err)
+		return err
 	}
 	if s.in == "" {
 		s.in = "."
@@ -446,12 +446,9 @@ func (s *searching) askServer(ctx context.Context) error {
 	if s.flags.timeout > 0 {
 		return regie.Errorf(codeUsage, "--timeout does not go with --server: a server bounds its searches itself")
 	}
-	dir := s.environment.flags.Workspace
-	if dir == "" {
-		var err error
-		if dir, err = workingDirectory(); err != nil {
-			return err
-		}
+	dir, err := s.directory()
+	if err != nil {
+		return err
 	}
 	asked := dispatch.SearchRequest{
 		Text: s.query, In: dispatch.SearchFiles, Mode: dispatch.SearchSemantic,

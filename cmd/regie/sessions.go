@@ -35,8 +35,7 @@ func newSessionsCommand(env *environment) *cobra.Command {
 			return printResult(env, asJSON, found, err, func(p *chat.Page) { p.Everywhere = all; p.Sessions(found) })
 		},
 	}
-	addAllFlag(env, list, &all)
-	addJSONFlag(env, list, &asJSON)
+	addViewFlags(env, list, &all, &asJSON)
 	show := &cobra.Command{
 		Use: "show ID|last", Args: arguments(1, 1),
 		Short: env.T("One session: who said what, and what was called, in order"),

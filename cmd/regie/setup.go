@@ -166,12 +166,10 @@ func preferredModel(p config.Provider, models []app.ModelInfo) string {
 	return ""
 }
 
-// leastKey is shorter than any vendor's key, in bytes.
-const leastKey = 8
-
-// checkKey refuses what cannot be a key before it is sent.
+// checkKey refuses what cannot be a key before it is sent. Every vendor's keys are longer than 8
+// bytes.
 func checkKey(key string) error {
-	if len(key) < leastKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	if len(key) < 8 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return regie.Errorf(codeUsage, "that is no key: a key is one long word; nothing was sent")
 	}
 	return nil
@@ -264,7 +262,7 @@ func (d *setupDialog) run(ctx context.Context) error {
 	}
 	for _, name := range found.Keys {
 		p, _ := d.config.Named(name)
-		offer(d.T("%s, as it is configured (%s)", name, orDash(p.Origin["api_key"])),
+		offer(d.T("%s, as it is configured (%s)", name, cmp.Or(p.Origin["api_key"], "-")),
 			func() error { return d.chooseModel(ctx, p) })
 	}
 	offer(d.T("paste a key (%s)", strings.Join(config.KeyVendors(), ", ")), func() error { return d.pasteKey(ctx) })

@@ -96,9 +96,9 @@ func newTokenAddCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// request returns the requested token, without its workspaces.
-func (f *tokenFlags) request(name string, now time.Time) (control.TokenRequest, error) {
-	in := control.TokenRequest{Name: name, OnApproval: f.onApproval}
+// addToken makes a token.
+func addToken(ctx context.Context, env *environment, name string, f *tokenFlags) (made control.MadeToken, err error) {
+	in := control.TokenRequest{Name: name, OnApproval: f.onApproval, NeverExpires: f.expires == "never"}
 	for _, word := range f.scopes {
 		if word = strings.TrimSpace(word); word == "all" {
 			in.Scopes = regie.TokenScopes()
@@ -106,19 +106,12 @@ func (f *tokenFlags) request(name string, now time.Time) (control.TokenRequest, 
 		}
 		in.Scopes = append(in.Scopes, regie.TokenScope(word))
 	}
-	if f.expires == "never" {
-		in.NeverExpires = true
-		return in, nil
-	}
-	life, err := chat.Span(f.expires)
-	in.ExpiresAt = now.Add(life).UTC()
-	return in, err
-}
-
-func addToken(ctx context.Context, env *environment, name string, f *tokenFlags) (made control.MadeToken, err error) {
-	in, err := f.request(name, time.Now())
-	if err != nil {
-		return made, err
+	if !in.NeverExpires {
+		life, err := chat.Span(f.expires)
+		if err != nil {
+			return made, err
+		}
+		in.ExpiresAt = time.Now().Add(life).UTC()
 	}
 	return writeStore(ctx, env, func(conn *app.Conn) (control.MadeToken, error) {
 		for _, path := range f.places {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -247,20 +248,14 @@ func describeUse(env *environment, k config.ProjectKey, trusted bool) string {
 	}
 }
 
-// describeUnread says why something is not read.
+// describeUnread says why a file is not read.
 func describeUnread(env *environment, why regie.Code) string {
-	switch why {
-	case regie.CodePathOutside:
-		return env.T("a link, and links are not followed here")
-	case regie.CodeSpecialFile:
-		return env.T("not a regular file")
-	case regie.CodePathProtected:
-		return env.T("it may hold a secret")
-	case regie.CodeNoPermission:
-		return env.T("this program may not read it")
-	default:
-		return env.T("it cannot be read")
-	}
+	return cmp.Or(map[regie.Code]string{
+		regie.CodePathOutside:   env.T("a link, and links are not followed here"),
+		regie.CodeSpecialFile:   env.T("not a regular file"),
+		regie.CodePathProtected: env.T("it may hold a secret"),
+		regie.CodeNoPermission:  env.T("this program may not read it"),
+	}[why], env.T("it cannot be read"))
 }
 
 // showFiles prints the files to be trusted; against an earlier decision the difference.

@@ -43,11 +43,12 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 
 // translateCobra translates cobra's error about flags that exclude each other.
 func translateCobra(err error) error {
-	if _, set, ok := strings.Cut(err.Error(), " none of the others can be; ["); ok {
-		set, _, _ = strings.Cut(set, "]")
-		return regie.Errorf(codeUsage, "%s exclude each other", "--"+strings.ReplaceAll(set, " ", ", --"))
+	_, set, ok := strings.Cut(err.Error(), " none of the others can be; [")
+	if !ok {
+		return err
 	}
-	return err
+	set, _, _ = strings.Cut(set, "]")
+	return regie.Errorf(codeUsage, "%s exclude each other", "--"+strings.ReplaceAll(set, " ", ", --"))
 }
 
 // flagError translates an error about a flag.

@@ -41,8 +41,7 @@ func newVerifyCommand(env *environment) *cobra.Command {
 			return err
 		},
 	}
-	addAllFlag(env, cmd, &all)
-	addJSONFlag(env, cmd, &asJSON)
+	addViewFlags(env, cmd, &all, &asJSON)
 	return cmd
 }
 

@@ -35,14 +35,12 @@ func newVersionCommand(env *environment) *cobra.Command {
 			out := versions{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			var err error
 			if env.config, err = config.Load(os.Getenv, env.flags); err == nil && env.config.Server != "" {
-				out.Server, err = readStore(cmd.Context(), env,
-					func(conn *app.Conn) (*client.Version, error) {
-						server, err := conn.Version(cmd.Context())
-						if err != nil {
-							return nil, err
-						}
-						return &server, nil
-					})
+				var server client.Version
+				server, err = readStore(cmd.Context(), env,
+					func(conn *app.Conn) (client.Version, error) { return conn.Version(cmd.Context()) })
+				if err == nil {
+					out.Server = &server
+				}
 			} else if env.flags.Server == "" {
 				err = nil
 			}
