@@ -177,7 +177,7 @@ func TestCompatKeyStoppedServer(t *testing.T) {
 func TestCompatTriedByToken(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
-	m := newModel(t, burns(&down), burns(&down))
+	m := newModel(t, burns(&down), burns(&down)) //nolint:gocritic // it says the same again
 	h := newBed(t, m).serveOn(app.ServeConfig{Addr: "127.0.0.1:0"}, func(o *app.Options) {
 		o.TuneEngine = func(c *engine.Config) { c.Backoff = func(int, time.Duration) time.Duration { return 0 } }
 	})

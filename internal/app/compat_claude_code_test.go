@@ -96,7 +96,7 @@ func TestClaudeCode_Tools(t *testing.T) {
 			t.Errorf("the model does not read %q", want)
 		}
 	}
-	c.npmProgram.holds("new.txt", "bye")
+	c.holds("new.txt", "bye")
 	if listed := c.sessions(); len(listed) != 1 || listed[0].Rounds != 4 {
 		t.Errorf("%+v", listed)
 	}

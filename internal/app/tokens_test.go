@@ -308,15 +308,15 @@ func TestBrowserLeaves(t *testing.T) {
 		t.Helper()
 		browser := h.browser()
 		link, _ := url.Parse(h.served.Setup)
-		if in, _ := h.asks(browser, "POST", "/setup", url.Values{"code": {link.Query().Get("code")}}); in.StatusCode != 303 {
-			t.Fatal(in.Status)
+		if in, _, _ := h.asks(browser, "POST", "/setup", url.Values{"code": {link.Query().Get("code")}}); in != 303 {
+			t.Fatal(in)
 		}
 		return browser
 	}
 	status := func(browser *http.Client, method, path string, changes ...func(*http.Request)) int {
 		t.Helper()
-		response, _ := h.asks(browser, method, path, nil, changes...) //nolint:bodyclose // the helper does
-		return response.StatusCode
+		status, _, _ := h.asks(browser, method, path, nil, changes...)
+		return status
 	}
 	browser := browse()
 	base, _ := url.Parse(h.served.URL)

@@ -275,6 +275,7 @@ func (h *house) mcp(secret string) func(tool string, arguments any) (string, boo
 }
 
 func calls(t *testing.T, session *sdk.ClientSession) func(tool string, arguments any) (string, bool) {
+	t.Helper()
 	return func(tool string, arguments any) (string, bool) {
 		t.Helper()
 		out, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
