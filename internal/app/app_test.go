@@ -213,8 +213,7 @@ func TestPauseAndResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn = b.connect()
-	view, err := conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := b.round(conn, run.RoundID)
 	if diff := cmp.Diff([]string{"SUCCEEDED", "PROPOSED"}, states(view)); diff != "" || view.Session.State != regie.SessionPaused {
 		t.Errorf("a paused run: %s %s", view.Session.State, diff)
 	}

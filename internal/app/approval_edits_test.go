@@ -108,7 +108,7 @@ func TestWritesOfOneFile(t *testing.T) {
 	}{
 		"all approved":     {calls, false, nil, []shown{{1, "one\n", 0}, {2, "one\ntwo\n", 1}}, nil, []string{done, done, done}, "one\ntwo\nthree\n"},
 		"the first denied": {calls, true, nil, nil, []shown{{0, "zero\n", -1}, {1, "zero\ntwo\n", 1}}, []string{denied, done, done}, "zero\ntwo\nthree\n"},
-		// What the overwriting replaces is another text then; what comes after it is as it was shown.
+		// What the overwriting replaces is another text then; what comes after it is as shown.
 		"one denied on which nothing counts": {
 			[]call{put("a", "append", "one\n"), put("b", "overwrite", "two\n"), put("c", "append", "three\n")},
 			true, nil, nil,
@@ -201,8 +201,7 @@ func TestWritesOfOneFile(t *testing.T) {
 	t.Run("two that exclude each other", func(t *testing.T) {
 		for _, denied := range []int{0, 1} {
 			b := newBed(t, newModel(t, says("", put("a", "create", "one\n"), put("b", "create", "two\n")), says("ok")))
-			conn, run := b.start(approval.Policy{})
-			asked := b.parked(conn, run.SessionID).Approvals[0]
+			conn, run, asked := b.startAsked(approval.Policy{})
 			if len(asked.Reviews) != 2 || !strings.Contains(fmt.Sprint(asked.Reviews[1].Preview.Warnings), "only run if the calls before it") {
 				t.Fatalf("the person sees %+v", asked.Reviews)
 			}

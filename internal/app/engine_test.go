@@ -92,8 +92,7 @@ func TestTakeOver(t *testing.T) {
 	if !client.IsEngine() {
 		t.Error("the client did not become the engine")
 	}
-	view, err := client.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := b.round(client, run.RoundID)
 	expect(t, view, regie.EndAnswered, "SUCCEEDED")
 	if attempts := view.Exchanges[1].Attempts; len(attempts) != 1 || attempts[0].Code != regie.CodeEngineGone {
 		t.Errorf("the lost model call is not booked: %+v", attempts)

@@ -90,8 +90,7 @@ func TestHookAsks(t *testing.T) {
 	b := newBed(t, newModel(t, says("", put("a", "append", "one\n"), put("b", "append", "two\n")), says("ok")))
 	b.holds("zero\n")
 	told := b.hooked([2]string{"before_tool", `echo '{"decision":"ask","reason":"it is late"}'`})
-	conn, run := b.start(everything)
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(everything)
 	if len(asked.Reviews) != 2 || asked.Reviews[0].Verdict != regie.VerdictMustAsk || asked.Reviews[0].Grounds[0].Source != regie.SourceHook ||
 		!strings.Contains(asked.Reviews[0].Grounds[0].Sentence.String(), "it is late") {
 		t.Fatalf("%+v", asked.Reviews)
@@ -114,8 +113,7 @@ func TestHookOfAnEdit(t *testing.T) {
 	b.holds("zero\n")
 	b.hooked([2]string{"before_tool", ""})
 	b.settings.File.Hooks[0].Command = []string{"sh", "-c", "case $(cat) in *uno*) echo no italian >&2; exit 2;; esac"}
-	conn, run := b.start(approval.Policy{})
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(approval.Policy{})
 	edited := allow(asked.Reviews[0])
 	edited.Arguments = json.RawMessage(`{"path":"a.txt","mode":"append","content":"uno\n"}`)
 	b.decide(conn, asked, edited)
@@ -137,8 +135,7 @@ func TestHookBeforeIntent(t *testing.T) {
 	conn, run := b.start(everything)
 	_, err := os.ReadFile(begun)
 	fatal(t, err)
-	view, err := conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := b.round(conn, run.RoundID)
 	if c := view.Exchanges[0].Calls; len(c) != 1 || c[0].State != regie.CallProposed || !c[0].StartedAt.IsZero() {
 		t.Errorf("%+v", c)
 	}

@@ -38,8 +38,7 @@ func (b *bed) events(session regie.ID) []regie.Event {
 	if err != nil || len(rounds) == 0 || rounds[0].Session.ID != session {
 		b.t.Fatalf("the newest run is %+v, %v", rounds, err)
 	}
-	view, err := conn.Get(b.t.Context(), rounds[0].Round.ID)
-	fatal(b.t, err)
+	view := b.round(conn, rounds[0].Round.ID)
 	return b.eventsOf(conn, view)
 }
 

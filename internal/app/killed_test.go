@@ -2,9 +2,7 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 
@@ -27,21 +25,16 @@ type killed struct {
 // run, and the approved write happens once.
 func TestAnsweredThenKilled(t *testing.T) {
 	t.Parallel()
-	if said := os.Getenv("REGIE_TEST_KILLED"); said != "" {
-		answerAndDie(t, said)
-		return
+	if in := (killed{}); isChild(t, &in) {
+		answerAndDie(t, in)
 	}
 	for name, storeOnly := range map[string]bool{"approve": false, "approve --no-continue": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, newModel(t, says("", put("a", "append", "one\n")), says("ok")))
 			b.holds("zero\n")
-			conn, run := b.start(approval.Policy{})
-			asked := b.parked(conn, run.SessionID).Approvals[0]
+			conn, run, asked := b.startAsked(approval.Policy{})
 			fatal(t, conn.Close())
-			said, err := json.Marshal(killed{b.settings, storeOnly, decide(asked, "x", allowAll(asked)...)})
-			fatal(t, err)
-			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAnsweredThenKilled$", "-test.count=1")
-			child.Env = append(os.Environ(), "REGIE_TEST_KILLED="+string(said))
+			child := b.child(killed{b.settings, storeOnly, decide(asked, "x", allowAll(asked)...)})
 			out, err := child.CombinedOutput()
 			if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 				t.Fatalf("the child was not killed: %v\n%s", err, out)
@@ -56,10 +49,8 @@ func TestAnsweredThenKilled(t *testing.T) {
 	}
 }
 
-func answerAndDie(t *testing.T, said string) {
+func answerAndDie(t *testing.T, in killed) {
 	t.Helper()
-	var in killed
-	fatal(t, json.Unmarshal([]byte(said), &in))
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings, StoreOnly: in.StoreOnly})
 	fatal(t, err)
 	if _, err := conn.Decide(context.Background(), in.Decide); err != nil {

@@ -23,15 +23,14 @@ func TestOwnKeysStayHere(t *testing.T) {
 	u.settings.APIKey = canary
 	u.conn = u.connect()
 	run := u.say(regie.NewID(), "look")
-	view, err := u.conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := u.round(u.conn, run.RoundID)
 	for _, c := range view.Exchanges[0].Calls {
 		if c.State != regie.CallSucceeded || !strings.Contains(c.Result, "[secret: api_key]") {
 			t.Errorf("%s: %s %+v %s", c.Tool, c.State, c.Error, c.Result)
 		}
 	}
 	_ = u.conn.Close()
-	err = filepath.WalkDir(u.settings.DataDir, func(name string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(u.settings.DataDir, func(name string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() || strings.Contains(name, "snapshots") { // of the files themselves
 			return err
 		}

@@ -187,6 +187,9 @@ func TestNamedWhileBusy(t *testing.T) {
 	if got := strings.Join(outcomes(next), ", "); next.Round.End != regie.EndAnswered || got != "@gone.txt FAILED FILE_NOT_FOUND, @stays.txt SUCCEEDED" {
 		t.Errorf("%s; the message that waited: %s", next.Round.End, got)
 	}
+	if attempts := next.Exchanges[0].Attempts; len(attempts) != 0 {
+		t.Errorf("a call is booked that was never made: %+v", attempts)
+	}
 	if sent := m.last(); !strings.Contains(sent, "STAYS") || !strings.Contains(sent, "FILE_NOT_FOUND") {
 		t.Errorf("the model is told %s", sent)
 	}

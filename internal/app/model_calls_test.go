@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -25,18 +23,12 @@ import (
 	"github.com/regie-run/regie/internal/provider/openai"
 )
 
-// asking is what the child process of TestCutModelCall is told.
-type asking struct {
-	Settings config.Config
-	Request  dispatch.RunRequest
-}
-
 // TestCutModelCall cuts model calls in the middle: what is booked says what has cut them, and not
 // that a connection broke. Where the process lives, it is booked at what was sent and received,
 // marked as estimated, and its reservation is free again (decision 72).
 func TestCutModelCall(t *testing.T) {
-	if said := os.Getenv("REGIE_TEST_CUT"); said != "" {
-		askForEver(t, said)
+	if in := (asking{}); isChild(t, &in) {
+		askForEver(t, in)
 	}
 	for name, c := range map[string]struct {
 		cut  func(conn *app.Conn, run dispatch.Run) error // none is a kill
@@ -101,26 +93,11 @@ func TestCutModelCall(t *testing.T) {
 // killedWhile has a process of its own ask the model, and kills it with SIGKILL once it does.
 func (b *bed) killedWhile(asked <-chan struct{}) {
 	b.t.Helper()
-	said, err := json.Marshal(asking{b.settings, b.request(everything)})
-	fatal(b.t, err)
-	child := exec.CommandContext(b.t.Context(), os.Args[0], "-test.run=^TestCutModelCall$", "-test.count=1")
-	child.Env = append(os.Environ(), "REGIE_TEST_CUT="+string(said))
+	child := b.child(asking{b.settings, b.request(everything)})
 	fatal(b.t, child.Start())
 	<-asked
 	fatal(b.t, child.Process.Kill())
 	_ = child.Wait() // it was killed
-}
-
-func askForEver(t *testing.T, said string) {
-	t.Helper()
-	var in asking
-	fatal(t, json.Unmarshal([]byte(said), &in))
-	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
-	if err == nil {
-		_, err = conn.Submit(context.Background(), in.Request)
-	}
-	fatal(t, err)
-	select {}
 }
 
 // speaksThenHangs streams 440 bytes of a reply, and goes on until it is cut.

@@ -205,8 +205,7 @@ func TestCapPausesAutomation(t *testing.T) {
 		fatal(t, conn.Wait(t.Context(), run.RoundID))
 	}
 	notices := 0
-	paused, err := conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	paused := b.round(conn, run.RoundID)
 	for _, e := range b.eventsOf(conn, paused) {
 		var n regie.Notice
 		if e.Type == regie.EventNotice && json.Unmarshal(e.Body, &n) == nil && n.Kind == regie.NoticeBudget {

@@ -58,8 +58,7 @@ func TestDuplicatesAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
 	b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"name":"pay"}`}, call{"b", "x__act", `{"name":"pay"}`}), says("ok")), countedAction(t, &runs, nil))
-	conn, run := b.start(approval.Policy{})
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(approval.Policy{})
 	if len(asked.Reviews) != 1 {
 		t.Errorf("%d identical calls of one reply are put to the person", len(asked.Reviews))
 	}
@@ -115,8 +114,7 @@ func TestSteeredNetworkWait(t *testing.T) {
 	in.SessionID, in.WhenBusy = run.SessionID, store.Steer
 	b.send(conn, in)
 	time.Sleep(2 * time.Second)
-	view, err := conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := b.round(conn, run.RoundID)
 	if n := len(view.Exchanges[0].Attempts); n > 5 {
 		t.Errorf("%d model calls in 2 s, the log has %d events", n, view.Head)
 	}
@@ -144,8 +142,7 @@ func TestEditWhileQueryRuns(t *testing.T) {
 	var runs atomic.Int64
 	b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"name":"pay"}`}), says("", call{"q", "q__slow", `{}`}, call{"b", "x__act", `{"name":"other"}`}), says("ok")),
 		slow, countedAction(t, &runs, context.DeadlineExceeded))
-	conn, run := b.start(approval.Policy{})
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(approval.Policy{})
 	b.decide(conn, asked, allowAll(asked)...)
 	asked = b.next(conn, run.SessionID, asked.ID)
 	edited := allow(asked.Reviews[0])
@@ -156,8 +153,7 @@ func TestEditWhileQueryRuns(t *testing.T) {
 	b.until(conn, run.SessionID, func(*regie.Event) bool { // it is asked about again, or the run has ended without that
 		inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
 		fatal(t, err)
-		view, err := conn.Get(t.Context(), run.RoundID)
-		fatal(t, err)
+		view := b.round(conn, run.RoundID)
 		if len(inbox.Approvals) > 0 && inbox.Approvals[0].ID != asked.ID {
 			why = inbox.Approvals[0].Reviews[0].Grounds
 		}
@@ -216,8 +212,7 @@ func TestPauseMeetsReply(t *testing.T) {
 			fatal(t, conn.Pause(t.Context(), run.RoundID))
 			close(fake.said)
 			fatal(t, conn.Wait(t.Context(), run.RoundID))
-			view, err := conn.Get(t.Context(), run.RoundID)
-			fatal(t, err)
+			view := b.round(conn, run.RoundID)
 			if fault := unlikeWritten(t, conn, run.SessionID); fault != "" || fake.calls.Load() > 1 {
 				t.Errorf("%v, asked %d times; the log does not verify: %s", states(view), fake.calls.Load(), fault)
 			}
@@ -265,8 +260,7 @@ func TestRuleAndLink(t *testing.T) {
 	b.file("docs/b.txt", "")
 	b.file("src/secret.txt", "mine\n")
 	fatal(t, os.Symlink("../src", filepath.Join(b.root, "docs", "link")))
-	conn, run := b.start(approval.Policy{})
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(approval.Policy{})
 	b.allowBelow(conn, asked, time.Time{})
 	again := b.next(conn, run.SessionID, asked.ID) // a person is asked about the write through the link
 	if warning := again.Reviews[0].Preview.Warnings; len(warning) == 0 || !strings.Contains(warning[0].String(), "leads through a link to src/secret.txt") {
@@ -286,8 +280,7 @@ func TestLinkMovedAfterApproval(t *testing.T) {
 	}
 	link := filepath.Join(b.root, "docs", "link")
 	fatal(t, os.Symlink("../one", link))
-	conn, run := b.start(approval.Policy{})
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(approval.Policy{})
 	fatal(t, os.Remove(link))
 	fatal(t, os.Symlink("../two", link))
 	b.decide(conn, asked, allowAll(asked)...)

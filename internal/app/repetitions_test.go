@@ -29,7 +29,7 @@ func TestCircles(t *testing.T) {
 		failing := action(t, "x.fail", regie.ClassOnce, func(context.Context, *tool.Invocation) (tool.Result, error) {
 			return tool.Result{}, tool.NotDone{Err: regie.Errorf(regie.CodeNoPermission, "not today")}
 		}, nil)
-		m := newModel(t, says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__fail", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok"))
+		m := newModel(t, says("", call{"same", "x__act", `{}`}), says("", call{"same", "x__fail", `{}`}), says("", call{"same", "x__act", `{}`}), says("ok")) //nolint:gocritic // it says the same again
 		view := newBed(t, m, countedAction(t, &runs, nil), failing).run(everything)
 		expect(t, view, regie.EndAnswered, "SUCCEEDED", "FAILED", "NOT_RUN ANTI_LOOP")
 		if told := view.Exchanges[2].Calls[0].Result; runs.Load() != 1 || !strings.Contains(told, "ANTI_LOOP_ID") || !strings.Contains(told, "done") {
@@ -56,8 +56,7 @@ func TestCircles(t *testing.T) {
 	t.Run("the model asks for a check", func(t *testing.T) {
 		var runs atomic.Int64
 		b := newBed(t, newModel(t, says("", call{"a", "x__act", `{"\u005fvalidate":true}`}), says("ok")), countedAction(t, &runs, nil))
-		conn, run := b.start(everything)
-		asked := b.parked(conn, run.SessionID).Approvals[0]
+		conn, run, asked := b.startAsked(everything)
 		if review := asked.Reviews[0]; review.Grounds[0].Source != regie.SourceModel || string(review.Arguments) != "{}" {
 			t.Errorf("asked about %s because %+v", review.Arguments, review.Grounds)
 		}
@@ -178,8 +177,7 @@ func TestEditedAnswer_SaidAgainMeanwhile(t *testing.T) {
 			})
 			fatal(t, err)
 			b := newBed(t, newModel(t, says("", call{"a", "x__move", `{"name":"a"}`}), says("ok")), out)
-			conn, run := b.start(approval.Policy{})
-			asked := b.parked(conn, run.SessionID).Approvals[0]
+			conn, run, asked := b.startAsked(approval.Policy{})
 			answer := func(request string) dispatch.DecideRequest {
 				return decide(asked, request, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"name":"b"}`)})
 			}

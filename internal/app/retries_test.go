@@ -232,8 +232,7 @@ func TestLongWishIsWaitedFor(t *testing.T) {
 			began := time.Now()
 			run := b.send(conn, b.request(approval.Policy{WaitNetwork: true}))
 			b.state(conn, run.SessionID, regie.SessionWaitingNetwork)
-			view, err := conn.Get(t.Context(), run.RoundID)
-			fatal(t, err)
+			view := b.round(conn, run.RoundID)
 			if until := b.deadline(run.RoundID); until.Before(began.Add(c.wait)) || until.After(time.Now().Add(c.wait)) {
 				t.Errorf("it waits until %s", until.Sub(began))
 			}

@@ -140,8 +140,7 @@ func TestAlteredRule(t *testing.T) {
 	if list, err := conn.Rules(t.Context(), store.RuleFilter{Root: b.root}); err != nil || list.Audit != nil || !strings.Contains(list.AuditError, says) {
 		t.Errorf("the list says %q, %v", list.AuditError, err)
 	}
-	view, err := conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := b.round(conn, run.RoundID)
 	if fault := unlikeWritten(t, conn, view.Workspace.ID); !strings.Contains(fault, says) {
 		t.Errorf("the workspace's log: %q", fault)
 	}

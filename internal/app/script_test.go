@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -231,6 +233,21 @@ func (b *bed) start(policy approval.Policy) (*app.Conn, dispatch.Run) {
 	return conn, b.send(conn, b.request(policy))
 }
 
+// startAsked is start of a run that asks a person about its calls.
+func (b *bed) startAsked(policy approval.Policy) (*app.Conn, dispatch.Run, regie.Approval) {
+	b.t.Helper()
+	conn, run := b.start(policy)
+	return conn, run, b.parked(conn, run.SessionID).Approvals[0]
+}
+
+// round reads what is stored of a round.
+func (b *bed) round(control dispatch.Control, id regie.ID) store.RoundView {
+	b.t.Helper()
+	view, err := control.Get(b.t.Context(), id)
+	fatal(b.t, err)
+	return view
+}
+
 // fatal ends a test that meets an error.
 func fatal(t *testing.T, err error) {
 	t.Helper()
@@ -324,12 +341,51 @@ func (b *bed) await(control chat.Control, run dispatch.Run) store.RoundView {
 		}
 		return e.Type == regie.EventRound && json.Unmarshal(e.Body, &body) == nil && body.RoundID == run.RoundID && body.State == regie.RoundEnded
 	})
-	view, err := control.Get(b.t.Context(), run.RoundID)
-	fatal(b.t, err)
+	view := b.round(control, run.RoundID)
 	if fault := unlikeWritten(b.t, control, view.Session.ID); fault != "" {
 		b.t.Errorf("the log does not verify: %s", fault)
 	}
 	return view
+}
+
+const envChild = "REGIE_TEST_CHILD"
+
+// child is this test once more, in a process of its own that is told something (isChild).
+func (b *bed) child(told any) *exec.Cmd {
+	b.t.Helper()
+	data, err := json.Marshal(told)
+	fatal(b.t, err)
+	name, _, _ := strings.Cut(b.t.Name(), "/")
+	child := exec.CommandContext(b.t.Context(), os.Args[0], "-test.run=^"+name+"$", "-test.count=1")
+	child.Env = append(os.Environ(), envChild+"="+string(data))
+	return child
+}
+
+// isChild reads what child has told this process.
+func isChild(t *testing.T, told any) bool {
+	t.Helper()
+	data, is := os.LookupEnv(envChild)
+	if is {
+		fatal(t, json.Unmarshal([]byte(data), told))
+	}
+	return is
+}
+
+// asking is what a child that asks a model is told.
+type asking struct {
+	Settings config.Config
+	Request  dispatch.RunRequest
+}
+
+// askForEver submits a request and waits to be killed.
+func askForEver(t *testing.T, in asking) {
+	t.Helper()
+	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
+	if err == nil {
+		_, err = conn.Submit(context.Background(), in.Request)
+	}
+	fatal(t, err)
+	select {}
 }
 
 type nameArgs struct {
@@ -337,7 +393,7 @@ type nameArgs struct {
 }
 
 // action makes an action of a class; probe is for verifiable ones.
-func action(t *testing.T, name string, class regie.EffectClass, run func(context.Context, *tool.Invocation) (tool.Result, error), probe func() tool.Evidence) tool.Tool {
+func action(t *testing.T, name string, class regie.EffectClass, run func(context.Context, *tool.Invocation) (tool.Result, error), probe func() tool.Evidence) tool.Tool { //nolint:unparam // each test names its class
 	t.Helper()
 	handler := tool.Handler[nameArgs]{Run: func(ctx context.Context, inv *tool.Invocation, _ nameArgs) (tool.Result, error) { return run(ctx, inv) }}
 	if probe != nil {

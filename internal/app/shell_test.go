@@ -1,11 +1,8 @@
 package app_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -16,7 +13,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/sandbox"
 )
@@ -47,8 +43,7 @@ func TestShellRules(t *testing.T) {
 	needsSandbox(t)
 	b := newBed(t, newModel(t,
 		says("", runs("a", "echo one", 5)), says("", runs("b", "echo  'one'", 6)), says("", runs("c", "echo one; echo two", 6)), says("", runs("d", "echo one two", 6)), says("ok")))
-	conn, run := b.start(approval.Policy{})
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(approval.Policy{})
 	scopes := asked.Reviews[0].Preview.Scopes
 	if len(scopes) != 2 || scopes[1].Kind != regie.ScopeArgv {
 		t.Fatalf("an answer may cover %+v", scopes)
@@ -116,17 +111,6 @@ func TestShellUnattended(t *testing.T) {
 			t.Errorf("got %s %+v", got.State, got.Error)
 		}
 	})
-	t.Run("in one that is not there", func(t *testing.T) {
-		if runtime.GOOS == "linux" {
-			t.Skip("Linux has one")
-		}
-		b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
-		b.settings.File.Shell.Sandbox = "bubblewrap"
-		view := b.run(everything)
-		if got := view.Exchanges[0].Calls[0]; got.State != regie.CallFailed || got.Error.Code != regie.CodeNoSandbox {
-			t.Errorf("got %s %+v", got.State, got.Error)
-		}
-	})
 }
 
 // TestShellUnconfined asks about every command that nothing confines, whatever is allowed, and says
@@ -135,8 +119,7 @@ func TestShellUnconfined(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", runs("a", "echo one", 5)), says("ok")))
 	b.settings.File.Shell.Sandbox = "none"
-	conn, run := b.start(everything)
-	asked := b.parked(conn, run.SessionID).Approvals[0]
+	conn, run, asked := b.startAsked(everything)
 	review := asked.Reviews[0]
 	if review.Verdict != regie.VerdictMustAsk || !strings.Contains(review.Preview.Sentence.String(), "WITHOUT a sandbox") || len(review.Preview.Scopes) != 0 {
 		t.Errorf("asked %+v", review)
@@ -145,27 +128,17 @@ func TestShellUnconfined(t *testing.T) {
 	expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
 }
 
-// shellJob is what the child process of TestShellKilled is told.
-type shellJob struct {
-	Settings config.Config
-	Request  dispatch.RunRequest
-}
-
 // TestShellKilled kills the engine with SIGKILL in the middle of a command: the command dies with
 // it, its outcome is UNKNOWN, and nobody runs it again.
 func TestShellKilled(t *testing.T) {
 	t.Parallel()
-	if said := os.Getenv("REGIE_TEST_SHELL"); said != "" {
-		runAndWait(t, said)
-		return
+	if told := (asking{}); isChild(t, &told) {
+		askForEver(t, told)
 	}
 	needsSandbox(t)
 	b := newBed(t, newModel(t, says("", runs("a", "echo x >> ran; while :; do echo y >> alive; sleep 0.02; done", 60)), says("ok")))
 	in := b.request(everything)
-	said, err := json.Marshal(shellJob{b.settings, in})
-	fatal(t, err)
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestShellKilled$", "-test.count=1")
-	child.Env = append(os.Environ(), "REGIE_TEST_SHELL="+string(said))
+	child := b.child(asking{b.settings, in})
 	fatal(t, child.Start())
 	size := func(name string) int64 {
 		info, err := os.Stat(filepath.Join(b.root, name))
@@ -179,7 +152,7 @@ func TestShellKilled(t *testing.T) {
 			t.Fatal("the command does not start")
 		}
 	}
-	fatal(t, errors.Join(child.Process.Signal(syscall.SIGKILL)))
+	fatal(t, child.Process.Signal(syscall.SIGKILL))
 	_ = child.Wait()
 	conn := b.connect()
 	view := b.await(conn, dispatch.Run{SessionID: in.SessionID, RoundID: b.lastRound(conn, in.SessionID)})
@@ -212,18 +185,6 @@ func (b *bed) lastRound(conn *app.Conn, session regie.ID) (round regie.ID) {
 		return !round.IsZero()
 	})
 	return round
-}
-
-func runAndWait(t *testing.T, said string) {
-	t.Helper()
-	var in shellJob
-	fatal(t, json.Unmarshal([]byte(said), &in))
-	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings})
-	if err == nil {
-		_, err = conn.Submit(context.Background(), in.Request)
-	}
-	fatal(t, err)
-	select {}
 }
 
 // TestShellNoCommand: what is no command is refused before anybody is asked, and before anything is

@@ -189,8 +189,7 @@ func TestProjectRules(t *testing.T) {
 			}
 			conn := b.connect()
 			run := b.ran(conn, row.policy)
-			view, err := conn.Get(t.Context(), run.RoundID)
-			fatal(t, err)
+			view := b.round(conn, run.RoundID)
 			c := view.Exchanges[0].Calls[0]
 			got := map[regie.CallState]string{regie.CallSucceeded: "done", regie.CallAwaitingApproval: "asked", regie.CallNotRun: string(c.NotRun)}[c.State]
 			if got != row.want {

@@ -67,8 +67,7 @@ func TestUndoCommand(t *testing.T) {
 	before := u.entries()
 	run := u.say(regie.NewID(), "do it")
 	after := u.entries()
-	view, err := u.conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := u.round(u.conn, run.RoundID)
 	call := view.Exchanges[0].Calls[0]
 	for _, want := range []string{"changed 13 files: ", "A made", "A deep/er/file", "M kept", "D gone", "D from", "A to", "P script", "A link", "D old-link", "A dir", "D dir/one", "M .env"} {
 		if !strings.Contains(call.Result, want) {
@@ -146,8 +145,7 @@ func TestUndoSeries(t *testing.T) {
 		rounds = append(rounds, u.say(session, text))
 		states = append(states, u.entries())
 	}
-	view, err := u.conn.Get(t.Context(), rounds[1].RoundID)
-	fatal(t, err)
+	view := u.round(u.conn, rounds[1].RoundID)
 	for _, back := range []struct {
 		to   string
 		want int
@@ -199,8 +197,7 @@ func TestUndoUnknownCommand(t *testing.T) {
 	u := newUndoing(t, newModel(t, says("", runs("a", "echo new > made; rm kept; sleep 60", 1)), says("ok")), map[string]string{"kept": "k\n"})
 	before := u.entries()
 	run := u.say(regie.NewID(), "do it")
-	view, err := u.conn.Get(t.Context(), run.RoundID)
-	fatal(t, err)
+	view := u.round(u.conn, run.RoundID)
 	if c := view.Exchanges[0].Calls[0]; c.State != regie.CallUnknown || !strings.Contains(c.Error.Message, "changed 2 files: D kept, A made") {
 		t.Fatalf("got %s %+v", c.State, c.Error)
 	}
@@ -266,8 +263,7 @@ func TestUndoCommandsBeside(t *testing.T) {
 	}
 	two := u.say(regie.NewID(), "the-other-session")
 	u.await(u.conn, one)
-	view, err := u.conn.Get(t.Context(), one.RoundID)
-	fatal(t, err)
+	view := u.round(u.conn, one.RoundID)
 	if got := view.Exchanges[0].Calls[0].Result; !strings.Contains(got, "changed 1 file: A mine\n") {
 		t.Errorf("the command's: %q", got)
 	}

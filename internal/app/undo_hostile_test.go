@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -245,8 +244,8 @@ type dying struct {
 // engine ends it, once, before anything else.
 func TestUndoKilled(t *testing.T) {
 	t.Parallel()
-	if said := os.Getenv("REGIE_TEST_DYING"); said != "" {
-		undoAndDie(t, said)
+	if in := (dying{}); isChild(t, &in) {
+		undoAndDie(t, in)
 		return
 	}
 	// What the three files hold is kept, the undo is intended, the undo is done: each has a before
@@ -259,10 +258,7 @@ func TestUndoKilled(t *testing.T) {
 		one := u.tree()
 		fatal(t, u.conn.Close())
 		in := dispatch.UndoRequest{UndoID: regie.NewID(), Target: run.RoundID}
-		said, err := json.Marshal(dying{u.settings, in, after})
-		fatal(t, err)
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestUndoKilled$", "-test.count=1")
-		child.Env = append(os.Environ(), "REGIE_TEST_DYING="+string(said))
+		child := u.child(dying{u.settings, in, after})
 		out, err := child.CombinedOutput()
 		status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
 		if !ok || status.Signal() != syscall.SIGKILL {
@@ -272,8 +268,7 @@ func TestUndoKilled(t *testing.T) {
 			break // there are no more commits
 		}
 		u.conn = u.connect()
-		view, err := u.conn.Get(t.Context(), run.RoundID)
-		fatal(t, err)
+		view := u.round(u.conn, run.RoundID)
 		switch {
 		case len(view.Undos) == 0:
 			u.holds("nothing was intended, so nothing has changed", one)
@@ -291,10 +286,8 @@ func TestUndoKilled(t *testing.T) {
 	}
 }
 
-func undoAndDie(t *testing.T, said string) {
+func undoAndDie(t *testing.T, in dying) {
 	t.Helper()
-	var in dying
-	fatal(t, json.Unmarshal([]byte(said), &in))
 	var left atomic.Int64
 	left.Store(1 << 40)
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings, StoreOnly: true, TuneStore: func(c *sqlite.Config) {

@@ -80,8 +80,7 @@ func TestAppAsks(t *testing.T) {
 	t.Run("even a question, which is then asked", func(t *testing.T) {
 		b := newBed(t, newModel(t, says("", call{"q", "session__ask_user", `{"question":"Go on?"}`}), says("ok")))
 		b.settings.File.Approvals = config.Approvals{RequireValidation: true}
-		conn, run := b.start(questions)
-		asked := b.parked(conn, run.SessionID).Approvals[0]
+		conn, run, asked := b.startAsked(questions)
 		b.decide(conn, asked, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow})
 		b.state(conn, run.SessionID, regie.SessionWaitingResponse)
 		inbox, err := conn.Inbox(t.Context(), store.InboxFilter{SessionID: run.SessionID})
