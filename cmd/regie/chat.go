@@ -119,7 +119,8 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	}
 	if drawn {
 		result, err = tui.Run(ctx, tui.Config{
-			Config: common, In: env.stdin, Out: os.Stdout, IsEngine: conn.IsEngine, Env: os.Environ(), Bell: bell, Aside: aside,
+			Config: common, In: env.stdin, Out: os.Stdout, IsEngine: conn.IsEngine, Env: os.Environ(),
+			Bell: bell, Aside: aside,
 		})
 		restoreStderr(env, aside)
 	} else {

@@ -150,8 +150,8 @@ func (p *pane) gone(text string) {
 	p.until("the end of "+text, func() bool { return !strings.Contains(p.screen(), text) })
 }
 
-// once waits until a text stands exactly once in the scrollback and on the screen: while a screen is
-// drawn anew, a look at it may miss a line.
+// once waits until a text stands exactly once in the scrollback and on the screen: a look at a
+// screen that is being drawn may miss a line.
 func (p *pane) once(text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("%q just once", text), func() bool { return strings.Count(p.joined(), text) == 1 })

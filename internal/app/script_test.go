@@ -241,7 +241,7 @@ func (b *bed) startAsked(policy approval.Policy) (*app.Conn, dispatch.Run, regie
 }
 
 // round reads what is stored of a round.
-func (b *bed) round(control dispatch.Control, id regie.ID) store.RoundView {
+func (b *bed) round(control chat.Control, id regie.ID) store.RoundView {
 	b.t.Helper()
 	view, err := control.Get(b.t.Context(), id)
 	fatal(b.t, err)

@@ -97,7 +97,8 @@ func forwarder(who, upstream, dir string) (http.Handler, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	place, err := engine.Service().Workspaces.Open(access.AsOwner(context.Background()), dispatch.WorkspaceRequest{Path: dir})
+	asOwner := access.AsOwner(context.Background())
+	place, err := engine.Service().Workspaces.Open(asOwner, dispatch.WorkspaceRequest{Path: dir})
 	if err != nil {
 		return nil, nil, errors.Join(err, engine.Close())
 	}

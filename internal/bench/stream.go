@@ -131,7 +131,8 @@ func (c *contestant) listen(ctx context.Context, tokens, listeners, runs int) (f
 		for range listeners {
 			group.Go(func() {
 				ends, heard := 0, 0
-				failed := c.engine.Service().Events.Follow(access.AsOwner(ctx), session, 0, func(item dispatch.Item) error {
+				events := c.engine.Service().Events
+				failed := events.Follow(access.AsOwner(ctx), session, 0, func(item dispatch.Item) error {
 					if item.Delta != nil {
 						heard += strings.Count(item.Delta.Content, " token")
 						if ns := sinceSent(item.Delta.Content); ns > 0 {

@@ -70,7 +70,7 @@ func child(ctx context.Context) error {
 		plan.word, plan.undos = "", 0 // one of them is enough to say it
 	}
 	settings.File.Slots.Exclusive = plan.kind == "queued"
-	if seed%4 == 0 { // a hook that has nothing against it: all else must be as without
+	if isHooked(seed) {
 		settings.File.Hooks = []config.Hook{{On: string(regie.HookBeforeTool), Tools: []string{"ledger.*"}, Command: []string{"true"}, Timeout: time.Minute}}
 	}
 	conn, err := app.Connect(ctx, app.Options{Config: settings, Tools: tools, ApprovalTTL: plan.ttl, QuestionTTL: plan.ttl})
@@ -83,6 +83,10 @@ func child(ctx context.Context) error {
 	}
 	return conn.Close()
 }
+
+// isHooked reports whether a scenario has a hook that objects to nothing: all else must be as
+// without.
+func isHooked(seed uint64) bool { return seed%4 == 0 }
 
 // capped has models cost something, and what they may cost bounded, far away: each call is
 // reserved, and none is refused.

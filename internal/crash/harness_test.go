@@ -115,6 +115,7 @@ var common = []string{
 	fault.SubmitBefore, fault.SubmitAfter, fault.ClaimAfter, fault.ModelBefore, fault.ModelMid, fault.ModelAfter, fault.ReplyAfter, fault.IntentBefore,
 	fault.IntentAfter, fault.EffectAfter, fault.ResultAfter, fault.QueriesAfter, fault.SettledBefore, fault.SettledAfter, fault.RecoverBefore,
 	fault.RecoverAfter, fault.IntentAfter, fault.EffectAfter, fault.EndBefore, fault.EndAfter, fault.OpenBefore, fault.OpenAfter,
+	fault.ReserveBefore, fault.ReserveAfter,
 }
 
 // special are those that this scenario is there for.
@@ -124,6 +125,9 @@ func special(p plan) (points []string) {
 	}
 	if len(p.notes) > 0 {
 		points = append(points, fault.PendingBefore, fault.PendingAfter, fault.AdmitBefore, fault.WithdrawBefore)
+	}
+	if isHooked(p.seed) {
+		points = append(points, fault.HookAfter)
 	}
 	switch p.kind {
 	case "queued":

@@ -57,8 +57,8 @@ func (s *server) besides() []beside {
 				},
 					nil)
 			}),
-		get("/openapi.json", "This interface as an OpenAPI document", control.EveryCaller, http.StatusOK, "application/json",
-			func(w http.ResponseWriter, _ *http.Request) {
+		get("/openapi.json", "This interface as an OpenAPI document", control.EveryCaller, http.StatusOK,
+			"application/json", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = w.Write(document) // the client has gone if this fails
 			}),
