@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -137,10 +138,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 		code, err = chatExitCode(ctx, env, conn, &result)
 	}
 	env.drain(ctx, conn, signals, result.Signalled)
-	if closing := conn.Close(); err == nil {
-		err = closing
-	}
-	if err == nil && code != exitDone {
+	if err = errors.Join(err, conn.Close()); err == nil && code != exitDone {
 		return exit{code}
 	}
 	return err

@@ -213,7 +213,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	}
 	e.indexes = newIndexes(o.Config, o.Log)
 	snapshots := newSnapshots(o.Config)
-	house, err := newHouse(o, e.indexes, store, snapshots)
+	house, err := newHouse(o, e.indexes, snapshots, store.WholeResult)
 	if err != nil {
 		return err
 	}

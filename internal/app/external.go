@@ -10,7 +10,6 @@ import (
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/snapshot"
-	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/files"
 	"github.com/regie-run/regie/internal/toolkit/mcp"
@@ -18,15 +17,16 @@ import (
 	"github.com/regie-run/regie/internal/toolkit/shell"
 )
 
-// newHouse is the registry of the tools that are built in.
-func newHouse(o Options, indexes files.Indexes, store *sqlite.Store,
-	snapshots *snapshot.Store,
+// newHouse is the registry of the tools that are built in. readResult is as session.Tools has it,
+// nil where the tools are only described.
+func newHouse(o Options, indexes files.Indexes, snapshots *snapshot.Store,
+	readResult func(ctx context.Context, session, call regie.ID) (string, error),
 ) (*tool.Registry, error) {
 	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: indexes})
 	if err != nil {
 		return nil, err
 	}
-	own, err := session.Tools(store.WholeResult)
+	own, err := session.Tools(readResult)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newSnapshots(c config.Config) *snapshot.Store {
 // HouseTools describes the tools that are built in, as an engine with these settings has them, for
 // those who ask before anything is stored.
 func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
-	house, err := newHouse(Options{Config: c}, newIndexes(c, slog.New(slog.DiscardHandler)), nil, newSnapshots(c))
+	house, err := newHouse(Options{Config: c}, newIndexes(c, slog.New(slog.DiscardHandler)), newSnapshots(c), nil)
 	if err != nil {
 		return nil, err
 	}

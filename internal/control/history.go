@@ -157,7 +157,11 @@ func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 // Weigh estimates the tokens that a model would be sent first for a client's request, with all that
 // its agent adds to it. Nothing is begun.
 func (r *Rounds) Weigh(ctx context.Context, in dispatch.RunRequest) (int, error) {
-	if _, err := r.authorize(ctx, "count_tokens"); err != nil {
+	caller, err := r.authorize(ctx, "count_tokens")
+	if err == nil {
+		err = r.confine(ctx, caller, &in)
+	}
+	if err != nil {
 		return 0, err
 	}
 	if _, err := r.fillRequest(ctx, &in); err != nil {

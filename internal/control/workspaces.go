@@ -119,7 +119,7 @@ func (w *Workspaces) ForClients(ctx context.Context, root, foundBy string) (regi
 	case err != nil:
 		return regie.Workspace{}, err
 	case at >= 0:
-		return places[at], nil
+		return places[at], w.refuseOwn(places[at].Root)
 	case len(places) > 0:
 		return places[0], w.refuseOwn(places[0].Root)
 	}

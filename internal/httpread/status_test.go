@@ -70,3 +70,16 @@ func TestStatus_UnknownCode(t *testing.T) {
 		t.Error("a code that nobody declares is no fault of the client")
 	}
 }
+
+// TestStatusOfWaits is what clients rely on that answer, or say something, too late.
+func TestStatusOfWaits(t *testing.T) {
+	for code, want := range map[regie.Code]int{
+		regie.CodeExpired: http.StatusGone, regie.CodeStalePreview: http.StatusConflict,
+		regie.CodeRoundInProgress: http.StatusConflict, regie.CodeConflict: http.StatusConflict,
+		regie.CodeUndoConflict: http.StatusConflict,
+	} {
+		if got := Status(code); got != want {
+			t.Errorf("%s: %d, want %d", code, got, want)
+		}
+	}
+}

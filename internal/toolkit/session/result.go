@@ -30,9 +30,6 @@ type reader struct {
 }
 
 func readTool(read func(ctx context.Context, session, call regie.ID) (string, error)) (tool.Tool, error) {
-	if read == nil {
-		return nil, regie.Errorf(regie.CodeBadRequest, "the session toolkit needs something to read results with")
-	}
 	d := definition(ReadResult,
 		"Read on in a result of this conversation that was shortened. The end of a part says where to go on.", "")
 	d.ParallelSafe, d.Local, d.Cacheable = true, true, true // what is stored never changes

@@ -34,7 +34,7 @@ const maxSummary = 4000 // characters of what complete says
 // Tools returns the toolkit's tools (spec 3.3): session.ask_user, which is a tool.Tool with a
 // method Module, session.complete, session.update_plan and session.read_result. read returns the
 // whole result of a call of a session; for a call that is not one of that session, or has no
-// result, it returns CodeNotFound.
+// result, it returns CodeNotFound. It may be nil where the tools are only described.
 func Tools(read func(ctx context.Context, session, call regie.ID) (string, error)) ([]tool.Tool, error) {
 	var out []tool.Tool
 	for _, build := range []func() (tool.Tool, error){
