@@ -38,12 +38,6 @@ func PermOf(mode fs.FileMode) fs.FileMode {
 	return mode.Perm()
 }
 
-// SpecialOf are the bits of a mode by which a program gets another user's rights, and the sticky
-// bit.
-func SpecialOf(mode fs.FileMode) fs.FileMode {
-	return mode & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
-}
-
 // linkMark begins what stands for a symbolic link among contents.
 const linkMark = "symbolic link\x00"
 
@@ -74,18 +68,8 @@ type FileChange struct {
 	After  FileState `json:"after,omitzero"`
 	// Kept says that the content before was kept; without it the change cannot be taken back.
 	Kept bool `json:"kept,omitempty"`
-	// Special are the set-user-ID, set-group-ID and sticky bits that the file had before. No undo
-	// puts them back: a program with another user's rights is not made without a person who does
-	// just that.
-	Special fs.FileMode `json:"special,omitempty"`
-	// Owner is the number of the user to whom the file belonged before, where that is another one
-	// than the one who runs Regie; nil else.
-	Owner *int `json:"owner,omitempty"`
 	// Made are the directories that had to be made, the topmost first.
 	Made []string `json:"made,omitempty"`
-	// Trash is where a file lies that was too large for a blob, below the trash of the data
-	// directory. The hash before is not that of its content then.
-	Trash string `json:"trash,omitempty"`
 }
 
 // UndoState is how far an undo is. It is intended before any file changes, and done when what
@@ -120,7 +104,7 @@ type UndoFile struct {
 }
 
 // Effect is something that a run did and that no undo takes back: a call of a tool that cannot be
-// undone, or of which nobody knows what became of it, or which deleted a file that is too large.
+// undone, or of which nobody knows what became of it.
 type Effect struct {
 	CallID    ID        `json:"call_id"`
 	Tool      string    `json:"tool"`
@@ -129,9 +113,6 @@ type Effect struct {
 	// Why is what of it is not taken back, where its files are; nil where the tool's effects are
 	// none that could be.
 	Why *Sentence `json:"why,omitempty"`
-	// Trash is the absolute path of a deleted file that is too large to be put back by itself: a
-	// person can move it back.
-	Trash string `json:"trash,omitempty"`
 }
 
 // Undo takes back what a round made of the files of its workspace (decision 16). It is an operation
@@ -204,34 +185,18 @@ type UndoConflict struct {
 	Sentence Sentence `json:"sentence"`
 	// Forceable says that the file can be put back all the same: what is there now is kept first.
 	Forceable bool `json:"forceable,omitempty"`
-	// RoundID is the later run that changed the file, where it was one.
-	RoundID ID `json:"round_id,omitzero"`
 }
 
-// Conflicts returns the plan's conflicts that stand in the way: all of them. Where it is to be
-// forced files that cannot be put back are left as they are, and stand in the way only where there
-// is nothing else to be done.
+// Conflicts returns the plan's conflicts that stand in the way: all of them, or, where it is to be
+// forced, those of files that cannot be put back.
 func (p *UndoPlan) Conflicts(force bool) []UndoConflict {
-	if force && (p.Stuck() < len(p.Files) || p.Chat) {
-		return nil
-	}
 	var out []UndoConflict
 	for i := range p.Previews {
-		if c := p.Previews[i].Conflict; c != nil {
+		if c := p.Previews[i].Conflict; c != nil && !(force && c.Forceable) {
 			out = append(out, *c)
 		}
 	}
 	return out
-}
-
-// Stuck counts the files that cannot be put back, by force neither.
-func (p *UndoPlan) Stuck() (n int) {
-	for i := range p.Previews {
-		if c := p.Previews[i].Conflict; c != nil && !c.Forceable {
-			n++
-		}
-	}
-	return n
 }
 
 // Places are messages of a thread, counted from 1, both ends included.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -270,7 +269,6 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	// What calls of the house left behind needs no server to be understood.
 	e.undoer = undo.New(undo.Config{
 		Store: store, Tools: func(context.Context) *tool.Registry { return house },
-		Trash:  filepath.Join(o.Config.DataDir, "trash"),
 		Holder: e.holder, Holds: holds, Log: o.Log,
 	})
 	e.dispatcher.Undos(e.undoer.Recover)

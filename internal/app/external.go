@@ -22,7 +22,7 @@ import (
 func newHouse(o Options, indexes files.Indexes, snapshots *snapshot.Store,
 	readResult func(ctx context.Context, session, call regie.ID) (string, error),
 ) (*tool.Registry, error) {
-	builtin, err := files.Tools(files.Config{Trash: filepath.Join(o.Config.DataDir, "trash"), Indexes: indexes})
+	builtin, err := files.Tools(indexes)
 	if err != nil {
 		return nil, err
 	}

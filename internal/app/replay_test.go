@@ -112,7 +112,7 @@ func (s *story) tell(at func()) {
 // jsonView shows threads in the JSON dialect.
 func jsonView(t *testing.T) prompt.View {
 	t.Helper()
-	builtin, err := files.Tools(files.Config{})
+	builtin, err := files.Tools(nil)
 	fatal(t, err)
 	own, err := session.Tools(func(context.Context, regie.ID, regie.ID) (string, error) { return "", nil })
 	fatal(t, err)

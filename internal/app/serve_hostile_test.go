@@ -119,7 +119,7 @@ func TestOwnDirectory(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
 	dir := filepath.Dir(app.TokenPath(h.settings.DataDir))
-	for _, path := range []string{dir, filepath.Join(dir, "trash")} {
+	for _, path := range []string{dir, filepath.Join(dir, "blobs")} {
 		body, _ := json.Marshal(map[string]string{"path": path})
 		if status, _ := h.said("POST", "/api/v1/workspaces", string(body)); status < 400 {
 			t.Errorf("%s is a workspace: %d", path, status)

@@ -153,7 +153,7 @@ func TestUndo(t *testing.T) {
 		t.Errorf("the diff of a.txt is %q", got)
 	}
 	u.holds("a plan changes nothing", two)
-	u.refused(regie.CodeUndoConflict, "undo that one first", dispatch.UndoRequest{Target: first.RoundID})
+	u.refused(regie.CodeUndoConflict, "it has been changed since", dispatch.UndoRequest{Target: first.RoundID})
 
 	undone := u.undo(dispatch.UndoRequest{Root: u.root, Plan: plan.Plan})
 	u.holds("the second round undone", one)

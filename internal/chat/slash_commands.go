@@ -381,9 +381,9 @@ func leaveChat(c *Conversation, _ string) { c.Renderer.Leave() }
 // UndoOffer is what an undo would take back. The person sees it and agrees to it, or not (decision
 // 16).
 type UndoOffer struct {
-	c     *Conversation
-	in    dispatch.UndoRequest
-	plans []regie.UndoPlan
+	c    *Conversation
+	in   dispatch.UndoRequest
+	plan regie.UndoPlan
 	// More says that a diff was shortened.
 	More bool
 }
@@ -394,34 +394,30 @@ func planUndo(c *Conversation, rest string) {
 		return
 	}
 	in := dispatch.UndoRequest{Chat: true, SessionID: c.Session, Root: c.Request.Root}
-	series := UndoWords(&in, rest)
-	load(c, func(ctx context.Context) ([]regie.UndoPlan, error) {
-		return UndoPlans(ctx, c.Control, in, series)
-	}, func(plans []regie.UndoPlan) { c.Renderer.ConfirmUndo(&UndoOffer{c: c, in: in, plans: plans}) })
+	err := UndoWords(&in, rest)
+	load(c, func(ctx context.Context) (regie.UndoPlan, error) {
+		if err != nil {
+			return regie.UndoPlan{}, err
+		}
+		return c.Control.PlanUndo(ctx, in)
+	}, func(plan regie.UndoPlan) { c.Renderer.ConfirmUndo(&UndoOffer{c: c, in: in, plan: plan}) })
 }
 
 // Show writes what would be taken back, and reports whether it can be.
 func (u *UndoOffer) Show() bool {
 	c := u.c
 	c.Renderer.Separate()
-	for i := range u.plans {
-		u.More = c.Page.UndoPlan(&u.plans[i], shownLines) || u.More
-	}
-	if last := &u.plans[len(u.plans)-1]; len(last.Conflicts(u.in.Force)) > 0 {
-		c.Note(UndoInTheWay(c.Text, last, u.in.Force, "/undo force"))
+	u.More = c.Page.UndoPlan(&u.plan, shownLines)
+	if len(u.plan.Conflicts(u.in.Force)) > 0 {
+		c.Note(UndoInTheWay(c.Text, &u.plan, "/undo force"))
 		return false
-	}
-	if leaves := UndoLeaves(c.Text, u.plans, u.in.Force); leaves != "" {
-		c.Note(leaves)
 	}
 	return true
 }
 
 // ShowWhole writes the diffs whole.
 func (u *UndoOffer) ShowWhole() {
-	for i := range u.plans {
-		u.c.Page.UndoPlan(&u.plans[i], 0)
-	}
+	u.c.Page.UndoPlan(&u.plan, 0)
 	u.More = false
 }
 
@@ -431,26 +427,14 @@ func (u *UndoOffer) Refuse() { u.c.Note(u.c.Text.T("nothing was undone")) }
 // Agree takes it back, and calls then once that is shown.
 func (u *UndoOffer) Agree(then func()) {
 	c := u.c
-	var agreed []dispatch.UndoRequest
-	for i := range u.plans {
-		agreed = append(agreed, Agreed(u.in, &u.plans[i]))
-		c.Stream.Own(agreed[i].UndoID)
-	}
+	agreed := Agreed(u.in, &u.plan)
+	c.Stream.Own(agreed.UndoID)
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
-		var undone []regie.Undo
-		var err error
-		for i := range agreed {
-			var one regie.Undo
-			if one, err = c.Control.Undo(ctx, agreed[i]); err != nil {
-				break
-			}
-			undone = append(undone, one)
-		}
+		undone, err := c.Control.Undo(ctx, agreed)
 		return func() {
-			for i := range undone {
-				c.Page.Undone(&undone[i])
+			if err == nil {
+				c.Page.Undone(&undone)
 			}
-			c.Page.Redo(undone)
 			c.Renderer.ShowError(err)
 			then()
 		}

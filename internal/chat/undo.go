@@ -3,7 +3,6 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -73,12 +72,6 @@ func (p *Page) effects(list []regie.Effect) {
 	p.line("     " + p.Text.T("this cannot be undone and stays as it is:"))
 	for i := range list {
 		e := &list[i]
-		if e.Trash != "" {
-			p.line("       " +
-				p.Text.T("%s was deleted and is too large to be put back by itself; move it back from %s",
-					plain.Line(e.Arguments), plain.Line(e.Trash)))
-			continue
-		}
 		line := "       " + plain.Line(e.Tool) + " " + plain.Line(oneLine(e.Arguments))
 		if e.State == regie.CallUnknown {
 			line += "  " + p.Text.T("(nobody knows what became of it)")
@@ -161,55 +154,45 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	return out
 }
 
-// UndoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message
-// to go back to; files alone; by force.
-func UndoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
-	to := false
+// UndoTarget is what a plan undoes: a run, or an undo.
+func UndoTarget(plan *regie.UndoPlan) regie.ID {
+	if !plan.Undoes.IsZero() {
+		return plan.Undoes
+	}
+	return plan.RoundID
+}
+
+// Agreed is the request for a plan that a person agreed to.
+func Agreed(in dispatch.UndoRequest, plan *regie.UndoPlan) dispatch.UndoRequest {
+	in.UndoID, in.Target, in.Short, in.Plan = regie.NewID(), UndoTarget(plan), "", plan.Plan
+	return in
+}
+
+// UndoWords reads what stands behind /undo: an id; files alone; by force.
+func UndoWords(in *dispatch.UndoRequest, rest string) error {
 	for word := range strings.FieldsSeq(rest) {
-		runs, err := strconv.Atoi(word)
-		switch {
-		case to:
-			series.Back, to = word, false
-		case word == "files":
+		switch word {
+		case "files":
 			in.Chat = false
-		case word == "force":
+		case "force":
 			in.Force = true
-		case word == "to":
-			to = true
-		case err == nil && runs > 0 && runs <= MaxSeries: // a part of an id has four letters
-			series.Runs = runs
 		default:
-			series.Names = append(series.Names, word)
+			if err := UndoNamed(in, word); err != nil {
+				return err
+			}
 		}
 	}
-	return series
+	return nil
 }
 
 // UndoInTheWay says that nothing was undone, and what could be done about it.
-func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, force bool, how string) string {
-	conflicts := plan.Conflicts(force)
-	switch stuck := plan.Stuck(); {
-	case !force && stuck > 0 && (stuck < len(plan.Files) || plan.Chat):
+func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, how string) string {
+	conflicts := len(plan.Conflicts(false))
+	if len(plan.Conflicts(true)) == 0 {
 		return t.T(
-			"nothing was undone: of %d files %d are in the way; %s leaves the %d that cannot be put back as they are, and puts back the rest", len(plan.Files), len(conflicts), how, stuck)
-	case stuck == 0:
-		return t.T(
-			"nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", len(plan.Files), len(conflicts), how)
+			"nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", len(plan.Files), conflicts, how)
 	}
-	return t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), len(conflicts))
-}
-
-// UndoLeaves says, before a person agrees to an undo by force, what it leaves; "" where that is
-// nothing.
-func UndoLeaves(t *text.Printer, plans []regie.UndoPlan, force bool) string {
-	files, stuck := 0, 0
-	for i := range plans {
-		files, stuck = files+len(plans[i].Files), stuck+plans[i].Stuck()
-	}
-	if !force || stuck == 0 {
-		return ""
-	}
-	return t.T("of %d files %d cannot be put back and stay as they are (✗)", files, stuck)
+	return t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), conflicts)
 }
 
 // UndoEvent tells an undo that was done elsewhere as one line, and "" for what is none.

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"path/filepath"
-	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -110,14 +109,7 @@ func (u *Undos) confine(ctx context.Context, caller *access.Caller, in *dispatch
 		return err
 	}
 	named := given(in.Target, in.SessionID)
-	if in.Back != "" {
-		back, err := regie.ParseID(in.Back)
-		if err != nil {
-			return refusePart(caller, in.Back)
-		}
-		named = append(named, back)
-	}
-	if err := u.owns(ctx, caller, slices.Concat(in.Over, named)...); err != nil {
+	if err := u.owns(ctx, caller, named...); err != nil {
 		return err
 	}
 	if err := u.ownsOrNew(ctx, caller, in.UndoID); err != nil {
@@ -140,12 +132,12 @@ func undoRequest(in dispatch.UndoRequest) (undo.Request, error) {
 	switch {
 	case !in.Target.IsZero() && in.Short != "":
 		return undo.Request{}, regie.Errorf(regie.CodeBadRequest, "the request names a run or an undo twice")
-	case in.Target.IsZero() && in.Short == "" && in.Back == "" && in.SessionID.IsZero() && !filepath.IsAbs(in.Root):
+	case in.Target.IsZero() && in.Short == "" && in.SessionID.IsZero() && !filepath.IsAbs(in.Root):
 		return undo.Request{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	}
 	return undo.Request{
-		UndoID: in.UndoID, Target: in.Target, Short: in.Short, Root: in.Root, SessionID: in.SessionID, Back: in.Back,
-		Over: in.Over, Chat: in.Chat, Force: in.Force, Plan: in.Plan,
+		UndoID: in.UndoID, Target: in.Target, Short: in.Short, Root: in.Root, SessionID: in.SessionID,
+		Chat: in.Chat, Force: in.Force, Plan: in.Plan,
 		By: plain.Strip(in.By),
 	}, nil
 }

@@ -171,7 +171,7 @@ func (h *house) decide(t *testing.T, a regie.Approval, decisions ...regie.Decisi
 // file and their end: the writes happen once each, as they were shown.
 func TestChainOverDeath(t *testing.T) {
 	gone := errors.New("the process is gone")
-	tools, err := files.Tools(files.Config{})
+	tools, err := files.Tools(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

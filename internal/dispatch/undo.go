@@ -15,12 +15,6 @@ type UndoRequest struct {
 	Short     string   `json:"short,omitempty"`
 	Root      string   `json:"root,omitempty"`
 	SessionID regie.ID `json:"session_id,omitzero"`
-	// Back is a message or a run, or a part of a run's id: without Target and Short the newest run
-	// is then sought among those of its session that came with it or since.
-	Back string `json:"back,omitempty"`
-	// Over are runs and undos that are assumed to be undone already, in this order: of several
-	// undos each is planned on those before it. Only for PlanUndo.
-	Over []regie.ID `json:"over,omitempty"`
 	// Chat takes the run's messages out of the conversation too; the newest run then is one that
 	// only talked, if it is that.
 	Chat bool `json:"chat,omitempty"`

@@ -76,7 +76,7 @@ func (c *check) checkFork(ctx context.Context, at int64, fork regie.ID, views []
 
 // definitions are the tools that the JSON dialect knows.
 func definitions(c *check) (out []regie.ToolDefinition) {
-	builtin, err := files.Tools(files.Config{})
+	builtin, err := files.Tools(nil)
 	own, failed := session.Tools(c.Store.WholeResult)
 	if err != nil || failed != nil {
 		c.Fail("the tools: %v, %v", err, failed)

@@ -113,7 +113,7 @@ func (c *check) checkUndoEffects(view *store.RoundView, u *regie.Undo) {
 
 // changes are what the calls of the session made of files, by call.
 func (c *check) changes() map[regie.ID][]regie.FileChange {
-	tools, err := files.Tools(files.Config{})
+	tools, err := files.Tools(nil)
 	if err != nil {
 		c.Fail("the tools: %v", err)
 	}

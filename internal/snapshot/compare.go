@@ -270,11 +270,7 @@ func (n *node) state() regie.FileState {
 
 // change is what became of a node that was there before.
 func (n *node) change(after regie.FileState) regie.FileChange {
-	out := regie.FileChange{Path: n.Path, Before: n.state(), After: after}
-	if n.Mode.IsRegular() {
-		out.Special, out.Owner = regie.SpecialOf(n.Mode), workspace.Stranger(n.Owner)
-	}
-	return out
+	return regie.FileChange{Path: n.Path, Before: n.state(), After: after}
 }
 
 func (c *compared) appeared(n *node) {
@@ -315,8 +311,6 @@ func (c *compared) differ(b, n *node) {
 	}
 	if !f.Before.Same(f.After) || f.Before.Perm != f.After.Perm {
 		c.all = append(c.all, f)
-	} else if regie.SpecialOf(b.Mode) != regie.SpecialOf(n.Mode) || b.Owner != n.Owner {
-		c.uncovered(n.Path)
 	}
 }
 

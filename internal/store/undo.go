@@ -10,9 +10,6 @@ type UndoFilter struct {
 	ID        regie.ID // of a round or an undo; zero for the newest rounds
 	// Short is the end of such an id, or its beginning from eight digits on, as InboxFilter.Short.
 	Short string
-	// Back is a round or a message: only rounds of its session are selected that came with it or
-	// after it.
-	Back regie.ID
 	// Talk also selects rounds that did nothing but talk: there are messages to supersede.
 	Talk  bool
 	Limit int // zero means 100

@@ -21,25 +21,14 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 ) (regie.Undo, error) {
 	undo := held.Undo
 	undo.Files = slices.Clone(undo.Files)
-	swept := lost != nil
-	for _, i := range ordered(undo.Files) {
+	for i := range undo.Files {
 		f := &undo.Files[i]
-		if f.To == stuck {
-			if f.Outcome == "" {
-				leave(f, errStuck)
-			}
-			continue
-		}
 		if lost != nil {
 			leave(f, lost)
 			continue
 		}
 		if u.Holds != nil && !u.Holds() && !fault.Bug(fault.BugNoEpoch) {
 			return undo, errTaken
-		}
-		if f.To.Exists() && !swept { // directories may stand where a file was
-			root.RemoveEmpty(undo.Removes)
-			swept = true
 		}
 		if fault.Bug(fault.BugUndoBlind) && again {
 			f.Outcome = regie.FileUndone
@@ -48,7 +37,7 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 		u.putBack(ctx, root, &undo, i, again)
 		fault.Point(fault.UndoFile)
 	}
-	if !swept {
+	if lost == nil {
 		root.RemoveEmpty(undo.Removes)
 	}
 	fault.Point(fault.UndoFiles)
@@ -66,8 +55,6 @@ func (u *Undoer) carryOut(ctx context.Context, root *workspace.Root, lost error,
 	}
 	return done, err
 }
-
-var errStuck = regie.Errorf(regie.CodeUndoConflict, "it could not be put back when the undo was made")
 
 var errTaken = regie.Errorf(regie.CodeStale,
 	"this engine has lost its hold of the undo: another one carries it out to its end")
@@ -91,11 +78,7 @@ func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.
 		_ = root.Clear(f.Path, tag)
 	}
 	state := stateOf(now)
-	switch code := regie.CodeOf(err); {
-	case !f.To.Exists() && (code == regie.CodeNotADirectory || code == regie.CodeNotAFile):
-		// its name, or its directory's, is taken otherwise by now
-		f.Outcome = regie.FileUndone
-		return
+	switch {
 	case err != nil:
 		leave(f, err)
 		return
@@ -135,7 +118,7 @@ func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace
 	tag string,
 ) (tried bool, err error) {
 	if !f.To.Exists() {
-		return root.Remove(ctx, workspace.Removal{Before: now, Tag: tag})
+		return root.Remove(workspace.Removal{Before: now, Tag: tag})
 	}
 	data, err := u.blob(ctx, f.To.Hash)
 	if err != nil {

@@ -1,7 +1,6 @@
 package undo
 
 import (
-	"cmp"
 	"encoding/json"
 	"io/fs"
 	"slices"
@@ -16,12 +15,6 @@ type merged struct {
 	path          string
 	before, after regie.FileState
 	kept          bool
-	trash         string // where the content before lies, if it is no blob
-	special       fs.FileMode
-	owner         *int // as regie.FileChange has them
-	// between says that somebody else changed the file between two of them; that change goes too,
-	// and is kept.
-	between bool
 }
 
 // merge makes one change a path of changes in their order, sorted by path, and collects the
@@ -35,15 +28,11 @@ func merge(changes []regie.FileChange) (files []merged, made []string) {
 		if !again {
 			at[c.Path] = len(files)
 			files = append(files, merged{
-				path: c.Path, before: c.Before, after: c.After, kept: c.Kept || !c.Before.Exists() ||
-					c.Trash != "", trash: c.Trash,
-				special: c.Special, owner: c.Owner,
+				path: c.Path, before: c.Before, after: c.After, kept: c.Kept || !c.Before.Exists(),
 			})
 			continue
 		}
-		m := &files[n]
-		m.between = m.between || !m.after.Same(c.Before)
-		m.after = c.After
+		files[n].after = c.After
 	}
 	files = slices.DeleteFunc(files, func(m merged) bool { return m.before.Same(m.after) && !m.permissions() })
 	slices.SortFunc(files, func(a, b merged) int { return strings.Compare(a.path, b.path) })
@@ -119,13 +108,9 @@ func changed(how regie.Sentence, forceable bool) *regie.UndoConflict {
 	return &regie.UndoConflict{Code: regie.CodeFileChanged, Sentence: how, Forceable: forceable}
 }
 
-// locked reports whether somebody else has made the file read-only: what was so before, or what the
-// target made so, is not meant.
+// locked reports whether somebody else has made the file read-only.
 func (m *merged) locked(now regie.FileState) bool {
-	const writable = 0o222
-	free := m.after.Perm != 0 && m.after.Perm&writable == 0 || m.before.Perm != 0 && m.before.Perm&writable == 0 ||
-		m.permissions() && m.after.Perm == now.Perm
-	return now.Exists() && !now.IsLink() && now.Perm&writable == 0 && !free
+	return now.Exists() && !now.IsLink() && now.Perm&0o222 == 0 && now.Perm != m.after.Perm && now.Perm != m.before.Perm
 }
 
 // refusal is a conflict that nothing overrides, in the words of an error.
@@ -146,27 +131,6 @@ func permOf(m merged, now regie.FileState) fs.FileMode {
 	default:
 		return m.before.Perm
 	}
-}
-
-// ordered puts files in the order in which they are changed: those that go first, the deepest of
-// them first, because a name may have to be freed for another one.
-func ordered(files []regie.UndoFile) []int {
-	out := make([]int, len(files))
-	for i := range out {
-		out[i] = i
-	}
-	slices.SortStableFunc(out, func(a, b int) int {
-		goesA, goesB := !files[a].To.Exists(), !files[b].To.Exists()
-		switch {
-		case goesA && goesB:
-			return cmp.Compare(files[b].Path, files[a].Path)
-		case goesA != goesB:
-			return map[bool]int{true: -1, false: 1}[goesA]
-		default:
-			return cmp.Compare(files[a].Path, files[b].Path)
-		}
-	})
-	return out
 }
 
 // fingerprint names a plan by what would be done: a person agrees to that, and to nothing else.

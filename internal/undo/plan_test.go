@@ -26,8 +26,6 @@ func TestMerge(t *testing.T) {
 	file := func(path, before, after string) merged {
 		return merged{path: path, before: held(before), after: held(after), kept: true}
 	}
-	foreign := file("a", "0", "3")
-	foreign.between = true
 	for name, c := range map[string]struct {
 		changes []regie.FileChange
 		files   []merged
@@ -42,7 +40,7 @@ func TestMerge(t *testing.T) {
 		"created, then deleted":      {changes: []regie.FileChange{change("d/a", "", "1", "d"), change("d/a", "1", "")}, files: nil, made: []string{"d"}},
 		"and back to where it was":   {changes: []regie.FileChange{change("a", "0", "1"), change("a", "1", "0")}},
 		"two files, sorted":          {changes: []regie.FileChange{change("b", "0", "1"), change("a", "0", "1")}, files: []merged{file("a", "0", "1"), file("b", "0", "1")}},
-		"somebody else between them": {changes: []regie.FileChange{change("a", "0", "1"), change("a", "2", "3")}, files: []merged{foreign}},
+		"somebody else between them": {changes: []regie.FileChange{change("a", "0", "1"), change("a", "2", "3")}, files: []merged{file("a", "0", "3")}},
 		"directories once, from above": {
 			changes: []regie.FileChange{change("x/y/b", "", "1", "x", "x/y"), change("x/a", "", "1", "x")},
 			files:   []merged{file("x/a", "", "1"), file("x/y/b", "", "1")}, made: []string{"x", "x/y"},
@@ -132,20 +130,6 @@ func TestPermissions(t *testing.T) {
 				t.Errorf("got %o, want %o", got, c.want)
 			}
 		})
-	}
-}
-
-// TestOrder frees names before it fills them.
-func TestOrder(t *testing.T) {
-	files := []regie.UndoFile{
-		{Path: "a", To: held("0")}, {Path: "a/b", From: held("1")}, {Path: "a/b/c", From: held("1")}, {Path: "z", To: held("0")}, {Path: "b", From: held("1")},
-	}
-	var got []string
-	for _, i := range ordered(files) {
-		got = append(got, files[i].Path)
-	}
-	if diff := cmp.Diff([]string{"b", "a/b/c", "a/b", "a", "z"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -51,35 +51,10 @@ func preview(s *step, m merged, now, then []byte) regie.FilePreview {
 	} else if known && !text {
 		p.Warnings = append(p.Warnings, regie.Say("it is not text, so no lines are shown"))
 	}
-	if m.between {
-		p.Warnings = append(p.Warnings, regie.Say(
-			"somebody else changed it between two writes of the run: that goes too"))
-	}
-	if m.special != 0 && s.puts() {
-		p.Warnings = append(p.Warnings, regie.Say(
-			"its set-user-ID, set-group-ID or sticky bit does not come back (%s): only a person sets it",
-			m.special.String()))
-	}
 	if from.Exists() && to.Exists() && !from.IsLink() && !to.IsLink() && from.Perm != to.Perm {
 		p.Warnings = append(p.Warnings, regie.Say("its permissions become %s", to.Perm.String()))
 	}
 	return p
-}
-
-// bequest says to whom a file will belong, where that is not the user to whom it belonged.
-func bequest(root *workspace.Root, s *step, m merged, now workspace.Content) []regie.Sentence {
-	now.Path = m.path
-	heir, known := root.Heir(now)
-	if !known || m.owner == nil || !s.puts() || *m.owner == heir {
-		return nil
-	}
-	return []regie.Sentence{regie.Say("it belonged to the user %s and will belong to the user %s",
-		strconv.Itoa(*m.owner), strconv.Itoa(heir))}
-}
-
-// puts reports whether a file is put there with a content.
-func (s *step) puts() bool {
-	return s.file.To.Exists() && !s.file.To.IsLink() && !s.file.From.Same(s.file.To)
 }
 
 // diff compares a file as it is with what it is to be.
@@ -129,21 +104,4 @@ func asText(data []byte) []byte {
 func isText(data []byte) bool {
 	head := data[:min(len(data), sniffed)]
 	return bytes.IndexByte(head, 0) < 0
-}
-
-// whole is all that an error says: a tool joins several where more than one thing stays as it is.
-func whole(err error) regie.Sentence {
-	joined, several := err.(interface{ Unwrap() []error })
-	if !several {
-		return regie.SentenceOf(err)
-	}
-	var out regie.Sentence
-	for _, one := range joined.Unwrap() {
-		if sentence := regie.SentenceOf(one); out.IsZero() {
-			out = sentence
-		} else {
-			out = regie.SayOf("%s; %s", out, sentence)
-		}
-	}
-	return out
 }

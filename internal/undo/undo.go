@@ -21,7 +21,6 @@ import (
 type Store interface {
 	UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error)
 	UndoSource(ctx context.Context, round regie.ID) (store.UndoSource, error)
-	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
 	Undo(ctx context.Context, id regie.ID) (regie.Undo, error)
 	OpenUndos(ctx context.Context) ([]store.OpenUndo, error)
 	BeginUndo(ctx context.Context, in regie.Undo, holder string) (store.HeldUndo, error)
@@ -42,12 +41,6 @@ type Request struct {
 	Short     string
 	Root      string
 	SessionID regie.ID
-	// Back is a message, a run or a part of a run's id: with it the newest run is sought among
-	// those of its session that came with it or since.
-	Back string
-	// Over are runs and undos that are assumed to be undone before this one, in this order; only
-	// for a plan.
-	Over []regie.ID
 	// Chat takes the round's messages out of the conversation too. An undo of an undo does so where
 	// that did.
 	Chat bool
@@ -63,8 +56,6 @@ type Config struct {
 	Store Store
 	// Tools says what the evidence of calls means.
 	Tools func(context.Context) *tool.Registry
-	// Trash is the absolute path of the directory with the large files that calls have deleted.
-	Trash string
 	// Holder names this process in leases. Holds reports whether no other process can have taken
 	// over what it holds; nil where there is no other one.
 	Holder string
@@ -100,11 +91,7 @@ func (u *Undoer) Plan(ctx context.Context, in Request) (regie.UndoPlan, error) {
 	if err != nil {
 		return regie.UndoPlan{}, err
 	}
-	over, err := u.over(ctx, in)
-	if err != nil {
-		return regie.UndoPlan{}, err
-	}
-	b := builder{Undoer: u, in: in, source: source, target: target, show: true, over: over}
+	b := builder{Undoer: u, in: in, source: source, target: target, show: true}
 	return b.plan(ctx)
 }
 
@@ -176,9 +163,8 @@ func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (r
 			"what would be undone is no longer what was shown: look at it again")
 	}
 	if conflicts := plan.Conflicts(in.Force); len(conflicts) > 0 {
-		return regie.Undo{}, conflictError(plan, in.Force)
+		return regie.Undo{}, conflictError(plan)
 	}
-	leaveStuck(plan)
 	root, err := workspace.Open(plan.Root)
 	if err != nil {
 		return regie.Undo{}, err
@@ -203,7 +189,6 @@ func (u *Undoer) begin(ctx context.Context, plan *regie.UndoPlan, in Request) (r
 		return u.take(ctx, stored.ID, patience)
 	}
 	fault.Point(fault.UndoBegun)
-	sayStuck(plan, stored.Files)
 	return u.carryOut(context.WithoutCancel(ctx), root, nil, stored, false)
 }
 
@@ -235,7 +220,7 @@ func (u *Undoer) keep(ctx context.Context, root *workspace.Root, undo *regie.Und
 }
 
 // conflictError names the files in the way.
-func conflictError(plan *regie.UndoPlan, force bool) error {
+func conflictError(plan *regie.UndoPlan) error {
 	const most = 5
 	var names []string
 	for i := range plan.Previews {
@@ -243,16 +228,10 @@ func conflictError(plan *regie.UndoPlan, force bool) error {
 			names = append(names, plan.Files[i].Path+" ("+c.Sentence.String()+")")
 		}
 	}
-	all := len(names)
-	if all > most {
+	if all := len(names); all > most {
 		names = append(names[:most], fmt.Sprintf("… (%d)", all))
 	}
-	switch n := plan.Stuck(); {
-	case !force && n > 0 && (n < len(plan.Files) || plan.Chat):
-		return regie.Errorf(regie.CodeUndoConflict,
-			"nothing was undone: files cannot be put back: %s; force leaves those as they are, and undoes the rest",
-			strings.Join(names, "; "))
-	case n == 0:
+	if len(plan.Conflicts(true)) == 0 {
 		return regie.Errorf(regie.CodeUndoConflict,
 			"nothing was undone: files are no longer as the run left them: %s; force puts them back all the same and keeps what they hold now", strings.Join(names, "; "))
 	}
@@ -264,12 +243,6 @@ func conflictError(plan *regie.UndoPlan, force bool) error {
 func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource, target regie.ID, err error) {
 	filter := store.UndoFilter{Root: in.Root, SessionID: in.SessionID, ID: in.Target, Short: in.Short, Talk: in.Chat}
 	named := !in.Target.IsZero() || in.Short != ""
-	if in.Back != "" && !named {
-		if filter.Back, err = u.back(ctx, in.Back); err != nil {
-			return source, target, err
-		}
-		filter.Root, filter.SessionID, filter.Limit = "", regie.ID{}, maxBack
-	}
 	if named {
 		filter.Root, filter.SessionID = "", regie.ID{} // an id says where
 	}
@@ -294,9 +267,6 @@ func (u *Undoer) find(ctx context.Context, in Request) (source store.UndoSource,
 		return source, found[0].UndoID, err
 	}
 	for _, c := range found {
-		if in.skips(c.RoundID) {
-			continue
-		}
 		if source, err = u.Store.UndoSource(ctx, c.RoundID); err != nil {
 			return source, target, err
 		}

@@ -66,7 +66,7 @@ func statAt(dir int, name string) (SurveyEntry, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
 	//nolint:unconvert // the types differ by system
-	return SurveyEntry{Mode: modeOf(uint32(stat.Mode)), Links: uint64(stat.Nlink), Owner: stat.Uid, Stamp: Stamp{
+	return SurveyEntry{Mode: modeOf(uint32(stat.Mode)), Links: uint64(stat.Nlink), Stamp: Stamp{
 		Size: stat.Size, Mtime: stat.Mtim.Nano(), Ctime: stat.Ctim.Nano(), Ino: stat.Ino, Dev: uint64(stat.Dev),
 	}}, err
 }
@@ -76,13 +76,6 @@ func modeOf(mode uint32) fs.FileMode {
 	out := fs.FileMode(mode & 0o777)
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		for bit, is := range map[uint32]fs.FileMode{
-			unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky,
-		} {
-			if mode&bit != 0 {
-				out |= is
-			}
-		}
 		return out
 	case unix.S_IFDIR:
 		return out | fs.ModeDir

@@ -2,15 +2,10 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/regie-run/regie"
 )
 
 // statOf is what the system says of a file.
@@ -19,22 +14,6 @@ func statOf(info fs.FileInfo) syscall.Stat_t {
 		return *stat
 	}
 	return syscall.Stat_t{}
-}
-
-// identity tells a file from others and from itself after a change.
-func identity(info fs.FileInfo) regie.Hash {
-	stat := statOf(info)
-	return regie.HashOf(fmt.Appendf(nil, "file %d %d %d %d", stat.Dev, stat.Ino, stat.Size, info.ModTime().UnixNano()))
-}
-
-// moveOut gives an entry of an open directory an absolute name elsewhere on the same file system.
-func moveOut(dir *os.Root, name, to string) error {
-	f, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // nothing was written through it
-	return unix.Renameat(int(f.Fd()), name, unix.AT_FDCWD, to)
 }
 
 // giveAway gives a file that was made anew in a directory to that one's owner, where we are root:

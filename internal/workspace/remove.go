@@ -2,13 +2,11 @@ package workspace
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -16,21 +14,18 @@ import (
 
 // Removal takes a file away.
 type Removal struct {
-	Before Content // as Load or LoadLarge gave it
+	Before Content // as Load gave it
 	// Tag makes the name that the file has while it is looked at: what a crash left under it is
 	// recognised.
 	Tag string
-	// Trash is the absolute path that the file is moved to, outside the workspace; its directory is
-	// made. Empty: the file is removed, because its content is kept elsewhere.
-	Trash string
 }
 
-// Remove takes a file away, into the trash or for good (spec 8.2). It is moved aside first and
+// Remove takes a file away (spec 8.2), whose content is kept elsewhere. It is moved aside first and
 // looked at there: what is not the file that Before says goes back, and CodeFileChanged is
 // returned. So nothing is lost that nobody has seen, whoever writes at the same moment.
 //
 // tried tells whether the file may be gone in spite of an error. If not, it is where it was.
-func (r *Root) Remove(ctx context.Context, removal Removal) (tried bool, err error) {
+func (r *Root) Remove(removal Removal) (tried bool, err error) {
 	before := removal.Before
 	dir, base, err := r.parent(before.Path)
 	if err != nil {
@@ -47,12 +42,7 @@ func (r *Root) Remove(ctx context.Context, removal Removal) (tried bool, err err
 	if err := sameAside(dir, aside, &before); err != nil {
 		return r.takeBack(dir, aside, base, before.Path, err)
 	}
-	if removal.Trash == "" {
-		err = dir.Remove(aside)
-	} else {
-		err = intoTrash(ctx, dir, aside, removal.Trash)
-	}
-	if err != nil {
+	if err := dir.Remove(aside); err != nil {
 		return r.takeBack(dir, aside, base, before.Path, r.explain(err, before.Path))
 	}
 	return true, r.explain(syncDir(dir), before.Path)
@@ -76,11 +66,8 @@ func sameAside(dir *os.Root, aside string, before *Content) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	if !os.SameFile(info, before.info) || before.Large && identity(info) != identity(before.info) {
+	if !os.SameFile(info, before.info) {
 		return changed(before.Path)
-	}
-	if before.Large {
-		return nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(len(before.Data))+1))
 	if err == nil && !bytes.Equal(data, before.Data) {
@@ -122,63 +109,6 @@ func (r *Root) Reappear(resolved, tag string) error {
 		return r.explain(err, resolved)
 	}
 	return r.explain(syncDir(dir), resolved)
-}
-
-// intoTrash moves a file out of the workspace: by a rename, or by a copy where the trash lies on
-// another file system. The file goes only when the copy is safe on the disk.
-func intoTrash(ctx context.Context, dir *os.Root, aside, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	err := moveOut(dir, aside, to)
-	if err == nil {
-		return syncPath(filepath.Dir(to))
-	}
-	if err := copyOut(ctx, dir, aside, to); err != nil {
-		_ = os.Remove(to) // a part of it helps nobody
-		return err
-	}
-	return dir.Remove(aside)
-}
-
-func copyOut(ctx context.Context, dir *os.Root, aside, to string) error {
-	in, info, err := openRegular(dir, aside)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // it was only read
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = in.Close() }) // it ends the copy
-	n, err := io.Copy(out, in)
-	if !stop() {
-		err = context.Cause(ctx)
-	}
-	if err == nil && n != info.Size() {
-		err = regie.Errorf(regie.CodeFileChanged, "the file changes while it is copied into the trash")
-	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
-		err = syncPath(filepath.Dir(to))
-	}
-	return err
-}
-
-// syncPath makes the names in a directory outside the workspace safe.
-func syncPath(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // nothing was written through it
-	return syncDir(root)
 }
 
 // RemoveEmpty takes directories away in which nothing is left, given by their resolved paths, the

@@ -41,10 +41,9 @@ func (s Stamp) Settled(began int64) bool {
 // SurveyEntry is a directory, a regular file or a symbolic link, as a survey finds it.
 type SurveyEntry struct {
 	Path string      // without links
-	Mode fs.FileMode // its type, its permission bits, and of a file those of regie.SpecialOf
+	Mode fs.FileMode // its type and its permission bits
 	Stamp
 	Links  uint64 // names that a file has
-	Owner  uint32 // the number of its owner; 0 where the system has none
 	Target string // what a link says
 	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }

@@ -26,29 +26,18 @@ type Content struct {
 	// Link says that it is a symbolic link, of which Data is what regie.LinkData gives; only
 	// LoadEntry returns one.
 	Link bool
-	// Large says that the file has more bytes than were to be loaded: there is no Data, and
-	// Identity stands for it.
-	Large bool
-	Size  int64
-	// Special are the set-user-ID, set-group-ID and sticky bits of a file that exists. No change
-	// keeps them.
-	Special fs.FileMode
-	info    fs.FileInfo
-	entry   bool // LoadEntry gave it
+	Size int64
+	info fs.FileInfo
+	// entry says that LoadEntry gave it.
+	entry bool
 }
 
-// Identity is what a file is compared by: the SHA-256 of its content; of a large one that of what
-// the file system says of it, which is the same after a rename and another one after a write. It is
-// zero where there is no file.
+// Identity is the SHA-256 of the content; zero where there is no file.
 func (c *Content) Identity() regie.Hash {
-	switch {
-	case !c.Exists:
+	if !c.Exists {
 		return regie.Hash{}
-	case c.Large:
-		return identity(c.info)
-	default:
-		return regie.HashOf(c.Data)
 	}
+	return regie.HashOf(c.Data)
 }
 
 // Load reads a file that is to be changed; one that does not exist is empty. What may hold a secret
@@ -56,28 +45,16 @@ func (c *Content) Identity() regie.Hash {
 // CodeFileNotFound, and CodePathProtected for what cannot be written, CodeReadOnly for a file that
 // nobody may write, CodeFileTooLarge for one of more than most bytes, CodeNotAFile for a link.
 func (r *Root) Load(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most})
-}
-
-// LoadLarge is Load that takes a file of more than most bytes too, without its data.
-func (r *Root) LoadLarge(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, large: true})
+	return r.loadNamed(name, most, false)
 }
 
 // LoadEntry is Load that refuses neither a file that nobody may write nor a link in the last
 // place, which it gives as the link that it is: for an undo, which puts back what others did.
 func (r *Root) LoadEntry(name string, most int64) (Content, error) {
-	return r.loadNamed(name, loading{most: most, entry: true})
+	return r.loadNamed(name, most, true)
 }
 
-// loading says how much of a file is loaded, and what is not refused.
-type loading struct {
-	most  int64
-	large bool
-	entry bool // neither links nor files that nobody may write are refused
-}
-
-func (r *Root) loadNamed(name string, how loading) (Content, error) {
+func (r *Root) loadNamed(name string, most int64, entry bool) (Content, error) {
 	clean, err := r.Clean(name)
 	if err != nil {
 		return Content{}, err
@@ -85,28 +62,28 @@ func (r *Root) loadNamed(name string, how loading) (Content, error) {
 	if strings.HasSuffix(name, "/") || clean == "." {
 		return Content{}, regie.Errorf(regie.CodeNotAFile, "%s names a directory: name a file", name)
 	}
-	return r.loadClean(clean, how)
+	return r.loadClean(clean, most, entry)
 }
 
-func (r *Root) loadClean(clean string, how loading) (c Content, err error) {
+func (r *Root) loadClean(clean string, most int64, entry bool) (c Content, err error) {
 	err = r.retry(clean, false, func(t target) error {
 		if err := r.mayWrite(t, clean); err != nil {
 			return err
 		}
-		c, err = r.load(t.path, clean, how)
+		c, err = r.load(t.path, clean, most, entry)
 		c.Secret = t.found == Secret
 		return err
 	})
 	return c, err
 }
 
-func (r *Root) load(resolved, name string, how loading) (Content, error) {
-	c := Content{Path: resolved, entry: how.entry}
+func (r *Root) load(resolved, name string, most int64, entry bool) (Content, error) {
+	c := Content{Path: resolved, entry: entry}
 	f, info, err := r.open(resolved, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return c, nil
-	case errors.Is(err, errSwapped) && how.entry:
+	case errors.Is(err, errSwapped) && entry:
 		return r.loadLink(c)
 	case errors.Is(err, errSwapped):
 		return c, r.whyLink(resolved, name)
@@ -116,18 +93,14 @@ func (r *Root) load(resolved, name string, how loading) (Content, error) {
 	defer f.Close()
 	c.Exists, c.Perm, c.Size, c.info = true, info.Mode().Perm(), info.Size(), info
 	c.Links = uint64(statOf(info).Nlink) //nolint:unconvert // it is narrower on other systems
-	c.Special = regie.SpecialOf(info.Mode())
 	switch {
-	case c.Perm&0o222 == 0 && !how.entry:
+	case c.Perm&0o222 == 0 && !entry:
 		return c, regie.Errorf(regie.CodeReadOnly, "%s is read-only: its permissions let nobody write it", name)
-	case info.Size() > how.most && how.large:
-		c.Large = true
-		return c, nil
-	case info.Size() > how.most:
+	case info.Size() > most:
 		return c, regie.Errorf(regie.CodeFileTooLarge, "%s has %d bytes, at most %d can be changed", name, info.Size(),
-			how.most)
+			most)
 	}
-	c.Data, err = readMost(f, how.most, name)
+	c.Data, err = readMost(f, most, name)
 	return c, err
 }
 
@@ -172,45 +145,6 @@ func (r *Root) whyLink(resolved, name string) error {
 func isLink(at *os.Root, name string) bool {
 	info, err := at.Lstat(name)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
-}
-
-// Stranger is the number of a file's owner, where that is another user than the one who runs this
-// program; nil else, and where nobody knows.
-func (c *Content) Stranger() *int {
-	if !c.Exists || c.info == nil {
-		return nil
-	}
-	return Stranger(statOf(c.info).Uid)
-}
-
-// Stranger is the number of a user who is another one than the one who runs this program; nil else.
-func Stranger(user uint32) *int {
-	if number := int(user); number != os.Geteuid() {
-		return &number
-	}
-	return nil
-}
-
-// Heir is the number of the user to whom a file will belong when Replace has put it there; false
-// where nobody knows.
-func (r *Root) Heir(c Content) (user int, known bool) {
-	us := os.Geteuid()
-	if us != 0 {
-		return us, us > 0
-	}
-	if c.Exists && !c.Link && c.info != nil {
-		return int(statOf(c.info).Uid), true
-	}
-	// directories that have to be made belong to whom the one above them does
-	for dir := path.Dir(c.Path); ; dir = path.Dir(dir) {
-		info, err := r.root.Lstat(dir)
-		if err == nil {
-			return int(statOf(info).Uid), true
-		}
-		if dir == "." {
-			return 0, false
-		}
-	}
 }
 
 // Change is a new content for a file.
@@ -275,18 +209,14 @@ func changed(name string) error {
 // unchanged compares the file with what it was, and its directory, which is held open, with the one
 // that the path leads to now.
 func (r *Root) unchanged(before Content, dir *os.Root) error {
-	now, err := r.loadClean(before.Path, loading{
-		most: int64(len(before.Data)), large: before.Large, entry: before.entry,
-	})
+	now, err := r.loadClean(before.Path, int64(len(before.Data)), before.entry)
 	switch code := regie.CodeOf(err); {
 	case code == regie.CodeFileTooLarge, code == regie.CodeNotAFile, code == regie.CodeReadOnly:
 		return changed(before.Path)
 	case err != nil:
 		return err
-	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm, now.Large != before.Large,
+	case now.Path != before.Path, now.Exists != before.Exists, now.Perm != before.Perm,
 		now.Secret && !before.Secret, !bytes.Equal(now.Data, before.Data):
-		return changed(before.Path)
-	case now.Large && identity(now.info) != identity(before.info):
 		return changed(before.Path)
 	}
 	there, _, err := r.parent(before.Path)

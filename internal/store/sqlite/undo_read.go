@@ -128,14 +128,13 @@ func (s undoStore) UndoCandidates(ctx context.Context, filter store.UndoFilter) 
 	}
 	rows, err := s.read.QueryContext(ctx, `SELECT o.round, o.undo FROM (
 			SELECT r.id AS round, NULL AS undo, r.started_at AS at, r.session AS session, r.number AS number FROM rounds r
-				WHERE (r.id = ?3 OR ?3 IS NULL) AND (EXISTS (SELECT 1 FROM rounds b WHERE b.session = r.session AND b.number <= r.number
-					AND (b.id = ?7 OR EXISTS (SELECT 1 FROM messages m WHERE m.id = ?7 AND m.round_id = b.id))) OR ?7 IS NULL) AND (?4 = '' OR `+hasPart("r.id", "?4")+`) AND (?3 IS NOT NULL OR ?4 <> '' OR ?5 OR `+acted+`)
+				WHERE (r.id = ?3 OR ?3 IS NULL) AND (?4 = '' OR `+hasPart("r.id", "?4")+`) AND (?3 IS NOT NULL OR ?4 <> '' OR ?5 OR `+acted+`)
 			UNION ALL SELECT u.round_id, u.id, u.created_at, u.session, u.seq FROM undos u
 				WHERE (?3 IS NOT NULL OR ?4 <> '') AND (u.id = ?3 OR ?3 IS NULL) AND (?4 = '' OR `+hasPart("u.id", "?4")+`)) o
 		JOIN sessions s ON s.n = o.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE s.deleted_at IS NULL AND s.type <> 'SUBAGENT' AND (w.root = ?1 OR ?1 = '') AND (s.id = ?2 OR ?2 IS NULL)
 		ORDER BY CASE WHEN ?2 IS NULL THEN o.at ELSE o.number END DESC, o.number DESC LIMIT ?6`,
-		filter.Root, filter.SessionID, filter.ID, filter.Short, filter.Talk, cmp.Or(filter.Limit, 100), filter.Back)
+		filter.Root, filter.SessionID, filter.ID, filter.Short, filter.Talk, cmp.Or(filter.Limit, 100))
 	if err != nil {
 		return nil, explain(err, FileName)
 	}

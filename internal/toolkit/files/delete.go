@@ -1,10 +1,6 @@
 package files
 
-import (
-	"path"
-
-	"github.com/regie-run/regie/internal/tool"
-)
+import "github.com/regie-run/regie/internal/tool"
 
 type deleteArgs struct {
 	Path string `json:"path" jsonschema:"the file, relative to the workspace"`
@@ -15,13 +11,7 @@ func (a deleteArgs) wish() wish { return wish{path: a.Path, mode: modeDelete} }
 // deleteTool deletes files alone: of a directory nobody can see in one preview what goes, and a
 // link is not what it leads to.
 func (k *toolkit) deleteTool() (tool.Tool, error) {
-	d := action("files.delete_file",
-		"Delete one file of the workspace. Its content is kept, so that a person can undo it. Directories and links are not deleted.")
-	d.Timeout = deleteTimeout
-	return tool.New(d, changer(k, deleteArgs.wish))
-}
-
-// trashName is where a file goes that is too large for a blob.
-func trashName(inv *tool.Invocation, resolved string) string {
-	return path.Join(inv.Workspace.ID.String(), inv.CallID.String(), path.Base(resolved))
+	return tool.New(action("files.delete_file",
+		"Delete one file of the workspace. Its content is kept, so that a person can undo it. Directories and links are not deleted."),
+		changer(k, deleteArgs.wish))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,7 +49,7 @@ func TestDelete(t *testing.T) {
 		t.Fatal(problem)
 	}
 	made := c.intent(t)
-	if made.Before != regie.HashOf([]byte("one\ntwo\n")) || !made.After.IsZero() || made.Kept != made.Before || made.Perm != 0o750 || string(kept[made.Kept]) != "one\ntwo\n" || made.Trash != "" {
+	if made.Before != regie.HashOf([]byte("one\ntwo\n")) || !made.After.IsZero() || made.Kept != made.Before || made.Perm != 0o750 || string(kept[made.Kept]) != "one\ntwo\n" {
 		t.Errorf("%+v", made)
 	}
 	if got, _ := c.probe(t); got != tool.NotHappened {
@@ -96,56 +95,6 @@ func TestDeleteRefuses(t *testing.T) {
 	}
 }
 
-// What is too large for a blob goes into the trash, whatever it is, and can be taken back from
-// there.
-func TestDeleteLarge(t *testing.T) {
-	d := newDesk(t, func(b *bounds) { b.changed = 100 })
-	text := strings.Repeat("\x00\x01", 100)
-	d.file("sub/big.bin", text)
-	c, _ := d.check("delete_file", object{"path": "sub/big.bin"})
-	c.inv.Workspace.ID = regie.NewID()
-	c.keeping()
-	shown, problem := tool.DescribeCall(t.Context(), c.tool, c.inv)
-	if problem != nil || shown.Sentence.String() != "delete sub/big.bin: 200 bytes" || shown.Diff != "" || !strings.Contains(warned(shown.Warnings), "it goes to the trash") {
-		t.Errorf("%+v\n%+v", shown, problem)
-	}
-	c.inv.Preconditions = shown.Preconditions
-	if problem := c.prepare(t); problem != nil {
-		t.Fatal(problem)
-	}
-	made := c.intent(t)
-	at := filepath.Join(d.trash, made.Trash)
-	if made.Before.IsZero() || !made.After.IsZero() || !made.Kept.IsZero() || made.Trash != c.inv.Workspace.ID.String()+"/"+c.inv.CallID.String()+"/big.bin" {
-		t.Errorf("%+v", made)
-	}
-	if out := c.run(t); out.State != regie.CallSucceeded || len(d.all()) != 0 {
-		t.Errorf("%+v", out)
-	}
-	if data, err := os.ReadFile(at); err != nil || string(data) != text {
-		t.Errorf("in the trash lies %d bytes, %v", len(data), err)
-	}
-	if info, err := os.Stat(filepath.Dir(at)); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the trash is %v", info.Mode())
-	}
-	if got, _ := c.probe(t); got != tool.Happened {
-		t.Errorf("after: %s", got)
-	}
-
-	// Without a place to keep it, it stays; and one that changed after its preview stays too.
-	d.file("big2", strings.Repeat("x", 200))
-	c, _ = d.check("delete_file", object{"path": "big2"})
-	shown, _ = tool.DescribeCall(t.Context(), c.tool, c.inv)
-	d.file("big2", strings.Repeat("y", 201))
-	c.inv.Preconditions = shown.Preconditions
-	if problem := c.prepare(t); problem == nil || problem.Code != regie.CodeStalePreview {
-		t.Errorf("%+v", problem)
-	}
-	d.kit.config.Trash = ""
-	if out := d.do("delete_file", object{"path": "big2"}); codeOf(out) != regie.CodeFileTooLarge {
-		t.Errorf("%+v", out.Error)
-	}
-}
-
 // A death between the steps of a deletion: the file comes back, and the call is done anew.
 func TestDeleteCut(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -182,18 +131,4 @@ func warned(sentences []regie.Sentence) string {
 		out = append(out, s.String())
 	}
 	return strings.Join(out, "\n")
-}
-
-// An undo is told where a large file lies.
-func TestDeleteLargeIsToldToUndo(t *testing.T) {
-	d := newDesk(t, func(b *bounds) { b.changed = 10 })
-	d.file("big", strings.Repeat("x", 20))
-	c, _ := d.check("delete_file", object{"path": "big"})
-	if problem := c.prepare(t); problem != nil {
-		t.Fatal(problem)
-	}
-	changes, err := changesOf(t.Context(), c.inv)
-	if err != nil || len(changes) != 1 || changes[0].Trash != c.intent(t).Trash || changes[0].Trash == "" || changes[0].After.Exists() {
-		t.Errorf("%+v %v", changes, err)
-	}
 }

@@ -51,19 +51,9 @@ func defaultBounds() bounds {
 	}
 }
 
-// Config sets up the toolkit.
-type Config struct {
-	// Trash is the directory, by its absolute path, that deleted files go to which are too large
-	// for a blob (decision 32): one directory a workspace, one in it a call. Empty: such files are
-	// not deleted.
-	Trash string
-	// Indexes are those of workspaces. Nil: there is no files.search_semantic.
-	Indexes Indexes
-}
-
 // toolkit is what the tools share.
 type toolkit struct {
-	config  Config
+	indexes Indexes // nil: there is no files.search_semantic
 	bounds  bounds
 	seed    maphash.Seed
 	writing [64]chan struct{} // a place for each file that is being written, by a hash of its path
@@ -79,16 +69,16 @@ func newToolkit(b bounds) *toolkit {
 
 // Tools returns the toolkit's tools: files.list_files, read_file, search_text, search_semantic
 // where there are indexes, write_file, edit_file and delete_file (spec 8.2).
-func Tools(config Config) ([]tool.Tool, error) {
+func Tools(indexes Indexes) ([]tool.Tool, error) {
 	k := newToolkit(defaultBounds())
-	k.config = config
+	k.indexes = indexes
 	return k.tools()
 }
 
 func (k *toolkit) tools() ([]tool.Tool, error) {
 	var out []tool.Tool
 	builds := []func() (tool.Tool, error){k.listTool, k.readTool, k.searchTool, k.writeTool, k.editTool, k.deleteTool}
-	if k.config.Indexes != nil {
+	if k.indexes != nil {
 		builds = slices.Insert(builds, 3, k.semanticTool)
 	}
 	for _, build := range builds {
@@ -100,10 +90,6 @@ func (k *toolkit) tools() ([]tool.Tool, error) {
 	}
 	return out, nil
 }
-
-// deleteTimeout is for a file that has to be copied into the trash, because that lies on another
-// disk.
-const deleteTimeout = 5 * time.Minute
 
 func query(name, description string) regie.ToolDefinition {
 	return regie.ToolDefinition{

@@ -110,7 +110,7 @@ func (k *toolkit) seen(ctx context.Context, inv *tool.Invocation, root *workspac
 		switch _, operation, _ := strings.Cut(call.Tool, "."); operation {
 		case "read_file":
 			unread = false
-			if call.State == regie.CallSucceeded && !before.Large && !k.looksTheSame(ctx, &call, args, before) {
+			if call.State == regie.CallSucceeded && !k.looksTheSame(ctx, &call, args, before) {
 				stale = changedSinceRead(before.Path, "it was read")
 			}
 			return false

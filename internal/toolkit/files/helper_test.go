@@ -21,7 +21,6 @@ type desk struct {
 	dir   string
 	tools *tool.Registry
 	kit   *toolkit
-	trash string
 }
 
 func newDesk(tb testing.TB, change ...func(*bounds)) *desk {
@@ -30,8 +29,7 @@ func newDesk(tb testing.TB, change ...func(*bounds)) *desk {
 	for _, c := range change {
 		c(&b)
 	}
-	d := &desk{t: tb, dir: filepath.Join(tb.TempDir(), "workspace"), kit: newToolkit(b), trash: filepath.Join(tb.TempDir(), "data", "trash")}
-	d.kit.config.Trash = d.trash
+	d := &desk{t: tb, dir: filepath.Join(tb.TempDir(), "workspace"), kit: newToolkit(b)}
 	made, err := d.kit.tools()
 	d.must(err)
 	d.must(os.Mkdir(d.dir, 0o755))
@@ -135,7 +133,7 @@ func codeOf(out tool.Outcome) regie.Code {
 }
 
 func TestDefinitions(t *testing.T) {
-	made, err := Tools(Config{Trash: t.TempDir()})
+	made, err := Tools(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

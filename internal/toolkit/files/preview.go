@@ -124,7 +124,7 @@ func (k *toolkit) compareLines(c *change) {
 		to = "/dev/null"
 	}
 	switch {
-	case c.same(), c.planned.Mode == modeDelete && (c.before.Secret || c.before.Large || c.binary()):
+	case c.same(), c.planned.Mode == modeDelete && (c.before.Secret || c.binary()):
 		return
 	case len(c.after) > k.bounds.diffed || len(before) > k.bounds.diffed:
 		c.huge = true
@@ -221,8 +221,6 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 			"the new text holds characters that cannot be seen or that act on a terminal: %s of them, shown here as ␛ or <U+202E>", strconv.Itoa(n)))
 	}
 	switch {
-	case c.planned.Mode == modeDelete && c.before.Large:
-		say(regie.Say("it is too large to be shown: it goes to the trash of the data directory"))
 	case c.before.Secret && c.before.Exists:
 		say(regie.Say("what stands in the file is not shown, because it may be secret"))
 	case c.planned.Mode == modeDelete && c.binary():
@@ -233,10 +231,6 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 			strconv.Itoa(len(c.before.Data))))
 	case !utf8.Valid(c.before.Data):
 		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
-	}
-	if c.planned.Special != 0 && c.planned.Mode != modeDelete && !c.same() {
-		say(regie.Say("its set-user-ID, set-group-ID or sticky bit goes with the change (%s)",
-			c.planned.Special.String()))
 	}
 	switch {
 	case c.planned.Mode == modeDelete:
@@ -333,11 +327,7 @@ func (k *toolkit) check(_ context.Context, inv *tool.Invocation, w wish, precond
 	root, err := open(inv)
 	if err == nil {
 		defer root.Close()
-		load := root.Load
-		if w.mode == modeDelete {
-			load = root.LoadLarge
-		}
-		now, err = load(w.path, k.bounds.changed)
+		now, err = root.Load(w.path, k.bounds.changed)
 	}
 	if stale := compare(&now, err, preconditions); stale != nil {
 		return stale

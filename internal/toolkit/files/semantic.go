@@ -39,7 +39,7 @@ func (k *toolkit) semanticTool() (tool.Tool, error) {
 	definition := query("files.search_semantic",
 		"Find the parts of the workspace's files that are about something: by the words of a question and their stems, the parts of names in code, and by meaning where an "+
 			"embedder is configured. The best come first, each with its path, its lines and what it stands under. For an exact text use search_text. What ignore files name, .git, and what may hold a secret is left out.")
-	definition.Local = !k.config.Indexes.Asks()
+	definition.Local = !k.indexes.Asks()
 	return tool.New(definition, tool.Handler[semanticArgs]{Run: k.semantic, Schema: func(s *jsonschema.Schema) {
 		atLeast(s, "top_k", 1)
 		most := float64(maxTop)
@@ -71,12 +71,12 @@ func (k *toolkit) semantic(ctx context.Context, inv *tool.Invocation, args seman
 	if err != nil {
 		return tool.Result{}, about("path", err)
 	}
-	x, done, err := k.config.Indexes.Index(ctx, inv.Workspace.Root)
+	x, done, err := k.indexes.Index(ctx, inv.Workspace.Root)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer done()
-	f := found{bounds: k.bounds, args: args, asks: k.config.Indexes.Asks(), behind: k.refresh(ctx, x)}
+	f := found{bounds: k.bounds, args: args, asks: k.indexes.Asks(), behind: k.refresh(ctx, x)}
 	// A few more than are wanted, for those that may no longer be shown.
 	answer, err := x.Search(ctx, index.Query{Text: args.Query, Limit: args.TopK + maxTop, Under: under})
 	switch {

@@ -43,7 +43,7 @@ func newIndexed(tb testing.TB, change ...func(*bounds)) (*desk, *shelf) {
 	tb.Helper()
 	d := newDesk(tb, change...)
 	s := &shelf{path: filepath.Join(tb.TempDir(), "data", "index.db")}
-	d.kit.config.Indexes = s
+	d.kit.indexes = s
 	made, err := d.kit.tools()
 	d.must(err)
 	d.tools, err = tool.NewRegistry(made...)

@@ -16,12 +16,11 @@ func changesOf(_ context.Context, inv *tool.Invocation) ([]regie.FileChange, err
 	}
 	change := regie.FileChange{
 		Path: planned.Path, Kept: planned.Before.IsZero() || planned.Kept == planned.Before,
-		Made: planned.Made, Trash: planned.Trash,
+		Made:   planned.Made,
 		Before: regie.FileState{Hash: planned.Before, Size: planned.BeforeSize},
 		After:  regie.FileState{Hash: planned.After, Size: int64(planned.Size)},
 	}
 	if change.Before.Exists() {
-		change.Special, change.Owner = planned.Special, planned.Owner
 		change.Before.Perm = planned.Perm
 		if change.After.Exists() { // a file that is changed keeps its permissions
 			change.After.Perm = planned.Perm

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -66,13 +65,9 @@ type intent struct {
 	Added  int         `json:"added"`           // lines that are written
 	Perm   fs.FileMode `json:"perm,omitempty"`  // of the file that was there
 	// Kept names the blob with the content before (decision 16), which is Before; zero where there
-	// was no file, and where a file was too large for a blob.
+	// was no file.
 	Kept       regie.Hash `json:"kept,omitzero"`
 	BeforeSize int64      `json:"before_size,omitempty"` // bytes of the file that was there
-	// Trash is where a deleted file lies that is too large for a blob, relative to the trash of the
-	// data directory. Before is then the hash of what the file system says of it, not of its
-	// content: workspace.Content.Identity.
-	Trash string `json:"trash,omitempty"`
 	// Edits are the lines, as they are afterwards, at which an edit replaced something.
 	Edits []int `json:"edits,omitempty"`
 	// Made are the directories that have to be made.
@@ -85,9 +80,6 @@ type intent struct {
 	Marked bool   `json:"marked,omitempty"`
 	Wide   string `json:"wide,omitempty"`
 	Links  uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
-	// Special and Owner are those of regie.FileChange.
-	Special fs.FileMode `json:"special,omitempty"`
-	Owner   *int        `json:"owner,omitempty"`
 }
 
 func (k *toolkit) writeTool() (tool.Tool, error) {
@@ -161,10 +153,6 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (js
 	if planned.Made, err = root.Missing(planned.Path); err != nil {
 		return nil, about("path", err)
 	}
-	if before.Large {
-		planned.Trash = trashName(inv, planned.Path)
-		return json.Marshal(planned)
-	}
 	if before.Exists && inv.Keep != nil {
 		if planned.Kept, err = inv.Keep(ctx, before.Data); err != nil {
 			return nil, err
@@ -181,21 +169,16 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, w wish) (js
 func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation,
 	w wish,
 ) (planned intent, before workspace.Content, after []byte, err error) {
-	load := root.Load
-	if w.mode == modeDelete {
-		load = root.LoadLarge
-	}
-	if before, err = load(w.path, k.bounds.changed); err != nil {
+	if before, err = root.Load(w.path, k.bounds.changed); err != nil {
 		return planned, before, nil, about("path", err)
 	}
 	if assumed, ok := inv.Assumes(regie.PreconditionFile, before.Path); ok {
 		// who writes a file gives it one name
-		before.Exists, before.Data, before.Links, before.Large = assumed.Exists, assumed.Data, 1, false
+		before.Exists, before.Data, before.Links = assumed.Exists, assumed.Data, 1
 		before.Size = int64(len(before.Data))
 	}
 	planned = intent{
 		Path: before.Path, Mode: w.mode, Perm: before.Perm, Before: before.Identity(),
-		Special: before.Special, Owner: before.Stranger(),
 	}
 	if before.Exists {
 		planned.BeforeSize = before.Size
@@ -209,9 +192,6 @@ func (k *toolkit) plan(root *workspace.Root, inv *tool.Invocation,
 	case modeDelete:
 		if !before.Exists {
 			err = about("path", regie.Errorf(regie.CodeFileNotFound, "%s does not exist", before.Path))
-		} else if before.Large && k.config.Trash == "" {
-			err = about("path", regie.Errorf(regie.CodeFileTooLarge,
-				"%s has %d bytes, and there is no trash to keep it in", before.Path, before.Size))
 		}
 		return planned, before, nil, err
 	default:
@@ -380,11 +360,7 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, w wish) (tool.R
 	}
 	var tried bool
 	if w.mode == modeDelete {
-		removal := workspace.Removal{Before: before, Tag: inv.CallID.String()}
-		if planned.Trash != "" {
-			removal.Trash = filepath.Join(k.config.Trash, filepath.FromSlash(planned.Trash))
-		}
-		tried, err = root.Remove(ctx, removal)
+		tried, err = root.Remove(workspace.Removal{Before: before, Tag: inv.CallID.String()})
 	} else {
 		tried, err = root.Replace(workspace.Change{Before: before, Data: after, Tag: inv.CallID.String()})
 	}
@@ -427,14 +403,13 @@ func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.E
 		return tool.Unsure, tool.Result{}, err
 	}
 	defer root.Close()
-	load, tag := root.Load, inv.CallID.String()
+	tag := inv.CallID.String()
 	if w.mode == modeDelete {
-		load = root.LoadLarge
 		if err := root.Reappear(planned.Path, tag); err != nil {
 			return tool.Unsure, tool.Result{}, err
 		}
 	}
-	now, err := load(w.path, k.bounds.changed)
+	now, err := root.Load(w.path, k.bounds.changed)
 	if err != nil || now.Path != planned.Path {
 		return tool.Unsure, tool.Result{}, err
 	}
@@ -456,9 +431,6 @@ func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.E
 func (i intent) result() tool.Result {
 	var b strings.Builder
 	switch {
-	case i.Mode == modeDelete && i.Trash != "":
-		fmt.Fprintf(&b, "deleted %s, %d bytes; it lies in the trash, from where a person can take it back", i.Path,
-			i.BeforeSize)
 	case i.Mode == modeDelete:
 		fmt.Fprintf(&b, "deleted %s, %d bytes; its content is kept, and a person can undo this", i.Path, i.BeforeSize)
 	case i.Mode == modeEdit:
