@@ -55,21 +55,21 @@ func newUndoCommand(env *environment) *cobra.Command {
 // undoRun shows what would be done, asks, and has the running engine do it, or this process, which
 // then runs nothing else.
 func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f undoFlags) error {
-	root, err := env.scope(ctx, false)
-	if err != nil {
-		return err
-	}
-	plan, err := readStore(ctx, env, func(conn *app.Conn) (regie.UndoPlan, error) {
+	none := regie.UndoPlan{}
+	plan, err := readWorkspace(ctx, env, false, none, func(conn *app.Conn, root string) (regie.UndoPlan, error) {
 		in.Root = root
 		if f.session != "" {
 			found, err := chat.FindSession(ctx, conn, in.Root, f.session)
 			if err != nil {
-				return regie.UndoPlan{}, err
+				return none, err
 			}
 			in.SessionID = found.ID
 		}
 		return conn.PlanUndo(ctx, in)
 	})
+	if err == nil && plan.RoundID.IsZero() {
+		err = regie.Errorf(regie.CodeNotFound, "no run here has changed files that can be put back")
+	}
 	if err == nil {
 		err = showUndoPlan(env, &plan, f)
 	}

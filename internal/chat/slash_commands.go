@@ -23,7 +23,7 @@ type SlashCommand struct {
 func SlashCommands(t *text.Printer) []SlashCommand {
 	return []SlashCommand{
 		{"/help", t.T("what can be typed and pressed"), func(c *Conversation, _ string) { c.Renderer.ShowHelp() }},
-		{"/undo", t.T("take the newest run back, after a look at it: /undo [N | files | ID | to ID]"), planUndo},
+		{"/undo", t.T("take the newest run back, after a look at it: /undo [files | force | ID]"), planUndo},
 		{"/fork", t.T("go on in a copy of this chat; the files stay as they are"), forkChat},
 		{"/resume", t.T("go on with a paused run, or with another chat: /resume [ID]"), resumeChat},
 		{"/new", t.T("begin another chat"), startAnother},

@@ -54,7 +54,7 @@ func Places(root string, trees ...string) []string {
 		return dir != root &&
 			len(Directories(filepath.Join(dir, ".git"))) == 0
 	})
-	for _, path := range f.ofUser() {
+	for _, path := range f.settings() {
 		f.files = 0
 		clear(f.read) // a file of the repository may be one of these too, and says more here
 		f.config(path)
@@ -63,15 +63,8 @@ func Places(root string, trees ...string) []string {
 	return slices.Compact(f.found)
 }
 
-// ofUser are the files with the settings of the user and of the system, wherever git may look for
-// them.
-func (f *finder) ofUser() []string {
-	named := []string{os.Getenv("GIT_CONFIG_SYSTEM"), os.Getenv("GIT_CONFIG_GLOBAL")}
-	return absolutes(slices.Concat(named, systemFiles, f.global()))
-}
-
-// settings are those of them that git reads in this environment: of two that say something the last
-// one holds.
+// settings are the files with the settings of the system and of the user: of two that say something
+// the last one holds.
 func (f *finder) settings() []string {
 	system, user := systemFiles, f.global()
 	if file := os.Getenv("GIT_CONFIG_SYSTEM"); file != "" {
@@ -139,7 +132,11 @@ func (f *finder) repository(dir string) {
 	}
 	for _, git := range dirs {
 		for _, name := range []string{"config", "config.worktree"} {
-			f.trees(filepath.Join(git, name), git)
+			parse(contents(filepath.Join(git, name)), func(key, value string) {
+				if key == "core.worktree" && value != "" {
+					f.bases = append(f.bases, absolute(value, git))
+				}
+			})
 		}
 	}
 	clear(f.read)
@@ -150,32 +147,27 @@ func (f *finder) repository(dir string) {
 	}
 }
 
-// trees notes a work tree that lies elsewhere.
-func (f *finder) trees(path, git string) {
-	parse(contents(path), func(key, value string) {
-		if meaningOf(key, value) == tree && value != "" {
-			f.bases = append(f.bases, absolute(value, git))
-		}
-	})
+const include = "include.path"
+
+// conditional reports whether a variable includes a file under a condition.
+func conditional(key string) bool {
+	return strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
 }
 
 // config notes a file of configuration, and what it names.
 func (f *finder) config(path string) {
 	f.note(path)
 	f.walk(path, 0, func(path, key, value string) {
-		if value == "" {
-			return
-		}
-		switch meaningOf(key, value) {
-		case includes:
+		switch {
+		case value == "" || key == "core.worktree" || plainKeys.MatchString(key) || strings.HasPrefix(key, "alias.") && value[0] != '!':
+		case key == include || conditional(key):
 			f.note(f.expanded(value, filepath.Dir(path)))
-		case hooks:
+		case key == "core.hookspath":
 			for _, base := range f.bases {
 				f.hooks(f.expanded(value, base))
 			}
-		case runs:
+		default: // whatever git does with it: what it names may be run
 			f.command(value)
-		default:
 		}
 	})
 }
@@ -190,7 +182,7 @@ func (f *finder) walk(path string, depth int, each func(path, key, value string)
 	f.files++
 	parse(contents(path), func(key, value string) {
 		each(path, key, value)
-		if meaningOf(key, value) == includes && value != "" && (key == include || !f.sure) {
+		if value != "" && (key == include || conditional(key) && !f.sure) {
 			f.walk(f.expanded(value, filepath.Dir(path)), depth+1, each)
 		}
 	})

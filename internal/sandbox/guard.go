@@ -44,11 +44,9 @@ type identity struct {
 // picture is how these places look at one moment, by their paths in the workspace.
 type picture struct {
 	held  map[string]held
-	roots map[string]fs.FileInfo // repositories, and entries called .git or .regie
 	gits  map[string]bool
 	named []string
-	lines map[string][]string // of the steps of a rebase under way
-	left  int64               // bytes that may still be kept
+	left  int64 // bytes that may still be kept
 }
 
 // held is one file, link or directory.
@@ -89,13 +87,12 @@ func newGuard(n *nests, who identity) (*guard, error) {
 // now.
 func (g *guard) look(n *nests) *picture {
 	p := &picture{
-		held: map[string]held{}, roots: map[string]fs.FileInfo{}, gits: map[string]bool{},
-		lines: map[string][]string{}, left: maxKept,
+		held: map[string]held{}, gits: map[string]bool{}, left: maxKept,
 		named: slices.Concat(n.named, g.before.named),
 	}
 	for _, name := range slices.Concat(n.gits, slices.Collect(maps.Keys(g.before.gits))) {
 		if info, err := g.root.Lstat(name); err == nil && info.IsDir() {
-			p.gits[name], p.roots[name] = true, info
+			p.gits[name] = true
 		}
 	}
 	gits := slices.Collect(maps.Keys(p.gits))
@@ -108,7 +105,6 @@ func (g *guard) look(n *nests) *picture {
 	}
 	for _, name := range n.marks {
 		if info, err := g.root.Lstat(name); err == nil && !p.gits[name] {
-			p.roots[name] = info
 			if filepath.Base(name) != ".git" || !info.IsDir() { // a directory without a repository runs nothing
 				g.add(p, name)
 			}
@@ -159,16 +155,9 @@ func (g *guard) addParts(p *picture, git string) {
 			g.add(p, name)
 			continue
 		}
-		for _, file := range gitruns.StateFiles() {
-			name := filepath.Join(git, file)
-			if info, err := g.root.Lstat(name); err != nil || filepath.Dir(file) != state {
-				continue
-			} else if !info.Mode().IsRegular() {
-				g.add(p, name)
-			} else if data, err := g.read(name, maxKept); err == nil {
-				p.lines[name] = strings.SplitAfter(string(data), "\n")
-			}
-		}
+	}
+	for _, file := range gitruns.StateFiles() {
+		g.add(p, filepath.Join(git, file))
 	}
 }
 
@@ -239,9 +228,6 @@ func (g *guard) settle() (out []Moved) {
 // compare is one look at a workspace.
 func (g *guard) compare(n *nests) (out []Moved) {
 	now := g.look(n)
-	if g.followMoves(now) {
-		now = g.look(n)
-	}
 	before := g.before.held
 	names := slices.Collect(maps.Keys(now.held))
 	names = slices.AppendSeq(names, maps.Keys(before))
@@ -259,7 +245,7 @@ func (g *guard) compare(n *nests) (out []Moved) {
 		case !there && (g.before.gits[name] || !g.has(filepath.Dir(name))):
 			// it went with its repository, or its directory
 			continue
-		case !known && (g.plain(now, name, is) || g.linked(now, name, is)):
+		case !known && g.plain(now, name, is), harmlessSteps(name, old, is, there):
 			continue
 		}
 		m := Moved{From: name, Restored: known}
@@ -278,44 +264,22 @@ func (g *guard) compare(n *nests) (out []Moved) {
 			out = append(out, m)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(now.lines)) {
-		if m, changed := g.compareLines(name, now.lines[name]); changed {
-			out = append(out, m)
-		}
-	}
 	return out
 }
 
-// followMoves gives what lay in a repository that has another place now the names that it has
-// there.
-func (g *guard) followMoves(now *picture) (moved bool) {
-	for to, info := range now.roots {
-		if g.before.roots[to] != nil {
-			continue
-		}
-		for from, was := range g.before.roots {
-			if now.roots[from] != nil || !os.SameFile(was, info) {
-				continue
-			}
-			g.before.roots[to], g.before.gits[to] = was, g.before.gits[from]
-			if filepath.Base(from) == ".git" && filepath.Base(to) == ".git" { // its work tree came with it
-				from, to = filepath.Dir(from), filepath.Dir(to)
-			}
-			for name, h := range maps.Clone(g.before.held) {
-				if within(name, from) {
-					g.before.held[to+name[len(from):]] = h
-				}
-			}
-			for _, name := range g.before.named {
-				if within(name, from) {
-					g.before.named = append(g.before.named, to+name[len(from):])
-				}
-			}
-			moved = true
-			break
-		}
+// harmlessSteps reports whether a file is the steps of a rebase under way, or names its strategy,
+// and runs no program that it did not run before.
+func harmlessSteps(name string, old, is held, there bool) bool {
+	if !slices.ContainsFunc(gitruns.StateFiles(), func(file string) bool { return strings.HasSuffix(name, "/"+file) }) {
+		return false
 	}
-	return moved
+	if !there {
+		return true
+	}
+	lines := strings.Split(old.data, "\n")
+	return is.kept && !slices.ContainsFunc(strings.Split(is.data, "\n"), func(line string) bool {
+		return gitruns.RunsProgram(name, line) && !slices.Contains(lines, line)
+	})
 }
 
 // plain reports whether something new may stay: in a new repository what git itself puts there.
@@ -344,50 +308,6 @@ func (g *guard) plain(now *picture, name string, is held) bool {
 	default:
 		return part == "branches" && below == "" && is.info.IsDir() || part == "description" && regular
 	}
-}
-
-// linked reports whether something new is what git worktree add makes, for a repository from
-// before: git runs and believes there what that repository says.
-func (g *guard) linked(now *picture, name string, is held) bool {
-	isTree := func(dir string) bool {
-		trees, number := filepath.Split(dir)
-		trees = filepath.Clean(trees)
-		return number != "" && filepath.Base(trees) == "worktrees" &&
-			g.before.gits[filepath.Dir(trees)] && now.gits[dir]
-	}
-	switch base := filepath.Base(name); {
-	case is.info.IsDir():
-		return isTree(name) || base == "worktrees" && g.before.gits[filepath.Dir(name)]
-	case !is.kept:
-		return false
-	case base == ".git":
-		target, found := strings.CutPrefix(strings.TrimSuffix(is.data, "\n"), "gitdir: ")
-		relative, err := filepath.Rel(g.dir, target)
-		return found && err == nil && isTree(relative)
-	default:
-		return isTree(filepath.Dir(name)) && (base == "gitdir" || base == "commondir" && is.data == "../..\n")
-	}
-}
-
-// compareLines takes the lines that run programs out of the steps of a rebase, but for those from
-// before.
-func (g *guard) compareLines(name string, lines []string) (Moved, bool) {
-	old := g.before.lines[name]
-	kept := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
-		return gitruns.RunsProgram(name, line) && !slices.Contains(old, line)
-	})
-	if len(kept) == len(lines) {
-		return Moved{}, false
-	}
-	m := Moved{From: name, Restored: true}
-	info, err := g.root.Lstat(name)
-	if err == nil {
-		if m.To, err = g.moveAside(name); err == nil {
-			err = g.restore(name, held{info: info, data: strings.Join(kept, ""), kept: true})
-		}
-	}
-	m.Err = err
-	return m, true
 }
 
 // isMoved reports whether a place lies where something was moved to.

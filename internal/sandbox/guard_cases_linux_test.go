@@ -3,7 +3,6 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -24,35 +23,6 @@ func TestGuard_FIFO(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestGuard_Worktree adds linked work trees during a command, as a person may: they stay, and what
-// git would run in them goes.
-func TestGuard_Worktree(t *testing.T) {
-	for _, tier := range []Tier{Landlock, None} { // bubblewrap mounts .git/worktrees read-only
-		t.Run(string(tier), func(t *testing.T) {
-			b := newGitBox(t, tier)
-			r := b.sh(`git worktree add -q inside && git -C nested worktree add -q ../first`)
-			if r.err != nil || r.Exit != 0 || len(r.Removed) > 0 {
-				t.Fatalf("exit %d, %v, taken back %v: %s", r.Exit, r.err, r.Removed, r.text())
-			}
-			for _, dir := range []string{"inside", "first"} {
-				b.mustGit(filepath.Join(b.root, dir), "commit", "-q", "--allow-empty", "-m", "more")
-			}
-			r = b.sh(`for n in one two three four; do git worktree add -q $n; done; cd .git/worktrees
-mkdir -p two/hooks && printf '#!/bin/sh\n' > two/hooks/pre-commit && chmod +x two/hooks/pre-commit
-echo '[core]' > one/config.worktree; echo ../../../evil > three/commondir; echo "gitdir: $PWD/../../evil.git" > ../../four/.git`)
-			var removed []string
-			for _, m := range r.Removed {
-				removed = append(removed, m.From)
-			}
-			want := []string{".git/worktrees/one/config.worktree", ".git/worktrees/three/commondir", ".git/worktrees/two/hooks/pre-commit", "four/.git"}
-			slices.Sort(removed)
-			if !slices.Equal(removed, want) {
-				t.Errorf("taken back %q, want %q", removed, want)
-			}
-		})
-	}
 }
 
 // TestGuard_FullBudget fills what the guard can keep with files in repositories that a first

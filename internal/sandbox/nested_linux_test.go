@@ -67,7 +67,7 @@ func TestNested(t *testing.T) {
 func attackNested(t *testing.T, b *box) {
 	t.Helper()
 	for name, text := range map[string]string{
-		"lib/.git/config": "kept\n", "lib/.git/hooks/sample": "", "lib/.git/HEAD": "ref\n", "lib/src/file": "", "deep/er/.git": "gitdir: ../../lib/.git\n", "other/.regie/regie.yaml": "{}\n",
+		"lib/.git/config": "kept\n", "lib/.git/hooks/x.sample": "", "lib/.git/HEAD": "ref\n", "lib/src/file": "", "deep/er/.git": "gitdir: ../../lib/.git\n", "other/.regie/regie.yaml": "{}\n",
 		"store/config": "kept\n", "store/hooks/sample": "", "away/.git": "gitdir: ../store\n", "deep/tree/file": "",
 	} {
 		b.file(name, text)
@@ -114,7 +114,7 @@ func attackBare(t *testing.T, b *box) {
 	for name, text := range map[string]string{
 		"x.git/HEAD": "ref: refs/heads/main\n", "x.git/config": "kept\n", "x.git/hooks/update": "", "x.git/objects/o": "", "x.git/refs/r": "", "x.git/tree/file": "",
 		"plain/HEAD": "ref: refs/heads/main\n", "plain/objects/o": "", "plain/refs/r": "", "link/HEAD": "ref: refs/heads/main\n", "link/commondir": "../plain\n",
-		"half/HEAD": "ref: refs/heads/main\n", "half/objects/o": "", "half/config": "kept\n", "lib/.git/HEAD": "ref: refs/heads/main\n", "lib/.git/config": "kept\n", "lib/.git/hooks/h": "",
+		"half/HEAD": "ref: refs/heads/main\n", "half/objects/o": "", "half/config": "kept\n", "lib/.git/HEAD": "ref: refs/heads/main\n", "lib/.git/config": "kept\n", "lib/.git/hooks/h.sample": "",
 		"lib/.git/objects/o": "", "lib/.git/refs/r": "",
 	} {
 		b.file(name, text)
