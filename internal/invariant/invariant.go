@@ -107,8 +107,6 @@ type check struct {
 	events []regie.Event
 	views  []store.RoundView
 	closed bool // at some time
-	// uncovered are the commands that left more than files, by call id.
-	uncovered map[regie.ID]bool
 }
 
 func (c *check) saw(what string) { c.Saw(what) }

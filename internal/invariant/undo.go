@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/snapshot"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/toolkit/files"
@@ -72,7 +70,6 @@ func (c *check) checkUndo(ctx context.Context, view *store.RoundView, u *regie.U
 	if u.Chat {
 		c.saw("undo of the chat")
 	}
-	c.checkUndoEffects(view, u)
 	for i := range u.Files {
 		f := &u.Files[i]
 		c.saw("file " + string(f.Outcome))
@@ -92,25 +89,6 @@ func (c *check) checkUndo(ctx context.Context, view *store.RoundView, u *regie.U
 	}
 }
 
-// checkUndoEffects asserts that an undo of a round names each command that left more than files
-// (decision 16).
-func (c *check) checkUndoEffects(view *store.RoundView, u *regie.Undo) {
-	for _, x := range view.Exchanges {
-		for i := range x.Calls {
-			call := &x.Calls[i]
-			if !u.Undoes.IsZero() || !c.uncovered[call.ID] || call.State != regie.CallSucceeded &&
-				call.State != regie.CallUnknown {
-				continue
-			}
-			if !slices.ContainsFunc(u.Effects, func(e regie.Effect) bool {
-				return e.CallID == call.ID && e.Why != nil
-			}) {
-				c.Fail("undo %s does not name call %s, which left more than files (decision 16)", u.ID, call.ID)
-			}
-		}
-	}
-}
-
 // changes are what the calls of the session made of files, by call.
 func (c *check) changes() map[regie.ID][]regie.FileChange {
 	tools, err := files.Tools(nil)
@@ -123,7 +101,6 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 	}
 	tools = append(tools, commands...)
 	out := map[regie.ID][]regie.FileChange{}
-	c.uncovered = map[regie.ID]bool{}
 	for i := range c.views {
 		for _, x := range c.views[i].Exchanges {
 			for k := range x.Calls {
@@ -145,30 +122,9 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 	return out
 }
 
-// changesOf returns what a call made of files. A command may also make and remove directories
-// without files: no undo covers those, and the tool says so in its error (decision 16). Any other
-// error is a violation.
+// changesOf returns what a call made of files. An error is a violation.
 func (c *check) changesOf(undoer tool.Undoer, call *regie.Call) []regie.FileChange {
 	inv := &tool.Invocation{CallID: call.ID, Intent: call.Intent, Changed: call.Changed}
-	var changed snapshot.Changes
-	if call.Tool == shell.Name && json.Unmarshal(call.Changed, &changed) == nil {
-		named := len(changed.Names)
-		changed.Names = slices.DeleteFunc(changed.Names, func(name string) bool {
-			return strings.HasSuffix(name, "/") &&
-				!slices.ContainsFunc(changed.Files, func(f regie.FileChange) bool {
-					return strings.HasPrefix(f.Path, name)
-				})
-		})
-		if directories := named - len(changed.Names); directories > 0 {
-			c.saw("command left directories")
-			c.uncovered[call.ID] = true
-			changed.Uncovered -= directories
-			var err error
-			if inv.Changed, err = json.Marshal(changed); err != nil {
-				c.Fail("the evidence of call %s: %v", call.ID, err)
-			}
-		}
-	}
 	made, err := undoer.Changes(context.Background(), inv)
 	switch regie.CodeOf(err) {
 	case "":

@@ -25,17 +25,16 @@ type Changes struct {
 	Files []regie.FileChange `json:"files,omitempty"`
 	// Uncovered counts what it changed, made or deleted that cannot be put back, Names are some of
 	// it.
-	Uncovered int `json:"uncovered,omitempty"`
-	// Beyond counts those of them that could be put back were they not beyond what one command may
-	// leave: Bounds.Blobs and Bounds.Named.
-	Beyond int      `json:"beyond,omitempty"`
-	Names  []string `json:"uncovered_names,omitempty"`
+	Uncovered int      `json:"uncovered,omitempty"`
+	Names     []string `json:"uncovered_names,omitempty"`
+	// Aside says that something of what is left out has changed: ignored and special files.
+	Aside bool `json:"aside,omitempty"`
 	// Git says that the history of the repository is another one: a commit, a checkout.
 	Git bool `json:"git,omitempty"`
 }
 
 // Empty reports whether nothing was seen to have changed.
-func (c *Changes) Empty() bool { return len(c.Files) == 0 && c.Uncovered == 0 && !c.Git }
+func (c *Changes) Empty() bool { return len(c.Files) == 0 && c.Uncovered == 0 && !c.Git && !c.Aside }
 
 const maxUncovered = 100 // names of what is not covered
 
@@ -71,12 +70,15 @@ func (s *Store) Compare(ctx context.Context, at regie.Workspace, in Comparison) 
 	if err != nil {
 		return Changes{}, err
 	}
-	c := compare(before, now, p.began(in.Call))
+	var began int64
+	if info, err := os.Lstat(filepath.Join(p.dir, "calls", in.Call.String())); err == nil {
+		began = info.ModTime().UnixNano()
+	}
+	c := compare(before, now, began)
 	c.without(in.Others)
 	if err := p.save(ctx, &c, in.Keep); err != nil {
 		return Changes{}, err
 	}
-	c.besides(before, now, in.Others)
 	p.done(in.Call)
 	return c.Changes, nil
 }
@@ -91,25 +93,15 @@ type change struct {
 // compared are the differences of two trees.
 type compared struct {
 	Changes
-	all []change
+	all  []change
+	made []string // directories
 }
 
-// uncovered notes something that cannot be put back; "" is what has no name that could be shown.
+// uncovered notes something that cannot be put back.
 func (c *compared) uncovered(name string) {
-	if c.Uncovered++; name != "" && len(c.Names) < maxUncovered {
+	if c.Uncovered++; len(c.Names) < maxUncovered {
 		c.Names = append(c.Names, name)
 	}
-}
-
-// began is when the snapshot for a call was done, in nanoseconds since 1970; 0 where nobody knows
-// any more.
-func (p *place) began(call regie.ID) int64 {
-	for _, name := range []string{call.String(), call.String() + doneMark} {
-		if info, err := os.Lstat(filepath.Join(p.dir, "calls", name)); err == nil {
-			return info.ModTime().UnixNano()
-		}
-	}
-	return 0
 }
 
 // hidden reports whether a place is one of those, or lies in one, of which not all could be looked
@@ -127,45 +119,23 @@ func (t *tree) inRepository(name string) bool {
 	return slices.ContainsFunc(t.repositories, func(dir string) bool { return workspace.PartOf(dir, name) })
 }
 
-// brought reports whether a file that appeared was there before the call, in a place that is not
-// covered: moved out of an ignored directory, out of one that could not be read, or from beyond the
-// bounds. It may be the only copy, so no undo removes it.
-func (t *tree) brought(now *tree, n *node, began int64) bool {
-	if t.hidden(n.Path) {
-		return true
-	}
-	if t.inodes == nil {
-		t.inodes = make(map[[2]uint64]*node, len(t.nodes))
-		for i := range t.nodes {
-			if m := &t.nodes[i]; !m.Mode.IsDir() && m.Ino != 0 {
-				t.inodes[[2]uint64{m.Dev, m.Ino}] = m
-			}
-		}
-	}
-	born := now.born[n.Path]
-	// not one whose number was given away again
-	if m := t.inodes[[2]uint64{n.Dev, n.Ino}]; m != nil && (born == 0 || began == 0 || born <= began) {
-		return !m.held()
-	}
-	const coarse = int64(2e9) // of the clocks of some file systems
-	switch {
-	case began == 0:
-		return false
-	case born != 0:
-		return born <= began
-	default: // what keeps its time is taken for moved, a copy too
-		return n.Mtime < began-coarse
-	}
+// brought reports whether a file that appeared may have been there before a call that began then,
+// in a place that is not covered: moved out of an ignored directory, out of one that could not be
+// read, or from beyond the bounds. It may be the only copy, so no undo removes it.
+func (t *tree) brought(n *node, began int64) bool {
+	return t.hidden(n.Path) || n.Born != 0 && n.Born <= began && !slices.ContainsFunc(t.nodes, func(m node) bool {
+		return m.Ino == n.Ino && m.Dev == n.Dev && m.held()
+	})
 }
 
-// compare finds what is not in both trees alike. began is when the first one was done.
+// compare finds what is not in both trees alike. began is when the first one was done, in
+// nanoseconds since 1970; 0 where nobody knows any more.
 func compare(before, now *tree, began int64) compared {
-	c := compared{Changes: Changes{Git: before.git != now.git}}
+	c := compared{Changes: Changes{Git: before.git != now.git, Aside: before.aside != now.aside}}
 	if before == now {
 		return c
 	}
 	was := maps.Clone(before.byPath())
-	var made []string
 	for i := range now.nodes {
 		n := &now.nodes[i]
 		b := was[n.Path]
@@ -175,11 +145,9 @@ func compare(before, now *tree, began int64) compared {
 		switch {
 		case n.Mode.IsDir():
 			if b == nil || !b.Mode.IsDir() {
-				made = append(made, n.Path)
-			} else if b.Mode.Perm() != n.Mode.Perm() {
-				c.uncovered(n.Path + "/")
+				c.made = append(c.made, n.Path)
 			}
-		case (b == nil || b.Mode.IsDir()) && before.brought(now, n, began):
+		case (b == nil || b.Mode.IsDir()) && before.brought(n, began):
 			c.uncovered(n.Path)
 		case b == nil || b.Mode.IsDir():
 			c.appeared(n)
@@ -199,7 +167,6 @@ func compare(before, now *tree, began int64) compared {
 		}
 	}
 	slices.SortFunc(c.all, func(a, b change) int { return cmp.Compare(a.Path, b.Path) })
-	c.note(made)
 	return c
 }
 
@@ -210,7 +177,6 @@ func (c *compared) without(others []regie.FileChange) {
 	for i := range others {
 		last[others[i].Path] = append(last[others[i].Path], others[i])
 	}
-	made := c.made()
 	for i := range c.all {
 		f := &c.all[i]
 		theirs := last[f.Path]
@@ -223,33 +189,6 @@ func (c *compared) without(others []regie.FileChange) {
 		}
 	}
 	c.all = slices.DeleteFunc(c.all, func(f change) bool { return f.theirs })
-	c.note(made)
-}
-
-// made are the directories that were made.
-func (c *compared) made() (out []string) {
-	for i := range c.all {
-		out = append(out, c.all[i].Made...)
-		c.all[i].Made = nil
-	}
-	return out
-}
-
-// note gives the directories that were made to the first file that lies in one of them; those in
-// which nothing lies are not covered.
-func (c *compared) note(made []string) {
-	var used []string
-	for _, dir := range made {
-		if slices.ContainsFunc(c.all, func(f change) bool {
-			return f.After.Exists() &&
-				strings.HasPrefix(f.Path, dir+"/")
-		}) {
-			used = append(used, dir)
-		}
-	}
-	if len(used) > 0 {
-		c.all[0].Made = used
-	}
 }
 
 // state is a node as a file's state. Of a file whose content is not held the hash is that of what
@@ -329,19 +268,23 @@ func (p *place) save(ctx context.Context, c *compared, keep func(context.Context
 		if bytes += f.Before.Size; len(taken) >= p.bounds.Named || bytes > p.bounds.Blobs {
 			bytes -= f.Before.Size
 			c.uncovered(f.Path)
-			c.Beyond++
 			continue
 		}
 		taken[f.Path] = true
 	}
-	made := c.made()
 	c.all = slices.DeleteFunc(c.all, func(f change) bool { return !taken[f.Path] })
-	c.note(made)
 	if err := p.blobs(ctx, c.all, keep); err != nil {
 		return err
 	}
 	for i := range c.all {
 		c.Files = append(c.Files, c.all[i].FileChange)
+	}
+	for _, dir := range c.made { // only those in which something lies
+		if slices.ContainsFunc(c.Files, func(f regie.FileChange) bool {
+			return f.After.Exists() && strings.HasPrefix(f.Path, dir+"/")
+		}) {
+			c.Files[0].Made = append(c.Files[0].Made, dir)
+		}
 	}
 	return nil
 }
@@ -356,8 +299,7 @@ func (p *place) blobs(ctx context.Context, all []change, keep func(context.Conte
 		return nil
 	}
 	var group sync.WaitGroup
-	free := make(chan struct{}, together)
-	errs := make([]error, len(all))
+	free, errs := make(chan struct{}, together), make([]error, len(all))
 	for i := range all {
 		if !all[i].Before.Exists() {
 			continue
@@ -369,12 +311,7 @@ func (p *place) blobs(ctx context.Context, all []change, keep func(context.Conte
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // blob hands one content over. One that is damaged here is not kept, which the undo says then.

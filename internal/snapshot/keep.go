@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -64,12 +63,9 @@ const manyTracked = 16
 // forget lets go of what no call needs any more: trees of calls whose results are stored, and
 // contents that no tree names.
 func (p *place) forget() {
-	if len(p.tracked) > manyTracked {
-		old := p.tracked[:len(p.tracked)-manyTracked]
-		for _, name := range old {
-			_ = os.Remove(filepath.Join(p.dir, "calls", name)) // else it is there for a while longer
-		}
-		p.tracked = slices.Clone(p.tracked[len(old):])
+	done, _ := filepath.Glob(filepath.Join(p.dir, "calls", "*"+doneMark)) // ids are in the order of time
+	for i := range max(0, len(done)-manyTracked) {
+		_ = os.Remove(done[i]) // else it is there for a while longer
 	}
 	if p.trees <= manyTrees && p.objects.bytes <= p.sweepAt {
 		return
@@ -140,18 +136,7 @@ const doneMark = ".done"
 // its result may not be stored yet.
 func (p *place) done(call regie.ID) {
 	name := filepath.Join(p.dir, "calls", call.String())
-	if os.Rename(name, name+doneMark) == nil { // else it was noted before
-		p.tracked = append(p.tracked, call.String()+doneMark)
-	}
-}
-
-// Drop says that a call for which a snapshot was taken was not run.
-func (s *Store) Drop(at regie.Workspace, call regie.ID) {
-	if p, err := s.at(at.ID); err == nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.done(call)
-	}
+	_ = os.Rename(name, name+doneMark) // else it was noted before
 }
 
 // Forget removes all that is kept of a workspace.
@@ -167,8 +152,7 @@ func (s *Store) Forget(id regie.ID) error {
 }
 
 // evict removes what is kept of the workspaces that were used longest ago, where all together is
-// too much. Those that are in use here stay, and those with a call of which nobody has found out
-// yet what it did.
+// too much. Those that are in use here stay.
 func (s *Store) evict(opened regie.ID) {
 	type other struct {
 		id    regie.ID
@@ -190,9 +174,7 @@ func (s *Store) evict(opened regie.ID) {
 	}
 	slices.SortFunc(others, func(a, b other) int { return a.used.Compare(b.used) })
 	for _, o := range others {
-		calls, err := filepath.Glob(filepath.Join(s.dir, o.id.String(), "calls", "*"))
-		open := slices.ContainsFunc(calls, func(name string) bool { return !strings.HasSuffix(name, doneMark) })
-		if total > s.bounds.Kept && err == nil && !open && os.RemoveAll(filepath.Join(s.dir, o.id.String())) == nil {
+		if total > s.bounds.Kept && os.RemoveAll(filepath.Join(s.dir, o.id.String())) == nil {
 			total -= o.bytes
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -26,15 +25,13 @@ type objects struct {
 	have   map[regie.Hash]int64 // sizes
 	bytes  int64
 	fresh  map[regie.Hash]string // that are not surely on the disk: the files that they are in
-	clones bool                  // whether cloning is worth a try
 	buffer []byte
 }
 
 // openObjects lists what is there.
 func openObjects(dir string) (*objects, error) {
 	o := &objects{
-		dir: dir, have: map[regie.Hash]int64{}, fresh: map[regie.Hash]string{}, clones: true,
-		buffer: make([]byte, 256<<10),
+		dir: dir, have: map[regie.Hash]int64{}, fresh: map[regie.Hash]string{}, buffer: make([]byte, 256<<10),
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -84,7 +81,10 @@ func (o *objects) put(in *os.File, most int64) (h regie.Hash, size int64, err er
 		return h, 0, err
 	}
 	digest := sha256.New()
-	size, err = o.fill(temp, in, digest, most)
+	size, err = io.CopyBuffer(io.MultiWriter(digest, temp), onlyReader{io.LimitReader(in, most+1)}, o.buffer)
+	if err == nil && size > most {
+		err = errGrows
+	}
 	digest.Sum(h[:0])
 	if closing := temp.Close(); err == nil {
 		err = closing
@@ -98,39 +98,6 @@ func (o *objects) put(in *os.File, most int64) (h regie.Hash, size int64, err er
 }
 
 var errGrows = errors.New("the file has more bytes than are secured")
-
-// fill copies, or clones, and takes the digest of what the copy holds.
-func (o *objects) fill(temp, in *os.File, digest hash.Hash, most int64) (int64, error) {
-	if o.clones {
-		if clone(temp, in) == nil {
-			n, err := io.CopyBuffer(digest, onlyReader{io.LimitReader(temp, most+1)}, o.buffer)
-			if err == nil && n > most {
-				err = errGrows
-			}
-			return n, err
-		}
-		o.clones = false
-	}
-	var n int64
-	for {
-		read, err := in.Read(o.buffer)
-		if read > 0 {
-			if n += int64(read); n > most {
-				return n, errGrows
-			}
-			digest.Write(o.buffer[:read]) // it never fails
-			if _, err := temp.Write(o.buffer[:read]); err != nil {
-				return n, err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-}
 
 // onlyReader hides what else a reader can do.
 type onlyReader struct{ io.Reader }

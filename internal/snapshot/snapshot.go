@@ -2,12 +2,12 @@ package snapshot
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
-	"hash/crc32"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -61,7 +61,6 @@ type place struct {
 	objects *objects
 	latest  *tree
 	name    regie.Hash // of the latest tree
-	tracked []string   // the files of calls of which was found out what they did, the latest last
 	trees   int        // files of trees
 	sweepAt int64      // bytes of contents at which they are looked through
 }
@@ -73,19 +72,8 @@ type Secured struct {
 	Files int   // that are covered
 	Bytes int64 // of these
 	Read  int   // of these, files that had to be read
-	Left
-	// Blind are the places of which not all could be looked at.
-	Blind []string
-}
-
-// Left is what is there and not covered.
-type Left struct {
+	// Left is what is there and not covered: files beyond the bounds are among the others.
 	workspace.Left
-	Large      int // files that are larger than Bounds.File, or beyond what of a workspace is secured
-	LargeNames []string
-	Late       int // files for which there was no time
-	Closed     int // files that could not be read
-	ClosedName string
 }
 
 // Take secures what a workspace holds before a call runs in it: when it returns all of it is safe
@@ -107,9 +95,6 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	return said, explain(err)
 }
 
-// Most is how many bytes from before one command leaves to be put back, and how many files.
-func (s *Store) Most() (bytes int64, files int) { return s.bounds.Blobs, s.bounds.Named }
-
 // Cover says what a snapshot of a workspace would cover. It reads no file, and changes nothing.
 func (s *Store) Cover(ctx context.Context, at regie.Workspace) (Secured, error) {
 	root, err := workspace.Open(at.Root)
@@ -125,7 +110,9 @@ func (s *Store) Cover(ctx context.Context, at regie.Workspace) (Secured, error) 
 			return nil
 		},
 	})
-	said.Left.Left = found.Left
+	said.Ignored, said.IgnoredNames = found.Left.Ignored, found.Left.IgnoredNames
+	said.Other += found.Left.Other
+	said.OtherNames = append(said.OtherNames, found.Left.OtherNames...)
 	return said, err
 }
 
@@ -145,9 +132,7 @@ func (s *Store) skipped(root string) string {
 // fits counts a file in, or notes that it is beyond the bounds.
 func (s *Store) fits(e *workspace.SurveyEntry, said *Secured) bool {
 	if e.Size > s.bounds.File || said.Bytes+e.Size > s.bounds.Total || said.Files >= s.bounds.Files {
-		if said.Large++; len(said.LargeNames) < 3 {
-			said.LargeNames = append(said.LargeNames, e.Path)
-		}
+		said.Note(&said.Other, &said.OtherNames, e.Path)
 		return false
 	}
 	said.Files++
@@ -179,12 +164,6 @@ func (s *Store) at(id regie.ID) (*place, error) {
 	}
 	trees, _ := os.ReadDir(filepath.Join(p.dir, "trees")) // it was just made
 	p.trees, p.sweepAt = len(trees), spare
-	calls, _ := os.ReadDir(filepath.Join(p.dir, "calls")) // it too
-	for _, call := range calls {                          // ids are in the order of time
-		if strings.HasSuffix(call.Name(), doneMark) {
-			p.tracked = append(p.tracked, call.Name())
-		}
-	}
 	s.places[id] = p
 	s.evict(id)
 	return p, nil
@@ -238,23 +217,15 @@ func (p *place) take(ctx context.Context, dir string, before *tree) (*tree, Secu
 		p.objects.drop()
 		return nil, said, err
 	}
-	said.Left.Left, said.Blind = found.Left, found.Blind
 	now := &tree{
-		nodes: make([]node, len(found.Entries)), rules: found.Rules,
-		git: gitStamp(dir, found.Repositories), blind: found.Blind, special: found.Left.Special, odd: found.Left.Odd,
-		born: map[string]int64{}, repositories: found.Repositories, aside: found.Aside,
-		more: found.MoreAside,
+		nodes: make([]node, len(found.Entries)), rules: found.Rules, git: gitState(dir, found.Repositories),
+		blind: found.Blind, aside: found.Aside, repositories: found.Repositories,
 	}
 	for i := range found.Entries {
 		e := &found.Entries[i]
-		if t.known[e.Path] == nil {
-			now.born[e.Path] = e.Born
-		}
-		e.Born = 0 // it is no part of the tree
 		now.nodes[i] = node{SurveyEntry: *e}
 		if n, ok := t.read[e.Path]; ok {
 			now.nodes[i] = n
-			now.nodes[i].Born = 0
 		} else if n := t.known[e.Path]; n != nil && e.Mode.IsRegular() && n.Stamp == e.Stamp {
 			now.nodes[i].Hash, now.nodes[i].Read = n.Hash, n.Read
 		}
@@ -281,38 +252,31 @@ func (t *tree) rulesOf() func(dir string) (workspace.Rules, bool) {
 // maxRefs bounds how many references of a repository are looked at.
 const maxRefs = 20_000
 
-// gitStamp changes with each commit, checkout and reset in one of the repositories of a directory,
+// gitState changes with each commit, checkout and reset in one of the repositories of a directory,
 // and with what becomes of branches, tags and stashes. Where .git is a file the repository lies
 // elsewhere, where a confined command cannot write.
-func gitStamp(dir string, repositories []string) (out workspace.Stamp) {
-	seen := 0
+func gitState(dir string, repositories []string) (out regie.Hash) {
+	digest, seen := sha256.New(), 0
+	look := func(name string) {
+		if info, err := os.Lstat(name); err == nil {
+			fmt.Fprintln(digest, name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
 	for _, name := range repositories {
-		stampRepository(filepath.Join(dir, filepath.FromSlash(name)), &seen, func(name string, info fs.FileInfo) {
-			out.Size += info.Size()
-			// of whichever: the newest would hide what happens in the others
-			out.Mtime += info.ModTime().UnixNano()
-			out.Ino += uint64(crc32.ChecksumIEEE([]byte(name))) // which there are
+		git := filepath.Join(dir, filepath.FromSlash(name))
+		for _, name := range []string{"HEAD", "logs/HEAD", "logs/refs/stash", "packed-refs"} {
+			look(filepath.Join(git, name))
+		}
+		_ = filepath.WalkDir(filepath.Join(git, "refs"), func(name string, _ fs.DirEntry, err error) error {
+			if seen++; err != nil || seen > maxRefs {
+				return filepath.SkipAll
+			}
+			look(name)
+			return nil
 		})
 	}
+	digest.Sum(out[:0])
 	return out
-}
-
-// stampRepository shows what changes in one repository. seen counts references of all of them.
-func stampRepository(git string, seen *int, look func(name string, info fs.FileInfo)) {
-	for _, name := range []string{"HEAD", "logs/HEAD", "logs/refs/stash", "packed-refs"} {
-		if info, err := os.Lstat(filepath.Join(git, filepath.FromSlash(name))); err == nil {
-			look(name, info)
-		}
-	}
-	_ = filepath.WalkDir(filepath.Join(git, "refs"), func(name string, entry fs.DirEntry, err error) error {
-		if *seen++; err != nil || *seen > maxRefs {
-			return filepath.SkipAll
-		}
-		if info, err := entry.Info(); err == nil {
-			look(name, info)
-		}
-		return nil
-	})
 }
 
 // taking is one snapshot on its way.
@@ -336,13 +300,10 @@ func (t *taking) file(e *workspace.SurveyEntry, open func() (*os.File, error)) e
 		}
 	}
 	out := node{SurveyEntry: *e, Read: time.Now().UnixNano()}
-	if time.Now().After(t.until) {
-		t.said.Late++
-		t.left(e)
-		t.read[e.Path] = out
-		return nil
+	f, err := (*os.File)(nil), errLate
+	if time.Now().Before(t.until) {
+		f, err = open()
 	}
-	f, err := open()
 	if err == nil {
 		out.Hash, _, err = t.objects.put(f, t.bounds.File)
 		_ = f.Close() // it was only read
@@ -352,28 +313,17 @@ func (t *taking) file(e *workspace.SurveyEntry, open func() (*os.File, error)) e
 		t.said.Read++
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return err
-	case errors.Is(err, errGrows):
-		t.left(e)
-		t.said.Large++
-	case errors.Is(err, fs.ErrNotExist): // it is gone by now
-		t.left(e)
-	default:
-		t.left(e)
-		t.said.Closed++
-		t.said.ClosedName = e.Path
-	}
-	if err != nil {
+	default: // there was no time for it, it cannot be read, or it is gone by now
 		out.Hash = regie.Hash{}
+		t.said.Files--
+		t.said.Bytes -= e.Size
+		t.said.Note(&t.said.Other, &t.said.OtherNames, e.Path)
 	}
 	t.read[e.Path] = out
 	return nil
 }
 
-// left takes a file out of what is covered.
-func (t *taking) left(e *workspace.SurveyEntry) {
-	t.said.Files--
-	t.said.Bytes -= e.Size
-}
+var errLate = errors.New("there was no time to read it")
 
 // explain gives an error of the operating system a code and a sentence.
 func explain(err error) error {

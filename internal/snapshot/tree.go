@@ -27,21 +27,14 @@ func (n *node) held() bool {
 type tree struct {
 	nodes []node
 	rules map[string]workspace.Rules
-	git   workspace.Stamp // of what changes with each commit
-	// blind are the places of which not all could be looked at, special and odd how many files
-	// there were that are left out for what they are, or for their names.
-	blind        []string
-	special, odd int
-	// aside are the places that are left out; not all of them with more.
-	aside []workspace.Aside
-	more  bool
+	git   regie.Hash // of what changes with each commit
+	aside regie.Hash // of what is left out
+	// blind are the places of which not all could be looked at.
+	blind []string
 	paths map[string]*node
-	// born are when entries were made that the tree before did not have. They are not kept: they
-	// matter in the comparison that is made right away.
-	born map[string]int64
-	// repositories are those of the workspace. They are not kept, for the same reason.
+	// repositories are those of the workspace. They are not kept: they matter in the comparison
+	// that is made right away.
 	repositories []string
-	inodes       map[[2]uint64]*node // what is no directory, by device and number
 }
 
 // byPath finds the nodes by their paths.
@@ -57,36 +50,28 @@ func (t *tree) byPath() map[string]*node {
 
 // equal reports whether two trees are the same in every respect.
 func (t *tree) equal(other *tree) bool {
-	if t.git != other.git || t.special != other.special || t.odd != other.odd || !slices.Equal(t.blind, other.blind) ||
-		!slices.Equal(t.nodes, other.nodes) ||
-		t.more != other.more || !slices.Equal(t.aside, other.aside) {
-		return false
-	}
-	return maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
+	return t.git == other.git && t.aside == other.aside && slices.Equal(t.blind, other.blind) &&
+		slices.Equal(t.nodes, other.nodes) && maps.EqualFunc(t.rules, other.rules, func(a, b workspace.Rules) bool {
 		return slices.EqualFunc(a[:], b[:], bytes.Equal)
 	})
 }
 
 // magic begins each tree's file, and names its form.
-const magic = "regie tree 5\n"
+const magic = "regie tree 6\n"
 
 // form is a tree as its file holds it.
 type form struct {
-	Nodes        []node
-	Dirs         []string // those with ignore files, sorted
-	Rules        []workspace.Rules
-	Git          workspace.Stamp
-	Blind        []string
-	Special, Odd int
-	Aside        []workspace.Aside
-	More         bool
+	Nodes      []node
+	Dirs       []string // those with ignore files, sorted
+	Rules      []workspace.Rules
+	Git, Aside regie.Hash
+	Blind      []string
 }
 
 // encode writes a tree; the same tree always gives the same bytes.
 func (t *tree) encode() []byte {
 	out := form{
-		Nodes: t.nodes, Dirs: slices.Sorted(maps.Keys(t.rules)), Git: t.git, Blind: t.blind,
-		Special: t.special, Odd: t.odd, Aside: t.aside, More: t.more,
+		Nodes: t.nodes, Dirs: slices.Sorted(maps.Keys(t.rules)), Git: t.git, Aside: t.aside, Blind: t.blind,
 	}
 	for _, dir := range out.Dirs {
 		out.Rules = append(out.Rules, t.rules[dir])
@@ -104,10 +89,7 @@ func decode(data []byte) (*tree, error) {
 	if !ours || gob.NewDecoder(from).Decode(&in) != nil || from.Len() > 0 || len(in.Dirs) != len(in.Rules) {
 		return nil, errTree
 	}
-	t := &tree{
-		nodes: in.Nodes, rules: map[string]workspace.Rules{}, git: in.Git, blind: in.Blind,
-		special: in.Special, odd: in.Odd, aside: in.Aside, more: in.More,
-	}
+	t := &tree{nodes: in.Nodes, rules: map[string]workspace.Rules{}, git: in.Git, aside: in.Aside, blind: in.Blind}
 	for i, dir := range in.Dirs {
 		t.rules[dir] = in.Rules[i]
 	}

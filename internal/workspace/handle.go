@@ -66,7 +66,7 @@ func statAt(dir int, name string) (SurveyEntry, error) {
 	var stat unix.Stat_t
 	err := unix.Fstatat(dir, name, &stat, unix.AT_SYMLINK_NOFOLLOW)
 	//nolint:unconvert // the types differ by system
-	return SurveyEntry{Mode: modeOf(uint32(stat.Mode)), Links: uint64(stat.Nlink), Stamp: Stamp{
+	return SurveyEntry{Mode: modeOf(uint32(stat.Mode)), Stamp: Stamp{
 		Size: stat.Size, Mtime: stat.Mtim.Nano(), Ctime: stat.Ctim.Nano(), Ino: stat.Ino, Dev: uint64(stat.Dev),
 	}}, err
 }

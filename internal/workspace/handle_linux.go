@@ -14,7 +14,7 @@ func lookAt(dir int, name string) (SurveyEntry, error) {
 		return statAt(dir, name)
 	}
 	return SurveyEntry{
-		Mode: modeOf(uint32(stat.Mode)), Links: uint64(stat.Nlink), Born: nanos(stat.Btime),
+		Mode: modeOf(uint32(stat.Mode)), Born: nanos(stat.Btime),
 		Stamp: Stamp{
 			Size: int64(stat.Size), Mtime: nanos(stat.Mtime), Ctime: nanos(stat.Ctime), Ino: stat.Ino,
 			Dev: unix.Mkdev(stat.Dev_major, stat.Dev_minor),

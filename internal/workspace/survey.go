@@ -2,12 +2,14 @@ package workspace
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"hash"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -19,7 +21,6 @@ const (
 	maxNamed    = 5    // names that stand for what was left out
 
 	maxRepositories = 1000
-	maxAside        = 20_000 // places that are left out one by one
 )
 
 // Stamp is what the file system says of a file without opening it. Two equal stamps mean the same
@@ -43,7 +44,6 @@ type SurveyEntry struct {
 	Path string      // without links
 	Mode fs.FileMode // its type and its permission bits
 	Stamp
-	Links  uint64 // names that a file has
 	Target string // what a link says
 	Born   int64  // when it was made, in nanoseconds since 1970; 0 where the system does not say
 }
@@ -78,38 +78,25 @@ type Surveyed struct {
 	// Blind are the places of which not all was looked at, because that was not possible or too
 	// much.
 	Blind []string
-	// Aside are the places that ignore files name, special files, and what has a name that no path
-	// can have, in the order of the walk: what became of them can be seen, though nothing of them
-	// is read. MoreAside says that there are more.
-	Aside     []Aside
-	MoreAside bool
+	// Aside changes where something changes of what ignore files name, of special files, and of
+	// what has a name that no path can have, though nothing of them is read.
+	Aside regie.Hash
 	// Left is what is there and was left out.
 	Left Left
 }
 
-// Aside is a place that is left out of a survey, as the file system has it. A directory stands for
-// what is in it.
-type Aside struct {
-	Path string // with a slash behind a directory's; quoted where no path can have the name
-	Mode fs.FileMode
-	Stamp
-}
-
 // Left counts what a survey leaves out, with a few names of each kind.
 type Left struct {
-	Ignored    int // files and directories that the ignore files name
-	Special    int // FIFOs, sockets, devices, and directories that the kernel makes up, such as /proc
-	Unreadable int // directories that could not be read, and entries that could not be looked at
-	// names that no path can have here, because they hold control characters, backslashes or bytes
-	// that are no UTF-8
-	Odd int
-	// Beyond says that there is more than is looked at: more entries, or deeper directories.
-	Beyond bool
+	Ignored int // files and directories that the ignore files name
+	// Other are special files, what cannot be read or has a name that no path can have, and places
+	// of which there is more than is looked at.
+	Other int
 
-	IgnoredNames, OddNames, SpecialNames, UnreadableNames []string
+	IgnoredNames, OtherNames []string
 }
 
-func (l *Left) note(count *int, names *[]string, name string) {
+// Note counts a place, and keeps its name where there are few.
+func (l *Left) Note(count *int, names *[]string, name string) {
 	if *count++; len(*names) < maxNamed {
 		*names = append(*names, name)
 	}
@@ -126,15 +113,17 @@ func (r *Root) Survey(ctx context.Context, how Surveying) (Surveyed, error) {
 	if err != nil {
 		return Surveyed{}, r.explain(err, ".")
 	}
-	s := &survey{how: how, out: Surveyed{Rules: map[string]Rules{}}}
+	s := &survey{how: how, out: Surveyed{Rules: map[string]Rules{}}, aside: sha256.New()}
 	w := walker{ctx: ctx, prepare: s.prepare, wants: s.wants, take: s.take, enter: s.enter, omit: s.omit}
 	err = w.walk(level{root: r, in: newOpened(h, ".")})
+	s.aside.Sum(s.out.Aside[:0])
 	return s.out, r.explain(err, ".")
 }
 
 type survey struct {
-	how Surveying
-	out Surveyed
+	how   Surveying
+	out   Surveyed
+	aside hash.Hash
 }
 
 // prepare finds the ignore rules of a directory: those that are known, else those that are there.
@@ -184,11 +173,10 @@ func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 		}
 		return s.leave(l, name, full, &left.Ignored, &left.IgnoredNames)
 	}
-	if clean, err := Clean(full); err != nil || clean != full {
-		return s.leave(l, name, full, &left.Odd, &left.OddNames)
-	}
-	if t := entry.Type(); t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
-		return s.leave(l, name, full, &left.Special, &left.SpecialNames)
+	clean, err := Clean(full)
+	t := entry.Type()
+	if err != nil || clean != full || t != 0 && t != fs.ModeDir && t != fs.ModeSymlink && t != fs.ModeIrregular {
+		return s.leave(l, name, full, &left.Other, &left.OtherNames)
 	}
 	return true
 }
@@ -196,27 +184,18 @@ func (s *survey) wants(l *level, entry fs.DirEntry) bool {
 // leave notes a place that is left out, by what the file system says of it, and counts it. Of a
 // device or a pipe that is what it is alone: others write to it.
 func (s *survey) leave(l *level, name, full string, count *int, names *[]string) (wanted bool) {
-	s.out.Left.note(count, names, full)
-	if len(s.out.Aside) == maxAside {
-		s.out.MoreAside = true
-		return false
-	}
+	s.out.Left.Note(count, names, full)
 	e, err := l.in.look(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	out := Aside{Path: full, Mode: e.Mode.Type(), Stamp: e.Stamp}
 	switch {
 	case e.Mode.IsDir():
-		out.Stamp = Stamp{Mtime: e.Mtime, Ino: e.Ino, Dev: e.Dev} // its size and its other time say no more
+		e.Size, e.Ctime = 0, 0 // they say no more than its other time
 	case e.Mode.Type() != 0 && e.Mode.Type() != fs.ModeSymlink:
-		out.Stamp = Stamp{}
+		e.Stamp = Stamp{}
 	}
-	bare := strings.TrimSuffix(full, "/")
-	if clean, err := Clean(bare); err != nil || clean != bare {
-		out.Path = strconv.QuoteToASCII(full)
-	}
-	s.out.Aside = append(s.out.Aside, out)
+	fmt.Fprintf(s.aside, "%q %v %v\n", full, e.Mode.Type(), e.Stamp)
 	return false
 }
 
@@ -247,7 +226,7 @@ func (s *survey) take(l *level, names []string) error {
 			s.unreadable(e.Path)
 			continue
 		default:
-			s.out.Left.note(&s.out.Left.Special, &s.out.Left.SpecialNames, e.Path)
+			s.other(e.Path)
 			continue
 		}
 		s.out.Entries = append(s.out.Entries, e)
@@ -280,20 +259,18 @@ func (s *survey) look(l *level, name string) (e SurveyEntry, there bool) {
 }
 
 func (s *survey) omit(name string, why omission, _ error) error {
-	switch why {
-	case omitUnreadable:
+	if why == omitSystem {
+		s.other(name + "/")
+	} else {
 		s.unreadable(name)
-	case omitSystem:
-		s.out.Left.note(&s.out.Left.Special, &s.out.Left.SpecialNames, name+"/")
-	default:
-		s.out.Left.Beyond = true
-		s.out.Blind = append(s.out.Blind, name)
 	}
 	return nil
 }
 
+func (s *survey) other(name string) { s.out.Left.Note(&s.out.Left.Other, &s.out.Left.OtherNames, name) }
+
 func (s *survey) unreadable(name string) {
-	s.out.Left.note(&s.out.Left.Unreadable, &s.out.Left.UnreadableNames, name)
+	s.other(name)
 	s.out.Blind = append(s.out.Blind, name)
 }
 

@@ -9,7 +9,6 @@ package shell
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -80,7 +79,7 @@ func Tools(c Config) ([]tool.Tool, error) {
 			"and which files it changed. " +
 			"Use the files tools to read and change files.",
 	}, tool.Handler[args]{
-		Run: k.attempt, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk,
+		Run: k.run, Prepare: k.prepare, Preview: k.preview, CheckPreconditions: k.check, MustAsk: k.mustAsk,
 		Command: k.command, Track: k.track, Changes: k.changes,
 		Schema: func(s *jsonschema.Schema) {
 			least, most := 1.0, k.most.Seconds()
@@ -232,15 +231,6 @@ func (k *toolkit) prepare(ctx context.Context, inv *tool.Invocation, a args) (js
 	}
 	argv, _ := literal(a.Command)
 	return json.Marshal(intent{Sandbox: k.label(found), Argv: argv, Dir: dir, Tree: tree})
-}
-
-// attempt runs the command, and lets go of what was secured for it where it was never started.
-func (k *toolkit) attempt(ctx context.Context, inv *tool.Invocation, a args) (tool.Result, error) {
-	result, err := k.run(ctx, inv, a)
-	if _, never := errors.AsType[tool.NotDone](err); never && k.snapshots != nil {
-		k.snapshots.Drop(inv.Workspace, inv.CallID)
-	}
-	return result, err
 }
 
 // run runs the command. It fails with NotDone only where the command was never started; where its

@@ -3,8 +3,6 @@ package shell
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"strconv"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -22,23 +20,10 @@ func (k *toolkit) secure(ctx context.Context, inv *tool.Invocation) (regie.Hash,
 	}
 	fault.Point(fault.SecureBefore)
 	said, err := k.snapshots.Take(ctx, inv.Workspace, inv.CallID)
-	if err != nil {
-		return regie.Hash{}, err
+	if err == nil {
+		fault.Point(fault.SecureAfter)
 	}
-	if n := said.Late + said.Closed; n > 0 && inv.Say != nil {
-		inv.Say(regie.Say(
-			"files that were not secured before the command, so that no undo takes back what it changes there: %s",
-			strconv.Itoa(n)+example(said.ClosedName)))
-	}
-	fault.Point(fault.SecureAfter)
-	return said.Tree, nil
-}
-
-func example(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " (" + name + ")"
+	return said.Tree, err
 }
 
 // track finds out what a command has changed, whether it came to its end or not.
@@ -78,8 +63,7 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 	return out, nil
 }
 
-// changes are what a command made of files. What it may have done besides is an error, several of
-// them joined: where it was not confined to the workspace, or reached other machines, where files
+// changes are what a command made of files. What it may have done besides is an error: where it was not confined to the workspace, or reached other machines, where files
 // were changed that are not covered, and where the history of the repository is another one.
 func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.FileChange, error) {
 	var intended intent
@@ -91,27 +75,25 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 		return nil, regie.Errorf(regie.CodeCorrupt, "what was stored of the command cannot be read")
 	}
 	confined := intended.Sandbox == string(sandbox.Bubblewrap) || intended.Sandbox == string(sandbox.Landlock)
-	var left []error
-	switch {
-	case changed.Beyond > 0 && k.snapshots != nil:
-		bytes, files := k.snapshots.Most()
-		left = append(left, regie.Errorf(regie.CodeToolError,
-			"it changed more than is kept of one command, which is %s MiB from before and %s files: %s are not brought back: %s",
-			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files), strconv.Itoa(changed.Uncovered),
-			names(changed.Names, changed.Uncovered)))
-	case changed.Uncovered > 0:
-		left = append(left, regie.Errorf(regie.CodeToolError, "it changed, moved or made what no undo brings back: %s",
-			names(changed.Names, changed.Uncovered)))
+	var left regie.Sentence
+	say := func(said bool, sentence regie.Sentence) {
+		switch {
+		case !said:
+		case left.IsZero():
+			left = sentence
+		default:
+			left = regie.SayOf("%s; %s", left, sentence)
+		}
 	}
-	if changed.Git {
-		left = append(left, regie.Errorf(regie.CodeToolError,
-			"it changed the history of the repository, its branches, tags or stashes"))
+	say(changed.Uncovered > 0, regie.Say("it changed, moved or made what no undo brings back: %s",
+		names(changed.Names, changed.Uncovered)))
+	say(changed.Aside, regie.Say("it changed ignored or special files, which no undo brings back"))
+	say(changed.Git, regie.Say("it changed the history of the repository, its branches, tags or stashes"))
+	say(!confined, regie.Say("nothing kept it in the workspace: what else it has done is not known"))
+	if left.IsZero() {
+		return changed.Files, nil
 	}
-	if !confined {
-		left = append(left, regie.Errorf(regie.CodeToolError,
-			"nothing kept it in the workspace: what else it has done is not known"))
-	}
-	return changed.Files, errors.Join(left...)
+	return changed.Files, regie.ErrorOf(regie.CodeToolError, left)
 }
 
 // looking bounds how long a preview looks at what an undo would cover.
@@ -133,23 +115,10 @@ func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regi
 		out = append(out, regie.Say("no undo takes back what it changes in ignored files: %s",
 			names(said.IgnoredNames, n)))
 	}
-	if n := said.Large; n > 0 {
-		out = append(out, regie.Say("no undo takes back what it changes in files that are too large, or too many: %s",
-			names(said.LargeNames, n)))
-	}
-	if n := said.Special + said.Unreadable + said.Odd; n > 0 {
-		all := append(append(append([]string{}, said.UnreadableNames...), said.SpecialNames...), said.OddNames...)
-		out = append(out,
-			regie.Say(
-				"no undo takes back what it changes in what cannot be read, is no file, or has a name that cannot be used: %s", names(all, n)))
-	}
-	if bytes, files := k.snapshots.Most(); said.Bytes > bytes || said.Files > files {
-		out = append(out, regie.Say("an undo takes back at most %s MiB and %s files of what it changes",
-			strconv.FormatInt(bytes>>20, 10), strconv.Itoa(files)))
-	}
-	if said.Beyond {
-		out = append(out,
-			regie.Say("the workspace is too large to be secured as a whole: an undo takes back only a part of what it changes"))
+	if n := said.Other; n > 0 {
+		out = append(out, regie.Say(
+			"no undo takes back what it changes in what is too large or too much, cannot be read, or is no file: %s",
+			names(said.OtherNames, n)))
 	}
 	return out
 }

@@ -15,7 +15,7 @@ import (
 // command that nothing confined; and what has no name to be shown is counted.
 func TestAllThatIsLeft(t *testing.T) {
 	k := &toolkit{snapshots: snapshot.New(t.TempDir(), "", snapshot.DefaultBounds())}
-	const git, beyond, loose, gone = "history of the repository", "more than is kept of one command", "nothing kept it in the workspace", "what no undo brings back"
+	const git, loose, gone = "history of the repository", "nothing kept it in the workspace", "what no undo brings back"
 	for name, row := range map[string]struct {
 		changed snapshot.Changes
 		tier    sandbox.Tier
@@ -24,7 +24,7 @@ func TestAllThatIsLeft(t *testing.T) {
 		"nothing":               {snapshot.Changes{}, sandbox.Landlock, nil},
 		"a commit":              {snapshot.Changes{Git: true}, sandbox.Landlock, []string{git}},
 		"a commit and a file":   {snapshot.Changes{Git: true, Uncovered: 1, Names: []string{"big"}}, sandbox.Landlock, []string{gone + ": big", git}},
-		"all of it":             {snapshot.Changes{Git: true, Uncovered: 2, Beyond: 1, Names: []string{"a", "b"}}, sandbox.None, []string{beyond, "a, b", git, loose}},
+		"all of it":             {snapshot.Changes{Git: true, Uncovered: 2, Names: []string{"a", "b"}}, sandbox.None, []string{gone, "a, b", git, loose}},
 		"a commit, loose":       {snapshot.Changes{Git: true}, sandbox.None, []string{git, loose}},
 		"what cannot be named":  {snapshot.Changes{Uncovered: 2}, sandbox.Landlock, []string{gone + ": 2"}},
 		"some cannot be named":  {snapshot.Changes{Uncovered: 2, Names: []string{"a"}}, sandbox.Landlock, []string{gone + ": a, … (2)"}},

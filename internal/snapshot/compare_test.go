@@ -89,16 +89,15 @@ func TestBrought(t *testing.T) {
 		want string
 		left []string
 	}{
-		"an ignored file":             {func(d *desk) { d.do(os.Rename(d.path("my.log"), d.path("notes.txt"))) }, "", []string{"notes.txt", "my.log"}},
-		"an ignored directory":        {func(d *desk) { d.do(os.Rename(d.path("out"), d.path("kept"))) }, "", []string{"kept/x", "out/"}},
+		"an ignored file":             {func(d *desk) { d.do(os.Rename(d.path("my.log"), d.path("notes.txt"))) }, "", []string{"notes.txt"}},
+		"an ignored directory":        {func(d *desk) { d.do(os.Rename(d.path("out"), d.path("kept"))) }, "", []string{"kept/x"}},
 		"a large file":                {func(d *desk) { d.do(os.Rename(d.path("z/large"), d.path("a_large"))) }, "", []string{"a_large", "z/large"}},
-		"a file with an odd name":     {func(d *desk) { d.do(os.Rename(d.path("odd\x01name"), d.path("plain"))) }, "", []string{"plain", `"odd\x01name"`}},
-		"a link":                      {func(d *desk) { d.do(os.Rename(d.path("link.log"), d.path("link"))) }, "", []string{"link", "link.log"}},
+		"a file with an odd name":     {func(d *desk) { d.do(os.Rename(d.path("odd\x01name"), d.path("plain"))) }, "", []string{"plain"}},
+		"a link":                      {func(d *desk) { d.do(os.Rename(d.path("link.log"), d.path("link"))) }, "", []string{"link"}},
 		"a covered file":              {func(d *desk) { d.do(os.Rename(d.path("a"), d.path("b"))) }, "D a, A b", nil},
 		"a hard link":                 {func(d *desk) { d.do(os.Link(d.path("a"), d.path("b"))) }, "A b", nil},
 		"a new file":                  {func(d *desk) { d.put("b", "new") }, "A b", nil},
 		"a copy that keeps its time":  {func(d *desk) { d.put("b", "a"); d.do(os.Chtimes(d.path("b"), old, old)) }, "A b", nil},
-		"a directory's permissions":   {func(d *desk) { d.do(os.Chmod(d.path("z"), 0o700)) }, "", []string{"z/"}},
 		"a directory that has to go":  {func(d *desk) { d.do(os.RemoveAll(d.path("p"))) }, "D p/one", nil},
 		"a name given to another one": {func(d *desk) { d.do(os.Remove(d.path("a"))); d.put("b", "a") }, "D a, A b", nil},
 	} {
@@ -130,7 +129,7 @@ func TestBlindBefore(t *testing.T) {
 	before := &tree{nodes: []node{{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir}}}, blind: []string{"d"}}
 	now := &tree{nodes: []node{
 		{SurveyEntry: workspace.SurveyEntry{Path: "d", Mode: fs.ModeDir}},
-		{SurveyEntry: workspace.SurveyEntry{Path: "d/f", Mode: 0o644, Links: 1}, Hash: regie.HashOf(nil), Read: 7},
+		{SurveyEntry: workspace.SurveyEntry{Path: "d/f", Mode: 0o644}, Hash: regie.HashOf(nil), Read: 7},
 	}}
 	again, err := decode(before.encode())
 	if err != nil {
