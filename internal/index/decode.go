@@ -16,10 +16,7 @@ const (
 
 // decode makes UTF-8 of a file's content, or says why it is not indexed.
 func decode(data []byte) ([]byte, Skip) {
-	head := data[:min(len(data), workspace.Sniffed)]
-	if order, wide := workspace.WideText(head[:len(head)&^1]); wide && len(data)%2 == 0 {
-		data = workspace.DecodeWide(data, order)
-	} else if bytes.IndexByte(data, 0) >= 0 || workspace.NotText(data) {
+	if bytes.IndexByte(data, 0) >= 0 || workspace.NotText(data) {
 		return nil, SkipBinary
 	}
 	if longLines(data) {

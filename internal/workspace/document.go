@@ -19,7 +19,7 @@ type Document struct {
 	Repaired bool
 }
 
-// Document reads up to some bytes of a document, as read_file shows it: UTF-16 is decoded, a link
+// Document reads up to some bytes of a document, as read_file shows it: a link is
 // followed where it stays inside and leads to no secret. Where there is none it is empty. It
 // returns the codes of OpenFile, and CodeNotText for what is no text.
 func (r *Root) Document(name string, most int64) (Document, error) {
@@ -31,21 +31,14 @@ func (r *Root) Document(name string, most int64) (Document, error) {
 		return Document{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	// in UTF-16 it may have half as many characters, or more bytes in UTF-8
-	data, err := io.ReadAll(io.LimitReader(f, 2*most+Sniffed))
+	data, err := io.ReadAll(io.LimitReader(f, most+utf8.UTFMax))
 	if err != nil {
 		return Document{}, regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
 	}
-	whole := int64(len(data)) < 2*most+Sniffed
-	head := data[:min(len(data), Sniffed)]
-	order, wide := WideText(head[:len(head)&^1])
-	switch {
-	case wide && (!whole || len(data)%2 == 0):
-		data = DecodeWide(data, order)
-	case NotText(head):
+	if NotText(data) {
 		return Document{}, regie.Errorf(regie.CodeNotText, "%s is not text", name)
 	}
-	d := Document{Text: bytes.TrimPrefix(data, []byte("\uFEFF")), More: !whole}
+	d := Document{Text: bytes.TrimPrefix(data, []byte("\uFEFF"))}
 	if int64(len(d.Text)) > most {
 		end := most
 		for end > most-utf8.UTFMax && end > 0 && !utf8.RuneStart(d.Text[end]) {

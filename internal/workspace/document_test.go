@@ -1,28 +1,15 @@
 package workspace_test
 
 import (
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/workspace"
 )
-
-// wide writes a text in UTF-16 with its mark.
-func wide(order binary.ByteOrder, text string) string {
-	var out []byte
-	for _, unit := range utf16.Encode([]rune("\uFEFF" + text)) {
-		pair := make([]byte, 2)
-		order.PutUint16(pair, unit)
-		out = append(out, pair...)
-	}
-	return string(out)
-}
 
 // TestDocument reads a text at the top in whatever it is written, through a link that stays inside,
 // and says of all else why it does not: a link could bring a secret into every prompt.
@@ -30,8 +17,7 @@ func TestDocument(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		".env": "SECRET=1", "A.md": "ways", "long.md": strings.Repeat("x", 101), "exact.md": strings.Repeat("x", 100), "rune.md": strings.Repeat("x", 99) + "é",
-		"mark.md": "\uFEFFways", "little.md": wide(binary.LittleEndian, "les façons"), "big.md": wide(binary.BigEndian, "les façons"),
-		"widelong.md": wide(binary.LittleEndian, strings.Repeat("日", 20_000)), "latin.md": "les fa\xe7ons de faire", "binary.md": "\x7fELF\x00\x01\x02",
+		"mark.md": "\uFEFFways", "latin.md": "les fa\xe7ons de faire", "binary.md": "\x7fELF\x00\x01\x02",
 		"odd.md": "\xff\xfea", "random.md": strings.Repeat("\x81\xfe\x93", 50), "empty.md": "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -63,7 +49,6 @@ func TestDocument(t *testing.T) {
 	}{
 		"A.md": {text: "ways"}, "long.md": {text: strings.Repeat("x", 100), document: workspace.Document{More: true}}, "exact.md": {text: strings.Repeat("x", 100)},
 		"rune.md": {text: strings.Repeat("x", 99), document: workspace.Document{More: true}}, "mark.md": {text: "ways"}, "empty.md": {}, "none.md": {},
-		"little.md": {text: "les façons"}, "big.md": {text: "les façons"}, "widelong.md": {text: strings.Repeat("日", 33), document: workspace.Document{More: true}},
 		"latin.md": {text: "les fa\uFFFDons de faire", document: workspace.Document{Repaired: true}},
 		"link.md":  {text: "ways"}, "chain.md": {text: "ways"},
 		"binary.md": {code: regie.CodeNotText}, "odd.md": {code: regie.CodeNotText}, "random.md": {code: regie.CodeNotText},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,13 +15,9 @@ import (
 // Bounds of what is looked for (spec 12.5). Expressions are those of RE2: they cost at most their
 // size for each byte.
 const (
-	maxQuery     = 1000     // bytes
-	maxProgram   = 10_000   // instructions of an expression
-	maxNeedles   = 16       // texts of which one must stand in what an expression matches
-	stepsAtOnce  = 10 << 20 // instructions times bytes between two looks at the clock
-	leastAtOnce  = 4 << 10
-	mostAtOnce   = 256 << 10
-	longestPiece = 1 << 20 // bytes of a line that are looked at together
+	maxQuery   = 1000 // bytes
+	maxProgram = 2000 // instructions of an expression
+	maxNeedles = 16   // texts of which one must stand in what an expression matches
 )
 
 // pattern is what is looked for, read once and shared.
@@ -29,7 +26,6 @@ type pattern struct {
 	exact      bool           // the one needle is the match
 	foreign    bool           // a k or an s is looked for in either case: each has a form that is no ASCII
 	expression *regexp.Regexp // for one line; nil for a text whose case counts
-	atOnce     int            // bytes that are looked at between two looks at the clock
 }
 
 // needle is a text that a match needs.
@@ -53,9 +49,9 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 		return nil, regie.Errorf(regie.CodeBadPattern,
 			"the query holds a line feed or NUL: lines are searched one by one, so look for one of its lines")
 	case !isRegex && caseSensitive:
-		return &pattern{needles: []needle{{text: []byte(text)}}, exact: true, atOnce: mostAtOnce}, nil
+		return &pattern{needles: []needle{{text: []byte(text)}}, exact: true}, nil
 	case !isRegex:
-		p := &pattern{atOnce: mostAtOnce, expression: regexp.MustCompile("(?i:" + regexp.QuoteMeta(text) + ")")}
+		p := &pattern{expression: regexp.MustCompile("(?i:" + regexp.QuoteMeta(text) + ")")}
 		whole := p.require([]literal{{[]rune(text), true}})
 		p.exact = whole && len(p.needles) == 1
 		return p, nil
@@ -83,7 +79,6 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression is too costly: use smaller repetitions")
 	}
-	p.atOnce = min(max(stepsAtOnce/len(program.Inst), leastAtOnce), mostAtOnce)
 	p.require(required(tree))
 	return &p, nil
 }
@@ -181,27 +176,28 @@ func smallLetter(r rune) (rune, bool) {
 // seeker looks for a pattern. It is used by one goroutine.
 type seeker struct {
 	*pattern
-	text    []byte
-	finders []finder
-	sieved  bool // no line without a needle matches
-}
-
-func newSeeker(p *pattern) *seeker {
-	s := &seeker{pattern: p}
-	for _, n := range p.needles {
-		s.finders = append(s.finders, newFinder(n))
-	}
-	return s
+	text, folded []byte // folded is the text with small letters for ASCII's capitals
+	next         []int  // where each needle stands next; -1 where that is not known
+	sieved       bool   // no line without a needle matches
 }
 
 // reset takes another text: whole lines, or a piece of one.
 func (s *seeker) reset(text []byte) {
-	s.text, s.sieved = text, len(s.finders) > 0
+	s.text, s.sieved, s.folded = text, len(s.needles) > 0, s.folded[:0]
 	if s.foreign && (bytes.Contains(text, []byte("\u017F")) || bytes.Contains(text, []byte("\u212A"))) {
 		s.sieved = false
 	}
-	for i := range s.finders {
-		s.finders[i].at, s.finders[i].next = -1, [2]int{-1, -1}
+	s.next = s.next[:0]
+	for range s.needles {
+		s.next = append(s.next, -1)
+	}
+	if slices.ContainsFunc(s.needles, func(n needle) bool { return n.fold }) {
+		for _, c := range text {
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			s.folded = append(s.folded, c)
+		}
 	}
 }
 
@@ -231,12 +227,19 @@ func (s *seeker) seek(from int) (line, match [2]int, found bool) {
 // candidate is where a needle stands first at or after from, or the length of the text.
 func (s *seeker) candidate(from int) int {
 	first := len(s.text)
-	for i := range s.finders {
-		f := &s.finders[i]
-		if f.at < from {
-			f.at = f.find(s.text, from)
+	for i, n := range s.needles {
+		if s.next[i] < from {
+			in := s.text
+			if n.fold {
+				in = s.folded
+			}
+			if s.next[i] = len(in); from < len(in) {
+				if at := bytes.Index(in[from:], n.text); at >= 0 {
+					s.next[i] = from + at
+				}
+			}
 		}
-		first = min(first, f.at)
+		first = min(first, s.next[i])
 	}
 	return first
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"unicode/utf16"
 
 	"github.com/regie-run/regie/internal/workspace"
 )
@@ -58,22 +57,6 @@ func TestSearchAssertions(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-	}
-}
-
-// A text in UTF-16 that is larger than what is decoded of one is searched in part, and that is
-// said.
-func TestSearchLargeUTF16(t *testing.T) {
-	p := newPlace(t)
-	var text strings.Builder
-	text.WriteString("\xff\xfe")
-	for _, unit := range utf16.Encode([]rune("needle\n" + strings.Repeat("another line\n", 400_000) + "needle\n")) {
-		text.WriteByte(byte(unit))
-		text.WriteByte(byte(unit >> 8))
-	}
-	p.file("f", text.String())
-	if got, seen := p.lines(workspace.Query{Text: "needle", MaxFile: 256 << 20}); len(got) != 1 || seen.Clipped != 1 || seen.Files != 1 {
-		t.Errorf("%v %+v", got, seen)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	firstBuffer = 256 << 10
-	decoded     = 8 << 20 // bytes of a file in UTF-16 that are searched
+	bufferSize   = 1 << 20   // bytes; what stands across two pieces of a longer line is not found
+	portionSize  = 128 << 10 // bytes that are searched between two looks at the clock
+	longestPiece = 512 << 10 // bytes of a line that are searched together
 )
 
 // scanner searches files, one after the other. It is used by one goroutine.
@@ -19,11 +20,9 @@ type scanner struct {
 	buffer []byte
 
 	// Of the file at hand.
-	out   *batch
-	path  string
-	line  int  // of the first byte of the text at hand
-	inner bool // that byte lies in the middle of a line, of which a match was given already if given is set
-	given bool
+	out  *batch
+	path string
+	line int // of the first byte of the text at hand
 }
 
 func (s *scanner) batch(b *batch) {
@@ -37,7 +36,7 @@ func (s *scanner) batch(b *batch) {
 			b.seen.Unreadable++
 			continue
 		}
-		s.path, s.line, s.inner, s.given = path.Join(b.in.path, name), 1, false, false
+		s.path, s.line = path.Join(b.in.path, name), 1
 		err = s.file(in, info.Size())
 		_ = in.Close() // it was only read
 		if err != nil {
@@ -46,114 +45,62 @@ func (s *scanner) batch(b *batch) {
 	}
 }
 
-// file searches one file, a buffer at a time.
+// file searches one file, a buffer at a time. What a file has grown by since it was opened is left
+// out.
 func (s *scanner) file(in io.Reader, size int64) error {
-	seen, most := &s.out.seen, s.query.MaxFile
-	if most <= 0 {
-		most = size
+	seen, most := &s.out.seen, size
+	if s.query.MaxFile > 0 && size > s.query.MaxFile {
+		most = s.query.MaxFile
 	}
-	clipped := size > most
-	defer func() {
-		if clipped {
-			seen.Clipped++
-		}
-	}()
-	held, total := 0, int64(0)
-	for first := true; ; first = false {
-		n, end, err := readFull(in, s.buffer[held:min(int64(len(s.buffer)), int64(held)+most-total)], size-total)
-		if err != nil {
+	in = io.LimitReader(in, most)
+	for held, first := 0, true; ; first = false {
+		n, err := io.ReadFull(in, s.buffer[held:])
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
 			return err
-		}
-		total += int64(n)
-		if !end && total >= most { // a file of less has grown since it was opened
-			end, clipped = true, clipped || size < most
 		}
 		text := s.buffer[:held+n]
 		if first {
-			if order, wide := WideOrder(text); wide && size%2 == 0 {
-				whole := io.MultiReader(bytes.NewReader(text), in)
-				all, err := io.ReadAll(io.LimitReader(whole, min(size, most, decoded)))
-				if err != nil {
-					return err
-				}
-				clipped = size > int64(len(all))
-				seen.Files++
-				seen.Bytes += int64(len(all))
-				s.text(DecodeWide(all, order), true)
-				return nil
-			}
 			if bytes.IndexByte(text, 0) >= 0 {
 				seen.Binary++
 				return nil
 			}
 			seen.Files++
+			if most < size {
+				seen.Clipped++
+			}
+			text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 		}
+		seen.Bytes += int64(n)
 		cut := len(text)
-		if !end {
-			cut = bytes.LastIndexByte(text, '\n') + 1
-			if cut == 0 && len(text) == len(s.buffer) && len(s.buffer) < longestPiece {
-				s.buffer = append(s.buffer, make([]byte, len(s.buffer))...)
-				held = len(text)
-				continue
-			}
-			if cut == 0 {
-				// a piece of a line; what the next piece begins with may belong to a match
-				cut = max(1, len(text)-maxQuery)
-			}
+		if last := bytes.LastIndexByte(text, '\n'); !end && last >= 0 {
+			cut = last + 1
 		}
-		s.text(text[:cut], end)
+		s.text(text[:cut])
 		if end || s.ctx.Err() != nil || len(s.out.found) >= s.most {
-			seen.Bytes += total
 			return nil
 		}
 		held = copy(s.buffer, text[cut:])
 	}
 }
 
-// readFull fills a buffer, or reaches the end of the file. A file of which all is there by its size
-// is not asked once more.
-func readFull(in io.Reader, buffer []byte, left int64) (n int, end bool, err error) {
-	for n < len(buffer) {
-		m, err := in.Read(buffer[n:])
-		n += m
-		switch {
-		case errors.Is(err, io.EOF):
-			return n, true, nil
-		case err != nil:
-			return n, false, err
-		case int64(n) == left:
-			return n, true, nil
-		}
-	}
-	return n, false, nil
-}
-
 // text searches whole lines, or a piece of one, in portions between which the clock is looked at.
-// The last text of a file need not be counted. A line that would take a costly expression too long
-// is searched in pieces; what stands across two of them is not found.
-func (s *scanner) text(text []byte, last bool) {
-	if s.line == 1 && !s.inner {
-		text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	}
+func (s *scanner) text(text []byte) {
 	for len(text) > 0 && s.ctx.Err() == nil {
 		portion := text
-		if len(text) > s.pattern.atOnce {
-			portion = text[:s.pattern.atOnce]
+		if len(text) > portionSize {
+			portion = text[:portionSize]
 			if end := bytes.LastIndexByte(portion, '\n'); end >= 0 {
 				portion = portion[:end+1]
-			} else if end := bytes.IndexByte(text, '\n'); end >= 0 && end < min(longestPiece, 4*s.pattern.atOnce) {
+			} else if end := bytes.IndexByte(text, '\n'); end >= 0 && end < longestPiece {
 				portion = text[:end+1]
 			}
 		}
 		if !s.portion(portion) {
 			return
 		}
-		if text = text[len(portion):]; len(text) > 0 || !last {
-			s.line += bytes.Count(portion, []byte("\n"))
-		}
-		if s.inner = portion[len(portion)-1] != '\n'; !s.inner {
-			s.given = false
-		}
+		s.line += bytes.Count(portion, []byte("\n"))
+		text = text[len(portion):]
 	}
 }
 
@@ -161,11 +108,6 @@ func (s *scanner) text(text []byte, last bool) {
 func (s *scanner) portion(text []byte) bool {
 	s.seeker.reset(text)
 	number, from, counted := s.line, 0, 0
-	if s.inner && s.given {
-		if from = bytes.IndexByte(text, '\n') + 1; from == 0 {
-			return true
-		}
-	}
 	for {
 		line, match, found := s.seeker.seek(from)
 		if !found {
@@ -178,7 +120,6 @@ func (s *scanner) portion(text []byte) bool {
 		if len(s.out.found) >= s.most {
 			return false
 		}
-		s.given = line[1] == len(text)
 		from = line[1] + 1
 	}
 }

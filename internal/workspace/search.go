@@ -90,7 +90,7 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 		return Searched{}, err
 	}
 	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
-		s.idle <- &scanner{search: s, seeker: newSeeker(wanted), buffer: make([]byte, firstBuffer)}
+		s.idle <- &scanner{search: s, seeker: &seeker{pattern: wanted}, buffer: make([]byte, bufferSize)}
 	}
 	s.group.Go(func() {
 		defer close(s.order)

@@ -20,10 +20,9 @@ const maxEdits = 100
 
 // edit replaces one text in a file.
 type edit struct {
-	Old   string `json:"old" jsonschema:"the text to replace, letter by letter as it stands in the file, without the line numbers of read_file, with enough around it to stand there once"`
-	New   string `json:"new" jsonschema:"what takes its place; empty to remove it"`
-	Count int    `json:"count,omitempty" jsonschema:"how often the text must stand in the file, 1 if left out; each place is replaced"`
-	All   bool   `json:"all,omitempty" jsonschema:"replace each place, however many there are"`
+	Old string `json:"old" jsonschema:"the text to replace, letter by letter as it stands in the file, without the line numbers of read_file, with enough around it to stand there once"`
+	New string `json:"new" jsonschema:"what takes its place; empty to remove it"`
+	All bool   `json:"all,omitempty" jsonschema:"replace each place, however many there are"`
 }
 
 type editArgs struct {
@@ -36,11 +35,10 @@ func (a editArgs) wish() wish { return wish{path: a.Path, mode: modeEdit, edits:
 func (k *toolkit) editTool() (tool.Tool, error) {
 	handler := changer(k, editArgs.wish)
 	handler.Schema = func(s *jsonschema.Schema) {
-		most, least, once := maxEdits, 1, float64(1)
+		most, least := maxEdits, 1
 		edits := s.Properties["edits"]
 		edits.Types, edits.Type = nil, "array"
 		edits.MinItems, edits.MaxItems = &least, &most
-		edits.Items.Properties["count"].Minimum = &once
 	}
 	return tool.New(action("files.edit_file",
 		"Change parts of a text file of the workspace: replace texts by others, all of them or none. Read the file first: what has changed since you read it is not edited. "+
@@ -65,17 +63,17 @@ func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edi
 			Param: "path", Hint: "write_file makes new files",
 		}
 	}
-	enc, err := encodingOf(before)
+	bytesOnly, err := checkText(before)
 	if err != nil {
 		return nil, err
 	}
-	text, places := enc.text, []place(nil)
+	text, places := before.Data, []place(nil)
 	for i, e := range edits {
-		if text, places, err = k.apply(planned, text, places, e, enc); err != nil {
+		if text, places, err = k.apply(planned, text, places, e, bytesOnly); err != nil {
 			return nil, inEdit(err, i, len(edits))
 		}
 	}
-	if bytes.Equal(text, enc.text) {
+	if bytes.Equal(text, before.Data) {
 		return nil, about("edits", regie.Errorf(regie.CodeBadArguments, "the edits leave %s as it is", before.Path))
 	}
 	for _, p := range places {
@@ -86,7 +84,7 @@ func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edi
 	}
 	slices.Sort(planned.Edits)
 	planned.Lines = lines(text)
-	return enc.encode(text), nil
+	return text, nil
 }
 
 // inEdit says in which of several edits something is wrong.
@@ -102,7 +100,7 @@ func inEdit(err error, i, all int) error {
 }
 
 // apply makes one edit.
-func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, enc *encoding) ([]byte, []place, error) {
+func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, bytesOnly bool) ([]byte, []place, error) {
 	wrong := func(code regie.Code, hint, format string, args ...any) ([]byte, []place, error) {
 		return nil, nil, tool.Advice{Err: regie.Errorf(code, format, args...), Param: "edits", Hint: hint}
 	}
@@ -112,27 +110,26 @@ func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, en
 			"there is no text to replace")
 	case e.Old == e.New:
 		return wrong(regie.CodeBadArguments, "", "old and new are the same: nothing would change")
-	case enc.bytesOnly && (!ascii(e.Old) || !ascii(e.New)):
+	case bytesOnly && (!ascii(e.Old) || !ascii(e.New)):
 		return wrong(regie.CodeBadArguments, "replace ASCII text alone, or have a person convert the file",
 			"%s is not UTF-8, so letters beyond ASCII cannot be replaced in it without mixing encodings", planned.Path)
 	}
 	found := occurrences(text, e.Old)
-	want := max(e.Count, 1)
 	switch {
 	case len(found) == 0:
 		return wrong(regie.CodeTextNotFound, k.nearest(text, e.Old),
 			"the text to replace does not stand in %s", planned.Path)
-	case !e.All && len(found) != want:
+	case !e.All && len(found) > 1:
 		return wrong(regie.CodeTextAmbiguous,
-			"take more of the text around the place that you mean, or give count or all to replace each of them",
-			"the text to replace stands in %s %s, at %s, and was to stand there %s", planned.Path, times(len(found)),
-			lineList(linesOf(text, found)), times(want))
+			"take more of the text around the place that you mean, or give all to replace each of them",
+			"the text to replace stands in %s %d times, at %s", planned.Path, len(found),
+			lineList(linesOf(text, found)))
 	}
 	var out []byte
 	var mine []place
 	at := 0
 	for _, f := range found {
-		fresh, ends := withEndsAt([]byte(e.New), text, f)
+		fresh, ends := withLineEnds([]byte(e.New), text)
 		if ends != "" {
 			planned.Ends = ends
 		}
@@ -194,27 +191,6 @@ func occurrences(text []byte, old string) []place {
 	return out
 }
 
-// withEndsAt gives a text the line ends of the place that it goes to, and names them if that
-// changed the text.
-func withEndsAt(fresh, text []byte, at place) ([]byte, string) {
-	if bytes.IndexByte(fresh, '\n') < 0 {
-		return fresh, ""
-	}
-	if ends := lineEnds(text); ends != endsMixed {
-		return withLineEnds(fresh, text)
-	}
-	// Of two kinds: as the next line end at that place is.
-	next := bytes.IndexByte(text[at.start:], '\n')
-	if next < 0 {
-		return fresh, ""
-	}
-	like := []byte("\n")
-	if at.start+next > 0 && text[at.start+next-1] == '\r' {
-		like = []byte("\r\n")
-	}
-	return withLineEnds(fresh, like)
-}
-
 func linesOf(text []byte, places []place) []int {
 	var out []int
 	line, at := 1, 0
@@ -246,13 +222,6 @@ func lineList(numbers []int) string {
 		return "line " + b.String()
 	}
 	return "lines " + b.String()
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return strconv.Itoa(n) + " times"
 }
 
 func ascii(s string) bool {

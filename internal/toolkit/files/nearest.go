@@ -38,9 +38,6 @@ func (k *toolkit) nearest(text []byte, old string) string {
 	if at, ok := sameButSpaces(have, want); ok {
 		return fmt.Sprintf("with other spaces it stands at %s:\n%s", span(at, len(want)), quoted(have, at, len(want)))
 	}
-	if at, ok := mostAlike(have, want); ok {
-		return fmt.Sprintf("most like it is %s:\n%s", span(at, len(want)), quoted(have, at, len(want)))
-	}
 	return look
 }
 
@@ -86,56 +83,4 @@ func sameButSpaces(have, want []string) (at int, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// mostAlike finds the lines around the one that is most like the longest line that was looked for.
-func mostAlike(have, want []string) (at int, ok bool) {
-	longest := 0
-	for i := range want {
-		if len(want[i]) > len(want[longest]) {
-			longest = i
-		}
-	}
-	pairs := pairsOf(want[longest])
-	best, found := 0.5, -1
-	for i, line := range have {
-		if score := alike(pairs, line); score > best {
-			best, found = score, i
-		}
-	}
-	if found < 0 {
-		return 0, false
-	}
-	return max(0, found-longest), true
-}
-
-// pairsOf counts the neighbouring bytes of a line.
-func pairsOf(line string) map[[2]byte]int {
-	line = strings.TrimSpace(line)
-	pairs := make(map[[2]byte]int, len(line))
-	for i := 1; i < len(line); i++ {
-		pairs[[2]byte{line[i-1], line[i]}]++
-	}
-	return pairs
-}
-
-// alike is how much of two lines is the same, from 0 to 1.
-func alike(pairs map[[2]byte]int, line string) float64 {
-	line = strings.TrimSpace(line)
-	all := 0
-	for _, n := range pairs {
-		all += n
-	}
-	if all == 0 || len(line) < 2 || len(line) > 3*all+10 || all > 3*len(line)+10 {
-		return 0
-	}
-	seen, both := map[[2]byte]int{}, 0
-	for i := 1; i < len(line); i++ {
-		pair := [2]byte{line[i-1], line[i]}
-		if n := pairs[pair]; n > seen[pair] {
-			seen[pair]++
-			both++
-		}
-	}
-	return 2 * float64(both) / float64(all+len(line)-1)
 }

@@ -32,8 +32,6 @@ type change struct {
 	text    []byte // what is written: all of after, or what is appended
 	fresh   string // of it what was not there before
 
-	was string // the encoding that a write does not keep
-
 	huge           bool // too large to be compared
 	differs        bool // whether there is a diff by lines, with these counts
 	added, removed int
@@ -61,7 +59,6 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 	if err != nil {
 		return regie.Preview{}, about("path", err)
 	}
-	c.decode()
 	c.text, c.fresh = c.after, string(c.after)
 	switch w.mode {
 	case modeAppend:
@@ -96,19 +93,6 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 		preview.Warnings = append(preview.Warnings, regie.Say("no version control was found around %s", c.planned.Path))
 	}
 	return preview, nil
-}
-
-// decode shows a text in UTF-16 as what it says.
-func (c *change) decode() {
-	if order, ok := workspace.WideText(c.after); ok {
-		c.after = workspace.DecodeWide(c.after, order)
-	}
-	if order, ok := workspace.WideText(c.before.Data); ok {
-		c.before.Data = workspace.DecodeWide(c.before.Data, order)
-		if c.planned.Mode == modeOverwrite {
-			c.was = wideName(order)
-		}
-	}
 }
 
 // same reports whether the file stays as it is.
@@ -242,9 +226,6 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	}
 	if c.huge && len(c.text) > k.bounds.opening {
 		say(regie.Say("only the beginning of what is written is shown"))
-	}
-	if c.was != "" {
-		say(regie.Say("the file is written in %s and becomes UTF-8", c.was))
 	}
 	if c.before.Perm&0o111 != 0 {
 		say(regie.Say("%s is executable", c.planned.Path))

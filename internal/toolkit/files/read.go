@@ -109,30 +109,17 @@ func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args read
 func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size int64) (tool.Result, error) {
 	in := bufio.NewReaderSize(&bounded{ctx: ctx, in: file, left: k.bounds.scanned}, 64<<10)
 	head, err := in.Peek(workspace.Sniffed)
-	order, wide := workspace.WideText(head[:len(head)&^1])
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		return tool.Result{}, unreadable(args.Path, err)
 	case len(head) == 0:
 		return tool.Result{Content: args.Path + " is empty"}, nil
-	case wide && size%2 == 0 && size <= k.bounds.counted:
-		data, err := io.ReadAll(in)
-		if err != nil {
-			return tool.Result{}, unreadable(args.Path, err)
-		}
-		return k.page(args, bufio.NewReader(bytes.NewReader(workspace.DecodeWide(data, order))), size,
-			"the file is written in "+wideName(order)+"; edit_file keeps that")
 	case workspace.NotText(head):
 		return k.describe(args.Path, in, slices.Clone(head), size)
 	case size > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
 		return tool.Result{Content: fmt.Sprintf(
 			"%s is text of %d bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text", args.Path, size)}, nil
 	}
-	return k.page(args, in, size, "")
-}
-
-// page shows lines of a text.
-func (k *toolkit) page(args readArgs, in *bufio.Reader, size int64, note string) (tool.Result, error) {
 	p := page{
 		in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine,
 		count: size <= k.bounds.counted,
@@ -140,11 +127,7 @@ func (k *toolkit) page(args readArgs, in *bufio.Reader, size int64, note string)
 	if err := p.read(); err != nil {
 		return tool.Result{}, unreadable(args.Path, err)
 	}
-	out, err := p.result(args.Path)
-	if err == nil && note != "" {
-		out.Content += "[" + note + "]\n"
-	}
-	return out, err
+	return p.result(args.Path)
 }
 
 // unreadable describes a failure in the middle of a file.

@@ -75,10 +75,9 @@ type intent struct {
 	// Ends is set where the content's line ends were changed to the file's: "CRLF" or "LF".
 	Ends string `json:"ends,omitempty"`
 	// Closed is set where the last line of the file had no end and got one, Marked where the byte
-	// order mark of the file was kept; Wide names the encoding that was kept, if that is not bytes.
+	// order mark of the file was kept.
 	Closed bool   `json:"closed,omitempty"`
 	Marked bool   `json:"marked,omitempty"`
-	Wide   string `json:"wide,omitempty"`
 	Links  uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
 }
 
@@ -242,23 +241,17 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 			Hint: "mode overwrite replaces it, mode append adds to its end",
 		}
 	}
-	enc, err := encodingOf(before)
+	bytesOnly, err := checkText(before)
 	text := err == nil
-	if !text { // bytes, as they are
-		enc = &encoding{text: before.Data}
-	}
-	content, marked := []byte(w.content), enc.order == nil && bytes.HasPrefix(before.Data, mark)
-	if marked || enc.order != nil { // it has one
+	content, marked := []byte(w.content), bytes.HasPrefix(before.Data, mark)
+	if marked { // it has one
 		content = bytes.TrimPrefix(content, mark)
 	}
-	content, planned.Ends = withLineEnds(content, enc.text)
+	content, planned.Ends = withLineEnds(content, before.Data)
 	planned.Added = lines(content)
-	if enc.order != nil {
-		planned.Wide = wideName(enc.order)
-	}
 	switch w.mode {
 	case modeAppend:
-		if enc.bytesOnly && !ascii(w.content) {
+		if bytesOnly && !ascii(w.content) {
 			return nil, tool.Advice{
 				Err: regie.Errorf(regie.CodeBadArguments,
 					"%s is not UTF-8, so letters beyond ASCII cannot be added to it without mixing encodings",
@@ -266,7 +259,7 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 				Hint: "add ASCII text alone, or have a person convert the file",
 			}
 		}
-		whole := enc.text
+		whole := before.Data
 		if text && unended(whole) && len(content) > 0 {
 			planned.Closed, whole = true, append(bytes.Clone(whole), lineEnd(whole)...)
 		}
@@ -280,7 +273,7 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 			"there is no mode %q: use create, overwrite or append", w.mode))
 	}
 	planned.Lines = lines(content)
-	return enc.encode(content), nil
+	return content, nil
 }
 
 // foresee says what a call is going to leave.
@@ -454,10 +447,7 @@ func (i intent) result() tool.Result {
 	if i.Closed {
 		b.WriteString("; the last line had no end and got one first")
 	}
-	switch {
-	case i.Wide != "":
-		fmt.Fprintf(&b, "; written in %s like the file before", i.Wide)
-	case i.Marked:
+	if i.Marked {
 		b.WriteString("; the byte order mark of the file was kept")
 	}
 	if i.Links > 1 {

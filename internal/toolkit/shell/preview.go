@@ -75,14 +75,10 @@ func (k *toolkit) sentence(found sandbox.Found, command, dir string) regie.Sente
 	switch {
 	case found.Tier == sandbox.None:
 		return regie.Say("run %s in %s, WITHOUT a sandbox", command, dir)
-	case k.sandbox.Network() && found.Tier == sandbox.Bubblewrap:
-		return regie.Say("run %s in %s, confined by bubblewrap, with the network", command, dir)
 	case k.sandbox.Network():
-		return regie.Say("run %s in %s, confined by Landlock, with the network", command, dir)
-	case found.Tier == sandbox.Bubblewrap:
-		return regie.Say("run %s in %s, confined by bubblewrap, without network", command, dir)
+		return regie.Say("run %s in %s, confined by %s, with the network", command, dir, string(found.Tier))
 	default:
-		return regie.Say("run %s in %s, confined by Landlock, without network", command, dir)
+		return regie.Say("run %s in %s, confined by %s, without network", command, dir, string(found.Tier))
 	}
 }
 

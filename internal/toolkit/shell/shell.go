@@ -277,10 +277,8 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 	switch {
 	case err != nil && regie.CodeOf(err) != regie.CodeToolError:
 		return tool.Result{}, tool.NotDone{Err: err}
-	case err != nil && len(result.Removed) > 0:
-		return tool.Result{}, regie.Errorf(regie.CodeToolError, "%v\n%s", err, takenBack(result.Removed))
 	case err != nil:
-		return tool.Result{}, err
+		return tool.Result{}, regie.Errorf(regie.CodeToolError, "%v\n%s", err, takenBack(result.Removed))
 	case result.Exceeded != "" && !result.Stopped:
 		return tool.Result{}, k.exceeded(result.Exceeded, said)
 	case result.TimedOut:
@@ -302,16 +300,13 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 // exceeded says at which bound a command was ended.
 func (k *toolkit) exceeded(code regie.Code, said *sandbox.Excerpt) error {
 	processes, memory := k.sandbox.Bounds()
+	bound := fmt.Sprintf("%d processes, or too many threads (shell.max_processes)", processes)
 	if code == regie.CodeMemoryLimit {
-		return regie.Errorf(code,
-			"the command was ended, with everything that it had started: it used more than %d MiB of memory (shell.max_memory_bytes); "+
-				"what it did until then stays. Have it use less, or ask a person to raise the limit. %s", memory>>20,
-			brief(said))
+		bound = fmt.Sprintf("%d MiB of memory (shell.max_memory_bytes)", memory>>20)
 	}
 	return regie.Errorf(code,
-		"the command was ended, with everything that it had started: it had more than %d processes, or too many threads (shell.max_processes); "+
-			"what it did until then stays. Start fewer at once, or ask a person to raise the limit. %s", processes,
-		brief(said))
+		"the command was ended, with everything that it had started: it had more than %s; "+
+			"what it did until then stays. Have it use less, or ask a person to raise the limit. %s", bound, brief(said))
 }
 
 // shellArgv is the shell that runs what is not literal; the command is its last argument. Models
@@ -330,20 +325,18 @@ func takenBack(all []sandbox.Moved) string {
 	var b strings.Builder
 	for _, m := range all[:min(len(all), maxTaken)] {
 		from, to := plain.Line(m.From), plain.Line(m.To)
-		switch {
-		case m.Err != nil:
-			fmt.Fprintf(&b,
-				"a command may not change %s, and it could not be put back (%s): have a person look at it before anybody runs git here\n", from, plain.Line(m.Err.Error()))
-		case m.Restored && m.To == "":
-			fmt.Fprintf(&b, "a command may not remove %s: it was put back\n", from)
-		case m.Restored:
-			fmt.Fprintf(&b,
-				"a command may not change %s, because git or regie runs what it says: it was put back, and what was written there is in %s\n", from, to)
-		default:
-			fmt.Fprintf(&b,
-				"a command may not make %s, because git or regie would run what it says: it was moved to %s\n", from,
-				to)
+		fmt.Fprintf(&b, "a command may not make, change or remove %s, because git or regie runs what it says", from)
+		if m.Err != nil {
+			fmt.Fprintf(&b, "; it could not be put back (%s): have a person look at it before anybody runs git here",
+				plain.Line(m.Err.Error()))
 		}
+		if m.Restored {
+			b.WriteString("; it was put back")
+		}
+		if to != "" {
+			b.WriteString("; what was written there is in " + to)
+		}
+		b.WriteByte('\n')
 	}
 	if more := len(all) - maxTaken; more > 0 {
 		fmt.Fprintf(&b, "and %d more such places\n", more)
