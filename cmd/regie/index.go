@@ -173,10 +173,6 @@ func newIndexBar(env *environment) *indexBar {
 }
 
 func (b *indexBar) show(p app.IndexProgress) {
-	if p.Waits {
-		b.write("", b.text.T("waiting: another regie works on the index of this workspace"))
-		return
-	}
 	if p.Total == 0 || !b.moves {
 		return
 	}

@@ -178,7 +178,7 @@ func (s *searching) updateIndex(ctx context.Context, x *app.Index) error {
 	bar := newIndexBar(s.environment)
 	began := time.Now()
 	show := func(p app.IndexProgress) {
-		if p.Waits || time.Since(began) > time.Second/2 {
+		if time.Since(began) > time.Second/2 {
 			bar.show(p)
 		}
 	}

@@ -79,8 +79,6 @@ var markers = func() map[string]marker {
 	}{
 		{goMarks, "go"},
 		{markdownMarks, "md markdown mdx mdown qmd rmd"},
-		{restMarks, "rst rest"},
-		{headingMarks, "adoc asciidoc org"},
 		{
 			braceMarks,
 			"c h cc cpp cxx hpp hh hxx m mm cs java kt kts scala groovy gradle js jsx mjs cjs ts tsx mts cts vue svelte rs swift php dart zig proto v sv d " +
@@ -90,7 +88,6 @@ var markers = func() map[string]marker {
 			indentMarks,
 			"py pyi pyx rb rake lua ex exs cr nim sh bash zsh fish ps1 gd coffee jl elm hs ml fs fsx erl clj cljs el lisp scm vb sql",
 		},
-		{assemblyMarks, "s asm"},
 		{sectionMarks, "toml ini cfg conf service desktop editorconfig properties yaml yml"},
 	} {
 		for end := range strings.FieldsSeq(kind.ends) {

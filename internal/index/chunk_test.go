@@ -34,8 +34,6 @@ func TestMarks(t *testing.T) {
 			"Title\n=====\n\ntext\n\n## One ##\n\n```sh\n# no heading\n```\n\n### Deep\n\n## Two\n\n    # code\n#tag\n",
 			[]string{"1 Title", "6 Title > One", "12 Title > One > Deep", "14 Title > Two"},
 		},
-		"a.rst":  {"=====\nTitle\n=====\n\nOne\n---\n\ntext\n\nDeep\n~~~~\n\nTwo\n---\n\n| a | b |\n=====\n", []string{"1 Title", "5 Title > One", "10 Title > One > Deep", "13 Title > Two"}},
-		"a.org":  {"* One\ntext\n** Deep\n* Two\n*bold* text\n", []string{"1 One", "3 One > Deep", "4 Two"}},
 		"a.toml": {"name = 1\n\n[server]\nport = 2\n\n[[hosts]]\n", []string{"3 server", "6 hosts"}},
 		"a.yaml": {"version: 2\njobs:\n  build:\n    steps: []\non:\n  push\n", []string{"2 jobs", "5 on"}},
 		"a.py": {
@@ -58,10 +56,6 @@ func TestMarks(t *testing.T) {
 		"a.java": {
 			"package x.y;\n\n/** A one. */\n@Deprecated\npublic final class A {\n    public A() {\n    }\n\n    @Override\n    public List<String> names(int n) throws E {\n        for (int i = 0; i < n; i++) {\n        }\n    }\n}\n",
 			[]string{"1 x.y", "3 A", "6 A.A", "9 A.names"},
-		},
-		"a.s": {
-			"#include \"textflag.h\"\n\n// func add(a int) int\nTEXT ·add<ABIInternal>(SB), NOSPLIT, $0-8\n\tRET\n\nloop:\n\tJMP loop\n.L1:\n\tRET\n",
-			[]string{"3 add", "7 loop"},
 		},
 		"a.sh":  {"set -e\n\nbuild() {\n  go build\n}\n\nfunction test {\n  go test\n}\n", []string{"3 build", "7 test"}},
 		"a.rb":  {"module M\n  class C < D\n    def run!(a)\n    end\n  end\nend\n", []string{"1 M", "2 M.C", "3 M.C.run!"}},

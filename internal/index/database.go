@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	_ "embed" // the schemas
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -26,8 +24,7 @@ const (
 	// application marks the file as an index, with the tables of schema_vectors.sql.
 	application = 0x52674979
 
-	readers  = 4
-	maxTries = 5 // of an operation whose file others keep replacing
+	readers = 4
 )
 
 //go:embed schema_vectors.sql
@@ -41,23 +38,10 @@ var wordSchema string
 type database struct {
 	path        string
 	read, write *sql.DB
-	file, log   os.FileInfo  // the file and its write-ahead log as they were opened
-	uses        atomic.Int32 // the last release closes it
-	damaged     atomic.Bool
+	file        os.FileInfo // as it was opened
 }
 
-func (d *database) release() error {
-	if d.uses.Add(-1) > 0 {
-		return nil
-	}
-	return errors.Join(d.read.Close(), d.write.Close())
-}
-
-// inPlace reports whether the healthy file and its log lie where they were opened. A person may
-// delete the index at any time; other processes then make and use another one.
-func (d *database) inPlace() bool {
-	return !d.damaged.Load() && isFile(d.path, d.file) && isFile(d.path+"-wal", d.log)
-}
+func (d *database) close() error { return errors.Join(d.read.Close(), d.write.Close()) }
 
 // isFile reports whether file lies at path; nil never does.
 func isFile(path string, file os.FileInfo) bool {
@@ -68,28 +52,11 @@ func isFile(path string, file os.FileInfo) bool {
 var (
 	errForeign = errors.New("the file is no index")
 	errVersion = errors.New("the index is another version's")
-	errMoved   = errors.New("the index was deleted while it was opened")
 )
 
 // openDatabase opens the index at path. It makes a missing one, one of another version, and the
 // damaged one anew. locked says that the caller holds the lock of the writers.
-func openDatabase(ctx context.Context, path string, locked bool, damaged os.FileInfo) (d *database, err error) {
-	for range maxTries {
-		d, err = openOrCreate(ctx, path, locked, damaged)
-		deleted := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMoved)
-		switch code := sqliteCode(err) & 0xff; {
-		case deleted, code == lib.SQLITE_CANTOPEN, code == lib.SQLITE_IOERR:
-		default:
-			return d, err
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return d, err
-}
-
-func openOrCreate(ctx context.Context, path string, locked bool, damaged os.FileInfo) (*database, error) {
+func openDatabase(ctx context.Context, path string, locked bool, damaged os.FileInfo) (*database, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -99,7 +66,7 @@ func openOrCreate(ctx context.Context, path string, locked bool, damaged os.File
 		}
 	}
 	if !locked {
-		unlock, err := lockFile(ctx, path, nil)
+		unlock, err := lockFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +93,6 @@ func replaceable(err error) bool {
 
 func openFile(ctx context.Context, path string) (_ *database, err error) {
 	d := &database{path: path}
-	d.uses.Store(1)
 	if d.file, err = os.Stat(path); err != nil {
 		return nil, err
 	}
@@ -139,12 +105,12 @@ func openFile(ctx context.Context, path string) (_ *database, err error) {
 		return nil, errors.Join(err, d.write.Close())
 	}
 	if err = d.check(ctx); err != nil {
-		return nil, errors.Join(err, d.release())
+		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
-// check reads the version of the file, and notes which log it has.
+// check reads the version of the file.
 func (d *database) check(ctx context.Context) error {
 	var version, mark int
 	err := d.read.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version),
@@ -157,10 +123,7 @@ func (d *database) check(ctx context.Context) error {
 	case version != wordsVersion:
 		return errVersion
 	}
-	if d.log, err = os.Stat(d.path + "-wal"); err == nil && !d.inPlace() {
-		err = errMoved
-	}
-	return err
+	return nil
 }
 
 // createFile makes the tables that are missing, and those of the words anew. SQLite undoes what a
@@ -210,39 +173,21 @@ func removeFile(path string) error {
 	return errors.Join(errs...)
 }
 
-// openPool opens connections that leave the write-ahead log where it is when they close: SQLite
-// removes it by its name, under which another process may have put that of a new index by then.
+// openPool opens connections.
 func openPool(path string, size int, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{
 		"mode": {"rw"}, "_txlock": {"immediate"},
 		"_pragma": append([]string{"busy_timeout(10000)"}, pragmas...),
 	}
-	inner, err := sqlite.NewConnector((&url.URL{
+	pool, err := sql.Open("sqlite", (&url.URL{
 		Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode(),
 	}).String())
 	if err != nil {
 		return nil, err
 	}
-	pool := sql.OpenDB(persistentLog{inner})
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	return pool, nil
-}
-
-type persistentLog struct{ driver.Connector }
-
-// Connect implements driver.Connector.
-func (c persistentLog) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if control, ok := conn.(sqlite.FileControl); ok {
-		if _, err := control.FileControlPersistWAL("main", 1); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-	}
-	return conn, nil
 }
 
 // sqliteCode returns the extended result code of an error, 0 for another one's.

@@ -72,7 +72,7 @@ func (x *Index) Embed(ctx context.Context, progress func(Progress)) (out Embedde
 	if x.config.Embedder == nil {
 		return out, nil
 	}
-	unlock, err := lockFile(ctx, x.config.Path+".embed", waiting(progress))
+	unlock, err := lockFile(ctx, x.config.Path+".embed")
 	if err != nil {
 		return out, explain(err, x.config.Path)
 	}
@@ -293,7 +293,7 @@ func ensureSpace(ctx context.Context, tx *sql.Tx, name string, dimensions, upto 
 // end of ctx does not keep it from being stored.
 func (e *embedding) write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
 	ctx = context.WithoutCancel(ctx)
-	unlock, err := lockFile(ctx, e.index.config.Path, nil)
+	unlock, err := lockFile(ctx, e.index.config.Path)
 	if err != nil {
 		return explain(err, e.index.config.Path)
 	}

@@ -385,17 +385,6 @@ func TestEmbedTogether(t *testing.T) {
 	if a := find(t, x, Query{Text: "word1 thing", Limit: 50}); a.Mode != Hybrid || slices.ContainsFunc(a.Hits, func(h Hit) bool { return strings.HasPrefix(h.Path, "d1/") }) {
 		t.Errorf("%d hits, %s", len(a.Hits), a.Mode)
 	}
-	// The file goes while it is open: all is made, and paid for, again.
-	if err := removeFile(file); err != nil {
-		t.Fatal(err)
-	}
-	before := len(documents(s))
-	if e := embed(t, x); e.Missing != 0 || int(e.Made) != len(documents(s))-before || e.Made == 0 {
-		t.Errorf("embedded %+v", e)
-	}
-	if a := find(t, x, Query{Text: "word2 thing"}); a.Mode != Hybrid {
-		t.Errorf("after the file was removed: %+v", a)
-	}
 }
 
 // TestFailingTexts: a text that makes the model fail takes no other with it, is not sent again, and

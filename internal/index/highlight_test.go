@@ -8,14 +8,14 @@ import (
 
 func TestHighlightMarks(t *testing.T) {
 	for _, row := range []struct{ query, text, want string }{
-		{"invoices", "the invoice of invoicing Invoice2", "the [invoice] of [invoicing] [Invoice]2"},
+		{"invoices", "the invoice of invoicing Invoice2", "the [invoice] of [invoicing] [Invoice2]"},
 		{"parse the invoice", "func parseInvoice(x) // a party", "func [parseInvoice](x) // a party"},
-		{"parse", "func parse_invoice, HTTPParse", "func [parse]_invoice, HTTP[Parse]"},
+		{"parse", "func parse_invoice, HTTPParse", "func [parse_invoice], [HTTPParse]"},
 		{"parseInvoice", "parse invoice parseInvoice", "[parse] [invoice] [parseInvoice]"},
 		{"where is the", "where is the", "where is the"},
 		{"réunions d'été", "La REUNION de l'été, reunion", "La [REUNION] de l'[été], [reunion]"},
 		{"e\u0301te\u0301", "l'e\u0301te\u0301 \u00e9t\u00e9", "l'[e\u0301te\u0301] [\u00e9t\u00e9]"},
-		{"東京", "東京都", "[東京]都"},
+		{"東京", "東京都", "[東京都]"},
 		{"?!", "nothing", "nothing"},
 		{"x", "", ""},
 	} {

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	lib "modernc.org/sqlite/lib"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/workspace"
@@ -72,11 +70,10 @@ type Index struct {
 	asked   questions
 	rest    func(ctx context.Context, d time.Duration) error // between two tries of an embedder
 
-	mu         sync.Mutex
-	db         *database // nil after Close
-	generation string    // of the words that the last Update of this process left; empty before one
-	watches    bool
-	watch      *watch // of the last Update; nil: there was none, or nothing is watched
+	mu      sync.Mutex
+	db      *database // nil after Close
+	watches bool
+	watch   *watch // of the last Update; nil: there was none, or nothing is watched
 }
 
 // Open opens the index of a confined directory. It makes a missing or damaged one, or one of
@@ -103,7 +100,7 @@ func (x *Index) Close() error {
 	if db == nil {
 		return nil
 	}
-	return db.release()
+	return db.close()
 }
 
 // Skip says why a file is not in the index.
@@ -131,9 +128,6 @@ type Progress struct {
 	Done, Total int64 // files that have to be read; Total may grow while Walking
 	Bytes       int64 // of the files that were read
 	Walking     bool  // how many files there are is not known yet
-	// Waits says that nothing is done yet, because another update is waited for, of this or of
-	// another process. All else is zero then.
-	Waits bool
 	// Embedding says that Done and Total are texts that have to be embedded, not files.
 	Embedding bool
 }
@@ -150,50 +144,39 @@ type Summary struct {
 	Took    time.Duration  `json:"took_ns"`
 }
 
-// using runs fn with the database that lies on the disk. Where that was deleted, replaced or
-// damaged, or where another writer came between, fn runs again, in an index that may be new and
-// empty. locked says that the caller holds the lock of the writers.
+// using runs fn with the database. A damaged one is made anew and empty, and fn runs again. locked
+// says that the caller holds the lock of the writers.
 func (x *Index) using(ctx context.Context, locked bool, fn func(*database) error) error {
-	for try := 1; ; try++ {
-		db, err := x.current(ctx, locked)
-		if err != nil {
+	for again := false; ; again = true {
+		x.mu.Lock()
+		db := x.db
+		x.mu.Unlock()
+		if db == nil {
+			return regie.Errorf(regie.CodeConflict, "the index was closed")
+		}
+		err := fn(db)
+		if again || !isDamage(err) {
 			return explain(err, x.config.Path)
 		}
-		err = fn(db)
-		if isDamage(err) {
-			db.damaged.Store(true)
-		}
-		again := err != nil && ctx.Err() == nil && try < maxTries &&
-			(!db.inPlace() || sqliteCode(err)&0xff == lib.SQLITE_CONSTRAINT)
-		closed := db.release()
-		if !again {
-			if err == nil {
-				err = closed
-			}
+		if err := x.replace(ctx, db, locked); err != nil {
 			return explain(err, x.config.Path)
 		}
 	}
 }
 
-// current returns the database, opened anew where it no longer lies in its place. The caller
-// releases it.
-func (x *Index) current(ctx context.Context, locked bool) (*database, error) {
+// replace opens the database anew in place of a damaged one.
+func (x *Index) replace(ctx context.Context, damaged *database, locked bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.db == nil {
-		return nil, regie.Errorf(regie.CodeConflict, "the index was closed")
+	if x.db != damaged { // somebody else has seen to it
+		return nil
 	}
-	if !x.db.inPlace() {
-		// Where the file itself is still there, it is damaged or has lost its log.
-		fresh, err := openDatabase(ctx, x.config.Path, locked, x.db.file)
-		if err != nil {
-			return nil, err
-		}
-		_ = x.db.release() // its content is lost already
+	fresh, err := openDatabase(ctx, x.config.Path, locked, damaged.file)
+	if err == nil {
+		_ = damaged.close() // its content is lost already
 		x.db = fresh
 	}
-	x.db.uses.Add(1)
-	return x.db, nil
+	return err
 }
 
 // querier is a transaction or a pool.
@@ -205,12 +188,4 @@ type querier interface {
 func metaValue(ctx context.Context, from querier, name string) (value string, err error) {
 	err = from.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = ?", name).Scan(&value)
 	return value, err
-}
-
-// isUpdated reports whether the words in the file are those that the last Update of this process
-// left, or later ones.
-func (x *Index) isUpdated(generation string) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.generation == generation
 }

@@ -17,18 +17,13 @@ const (
 // lockPause is how often a writer asks again for the lock that another process holds.
 const lockPause = 20 * time.Millisecond
 
-// lockSilence is how long a writer waits for another one before it reports that. A variable for the
-// tests.
-var lockSilence = 300 * time.Millisecond
-
 // lockFile takes the lock beside the file at path; the kernel returns it when the process dies. It
-// polls, because a call that waits in the kernel cannot be cancelled. waits, which may be nil, is
-// called once where that takes long.
-func lockFile(ctx context.Context, path string, waits func()) (unlock func(), err error) {
+// polls, because a call that waits in the kernel cannot be cancelled.
+func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	for began := time.Now(); ; {
+	for {
 		f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, err
@@ -38,12 +33,8 @@ func lockFile(ctx context.Context, path string, waits func()) (unlock func(), er
 			return func() { _ = f.Close() }, nil
 		}
 		_ = f.Close() // another process holds it, or its name was deleted
-		switch {
-		case err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+		if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, err
-		case waits != nil && time.Since(began) >= lockSilence:
-			waits()
-			waits = nil
 		}
 		select {
 		case <-ctx.Done():

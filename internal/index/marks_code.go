@@ -191,27 +191,5 @@ func over(src *source, n int) int {
 	return n
 }
 
-var assemblyLabel = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_.$·]*:`)
-
-// assemblyMarks finds the functions and labels of an assembler, Go's or another.
-func assemblyMarks(src *source) []mark {
-	var out []mark
-	for n := range src.count() {
-		line := src.line(n)
-		var name []byte
-		if text, ok := bytes.CutPrefix(line, []byte("TEXT ")); ok {
-			name, _, _ = bytes.Cut(text, []byte("("))
-			name, _, _ = bytes.Cut(name, []byte("<"))
-			name = bytes.TrimLeft(bytes.TrimSpace(name), "·")
-		} else if label := assemblyLabel.Find(line); label != nil {
-			name = label[:len(label)-1]
-		}
-		if len(name) > 0 {
-			out = append(out, mark{line: over(src, n), symbol: clipText(string(name), maxSymbol)})
-		}
-	}
-	return out
-}
-
 // shellFunction finds a function of a shell.
 var shellFunction = regexp.MustCompile(`^\s*([\p{L}_][\p{L}\p{N}_:.-]*)\s*\(\)\s*\{?`)

@@ -69,49 +69,6 @@ func underline(line []byte, of string) bool {
 	return len(line) > 1 && strings.IndexByte(of, line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
 }
 
-const restAdornments = `=-` + "`" + `:'"~^_*+#<>.`
-
-// restMarks finds the titles of reStructuredText: a text that is underlined, perhaps overlined too.
-// The first kind of line that is met is the highest.
-func restMarks(src *source) []mark {
-	var h headings
-	kinds := map[string]int{}
-	for n := 1; n < src.count(); n++ {
-		line, title := bytes.TrimRight(src.line(n), " \t"), bytes.TrimSpace(src.line(n-1))
-		if !underline(line, restAdornments) || len(title) == 0 || underline(title, restAdornments) ||
-			utf8.RuneCount(title) > len(line) {
-			continue
-		}
-		kind, first := string(line[:1]), n-1
-		if over := n - 2; over >= 0 && bytes.Equal(bytes.TrimRight(src.line(over), " \t"), line) {
-			kind, first = kind+kind, over
-		} else if over >= 0 && !src.blank(over) {
-			continue // a table, or a text that happens to stand there
-		}
-		if kinds[kind] == 0 {
-			kinds[kind] = len(kinds) + 1
-		}
-		h.add(first, kinds[kind], string(title))
-	}
-	return h.marks
-}
-
-// headingMarks finds the headings of AsciiDoc (= and more) and Org (* and more).
-func headingMarks(src *source) []mark {
-	var h headings
-	for n := range src.count() {
-		line := src.line(n)
-		if len(line) < 3 || line[0] != '=' && line[0] != '*' {
-			continue
-		}
-		level := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
-		if level < len(line) && line[level] == ' ' {
-			h.add(n, level, string(bytes.TrimSpace(line[level:])))
-		}
-	}
-	return h.marks
-}
-
 // sectionMarks finds the sections of settings: [names] of TOML and INI, and what stands at the left
 // edge of YAML and of make and has more below it.
 func sectionMarks(src *source) []mark {

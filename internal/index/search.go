@@ -59,34 +59,18 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 			return Answer{}, context.Cause(ctx)
 		}
 	}
-	for try := 1; ; try++ {
-		generation := ""
-		err := x.using(ctx, false, func(db *database) error {
-			tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // all is of one moment
-			if err != nil {
-				return err
-			}
-			defer func() { _ = tx.Rollback() }() // it was only read
-			if generation, err = metaValue(ctx, tx, "generation"); err != nil {
-				return err
-			}
-			return x.answer(ctx, tx, q, vector, &answer)
-		})
-		switch {
-		case err != nil:
-			return Answer{}, err
-		case x.isUpdated("") || x.isUpdated(generation):
-			return answer, nil
-		case try == maxTries:
-			return Answer{}, regie.Errorf(regie.CodeConflict,
-				"the index is being deleted while it is searched: try again")
+	err := x.using(ctx, false, func(db *database) error {
+		tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // all is of one moment
+		if err != nil {
+			return err
 		}
-		// The index that this process had updated was deleted: what the new one does not hold yet
-		// would seem to be missing in the workspace.
-		if _, err := x.Update(ctx, nil); err != nil {
-			return Answer{}, err
-		}
+		defer func() { _ = tx.Rollback() }() // it was only read
+		return x.answer(ctx, tx, q, vector, &answer)
+	})
+	if err != nil {
+		return Answer{}, err
 	}
+	return answer, nil
 }
 
 // answer finds the hits by words and, where the question has a vector, by that too.

@@ -15,7 +15,7 @@ import (
 const (
 	maxWord  = 64      // bytes of a word; what is longer is data
 	maxStem  = 32      // bytes of a word that is stemmed
-	maxKnown = 1 << 15 // words whose terms a splitter remembers, and as many again that it met before
+	maxKnown = 1 << 16 // words whose terms a splitter remembers
 	maxTerms = 4096    // different terms of one text
 
 	// A text with so many words that are French alone is taken for French.
@@ -26,8 +26,8 @@ const (
 // small and without accents. The splitter remembers the terms of words, because a workspace has few
 // different ones. It belongs to one goroutine.
 type splitter struct {
-	known, before map[string]*word // as they stand in texts: those met lately, and those before them
-	terms         map[string]*term // of the known ones
+	known map[string]*word // as they stand in texts
+	terms map[string]*term // of the known ones
 
 	// Of the text at hand.
 	number int
@@ -73,7 +73,7 @@ func (s *splitter) spell(text string) string {
 // looks French, or where both is true.
 func (s *splitter) split(text string, both bool) {
 	if len(s.known) >= maxKnown {
-		s.known, s.before, s.terms = map[string]*word{}, s.known, map[string]*term{}
+		s.known, s.terms = map[string]*word{}, map[string]*term{}
 	}
 	s.number++
 	s.order, s.words = s.order[:0], s.words[:0]
@@ -122,17 +122,8 @@ func (s *splitter) lookUp(name string) *word {
 	if w := s.known[name]; w != nil {
 		return w
 	}
-	w := s.before[name]
-	if w == nil {
-		w = &word{name: strings.Clone(name), isFrench: isFrench(name)} // the text goes
-		w.terms = s.share(termsOf(name))
-	} else {
-		spellings := make([]string, len(w.terms))
-		for i, t := range w.terms {
-			spellings[i] = t.spelling
-		}
-		w.terms, w.french = s.share(spellings), nil
-	}
+	w := &word{name: strings.Clone(name), isFrench: isFrench(name)} // the text goes
+	w.terms = s.share(termsOf(name))
 	s.known[w.name] = w
 	return w
 }

@@ -62,23 +62,14 @@ type chunkRow struct {
 	path, symbols, body string // terms
 }
 
-// waiting reports that the update waits for another one.
-func waiting(progress func(Progress)) func() {
-	if progress == nil {
-		return nil
-	}
-	return func() { progress(Progress{Waits: true}) }
-}
-
 // Update brings the index up to what the workspace holds (spec 8.3): it reads files whose stamp
 // has moved, cuts those with another content into chunks, and takes out those that have gone.
 // Updates of one index, in whatever processes, come one after the other. progress may be nil; it
-// is called on the caller's goroutine, at most every 50 ms and at the end, and once where another
-// update is waited for. What was done before the context ended stays. It returns the context's
+// is called on the caller's goroutine, at most every 50 ms and at the end. What was done before the context ended stays. It returns the context's
 // error and the codes of Open.
 func (x *Index) Update(ctx context.Context, progress func(Progress)) (out Summary, err error) {
 	started := time.Now()
-	unlock, err := lockFile(ctx, x.config.Path, waiting(progress))
+	unlock, err := lockFile(ctx, x.config.Path)
 	if err != nil {
 		return out, explain(err, x.config.Path)
 	}
@@ -96,7 +87,7 @@ func (x *Index) Update(ctx context.Context, progress func(Progress)) (out Summar
 // Rebuild is Update after all but vectors was thrown away: those belong to texts and not to files,
 // and may have cost money.
 func (x *Index) Rebuild(ctx context.Context, progress func(Progress)) (Summary, error) {
-	unlock, err := lockFile(ctx, x.config.Path, waiting(progress))
+	unlock, err := lockFile(ctx, x.config.Path)
 	if err != nil {
 		return Summary{}, explain(err, x.config.Path)
 	}
@@ -301,7 +292,7 @@ func (u *update) show(p Progress, last bool) {
 	}
 }
 
-// count counts what is in the index, and notes that it is up to date.
+// count counts what is in the index.
 func (u *update) count(ctx context.Context) error {
 	rows, err := u.db.read.QueryContext(ctx, "SELECT skipped, count(*) FROM files GROUP BY skipped")
 	if err != nil {
@@ -324,12 +315,5 @@ func (u *update) count(ctx context.Context) error {
 		return err
 	}
 	maps.DeleteFunc(u.summary.Skipped, func(_ Skip, n int64) bool { return n == 0 })
-	generation, err := metaValue(ctx, u.db.read, "generation")
-	if err != nil {
-		return err
-	}
-	u.index.mu.Lock()
-	u.index.generation = generation
-	u.index.mu.Unlock()
 	return u.db.read.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&u.summary.Chunks)
 }

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,9 +14,9 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// markPatience is how long Refresh waits for the watch to report all earlier events; that takes a
+// settleTime is how long Refresh waits for the watch to report all earlier events; that takes a
 // fraction of a millisecond. A variable for the tests.
-var markPatience = 200 * time.Millisecond
+var settleTime = 10 * time.Millisecond
 
 // watchTrust is for how long Refresh believes a watch: what another machine changes on a network
 // file system is not reported to this one.
@@ -28,7 +27,6 @@ const watchTrust = time.Minute
 // some microseconds a file. Its goroutine ends with close.
 type watch struct {
 	root    string // absolute
-	marks   string // the directory of the files by which the watch proves that it has no earlier event left
 	began   time.Time
 	watcher *fsnotify.Watcher // nil where the system cannot watch
 	ended   chan struct{}
@@ -36,8 +34,6 @@ type watch struct {
 	mu      sync.Mutex
 	failed  regie.Sentence // why not all is watched
 	changed bool
-	mark    string        // the file whose event settle waits for
-	marked  chan struct{} // closed by that event
 }
 
 // Watch has each update watch the workspace's directories from now on, until Close or until ctx
@@ -98,14 +94,7 @@ func (x *Index) Refresh(ctx context.Context, progress func(Progress)) (s Summary
 	w := x.watch
 	x.mu.Unlock()
 	if w.quiet(ctx) {
-		err := x.using(ctx, false, func(db *database) error {
-			generation, err := metaValue(ctx, db.read, "generation")
-			fresh = x.isUpdated(generation)
-			return err
-		})
-		if fresh && err == nil {
-			return s, true, nil
-		}
+		return s, true, nil
 	}
 	s, err = x.Update(ctx, progress)
 	return s, false, err
@@ -118,7 +107,7 @@ func (x *Index) newWatch() *watch {
 	if !x.watches {
 		return nil
 	}
-	w := &watch{root: x.root.Dir(), marks: x.config.Path + ".marks", began: time.Now(), ended: make(chan struct{})}
+	w := &watch{root: x.root.Dir(), began: time.Now(), ended: make(chan struct{})}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		w.fail(err)
@@ -126,9 +115,6 @@ func (x *Index) newWatch() *watch {
 		return w
 	}
 	w.watcher = watcher
-	if err := errors.Join(os.MkdirAll(w.marks, 0o700), watcher.Add(w.marks)); err != nil {
-		w.fail(err)
-	}
 	go w.follow()
 	return w
 }
@@ -138,17 +124,17 @@ func (w *watch) follow() {
 	defer close(w.ended)
 	for {
 		select {
-		case event, ok := <-w.watcher.Events:
+		case _, ok := <-w.watcher.Events:
 			if !ok {
 				return
 			}
-			w.observe(event)
+			w.observe()
 		case err, ok := <-w.watcher.Errors:
 			if !ok {
 				return
 			}
 			if errors.Is(err, fsnotify.ErrEventOverflow) { // an update finds what was lost
-				w.observe(fsnotify.Event{})
+				w.observe()
 			} else {
 				w.fail(err)
 			}
@@ -156,16 +142,10 @@ func (w *watch) follow() {
 	}
 }
 
-func (w *watch) observe(event fsnotify.Event) {
+func (w *watch) observe() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case filepath.Dir(event.Name) != w.marks:
-		w.changed = true
-	case w.marked != nil && event.Name == w.mark && event.Has(fsnotify.Create):
-		close(w.marked)
-		w.marked = nil
-	}
+	w.changed = true
 }
 
 func (w *watch) fail(err error) {
@@ -200,43 +180,9 @@ func (w *watch) unchanged() bool {
 	return w.failed.IsZero() && !w.changed && time.Since(w.began) < watchTrust
 }
 
-// quiet reports whether nothing has happened since the update began. What happened before the call
-// is not missed: events come in their order, and that of the mark is the last of them.
+// quiet reports whether nothing has happened since the update began.
 func (w *watch) quiet(ctx context.Context) bool {
-	return w != nil && w.unchanged() && w.settle(ctx) && w.unchanged()
-}
-
-// settle waits until the watch has reported all that has happened so far.
-func (w *watch) settle(ctx context.Context) bool {
-	marked := make(chan struct{})
-	mark := filepath.Join(w.marks, "mark-"+rand.Text())
-	w.mu.Lock()
-	if w.marked != nil { // another goroutine asks at this moment
-		w.mu.Unlock()
-		return false
-	}
-	w.mark, w.marked = mark, marked
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		if w.marked == marked {
-			w.marked = nil
-		}
-		w.mu.Unlock()
-	}()
-	if os.WriteFile(mark, nil, 0o600) != nil || os.Remove(mark) != nil { // the directory was deleted
-		return false
-	}
-	patience := time.NewTimer(markPatience)
-	defer patience.Stop()
-	select {
-	case <-marked:
-		return true
-	case <-patience.C:
-	case <-w.ended:
-	case <-ctx.Done():
-	}
-	return false
+	return w != nil && w.unchanged() && rest(ctx, settleTime) == nil && w.unchanged()
 }
 
 // close ends the watch.

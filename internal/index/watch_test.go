@@ -8,19 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
 )
-
-// patient has the watch wait as long as a machine that is busy may take to tell something.
-func patient(t *testing.T) {
-	t.Helper()
-	before := markPatience
-	markPatience = time.Minute
-	t.Cleanup(func() { markPatience = before })
-}
 
 // fresh refreshes and reports whether there was nothing to do.
 func fresh(t *testing.T, x *Index) bool {
@@ -34,7 +25,6 @@ func fresh(t *testing.T, x *Index) bool {
 
 // TestWatch changes files in many ways right before a refresh, which must notice each.
 func TestWatch(t *testing.T) {
-	patient(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	root, dir, file := place(t, map[string]string{"a.txt": "apple\n", "sub/b.txt": "banana\n", ".git/info/exclude": "# nothing\n"})
 	x := open(t, root, file)
@@ -70,7 +60,6 @@ func TestWatch(t *testing.T) {
 		{"a new rule", func() { put(t, dir, ".gitignore", "sub/\n") }, "blueberry", ""},
 		{"no more rule", func() { _ = os.Remove(filepath.Join(dir, ".gitignore")) }, "blueberry", "sub/b.txt"},
 		{"a rule of git's own", func() { put(t, dir, ".git/info/exclude", "sub/\n") }, "blueberry", ""},
-		{"the file deleted", func() { _ = os.Remove(file) }, "apple", "a.txt"},
 	} {
 		step.do()
 		if fresh(t, x) {
@@ -98,7 +87,6 @@ func TestWatch(t *testing.T) {
 
 // TestWatchLimits has the system refuse, or lose what it has to tell.
 func TestWatchLimits(t *testing.T) {
-	patient(t)
 	root, dir, file := place(t, map[string]string{"a.txt": "apple\n"})
 	x := open(t, root, file)
 	x.Watch(context.Background())
@@ -130,33 +118,5 @@ func TestWatchLimits(t *testing.T) {
 	x.watch.began = x.watch.began.Add(-watchTrust)
 	if fresh(t, x) {
 		t.Error("a watch is believed forever, which may lie on another machine's file system")
-	}
-}
-
-// TestWaits: who waits for another one is told.
-func TestWaits(t *testing.T) {
-	defer func(d time.Duration) { lockSilence = d }(lockSilence)
-	lockSilence = 0
-	root, _, file := place(t, map[string]string{"a.txt": "apple\n"})
-	x, y := open(t, root, file), open(t, root, file)
-	unlock, err := lockFile(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	waits := 0
-	progress := func(p Progress) {
-		if p.Waits {
-			waits++
-			unlock()
-		}
-	}
-	if s, err := x.Update(t.Context(), progress); err != nil || s.Files != 1 || waits != 1 {
-		t.Errorf("%+v, %v, told %d times", s, err, waits)
-	}
-	if unlock, err = lockFile(t.Context(), file, nil); err != nil {
-		t.Fatal(err)
-	}
-	if s, err := y.Rebuild(t.Context(), progress); err != nil || s.Files != 1 || waits != 2 {
-		t.Errorf("%+v, %v, told %d times", s, err, waits)
 	}
 }

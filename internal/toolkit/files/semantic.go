@@ -117,9 +117,6 @@ func (k *toolkit) refresh(ctx context.Context, x *index.Index) (behind string) {
 	switch {
 	case err == nil:
 		return ""
-	case last.Waits && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
-		return fmt.Sprintf(
-			"the index may be behind: another process works on it, for which this search waited %s; later searches go on with what that brings", k.bounds.refreshing)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return fmt.Sprintf("the index is behind: in %s it took in %s; later searches go on with it",
 			k.bounds.refreshing, many(int(last.Done), "changed file", "changed files"))
