@@ -90,12 +90,6 @@ func projectValues(env *environment) (out []config.Value) {
 			Key: k.Key, Value: k.Text, Origin: config.OriginProject, From: filepath.Join(root, ".regie", "regie.yaml"),
 			Line: k.Line, Use: k.Use, Why: k.Why,
 		})
-		if k.Dropped != "" { // a part of it holds
-			out[len(out)-1].Value = k.Holds
-			left := out[len(out)-1]
-			left.Value, left.Use, left.Why = k.Dropped, config.UseNever, config.BelongsAnswer
-			out = append(out, left)
-		}
 		if k.Use == config.UseTrusted && seen.Trusted() {
 			out[len(out)-1].Use = config.UseNarrows
 		}
@@ -132,23 +126,17 @@ func describeOrigin(env *environment, v *config.Value) string {
 func validateConfig(env *environment, args []string) error {
 	p := env.printer()
 	broken := false
-	report := func(path string, line int, err error) {
-		place := ""
-		switch {
-		case err == nil:
+	report := func(path string, err error) {
+		if err == nil {
 			p.line("✓ %s", plain.Line(path))
 			return
-		case line > 0:
-			place = fmt.Sprintf("%s:%d: ", path, line)
-		case path != "":
-			place = path + ": "
 		}
-		p.line("✗ %s", plain.Line(place+env.text.Error(err)))
+		p.line("✗ %s", plain.Line(env.text.Error(err)))
 		broken = true
 	}
 	found := checkFiles(env, args)
 	for i := range found {
-		report(found[i].Path, found[i].Line, found[i].Err)
+		report(found[i].Path, found[i].Err)
 	}
 	if len(args) == 0 && !broken {
 		settings, err := config.Load(os.Getenv, env.flags) // each file may fit, and not all together
@@ -156,7 +144,7 @@ func validateConfig(env *environment, args []string) error {
 			err = app.CheckServers(settings)
 		}
 		if err != nil {
-			report("", 0, err)
+			report("", err)
 		} else if len(found) == 0 {
 			p.textf("", "there is no file of settings; the defaults hold")
 		}
@@ -173,7 +161,7 @@ func checkFiles(env *environment, args []string) (found []config.Checked) {
 		if filepath.Base(filepath.Dir(name)) == ".regie" {
 			found = append(found, checkProject(name))
 		} else {
-			found = append(found, config.CheckFile(config.LayerNamed, name))
+			found = append(found, config.CheckFile(name))
 		}
 	}
 	if len(args) > 0 {
@@ -199,9 +187,5 @@ func checkProject(name string) config.Checked {
 	} else {
 		_, err = config.ParseProject(name, data)
 	}
-	out := config.Checked{Path: name, Err: err}
-	if err != nil {
-		out.Line = config.LineOf(name, err)
-	}
-	return out
+	return config.Checked{Path: name, Err: err}
 }

@@ -48,14 +48,13 @@ func (env *environment) requireModel(ctx context.Context) error {
 		}
 		return err
 	}
-	err := app.Sized(ctx, &env.config)
-	if err == nil && !env.warned && app.Untempered(env.config) {
+	if !env.warned && app.Untempered(env.config) {
 		env.warned = true
 		env.tell(env.T(
 			"agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
 			env.config.Origin["file"], env.config.Model))
 	}
-	return err
+	return nil
 }
 
 // showModelChoices shows where a model was looked for, and three ways to go on.

@@ -184,19 +184,13 @@ func showKeys(env *environment, p *printer, seen *app.Project) {
 
 // showServers prints the MCP servers that a workspace names, and what each would run.
 func showServers(env *environment, p *printer, seen *app.Project) {
-	if len(seen.Servers) == 0 && len(seen.ServersIgnored) == 0 && seen.ServersBroken == nil {
+	if len(seen.Servers) == 0 && seen.ServersBroken == nil {
 		return
 	}
 	if seen.Trusted() {
 		p.textf("\n", "MCP servers in %s, which start with a run, as you and unconfined:", ".mcp.json")
 	} else {
 		p.textf("\n", "MCP servers in %s, which start with a run once it is trusted, as you and unconfined:", ".mcp.json")
-	}
-	if len(seen.Servers) == 0 && seen.ServersBroken == nil {
-		p.textf("  ", "none: they stand below mcpServers")
-	}
-	if len(seen.ServersIgnored) > 0 {
-		p.textf("  ", "means nothing here: %s", plain.Line(strings.Join(seen.ServersIgnored, ", ")))
 	}
 	if seen.ServersBroken != nil {
 		p.line("  ✗ %s", plain.Line(env.text.Error(seen.ServersBroken)))
@@ -213,9 +207,6 @@ func showServers(env *environment, p *printer, seen *app.Project) {
 		}
 		if len(s.Variables) > 0 {
 			p.textf("      ", "gets from your environment: %s", plain.Line(strings.Join(s.Variables, ", ")))
-		}
-		if len(s.Ignored) > 0 {
-			p.textf("      ", "means nothing here: %s", plain.Line(strings.Join(s.Ignored, ", ")))
 		}
 		switch {
 		case s.Yours:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -312,26 +311,3 @@ func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
 	}
 	return nil, regie.Errorf(info.Code, "%s", info.Failure)
 }
-
-// Sized returns CodeBadRequest where the chosen model is only the name of a size that its provider
-// maps to no model (spec 6.3), and its server has none that is called so.
-func Sized(ctx context.Context, c *config.Config) error {
-	unmapped := c.Unmapped()
-	if unmapped == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, sizedTime)
-	defer cancel()
-	p, _ := c.Named(c.Provider)
-	models, err := list(ctx, p)
-	if err == nil && slices.ContainsFunc(models, func(m provider.Model) bool {
-		return m.Name == c.Model ||
-			m.Name == c.Model+":latest"
-	}) {
-		return nil
-	}
-	return unmapped
-}
-
-// sizedTime bounds how long a server is asked whether it has a model.
-const sizedTime = 5 * time.Second

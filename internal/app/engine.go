@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -240,7 +241,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output,
 		Said: hub.Said, Silent: hub.Silent,
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
-		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
+		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
 		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
@@ -261,8 +262,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	runner := engine.New(settings)
 	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, e.holder, o.Log)
-	e.present = dispatch.NewPresent(store, e.place, o.Config.File.Presence.Window(), o.Log)
-	e.dispatcher.Watchdog(o.Config.File.Automation.Watchdog.After())
+	e.present = dispatch.NewPresent(store, e.place, cmp.Or(o.Config.File.Presence, 5*time.Minute), o.Log)
+	e.dispatcher.Watchdog(o.Config.File.Automation.Watchdog.Or(10 * time.Minute))
 	if o.Config.Database != "" {
 		e.dispatcher.Share(store, postgres.NewQueue(o.Config.Database, o.Log), e.place)
 	}

@@ -57,8 +57,6 @@ type Project struct {
 	// why nothing of all this can be trusted; Damaged is why a decision that is there does not
 	// count.
 	Broken, Unread, Damaged error `json:"-"`
-	// ServersIgnored are the keys of .mcp.json beside its servers, which mean nothing here.
-	ServersIgnored []string `json:"mcp_keys_ignored,omitempty"`
 	// ServersBroken is why .mcp.json names no servers.
 	ServersBroken error `json:"-"`
 	// Apart says that a file of settings was named, so that the workspace's does not count.
@@ -143,7 +141,6 @@ func LookProject(c config.Config, root string) (Project, error) {
 	}
 	if data, there := seen.content.Data(trust.ServersFile); there && !c.Apart {
 		out.Servers, out.ServersBroken = projectServers(c, root, data)
-		out.ServersIgnored = config.IgnoredMCPKeys(data)
 	}
 	set := skill.Load(ofWorkspace(&seen.content))
 	out.Skills, out.Notices = set.Skills, set.Notices

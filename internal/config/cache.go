@@ -1,10 +1,6 @@
 package config
 
-import (
-	"time"
-
-	"github.com/regie-run/regie"
-)
+import "time"
 
 // Cache bounds the response cache (spec 6.4). Whether an agent uses it is the agent's own key.
 type Cache struct {
@@ -17,41 +13,12 @@ type Cache struct {
 	Casefold bool `yaml:"casefold"`
 }
 
-// leastCache is less than what any cache is good for, in bytes.
-const leastCache = 1 << 16
-
-func (c *Cache) check(path string) error {
-	switch {
-	case c.TTL < 0:
-		return regie.Errorf(regie.CodeBadRequest, "cache.ttl in %s must be positive", path)
-	case c.MaxBytes != 0 && c.MaxBytes < leastCache:
-		return regie.Errorf(regie.CodeBadRequest,
-			"cache.max_bytes in %s must be at least 65536; an agent uses no cache with cache: off", path)
-	case c.MemoryBytes != 0 && c.MemoryBytes < leastCache:
-		return regie.Errorf(regie.CodeBadRequest, "cache.memory_bytes in %s must be at least 65536", path)
-	default:
-		return nil
-	}
-}
-
 // The words of an agent's cache.
 const (
 	CacheAuto = "auto"
 	CacheOn   = "on"
 	CacheOff  = "off"
 )
-
-func (a *Agent) checkCache(path, at string) error {
-	switch a.Cache {
-	case "", CacheAuto, CacheOn, CacheOff:
-	default:
-		return regie.Errorf(regie.CodeBadRequest, "%s.cache in %s is %q: use auto, on or off", at, path, a.Cache)
-	}
-	if t := a.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // which refuses what is no number
-		return regie.Errorf(regie.CodeBadRequest, "%s.temperature in %s is not between 0 and 2", at, path)
-	}
-	return nil
-}
 
 // Caches reports whether the agent's answers may come from the response cache: where it says so,
 // else where the same question has the same answer anyhow, which holds only where the model is told

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"testing"
 	"time"
 )
@@ -11,13 +12,13 @@ func TestWatchdog(t *testing.T) {
 		"": 10 * time.Minute, "automation: {watchdog: 3m}": 3 * time.Minute, "automation: {watchdog: never}": 0, "automation: {watchdog: 1m}": time.Minute,
 	} {
 		c, err := load(t, text, nil)
-		if got := c.File.Automation.Watchdog.After(); err != nil || got != want {
+		if got := c.File.Automation.Watchdog.Or(10 * time.Minute); err != nil || got != want {
 			t.Errorf("%q is %s, %v; it should be %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"automation: {watchdog: 59s}", "automation: {watchdog: 0}", "automation: {watchdog: -1m}", "automation: {watchdog: soon}"} {
 		if c, err := load(t, text, nil); err == nil {
-			t.Errorf("%q is taken as %s", text, c.File.Automation.Watchdog.After())
+			t.Errorf("%q is taken as %s", text, c.File.Automation.Watchdog.Or(10*time.Minute))
 		}
 	}
 }
@@ -26,7 +27,7 @@ func TestWatchdog(t *testing.T) {
 func TestPresence(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": 5 * time.Minute, "presence: 90s": 90 * time.Second, "presence: 24h": 24 * time.Hour} {
 		c, err := load(t, text, nil)
-		if got := c.File.Presence.Window(); err != nil || got != want {
+		if got := cmp.Or(c.File.Presence, 5*time.Minute); err != nil || got != want {
 			t.Errorf("%q is %s, %v; it should be %s", text, got, err, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -20,9 +21,6 @@ type Embedder struct {
 	Dimensions int `yaml:"dimensions"`
 }
 
-// maxDimensions bounds the vectors: beyond it there is a slip of the pen.
-const maxDimensions = 1 << 14
-
 // settleEmbedder takes what the file says of the embedder, with the address and key of its
 // provider.
 func (c *Config) settleEmbedder(env func(string) string) error {
@@ -33,10 +31,6 @@ func (c *Config) settleEmbedder(env func(string) string) error {
 	c.Origin["embedder"] = path
 	p, configured := c.Named(e.Provider)
 	switch {
-	case e.Provider == "":
-		return regie.Errorf(regie.CodeBadRequest,
-			"embedder in %s names no provider: write it like embedder: {provider: ollama, model: nomic-embed-text}",
-			path)
 	case !configured && e.Provider == ProviderOllama:
 		p = Provider{Name: ProviderOllama, Origin: map[string]string{}}
 		p.BaseURL, p.Origin["base_url"] = OllamaAddress(env)
@@ -52,18 +46,7 @@ func (c *Config) settleEmbedder(env func(string) string) error {
 			path, e.Provider,
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(append(c.ProviderNames(), ProviderOllama)))), ", "))
 	}
-	if named := p.Models[e.Model]; named != "" {
-		e.Model = named
-	}
-	switch {
-	case strings.TrimSpace(e.Model) == "":
-		return regie.Errorf(regie.CodeBadRequest,
-			"embedder in %s names no model: write it like embedder: {provider: ollama, model: nomic-embed-text}", path)
-	case e.Dimensions < 0 || e.Dimensions > maxDimensions:
-		return regie.Errorf(regie.CodeBadRequest,
-			"embedder.dimensions in %s is %d: leave it out, or write how many a vector of %s is to have", path,
-			e.Dimensions, e.Model)
-	}
+	e.Model = cmp.Or(p.Models[e.Model], e.Model)
 	c.embedder, c.embeds = p, e
 	return nil
 }

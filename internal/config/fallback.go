@@ -44,11 +44,6 @@ func (c *Config) Fallbacks(name string) ([]Fallback, error) {
 				"agents.%s.fallback in %s names %s, of which no model is known: write %s/MODEL, or give it models",
 				name, path, provider, provider)
 		}
-		if IsSize(model) && p.Models[model] == "" {
-			return nil, regie.Errorf(regie.CodeBadRequest,
-				"agents.%s.fallback in %s names %s/%s, and %s has no model for that size: say which one as providers.%s.models: {%s: MODEL}",
-				name, path, provider, model, provider, provider, model)
-		}
 		out = append(out, Fallback{provider, model})
 	}
 	return out, nil

@@ -1,15 +1,10 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -33,13 +28,15 @@ type File struct {
 	Agents     map[string]Agent     `yaml:"agents"`
 	MCP        MCP                  `yaml:"mcp"`
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
-	Presence   Presence             `yaml:"presence"`
-	Providers  map[string]Provider  `yaml:"providers"`
-	Cache      Cache                `yaml:"cache"`
-	Embedder   Embedder             `yaml:"embedder"`
-	Shell      Shell                `yaml:"shell"`
-	Slots      Slots                `yaml:"slots"`
-	Workspace  Workspace            `yaml:"workspace"`
+	// Presence is for how long after a heartbeat a user is there (spec 5.4, decision 52); zero means
+	// 5 minutes.
+	Presence  time.Duration       `yaml:"presence"`
+	Providers map[string]Provider `yaml:"providers"`
+	Cache     Cache               `yaml:"cache"`
+	Embedder  Embedder            `yaml:"embedder"`
+	Shell     Shell               `yaml:"shell"`
+	Slots     Slots               `yaml:"slots"`
+	Workspace Workspace           `yaml:"workspace"`
 	// Hooks run in this order.
 	Hooks []Hook `yaml:"hooks"`
 	// TokenLimits bound what each API token and each browser may ask of regie serve.
@@ -75,10 +72,10 @@ type Automation struct {
 	NetworkRetry time.Duration `yaml:"network_retry"`
 	// NetworkGiveUp is how long such a model is waited for before the session is paused (decision
 	// 42).
-	NetworkGiveUp Patience `yaml:"network_give_up"`
+	NetworkGiveUp Span `yaml:"network_give_up"`
 	// Watchdog is for how long nothing may happen in a run, beyond what its model or its tools may
 	// take, before it is stopped; zero means 10 minutes, less than that none (spec 5.1).
-	Watchdog Watchdog `yaml:"watchdog"`
+	Watchdog Span `yaml:"watchdog"`
 }
 
 // Budget is how large a prompt may get (spec 3.4, 13), zero fields mean the defaults, and what
@@ -148,23 +145,38 @@ type Agent struct {
 	Budget AgentBudget `yaml:"budget,omitempty"`
 }
 
-// Patience is a duration, or zero for the word never, which is also what is meant where nothing is
-// said.
-type Patience time.Duration
+// never is the word for no bound in time.
+const never = "never"
+
+// Span is a duration that can be never, which is below zero. Zero means the default.
+type Span time.Duration
 
 // UnmarshalYAML implements yaml.Unmarshaler.
-func (p *Patience) UnmarshalYAML(node *yaml.Node) error {
-	if node.Value == "never" {
-		*p = 0
+func (s *Span) UnmarshalYAML(node *yaml.Node) error {
+	if node.Value == never {
+		*s = -1
 		return nil
 	}
-	d, err := time.ParseDuration(node.Value)
-	if err != nil || d <= 0 {
-		return regie.Errorf(regie.CodeBadRequest,
-			"line %d: %q is no time to wait: write never, or a duration such as 24h", node.Line, node.Value)
+	return node.Decode((*time.Duration)(s))
+}
+
+// Or is the span, or what holds where nothing is said; zero is never.
+func (s Span) Or(fallback time.Duration) time.Duration {
+	if s == 0 {
+		return fallback
 	}
-	*p = Patience(d)
-	return nil
+	return max(0, time.Duration(s))
+}
+
+// TokenLimits are those of one token on one server; zero means the default.
+type TokenLimits struct {
+	// RequestsPerMinute is how many requests a minute may have in the long run, and how many may
+	// come at once; 1,200 by default.
+	RequestsPerMinute int `yaml:"requests_per_minute"`
+	// ConcurrentRequests is how many are answered at once, 64 by default; ConcurrentStreams how
+	// many streams are open, 1,000 by default.
+	ConcurrentRequests int `yaml:"concurrent_requests"`
+	ConcurrentStreams  int `yaml:"concurrent_streams"`
 }
 
 // MCPServer is an external server of tools (spec 13).
@@ -200,170 +212,8 @@ type MCPTool struct {
 	Class string `yaml:"class"`
 }
 
-// parseFile reads a configuration file strictly: an unknown key, a key that stands twice and a
-// second document are refused with their line.
-func parseFile(path string, data []byte) (File, error) {
-	var f File
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return f, regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", path, withNearest(err))
-	}
-	var more any
-	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return f, regie.Errorf(regie.CodeBadRequest, "the configuration %s holds more than one document", path)
-	}
-	switch f.Approvals.Require {
-	case "", "writes", "all", "none":
-	default:
-		return f, regie.Errorf(regie.CodeBadRequest, "approvals.require in %s is %q: use writes, all or none", path,
-			f.Approvals.Require)
-	}
-	if err := zeroLimits(path, data); err != nil {
-		return f, err
-	}
-	if err := errors.Join(f.checkLoop(path), f.Slots.check(path), f.TokenLimits.check(path),
-		f.Cache.check(path), f.Shell.check(path), f.Workspace.check(path), checkRules(path, f.Approvals.Rules),
-		checkHooks(path, f.Hooks)); err != nil {
-		return f, err
-	}
-	if f.Automation.NetworkRetry < 0 {
-		return f, regie.Errorf(regie.CodeBadRequest, "automation.network_retry in %s must be positive", path)
-	}
-	for name, p := range f.Providers {
-		switch {
-		case name == ProviderDemo || name == ProviderReplay || !providerName.MatchString(name):
-			return f, regie.Errorf(regie.CodeBadRequest,
-				"%q in %s is no name for a provider: use small letters, digits, - and _, and not demo or replay", name,
-				path)
-		case p.NumCtx < 0 || p.NumCtx > 0 && p.NumCtx < 1024:
-			return f, regie.Errorf(regie.CodeBadRequest, "providers.%s.num_ctx in %s must be at least 1024", name, path)
-		}
-		if err := errors.Join(checkPrices(path, name, p.Prices), p.checkValues(path, name)); err != nil {
-			return f, err
-		}
-	}
-	switch b := f.Budget; {
-	case b.ContextTokens != 0 && b.ContextTokens < 1000:
-		return f, regie.Errorf(regie.CodeBadRequest, "budget.context_tokens in %s must be at least 1000", path)
-	case b.ModelWindow != 0 && b.ModelWindow < 1000:
-		return f, regie.Errorf(regie.CodeBadRequest, "budget.model_window in %s must be at least 1000", path)
-	case b.MaxContextMessages != 0 && b.MaxContextMessages < 4:
-		return f, regie.Errorf(regie.CodeBadRequest,
-			"budget.max_context_messages in %s must be at least 4, or 0 for no bound", path)
-	}
-	if f.Approvals.Expire < 0 {
-		return f, regie.Errorf(regie.CodeBadRequest, "approvals.expire in %s must be positive", path)
-	}
-	return f, nil
-}
-
-// checkLoop holds what is said of the loop to its words and bounds.
-func (f *File) checkLoop(path string) error {
-	if err := errors.Join(checkLimits(path, "limits.chat", f.Limits.Chat),
-		checkLimits(path, "limits.automation", f.Limits.Automation)); err != nil {
-		return err
-	}
-	for name, agent := range f.Agents {
-		if name != mainAgent {
-			return regie.Errorf(regie.CodeBadRequest, "agents.%s in %s: there is no key %s here, only main", name, path,
-				name)
-		}
-		at := "agents." + name
-		switch agent.Dialect {
-		case "", DialectAuto, string(regie.DialectNative), string(regie.DialectJSON):
-		default:
-			return regie.Errorf(regie.CodeBadRequest, "%s.dialect in %s is %q: use auto, native or json", at, path,
-				agent.Dialect)
-		}
-		switch agent.Relaunch {
-		case "", "chain", "answer":
-		default:
-			return regie.Errorf(regie.CodeBadRequest, "%s.relaunch in %s is %q: use chain or answer", at, path,
-				agent.Relaunch)
-		}
-		if err := agent.checkPrompt(path, at); err != nil {
-			return err
-		}
-		if agent.ReasoningEffort != "" && !slices.Contains(regie.Efforts(), agent.ReasoningEffort) {
-			return regie.Errorf(regie.CodeBadRequest, "%s.reasoning_effort in %s is %q: use %s", at, path,
-				agent.ReasoningEffort, strings.Join(regie.Efforts(), ", "))
-		}
-		if err := errors.Join(checkLimits(path, at+".limits", agent.Limits), agent.checkCache(path, at)); err != nil {
-			return err
-		}
-		if n := agent.Budget.ContextTokens; n != 0 && n < 1000 {
-			return regie.Errorf(regie.CodeBadRequest, "%s.budget.context_tokens in %s must be at least 1000", at, path)
-		}
-	}
-	return nil
-}
-
-// maxInstructions bounds an agent's own instructions in bytes: they are part of every request.
-const maxInstructions = 64 << 10
-
-// checkPrompt holds what is said of level 1 to its words and bounds.
-func (a *Agent) checkPrompt(path, at string) error {
-	switch {
-	case a.PromptDegree < 0 || a.PromptDegree > 4:
-		return regie.Errorf(regie.CodeBadRequest,
-			"%s.prompt_degree in %s is %d: use 1 (the essential) to 4 (everything)", at, path, a.PromptDegree)
-	case a.Language != "" && a.Language != "en" && a.Language != "fr":
-		return regie.Errorf(regie.CodeBadRequest, "%s.language in %s is %q: use en or fr", at, path, a.Language)
-	case len(a.Instructions) > maxInstructions:
-		return regie.Errorf(regie.CodeBadRequest,
-			"%s.instructions in %s are longer than 64 KiB, and are part of every request: put what is for reading into files", at, path)
-	default:
-		return nil
-	}
-}
-
 // MaxLimit bounds every limit: beyond it there is a slip of the pen, or no limit at all.
 const MaxLimit = 1_000_000_000
-
-func checkLimits(path, at string, l regie.Limits) error {
-	for _, limit := range []int64{
-		int64(l.Total), int64(l.Queries), int64(l.Retries), int64(l.FormatErrors),
-		int64(l.CallsInReply), l.Tokens, l.Seconds,
-	} {
-		if limit < 0 || limit > MaxLimit {
-			return regie.Errorf(regie.CodeBadRequest, "%s in %s holds %d: a limit is a whole number from 1 up", at,
-				path, limit)
-		}
-	}
-	return nil
-}
-
-// zeroLimits refuses a limit that is written as 0: read into numbers it could not be told from one
-// that was left out.
-func zeroLimits(path string, data []byte) error {
-	var written struct {
-		Limits map[string]map[string]any `yaml:"limits"`
-		Agents map[string]struct {
-			Limits map[string]any `yaml:"limits"`
-		} `yaml:"agents"`
-	}
-	if err := yaml.Unmarshal(data, &written); err != nil {
-		return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", path, withNearest(err))
-	}
-	sections := map[string]map[string]any{}
-	for kind, limits := range written.Limits {
-		sections["limits."+kind] = limits
-	}
-	for name, agent := range written.Agents {
-		sections["agents."+name+".limits"] = agent.Limits
-	}
-	for _, at := range slices.Sorted(maps.Keys(sections)) {
-		for _, key := range slices.Sorted(maps.Keys(sections[at])) {
-			// which bounds nothing by default
-			if key != "max_context_messages" && fmt.Sprint(sections[at][key]) == "0" {
-				return regie.Errorf(regie.CodeBadRequest, "%s in %s holds %d: a limit is a whole number from 1 up",
-					at+"."+key, path, 0)
-			}
-		}
-	}
-	return nil
-}
 
 // loadFiles reads the files that hold: the named one alone, or the machine's below the user's, with
 // what regie setup stored below both.

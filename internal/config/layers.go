@@ -1,14 +1,12 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -43,22 +41,13 @@ func readLayer(kind LayerKind, path string) (Layer, File, error) {
 	if err != nil {
 		return layer, File{}, err
 	}
-	f, err := parseFile(path, data)
-	if err != nil {
-		return layer, f, err
-	}
-	layer.root, err = mapping(data)
+	var f File
+	f, layer.root, err = parseFile(path, data)
 	return layer, f, err
 }
 
 // readBytes reads a file of settings.
 func readBytes(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	given := path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/")           // the latter by <(…) of a shell
-	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 && !given { // nobody may ever write into it
-		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v",
-			path, "it is not a regular file")
-	}
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v", path, err)
@@ -72,20 +61,6 @@ func readBytes(path string) ([]byte, error) {
 		return nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s has more than %d bytes", path, maxFile)
 	}
 	return data, nil
-}
-
-// mapping is the mapping that a document is, nil for an empty one.
-func mapping(data []byte) (*yaml.Node, error) {
-	var doc yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		return nil, nil
-	}
-	return doc.Content[0], nil
 }
 
 // loadLayers reads the machine's file and the user's, where they are there. What both say is the
@@ -113,8 +88,8 @@ func (c *Config) loadLayers(system, user string) error {
 	below, above := c.Layers[len(c.Layers)-2], c.Layers[len(c.Layers)-1]
 	if merged := merge(below.root, above.root); merged != nil {
 		if err := merged.Decode(&c.File); err != nil {
-			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s",
-				above.Path+" + "+below.Path, withNearest(err))
+			return regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %v",
+				above.Path+" + "+below.Path, err)
 		}
 	}
 	c.File.Approvals.Rules = slices.Concat(files[0].Approvals.Rules, files[1].Approvals.Rules)
@@ -132,15 +107,10 @@ func merge(below, above *yaml.Node) *yaml.Node {
 	}
 	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: slices.Clone(below.Content)}
 	for i := 0; i+1 < len(above.Content); i += 2 {
-		at := slices.IndexFunc(out.Content, func(n *yaml.Node) bool { return n.Value == above.Content[i].Value })
-		for at >= 0 && at%2 == 1 { // a value that is written as the key
-			next := slices.IndexFunc(out.Content[at+1:], func(n *yaml.Node) bool {
-				return n.Value == above.Content[i].Value
-			})
-			if next < 0 {
-				at = -1
-			} else {
-				at += next + 1
+		at := -1
+		for j := 0; j < len(out.Content); j += 2 {
+			if out.Content[j].Value == above.Content[i].Value {
+				at = j
 			}
 		}
 		if at < 0 {

@@ -26,8 +26,6 @@ type MCPFileServer struct {
 	URL     string   `json:"url,omitempty"`
 	// Variables are those of this process's environment that it wants, sorted.
 	Variables []string `json:"variables,omitempty"`
-	// Ignored are the keys that mean nothing here, sorted.
-	Ignored []string `json:"ignored,omitempty"`
 	// Disabled says that the file turns it off.
 	Disabled bool `json:"disabled,omitempty"`
 	// Err is why it cannot be used.
@@ -48,12 +46,6 @@ type mcpEntry struct {
 	Disabled bool              `json:"disabled"`
 }
 
-// mcpKeys are the keys of an entry that mean something here.
-var mcpKeys = []string{"type", "command", "args", "env", "cwd", "url", "headers", "disabled"}
-
-// maxMCPServers bounds the servers of one file.
-const maxMCPServers = 50
-
 // ParseMCPFile reads a .mcp.json. It returns CodeBadRequest for what is no such file; what is wrong
 // with one server is that server's Err.
 func ParseMCPFile(data []byte) ([]MCPFileServer, error) {
@@ -66,25 +58,11 @@ func ParseMCPFile(data []byte) ([]MCPFileServer, error) {
 	if err := jsonv2.Unmarshal(data, &file); err != nil {
 		return nil, regie.Errorf(regie.CodeBadRequest, ".mcp.json is not what names MCP servers: %v", err)
 	}
-	if len(file.Servers) > maxMCPServers {
-		return nil, regie.Errorf(regie.CodeBadRequest, ".mcp.json names more than %d servers", maxMCPServers)
-	}
 	var out []MCPFileServer
 	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
 		out = append(out, readMCPEntry(name, file.Servers[name]))
 	}
 	return out, nil
-}
-
-// IgnoredMCPKeys are the keys of a .mcp.json that mean nothing here, sorted; what does not fit has
-// none.
-func IgnoredMCPKeys(data []byte) []string {
-	var all map[string]jsontext.Value
-	if jsonv2.Unmarshal(data, &all) != nil {
-		return nil
-	}
-	delete(all, "mcpServers")
-	return slices.Sorted(maps.Keys(all))
 }
 
 func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
@@ -96,11 +74,6 @@ func readMCPEntry(name string, data jsontext.Value) MCPFileServer {
 	}
 	s.Command, s.Args, s.Dir, s.URL, s.env, s.headers, s.Disabled = e.Command, e.Args, e.Cwd,
 		e.URL, e.Env, e.Headers, e.Disabled
-	var all map[string]jsontext.Value
-	if err := jsonv2.Unmarshal(data, &all); err == nil { // it was an object a moment ago
-		maps.DeleteFunc(all, func(key string, _ jsontext.Value) bool { return slices.Contains(mcpKeys, key) })
-	}
-	s.Ignored = slices.Sorted(maps.Keys(all))
 	for _, text := range s.texts() {
 		for _, found := range inMCP.FindAllStringSubmatch(text, -1) {
 			s.Variables = append(s.Variables, found[1])

@@ -51,7 +51,7 @@ func TestMCPFile(t *testing.T) {
 		})
 	}
 	found, err := config.ParseMCPFile([]byte(`{"mcpServers":{"b":{"command":"x","args":["${B}","${A:-1}","${B}"],"alwaysAllow":[],"disabled":true},"a":{"command":"y"}},"inputs":[]}`))
-	if err != nil || len(found) != 2 || found[0].Name != "a" || !found[1].Disabled || strings.Join(found[1].Variables, " ") != "A B" || strings.Join(found[1].Ignored, " ") != "alwaysAllow" {
+	if err != nil || len(found) != 2 || found[0].Name != "a" || !found[1].Disabled || strings.Join(found[1].Variables, " ") != "A B" {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

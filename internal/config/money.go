@@ -1,8 +1,6 @@
 package config
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,7 +18,7 @@ func (d *Dollars) UnmarshalYAML(node *yaml.Node) error {
 	amount, err := price.Parse(node.Value)
 	if err != nil || node.Kind != yaml.ScalarNode {
 		return regie.Errorf(regie.CodeBadRequest,
-			"line %d: %q is no amount in US dollars: write it like 10 or 0.075, with at most six digits behind the point", node.Line, node.Value)
+			"%q is no amount in US dollars: write it like 10 or 0.075, with at most six digits behind the point", node.Value)
 	}
 	*d = Dollars(amount)
 	return nil
@@ -37,7 +35,7 @@ func (c *Cap) UnmarshalYAML(node *yaml.Node) error {
 	}
 	if d == 0 {
 		return regie.Errorf(regie.CodeBadRequest,
-			"line %d: a budget of 0 would allow nothing: leave it out where nothing is to be bounded", node.Line)
+			"a budget of 0 would allow nothing: leave it out where nothing is to be bounded")
 	}
 	*c = Cap(d)
 	return nil
@@ -117,32 +115,6 @@ func (c *Config) PriceOf(settings Provider, model string) (p price.Price, stated
 	if rates, ok := settings.Prices[AnyModel]; ok {
 		return rates.price(), true, true
 	}
-	p, known = price.Find(settings.vendor(), model)
+	p, known = price.Find(settings.Wire(), model)
 	return p, false, known
-}
-
-// vendor is whose server a provider is: what the file says, else whoever has its address; "" for
-// nobody who is known.
-func (p *Provider) vendor() string {
-	if p.Vendor != "" {
-		return p.Vendor
-	}
-	for name, v := range vendors {
-		if v.address != "" && strings.TrimRight(p.BaseURL, "/") == v.address {
-			return name
-		}
-	}
-	return ""
-}
-
-// checkPrices refuses prices that say only a part.
-func checkPrices(path, provider string, prices map[string]Rates) error {
-	for _, model := range slices.Sorted(maps.Keys(prices)) {
-		if r := prices[model]; r.Input == nil || r.Output == nil {
-			return regie.Errorf(regie.CodeBadRequest,
-				"providers.%s.prices.%s in %s must say input and output, in US dollars for a million tokens", provider,
-				model, path)
-		}
-	}
-	return nil
 }

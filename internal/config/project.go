@@ -1,9 +1,6 @@
 package config
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -28,14 +25,11 @@ type Project struct {
 
 // ProjectKey is a key of a project's file.
 type ProjectKey struct {
-	// Holds is the part of Text that holds, and Dropped the part that never does, where there are
-	// both.
-	Holds, Dropped string   `json:"-"`
-	Key            string   `json:"key"`
-	Line           int      `json:"line"`
-	Use            KeyUse   `json:"use"`
-	Text           string   `json:"text"` // as YAML
-	Why            KeyPlace `json:"belongs,omitempty"`
+	Key  string   `json:"key"`
+	Line int      `json:"line"`
+	Use  KeyUse   `json:"use"`
+	Text string   `json:"text"` // as YAML
+	Why  KeyPlace `json:"belongs,omitempty"`
 }
 
 // KeyUse says what becomes of a key of a project's file.
@@ -84,37 +78,11 @@ func ParseProject(path string, data []byte) (Project, error) {
 	if len(data) > MaxProject {
 		return p, regie.Errorf(regie.CodeBadRequest, "the configuration %s has more than %d bytes", path, MaxProject)
 	}
-	var doc yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); errors.Is(err, io.EOF) {
-		return p, nil
-	} else if err != nil {
-		return p, regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %s", path, withNearest(err))
+	f, root, err := parseFile(path, data)
+	if p.file = f; err == nil && root != nil && root.Kind == yaml.MappingNode {
+		p.list("", root)
 	}
-	if err := literal(path, &doc, 0); err != nil {
-		return p, err
-	}
-	var err error
-	if p.file, err = parseFile(path, data); err != nil {
-		return p, err
-	}
-	if len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
-		p.list("", doc.Content[0])
-	}
-	return p, nil
-}
-
-// literal refuses what stands for other text, so that what a person reads is what holds.
-func literal(path string, n *yaml.Node, depth int) error {
-	if n.Kind == yaml.AliasNode || n.Anchor != "" || depth > 20 {
-		return regie.Errorf(regie.CodeBadRequest,
-			"line %d of %s: anchors, aliases and deep nesting are not taken in a project's file", n.Line, path)
-	}
-	for _, child := range n.Content {
-		if err := literal(path, child, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p, err
 }
 
 // list takes the keys below a key.
@@ -135,36 +103,8 @@ func (p *Project) list(at string, n *yaml.Node) {
 			text = []byte(value.Value)
 		}
 		s.Text = strings.TrimRight(string(text), "\n")
-		if key == "approvals.rules" && s.Use == UseNarrows {
-			s.Holds, s.Dropped = p.rules(value)
-		}
 		p.Keys = append(p.Keys, s)
 	}
-}
-
-// rules are the texts of the rules that hold and of those that do not; empty where all of them
-// hold.
-func (p *Project) rules(all *yaml.Node) (holds, dropped string) {
-	holding, other := *all, *all
-	holding.Content, other.Content = nil, nil
-	for i, n := range all.Content {
-		if i < len(p.file.Approvals.Rules) && !p.file.Approvals.Rules[i].narrows() {
-			other.Content = append(other.Content, n)
-		} else {
-			holding.Content = append(holding.Content, n)
-		}
-	}
-	if len(other.Content) == 0 {
-		return "", ""
-	}
-	said := func(n *yaml.Node) string {
-		text, err := yaml.Marshal(n)
-		if err != nil {
-			return ""
-		}
-		return strings.TrimRight(string(text), "\n")
-	}
-	return said(&holding), said(&other)
 }
 
 // use says what becomes of a key.

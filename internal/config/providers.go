@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,73 +78,55 @@ func (p *Provider) Speaks() string {
 const openAIHost = "api.openai.com"
 
 // vendor is what a person configures of a vendor, as it is where nobody says otherwise: where its
-// server is, how its variable is called, its models by size, which age faster than programs do and
-// are only what is asked for where nothing names a model, and its tiers of service. How it deviates
-// on the wire is the codec's, which is told the vendor's name and no more (see Wire).
+// server is, how its variable is called, its large, medium and small model, which age faster than
+// programs do and are only what is asked for where nothing names a model, and its tiers of service.
+// How it deviates on the wire is the codec's, which is told the vendor's name and no more (see
+// Wire).
 type vendor struct {
 	kind, address, key string
-	models             map[string]string
-	tiers              []string
+	large, medium      string
+	small              string
+	tiers              string
 }
 
 // vendors are those whose name is enough. The names of models were current in November 2026.
 var vendors = map[string]vendor{
 	"anthropic": {
 		ProviderAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY",
-		map[string]string{"large": "claude-opus-5-5", "medium": "claude-sonnet-5-5", "small": "claude-haiku-5-5"},
-		[]string{"auto", "standard_only"},
+		"claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "auto standard_only",
 	},
 	"openai": {
 		ProviderOpenAI, "https://api.openai.com/v1", "OPENAI_API_KEY",
-		map[string]string{"large": "gpt-5.5", "medium": "gpt-5.4", "small": "gpt-5.4-mini"},
-		[]string{"auto", "default", "flex", "priority"},
+		"gpt-5.5", "gpt-5.4", "gpt-5.4-mini", "auto default flex priority",
 	},
 	"gemini": {
 		ProviderGemini, "https://generativelanguage.googleapis.com", "GEMINI_API_KEY",
-		map[string]string{
-			"large": "gemini-3.1-pro-preview", "medium": "gemini-3.5-flash",
-			"small": "gemini-3.1-flash-lite",
-		},
-		nil,
+		"gemini-3.1-pro-preview", "gemini-3.5-flash", "gemini-3.1-flash-lite", "",
 	},
 	"groq": {
 		ProviderOpenAI, "https://api.groq.com/openai/v1", "GROQ_API_KEY",
-		map[string]string{
-			"large": "openai/gpt-oss-120b", "medium": "openai/gpt-oss-120b",
-			"small": "openai/gpt-oss-20b",
-		},
-		[]string{"auto", "on_demand", "flex", "performance"},
+		"openai/gpt-oss-120b", "openai/gpt-oss-120b", "openai/gpt-oss-20b", "auto on_demand flex performance",
 	},
 	"deepseek": {
 		ProviderOpenAI, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY",
-		map[string]string{"large": "deepseek-v4-pro", "medium": "deepseek-flash", "small": "deepseek-flash"},
-		nil,
+		"deepseek-v4-pro", "deepseek-flash", "deepseek-flash", "",
 	},
 	"mistral": {
 		ProviderOpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY",
-		map[string]string{
-			"large": "mistral-large-latest", "medium": "mistral-medium-latest",
-			"small": "mistral-small-latest",
-		},
-		nil,
+		"mistral-large-latest", "mistral-medium-latest", "mistral-small-latest", "",
 	},
 	"openrouter": {
 		ProviderOpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
-		map[string]string{
-			"large": "anthropic/claude-opus-5.5", "medium": "anthropic/claude-sonnet-5.5",
-			"small": "openai/gpt-5.4-mini",
-		},
-		nil,
+		"anthropic/claude-opus-5.5", "anthropic/claude-sonnet-5.5", "openai/gpt-5.4-mini", "",
 	},
 	"perplexity": {
 		ProviderOpenAI, "https://api.perplexity.ai", "PERPLEXITY_API_KEY",
-		map[string]string{"large": "sonar-reasoning-pro", "medium": "sonar-pro", "small": "sonar"},
-		nil,
+		"sonar-reasoning-pro", "sonar-pro", "sonar", "",
 	},
-	"vllm":     {ProviderOpenAI, "", "", nil, nil},
-	"lmstudio": {ProviderOpenAI, "http://127.0.0.1:1234/v1", "", nil, nil},
-	"llamacpp": {ProviderOpenAI, "http://127.0.0.1:8080/v1", "", nil, nil},
-	"ollama":   {ProviderOllama, "http://127.0.0.1:11434", "", nil, nil},
+	"vllm":     {kind: ProviderOpenAI},
+	"lmstudio": {kind: ProviderOpenAI, address: "http://127.0.0.1:1234/v1"},
+	"llamacpp": {kind: ProviderOpenAI, address: "http://127.0.0.1:8080/v1"},
+	"ollama":   {kind: ProviderOllama, address: "http://127.0.0.1:11434"},
 }
 
 // Vendors are the names of the vendors whose servers are of a type, sorted.
@@ -197,26 +178,6 @@ func KeyVariables() (out []string) {
 
 // DefaultSize is the size of model that is used where nothing names one.
 const DefaultSize = "medium"
-
-// IsSize reports whether a name of a model is that of a size, which providers map to their models
-// (spec 6.3).
-func IsSize(model string) bool {
-	return slices.Contains([]string{"small", DefaultSize, "large"}, model)
-}
-
-// Unmapped returns CodeBadRequest where the chosen model is only the name of a size, which its
-// provider maps to none: the server may have a model that is called so, which this does not know.
-func (c *Config) Unmapped() error {
-	if !IsSize(c.Model) || c.Provider == ProviderDemo || c.Provider == ProviderReplay {
-		return nil
-	}
-	if _, mapped := c.Providers[c.Provider].Models[c.Model]; mapped { // to a model of the same name
-		return nil
-	}
-	return regie.Errorf(regie.CodeBadRequest,
-		"%s has no model for the size %s (from %s): say which one in regie.yaml, as providers.%s.models: {%s: MODEL}, or name the model itself",
-		c.Provider, c.Model, c.Origin["model"], c.Provider, c.Model)
-}
 
 // ModelOf is the model that a provider has under a name, which may be that of a size; a server may
 // have a model that is called so itself.
@@ -308,27 +269,24 @@ func (p *Provider) complete(env func(string) string, path string) error {
 		return err
 	}
 	p.key(env, known)
-	if p.BaseURL == known.address && known.models != nil {
-		sizes := maps.Clone(known.models)
+	if p.BaseURL == known.address && known.large != "" {
+		sizes := map[string]string{"large": known.large, DefaultSize: known.medium, "small": known.small}
 		maps.Copy(sizes, p.Models)
 		p.Models = sizes
 	}
 	return nil
 }
 
-// checkValues holds what is written of a provider to what can be meant.
-func (p *Provider) checkValues(path, name string) error {
-	if p.KeepAlive != "" {
-		_, number := strconv.Atoi(p.KeepAlive)
-		if _, duration := time.ParseDuration(p.KeepAlive); number != nil && duration != nil {
-			return regie.Errorf(regie.CodeBadRequest,
-				"providers.%s.keep_alive in %s is %q: write a duration such as 10m, seconds, 0 for not at all, or -1 for ever", name, path, p.KeepAlive)
-		}
+// check holds what is written of a provider to what can be meant.
+func (p *Provider) check() error {
+	_, number := strconv.Atoi(p.KeepAlive)
+	if _, duration := time.ParseDuration(p.KeepAlive); p.KeepAlive != "" && number != nil && duration != nil {
+		return regie.Errorf(regie.CodeBadRequest,
+			"keep_alive is %q: write a duration such as 10m, seconds, 0 for not at all, or -1 for ever", p.KeepAlive)
 	}
-	for _, size := range slices.Sorted(maps.Keys(p.Models)) {
-		if strings.TrimSpace(p.Models[size]) == "" {
-			return regie.Errorf(regie.CodeBadRequest,
-				"providers.%s.models.%s in %s names no model: name one, or leave it out", name, size, path)
+	for size, model := range p.Models {
+		if strings.TrimSpace(model) == "" {
+			return regie.Errorf(regie.CodeBadRequest, "models.%s names no model: name one, or leave it out", size)
 		}
 	}
 	return nil
@@ -353,28 +311,14 @@ func (p *Provider) Keyless() error {
 		p.APIKeyEnv)
 }
 
-// tierWord is what a tier looks like, for a server of which nobody knows the vendor's.
-var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
-
-// checkTier holds the tier to those that the vendor has.
+// checkTier holds the tier to those that the vendor has; a server of one's own may have any.
 func (p *Provider) checkTier(path string) error {
-	whose := p.Wire()
-	if whose == "" && p.Type == ProviderAnthropic {
-		whose = p.Type
-	}
-	tiers := vendors[whose].tiers
-	switch {
-	case p.ServiceTier == "", slices.Contains(tiers, p.ServiceTier), whose == "" && p.Type == ProviderOpenAI &&
-		tierWord.MatchString(p.ServiceTier):
+	tiers := strings.Fields(vendors[cmp.Or(p.Wire(), p.Type)].tiers)
+	if p.ServiceTier == "" || slices.Contains(tiers, p.ServiceTier) || p.Wire() == "" && p.Type == ProviderOpenAI {
 		return nil
-	case len(tiers) == 0:
-		return regie.Errorf(regie.CodeBadRequest,
-			"providers.%s.service_tier in %s is %q, and such a server has no tiers: leave it out", p.Name, path,
-			p.ServiceTier)
-	default:
-		return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q: use one of %s", p.Name, path,
-			p.ServiceTier, strings.Join(tiers, ", "))
 	}
+	return regie.Errorf(regie.CodeBadRequest, "providers.%s.service_tier in %s is %q: leave it out, or use one of: %s", p.Name,
+		path, p.ServiceTier, strings.Join(tiers, ", "))
 }
 
 // key finds the key: the variable that the settings name, else the vendor's own, which is only ever

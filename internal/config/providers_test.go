@@ -51,11 +51,11 @@ func TestProviders(t *testing.T) {
 	}
 	for name, bad := range map[string]struct{ content, says string }{
 		"no type":          {"providers: {lab: {base_url: 'http://h'}}", "has no type"},
-		"unknown type":     {"providers: {lab: {type: x}}", "has no type"},
+		"unknown type":     {"providers: {lab: {type: x}}", "providers.lab.type is"},
 		"no address":       {"providers: {lab: {type: openai}}", "no address"},
 		"another's api":    {"providers: {local: {type: ollama, api: chat}}", "is of type ollama, which has no setting api"},
 		"no api":           {"providers: {lab: {type: openai, api: soap, base_url: 'http://h'}}", "use chat, responses"},
-		"no vendor":        {"providers: {lab: {type: openai, vendor: nobody}}", `vendor "nobody"`},
+		"no vendor":        {"providers: {lab: {type: openai, vendor: nobody}}", `vendor is "nobody"`},
 		"a vendor's type":  {"providers: {lab: {type: ollama, vendor: groq}}", "use one of ollama"},
 		"a password":       {`providers: {lab: {type: openai, base_url: "http://u:canary@127.0.0.1:1/v1"}}`, "holds a password"},
 		"an address":       {"providers: {lab: {type: openai, base_url: nowhere}}", "not a server's"},

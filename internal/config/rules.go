@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -29,9 +28,6 @@ type Rule struct {
 // Where is how people find the rule.
 func (r Rule) Where() string { return r.where }
 
-// maxRules bounds the rules of one file.
-const maxRules = 500
-
 // decisions are the words of a rule's decision.
 var decisions = map[string]regie.Verdict{
 	"allow": regie.VerdictAllow, "ask": regie.VerdictMustAsk,
@@ -53,42 +49,32 @@ func (r Rule) Place() (name string, below bool) {
 	return r.Path, false
 }
 
-// check holds a rule to its words. One that says less than its author meant would be worse than
-// none.
-func (r Rule) check(file, at string) error {
-	_, pattern := path.Match(r.Tool, "toolkit.operation")
+// check holds a rule to what its words mean together. One that says less than its author meant
+// would be worse than none.
+func (r *Rule) check() error {
+	name, _ := r.Place()
 	switch {
-	case r.Tool == "" || pattern != nil || !strings.ContainsAny(r.Tool, ".*"):
-		return regie.Errorf(regie.CodeBadRequest,
-			"%s in %s: tool is %q: name one as files.write_file, or with * for any part", at, file, r.Tool)
-	case decisions[r.Decision] == "":
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: decision is %q: use allow, ask or forbid", at, file,
-			r.Decision)
 	case r.Path != "" && len(r.Argv) > 0:
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a path and an argv: make two rules of it", at, file)
+		return regie.Errorf(regie.CodeBadRequest, "it has a path and an argv: make two rules of it")
 	case slices.Contains(r.Argv, ""):
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s: argv has an empty word", at, file)
-	case r.Cwd != "" && r.Path != "":
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a path and a cwd: a cwd is about commands alone", at,
-			file)
-	case r.Cwd != "" && decisions[r.Decision] != regie.VerdictAllow:
-		return regie.Errorf(regie.CodeBadRequest,
-			"%s in %s has a cwd: it narrows what is allowed, and a rule that asks or forbids holds in every directory",
-			at, file)
-	case r.Cwd != "" && !r.aboutCommands():
-		return regie.Errorf(regie.CodeBadRequest, "%s in %s has a cwd, and %s runs no command: only %s takes one",
-			at, file, r.Tool, commandTool)
+		return regie.Errorf(regie.CodeBadRequest, "argv has an empty word")
+	case r.Cwd != "" && (r.Path != "" || decisions[r.Decision] != regie.VerdictAllow || !r.aboutCommands()):
+		return regie.Errorf(regie.CodeBadRequest, "a cwd narrows which commands are allowed: only a rule that allows %s takes one",
+			commandTool)
 	case r.Cwd != "" && r.Cwd != "**" && r.Cwd != "." && !plainPlace(strings.TrimSuffix(r.Cwd, "/**")):
 		return regie.Errorf(regie.CodeBadRequest,
-			"%s in %s: cwd is %q: write a directory as docs, one with all below as docs/**, or ** for any", at, file,
-			r.Cwd)
-	case r.Path == "" || r.Path == "**":
-		return nil
-	}
-	if name, _ := r.Place(); !plainPlace(name) {
+			"cwd is %q: write a directory as docs, one with all below as docs/**, or ** for any", r.Cwd)
+	case name != "" && !plainPlace(name), r.Path != "" && r.Path != "**" && name == "":
 		return regie.Errorf(regie.CodeBadRequest,
-			"%s in %s: path is %q: write a file as docs/a.md, or what lies below a directory as docs/**", at, file,
-			r.Path)
+			"path is %q: write a file as docs/a.md, or what lies below a directory as docs/**", r.Path)
+	}
+	return checkPattern(r.Tool)
+}
+
+// checkPattern refuses what can be no name of a tool.
+func checkPattern(tool string) error {
+	if _, err := path.Match(tool, "toolkit.operation"); err != nil || !strings.ContainsAny(tool, ".*") {
+		return regie.Errorf(regie.CodeBadRequest, "%q is no tool: name one as files.write_file, or with * for any part", tool)
 	}
 	return nil
 }
@@ -108,19 +94,3 @@ func plainPlace(name string) bool {
 		!strings.HasPrefix(name, "~") && !strings.ContainsAny(name, "*?[\\\x00") &&
 		!slices.Contains(strings.Split(name, "/"), "..")
 }
-
-func checkRules(file string, rules []Rule) error {
-	if len(rules) > maxRules {
-		return regie.Errorf(regie.CodeBadRequest, "approvals.rules in %s has more than %d entries", file, maxRules)
-	}
-	for i := range rules {
-		if err := rules[i].check(file, ruleAt(i)); err != nil {
-			return err
-		}
-		rules[i].where = file + " (" + ruleAt(i) + ")"
-	}
-	return nil
-}
-
-// ruleAt is how people find a rule in its file.
-func ruleAt(i int) string { return fmt.Sprintf("approvals.rules[%d]", i+1) }

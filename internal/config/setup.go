@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
@@ -31,11 +30,11 @@ func (c *Config) loadSetup(env func(string) string) error {
 	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		return regie.Errorf(regie.CodeBadRequest, "%s may hold keys and can be read by others: run chmod 600 %s", path,
 			path)
 	}
-	layer, f, err := readSetup(path)
+	layer, f, err := readLayer(LayerSetup, path)
 	if err != nil {
 		return regie.Errorf(regie.CodeBadRequest, "%v; regie setup lays it aside and stores what you choose then", err)
 	}
@@ -44,50 +43,28 @@ func (c *Config) loadSetup(env func(string) string) error {
 	return nil
 }
 
-// readSetup reads the private file, which nothing but a regular one can be: regie setup replaces
-// it.
-func readSetup(path string) (Layer, File, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return Layer{}, File{}, regie.Errorf(regie.CodeBadRequest, "the configuration %s cannot be read: %v",
-			path, "it is not a regular file")
-	}
-	return readLayer(LayerSetup, path)
-}
-
 // SetAside renames what regie setup stored where that does not fit, so that setup can be run again
-// at any time: what a person may want of it, a key, stays readable for them alone, and what was
-// laid aside before stays too. It returns the new name, empty where the file fits or there is none.
+// at any time: what a person may want of it, a key, stays readable for them alone. It returns the
+// new name, empty where the file fits or there is none.
 func SetAside(env func(string) string) (aside string, err error) {
 	path := setupFile(env)
-	info, err := os.Stat(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return "", nil // what is not there is nothing to set aside
+	info, err := os.Lstat(path)
+	if path == "" || err != nil {
+		return "", nil //nolint:nilerr // what is not there is nothing to set aside
 	}
-	if _, _, broken := readSetup(path); broken == nil {
-		return "", nil
-	}
-	aside = path + ".broken"
-	for n := 2; present(aside); n++ {
-		aside = path + ".broken." + strconv.Itoa(n)
-	}
-	if err == nil && info.Mode().IsRegular() { // a device that a link names is the system's
+	if info.Mode().IsRegular() {
+		if _, _, broken := readLayer(LayerSetup, path); broken == nil {
+			return "", nil
+		}
 		err = os.Chmod(path, 0o600)
-	} else {
-		err = nil
 	}
-	if err == nil {
+	if aside = path + ".broken"; err == nil {
 		err = os.Rename(path, aside)
 	}
 	if err != nil {
 		return "", regie.Errorf(regie.CodeNoPermission, "%s cannot be written: %v", aside, err)
 	}
 	return aside, nil
-}
-
-// present reports whether a name is taken, be it by a link to nothing.
-func present(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // stored is the form of the private file.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -30,38 +29,11 @@ type Shell struct {
 // SandboxAuto leaves the sandbox to what works on the machine.
 const SandboxAuto = "auto"
 
-// Below these bounds hardly any command runs.
-const (
-	leastProcesses = 16
-	leastMemory    = 64 << 20
-)
-
-func (s *Shell) check(path string) error {
-	switch s.Sandbox {
-	case "", SandboxAuto, "bubblewrap", "landlock", "none":
-	default:
-		return regie.Errorf(regie.CodeBadRequest, "shell.sandbox in %s is %q: use auto, bubblewrap, landlock or none",
-			path, s.Sandbox)
-	}
-	if s.MaxTimeout != 0 && (s.MaxTimeout < time.Second || s.MaxTimeout > 24*time.Hour) {
-		return regie.Errorf(regie.CodeBadRequest, "shell.max_timeout in %s must be between 1s and 24h", path)
-	}
-	if s.MaxProcesses != 0 && s.MaxProcesses < leastProcesses {
-		return regie.Errorf(regie.CodeBadRequest, "shell.max_processes in %s must be at least 16", path)
-	}
-	if s.MaxMemoryBytes != 0 && s.MaxMemoryBytes < leastMemory {
-		return regie.Errorf(regie.CodeBadRequest, "shell.max_memory_bytes in %s must be at least 67108864", path)
-	}
-	for _, name := range s.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00 ") {
-			return regie.Errorf(regie.CodeBadRequest, "shell.env in %s: %q is no name of a variable", path, name)
-		}
-	}
+func (s *Shell) check() error {
 	for _, place := range s.Read {
 		if !filepath.IsAbs(place) || filepath.Clean(place) == "/" {
-			return regie.Errorf(regie.CodeBadRequest, "shell.read in %s: %q is not an absolute path below /", path,
-				place)
+			return regie.Errorf(regie.CodeBadRequest, "%q is not an absolute path below /", place)
 		}
 	}
-	return nil
+	return checkVariables(s.Env)
 }

@@ -7,12 +7,12 @@ import (
 )
 
 func TestShell(t *testing.T) {
-	f, err := parseFile("x", []byte("shell: {sandbox: landlock, network: true, max_timeout: 2m, max_processes: 16, max_memory_bytes: 67108864, env: [A, B_C], read: [/srv/models]}\n"))
+	f, _, err := parseFile("x", []byte("shell: {sandbox: landlock, network: true, max_timeout: 2m, max_processes: 16, max_memory_bytes: 67108864, env: [A, B_C], read: [/srv/models]}\n"))
 	if err != nil || f.Shell.Sandbox != "landlock" || !f.Shell.Network || f.Shell.MaxTimeout != 2*time.Minute || f.Shell.MaxProcesses != 16 || f.Shell.MaxMemoryBytes != 64<<20 || len(f.Shell.Env) != 2 || f.Shell.Read[0] != "/srv/models" {
 		t.Errorf("%+v, %v", f.Shell, err)
 	}
 	for text, want := range map[string]string{
-		"shell: {sandbox: docker}":        "use auto, bubblewrap, landlock or none",
+		"shell: {sandbox: docker}":        "use auto, bubblewrap, landlock, none",
 		"shell: {max_timeout: 1ms}":       "between 1s and 24h",
 		"shell: {max_timeout: 25h}":       "between 1s and 24h",
 		"shell: {max_timeout: -1s}":       "between 1s and 24h",
@@ -26,7 +26,7 @@ func TestShell(t *testing.T) {
 		"shell: {sandboxx: auto}":         "sandbox",
 		"shell: {network: true, cpu: 10}": "cpu",
 	} {
-		if _, err := parseFile("x", []byte(text+"\n")); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := parseFile("x", []byte(text+"\n")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

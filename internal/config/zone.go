@@ -17,14 +17,13 @@ type Workspace struct {
 	TimeZone string `yaml:"time_zone"`
 }
 
-func (w *Workspace) check(path string) error {
+func (w *Workspace) check() error {
 	if w.TimeZone == "" {
 		return nil
 	}
 	if _, err := time.LoadLocation(w.TimeZone); err != nil || w.TimeZone == regie.LocalZone {
 		return regie.Errorf(regie.CodeBadRequest,
-			"workspace.time_zone in %s is %q, which is no time zone: use a name such as Europe/Paris or UTC", path,
-			w.TimeZone)
+			"%q is no time zone: use a name such as Europe/Paris or UTC", w.TimeZone)
 	}
 	return nil
 }

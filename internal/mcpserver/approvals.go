@@ -146,61 +146,57 @@ func (s *server) addApprovals(to *mcp.Server) {
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "answer_approval", Annotations: acts,
 		Description: "Decide calls that an agent has proposed: allow each once, or deny it with a reason. Each is decided once.",
-	}, s.decide)
+	}, tool(s, s.decide))
 	mcp.AddTool(to, &mcp.Tool{Name: "answer_question", Annotations: acts, Description: "Answer what an agent asks."},
-		s.reply)
+		tool(s, s.reply))
 }
 
-func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest,
-	in decision,
-) (*mcp.CallToolResult, status, error) {
-	id, err := regie.ParseID(in.ApprovalID)
-	if err != nil {
-		return nil, status{}, s.failed(err)
+// waits finds what waits for a person in a session of this server, by the id that the client names.
+func (s *server) waits(ctx context.Context, text string) (id, session regie.ID, err error) {
+	if id, err = regie.ParseID(text); err != nil {
+		return id, session, err
 	}
 	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
-	if err == nil && len(inbox.Approvals) == 0 {
-		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
+	switch {
+	case err != nil:
+		return id, session, err
+	case len(inbox.Approvals) > 0:
+		session = inbox.Approvals[0].SessionID
+	case len(inbox.Questions) > 0:
+		session = inbox.Questions[0].SessionID
+	default:
+		return id, session, regie.Errorf(regie.CodeNotFound, "nothing waits for a person under %s here", id)
 	}
-	if err == nil {
-		_, err = s.find(ctx, inbox.Approvals[0].SessionID.String(), regie.ScopeApprove) // of this workspace
-	}
+	_, err = s.find(ctx, session.String(), regie.ScopeApprove) // of this workspace
+	return id, session, err
+}
+
+func (s *server) decide(ctx context.Context, request *mcp.CallToolRequest, in decision) (status, error) {
+	id, session, err := s.waits(ctx, in.ApprovalID)
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return status{}, err
 	}
 	out := dispatch.DecideRequest{ApprovalID: id, Request: regie.NewID().String(), By: by(request)}
 	for _, v := range in.Decisions {
 		call, err := regie.ParseID(v.CallID)
 		if err != nil {
-			return nil, status{}, s.failed(err)
+			return status{}, err
 		}
 		answer := regie.Answer(v.Decision)
 		if answer != regie.AnswerAllow && answer != regie.AnswerDeny {
-			return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest,
-				"%q is no decision here: use allow or deny", plain.Line(clip(v.Decision, 40))))
+			return status{}, regie.Errorf(regie.CodeBadRequest, "%q is no decision here: use allow or deny",
+				plain.Line(clip(v.Decision, 40)))
 		}
 		out.Decisions = append(out.Decisions, regie.Decision{CallID: call, Answer: answer, Reason: v.Reason})
 	}
 	if _, err := s.Control.Decide(ctx, out); err != nil {
-		return nil, status{}, s.failed(err)
+		return status{}, err
 	}
-	return s.tell(ctx, inbox.Approvals[0].SessionID)
+	return s.tell(ctx, session)
 }
 
-func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest,
-	in reply,
-) (*mcp.CallToolResult, status, error) {
-	id, err := regie.ParseID(in.QuestionID)
-	if err != nil {
-		return nil, status{}, s.failed(err)
-	}
-	inbox, err := s.Control.Inbox(ctx, store.InboxFilter{ID: id})
-	if err == nil && len(inbox.Questions) == 0 {
-		err = regie.Errorf(regie.CodeNotFound, "there is no question %s here", id)
-	}
-	if err == nil {
-		_, err = s.find(ctx, inbox.Questions[0].SessionID.String(), regie.ScopeApprove)
-	}
+func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest, in reply) (status, error) {
+	id, session, err := s.waits(ctx, in.QuestionID)
 	if err == nil {
 		_, err = s.Control.Answer(ctx, dispatch.AnswerRequest{
 			QuestionID: id, Request: regie.NewID().String(), By: by(request),
@@ -208,9 +204,9 @@ func (s *server) reply(ctx context.Context, request *mcp.CallToolRequest,
 		})
 	}
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return status{}, err
 	}
-	return s.tell(ctx, inbox.Questions[0].SessionID)
+	return s.tell(ctx, session)
 }
 
 // by names who decided: the audit says that it came through an MCP client, and which one that says

@@ -21,31 +21,29 @@ var errStands = errors.New("the session stands")
 // errOver is the cause with which a wait ends whose time is over.
 var errOver = errors.New("the wait is over")
 
+// maxWait bounds a wait in seconds.
+const maxWait = 600
+
 // await waits until a session does nothing more by itself: its run has ended, or it waits for
 // somebody. What it asks people is put to the one at the client's end, where there is one. The end
-// of the time is no error, and neither is that of the input, behind which there is nobody to wait
-// for it: nothing is stopped by either.
-func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, session regie.ID, most time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, most, errOver)
+// of the time is no error: nothing is stopped by it.
+func (s *server) await(ctx context.Context, request *mcp.CallToolRequest, session regie.ID, seconds int) error {
+	if seconds <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(min(seconds, maxWait))*time.Second, errOver)
 	defer cancel()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(s.closing, func() { end(errOver) })()
 	elicits := s.elicits(request)
 	progress := &progress{request: request, text: s.Text}
 	for {
-		asks, err := s.stands(ctx, session, progress)
+		goes, err := s.stands(ctx, session, progress)
+		if goes = goes && elicits && err == nil; goes {
+			goes, err = s.put(ctx, request, session)
+		}
 		if errors.Is(context.Cause(ctx), errOver) {
 			return nil
 		}
-		if err != nil || !asks || !elicits {
-			return err
-		}
-		decided, err := s.put(ctx, request, session)
-		if errors.Is(context.Cause(ctx), errOver) {
-			return nil
-		}
-		if err != nil || !decided {
+		if err != nil || !goes {
 			return err
 		}
 	}
@@ -126,52 +124,32 @@ func (p *progress) tell(ctx context.Context, event *regie.Event) {
 	})
 }
 
-// says is an event in words, "" for one that tells a person nothing.
+// says is an event in words, "" for one that tells a person nothing. Who may not read the session
+// hears of no tool.
 func (p *progress) says(event *regie.Event) string {
 	var body struct {
-		Tool   string         `json:"tool"`
-		About  string         `json:"about"`
-		State  string         `json:"state"` // of a call, a round or a session
-		End    regie.RoundEnd `json:"end_reason"`
-		Sender regie.Sender   `json:"sender"`
+		Tool   string       `json:"tool"`
+		About  string       `json:"about"`
+		State  string       `json:"state"` // of a call
+		Sender regie.Sender `json:"sender"`
 	}
 	if json.Unmarshal(event.Body, &body) != nil {
 		return ""
 	}
 	switch event.Type {
 	case regie.EventToolCall, regie.EventToolResult:
-		return p.call(body.Tool, body.About, regie.CallState(body.State))
+		if p.reads && body.Tool != "" {
+			return strings.TrimSpace(body.Tool+" "+body.About) + ": " + strings.ToLower(body.State)
+		}
+		return p.text.T("working")
 	case regie.EventMessage:
 		if body.Sender == regie.SenderAI {
 			return p.text.T("the model has answered")
 		}
 	case regie.EventRound:
-		switch regie.RoundState(body.State) {
-		case regie.RoundEnded:
-			return p.text.T("the run ended: %s", string(body.End))
-		case regie.RoundRunning:
-			return p.text.T("working")
-		}
+		return p.text.T("working")
 	case regie.EventApproval, regie.EventQuestion:
 		return p.text.T("waits for a person")
-	case regie.EventPlan:
-		return p.text.T("plan")
 	}
 	return ""
-}
-
-// call is how a call stands, without its tool to who may not read the session.
-func (p *progress) call(tool, about string, state regie.CallState) string {
-	said := p.text.T("under way")
-	switch state {
-	case regie.CallSucceeded:
-		said = p.text.T("done")
-	case regie.CallFailed, regie.CallUnknown, regie.CallNotRun:
-		said = p.text.T("not done")
-	case regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved, regie.CallStarted:
-	}
-	if p.reads && tool != "" {
-		return p.text.T("%s: %s", strings.TrimSpace(tool+" "+about), said)
-	}
-	return said
 }

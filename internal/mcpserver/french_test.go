@@ -36,7 +36,4 @@ func TestElicitationInFrench(t *testing.T) {
 			t.Errorf("%q is in %s", english, asked)
 		}
 	}
-	if said, _, failed := call(t, session, "start_session", object{"prompt": "x", "agent": "zz"}); !failed || !strings.Contains(said, "il n") || !strings.HasSuffix(said, "(NOT_FOUND)") {
-		t.Errorf("an agent that is not there: %s", said)
-	}
 }

@@ -1,12 +1,8 @@
 package mcpserver
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/httpread"
@@ -55,28 +51,3 @@ func (s *sessionWriter) Write(data []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (s *sessionWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
-
-// badArguments begins what the SDK says of arguments that do not fit the schema of a tool.
-const badArguments = `validating "arguments": `
-
-// coded gives errors of arguments, which the SDK finds before a tool is called, the code that those
-// of tools have.
-func (s *server) coded(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
-		result, err := next(ctx, method, request)
-		called, is := result.(*mcp.CallToolResult)
-		if err != nil || !is || called == nil || !called.IsError || len(called.Content) != 1 {
-			return result, err
-		}
-		text, is := called.Content[0].(*mcp.TextContent)
-		if !is {
-			return result, err
-		}
-		if why, is := strings.CutPrefix(text.Text, badArguments); is {
-			wrong := s.failed(regie.Errorf(regie.CodeBadArguments, "the arguments do not fit the tool: %s", why))
-			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: wrong.Error()}}},
-				nil
-		}
-		return result, err
-	}
-}

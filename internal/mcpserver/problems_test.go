@@ -7,16 +7,17 @@ import (
 	"testing"
 )
 
-// TestHTTPProblems: a body that cannot be read is told as a problem with a stable code, and
-// arguments that do not fit have theirs.
+// TestHTTPProblems: a body that cannot be read, or in two ways, is told as a problem with a
+// stable code.
 func TestHTTPProblems(t *testing.T) {
 	b := newBed(t)
 	status, kind, said := post(t, b.serve(), `{"x":"`+strings.Repeat("x", 5<<20)+`"}`)
 	if status != http.StatusRequestEntityTooLarge || kind != "application/problem+json" || !strings.Contains(said, "TOO_LARGE") {
 		t.Errorf("%d %s %s", status, kind, said)
 	}
-	if text, _, failed := call(t, b.stdio(nil), "session_status", map[string]any{"session_id": 1}); !failed || !strings.HasSuffix(text, "(INVALID_ARGUMENTS)") {
-		t.Errorf("arguments that do not fit: %s", text)
+	status, kind, said = post(t, b.serve(), `{"jsonrpc":"2.0","id":1,"method":"ping","method":"initialize"}`)
+	if status != http.StatusBadRequest || kind != "application/problem+json" || !strings.Contains(said, "each key stands once") {
+		t.Errorf("a key twice: %d %s %s", status, kind, said)
 	}
 }
 

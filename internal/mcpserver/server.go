@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,13 +12,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -68,9 +70,6 @@ type Control struct {
 // server is one server for all of its connections.
 type server struct {
 	Config
-	// closing ends what waits when the connection has gone.
-	closing context.Context
-
 	mu    sync.Mutex
 	place regie.Workspace // of Request.Root, once it is known
 }
@@ -88,7 +87,7 @@ const (
 // and Origin (spec 11.2); the SDK's own protection against DNS rebinding stays on beside that. It
 // returns the errors of Control.Tools.
 func Handler(ctx context.Context, c Config) (http.Handler, error) {
-	s, err := newServer(ctx, context.Background(), c)
+	s, err := newServer(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +107,7 @@ func known(next http.Handler) http.Handler {
 		}
 		return &auth.TokenInfo{
 			UserID: caller.User.ID.String() + " " + caller.Token.ID.String(),
-			Extra:  map[string]any{callerKey: caller, endedKey: ctx.Value(ended{})},
+			Extra:  map[string]any{callerKey: caller},
 		}, nil
 	}
 	verified := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
@@ -123,10 +122,6 @@ func known(next http.Handler) http.Handler {
 			}
 			defer done()
 			ctx = stays
-		} else {
-			answered, done := outlives(ctx)
-			defer done()
-			ctx = answered
 		}
 		r = r.Clone(ctx)
 		// a browser shows a cookie; who it is was settled in front of this
@@ -138,95 +133,42 @@ func known(next http.Handler) http.Handler {
 	})
 }
 
-// Where the SDK carries the caller, and the context that ends with the caller's token.
-const (
-	callerKey = "caller"
-	endedKey  = "ended"
-)
-
-// codeEnded is the error of a call whose token has ended, of those that JSON-RPC leaves to servers.
-const codeEnded = -32001
-
-// ended is where a request carries the context that ends with its token.
-type ended struct{}
-
-// outlives is the context of a request that its token's end leaves open: what the calls in it came
-// to can still be told.
-func outlives(ctx context.Context) (answered context.Context, done func()) {
-	answered, end := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), ended{}, ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if why := context.Cause(ctx); !errors.Is(why, access.ErrEnded) {
-			end(why)
-		}
-	})
-	return answered, func() {
-		stop()
-		end(nil)
-	}
-}
+// callerKey is where the SDK carries the caller.
+const callerKey = "caller"
 
 // asCaller has a method run as who calls it, not as who opened the session.
-func (s *server) asCaller(next mcp.MethodHandler) mcp.MethodHandler {
+func asCaller(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		if extra := request.GetExtra(); extra != nil && extra.TokenInfo != nil {
 			if caller, ok := extra.TokenInfo.Extra[callerKey].(*access.Caller); ok {
 				ctx = access.With(ctx, caller)
-			}
-			if token, ok := extra.TokenInfo.Extra[endedKey].(context.Context); ok {
-				return s.untilEnded(ctx, token, func(ctx context.Context) (mcp.Result, error) {
-					return next(ctx, method, request)
-				})
 			}
 		}
 		return next(ctx, method, request)
 	}
 }
 
-// untilEnded runs a method until the token of who calls it ends, which is its answer then.
-func (s *server) untilEnded(ctx, token context.Context, run func(context.Context) (mcp.Result,
-	error),
-) (mcp.Result, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(token, func() {
-		if why := context.Cause(token); errors.Is(why, access.ErrEnded) {
-			end(why)
-		}
-	})()
-	result, err := run(ctx)
-	if errors.Is(context.Cause(ctx), access.ErrEnded) {
-		return nil, &jsonrpc.Error{Code: codeEnded, Message: s.failed(access.ErrEnded).Error()}
-	}
-	return result, err
-}
-
 // Serve speaks MCP over a reader and a writer until the reader ends or ctx does; nothing else is
 // written there. It returns the errors of Control.Tools, and of the transport.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
-	closing, gone := context.WithCancel(ctx)
-	defer gone()
-	if c.Text == nil {
-		c.Text = text.New("en")
-	}
-	s, err := newServer(ctx, closing, c)
+	s, err := newServer(ctx, c)
 	if err != nil {
 		return err
 	}
 	shared := &together{Writer: out}
 	// Not Run of the SDK, which takes an ordered end for an error and logs it.
-	said := &frames{in: bufio.NewReader(in), out: shared, text: c.Text, ended: gone}
-	session, err := s.Connect(ctx, &lasting{
-		&mcp.IOTransport{Reader: said, Writer: shared, MaxLineLength: maxLine + 1},
-		ctx,
+	session, err := s.Connect(ctx, &mcp.IOTransport{
+		Reader: &frames{in: bufio.NewReader(in), out: shared}, Writer: shared, MaxLineLength: maxLine + 1,
 	}, nil)
 	if err == nil {
 		defer context.AfterFunc(ctx, func() { _ = session.Close() })()
 		err = session.Wait()
 	}
-	left := errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, mcp.ErrConnectionClosed)
 	// the client has gone, in whatever order it closes its ends
-	if left || closing.Err() != nil && !errors.Is(err, errLongLine) {
-		return nil
+	for _, gone := range []error{io.EOF, io.ErrClosedPipe, syscall.EPIPE, mcp.ErrConnectionClosed} {
+		if errors.Is(err, gone) {
+			return nil
+		}
 	}
 	return err
 }
@@ -234,24 +176,23 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 const instructions = "Regie runs AI agents with controlled autonomy. The files tools read a workspace as its agents do: what may hold a secret is refused. " +
 	"start_session gives an agent a job; session_status says how it stands. What an agent asks a person is decided by a person, not here, unless the answer_approval tool is listed."
 
-func newServer(ctx, closing context.Context, c Config) (*mcp.Server, error) {
+func newServer(ctx context.Context, c Config) (*mcp.Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Text == nil {
 		c.Text = text.New("en")
 	}
-	s := &server{Config: c, closing: closing}
+	s := &server{Config: c}
 	out := mcp.NewServer(&mcp.Implementation{Name: "regie", Title: "Regie", Version: c.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: c.Log, Capabilities: &mcp.ServerCapabilities{},
 	})
-	out.AddReceivingMiddleware(s.asCaller, s.coded)
+	out.AddReceivingMiddleware(asCaller)
 	if err := s.addQueries(ctx, out); err != nil {
 		return nil, err
 	}
 	s.addSessions(out)
 	s.addApprovals(out)
-	s.addTranscripts(out)
 	return out, nil
 }
 
@@ -313,23 +254,45 @@ func clip(text string, most int) string {
 	return text[:cut] + "…"
 }
 
-// left is what a client is told of a session that took its call back: the SDK answers that too, and
-// what the call began goes on. Any other error is itself.
-func left(ctx context.Context, session regie.ID, err error) error {
-	if err == nil || !errors.Is(context.Cause(ctx), context.Canceled) {
-		return err
-	}
-	return regie.Errorf(regie.CodeStopRequested,
-		"the call was cancelled; what runs in session %s goes on: session_status says how it stands", session)
-}
-
-// errCancelled is what a client is told that took its call back, where no session is known.
-var errCancelled = regie.Errorf(regie.CodeStopRequested, "the call was cancelled before its answer")
-
 // failed is an error as a caller reads it: its sentence, and its stable code.
 func (s *server) failed(err error) error {
-	if errors.Is(err, context.Canceled) && regie.CodeOf(err) == regie.CodeInternal {
-		err = errCancelled
-	}
 	return errors.New(plain.Strip(s.Text.Error(err)) + " (" + string(regie.CodeOf(err)) + ")")
+}
+
+// checkMessages refuses a message in which a key stands twice, of which somebody else may read the
+// other one (spec 11.3).
+func checkMessages(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, err := httpread.Body(w, r, maxBody)
+			if err == nil && !jsontext.Value(body).IsValid() {
+				err = regie.Errorf(regie.CodeBadRequest, "a message is one JSON value in UTF-8 in which each key stands once")
+			}
+			if err != nil {
+				refuse(w, r, err)
+				return
+			}
+			r = r.WithContext(r.Context())
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// tool is a tool whose errors are told with their codes, and whose answer has words for who reads no
+// data.
+func tool[In, Out any](s *server,
+	run func(ctx context.Context, request *mcp.CallToolRequest, in In) (Out, error),
+) mcp.ToolHandlerFor[In, Out] {
+	return func(ctx context.Context, request *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		out, err := run(ctx, request, in)
+		if err != nil {
+			return nil, out, s.failed(err)
+		}
+		if told, is := any(&out).(interface{ words(decides bool) string }); is {
+			text := &mcp.TextContent{Text: told.words(s.AllowApprovals)}
+			return &mcp.CallToolResult{Content: []mcp.Content{text}}, out, nil
+		}
+		return nil, out, nil
+	}
 }

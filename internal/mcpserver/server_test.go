@@ -141,13 +141,6 @@ func TestSession(t *testing.T) {
 	if _, list, _ := call(t, session, "list_sessions", object{}); len(items(list["sessions"])) != 1 {
 		t.Errorf("the list is %v", list)
 	}
-	resource, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "regie://sessions/" + id})
-	if err != nil || !strings.Contains(resource.Contents[0].Text, "## Person\n\nsay hello") || !strings.Contains(resource.Contents[0].Text, "## Agent\n\nHello there.") {
-		t.Errorf("%v %+v", err, resource)
-	}
-	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "regie://sessions/" + regie.NewID().String()}); err == nil {
-		t.Error("a session that is not there was read")
-	}
 	if _, stopped, failed := call(t, session, "stop_session", object{"session_id": id}); failed || stopped["state"] != "CLOSED" {
 		t.Errorf("%v", stopped)
 	}
@@ -168,8 +161,6 @@ func TestBadInput(t *testing.T) {
 		"a policy":             {"start_session", object{"prompt": "x", "policy": object{"allow": []string{"*.*"}}}, "policy"},
 		"another workspace":    {"start_session", object{"prompt": "x", "workspace": "/"}, "(BAD_REQUEST)"},
 		"an agent that is not": {"start_session", object{"prompt": "x", "agent": "../evil"}, "("},
-		"too long a wait":      {"start_session", object{"prompt": "x", "wait": 601}, "(BAD_REQUEST)"},
-		"a wait below nothing": {"start_session", object{"prompt": "x", "wait": -1}, "(BAD_REQUEST)"},
 		"no id":                {"session_status", object{"session_id": "7"}, "(BAD_ID)"},
 		"no such session":      {"session_status", object{"session_id": regie.NewID().String()}, "(NOT_FOUND)"},
 		"a stop of nothing":    {"stop_session", object{"session_id": regie.NewID().String()}, "(NOT_FOUND)"},

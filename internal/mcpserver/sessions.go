@@ -1,8 +1,8 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,31 +108,31 @@ func (s *server) addSessions(to *mcp.Server) {
 		Name: "start_session", Annotations: acts,
 		Description: "Give an agent a job in a new session. Its actions are approved by a person as everywhere else: until then the session waits (WAITING_VALIDATION). " +
 			"Answers with the session, and with the answer where that comes within wait.",
-	}, s.start)
+	}, tool(s, s.start))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "send_message", Annotations: acts,
 		Description: "Say something more in a session: a new run begins, or what is said waits for the end of the one that runs.",
-	}, s.send)
+	}, tool(s, s.send))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "session_status", Annotations: reads(),
 		Description: "How a session stands: its state, the last answer, what it waits for, what it has cost.",
-	}, s.status)
+	}, tool(s, s.status))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "list_sessions", Annotations: reads(),
 		Description: "The sessions of a workspace, the one where something happened last first.",
-	}, s.list)
+	}, tool(s, s.list))
 	mcp.AddTool(to, &mcp.Tool{
 		Name: "stop_session", Annotations: &mcp.ToolAnnotations{
 			IdempotentHint:  true,
 			DestructiveHint: &yes, OpenWorldHint: &no,
 		},
 		Description: "End whatever runs in a session, and close it. What was done stays done.",
-	}, s.stop)
+	}, tool(s, s.stop))
 	if s.Request.Root == "" {
 		mcp.AddTool(to, &mcp.Tool{
 			Name: "list_workspaces", Annotations: reads(),
 			Description: "The workspaces that are known here.",
-		}, s.places)
+		}, tool(s, s.places))
 	}
 }
 
@@ -142,94 +142,49 @@ func (s *server) policy(request *mcp.CallToolRequest) approval.Policy {
 	return approval.Policy{OnApproval: approval.Park, Questions: s.AllowApprovals || s.elicits(request)}
 }
 
-func (s *server) start(ctx context.Context, request *mcp.CallToolRequest,
-	in start,
-) (*mcp.CallToolResult, status, error) {
-	if err := bounded(in.Wait); err != nil {
-		return nil, status{}, s.failed(err)
-	}
+func (s *server) start(ctx context.Context, request *mcp.CallToolRequest, in start) (status, error) {
 	if s.Request.Root != "" && in.Workspace != "" {
-		return nil, status{}, s.failed(regie.Errorf(regie.CodeBadRequest,
-			"this server serves one workspace: leave %q out", paramWorkspace))
+		return status{}, regie.Errorf(regie.CodeBadRequest, "this server serves one workspace: leave %q out",
+			paramWorkspace)
 	}
 	at, err := s.workspace(ctx, in.Workspace)
-	if err == nil && in.Agent != "" {
-		err = s.hasAgent(ctx, in.Agent)
-	}
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return status{}, err
 	}
 	run := s.Request
-	run.Root, run.FoundBy = at.Root, at.FoundBy
+	run.Root, run.FoundBy, run.Agent = at.Root, at.FoundBy, cmp.Or(in.Agent, run.Agent)
 	run.ClientID, run.SessionID, run.Text, run.Policy = regie.NewID().String(),
 		regie.NewID(), in.Prompt, s.policy(request)
-	if in.Agent != "" {
-		run.Agent = in.Agent
-	}
 	return s.submit(ctx, request, run, in.Wait)
 }
 
-// hasAgent returns CodeNotFound for an agent that is not there.
-func (s *server) hasAgent(ctx context.Context, name string) error {
-	agents, err := s.Control.Agents(ctx)
-	if err != nil || slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }) {
-		return err
-	}
-	return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", plain.Line(clip(name, 100)))
-}
-
-func (s *server) send(ctx context.Context, request *mcp.CallToolRequest,
-	in message,
-) (*mcp.CallToolResult, status, error) {
+func (s *server) send(ctx context.Context, request *mcp.CallToolRequest, in message) (status, error) {
 	found, err := s.find(ctx, in.SessionID, regie.ScopeChat)
-	if err == nil {
-		err = bounded(in.Wait)
-	}
-	caller := access.From(ctx) // a token that may not answer may not withdraw either, and is told so below
-	may := caller == nil || caller.Has(regie.ScopeApprove)
-	if err == nil && found.State == regie.SessionWaitingResponse && !s.AllowApprovals && may &&
-		store.WhenBusy(in.WhenBusy) != store.Steer {
-		err = regie.Errorf(regie.CodeConflict,
-			"the session waits for a person's answer, and this client may not give it: wait, or use steer to withdraw the question")
-	}
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return status{}, err
 	}
 	return s.submit(ctx, request, dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: found.ID, Root: found.Root, Agent: found.Agent, Text: in.Text,
 		WhenBusy: store.WhenBusy(in.WhenBusy), Policy: s.policy(request),
-		// a question may have opened meanwhile
 		LeavesWaits:    !s.AllowApprovals && store.WhenBusy(in.WhenBusy) != store.Steer,
-		AnswersNothing: !s.AllowApprovals, // whoever steers withdraws it
+		AnswersNothing: !s.AllowApprovals, // whoever steers withdraws a question
 	}, in.Wait)
 }
 
 // submit stores a message and waits for what comes of it. Whoever asked may go: the run goes on.
 func (s *server) submit(ctx context.Context, request *mcp.CallToolRequest, run dispatch.RunRequest,
 	seconds int,
-) (*mcp.CallToolResult, status, error) {
+) (status, error) {
 	accepted, err := s.Control.Submit(ctx, run)
+	if err == nil {
+		err = s.await(ctx, request, accepted.SessionID, seconds)
+	}
 	if err != nil {
-		return nil, status{}, s.failed(left(ctx, run.SessionID, err)) // it may have been stored
+		return status{}, err
 	}
-	if seconds > 0 {
-		if err := s.await(ctx, request, accepted.SessionID, time.Duration(seconds)*time.Second); err != nil {
-			return nil, status{}, s.failed(left(ctx, accepted.SessionID, err))
-		}
-	}
-	result, out, err := s.tell(ctx, accepted.SessionID)
+	out, err := s.tell(ctx, accepted.SessionID)
 	out.Pending = accepted.Pending && out.RoundID == accepted.RoundID.String() && !out.Ended
-	return result, out, err
-}
-
-// maxWait bounds a wait in seconds.
-const maxWait = 600
-
-func bounded(seconds int) error {
-	if seconds < 0 || seconds > maxWait {
-		return regie.Errorf(regie.CodeBadRequest, "wait is a number of seconds from 0 to %d", maxWait)
-	}
-	return nil
+	return out, err
 }
 
 // opens reports whether a session is there for who asks: one that their token did not begin is,
@@ -256,104 +211,70 @@ func (s *server) find(ctx context.Context, text string, scope regie.TokenScope) 
 	return found[0], nil
 }
 
-func (s *server) status(ctx context.Context, request *mcp.CallToolRequest,
-	in waiting,
-) (*mcp.CallToolResult, status, error) {
+func (s *server) status(ctx context.Context, request *mcp.CallToolRequest, in waiting) (status, error) {
 	found, err := s.find(ctx, in.SessionID, regie.ScopeRead)
 	if err == nil {
-		err = bounded(in.Wait)
-	}
-	if err == nil && in.Wait > 0 {
-		err = left(ctx, found.ID, s.await(ctx, request, found.ID, time.Duration(in.Wait)*time.Second))
+		err = s.await(ctx, request, found.ID, in.Wait)
 	}
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return status{}, err
 	}
 	return s.tell(ctx, found.ID)
 }
 
-func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (*mcp.CallToolResult, lines, error) {
-	out := lines{Sessions: []line{}}
-	switch {
-	case in.Limit < 0 || in.Limit > maxSessions:
-		return nil, out, s.failed(regie.Errorf(regie.CodeBadRequest, "limit is a number from 1 to %d", maxSessions))
-	case in.Limit == 0:
-		in.Limit = 20
+// list tells the newest sessions of a workspace that are there for who asks. Of a token that may
+// not read, most are others': its own are looked for among the newest 1,000.
+func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listing) (lines, error) {
+	out, filter := lines{Sessions: []line{}}, store.SessionFilter{Limit: cmp.Or(in.Limit, 20)}
+	if in.Limit < 0 || in.Limit > maxSessions {
+		return out, regie.Errorf(regie.CodeBadRequest, "limit is a number from 1 to %d", maxSessions)
 	}
 	at, err := s.workspace(ctx, in.Workspace)
 	if err != nil {
-		return nil, out, s.failed(err)
+		return out, err
 	}
-	found, err := s.listed(ctx, at.Root, in.Limit)
-	if err != nil {
-		return nil, out, s.failed(err)
+	if caller := access.From(ctx); caller != nil && !caller.Has(regie.ScopeRead) {
+		filter.Limit = 1000
 	}
+	filter.Root = at.Root
+	found, err := s.Control.Sessions(ctx, filter)
 	for i := range found {
 		f := &found[i]
-		out.Sessions = append(out.Sessions, line{
-			SessionID: f.ID.String(), Name: plain.Strip(f.Name), Workspace: plain.Strip(f.Workspace),
-			Agent: plain.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
-		})
+		if len(out.Sessions) < cmp.Or(in.Limit, 20) && opens(ctx, &f.Session, regie.ScopeRead) {
+			out.Sessions = append(out.Sessions, line{
+				SessionID: f.ID.String(), Name: plain.Strip(f.Name), Workspace: plain.Strip(f.Workspace),
+				Agent: plain.Strip(f.Agent), State: string(f.State), Activity: f.LastActivity,
+			})
+		}
 	}
-	return nil, out, nil
+	return out, err
 }
 
-// listed are the newest sessions of a workspace that are there for who asks.
-func (s *server) listed(ctx context.Context, root string, limit int) ([]store.SessionSummary, error) {
-	filter := store.SessionFilter{Root: root, Limit: limit}
-	if caller := access.From(ctx); caller != nil && !caller.Has(regie.ScopeRead) {
-		filter.Limit = 1000 // most of them may be others'
-	}
-	var out []store.SessionSummary
-	for {
-		page, err := s.Control.Sessions(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page {
-			if opens(ctx, &page[i].Session, regie.ScopeRead) {
-				out = append(out, page[i])
-			}
-		}
-		if len(page) < filter.Limit || len(out) >= limit {
-			return out[:min(limit, len(out))], nil
-		}
-		last := &page[len(page)-1]
-		filter.Before = store.Mark{At: last.LastActivity, ID: last.ID}
-	}
-}
-
-func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, places, error) {
+func (s *server) places(ctx context.Context, _ *mcp.CallToolRequest, _ none) (places, error) {
 	out := places{Workspaces: []place{}}
 	all, err := s.Control.Workspaces(ctx)
-	if err != nil {
-		return nil, out, s.failed(err)
-	}
 	for _, w := range all {
-		out.Workspaces = append(out.Workspaces, place{
-			ID:   w.ID.String(),
-			Name: plain.Strip(w.Name), Root: plain.Strip(w.Root),
-		})
+		out.Workspaces = append(out.Workspaces, place{w.ID.String(), plain.Strip(w.Name), plain.Strip(w.Root)})
 	}
-	return nil, out, nil
+	return out, err
 }
 
-func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (*mcp.CallToolResult, status, error) {
+func (s *server) stop(ctx context.Context, _ *mcp.CallToolRequest, in of) (status, error) {
 	found, err := s.find(ctx, in.SessionID, regie.ScopeChat)
 	if err == nil {
 		_, err = s.Control.Stop(ctx, found.ID)
 	}
 	if err != nil {
-		return nil, status{}, s.failed(err)
+		return status{}, err
 	}
 	return s.tell(ctx, found.ID)
 }
 
-// tell says how a session stands, in words and as data.
-func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResult, status, error) {
+// tell says how a session stands.
+func (s *server) tell(ctx context.Context, session regie.ID) (status, error) {
 	view, err := s.Control.Session(ctx, session)
 	if err != nil {
-		return nil, status{}, s.failed(left(ctx, session, err))
+		return status{}, err
 	}
 	out := status{
 		SessionID: view.ID.String(), Workspace: plain.Strip(view.Workspace), State: string(view.State),
@@ -373,11 +294,9 @@ func (s *server) tell(ctx context.Context, session regie.ID) (*mcp.CallToolResul
 		}
 	}
 	if reads || opens(ctx, &view.Session, regie.ScopeApprove) { // who decides sees what about
-		if out.Asks, err = s.asks(ctx, session); err != nil {
-			return nil, status{}, s.failed(left(ctx, session, err))
-		}
+		out.Asks, err = s.asks(ctx, session)
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: out.words(s.AllowApprovals)}}}, out, nil
+	return out, err
 }
 
 // answer is what the agent said last in a round.

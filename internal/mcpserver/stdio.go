@@ -9,43 +9,42 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/regie-run/regie/internal/text"
 )
 
 // maxLine bounds one message in bytes.
 const maxLine = 16 << 20
 
+// What answers a line that is no message.
+const (
+	noJSON = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":` +
+		`"Parse error: a message is one JSON value in UTF-8 in which each key stands once"}}` + "\n"
+	noMessage = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}` + "\n"
+)
+
 // frames hands on what of a stream of lines are messages. A line that is none is answered with an
-// error, as JSON-RPC wants it, and the connection goes on: the SDK's transport would end it. ended
-// is called once, when there is no more.
+// error, as JSON-RPC wants it, and the connection goes on: the SDK's transport would end it.
 type frames struct {
-	in    *bufio.Reader
-	out   io.Writer
-	text  *text.Printer
-	ended func()
-	left  []byte // of the line that is being handed on
-	begun bool   // the client has said initialize, or needs not
-	ready bool   // and has said that it knows the answer
+	in   *bufio.Reader
+	out  io.Writer
+	left []byte // of the line that is being handed on
 }
 
 func (f *frames) Read(p []byte) (int, error) {
 	for len(f.left) == 0 {
 		line, err := f.line()
 		if err != nil {
-			f.ended()
 			return 0, err
 		}
-		answer, handed := f.answer(line)
-		switch {
-		case answer != "":
-			_, err = io.WriteString(f.out, answer+"\n")
-		case handed:
-			line = append(line, '\n')
-			f.left = line
+		switch _, broken := jsonrpc.DecodeMessage(line); {
+		case len(line) == 0:
+		case !jsontext.Value(line).IsValid():
+			_, err = io.WriteString(f.out, noJSON)
+		case broken != nil:
+			_, err = io.WriteString(f.out, noMessage)
+		default:
+			f.left = append(line, '\n')
 		}
 		if err != nil {
-			f.ended()
 			return 0, err
 		}
 	}
@@ -75,44 +74,6 @@ func (f *frames) line() ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-// answer is what answers a line at once, "" for one that is handed on or empty; a line to which
-// JSON-RPC has no answer, and which nobody is to have, is taken as empty.
-func (f *frames) answer(line []byte) (answer string, handed bool) {
-	if len(line) == 0 {
-		return "", false
-	}
-	if why := unclear(line); why != nil {
-		return string(why.answer(f.text)), false
-	}
-	if !jsontext.Value(line).IsValid() {
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`, false
-	}
-	said, err := jsonrpc.DecodeMessage(line)
-	if err != nil {
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`, false
-	}
-	call, is := said.(*jsonrpc.Request)
-	if !is {
-		return "", true
-	}
-	why := misfit(call)
-	if why == nil {
-		why = untimely(call, f.begun)
-	}
-	if why != nil {
-		return string(why.answer(f.text)), false
-	}
-	switch {
-	case call.Method == initialized && !call.IsCall():
-		timely := f.begun && !f.ready
-		f.ready = f.begun
-		return "", timely
-	case call.IsCall() && (call.Method == initialize || handshakeless(call)):
-		f.begun = true
-	}
-	return "", true
 }
 
 // together lets several write whole messages to one stream.

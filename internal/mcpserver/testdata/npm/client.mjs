@@ -20,6 +20,5 @@ const read = await client.callTool({ name: "files__read_file", arguments: { path
 const secret = await client.callTool({ name: "files__read_file", arguments: { path: ".env" } });
 const progress = [];
 const started = await client.callTool({ name: "start_session", arguments: { prompt: "write it", wait: 60 } }, undefined, { onprogress: (p) => progress.push(p.message) });
-const transcript = await client.readResource({ uri: "regie://sessions/" + started.structuredContent.session_id });
 await client.close();
-process.stdout.write(JSON.stringify({ tools: tools.map((tool) => tool.name), read, secret, started, asked, progress, transcript }) + "\n");
+process.stdout.write(JSON.stringify({ tools: tools.map((tool) => tool.name), read, secret, started, asked, progress }) + "\n");

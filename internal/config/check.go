@@ -1,0 +1,352 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/spell"
+)
+
+// keyRule holds what a key may be beside its type. The strict decoder, the schema and the defaults
+// read it.
+type keyRule struct {
+	words       []string // all that a text, or a key of a map, may be
+	least, most string   // bounds of a number or a duration; most also bounds the entries of a list
+	zero        bool     // 0 stands for what holds where it is left out
+	fallback    any      // what holds where it is left out
+	required    bool
+}
+
+// keyRules are those of the keys that have any. A * stands for the keys of a map, [] for the
+// entries of a list.
+func keyRules() map[string]keyRule {
+	words := func(words ...string) keyRule { return keyRule{words: words, fallback: words[0]} }
+	tokens := keyRule{least: "1000", zero: true}
+	kinds, classes := []string{string(regie.KindQuery), string(regie.KindAction)},
+		[]string{string(regie.ClassRead), string(regie.ClassKeyed), string(regie.ClassOnce)}
+	points := make([]string, 0, len(regie.HookPoints()))
+	for _, on := range regie.HookPoints() {
+		points = append(points, string(on))
+	}
+	rules := map[string]keyRule{
+		"listen":                            {fallback: DefaultListen},
+		"approvals.require":                 words("writes", "all", "none"),
+		"approvals.require_validation":      {fallback: false},
+		"approvals.expire":                  {fallback: "24h"},
+		"approvals.rules":                   {most: "500"},
+		"approvals.rules[].tool":            {required: true},
+		"approvals.rules[].decision":        {words: []string{"allow", "ask", "forbid"}, required: true},
+		"automation.network_retry":          {fallback: "30s"},
+		"automation.network_give_up":        {fallback: never},
+		"automation.watchdog":               {least: "1m"},
+		"presence":                          {least: "30s", most: "24h"},
+		"budget.context_tokens":             tokens,
+		"budget.model_window":               tokens,
+		"budget.max_context_messages":       {least: "4", zero: true, fallback: 0},
+		"agents":                            {words: []string{mainAgent}},
+		"agents.main.dialect":               words(DialectAuto, string(regie.DialectNative), string(regie.DialectJSON)),
+		"agents.main.relaunch":              words("chain", "answer"),
+		"agents.main.prompt_degree":         {most: "4", fallback: 2},
+		"agents.main.language":              {words: []string{"en", "fr"}},
+		"agents.main.answer_check":          {fallback: false},
+		"agents.main.cache":                 words(CacheAuto, CacheOn, CacheOff),
+		"agents.main.reasoning_effort":      {words: regie.Efforts()},
+		"agents.main.parallel_tool_calls":   {fallback: true},
+		"agents.main.budget.context_tokens": tokens,
+		"agents.main.temperature":           {most: "2"},
+		"mcp.allow_approvals":               {fallback: false},
+		"mcp_servers.*.trust_hints":         {fallback: false},
+		"mcp_servers.*.timeout":             {fallback: "1m"},
+		"mcp_servers.*.start_timeout":       {fallback: "30s"},
+		"mcp_servers.*.wait":                {fallback: "5s"},
+		"mcp_servers.*.tools.*.kind":        {words: kinds},
+		"mcp_servers.*.tools.*.class":       {words: classes},
+		"cache.ttl":                         {fallback: "24h"},
+		"cache.max_bytes":                   {least: "65536", zero: true, fallback: 64 << 20},
+		"cache.memory_bytes":                {least: "65536", zero: true, fallback: 8 << 20},
+		"cache.casefold":                    {fallback: false},
+		"shell.sandbox":                     words(SandboxAuto, "bubblewrap", "landlock", "none"),
+		"shell.network":                     {fallback: false},
+		"shell.max_timeout":                 {least: "1s", most: "24h", fallback: "10m"},
+		"shell.max_processes":               {least: "16", zero: true, fallback: 512},
+		"shell.max_memory_bytes":            {least: "67108864", zero: true, fallback: 4 << 30},
+		"slots":                             {words: []string{SlotsExclusive}},
+		"slots.chat":                        {least: "1", most: "100000", fallback: Slots{}.Capacity().Chat},
+		"slots.automation":                  {least: "1", most: "100000", fallback: Slots{}.Capacity().Automation},
+		"slots.api":                         {least: "1", most: "100000", fallback: Slots{}.Capacity().API},
+		"embedder.provider":                 {required: true},
+		"embedder.model":                    {required: true},
+		"embedder.dimensions":               {most: "16384"},
+		"hooks":                             {most: "100"},
+		"hooks[].on":                        {words: points, required: true},
+		"hooks[].command":                   {required: true},
+		"hooks[].timeout":                   {least: "100ms", most: "10m", fallback: "30s"},
+		"hooks[].on_failure":                words(FailureForbid, FailureAsk, FailureAllow),
+		"providers.*.type":                  {words: TypeNames(false)},
+		"providers.*.vendor":                {words: Vendors("")},
+		"providers.*.api":                   {words: []string{APIChat, APIResponses}},
+		"providers.*.num_ctx":               {least: "1024", zero: true},
+		"providers.*.prices.*.input":        {required: true},
+		"providers.*.prices.*.output":       {required: true},
+	}
+	limit := strconv.Itoa(MaxLimit)
+	for _, key := range fieldsOf(reflect.TypeFor[regie.Limits]()) {
+		for _, at := range []string{"limits.chat.", "limits.automation.", "agents.main.limits."} {
+			if key.name != "max_context_messages" { // 0 does not bound them
+				rules[at+key.name] = keyRule{least: "1", most: limit}
+			}
+		}
+	}
+	for _, key := range fieldsOf(reflect.TypeFor[TokenLimits]()) {
+		rules["token_limits."+key.name] = keyRule{most: "1000000"}
+	}
+	return rules
+}
+
+// parseFile reads a configuration file strictly, and returns its mapping too. An unknown key, a key
+// that stands twice, a second document and a value out of bounds are refused with their line.
+func parseFile(path string, data []byte) (f File, root *yaml.Node, err error) {
+	var doc yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err = decoder.Decode(&doc); errors.Is(err, io.EOF) {
+		return f, nil, nil
+	}
+	if err == nil && !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF) {
+		return f, nil, regie.Errorf(regie.CodeBadRequest, "the configuration %s holds more than one document", path)
+	}
+	if err == nil {
+		root = doc.Content[0]
+		err = keyCheck(keyRules()).check(root, reflect.TypeFor[File](), "", "")
+	}
+	if err == nil {
+		err = root.Decode(&f)
+	}
+	if err != nil {
+		return f, root, regie.Errorf(regie.CodeBadRequest, "the configuration %s does not fit: %v", path, err)
+	}
+	for i := range f.Approvals.Rules {
+		f.Approvals.Rules[i].where = fmt.Sprintf("%s (approvals.rules[%d])", path, i+1)
+	}
+	whole, _ := filepath.Abs(path) // empty without a working directory
+	for i := range f.Hooks {
+		f.Hooks[i].from, f.Hooks[i].at = cmp.Or(whole, path), i+1
+	}
+	for name := range f.Providers {
+		if name == ProviderDemo || name == ProviderReplay || !providerName.MatchString(name) {
+			return f, root, regie.Errorf(regie.CodeBadRequest,
+				"%q in %s is no name for a provider: use small letters, digits, - and _, and not demo or replay", name, path)
+		}
+	}
+	return f, root, nil
+}
+
+// keyCheck holds the nodes of a file to the types and rules of their keys.
+type keyCheck map[string]keyRule
+
+// wrong is what does not fit, with its line.
+func wrong(n *yaml.Node, format string, args ...any) error {
+	return regie.Errorf(regie.CodeBadRequest, "line %d: %v", n.Line, regie.Errorf(regie.CodeBadRequest, format, args...))
+}
+
+// check compares a node with its type, and with the rule of its key.
+func (c keyCheck) check(n *yaml.Node, of reflect.Type, key, rule string) (err error) {
+	if of.Kind() == reflect.Pointer {
+		return c.check(n, of.Elem(), key, rule)
+	}
+	null, scalar := n.Tag == "!!null", n.Kind == yaml.ScalarNode
+	switch kind := of.Kind(); {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		return wrong(n, "anchors and aliases are not taken: write it out")
+	case of == reflect.TypeFor[Slots]() && scalar && !null:
+		err = c.scalar(n, reflect.TypeFor[string](), key, c[rule])
+	case kind == reflect.Slice && (null || n.Kind == yaml.SequenceNode):
+		if most, _ := strconv.Atoi(c[rule].most); most > 0 && len(n.Content) > most {
+			return wrong(n, "%s has more than %d entries", key, most)
+		}
+		for i, item := range n.Content {
+			err = cmp.Or(err, c.check(item, of.Elem(), fmt.Sprintf("%s[%d]", key, i+1), rule+"[]"))
+		}
+	case (kind == reflect.Map || kind == reflect.Struct) && (null || n.Kind == yaml.MappingNode):
+		err = c.object(n, of, key, rule)
+	case kind == reflect.Slice, kind == reflect.Map, kind == reflect.Struct, !scalar:
+		return wrong(n, "%s stands where %s belongs", shape(n), wanted(of))
+	case !null:
+		err = c.scalar(n, of, key, c[rule])
+	}
+	if held, is := reflect.New(of).Interface().(interface{ check() error }); is && err == nil {
+		if err = n.Decode(held); err == nil {
+			err = held.check()
+		}
+		if err != nil {
+			return wrong(n, "%s: %v", key, err)
+		}
+	}
+	return err
+}
+
+// object checks the keys of a mapping.
+func (c keyCheck) object(n *yaml.Node, of reflect.Type, key, rule string) error {
+	types, known := map[string]reflect.Type{}, c[rule].words // those of a map with keys of its own
+	for _, f := range fieldsOf(of) {
+		types[f.name], known = f.of, append(known, f.name)
+	}
+	var said []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, part := n.Content[i].Value, n.Content[i].Value
+		below := types[name]
+		if of.Kind() == reflect.Map {
+			below = of.Elem()
+		}
+		switch {
+		case known == nil:
+			part = "*"
+		case slices.Contains(known, name):
+		case nearest(name, known) == "":
+			return wrong(n.Content[i], "there is no key %s here", name)
+		default:
+			return wrong(n.Content[i], "there is no key %s here, did you mean %s?", name, nearest(name, known))
+		}
+		said = append(said, name)
+		if err := c.check(n.Content[i+1], below, join(key, name), join(rule, part)); err != nil {
+			return err
+		}
+	}
+	for _, name := range known {
+		if c[join(rule, name)].required && !slices.Contains(said, name) {
+			return wrong(n, "%s is missing", join(key, name))
+		}
+	}
+	return nil
+}
+
+// scalar checks a text, a number, a duration or a truth.
+func (c keyCheck) scalar(n *yaml.Node, of reflect.Type, key string, r keyRule) error {
+	v := reflect.New(of)
+	if err := n.Decode(v.Interface()); err != nil {
+		if told, is := errors.AsType[*regie.Error](err); is {
+			return wrong(n, "%s: %v", key, told)
+		}
+		return wrong(n, "%s stands where %s belongs", shape(n), wanted(of))
+	}
+	switch {
+	case r.required && strings.TrimSpace(n.Value) == "":
+		return wrong(n, "%s is missing", key)
+	case r.words != nil && !slices.Contains(r.words, n.Value):
+		return wrong(n, "%s is %q: use %s", key, n.Value, strings.Join(r.words, ", "))
+	}
+	var number float64
+	switch v = v.Elem(); {
+	case v.CanInt():
+		number = float64(v.Int())
+	case v.CanFloat():
+		number = v.Float()
+	default:
+		return nil
+	}
+	least, most := cmp.Or(r.least, "0"), r.most
+	if of == reflect.TypeFor[time.Duration]() || of == reflect.TypeFor[Span]() {
+		least = cmp.Or(r.least, "1ms")
+	}
+	switch {
+	case n.Value == never, r.zero && number == 0:
+	case most != "" && !(number >= bound(least) && number <= bound(most)): // which refuses what is no number
+		return wrong(n, "%s must be between %s and %s", key, least, most)
+	case !(number >= bound(least)):
+		return wrong(n, "%s must be at least %s", key, least)
+	}
+	return nil
+}
+
+// bound is a bound of a number, or of a duration in nanoseconds.
+func bound(text string) float64 {
+	if d, err := time.ParseDuration(text); err == nil {
+		return float64(d)
+	}
+	n, _ := strconv.ParseFloat(text, 64) // of the table
+	return n
+}
+
+func join(at, key string) string {
+	if at == "" {
+		return key
+	}
+	return at + "." + key
+}
+
+// shape is a value as its writer sees it.
+func shape(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return regie.ErrorOf(regie.CodeBadRequest, regie.Say("a list"))
+	case yaml.MappingNode:
+		return regie.ErrorOf(regie.CodeBadRequest, regie.Say("keys with values"))
+	}
+	return n.Value
+}
+
+// wanted says what belongs where a value of a type does.
+func wanted(of reflect.Type) error {
+	said := regie.Say("a whole number")
+	switch {
+	case of == reflect.TypeFor[Dollars](), of == reflect.TypeFor[Cap]():
+		said = regie.Say("an amount in US dollars")
+	case of == reflect.TypeFor[time.Duration](), of == reflect.TypeFor[Span]():
+		said = regie.Say("a duration such as 5m")
+	case of.Kind() == reflect.Struct, of.Kind() == reflect.Map:
+		said = regie.Say("keys with values, such as approvals: {require: writes}")
+	case of.Kind() == reflect.Slice:
+		said = regie.Say("a list")
+	case of.Kind() == reflect.String:
+		said = regie.Say("a text")
+	case of.Kind() == reflect.Bool:
+		said = regie.Say("true or false")
+	case of.Kind() == reflect.Float64:
+		said = regie.Say("a number")
+	}
+	return regie.ErrorOf(regie.CodeBadRequest, said)
+}
+
+// keyField is a key of a struct.
+type keyField struct {
+	name string
+	of   reflect.Type
+}
+
+// fieldsOf are the keys of a struct in their order, none of any other type.
+func fieldsOf(of reflect.Type) (out []keyField) {
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for field := range of.Fields() {
+		if key, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); key != "" && key != "-" {
+			out = append(out, keyField{key, field.Type})
+		}
+	}
+	return out
+}
+
+// nearest is the known key that differs in the fewest letters, "" where none is near.
+func nearest(key string, known []string) (best string) {
+	least := len(key)/3 + 2
+	for _, candidate := range known {
+		if d := spell.Distance(key, candidate); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// NearestVariable returns the variable of Variables that is spelt most like a name, or "".
+func NearestVariable(name string) string { return nearest(name, Variables()) }
