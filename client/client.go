@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -125,6 +126,17 @@ func (c *Client) Pause(ctx context.Context, round regie.ID) error {
 // Resume goes on with a paused round, or with one that no process holds.
 func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/resume", nil, nil)
+}
+
+// AddProvider hands a provider and its settings to the engine of a socket for this client's runs
+// (decision 54).
+func (c *Client) AddProvider(ctx context.Context, in config.ClientProvider) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/providers", in, nil)
+}
+
+// ChangeProvider gives a round that waits or is paused another provider; Resume goes on with it.
+func (c *Client) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+in.RoundID.String()+"/provider", in, nil)
 }
 
 // Stop ends whatever runs in a session, closes it as cancelled, and returns what it gave back.

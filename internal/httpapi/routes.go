@@ -18,6 +18,9 @@ func (s *server) operations() []operation {
 		s.approvalOperations(), s.undoOperations(),
 		s.placeOperations(), s.presenceOperations(), s.keepingOperations(),
 		s.settingOperations(), s.identityOperations())
+	if s.Trusted {
+		all = append(all, s.privateOperations()...)
+	}
 	for i := range all {
 		all[i].scope = scopeOf(all[i].id)
 	}
