@@ -61,6 +61,6 @@ func findStuckRuns(ctx context.Context, env *environment, all bool) ([]store.Rou
 		return conn.List(ctx, store.RoundFilter{Root: root, Limit: 200})
 	})
 	return slices.DeleteFunc(runs, func(r store.RoundSummary) bool {
-		return r.Session.State != regie.SessionWaitingProvider
+		return r.Round.State != regie.RoundWaiting || r.Session.State != regie.SessionWaitingProvider
 	}), err
 }

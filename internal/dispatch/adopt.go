@@ -127,6 +127,9 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 		}
 		d.leaveAlone(rounds[i])
 		d.freeSlot(ctx, rounds[i], err)
+		if errors.Is(err, ErrNoProvider) { // its session says so
+			continue
+		}
 		if left++; left <= maxNamed {
 			d.log.Warn("an interrupted run is left as it is", "round", rounds[i].String(), "error", err)
 		}
