@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -128,9 +127,9 @@ func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/resume", nil, nil)
 }
 
-// AddProvider hands a provider and its settings to the engine of a socket for this client's runs
-// (decision 54).
-func (c *Client) AddProvider(ctx context.Context, in config.ClientProvider) error {
+// AddProvider hands a provider with its settings (config.ClientProvider) to the engine of a private
+// socket, for the runs of its client (decision 54). No server has this operation.
+func AddProvider(ctx context.Context, c *Client, in any) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/providers", in, nil)
 }
 

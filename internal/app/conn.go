@@ -185,7 +185,7 @@ func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, 
 	c.current = found
 	if own, ok := c.options.Config.ClientProvider(); ok && !c.options.ReadOnly {
 		// where the engine does not take it, it says so to the run that needs it
-		_ = found.AddProvider(ctx, own)
+		_ = client.AddProvider(ctx, found, own)
 	}
 	return true
 }

@@ -58,7 +58,7 @@ func (r *Rounds) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest
 	if pin.IsZero() && in.Provider != config.ProviderDemo {
 		pin = r.Settings.FingerprintOf(in.Provider)
 	}
-	why := regie.Say("%s gave the run another provider", r.author(caller, ""))
+	why := regie.Say("the settings of that provider are not here (by %s)", r.author(caller, ""))
 	return r.Store.Repin(ctx, in.RoundID, pin, regie.Fallback{
 		RoundID: in.RoundID, Exchange: round.Exchange, Provider: in.Provider, Model: asked.Model,
 		Instead: round.Provider, Code: regie.CodeNoModel, Text: why.String(), Why: why,

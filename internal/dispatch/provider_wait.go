@@ -23,8 +23,8 @@ func (d *Dispatcher) setAside(ctx context.Context, round regie.Round, why error)
 		return d.store.LeaveQueue(ctx, round.ID)
 	}
 	said := regie.Say(
-		"the run waits for the settings of its provider %s: start regie with them, or give it another one with regie runs resume %s --provider NAME",
-		round.Provider, round.ID.String())
+		"the run waits for the settings of its provider %s: start regie with them, or give it another one with %s",
+		round.Provider, "regie runs resume "+round.ID.String()+" --provider NAME")
 	now := time.Now().UTC()
 	return d.store.WaitForProvider(ctx, round.ID, d.holder, regie.Notice{
 		RoundID: round.ID, Kind: regie.NoticeProvider, Since: now, Text: said.String(), Said: []regie.Sentence{said},

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -52,16 +51,6 @@ func (s *server) roundOperations() []operation {
 					return none{}, err
 				}
 				return none{}, s.Service.Rounds.ChangeProvider(ctx, in.Body)
-			}),
-	}
-}
-
-// privateOperations are served on the engine's private socket alone.
-func (s *server) privateOperations() []operation {
-	return []operation{
-		posted(s, "/providers", "add_provider", "Hand over a provider with its key for runs of this client",
-			func(ctx context.Context, in config.ClientProvider) (none, error) {
-				return none{}, s.Service.Rounds.AddProvider(ctx, in)
 			}),
 	}
 }

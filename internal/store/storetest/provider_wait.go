@@ -8,7 +8,7 @@ import (
 )
 
 // waitForProvider parks a round whose engine has gone.
-func (w *World) waitForProvider(fence store.Fence, until time.Time) {
+func waitForProvider(w *World, fence store.Fence, until time.Time) {
 	w.T.Helper()
 	w.must(w.Store.WaitForProvider(w.Ctx, fence.RoundID, "other", regie.Notice{
 		RoundID: fence.RoundID, Kind: regie.NoticeProvider, Text: "waits",
@@ -23,8 +23,8 @@ func providerWait(w *World) {
 	pin := regie.HashOf([]byte("settings"))
 	w.refused(regie.CodeConflict, w.Store.Repin(w.Ctx, fence.RoundID, pin, told)) // it runs
 	until := time.Now().Add(time.Hour)
-	w.waitForProvider(fence, until)
-	w.waitForProvider(fence, until) // once is enough
+	waitForProvider(w, fence, until)
+	waitForProvider(w, fence, until) // once is enough
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
 	w.must(err)
 	w.equal("state", session.State, regie.SessionWaitingProvider)
@@ -50,7 +50,7 @@ func providerWait(w *World) {
 // resuming it is all that a person needs to do.
 func providerExpires(w *World) {
 	fence := w.Start()
-	w.waitForProvider(fence, time.Now().Add(-time.Second))
+	waitForProvider(w, fence, time.Now().Add(-time.Second))
 	_, _, err := w.Store.ExpireWaits(w.Ctx, time.Now())
 	w.must(err)
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
