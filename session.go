@@ -26,6 +26,7 @@ const (
 	SessionWaitingValidation SessionState = "WAITING_VALIDATION"
 	SessionWaitingResponse   SessionState = "WAITING_RESPONSE"
 	SessionWaitingNetwork    SessionState = "WAITING_NETWORK"
+	SessionWaitingProvider   SessionState = "WAITING_PROVIDER"
 	SessionWaitingTask       SessionState = "WAITING_TASK"
 	SessionIdle              SessionState = "IDLE"
 )

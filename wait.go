@@ -14,6 +14,7 @@ const (
 	WaitQuestion WaitKind = "QUESTION"
 	WaitTask     WaitKind = "TASK"
 	WaitNetwork  WaitKind = "NETWORK"
+	WaitProvider WaitKind = "PROVIDER" // the settings of its provider (decision 54)
 	WaitChild    WaitKind = "CHILD"
 )
 
@@ -59,6 +60,7 @@ type NoticeKind string
 const (
 	NoticeNetworkDown   NoticeKind = "network_down"    // the network has been away for long, and is waited for
 	NoticeNetworkGiveUp NoticeKind = "network_give_up" // it has been away for too long: the session is paused
+	NoticeProvider      NoticeKind = "provider"        // the settings of a run's provider are not here: it waits for them
 	NoticeFailed        NoticeKind = "failed"          // a run that nobody watches has failed
 	// a budget does not allow its next model call: the session is paused (decision 44)
 	NoticeBudget NoticeKind = "budget"

@@ -127,6 +127,17 @@ func (c *Client) Resume(ctx context.Context, round regie.ID) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+round.String()+"/resume", nil, nil)
 }
 
+// AddProvider hands a provider with its settings (config.ClientProvider) to the engine of a private
+// socket, for the runs of its client (decision 54). No server has this operation.
+func AddProvider(ctx context.Context, c *Client, in any) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/providers", in, nil)
+}
+
+// ChangeProvider gives a round that waits or is paused another provider; Resume goes on with it.
+func (c *Client) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest) error {
+	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+in.RoundID.String()+"/provider", in, nil)
+}
+
 // Stop ends whatever runs in a session, closes it as cancelled, and returns what it gave back.
 func (c *Client) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
 	var out dispatch.Stopped

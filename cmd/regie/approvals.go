@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/store"
@@ -59,5 +60,7 @@ func findStuckRuns(ctx context.Context, env *environment, all bool) ([]store.Rou
 	runs, err := readWorkspace(ctx, env, all, nil, func(conn *app.Conn, root string) ([]store.RoundSummary, error) {
 		return conn.List(ctx, store.RoundFilter{Root: root, Limit: 200})
 	})
-	return slices.DeleteFunc(runs, func(r store.RoundSummary) bool { return !r.Stuck }), err
+	return slices.DeleteFunc(runs, func(r store.RoundSummary) bool {
+		return r.Round.State != regie.RoundWaiting || r.Session.State != regie.SessionWaitingProvider
+	}), err
 }

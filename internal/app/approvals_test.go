@@ -209,9 +209,9 @@ func (b *bed) rounds(control chat.Control, n int) []store.RoundSummary {
 	return list
 }
 
-// TestList_StuckRun: a run that was answered where its provider has another address is listed as
-// one that cannot go on.
-func TestList_StuckRun(t *testing.T) {
+// TestDecide_ProviderGone: a run that was answered where its provider has another address waits for
+// the settings that it began with.
+func TestDecide_ProviderGone(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, newModel(t, says("", write("a", "a.txt", "one\n"))))
 	request := b.request(approval.Policy{})
@@ -227,7 +227,7 @@ func TestList_StuckRun(t *testing.T) {
 	defer conn.Close()
 	b.decide(conn, asked, allow(asked.Reviews[0]))
 	runs, err := conn.List(t.Context(), store.RoundFilter{Root: b.root})
-	if err != nil || len(runs) != 1 || !runs[0].Stuck {
+	if err != nil || len(runs) != 1 || runs[0].Session.State != regie.SessionWaitingProvider {
 		t.Errorf("%+v, %v", runs, err)
 	}
 }

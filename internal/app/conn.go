@@ -183,6 +183,10 @@ func (c *Conn) found(ctx context.Context, dial func(context.Context) (net.Conn, 
 		return false
 	}
 	c.current = found
+	if own, ok := c.options.Config.ClientProvider(); ok && !c.options.ReadOnly {
+		// where the engine does not take it, it says so to the run that needs it
+		_ = client.AddProvider(ctx, found, own)
+	}
 	return true
 }
 

@@ -90,7 +90,8 @@ type Engine struct {
 	present    *dispatch.Present
 	projects   *projects
 	config     config.Config
-	models     func(name string) (provider.Provider, error)
+	providers  *providerSets
+	masked     atomic.Pointer[tool.Mask]
 	readOnly   bool // runs nothing
 
 	mu    sync.Mutex
@@ -227,6 +228,8 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if e.token, err = ReadToken(o.Config.DataDir); err != nil { // what is wrong with it whoever serves is told
 		e.token = access.NewSecret()
 	}
+	e.providers = newProviderSets(&e.config, o.Models)
+	e.masked.Store(mask(&e.config, e.token, nil))
 	if o.ApprovalTTL == 0 {
 		o.ApprovalTTL = o.Config.File.Approvals.Expire
 	}
@@ -238,14 +241,14 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	store.SetHolder(e.holder)
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
-		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Output: hub.Output,
+		Store:  store, Providers: e.providers.model, Tools: tools, Delta: hub.Delta, Output: hub.Output,
 		Said: hub.Said, Silent: hub.Silent,
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
-		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.ToolsIn,
+		UserData:      places.userData, Files: places.files, Scoped: places.ToolsIn,
 		Cache: e.cache, CacheFold: o.Config.File.Cache.Casefold,
 		Levels: levels(o.Config.File.Approvals), ApprovalTTL: o.ApprovalTTL, QuestionTTL: o.QuestionTTL,
-		Price: o.Config.Price, Caps: o.Config.File.Caps, Mask: mask(&o.Config, e.token),
+		Price: e.providers.price, Caps: o.Config.File.Caps, Mask: e.masked.Load,
 	}
 	if hooks := newHooks(o.Config, o.Log); hooks != nil {
 		settings.Hooks = hooks
@@ -260,7 +263,6 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 		o.TuneEngine(&settings)
 	}
 	runner := engine.New(settings)
-	e.models = o.Models
 	e.dispatcher = dispatch.New(store, runner, hub, e.serves, e.holder, o.Log)
 	e.present = dispatch.NewPresent(store, e.place, cmp.Or(o.Config.File.Presence, 5*time.Minute), o.Log)
 	e.dispatcher.Watchdog(o.Config.File.Automation.Watchdog.Or(10 * time.Minute))
@@ -284,7 +286,7 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 		Store: e.store, Dispatcher: e.dispatcher, Engine: runner, Undoer: e.undoer, Snapshots: snapshots,
 		Cache: e.cache, Present: e.present, Projects: e.projects, Indexes: e.indexes,
 		Settings: o.Config, Private: privatePaths(&o.Config), Limits: o.Limits, Owner: e.user, UserName: userName(),
-		Tools: tools, Models: o.Models,
+		Tools: tools, Models: e.providers.model, SettingsOf: e.providers.settings, AddProvider: e.addProvider,
 		Codecs:     e.codecs,
 		ListModels: e.listModels,
 		ReadOnly:   e.readOnly, StoreOnly: o.StoreOnly,

@@ -12,6 +12,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -148,6 +149,64 @@ func TestLongDataDirectory(t *testing.T) {
 	b.connect()
 	second, run := b.start(everything)
 	expect(t, b.await(second, run), regie.EndAnswered)
+}
+
+// TestTwoProviders has two clients with two providers work side by side on one data directory: each
+// is answered by its own, also where the engine is the other one's, and the engine that comes next
+// has a run wait whose settings it does not have, until a client brings them (decision 54).
+func TestTwoProviders(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	m := newModel(t, says("from the first"))
+	b := newBed(t, m)
+	first := b.connect()
+	own := b.settings
+	elsewhere := newModel(t, says("from the second"), once(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}, says("once more from the second")))
+	b.settings.BaseURL, b.settings.APIKey = elsewhere.server.URL+"/v1", "sk-of-the-second-client"
+	theirs := b.settings
+	second := b.connect()
+	if second.IsEngine() {
+		t.Fatal("the second client became an engine beside the first one")
+	}
+	var session regie.ID
+	for _, client := range []struct {
+		conn     *app.Conn
+		settings config.Config
+		want     string
+	}{{first, own, "from the first"}, {second, theirs, "from the second"}} {
+		request := b.request(everything)
+		request.Settings = client.settings.Fingerprint()
+		run := b.send(client.conn, request)
+		view := b.await(client.conn, run)
+		expect(t, view, regie.EndAnswered)
+		if got := view.Exchanges[0].Reply.AI.Text(); got != client.want {
+			t.Errorf("answered %q, want %q", got, client.want)
+		}
+		session = run.SessionID
+	}
+
+	request := b.request(everything)
+	request.SessionID = session
+	request.Settings = theirs.Fingerprint()
+	run := b.send(second, request)
+	<-asked
+	fatal(t, second.Close())
+	fatal(t, first.Close())
+	b.settings = own
+	next := b.connect() // which has not the second one's settings
+	b.until(next, run.SessionID, func(e *regie.Event) bool {
+		return e.Type == regie.EventSessionState && strings.Contains(string(e.Body), string(regie.SessionWaitingProvider))
+	})
+	b.settings = theirs
+	again := b.connect()
+	view := b.await(again, run)
+	expect(t, view, regie.EndAnswered)
+	if got := view.Exchanges[0].Reply.AI.Text(); got != "once more from the second" {
+		t.Errorf("answered %q", got)
+	}
 }
 
 // TestOtherSettingsLeaveARun opens the data directory under other settings while a run is

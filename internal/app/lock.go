@@ -187,7 +187,21 @@ func listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, dirError(err, dir)
 	}
-	return listener, nil
+	return ownListener{listener}, nil
+}
+
+// ownListener accepts connections of this user's processes alone.
+type ownListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l ownListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil || isOwnPeer(conn) {
+			return conn, err
+		}
+		_ = conn.Close() // somebody else's, who is told nothing
+	}
 }
 
 // Runs reports whether an engine works in the data directory of the settings and answers.

@@ -2,10 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os/user"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/control"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/workspace"
 )
 
@@ -34,12 +35,11 @@ func userName() string {
 // or, where several share a database, its files are not here. It stays as it is for an engine that
 // can.
 func (e *Engine) serves(round regie.Round) error {
-	if _, err := e.models(round.Provider); err != nil {
-		return err
+	if e.providers.settings(round.Provider, round.Pin) == nil {
+		return dispatch.ErrNoProvider
 	}
-	if control.IsForeign(&e.config, &round) {
-		return regie.Errorf(regie.CodeConflict,
-			"the run was started with other settings of the model: go on with it under the same provider, address and key")
+	if _, err := e.providers.model(round.Provider, round.Pin); err != nil {
+		return errors.Join(dispatch.ErrNoProvider, err)
 	}
 	if e.config.Database == "" {
 		return nil

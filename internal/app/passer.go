@@ -118,7 +118,7 @@ func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
 func (p *passer) findPrice(call *store.Proxied) (price.Price, bool) {
 	known, stated, ok := p.config.Price(call.Provider, call.Model)
 	if !stated {
-		if model, err := p.models(call.Provider); err == nil && model.Capabilities(call.Model).Free {
+		if model, err := p.providers.own.models(call.Provider); err == nil && model.Capabilities(call.Model).Free {
 			return price.Price{}, true
 		}
 	}

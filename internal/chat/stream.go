@@ -397,7 +397,7 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	case regie.NoticeNetworkGiveUp:
 		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused",
 			lasts, reason(t, n.Why, n.Text)))
-	case regie.NoticeBudget:
+	case regie.NoticeBudget, regie.NoticeProvider:
 		return plain.Strip(said(t, n.Said))
 	case regie.NoticeFailed:
 		why := n.Text

@@ -44,6 +44,8 @@ type Provider struct {
 	// Prices are what its models cost, by name, or AnyModel for all others; they go before the
 	// built-in list (spec 6.3).
 	Prices map[string]Rates `yaml:"prices,omitempty"`
+	// keyFrom is what keyNamed returns of a client's provider, nil of one that is configured here.
+	keyFrom *string
 	// unset says that the variable of APIKeyEnv is not set.
 	unset bool
 	// written says that the key itself stands in a file.
@@ -340,6 +342,8 @@ func (p *Provider) key(env func(string) string, known vendor) {
 // keyNamed is what the settings say of the key: itself where it stands in a file, else where it is.
 func (p *Provider) keyNamed() string {
 	switch {
+	case p.keyFrom != nil:
+		return *p.keyFrom
 	case p.written:
 		return p.APIKey
 	case p.APIKeyEnv != "":

@@ -48,12 +48,16 @@ type Config struct {
 	Owner    func(ctx context.Context) (regie.User, error)
 	UserName string
 	Tools    func(ctx context.Context) *tool.Registry
-	// Models returns the provider of a name. Codecs returns the ways in which a provider of that
-	// name may have written its requests, the configured one first. ListModels asks each what it
-	// has.
-	Models     func(name string) (provider.Provider, error)
-	Codecs     func(name string) []func() (provider.Provider, error)
-	ListModels func(ctx context.Context) ([]dispatch.ProviderModels, error)
+	// Models returns the provider of a name under a pin, SettingsOf the settings that it was made
+	// of: those of this process, or of a client that brought its own (AddProvider; decision 54).
+	// SettingsOf returns nil where neither has them. Codecs returns the ways in which a provider of
+	// that name may have written its requests, the configured one first. ListModels asks each what
+	// it has.
+	Models      func(name string, pin regie.Hash) (provider.Provider, error)
+	SettingsOf  func(name string, pin regie.Hash) *config.Config
+	AddProvider func(in config.ClientProvider) (added bool, err error)
+	Codecs      func(name string) []func() (provider.Provider, error)
+	ListModels  func(ctx context.Context) ([]dispatch.ProviderModels, error)
 	// ReadOnly runs nothing; with StoreOnly it takes answers all the same.
 	ReadOnly, StoreOnly bool
 }

@@ -197,7 +197,7 @@ func (c *core) dialect(in *dispatch.RunRequest, agent config.Agent) (regie.Diale
 	if forced == "" && agent.Dialect != config.DialectAuto {
 		forced = regie.Dialect(agent.Dialect)
 	}
-	model, err := c.Models(in.Provider)
+	model, err := c.Models(in.Provider, in.Settings)
 	if err != nil {
 		if forced == "" {
 			forced = regie.DialectNative

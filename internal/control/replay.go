@@ -207,7 +207,7 @@ func (r *Rounds) roundOf(ctx context.Context, in dispatch.PromptRequest) (regie.
 // codecsOf are those in which the requests of a round may have been written, by the provider's
 // name: each that its own provider has (codecs), with each of its fallbacks. The configured ones
 // come first.
-func (r *Rounds) codecsOf(round regie.Round) (out []func(name string) (provider.Provider, error)) {
+func (r *Rounds) codecsOf(round regie.Round) (out []func(name string, pin regie.Hash) (provider.Provider, error)) {
 	var policy approval.Policy
 	_ = json.Unmarshal(round.Policy, &policy) // who rebuilds the round says what is wrong with it
 	others := 1
@@ -216,7 +216,7 @@ func (r *Rounds) codecsOf(round regie.Round) (out []func(name string) (provider.
 	}
 	for _, own := range r.Codecs(round.Provider) {
 		for i := range others {
-			out = append(out, func(name string) (provider.Provider, error) {
+			out = append(out, func(name string, _ regie.Hash) (provider.Provider, error) {
 				if name == round.Provider {
 					return own()
 				}

@@ -66,31 +66,37 @@ func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
 		if err := r.sameModel(in); err != nil { // which also says why a provider is not there
 			return err
 		}
-		if err := r.checkProvider(in.Provider); err != nil {
+		if err := checkProvider(r.settingsOf(in), in.Provider); err != nil {
 			return err
 		}
 	}
-	in.Model = r.Settings.ModelOf(in.Provider, in.Model)
+	in.Model = r.settingsOf(in).ModelOf(in.Provider, in.Model)
 	return nil
 }
 
-// sameModel returns CodeConflict where who asks, on this machine, has other settings of the model
-// than this engine.
+// settingsOf returns the settings that a request's provider is asked with: those of its pin, where
+// a client brought them, else this engine's own.
+func (c *core) settingsOf(in *dispatch.RunRequest) *config.Config {
+	if brought := c.SettingsOf(in.Provider, in.Settings); brought != nil && in.Provider == brought.Provider && !in.Settings.IsZero() &&
+		in.Settings != c.Settings.FingerprintOf(in.Provider) {
+		return brought
+	}
+	return &c.Settings
+}
+
+// sameModel returns CodeConflict where the settings that a request is pinned to are neither this
+// engine's nor brought by a client.
 func (r *Rounds) sameModel(in *dispatch.RunRequest) error {
-	if in.Settings.IsZero() || in.Settings == r.Settings.FingerprintOf(in.Provider) {
+	if in.Settings.IsZero() || r.SettingsOf(in.Provider, in.Settings) != nil {
 		return nil
 	}
-	if at := r.served.Load(); at != nil { // it does not end with a run
-		return regie.Errorf(regie.CodeConflict,
-			"the server at %s works in %s with other settings of the model: use those with regie --server %s, or start it again with yours", *at, r.Settings.DataDir, *at)
-	}
 	return regie.Errorf(regie.CodeConflict,
-		"the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", r.Settings.DataDir)
+		"the engine that holds %s does not have these settings of the provider %s: run regie with them, or leave them out", r.Settings.DataDir, in.Provider)
 }
 
 // checkProvider returns CodeNotFound for one that is not configured.
-func (r *Rounds) checkProvider(name string) error {
-	if _, configured := r.Settings.Named(name); !configured && name != config.ProviderDemo {
+func checkProvider(settings *config.Config, name string) error {
+	if _, configured := settings.Named(name); !configured && name != config.ProviderDemo {
 		return regie.Errorf(regie.CodeNotFound,
 			"there is no provider %q here: regie models lists those that are configured", plain.Line(name))
 	}

@@ -3,10 +3,10 @@ package control
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -23,28 +23,59 @@ func (r *Rounds) List(ctx context.Context, filter store.RoundFilter) ([]store.Ro
 	if err != nil {
 		return nil, err
 	}
-	out, err := newestFirst(roots, cmp.Or(filter.Limit, 20), func(r *store.RoundSummary) store.Mark {
+	return newestFirst(roots, cmp.Or(filter.Limit, 20), func(r *store.RoundSummary) store.Mark {
 		return store.Mark{At: r.Round.StartedAt, ID: r.Round.ID}
 	}, func(root string) ([]store.RoundSummary, error) {
 		filter.Root = root
 		return r.Store.Rounds(ctx, filter)
 	})
-	if err != nil || !slices.ContainsFunc(out, func(s store.RoundSummary) bool {
-		return IsForeign(&r.Settings, &s.Round)
-	}) {
-		return out, err
-	}
-	left, err := r.Store.Abandoned(ctx, "")
-	for i := range out {
-		out[i].Stuck = IsForeign(&r.Settings, &out[i].Round) && slices.ContainsFunc(left,
-			func(o store.Orphan) bool { return o.RoundID == out[i].Round.ID })
-	}
-	return out, err
 }
 
-// IsForeign reports whether a round was started with other settings of its provider than these.
-func IsForeign(settings *config.Config, round *regie.Round) bool {
-	return round.State != regie.RoundEnded && !round.Pin.IsZero() && round.Pin != settings.FingerprintOf(round.Provider)
+// ChangeProvider gives a round that waits or is paused another provider: its pin is new, the log
+// says so, and its thread goes on.
+func (r *Rounds) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest) error {
+	caller, err := r.authorize(ctx, "resume_round", in.RoundID)
+	if err != nil {
+		return err
+	}
+	round, err := r.Store.Round(ctx, in.RoundID)
+	if err != nil {
+		return err
+	}
+	asked := dispatch.RunRequest{Provider: in.Provider, Model: in.Model, Settings: in.Settings, Agent: round.Agent}
+	if err := r.checkNames(&asked); err != nil {
+		return err
+	}
+	settings := r.settingsOf(&asked)
+	asked.Model = cmp.Or(asked.Model, settings.ModelOf(in.Provider, config.DefaultSize))
+	if in.Provider == settings.Provider && in.Model == "" {
+		asked.Model = settings.Model
+	}
+	if err := r.checkAffordable(&asked); err != nil {
+		return err
+	}
+	pin := in.Settings
+	if pin.IsZero() && in.Provider != config.ProviderDemo {
+		pin = r.Settings.FingerprintOf(in.Provider)
+	}
+	why := regie.Say("the settings of that provider are not here (by %s)", r.author(caller, ""))
+	return r.Store.Repin(ctx, in.RoundID, pin, regie.Fallback{
+		RoundID: in.RoundID, Exchange: round.Exchange, Provider: in.Provider, Model: asked.Model,
+		Instead: round.Provider, Code: regie.CodeNoModel, Text: why.String(), Why: why,
+	})
+}
+
+// AddProvider keeps a client's provider for its runs, in memory, and goes on with the runs that
+// waited for its settings (decision 54).
+func (r *Rounds) AddProvider(ctx context.Context, in config.ClientProvider) error {
+	if _, err := r.authorize(ctx, "add_provider"); err != nil {
+		return err
+	}
+	added, err := r.Config.AddProvider(in)
+	if added {
+		r.Dispatcher.ResumeProviderWaits(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
 // Get returns a round with everything that happened in it.

@@ -34,7 +34,7 @@ func (r *Rounds) settleTerms(ctx context.Context, in *dispatch.RunRequest) (out 
 	if in.Policy.Relaunch == "" {
 		in.Policy.Relaunch = approval.Relaunch(agent.Relaunch)
 	}
-	settings, _ := r.Settings.Named(in.Provider)
+	settings, _ := r.settingsOf(in).Named(in.Provider)
 	in.Policy.ReasoningEffort = cmp.Or(in.Policy.ReasoningEffort, agent.ReasoningEffort)
 	in.Policy.ServiceTier = cmp.Or(in.Policy.ServiceTier, settings.ServiceTier)
 	in.Policy.OneCall = in.Policy.OneCall || agent.ParallelToolCalls != nil && !*agent.ParallelToolCalls
@@ -112,7 +112,7 @@ func (r *Rounds) storeDocumentation(ctx context.Context, in *dispatch.RunRequest
 func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent config.Agent,
 	limits regie.Limits,
 ) ([]approval.Fallback, error) {
-	if !r.Settings.FallsBack(in.Agent, in.Provider) {
+	if !r.Settings.FallsBack(in.Agent, in.Provider) || r.settingsOf(in) != &r.Settings {
 		return nil, nil
 	}
 	configured, err := r.Settings.Fallbacks(in.Agent)
@@ -122,7 +122,7 @@ func (r *Rounds) fallbacks(ctx context.Context, in *dispatch.RunRequest, agent c
 	var out []approval.Fallback
 	for _, f := range configured {
 		asked := *in
-		asked.Provider, asked.Model = f.Provider, f.Model
+		asked.Provider, asked.Model, asked.Settings = f.Provider, f.Model, regie.Hash{}
 		if err := r.checkAffordable(&asked); err != nil { // it would never be asked, and nobody would know
 			return nil, err
 		}
@@ -152,11 +152,11 @@ func (r *Rounds) checkAffordable(in *dispatch.RunRequest) error {
 	if r.Settings.File.Caps(in.Agent).Lower(own.Caps()).IsZero() {
 		return nil
 	}
-	model, err := r.Models(in.Provider)
+	model, err := r.Models(in.Provider, in.Settings)
 	if err != nil {
 		return nil //nolint:nilerr // a model that is not configured here is found out when it is asked
 	}
-	_, stated, known := r.Settings.Price(in.Provider, in.Model)
+	_, stated, known := r.settingsOf(in).Price(in.Provider, in.Model)
 	if known || !stated && model.Capabilities(in.Model).Free {
 		return nil
 	}

@@ -167,10 +167,10 @@ func TestRecoveryKills(t *testing.T) {
 
 // nextMigrations are those of this program and the one that comes next, which writes.
 func nextMigrations() (fs.FS, error) {
-	first, err := os.ReadFile("../store/sqlite/migrations/00030_schema.sql")
+	first, err := os.ReadFile("../store/sqlite/migrations/00031_schema.sql")
 	return fstest.MapFS{
-		"00030_schema.sql": {Data: first},
-		"00031_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\nUPDATE meta SET next = value;\n")},
+		"00031_schema.sql": {Data: first},
+		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next TEXT;\nUPDATE meta SET next = value;\n")},
 	}, err
 }
 

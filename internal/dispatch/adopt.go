@@ -90,6 +90,7 @@ func (d *Dispatcher) adopt(ctx context.Context) error {
 	// the other engines look at the same ones
 	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
 	d.takeUp(ctx, left)
+	d.ResumeProviderWaits(ctx)
 	return nil
 }
 
@@ -125,7 +126,10 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 			continue
 		}
 		d.leaveAlone(rounds[i])
-		d.freeSlot(ctx, rounds[i])
+		d.freeSlot(ctx, rounds[i], err)
+		if errors.Is(err, ErrNoProvider) { // its session says so
+			continue
+		}
 		if left++; left <= maxNamed {
 			d.log.Warn("an interrupted run is left as it is", "round", rounds[i].String(), "error", err)
 		}

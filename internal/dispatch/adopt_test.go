@@ -68,7 +68,7 @@ func newAdopting(t *testing.T, serves func(regie.Round) error) *adopting {
 		house: &house{world: storetest.NewWorld(t, s), store: s, hub: hub}, log: &bytes.Buffer{},
 		left: left{s, new(atomic.Int64), new(atomic.Pointer[regie.ID]), make(chan struct{}), new(atomic.Bool)},
 	}
-	models := func(string) (provider.Provider, error) {
+	models := func(string, regie.Hash) (provider.Provider, error) {
 		return scripted{func() *provider.Reply { return answer("done") }}, nil
 	}
 	a.dispatcher = dispatch.New(a.left, engine.New(engine.Config{Store: a.left, Providers: models, Tools: always(registry)}), hub, serves, "here",

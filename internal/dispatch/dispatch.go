@@ -29,6 +29,8 @@ type Store interface {
 	TellPlace(ctx context.Context, session regie.ID) error
 	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
+	WaitForProvider(ctx context.Context, round regie.ID, holder string, notice regie.Notice, until time.Time) error
+	ProviderWaits(ctx context.Context) ([]regie.ID, error)
 	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
 	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
@@ -152,6 +154,7 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	}
 	rounds := d.takeUp(ctx, left)
 	rounds = append(rounds, d.lookAtQueues(ctx, regie.ID{})...)
+	d.ResumeProviderWaits(ctx)
 	return rounds, d.queue.Start(d.base, d.tryWakeUp, d.overdue)
 }
 
@@ -391,6 +394,11 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	// Another engine that holds it finds the news at its next step, or has brought the round by now
 	// to where nobody is needed.
 	err = d.resume(ctx, round)
+	if errors.Is(err, ErrNoProvider) {
+		d.leaveAlone(round)
+		d.freeSlot(ctx, round, err)
+		return nil
+	}
 	if errors.Is(err, store.ErrQueued) {
 		d.lookAtQueues(ctx, now.SessionID)
 		return nil

@@ -65,7 +65,7 @@ func (h *house) nextWith(t *testing.T, s slow, levels []approval.Level, reply fu
 	h.dispatcher.Close(dispatch.ErrGone)
 	s.Store = h.store
 	h.dispatcher = dispatch.New(s, engine.New(engine.Config{
-		Store: s, Providers: func(string) (provider.Provider, error) { return scripted{reply}, nil }, Tools: always(registry), Levels: levels,
+		Store: s, Providers: func(string, regie.Hash) (provider.Provider, error) { return scripted{reply}, nil }, Tools: always(registry), Levels: levels,
 	}), h.hub, func(regie.Round) error { return nil }, "next", slog.New(slog.DiscardHandler))
 	if _, err := h.dispatcher.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func (a *away) start(t *testing.T, giveUp time.Duration) {
 		t.Fatal(err)
 	}
 	a.dispatcher = dispatch.New(a.store, engine.New(engine.Config{
-		Store: a.store, Providers: func(string) (provider.Provider, error) { return a.line, nil }, Tools: always(registry), NetworkGiveUp: giveUp,
+		Store: a.store, Providers: func(string, regie.Hash) (provider.Provider, error) { return a.line, nil }, Tools: always(registry), NetworkGiveUp: giveUp,
 	}), a.hub, func(regie.Round) error { return nil }, "test", slog.New(slog.DiscardHandler))
 	if _, err := a.dispatcher.Start(t.Context()); err != nil {
 		t.Fatal(err)

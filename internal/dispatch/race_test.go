@@ -143,7 +143,7 @@ func newHouse(t *testing.T, s slow, reply func() *provider.Reply, tools ...tool.
 	if err != nil {
 		t.Fatal(err)
 	}
-	models := func(string) (provider.Provider, error) { return scripted{reply}, nil }
+	models := func(string, regie.Hash) (provider.Provider, error) { return scripted{reply}, nil }
 	h := &house{world: storetest.NewWorld(t, s.Store), store: s.Store, hub: hub}
 	h.dispatcher = dispatch.New(s, engine.New(engine.Config{Store: s, Providers: models, Tools: always(registry)}), hub,
 		func(regie.Round) error { return nil }, "test", slog.New(slog.DiscardHandler))

@@ -27,6 +27,16 @@ type PromptRequest struct {
 	CallPart string `json:"call_part,omitempty"`
 }
 
+// ProviderRequest gives a round that waits or is paused another provider (decision 54). Model is
+// the provider's own where it is empty, Settings are as in RunRequest.
+type ProviderRequest struct {
+	RoundID  regie.ID   `json:"round_id,omitzero"`
+	Provider string     `json:"provider" required:"true"`
+	Model    string     `json:"model,omitempty"`
+	Settings regie.Hash `json:"settings,omitzero"`
+	By       string     `json:"-"`
+}
+
 // RunRequest is a message for an agent in a workspace. What it leaves empty of the workspace, the
 // agent and the model is that of the session, and else of the engine's own settings.
 type RunRequest struct {

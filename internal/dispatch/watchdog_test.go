@@ -51,7 +51,7 @@ func newWatched(t *testing.T, send func(ctx context.Context, sink func(provider.
 	}
 	w := &watched{house: &house{world: storetest.NewWorld(t, s), store: s, hub: hub}, t: t}
 	w.dispatcher = dispatch.New(s, engine.New(engine.Config{
-		Store: s, Providers: func(string) (provider.Provider, error) { return voice{send: send}, nil }, Tools: always(registry),
+		Store: s, Providers: func(string, regie.Hash) (provider.Provider, error) { return voice{send: send}, nil }, Tools: always(registry),
 	}), hub, func(regie.Round) error { return nil }, "test", slog.New(slog.DiscardHandler))
 	w.dispatcher.Watchdog(10 * time.Minute)
 	if _, err := w.dispatcher.Start(t.Context()); err != nil {

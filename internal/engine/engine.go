@@ -54,8 +54,9 @@ type Reader interface {
 // Config sets up an Engine. Store, Providers and Tools are required.
 type Config struct {
 	Store Store
-	// Providers returns a configured provider by its name.
-	Providers func(name string) (provider.Provider, error)
+	// Providers returns a provider by its name and the fingerprint of its settings: those that the
+	// round began with, zero for whatever is configured.
+	Providers func(name string, pin regie.Hash) (provider.Provider, error)
 	// Tools returns the tools that a round which begins, or is taken up, works with. It keeps them
 	// until it lets go. It may wait for some that are on their way, for a bounded time, and until
 	// ctx ends.
@@ -69,7 +70,7 @@ type Config struct {
 	// Price returns what a provider's model costs; known is false where nobody knows it, stated
 	// says that it also holds for a model on this machine, which else costs nothing. Nil knows none
 	// (spec 6.3).
-	Price func(provider, model string) (p price.Price, stated, known bool)
+	Price func(provider, model string, pin regie.Hash) (p price.Price, stated, known bool)
 	// Caps returns what model calls for an agent may cost; nil caps nothing. They are those of now,
 	// not of a round's start (decision 29).
 	Caps func(agent string) regie.Caps
@@ -108,9 +109,6 @@ type Config struct {
 	// Yields reports whether a round that runs here is to let another one go first: asked before
 	// each model call (decision 21). Nil means never.
 	Yields func(round regie.ID) bool
-	// Settings returns the fingerprint of a provider's settings: a round goes on with a fallback
-	// only under those of its beginning. Nil means that they never change.
-	Settings func(provider string) regie.Hash
 	// Breakers are the circuit breakers of the providers (spec 3.6); nil means those of this engine
 	// alone.
 	Breakers *provider.Breakers
@@ -128,8 +126,8 @@ type Config struct {
 	// Silent is told so, and must not block. It may be nil.
 	SilentAfter time.Duration
 	Silent      func(session, round regie.ID, exchange int, lasts time.Duration)
-	// Mask takes Regie's own secrets out of what tools say. May be nil.
-	Mask *tool.Mask
+	// Mask returns what takes Regie's own secrets out of what tools say. May be nil.
+	Mask func() *tool.Mask
 	// Output is told what a call puts out while it runs; it must not block. May be nil.
 	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
 	// Said is told what is said of a call while it runs, beside its output; it must not block. May

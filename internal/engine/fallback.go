@@ -73,18 +73,15 @@ func (l *targetList) selectTarget(i int) {
 // its owner did not choose for it.
 func (l *targetList) canAsk(i int) bool {
 	t := &l.all[i]
-	model, err := l.cfg.Providers(t.provider)
-	if err != nil || !l.hasPrice(t, model) {
-		return false
-	}
-	return l.cfg.Settings == nil || t.pin.IsZero() || l.cfg.Settings(t.provider) == t.pin
+	model, err := l.cfg.Providers(t.provider, t.pin)
+	return err == nil && l.hasPrice(t, model)
 }
 
 // hasPrice reports whether a fallback may be asked under the caps that hold: somebody knows what it
 // costs (decision 29).
 func (l *targetList) hasPrice(t *target, model provider.Provider) bool {
 	round := l.round
-	round.Provider, round.Model = t.provider, t.model
+	round.Provider, round.Model, round.Pin = t.provider, t.model, t.pin
 	terms := l.termsOf(round, l.session.Type, l.files.Caps)
 	return terms.caps.IsZero() || terms.known || !terms.stated && model.Capabilities(t.model).Free
 }

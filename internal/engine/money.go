@@ -28,7 +28,7 @@ type terms struct {
 func (e *Engine) termsOf(round regie.Round, kind regie.SessionType, lower regie.Caps) terms {
 	var out terms
 	if e.cfg.Price != nil {
-		out.price, out.stated, out.known = e.cfg.Price(round.Provider, round.Model)
+		out.price, out.stated, out.known = e.cfg.Price(round.Provider, round.Model, round.Pin)
 	}
 	if e.cfg.Caps != nil {
 		out.caps = e.cfg.Caps(round.Agent)

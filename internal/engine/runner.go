@@ -47,7 +47,10 @@ func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocatio
 		Arguments: x.callArguments(call), Intent: call.Intent,
 		Keep: x.cfg.Store.PutBlob, Earlier: x.earlierCalls(call), Beside: x.changesBeside(call),
 		Unattended: x.isAutomation() || !x.asksPeople(),
-		Left:       x.cfg.Left, Mask: x.cfg.Mask,
+		Left:       x.cfg.Left,
+	}
+	if x.cfg.Mask != nil {
+		inv.Mask = x.cfg.Mask()
 	}
 	session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
 	if x.cfg.Output != nil {

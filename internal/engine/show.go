@@ -158,7 +158,7 @@ func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store
 	// who was asked, or is to be
 	s.run.targets.selectTarget(s.run.targets.targetOf(s.run.exchange.Provider, s.run.exchange.Model))
 	r := s.run.round
-	model, err := e.cfg.Providers(r.Provider)
+	model, err := e.cfg.Providers(r.Provider, r.Pin)
 	if err != nil {
 		return nil, err
 	}

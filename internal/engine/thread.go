@@ -69,7 +69,7 @@ func (b *contextBudget) openThread(ctx context.Context) error {
 	if b.thread.conversation != nil {
 		return nil
 	}
-	model, err := b.cfg.Providers(b.round.Provider)
+	model, err := b.cfg.Providers(b.round.Provider, b.round.Pin)
 	if err != nil {
 		return unusableModel{err}
 	}

@@ -25,7 +25,7 @@ func (e *Engine) Weigh(ctx context.Context, in Weighing) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	model, err := e.cfg.Providers(r.round.Provider)
+	model, err := e.cfg.Providers(r.round.Provider, r.round.Pin)
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -18,6 +19,13 @@ func (s *server) operations() []operation {
 		s.approvalOperations(), s.undoOperations(),
 		s.placeOperations(), s.presenceOperations(), s.keepingOperations(),
 		s.settingOperations(), s.identityOperations())
+	if s.Trusted { // on the engine's private socket alone
+		all = append(all, posted(s, "/providers", "add_provider",
+			"Hand over a provider with its key for runs of this client",
+			func(ctx context.Context, in config.ClientProvider) (none, error) {
+				return none{}, s.Service.Rounds.AddProvider(ctx, in)
+			}))
+	}
 	for i := range all {
 		all[i].scope = scopeOf(all[i].id)
 	}

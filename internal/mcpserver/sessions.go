@@ -64,7 +64,7 @@ type status struct {
 	SessionID string `json:"session_id"`
 	Name      string `json:"name,omitempty"`
 	Workspace string `json:"workspace,omitempty"`
-	State     string `json:"state" jsonschema:"IDLE, ACTIVE, QUEUED, PAUSED, CLOSED, or what it waits for: WAITING_VALIDATION (a person's approval), WAITING_RESPONSE (a person's answer), WAITING_NETWORK, WAITING_TASK"`
+	State     string `json:"state" jsonschema:"IDLE, ACTIVE, QUEUED, PAUSED, CLOSED, or what it waits for: WAITING_VALIDATION (a person's approval), WAITING_RESPONSE (a person's answer), WAITING_NETWORK, WAITING_PROVIDER (the settings of its provider), WAITING_TASK"`
 	RoundID   string `json:"round_id,omitempty" jsonschema:"its newest run"`
 	Ended     bool   `json:"ended" jsonschema:"whether that run has ended"`
 	End       string `json:"end_reason,omitempty" jsonschema:"why: ANSWERED, COMPLETED, LIMIT, EARLY_STOP, DENIED, INTERRUPTED, STOPPED, PROVIDER_ERROR, NO_PROGRESS, WATCHDOG"`

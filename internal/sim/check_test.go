@@ -125,7 +125,7 @@ func (s *session) reader(db *sqlite.Store) *engine.Engine {
 		s.t.Fatal(err)
 	}
 	return engine.New(engine.Config{
-		Store: db, Providers: func(string) (provider.Provider, error) { return model, nil }, Tools: func(context.Context) *tool.Registry { return registry },
+		Store: db, Providers: func(string, regie.Hash) (provider.Provider, error) { return model, nil }, Tools: func(context.Context) *tool.Registry { return registry },
 	})
 }
 

@@ -247,7 +247,7 @@ func (s *session) start(l *life) (*app.Engine, error) {
 		},
 		TuneEngine: func(c *engine.Config) {
 			c.Backoff = s.backoff
-			c.Price = func(string, string) (price.Price, bool, bool) { return modelPrice, true, true }
+			c.Price = func(string, string, regie.Hash) (price.Price, bool, bool) { return modelPrice, true, true }
 			c.Caps = func(string) regie.Caps { return regie.Caps{Session: s.cap.Load()} }
 			c.Retry.Backoff = func(try int) time.Duration { return time.Duration(try) * 200_123_457 }
 		},

@@ -286,9 +286,6 @@ type RoundSummary struct {
 	Spent regie.Spending `json:"spent"`
 	// Undone says that an undo of it stands: of all of its files or of some.
 	Undone bool `json:"undone,omitempty"`
-	// Stuck says that the run cannot go on: its provider has another address or key here than when
-	// it began.
-	Stuck bool `json:"stuck,omitempty"`
 }
 
 // Thread is a session's admitted messages from a sequence number on, with the calls they own, in

@@ -276,6 +276,8 @@ func (m *model) doing() []span {
 		said, key, look.bold = t.T("waits for your answer"), m.answerHint(), true
 	case m.State == regie.SessionWaitingNetwork:
 		said = t.T("waits for the network")
+	case m.State == regie.SessionWaitingProvider:
+		said = t.T("waits for the settings of its provider")
 	case m.State == regie.SessionWaitingTask:
 		said = t.T("waits for a task")
 	case m.State == regie.SessionPaused:

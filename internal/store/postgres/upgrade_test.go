@@ -21,13 +21,13 @@ func TestNotBelowAnEngine(t *testing.T) {
 	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := os.ReadFile("migrations/00030_schema.sql")
+	first, err := os.ReadFile("migrations/00031_schema.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := postgres.Config{URL: address, Dir: dir, Migrations: fstest.MapFS{
-		"00030_schema.sql": {Data: first},
-		"00031_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")},
+		"00031_schema.sql": {Data: first},
+		"00032_next.sql":   {Data: []byte("-- +goose Up\nALTER TABLE meta ADD COLUMN next text;\n")},
 	}}
 	storetest.PostgresExec(t, address, "INSERT INTO holders (name, until) VALUES ('node:/data pid 7', clock_timestamp() + interval '1 hour'), ('dead', clock_timestamp() - interval '1 hour')")
 	for _, reading := range []bool{false, true} {

@@ -188,11 +188,7 @@ func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time)
 	if !in.Pause {
 		return nil
 	}
-	if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID); err != nil {
-		return err
-	}
-	err := t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), fence.Chain)
-	return err
+	return t.waits.pause(fence.RoundID, fence.Chain, now)
 }
 
 // lastOutage returns what an exchange was waiting out last, nil for none: whoever resumed it by
@@ -353,7 +349,7 @@ func (s roundStore) Resume(ctx context.Context, round regie.ID) error {
 			return err
 		}
 		tried, err := t.count(`UPDATE waits SET state = 'RESOLVED', resolution = 'tried at once', resolved_at = ?
-			WHERE round_id = ? AND kind = 'NETWORK' AND state = 'OPEN'`, now.UnixMicro(), round)
+			WHERE round_id = ? AND kind IN ('NETWORK', 'PROVIDER') AND state = 'OPEN'`, now.UnixMicro(), round)
 		if err != nil || tried == 0 && !paused.Valid {
 			return err
 		}

@@ -253,6 +253,7 @@ func (t waitTx) derive(session regie.ID, chain int64, now time.Time) error {
 			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'APPROVAL') THEN 'WAITING_VALIDATION'
 			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'QUESTION') THEN 'WAITING_RESPONSE'
 			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'NETWORK') THEN 'WAITING_NETWORK'
+			WHEN EXISTS (SELECT 1 FROM waits w WHERE w.round_id = r.id AND w.state = 'OPEN' AND w.kind = 'PROVIDER') THEN 'WAITING_PROVIDER'
 			ELSE 'WAITING_TASK' END
 		FROM sessions s LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&before, &after)
 	if err != nil || before == after {

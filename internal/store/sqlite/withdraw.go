@@ -75,6 +75,14 @@ func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, wh
 	return errOr(b.err, func() error { return b.store(t.tx) })
 }
 
+// pause pauses a round that waits or has waited, and its session.
+func (t waitTx) pause(round regie.ID, chain int64, now time.Time) error {
+	if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round); err != nil {
+		return err
+	}
+	return t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain)
+}
+
 // refuseCalls settles calls as NOT_RUN.
 func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.NotRunCode, why string) error {
 	problem := regie.CallError{Code: regie.Code(code), Message: why}
@@ -250,6 +258,11 @@ func (s approvalStore) expire(ctx context.Context, due []dueWait, at time.Time) 
 			}
 			if err := t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now); err != nil {
 				return err
+			}
+			if w.kind == regie.WaitProvider { // nobody came with its settings (decision 54)
+				if err := t.waits.pause(w.round, w.chain, now); err != nil {
+					return err
+				}
 			}
 			fault.Point(fault.ExpireBefore)
 			woken, err := t.waits.wake(w.session, w.chain, w.round, now)

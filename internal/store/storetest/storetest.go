@@ -85,6 +85,8 @@ var mainCases = map[string]func(*World){
 	"CapsTogether":      capsTogether,
 	"Halt":              halt,
 	"Fallback":          fallback,
+	"ProviderWait":      providerWait,
+	"ProviderExpires":   providerExpires,
 }
 
 // Run runs the suite. open returns an empty store that the test closes by itself.

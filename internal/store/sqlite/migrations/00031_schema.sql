@@ -112,7 +112,7 @@ CREATE TABLE sessions (
     forked_at_seq      INTEGER,
     state              TEXT    NOT NULL DEFAULT 'IDLE' CHECK (state = 'IDLE' OR state = 'QUEUED' OR state = 'ACTIVE' OR state = 'PAUSED' OR
                                  state = 'WAITING_VALIDATION' OR state = 'WAITING_RESPONSE' OR state = 'WAITING_NETWORK' OR
-                                 state = 'WAITING_TASK' OR state = 'CLOSED'),
+                                 state = 'WAITING_PROVIDER' OR state = 'WAITING_TASK' OR state = 'CLOSED'),
     waiting_network    INTEGER NOT NULL DEFAULT 0 CHECK (waiting_network IN (0, 1)),
     end_reason         TEXT CHECK (end_reason IS NULL OR end_reason = 'COMPLETED' OR end_reason = 'TIMEOUT' OR end_reason = 'ERROR' OR
                                  end_reason = 'CANCELLED'),
@@ -355,7 +355,7 @@ CREATE TABLE waits (
     id          BLOB PRIMARY KEY CHECK (length(id) = 16),
     session     INTEGER NOT NULL REFERENCES sessions (n),
     round_id    BLOB    NOT NULL REFERENCES rounds (id),
-    kind        TEXT    NOT NULL CHECK (kind = 'APPROVAL' OR kind = 'QUESTION' OR kind = 'TASK' OR kind = 'NETWORK' OR kind = 'CHILD'),
+    kind        TEXT    NOT NULL CHECK (kind = 'APPROVAL' OR kind = 'QUESTION' OR kind = 'TASK' OR kind = 'NETWORK' OR kind = 'PROVIDER' OR kind = 'CHILD'),
     object_id   BLOB,
     owner_id    BLOB    NOT NULL,
     deadline    INTEGER,

@@ -1,0 +1,101 @@
+package app
+
+import (
+	"sync"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/price"
+	"github.com/regie-run/regie/internal/provider"
+)
+
+// providerSets finds the settings that a round is pinned to: the engine's own, or those that a
+// client brought (decision 54). What clients brought is in memory only. Its methods may be called
+// from any goroutine.
+type providerSets struct {
+	own providerSet
+
+	mu      sync.Mutex
+	brought map[regie.Hash]providerSet // by pin
+}
+
+// providerSet is a configuration with the providers that it makes.
+type providerSet struct {
+	settings *config.Config
+	models   func(name string) (provider.Provider, error)
+}
+
+func newProviderSets(own *config.Config, models func(name string) (provider.Provider, error)) *providerSets {
+	return &providerSets{own: providerSet{own, models}, brought: map[regie.Hash]providerSet{}}
+}
+
+// find returns the set of a provider under a pin, the engine's own for the zero pin.
+func (s *providerSets) find(name string, pin regie.Hash) (providerSet, bool) {
+	if pin.IsZero() || pin == s.own.settings.FingerprintOf(name) {
+		return s.own, true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set, found := s.brought[pin]
+	return set, found
+}
+
+// settings returns the configuration of a provider under a pin, nil where it is not here.
+func (s *providerSets) settings(name string, pin regie.Hash) *config.Config {
+	set, found := s.find(name, pin)
+	if !found {
+		return nil
+	}
+	return set.settings
+}
+
+// model returns a provider under a pin. It returns CodeNoModel where its settings are not here.
+func (s *providerSets) model(name string, pin regie.Hash) (provider.Provider, error) {
+	set, found := s.find(name, pin)
+	if !found {
+		return nil, regie.Errorf(regie.CodeNoModel, "the settings of the provider %s that the run began with are not here", name)
+	}
+	return set.models(name)
+}
+
+// price returns what a model costs under a pin.
+func (s *providerSets) price(name, model string, pin regie.Hash) (p price.Price, stated, known bool) {
+	if set, found := s.find(name, pin); found {
+		return set.settings.Price(name, model)
+	}
+	return price.Price{}, false, false
+}
+
+// add keeps a client's provider, and reports whether it is new here.
+func (s *providerSets) add(in config.ClientProvider) (added bool, err error) {
+	settings, err := s.own.settings.With(in)
+	if err != nil {
+		return false, err
+	}
+	pin := settings.Fingerprint()
+	if _, found := s.find(in.Name, pin); found {
+		return false, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.brought[pin] = providerSet{&settings, Models(settings)}
+	return true, nil
+}
+
+// secrets are the keys of the providers that clients brought.
+func (s *providerSets) secrets() (out []config.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, set := range s.brought {
+		out = append(out, config.Key{Name: "api_key", Value: set.settings.APIKey, Server: set.settings.BaseURL})
+	}
+	return out
+}
+
+// addProvider keeps a client's provider, and takes its key out of what tools say.
+func (e *Engine) addProvider(in config.ClientProvider) (added bool, err error) {
+	if added, err = e.providers.add(in); added {
+		e.masked.Store(mask(&e.config, e.token, e.providers.secrets()))
+	}
+	return added, err
+}
