@@ -245,25 +245,6 @@ func (t *tx) eventNumber(chain, seq int64) int64 {
 	return t.lastEvent
 }
 
-func (t *tx) otherRow(query string, args []any) found {
-	rows, err := t.other.Rows(query, args)
-	if err == nil && len(rows) == 0 {
-		err = sql.ErrNoRows
-	}
-	if err != nil {
-		return found{err: err}
-	}
-	return found{row: rows[0]}
-}
-
-func (t *tx) otherEach(query string, args []any, fn func(found) error) error {
-	rows, err := t.other.Rows(query, args)
-	for i := 0; err == nil && i < len(rows); i++ {
-		err = fn(found{row: rows[i]})
-	}
-	return err
-}
-
 // auditKey returns the key that a database's logs are written with.
 func (s *core) auditKey(recorded string) ([]byte, error) {
 	if s.other != nil {

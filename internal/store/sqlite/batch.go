@@ -117,8 +117,8 @@ func (b *batch) end(end *store.End) {
 
 // store writes the events and the rows of the messages. Calls must have been written before.
 func (b *batch) store(t *tx) error {
-	if len(b.events) == 0 {
-		return nil
+	if b.err != nil || len(b.events) == 0 {
+		return b.err
 	}
 	first, err := t.appendEvents(b.fence.SessionID, b.fence.Chain, b.now, b.events)
 	if err != nil {

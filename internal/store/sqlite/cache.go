@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -16,17 +14,12 @@ func (s moneyStore) CachedReply(ctx context.Context, of store.CacheOf, key regie
 	now time.Time,
 ) (out store.CachedReply, found bool, err error) {
 	out.Key = key
-	var at, expires int64
 	err = s.read.QueryRowContext(ctx, `SELECT s.id, c.provider, c.model, c.reply, c.input_tokens, c.output_tokens, c.created_at, c.expires_at
 		FROM cached_replies c JOIN sessions s ON s.n = c.session
 		WHERE c.key = ? AND c.expires_at > ? AND s.workspace_id = ? AND s.user_id = ? AND s.deleted_at IS NULL`,
 		key, now.UnixMicro(), of.WorkspaceID, of.UserID).
-		Scan(&out.SessionID, &out.Provider, &out.Model, &out.Reply, &out.Usage.Input, &out.Usage.Output, &at, &expires)
-	if errors.Is(err, sql.ErrNoRows) {
-		return out, false, nil
-	}
-	out.At, out.Expires = fromMicros(at), fromMicros(expires)
-	return out, err == nil, explain(err, FileName)
+		Scan(&out.SessionID, &out.Provider, &out.Model, &out.Reply, &out.Usage.Input, &out.Usage.Output, &out.At, &out.Expires)
+	return out, err == nil, unlessFound(err, nil)
 }
 
 // cache keeps an answer in the response cache in the transition that stores it, or counts that one
@@ -91,11 +84,9 @@ func (s moneyStore) clearCache(ctx context.Context, take func(*tx) (int64, error
 
 // CacheStats says what is in the response cache of the workspace at root, or of all of them for "".
 func (s moneyStore) CacheStats(ctx context.Context, root string, now time.Time) (out store.CacheStats, err error) {
-	var oldest sql.NullInt64
 	err = s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(c.size), 0), coalesce(sum(c.hits), 0), coalesce(sum(c.hits * (c.input_tokens + c.output_tokens)), 0),
 			coalesce(sum(CASE WHEN c.expires_at <= ?1 THEN 1 ELSE 0 END), 0), min(c.created_at)
 		FROM cached_replies c JOIN sessions s ON s.n = c.session JOIN workspaces w ON w.id = s.workspace_id WHERE w.root = ?2 OR ?2 = ''`, now.UnixMicro(), root).
-		Scan(&out.Entries, &out.Bytes, &out.Hits, &out.Saved, &out.Expired, &oldest)
-	out.Oldest = fromNullMicros(oldest)
-	return out, explain(err, FileName)
+		Scan(&out.Entries, &out.Bytes, &out.Hits, &out.Saved, &out.Expired, &out.Oldest)
+	return out, err
 }

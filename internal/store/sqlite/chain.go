@@ -66,6 +66,16 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 	return first, nil
 }
 
+// tell writes one event.
+func (t *tx) tell(owner regie.ID, chain int64, at time.Time, kind regie.EventType, body any) error {
+	event, err := newEvent(kind, body)
+	if err != nil {
+		return err
+	}
+	_, err = t.appendEvents(owner, chain, at, []logEvent{event})
+	return err
+}
+
 var errNoChain = regie.Errorf(regie.CodeNotFound, "the session is gone")
 
 // head returns the end of a chain: from this transaction, from the cache, or from its row.

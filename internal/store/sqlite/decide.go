@@ -71,7 +71,7 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 			event.State = regie.ApprovalDecided
 		}
 		b.before(regie.EventApproval, event) // what came of the decisions follows them
-		if err := errOr(b.err, func() error { return b.store(t) }); err != nil || open > 0 {
+		if err := b.store(t); err != nil || open > 0 {
 			return err
 		}
 		if err := t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?",
@@ -86,9 +86,6 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 		out.Ready, err = t.waits.wake(a.session, a.chain, a.round, now)
 		return err
 	})
-	if len(in.Rules) > 0 { // whatever became of it
-		s.rules.changed()
-	}
 	return out, err
 }
 
@@ -257,7 +254,7 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		message := in.Message
 		message.Exchange = c.Exchange
 		b.message(&message)
-		if err := errOr(b.err, func() error { return b.store(t) }); err != nil {
+		if err := b.store(t); err != nil {
 			return err
 		}
 		out.MessageID, out.Seq = message.ID, message.Seq

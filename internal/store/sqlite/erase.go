@@ -22,40 +22,6 @@ type erasedEvent struct {
 	By     string     `json:"by,omitempty"`
 }
 
-// erasure is an erased event where it stands in its log.
-type erasure struct {
-	seq  int64
-	rows [][2]int64
-}
-
-// tellsErased reports whether a later row of the log says that the body of a row was erased.
-func (l *spokenLog) tellsErased(seq int64) bool {
-	for _, e := range l.erasures {
-		for _, rows := range e.rows {
-			if seq < e.seq && rows[0] <= seq && seq <= rows[1] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// verifyFork compares what a session was forked from with what its log says.
-func verifyFork(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
-	var from regie.ID
-	var at sql.NullInt64
-	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq FROM sessions WHERE id = ?",
-		report.OwnerID).Scan(&from, &at)
-	if err != nil {
-		return err
-	}
-	is, log := forkPoint(from, at), said.forked
-	if (is == nil) != (log == nil) && report.Erased == 0 || is != nil && log != nil && *is != *log {
-		return broken("the log does not say the same of what this session was forked from")
-	}
-	return nil
-}
-
 // putBlobs are the blobs that were put lately: whoever put one may not have stored yet what names
 // it. It is locked while a blob is looked for and while blobs are erased.
 type putBlobs struct {
@@ -112,7 +78,6 @@ type tombstone struct {
 func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Removed, error) {
 	now := time.Now().UTC()
 	var out store.Removed
-	defer s.rules.changed()
 	s.blobs.Lock() // nobody is told meanwhile that a blob is there which this erases
 	defer s.blobs.Unlock()
 	err := s.writer.do(ctx, func(t *tx) error {

@@ -440,13 +440,8 @@ func cameWith(body string, token regie.ID) bool {
 // Withdrawn returns the messages that the end of a session's newest round gave back, in the order
 // in which they came (decision 10).
 func (s roundStore) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
-	var out []regie.Message
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		out, err = readMessages(ctx, q, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
+	return readMessages(ctx, s.read, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
 			JOIN messages o ON o.id = r.trigger_message_id WHERE r.session = s.n ORDER BY r.number DESC LIMIT 1), 0) ORDER BY m.pending_seq`, session)
-		return err
-	})
-	return out, explain(err, FileName)
 }
 
 func (t pendingTx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) error {

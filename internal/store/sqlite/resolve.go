@@ -52,6 +52,6 @@ func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.Re
 			CallID: id, Exchange: c.Exchange, Tool: c.Tool, About: store.About(&c), State: c.State,
 			Error: regie.CodeOutcomeUnknown, ResolvedAs: as, ResolvedBy: by, Note: note,
 		})
-		return errOr(b.err, func() error { return b.store(t) })
+		return b.store(t)
 	})
 }

@@ -197,23 +197,15 @@ func (t roundTx) waitNetwork(fence store.Fence, in store.Failure, now time.Time)
 
 // lastOutage returns what an exchange was waiting out last, nil for none: whoever resumed it by
 // hand ended the one before.
-func lastOutage(ctx context.Context, q querier, round regie.ID, exchange int) (*regie.Outage, error) {
-	var state string
-	var stored sql.NullString
-	err := q.QueryRowContext(ctx,
+func lastOutage(ctx context.Context, q querier, round regie.ID, exchange int) (outage *regie.Outage, err error) {
+	var state regie.WaitState
+	err = q.QueryRowContext(ctx,
 		"SELECT state, fallback FROM waits WHERE round_id = ? AND kind = 'NETWORK' ORDER BY created_at DESC, id DESC LIMIT 1", round).
-		Scan(&state, &stored)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && (!stored.Valid || state == string(regie.WaitResolved)) {
-		return nil, nil
+		Scan(&state, asJSON{&outage})
+	if err != nil || outage == nil || state == regie.WaitResolved || outage.Exchange != exchange {
+		return nil, unlessFound(err, nil)
 	}
-	var outage regie.Outage
-	if err == nil {
-		err = json.Unmarshal([]byte(stored.String), &outage)
-	}
-	if err != nil || outage.Exchange != exchange {
-		return nil, err
-	}
-	return &outage, nil
+	return outage, nil
 }
 
 // resetEvent is the body of stream_reset: what had streamed is void, another attempt begins.
@@ -404,22 +396,9 @@ func (s roundStore) Release(ctx context.Context, fence store.Fence) error {
 func (s roundStore) Orphans(ctx context.Context) ([]store.Orphan, error) { return s.orphans(ctx, "") }
 
 func (s roundStore) orphans(ctx context.Context, and string, args ...any) ([]store.Orphan, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT s.id, r.id, r.started_at FROM rounds r JOIN sessions s ON s.n = r.session
+	return queryAll(ctx, s.read, func(row scanner, o *store.Orphan) error {
+		return row.Scan(&o.SessionID, &o.RoundID, &o.Since)
+	}, `SELECT s.id, r.id, r.started_at FROM rounds r JOIN sessions s ON s.n = r.session
 		WHERE r.state <> 'ENDED' AND r.state = 'RUNNING' AND s.paused_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM slots q WHERE q.session = s.n AND q.state = 'QUEUED')`+and+` ORDER BY r.started_at, r.id`, args...)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	var orphans []store.Orphan
-	for rows.Next() {
-		var o store.Orphan
-		var since int64
-		if err := rows.Scan(&o.SessionID, &o.RoundID, &since); err != nil {
-			return nil, explain(err, FileName)
-		}
-		o.Since = fromMicros(since)
-		orphans = append(orphans, o)
-	}
-	return orphans, explain(rows.Err(), FileName)
 }

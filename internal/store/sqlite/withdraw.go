@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -29,18 +27,9 @@ const openWaitColumns = `SELECT w.id, w.kind, w.object_id, s.id, s.n, w.round_id
 	WHERE w.state = 'OPEN' AND `
 
 func (t waitTx) openWaitsOf(where string, args ...any) ([]openWait, error) {
-	var out []openWait
-	err := t.each(openWaitColumns+where, args, func(row found) error {
-		var w openWait
-		var kind string
-		if err := row.Scan(&w.id, &kind, &w.object, &w.session, &w.chain, &w.round, &w.deadline); err != nil {
-			return err
-		}
-		w.kind = regie.WaitKind(kind)
-		out = append(out, w)
-		return nil
-	})
-	return out, err
+	return readAll(t.tx, func(row scanner, w *openWait) error {
+		return row.Scan(&w.id, &w.kind, &w.object, &w.session, &w.chain, &w.round, &w.deadline)
+	}, openWaitColumns+where, args...)
 }
 
 // giveUp ends a wait without an answer: its calls are NOT_RUN with the code, and what was asked
@@ -72,7 +61,7 @@ func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, wh
 		now.UnixMicro(), w.id); err != nil {
 		return err
 	}
-	return errOr(b.err, func() error { return b.store(t.tx) })
+	return b.store(t.tx)
 }
 
 // refuseCalls settles calls as NOT_RUN.
@@ -122,16 +111,9 @@ const (
 )
 
 // nextDeadline returns the earliest deadline of an open wait, zero where none has one.
-func (s approvalStore) nextDeadline(ctx context.Context) (time.Time, error) {
-	var deadline int64
-	err := s.read.QueryRowContext(ctx, earliest).Scan(&deadline)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return time.Time{}, nil
-	case err != nil:
-		return time.Time{}, explain(err, FileName)
-	}
-	return fromMicros(deadline), nil
+func (s approvalStore) nextDeadline(ctx context.Context) (deadline time.Time, err error) {
+	err = s.read.QueryRowContext(ctx, earliest).Scan(&deadline)
+	return deadline, unlessFound(err, nil)
 }
 
 // expireAtOnce is how many waits end in one transaction: thousands would outlast the patience of
@@ -145,21 +127,10 @@ type dueWait struct {
 }
 
 // dueWaits returns the next open waits whose deadline has passed, behind one, in their order.
-func (s approvalStore) dueWaits(ctx context.Context, at time.Time, behind dueWait) (out []dueWait, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?1
+func (s approvalStore) dueWaits(ctx context.Context, at time.Time, behind dueWait) ([]dueWait, error) {
+	return queryAll(ctx, s.read, func(row scanner, w *dueWait) error { return row.Scan(&w.id, &w.chain, &w.deadline) },
+		`SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?1
 		AND (w.deadline > ?2 OR w.deadline = ?2 AND w.id > ?3) AND `+expires+" ORDER BY w.deadline, w.id LIMIT ?4", at.UnixMicro(), behind.deadline, behind.id, expireAtOnce)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var w dueWait
-		if err := rows.Scan(&w.id, &w.chain, &w.deadline); err != nil {
-			return nil, explain(err, FileName)
-		}
-		out = append(out, w)
-	}
-	return out, explain(rows.Err(), FileName)
 }
 
 // ExpireWaits ends the waits whose deadline has passed: what they waited for is NOT_RUN(EXPIRED),

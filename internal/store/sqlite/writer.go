@@ -406,56 +406,67 @@ func (t *tx) one(refused error, query string, args ...any) error {
 	return err
 }
 
-// row runs a reading statement inside the transaction.
+// row returns the first row of a reading statement inside the transaction.
 func (t *tx) row(query string, args ...any) found {
-	if t.other != nil {
-		return t.otherRow(query, args)
-	}
-	stmt, err := t.w.prepare(query)
-	if err != nil {
-		return found{err: err}
-	}
-	values, err := t.named(args)
-	if err != nil {
-		return found{err: err}
-	}
-	rows, err := stmt.QueryContext(context.Background(), values)
-	if err != nil {
-		return found{err: err}
-	}
-	row := make([]driver.Value, len(rows.Columns()))
-	err = rows.Next(row)
-	if errors.Is(err, io.EOF) {
+	rows, err := t.fetchRows(query, args)
+	if err == nil && len(rows) == 0 {
 		err = sql.ErrNoRows
 	}
-	return found{row: row, err: errors.Join(err, rows.Close())}
+	if err != nil {
+		return found{err: err}
+	}
+	return found{row: rows[0]}
 }
 
 // each runs a reading statement inside the transaction and gives every row to fn, after all were
 // read: fn may run statements.
 func (t *tx) each(query string, args []any, fn func(found) error) error {
+	rows, err := t.fetchRows(query, args)
+	for i := 0; err == nil && i < len(rows); i++ {
+		err = fn(found{row: rows[i]})
+	}
+	return err
+}
+
+// QueryContext implements querier.
+func (t *tx) QueryContext(_ context.Context, query string, args ...any) (cursor, error) {
+	rows, err := t.fetchRows(query, args)
+	return &fetched{rows: rows}, err
+}
+
+// QueryRowContext implements querier.
+func (t *tx) QueryRowContext(_ context.Context, query string, args ...any) scanner {
+	return t.row(query, args...)
+}
+
+// explain implements querier: commit explains what a transition returns.
+func (*tx) explain(err error) error { return err }
+
+// readAll reads all rows of a query inside the transaction.
+func readAll[T any](t *tx, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
+	return queryAll(context.Background(), t, scan, query, args...)
+}
+
+func (t *tx) fetchRows(query string, args []any) ([][]driver.Value, error) {
 	if t.other != nil {
-		return t.otherEach(query, args, fn)
+		return t.other.Rows(query, args)
 	}
 	stmt, err := t.w.prepare(query)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	values, err := t.named(args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := stmt.QueryContext(context.Background(), values)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var all []found
+	var all [][]driver.Value
 	for {
 		row := make([]driver.Value, len(rows.Columns()))
-		if err := rows.Next(row); err != nil {
-			if !errors.Is(err, io.EOF) {
-				return errors.Join(err, rows.Close())
-			}
+		if err = rows.Next(row); err != nil {
 			break
 		}
 		for i, value := range row { // the driver may use the bytes again
@@ -463,15 +474,10 @@ func (t *tx) each(query string, args []any, fn func(found) error) error {
 				row[i] = bytes.Clone(data)
 			}
 		}
-		all = append(all, found{row: row})
+		all = append(all, row)
 	}
-	if err := rows.Close(); err != nil {
-		return err
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	for _, row := range all {
-		if err := fn(row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return all, errors.Join(err, rows.Close())
 }
