@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"slices"
@@ -71,7 +70,7 @@ func (s moneyStore) LogProxied(ctx context.Context, calls []store.Proxied) error
 // logAll settles calls in the order of their workspaces, as every transition books.
 func (t moneyTx) logAll(calls []store.Proxied) error {
 	for _, c := range slices.SortedStableFunc(slices.Values(calls), func(a, b store.Proxied) int {
-		return bytes.Compare(a.WorkspaceID[:], b.WorkspaceID[:])
+		return compareIDs(a.WorkspaceID, b.WorkspaceID)
 	}) {
 		settled, err := t.logProxied(&c)
 		if err != nil {

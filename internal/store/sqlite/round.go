@@ -290,7 +290,7 @@ func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.
 				return err
 			}
 			// It starts nothing more, so others may.
-			if err := t.slots.leavesQueue(chain, true, now); err != nil {
+			if err := t.slots.giveSlot(chain); err != nil {
 				return err
 			}
 			return t.waits.derive(session, chain, now)
@@ -305,7 +305,7 @@ func (s roundStore) RequestStop(ctx context.Context, round regie.ID, word regie.
 			return err
 		}
 		// Nor does it wait for a slot.
-		if err := t.slots.leavesQueue(chain, false, now); err != nil {
+		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'QUEUED'", chain); err != nil {
 			return err
 		}
 		// what waited for the round's end is given back at once, so that whoever stops it can be

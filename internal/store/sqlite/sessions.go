@@ -131,44 +131,26 @@ func (t sessionTx) insertChain(session regie.ID, at time.Time) (made bool, chain
 
 // PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).
 func (s sessionStore) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
-	hash := regie.HashOf(data)
-	there, err := s.hasBlob(ctx, hash)
+	hash, now := regie.HashOf(data), time.Now()
+	var there bool // and noted so lately that nobody erases it soon
+	err := s.read.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
+		now.Add(-lately/2).UnixMicro()).Scan(&there)
 	if err != nil || there {
-		return hash, explain(err, FileName)
-	}
-	if data == nil {
-		data = []byte{}
+		return hash, err
 	}
 	return hash, s.writer.do(ctx, func(t *tx) error {
-		if s.other != nil {
-			return t.exec(putNoted, hash, len(data), data, time.Now().UnixMicro())
-		}
-		return t.exec(`INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (hash) DO UPDATE SET data = excluded.data WHERE blobs.data IS NULL`, hash, len(data), data, time.Now().UnixMicro())
+		return t.exec(`INSERT INTO blobs (hash, size, data, created_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?4)
+			ON CONFLICT (hash) DO UPDATE SET data = coalesce(blobs.data, excluded.data), noted_at = excluded.noted_at`,
+			hash, len(data), append([]byte{}, data...), now.UnixMicro())
 	})
-}
-
-// hasBlob reports whether content is stored, and notes that somebody is about to name it.
-func (s sessionStore) hasBlob(ctx context.Context, hash regie.Hash) (there bool, err error) {
-	if s.other != nil {
-		return s.noteBlob(ctx, hash, time.Now())
-	}
-	s.blobs.Lock()
-	defer s.blobs.Unlock()
-	s.blobs.note(hash, time.Now())
-	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL)",
-		hash).Scan(&there)
-	return there, err
 }
 
 // Blob returns stored content, or CodeNotFound.
 func (s sessionStore) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
 	var data []byte
 	err := s.read.QueryRowContext(ctx, "SELECT data FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&data)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, regie.Errorf(regie.CodeNotFound, "there is no blob %s", hash)
-	}
-	return data, explain(err, FileName)
+	return data, unlessFound(err, regie.Errorf(regie.CodeNotFound, "there is no blob %s", hash))
 }
 
 // MarkRead advances how far a user has read a session; it never goes back (decision 45).

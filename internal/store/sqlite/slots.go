@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -55,46 +56,18 @@ func (t slotTx) ownedBy(chain int64) (o owned, runs bool, err error) {
 	return o, runs, err
 }
 
-const slotColumns = "SELECT session, kind, state, rank, place, until FROM slots"
+const slotsOfOwner = "SELECT session, kind, state, rank, place, until FROM slots WHERE workspace_id = ? AND user_id = ?"
 
-func scanSlot(row scanner) (e slot.Entry, err error) {
-	var kind, state string
-	var until sql.NullInt64
-	err = row.Scan(&e.Session, &kind, &state, &e.Rank, &e.Place, &until)
-	e.Kind, e.State, e.Until = slot.Kind(kind), slot.State(state), fromNullMicros(until)
-	return e, err
+func scanSlot(row scanner, e *slot.Entry) error {
+	return row.Scan(&e.Session, &e.Kind, &e.State, &e.Rank, &e.Place, &e.Until)
 }
 
 // slotsOf holds the slots of an owner and reads what is known of them.
-func (t slotTx) slotsOf(o owned) (out []slot.Entry, err error) {
+func (t slotTx) slotsOf(o owned) ([]slot.Entry, error) {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
 	}
-	err = t.each(slotColumns+" WHERE workspace_id = ? AND user_id = ?",
-		[]any{o.workspace, o.user}, func(row found) error {
-			e, err := scanSlot(row)
-			out = append(out, e)
-			return err
-		})
-	return out, err
-}
-
-// room asks of an owner's slots what Decide would be given, where nobody waits: how many there are,
-// and the last place. Each part is had from an index.
-const room = `SELECT (SELECT count(*) FROM slots WHERE workspace_id = ?1 AND user_id = ?2), (SELECT coalesce(max(place), 0) FROM slots WHERE workspace_id = ?1 AND user_id = ?2),
-	EXISTS (SELECT 1 FROM slots WHERE workspace_id = ?1 AND user_id = ?2 AND state <> 'HELD') OR EXISTS (SELECT 1 FROM slots WHERE session = ?3)`
-
-// roomFor holds the slots of an owner and reports whether a session that has none may take one
-// whatever it asks as: nobody waits, and all that are held, of any kind, are fewer than there are
-// of its own. That is how most rounds begin, and need not read each of the others.
-func (t slotTx) roomFor(o owned) (last int64, free bool, err error) {
-	if t.other != nil {
-		t.other.HoldSlots(o.workspace, o.user)
-	}
-	var held int
-	var waits bool
-	err = t.row(room, o.workspace, o.user, o.chain).Scan(&held, &last, &waits)
-	return last, !waits && held < t.w.slots.Of(o.kind), err
+	return readAll(t.tx, scanSlot, slotsOfOwner, o.workspace, o.user)
 }
 
 // askSlot takes a slot for a session's round, or a place in the queue, as the table says. The
@@ -102,13 +75,6 @@ func (t slotTx) roomFor(o owned) (last int64, free bool, err error) {
 func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error) {
 	if t.w.slots.Of(o.kind) == 0 {
 		return slot.Decision{Outcome: slot.Activate}, nil
-	}
-	last, free, err := t.roomFor(o)
-	if err != nil {
-		return slot.Decision{}, err
-	}
-	if free {
-		return slot.Decision{Outcome: slot.Activate}, t.putSlot(o, slot.Held, 0, last+1)
 	}
 	all, err := t.slotsOf(o)
 	if err != nil {
@@ -127,10 +93,7 @@ func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, er
 			return d, err
 		}
 	}
-	if err := t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1); err != nil {
-		return d, err
-	}
-	return d, t.tellPlaces(o, false, now)
+	return d, t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1)
 }
 
 func lastPlace(all []slot.Entry) (last int64) {
@@ -186,18 +149,12 @@ func (t slotTx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 	}
 	switch {
 	case own.State == slot.Held && slot.Overfull(t.w.slots, all, chain, now): // there were more when it got it
-		if err := t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
-			return true, err
-		}
-		return true, t.tellPlaces(o, false, now)
+		return true, t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
 	case own.State == slot.Held:
 		return false, nil
 	case own.State == slot.Queued && slot.MayStart(t.w.slots, all, chain, now):
 		fault.Point(fault.QueueStartBefore)
-		if err := t.putSlot(o, slot.Held, 0, lastPlace(all)+1); err != nil {
-			return false, err
-		}
-		return false, t.tellPlaces(o, false, now)
+		return false, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
 	case own.State == slot.Queued:
 		return true, nil
 	}
@@ -233,7 +190,7 @@ func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 			return err
 		}
 		fault.Point(fault.YieldBefore)
-		return errors.Join(t.waits.derive(fence.SessionID, fence.Chain, now), t.slots.tellPlaces(o, false, now))
+		return t.waits.derive(fence.SessionID, fence.Chain, now)
 	})
 }
 
@@ -247,16 +204,13 @@ func (s slotStore) LeaveQueue(ctx context.Context, round regie.ID) error {
 		var chain int64
 		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?",
 			round).Scan(&session, &chain)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("round", round)
-		}
 		if err != nil {
-			return err
+			return unlessFound(err, notFound("round", round))
 		}
 		if err := t.slots.mayClaim(chain, ""); err != nil { // another engine goes on with it after all
 			return err
 		}
-		if err := t.slots.leavesQueue(chain, true, now); err != nil {
+		if err := t.slots.giveSlot(chain); err != nil {
 			return err
 		}
 		return t.waits.derive(session, chain, now)
@@ -310,7 +264,7 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 				return err
 			}
 			out.Position = max(1, slot.Position(t.w.slots, all, chain, now))
-			return t.slots.tellPlaces(o, true, now)
+			return nil
 		}
 		switch {
 		case d.Outcome == slot.Queue, d.Outcome == slot.Refuse:
@@ -363,55 +317,59 @@ func (t slotTx) reserveSlot(o owned, place int64, until time.Time) error {
 // ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others.
 // A round that is queued stays so (decision 43).
 func (s slotStore) ReleaseControl(ctx context.Context, session regie.ID) error {
-	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
 		var chain int64
 		err := t.row("SELECT n FROM sessions WHERE id = ? AND deleted_at IS NULL", session).Scan(&chain)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("session", session)
-		}
 		if err != nil {
-			return err
+			return unlessFound(err, notFound("session", session))
 		}
 		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain); err != nil {
 			return err
 		}
-		changed, err := t.count("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
+		return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
 			slot.RankGoesOn, chain, slot.RankPlaced)
-		if err != nil || changed == 0 {
-			return err
-		}
-		o, _, err := t.slots.ownedBy(chain)
-		return errOr(err, func() error { return t.slots.tellPlaces(o, true, now) })
 	})
 }
 
 // Queues returns what can be done about the rounds that wait for a slot: those of the owner of a
 // session, or of all for the zero ID.
-func (s slotStore) Queues(ctx context.Context, session regie.ID) (store.QueueView, error) {
-	var out store.QueueView
+func (s slotStore) Queues(ctx context.Context, session regie.ID) (out store.QueueView, err error) {
 	where, args := "", []any{}
 	if !session.IsZero() {
 		var waits bool // mostly nobody does
 		if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM slots q JOIN sessions s ON s.workspace_id = q.workspace_id AND s.user_id = q.user_id
 			WHERE s.id = ? AND q.state <> 'HELD')`, session).Scan(&waits); err != nil || !waits {
-			return out, explain(err, FileName)
+			return out, err
 		}
 		where, args = " AND (x.workspace_id, x.user_id) = (SELECT workspace_id, user_id FROM sessions WHERE id = ?)",
 			[]any{session}
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT x.workspace_id, x.user_id, s.id, r.id, s.lease_holder, x.told, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
-		JOIN sessions s ON s.n = x.session LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE (1 = 1)`+where+" ORDER BY x.workspace_id, x.user_id, x.place", args...)
-	if err != nil {
-		return out, explain(err, FileName)
+	type line struct {
+		slot.Entry
+		of   [2]regie.ID
+		told int64
+		r    store.Resolved
 	}
-	defer rows.Close()
+	lines, err := queryAll(ctx, s.read, func(row scanner, l *line) error {
+		e := &l.Entry
+		return row.Scan(&l.of[0], &l.of[1], &l.r.SessionID, &l.r.RoundID, &l.told, &e.Session, &e.Kind, &e.State,
+			&e.Rank, &e.Place, &e.Until)
+	}, `SELECT x.workspace_id, x.user_id, s.id, r.id, x.told, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
+		JOIN sessions s ON s.n = x.session LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE (1 = 1)`+where+" ORDER BY x.workspace_id, x.user_id, x.place", args...)
 	now := time.Now()
-	var owner [2]regie.ID
-	var all []slot.Entry
-	rounds, told := map[int64]store.Resolved{}, map[int64]int64{}
-	flush := func() {
+	for len(lines) > 0 && err == nil {
+		n := slices.IndexFunc(lines, func(l line) bool { return l.of != lines[0].of })
+		if n < 0 {
+			n = len(lines)
+		}
+		var all []slot.Entry
+		rounds := map[int64]store.Resolved{}
+		for i := range lines[:n] {
+			l := &lines[i]
+			l.r.Ready = l.State == slot.Queued
+			all, rounds[l.Session] = append(all, l.Entry), l.r
+		}
 		next := slot.Look(s.slots, all, now)
 		for _, session := range next.Start {
 			out.Start = append(out.Start, rounds[session])
@@ -419,40 +377,21 @@ func (s slotStore) Queues(ctx context.Context, session regie.ID) (store.QueueVie
 		for _, session := range next.Yield {
 			out.Yield = append(out.Yield, rounds[session])
 		}
-		isMoved := moved(s.slots, all, told, now)
-		for _, e := range all {
-			if e.State == slot.Queued && isMoved(e.Session) {
-				out.Moved = append(out.Moved, rounds[e.Session].SessionID)
+		for _, l := range lines[:n] {
+			switch {
+			case l.State == slot.Queued:
+				out.Queued = append(out.Queued, l.r)
+				if place := int64(slot.Position(s.slots, all, l.Session, now)); place != l.told &&
+					(place <= maxPlaces || l.told <= maxPlaces) {
+					out.Moved = append(out.Moved, l.r.SessionID)
+				}
+			case l.State == slot.Reserved && l.Until.After(now) && (out.Until.IsZero() || l.Until.Before(out.Until)):
+				out.Until = l.Until
 			}
 		}
-		all = nil
+		lines = lines[n:]
 	}
-	for rows.Next() {
-		var of [2]regie.ID
-		var r store.Resolved
-		var holder sql.NullString
-		var at int64
-		e, err := scanSlot(scannerFunc(func(dest ...any) error {
-			return rows.Scan(append([]any{&of[0], &of[1], &r.SessionID, &r.RoundID, &holder, &at}, dest...)...)
-		}))
-		if err != nil {
-			return out, explain(err, FileName)
-		}
-		if of != owner {
-			flush()
-			owner = of
-		}
-		r.Ready = e.State == slot.Queued
-		all, rounds[e.Session], told[e.Session] = append(all, e), r, at
-		switch {
-		case e.State == slot.Queued:
-			out.Queued = append(out.Queued, r)
-		case e.State == slot.Reserved && e.Until.After(now) && (out.Until.IsZero() || e.Until.Before(out.Until)):
-			out.Until = e.Until
-		}
-	}
-	flush()
-	return out, explain(rows.Err(), FileName)
+	return out, err
 }
 
 // scannerFunc is a scanner.
@@ -463,38 +402,20 @@ func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
 
 // queuePositions says at which place the queued ones among sessions are.
 func (s *core) queuePositions(ctx context.Context, q querier, sessions []store.SessionSummary) error {
-	now := time.Now()
-	known := map[[2]regie.ID][]slot.Entry{}
 	for i := range sessions {
 		line := &sessions[i]
 		if line.State != regie.SessionQueued {
 			continue
 		}
-		owner := [2]regie.ID{line.WorkspaceID, line.UserID}
-		all, read := known[owner]
-		if !read {
-			rows, err := q.QueryContext(ctx, slotColumns+" WHERE workspace_id = ? AND user_id = ?",
-				line.WorkspaceID, line.UserID)
-			if err != nil {
-				return err
-			}
-			for rows.Next() {
-				e, err := scanSlot(rows)
-				if err != nil {
-					return errors.Join(err, rows.Close())
-				}
-				all = append(all, e)
-			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-				return err
-			}
-			known[owner] = all
+		all, err := queryAll(ctx, q, scanSlot, slotsOfOwner, line.WorkspaceID, line.UserID)
+		if err != nil {
+			return err
 		}
 		var chain int64
 		if err := q.QueryRowContext(ctx, "SELECT n FROM sessions WHERE id = ?", line.ID).Scan(&chain); err != nil {
 			return err
 		}
-		line.QueuePosition = slot.Position(s.slots, all, chain, now)
+		line.QueuePosition = slot.Position(s.slots, all, chain, time.Now())
 	}
 	return nil
 }

@@ -65,7 +65,6 @@ type core struct {
 	dir    string
 	read   reader
 	writer *writer // nil in a store that was opened for reading only
-	blobs  putBlobs
 	other  Backend // nil for SQLite
 	schema int64   // as BackendConfig has it
 	slots  slot.Capacity
