@@ -172,17 +172,13 @@ func (t moneyTx) book(fence store.Fence, add totals, now time.Time) error {
 	if add.cost == 0 && !add.unknown {
 		return nil
 	}
-	if err := t.bookFor(ever, fence.SessionID, add); err != nil {
+	if err := t.bookFor(ever, "?", fence.SessionID, add); err != nil {
 		return err
 	}
-	var workspace regie.ID
-	if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", fence.Chain).Scan(&workspace); err != nil {
-		return err
-	}
-	return t.bookFor(dayOf(now), workspace, add)
+	return t.bookFor(dayOf(now), "(SELECT workspace_id FROM sessions WHERE n = ?)", fence.Chain, add)
 }
 
-func (t moneyTx) bookFor(day int64, owner regie.ID, add totals) error {
+func (t moneyTx) bookFor(day int64, owner string, of any, add totals) error {
 	if add.cost == 0 && !add.unknown {
 		return nil
 	}
@@ -190,10 +186,10 @@ func (t moneyTx) bookFor(day int64, owner regie.ID, add totals) error {
 	if add.unknown {
 		due = add.cost
 	}
-	return t.exec(`INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, ?, ?, ?, ?)
+	return t.exec(`INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, `+owner+`, ?, ?, ?)
 		ON CONFLICT (day, owner) DO UPDATE SET spent_microusd = spending.spent_microusd + excluded.spent_microusd,
 		due_microusd = spending.due_microusd + excluded.due_microusd, unknown_calls = spending.unknown_calls + excluded.unknown_calls`,
-		day, owner, add.cost, due, flag(add.unknown))
+		day, of, add.cost, due, flag(add.unknown))
 }
 
 // Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder

@@ -77,7 +77,7 @@ func (t moneyTx) logAll(calls []store.Proxied) error {
 			return err
 		}
 		if add := (totals{cost: c.Money.Booked(), unknown: !c.Money.Known}); settled {
-			if err := t.bookFor(dayOf(time.Now()), c.WorkspaceID, add); err != nil {
+			if err := t.bookFor(dayOf(time.Now()), "?", c.WorkspaceID, add); err != nil {
 				return err
 			}
 		}

@@ -88,7 +88,9 @@ func scanRound(row scanner, r *regie.Round) error { return scanRoundAnd(row, r) 
 func scanRoundAnd(row scanner, r *regie.Round, more ...any) error {
 	return row.Scan(append([]any{
 		&r.ID, &r.SessionID, &r.Number, &r.Reason, &r.State, &r.End, &r.EndNote, &r.Phase, &r.Exchange, &r.Counters.Total,
-		&r.Counters.Queries, &r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes, asJSON{&r.Limits}, &r.Stop,
+		&r.Counters.Queries, &r.Counters.Retries, &r.Counters.FormatErrors, &r.Counters.Resumes,
+		asJSON{&r.Limits},
+		&r.Stop,
 		&r.Epoch, &r.TraceID, &r.Agent, &r.Pin, &r.Provider, &r.Model, &r.Dialect, &r.Policy, &r.Level1, &r.Level2,
 		&r.Tokens, &r.Deadline, &r.StartedAt, &r.EndedAt,
 	}, more...)...)

@@ -27,7 +27,9 @@ func scanRule(row scanner, r *regie.Rule) error { return scanRuleAnd(row, r) }
 
 func scanRuleAnd(row scanner, r *regie.Rule, more ...any) error {
 	return row.Scan(append([]any{
-		&r.ID, &r.WorkspaceID, &r.SessionID, &r.Verdict, asJSON{&r.Scope}, &r.Author, &r.FromCall,
+		&r.ID, &r.WorkspaceID, &r.SessionID, &r.Verdict,
+		asJSON{&r.Scope},
+		&r.Author, &r.FromCall,
 		&r.CreatedAt, &r.ExpiresAt, &r.RevokedAt, &r.RevokedBy,
 	}, more...)...)
 }

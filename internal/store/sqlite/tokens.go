@@ -25,7 +25,9 @@ func scanToken(row scanner, token *regie.Token) error {
 func scanTokenAnd(row scanner, token *regie.Token, hash *regie.Hash, more ...any) error {
 	var restricted json.RawMessage
 	if err := row.Scan(append([]any{
-		&token.ID, &token.UserID, &token.Kind, &token.Name, hash, asJSON{&token.Scopes}, &restricted, &token.OnApproval,
+		&token.ID, &token.UserID, &token.Kind, &token.Name, hash,
+		asJSON{&token.Scopes},
+		&restricted, &token.OnApproval,
 		&token.CreatedAt, &token.CreatedBy, &token.ExpiresAt, &token.LastUsedAt, &token.RevokedAt, &token.RevokedBy,
 	}, more...)...); err != nil || restricted == nil {
 		return err
