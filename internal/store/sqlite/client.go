@@ -29,9 +29,7 @@ func settles(in *store.Submission) bool {
 func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time) error {
 	for i := range history {
 		m := history[i].Message
-		if err := t.insertCalls(b.fence.Chain, &m, history[i].Calls, now); err != nil {
-			return err
-		}
+		t.insertCalls(b.fence.Chain, &m, history[i].Calls, now)
 		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: nobody here has written it
 		b.messages = append(b.messages, placed{&m, len(b.events)})
 		b.add(regie.EventMessage, &m)
@@ -67,9 +65,7 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 			}
 		}
 		b.settled(&open[i])
-		if err := t.settleCall(&open[i], now); err != nil {
-			return err
-		}
+		t.settleCall(&open[i], now)
 	}
 	batch, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM calls WHERE message_id = ? ORDER BY ordinal", open[0].MessageID)
 	if err != nil {
@@ -119,13 +115,11 @@ func (t roundTx) openOfClients(chain int64) ([]regie.Call, error) {
 
 // leaveClients settles what a session still waits for of its client, where a round begins without
 // it, or nothing will: the calls are NOT_RUN.
-func (t roundTx) leaveClients(fence store.Fence, trace string, now time.Time) error {
+func (t roundTx) leaveClients(fence store.Fence, trace string, now time.Time) {
 	b := batch{fence: fence, now: now}
 	in := store.Submission{Round: regie.Round{TraceID: trace}}
-	if err := t.settleClients(&b, &in, nil, now); err != nil {
-		return err
-	}
-	return b.store(t.tx)
+	t.fail(t.settleClients(&b, &in, nil, now))
+	b.store(t.tx)
 }
 
 // Waiting returns the calls of a client's tools that a session waits for, in their order (decision

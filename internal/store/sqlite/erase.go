@@ -51,18 +51,10 @@ func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Remove
 		if err != nil || len(family) == 0 {
 			return err
 		}
-		// Free space is overwritten only where SQLite is told to; it costs, so only here.
-		if s.other == nil {
-			if err := t.w.pragma("PRAGMA secure_delete = ON"); err != nil {
-				return err
-			}
-			defer func() { _ = t.w.pragma("PRAGMA secure_delete = OFF") }()
-		}
+		defer t.overwriteFree()()
 		blobs := map[regie.Hash]bool{}
 		for _, session := range family {
-			if err := t.rounds.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now); err != nil {
-				return err
-			}
+			t.rounds.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now)
 			if err := t.sessions.erase(session, in.By, now, blobs, &out); err != nil {
 				return err
 			}
@@ -163,18 +155,14 @@ func (t sessionTx) erase(session tombstone, by string, now time.Time, blobs map[
 	if err := t.blobsOf(session.chain, blobs); err != nil {
 		return err
 	}
-	if err := t.one(notFound("session", session.id),
+	t.one(notFound("session", session.id),
 		"UPDATE sessions SET deleted_at = ?, name = '' WHERE n = ? AND deleted_at IS NULL",
-		now.UnixMicro(), session.chain); err != nil {
-		return err
-	}
+		now.UnixMicro(), session.chain)
 	if err := t.revokeOwn(session, by, now, out); err != nil {
 		return err
 	}
 	for _, statement := range contents {
-		if err := t.exec(statement, session.chain); err != nil {
-			return err
-		}
+		t.exec(statement, session.chain)
 	}
 	bodies, err := t.eraseBodies(session.id, session.chain, by, now)
 	out.Bodies += bodies
@@ -191,21 +179,20 @@ func (t sessionTx) eraseBodies(owner regie.ID, chain int64, by string, now time.
 		chain).Scan(&bodies); err != nil {
 		return 0, err
 	}
-	if err := t.tell(owner, chain, now, regie.EventErased, erasedEvent{
+	t.tell(owner, chain, now, regie.EventErased, erasedEvent{
 		Reason: "DELETED", Rows: [][2]int64{{1, h.seq}}, Bodies: bodies, By: by,
-	}); err != nil {
-		return 0, err
-	}
-	return bodies, t.exec("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE chain = ? AND seq <= ?)", chain,
+	})
+	t.exec("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE chain = ? AND seq <= ?)", chain,
 		h.seq)
+	return bodies, nil
 }
 
 // revokeOwn revokes the rules that count only in a session which is removed.
 func (t sessionTx) revokeOwn(session tombstone, by string, now time.Time, out *store.Removed) error {
 	rules, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL", session.chain)
 	out.Rules += len(rules)
-	for i := 0; err == nil && i < len(rules); i++ {
-		err = t.waits.revoke(rules[i], by, now)
+	for _, id := range rules {
+		t.waits.revoke(id, by, now)
 	}
 	return err
 }
@@ -268,7 +255,7 @@ func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *sto
 		return err
 	}
 	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a, b regie.Hash) int { return bytes.Compare(a[:], b[:]) }) {
-		n, err := t.count(strings.Join([]string{
+		out.Blobs += t.count(strings.Join([]string{
 			"UPDATE blobs SET data = NULL WHERE hash = ?1 AND data IS NOT NULL AND noted_at <= ?2",
 			"NOT EXISTS (SELECT 1 FROM calls WHERE result_blob = ?1)",
 			"NOT EXISTS (SELECT 1 FROM attachments a JOIN messages m ON m.id = a.message_id JOIN sessions s ON s.n = m.session WHERE a.blob = ?1 AND s.deleted_at IS NULL)",
@@ -278,10 +265,6 @@ func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *sto
 			"NOT EXISTS (SELECT 1 FROM undo_files WHERE from_hash = ?1)",
 			"NOT EXISTS (SELECT 1 FROM undo_files WHERE to_hash = ?1)",
 		}, " AND "), hash, before)
-		if err != nil {
-			return err
-		}
-		out.Blobs += n
 	}
 	return nil
 }

@@ -190,23 +190,24 @@ func (s sessionStore) CloseSession(ctx context.Context, id regie.ID, reason regi
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, id)
 		var chain int64
-		var state, kind string
+		var state regie.SessionState
+		var kind regie.SessionType
 		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL",
 			id).Scan(&chain, &state, &kind)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return notFound("session", id)
-		case err == nil && state == string(regie.SessionClosed) && reason != "": // closed, and now cancelled
-			err = t.exec("UPDATE sessions SET end_reason = ? WHERE n = ? AND end_reason IS NULL", string(reason), chain)
-			return err
-		case err != nil || state == string(regie.SessionClosed):
-			return err
-		case state != string(regie.SessionIdle):
-			return regie.Errorf(regie.CodeRoundInProgress,
-				"a round of this session is open: wait for its end, or interrupt it")
-		case reason == "" && kind != string(regie.SessionChat):
+		case err != nil:
+			return unlessFound(err, notFound("session", id))
+		case state == regie.SessionClosed && reason != "": // closed, and now cancelled
+			t.exec("UPDATE sessions SET end_reason = ? WHERE n = ? AND end_reason IS NULL", string(reason), chain)
+			return nil
+		case state == regie.SessionClosed:
+			return nil
+		case state != regie.SessionIdle:
+			return errRoundOpen
+		case reason == "" && kind != regie.SessionChat:
 			return regie.Errorf(regie.CodeConflict, "only a chat is closed: stop this session instead")
 		}
-		return t.pending.closeSession(id, chain, reason, now)
+		t.pending.closeSession(id, chain, reason, now)
+		return nil
 	})
 }

@@ -171,10 +171,9 @@ func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) erro
 		if err != nil || before == name {
 			return unlessFound(err, notFound("session", id))
 		}
-		if err := t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, chain); err != nil {
-			return err
-		}
-		return t.tell(id, chain, now, regie.EventSession, session)
+		t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, chain)
+		t.tell(id, chain, now, regie.EventSession, session)
+		return nil
 	})
 }
 

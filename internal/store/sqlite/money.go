@@ -34,19 +34,16 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		if err := t.money.unreserve(fence.RoundID); err != nil {
-			return err
-		}
+		t.rounds.mayWrite(fence, true)
+		t.money.unreserve(fence.RoundID)
 		var err error
 		if out, err = t.money.reserve(fence, wants, time.Now()); err != nil {
 			return err
 		}
-		return t.one(errNotOpen,
+		t.one(errNotOpen,
 			"UPDATE exchanges SET reserved_microusd = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
 			out.Reserved, fence.RoundID, exchange)
+		return nil
 	})
 	return out, err
 }
@@ -59,8 +56,9 @@ func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Ti
 	if err != nil || out.Refused != nil {
 		return out, err
 	}
-	return out, t.exec("UPDATE rounds SET reserved_microusd = reserved_microusd + ? WHERE id = ?", out.Reserved,
+	t.exec("UPDATE rounds SET reserved_microusd = reserved_microusd + ? WHERE id = ?", out.Reserved,
 		fence.RoundID)
+	return out, nil
 }
 
 // grant is as much of what is wanted as every cap leaves.
@@ -142,51 +140,45 @@ func (t moneyTx) holdBudget(query string, key any) {
 }
 
 // unreserve gives back what is reserved for a round's open model call.
-func (t moneyTx) unreserve(round regie.ID) error {
-	if err := t.exec(
+func (t moneyTx) unreserve(round regie.ID) {
+	t.exec(
 		"UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0",
-		round); err != nil {
-		return err
-	}
-	return t.exec("UPDATE rounds SET reserved_microusd = 0 WHERE id = ? AND reserved_microusd > 0", round)
+		round)
+	t.exec("UPDATE rounds SET reserved_microusd = 0 WHERE id = ? AND reserved_microusd > 0", round)
 }
 
 // addUp adds a failed attempt to its round's sums, and what is reserved for the next one.
-func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) error {
+func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) {
 	if add.tokens > 0 {
-		if err := t.exec("UPDATE rounds SET tokens = tokens + ? WHERE id = ?", add.tokens, fence.RoundID); err != nil {
-			return err
-		}
+		t.exec("UPDATE rounds SET tokens = tokens + ? WHERE id = ?", add.tokens, fence.RoundID)
 	}
 	if !add.money() && reserved == 0 {
-		return nil
+		return
 	}
-	return t.exec(
+	t.exec(
 		"UPDATE rounds SET spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?",
 		add.cost, add.released, reserved, fence.RoundID)
 }
 
 // book adds what a call cost to what its session and its workspace have spent. A call that cost
 // nothing leaves no trace.
-func (t moneyTx) book(fence store.Fence, add totals, now time.Time) error {
+func (t moneyTx) book(fence store.Fence, add totals, now time.Time) {
 	if add.cost == 0 && !add.unknown {
-		return nil
+		return
 	}
-	if err := t.bookFor(ever, "?", fence.SessionID, add); err != nil {
-		return err
-	}
-	return t.bookFor(dayOf(now), "(SELECT workspace_id FROM sessions WHERE n = ?)", fence.Chain, add)
+	t.bookFor(ever, "?", fence.SessionID, add)
+	t.bookFor(dayOf(now), "(SELECT workspace_id FROM sessions WHERE n = ?)", fence.Chain, add)
 }
 
-func (t moneyTx) bookFor(day int64, owner string, of any, add totals) error {
+func (t moneyTx) bookFor(day int64, owner string, of any, add totals) {
 	if add.cost == 0 && !add.unknown {
-		return nil
+		return
 	}
 	due := int64(0)
 	if add.unknown {
 		due = add.cost
 	}
-	return t.exec(`INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, `+owner+`, ?, ?, ?)
+	t.exec(`INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, `+owner+`, ?, ?, ?)
 		ON CONFLICT (day, owner) DO UPDATE SET spent_microusd = spending.spent_microusd + excluded.spent_microusd,
 		due_microusd = spending.due_microusd + excluded.due_microusd, unknown_calls = spending.unknown_calls + excluded.unknown_calls`,
 		day, of, add.cost, due, flag(add.unknown))
@@ -205,23 +197,14 @@ func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) 
 	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
-			now.UnixMicro(), fence.Chain); err != nil {
-			return err
-		}
-		if err := b.store(t); err != nil {
-			return err
-		}
-		if err := t.slots.giveSlot(fence.Chain); err != nil {
-			return err
-		}
-		return t.waits.derive(fence.SessionID, fence.Chain, now)
+		t.rounds.mayWrite(fence, true)
+		t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID)
+		t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
+			now.UnixMicro(), fence.Chain)
+		b.store(t)
+		t.slots.giveSlot(fence.Chain)
+		t.waits.derive(fence.SessionID, fence.Chain, now)
+		return nil
 	})
 }
 

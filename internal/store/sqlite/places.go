@@ -22,22 +22,16 @@ import (
 const maxPlaces = 20
 
 // tellPlace tells one session its place.
-func (t slotTx) tellPlace(session regie.ID, chain, place int64, now time.Time) error {
-	if err := t.tell(session, chain, now, regie.EventSessionState,
-		stateEvent{State: regie.SessionQueued, Position: int(place)}); err != nil {
-		return err
-	}
-	return t.exec("UPDATE slots SET told = ? WHERE session = ?", place, chain)
+func (t slotTx) tellPlace(session regie.ID, chain, place int64, now time.Time) {
+	t.tell(session, chain, now, regie.EventSessionState,
+		stateEvent{State: regie.SessionQueued, Position: int(place)})
+	t.exec("UPDATE slots SET told = ? WHERE session = ?", place, chain)
 }
 
 // placeOf is the place of a queued session.
-func (t slotTx) placeOf(chain int64, now time.Time) (int64, error) {
-	o, _, err := t.ownedBy(chain)
-	if err != nil {
-		return 0, err
-	}
-	all, err := t.slotsOf(o)
-	return int64(slot.Position(t.w.slots, all, chain, now)), err
+func (t slotTx) placeOf(chain int64, now time.Time) int64 {
+	o, _ := t.ownedBy(chain)
+	return int64(slot.Position(t.w.slots, t.slotsOf(o), chain, now))
 }
 
 // TellPlaces tells queued sessions their places, where these are others than their logs say.
@@ -55,12 +49,9 @@ func (s slotStore) TellPlaces(ctx context.Context, sessions []regie.ID) error {
 			if err != nil {
 				return err
 			}
-			place, err := t.slots.placeOf(chain, now)
-			if err == nil && place > 0 && place != told && (place <= maxPlaces || told <= maxPlaces) {
-				err = t.slots.tellPlace(session, chain, place, now)
-			}
-			if err != nil {
-				return err
+			place := t.slots.placeOf(chain, now)
+			if place > 0 && place != told && (place <= maxPlaces || told <= maxPlaces) {
+				t.slots.tellPlace(session, chain, place, now)
 			}
 		}
 		return nil

@@ -14,13 +14,12 @@ func (s slotStore) Present(ctx context.Context, marks []store.PresenceMark) erro
 	before := time.Now().Add(-store.PresenceKept).UnixMicro()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, m := range marks {
-			if err := t.exec(`INSERT INTO presence (user_id, place, since, seen) VALUES (?, ?, ?, ?)
+			t.exec(`INSERT INTO presence (user_id, place, since, seen) VALUES (?, ?, ?, ?)
 				ON CONFLICT (user_id, place) DO UPDATE SET since = excluded.since, seen = excluded.seen WHERE presence.seen < excluded.seen`,
-				m.UserID, m.Place, m.Since.UnixMicro(), m.Seen.UnixMicro()); err != nil {
-				return err
-			}
+				m.UserID, m.Place, m.Since.UnixMicro(), m.Seen.UnixMicro())
 		}
-		return t.exec("DELETE FROM presence WHERE seen < CAST(? AS BIGINT)", before)
+		t.exec("DELETE FROM presence WHERE seen < CAST(? AS BIGINT)", before)
+		return nil
 	})
 }
 

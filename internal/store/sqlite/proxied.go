@@ -23,9 +23,10 @@ func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
 		}); err != nil || out.Refused != nil {
 			return err
 		}
-		return t.exec(
+		t.exec(
 			`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, reserved_microusd, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?, ?)`,
 			in.ID, in.WorkspaceID, in.UserID, in.Provider, in.Model, out.Reserved, in.StartedAt.UnixMicro())
+		return nil
 	})
 	return out, err
 }
@@ -48,11 +49,9 @@ func (s moneyStore) OpenProxied(ctx context.Context, calls []store.Proxied) erro
 	return s.writer.do(ctx, func(t *tx) error {
 		for i := range calls {
 			c := &calls[i]
-			if err := t.exec(
+			t.exec(
 				`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?)`,
-				c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, c.StartedAt.UnixMicro()); err != nil {
-				return err
-			}
+				c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, c.StartedAt.UnixMicro())
 		}
 		return nil
 	})
@@ -64,46 +63,43 @@ func (s moneyStore) LogProxied(ctx context.Context, calls []store.Proxied) error
 	if len(calls) == 0 {
 		return nil
 	}
-	return s.writer.do(ctx, func(t *tx) error { return t.money.logAll(calls) })
+	return s.writer.do(ctx, func(t *tx) error {
+		t.money.logAll(calls)
+		return nil
+	})
 }
 
 // logAll settles calls in the order of their workspaces, as every transition books.
-func (t moneyTx) logAll(calls []store.Proxied) error {
+func (t moneyTx) logAll(calls []store.Proxied) {
 	for _, c := range slices.SortedStableFunc(slices.Values(calls), func(a, b store.Proxied) int {
 		return compareIDs(a.WorkspaceID, b.WorkspaceID)
 	}) {
-		settled, err := t.logProxied(&c)
-		if err != nil {
-			return err
-		}
+		settled := t.logProxied(&c)
 		if add := (totals{cost: c.Money.Booked(), unknown: !c.Money.Known}); settled {
-			if err := t.bookFor(dayOf(time.Now()), "?", c.WorkspaceID, add); err != nil {
-				return err
-			}
+			t.bookFor(dayOf(time.Now()), "?", c.WorkspaceID, add)
 		}
 	}
-	return nil
 }
 
 // logProxied stores what became of a call, and reports whether it did: one that is OPEN no more has
 // been settled, and booked, by somebody else.
-func (t moneyTx) logProxied(c *store.Proxied) (bool, error) {
+func (t moneyTx) logProxied(c *store.Proxied) bool {
 	var cost any
 	if c.Money.Known {
 		cost = c.Money.Cost
 	}
 	if c.Stored || c.Money.Reserved > 0 {
-		n, err := t.count(`UPDATE proxied SET state = 'DONE', code = ?, cached = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
+		return t.count(`UPDATE proxied SET state = 'DONE', code = ?, cached = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
 				cost_microusd = ?, duration_us = ? WHERE id = ? AND state = 'OPEN'`,
 			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost,
-			c.Duration.Microseconds(), c.ID)
-		return n == 1, err
+			c.Duration.Microseconds(), c.ID) == 1
 	}
-	return true, t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
+	t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
 			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input,
 		c.Usage.Output, c.Usage.CacheRead,
 		cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds())
+	return true
 }
 
 // LeftProxied ends calls that a process left OPEN which died: nobody knows what they cost, so what
@@ -114,7 +110,8 @@ func (s moneyStore) LeftProxied(ctx context.Context, before time.Time) error {
 			c.Code, c.Stored = regie.CodeEngineGone, true
 			return row.Scan(&c.ID, &c.WorkspaceID, &c.Money.Reserved)
 		}, "SELECT id, workspace_id, reserved_microusd FROM proxied WHERE state = 'OPEN' AND started_at < ?", before.UnixMicro())
-		return errOr(err, func() error { return t.money.logAll(left) })
+		t.money.logAll(left)
+		return err
 	})
 }
 

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -73,19 +72,13 @@ type ruleEvent struct {
 }
 
 // makeRules stores the rules that a decision leaves behind, and tells the log of their workspace.
-func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error {
+func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) {
 	if len(rules) == 0 {
-		return nil
+		return
 	}
 	var workspace regie.ID
-	if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", a.chain).Scan(&workspace); err != nil {
-		return err
-	}
-	chain, err := t.sessions.workspaceChain(workspace, now)
-	if err != nil {
-		return err
-	}
-	events := make([]logEvent, 0, len(rules))
+	t.fail(t.row("SELECT workspace_id FROM sessions WHERE n = ?", a.chain).Scan(&workspace))
+	b := batch{fence: store.Fence{SessionID: workspace, Chain: t.sessions.ownChain("workspace", workspace, now)}, now: now}
 	for _, rule := range rules { // copies: this may run more than once
 		var session any
 		if !rule.SessionID.IsZero() {
@@ -95,47 +88,33 @@ func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) err
 		if !rule.ExpiresAt.IsZero() {
 			rule.ExpiresAt = fromMicros(rule.ExpiresAt.UnixMicro())
 		}
-		scope, err := json.Marshal(rule.Scope)
-		if err != nil {
-			return err
-		}
-		if err := t.exec(
+		t.exec(
 			`INSERT INTO rules (id, workspace_id, session, verdict, tool, scope, author, from_call, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			rule.ID, workspace, session, string(rule.Verdict), rule.Scope.Tool, string(scope), rule.Author,
-			rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt)); err != nil {
-			return err
-		}
-		event, err := newEvent(regie.EventRule, ruleEvent{RuleID: rule.ID, State: regie.RuleActive, Rule: &rule})
-		if err != nil {
-			return err
-		}
-		events = append(events, event)
+			rule.ID, workspace, session, string(rule.Verdict), rule.Scope.Tool, asJSON{rule.Scope}, rule.Author,
+			rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt))
+		b.add(regie.EventRule, ruleEvent{RuleID: rule.ID, State: regie.RuleActive, Rule: &rule})
 	}
-	_, err = t.appendEvents(workspace, chain, now, events)
-	return err
-}
-
-// workspaceChain returns the log of a workspace's configuration and rules, which its first event
-// makes (decision 15).
-func (t sessionTx) workspaceChain(workspace regie.ID, now time.Time) (chain int64, err error) {
-	return t.ownChain("workspace", workspace, now)
+	b.store(t.tx)
 }
 
 // ownChain returns the log of a workspace or a user, which its first event makes.
-func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64, err error) {
+func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64) {
 	t.hold(ByOwner, owner)
-	err = t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return chain, err
+	err := t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
+	if errors.Is(err, sql.ErrNoRows) {
+		t.fail(t.row("SELECT coalesce(max(n), 0) + 1 FROM chains").Scan(&chain))
+		t.makeChain(chain, kind, owner, now)
+		return chain
 	}
-	if err := t.row("SELECT coalesce(max(n), 0) + 1 FROM chains").Scan(&chain); err != nil {
-		return 0, err
-	}
+	t.fail(err)
+	return chain
+}
+
+func (t sessionTx) makeChain(chain int64, kind string, owner regie.ID, now time.Time) {
 	mac := t.w.genesis(owner)
-	err = t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind,
+	t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind,
 		owner, mac[:], now.UnixMicro())
 	t.heads[chain] = head{mac: mac}
-	return chain, err
 }
 
 // RevokeRules takes rules back, all of them or none (spec 4.4). When it returns they allow nothing
@@ -145,40 +124,25 @@ func (s approvalStore) RevokeRules(ctx context.Context, in store.RevokeRules) er
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, id := range in.RuleIDs {
-			if err := t.waits.revoke(id, in.By, now); err != nil {
-				return err
-			}
+			t.waits.revoke(id, in.By, now)
 		}
 		return nil
 	})
 }
 
 // revoke takes one rule back and tells the log of its workspace.
-func (t waitTx) revoke(id regie.ID, by string, now time.Time) error {
+func (t waitTx) revoke(id regie.ID, by string, now time.Time) {
 	t.hold(ByRule, id)
 	var workspace regie.ID
-	var revoked sql.NullInt64
+	var revoked time.Time
 	err := t.row("SELECT workspace_id, revoked_at FROM rules WHERE id = ?", id).Scan(&workspace, &revoked)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("rule", id)
-	case err != nil || revoked.Valid:
-		return err
+	if t.fail(unlessFound(err, notFound("rule", id))) || !revoked.IsZero() {
+		return
 	}
-	event, err := newEvent(regie.EventRule, ruleEvent{RuleID: id, State: regie.RuleRevoked, By: by})
-	if err != nil {
-		return err
-	}
-	chain, err := t.sessions.workspaceChain(workspace, now)
-	if err != nil {
-		return err
-	}
-	if err := t.one(errRevoked, "UPDATE rules SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
-		now.UnixMicro(), by, id); err != nil {
-		return err
-	}
-	_, err = t.appendEvents(workspace, chain, now, []logEvent{event})
-	return err
+	t.one(errRevoked, "UPDATE rules SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
+		now.UnixMicro(), by, id)
+	t.tell(workspace, t.sessions.ownChain("workspace", workspace, now), now, regie.EventRule,
+		ruleEvent{RuleID: id, State: regie.RuleRevoked, By: by})
 }
 
 var errRevoked = regie.Errorf(regie.CodeConflict, "the rule was revoked already")

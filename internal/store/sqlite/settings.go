@@ -24,10 +24,8 @@ func (s tokenStore) Settle(ctx context.Context, values []store.Setting, by strin
 	now := time.Now()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, v := range values {
-			if err := t.exec("INSERT INTO settings (name, value, by, at) VALUES (?, ?, ?, ?)", v.Name, v.Value, by,
-				now.UnixMicro()); err != nil {
-				return err
-			}
+			t.exec("INSERT INTO settings (name, value, by, at) VALUES (?, ?, ?, ?)", v.Name, v.Value, by,
+				now.UnixMicro())
 		}
 		return nil
 	})

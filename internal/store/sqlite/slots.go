@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 	"time"
 
@@ -44,16 +42,16 @@ func kindOf(kind, origin string) slot.Kind {
 // ownedBy reads the owner of a session that is there, and whether its open round, or one that
 // begins now, is to run: not where it waits, where its session is paused, or where it is only to be
 // ended, which needs no slot.
-func (t slotTx) ownedBy(chain int64) (o owned, runs bool, err error) {
+func (t slotTx) ownedBy(chain int64) (o owned, runs bool) {
+	var paused time.Time
+	var stop regie.StopRequest
+	var state regie.RoundState
 	var kind, origin string
-	var paused sql.NullInt64
-	var stop, state sql.NullString
-	err = t.row(`SELECT s.workspace_id, s.user_id, s.type, s.origin, s.paused_at, r.state, r.stop_request FROM sessions s
-		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &origin, &paused, &state, &stop)
+	t.fail(t.row(`SELECT s.workspace_id, s.user_id, s.type, s.origin, s.paused_at, r.state, r.stop_request FROM sessions s
+		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &origin, &paused, &state, &stop))
 	o.chain, o.kind = chain, kindOf(kind, origin)
-	runs = !paused.Valid && (!stop.Valid || stop.String == string(regie.StopPause)) &&
-		(!state.Valid || state.String == string(regie.RoundRunning))
-	return o, runs, err
+	runs = paused.IsZero() && (stop == "" || stop == regie.StopPause) && (state == "" || state == regie.RoundRunning)
+	return o, runs
 }
 
 const slotsOfOwner = "SELECT session, kind, state, rank, place, until FROM slots WHERE workspace_id = ? AND user_id = ?"
@@ -63,37 +61,35 @@ func scanSlot(row scanner, e *slot.Entry) error {
 }
 
 // slotsOf holds the slots of an owner and reads what is known of them.
-func (t slotTx) slotsOf(o owned) ([]slot.Entry, error) {
+func (t slotTx) slotsOf(o owned) []slot.Entry {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
 	}
-	return readAll(t.tx, scanSlot, slotsOfOwner, o.workspace, o.user)
+	all, err := readAll(t.tx, scanSlot, slotsOfOwner, o.workspace, o.user)
+	t.fail(err)
+	return all
 }
 
 // askSlot takes a slot for a session's round, or a place in the queue, as the table says. The
 // session's row must be there, or come with this transition.
-func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error) {
+func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) slot.Decision {
 	if t.w.slots.Of(o.kind) == 0 {
-		return slot.Decision{Outcome: slot.Activate}, nil
+		return slot.Decision{Outcome: slot.Activate}
 	}
-	all, err := t.slotsOf(o)
-	if err != nil {
-		return slot.Decision{}, err
-	}
+	all := t.slotsOf(o)
 	d := slot.Decide(t.w.slots, all, o.chain, o.kind, ask, now)
 	switch d.Outcome {
 	case slot.Already, slot.Refuse:
-		return d, nil
+		return d
 	case slot.Activate:
-		return d, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		return d
 	}
 	if d.Replaced != 0 { // it loses its place and nothing else (decision 43)
-		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
-			slot.RankGoesOn, d.Replaced); err != nil {
-			return d, err
-		}
+		t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankGoesOn, d.Replaced)
 	}
-	return d, t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1)
+	t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1)
+	return d
 }
 
 func lastPlace(all []slot.Entry) (last int64) {
@@ -104,8 +100,8 @@ func lastPlace(all []slot.Entry) (last int64) {
 }
 
 // putSlot stores what a session has; a place in the queue that it has already stays the better one.
-func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) error {
-	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) {
+	t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET place = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.place ELSE excluded.place END,
 			rank = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' AND slots.rank < excluded.rank THEN slots.rank ELSE excluded.rank END,
 			told = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.told ELSE 0 END,
@@ -115,32 +111,26 @@ func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) error 
 }
 
 // giveSlot gives back what a session has: its round waits, is paused or has ended.
-func (t slotTx) giveSlot(chain int64) error {
-	return t.exec("DELETE FROM slots WHERE session = ?", chain)
+func (t slotTx) giveSlot(chain int64) {
+	t.exec("DELETE FROM slots WHERE session = ?", chain)
 }
 
 // goesOn asks for the slot of a round that is to go on (decision 21, WAKE), and reports whether it
 // is queued.
-func (t slotTx) goesOn(chain int64, now time.Time) (queued bool, err error) {
-	o, runs, err := t.ownedBy(chain)
-	if err != nil || !runs {
-		return false, err
-	}
-	d, err := t.askSlot(o, slot.AskWake, now)
-	return d.Outcome == slot.Queue, err
+func (t slotTx) goesOn(chain int64, now time.Time) (queued bool) {
+	o, runs := t.ownedBy(chain)
+	return runs && t.askSlot(o, slot.AskWake, now).Outcome == slot.Queue
 }
 
 // claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is
 // queued instead.
-func (t slotTx) claimSlot(o owned, now time.Time) (queued bool, err error) {
+func (t slotTx) claimSlot(o owned, now time.Time) (queued bool) {
 	chain := o.chain
 	if t.w.slots.Of(o.kind) == 0 {
-		return false, t.exec("DELETE FROM slots WHERE session = ? AND state <> 'HELD'", chain)
+		t.exec("DELETE FROM slots WHERE session = ? AND state <> 'HELD'", chain)
+		return false
 	}
-	all, err := t.slotsOf(o)
-	if err != nil {
-		return false, err
-	}
+	all := t.slotsOf(o)
 	var own slot.Entry
 	for _, e := range all {
 		if e.Session == chain {
@@ -149,17 +139,18 @@ func (t slotTx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 	}
 	switch {
 	case own.State == slot.Held && slot.Overfull(t.w.slots, all, chain, now): // there were more when it got it
-		return true, t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
+		t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
+		return true
 	case own.State == slot.Held:
-		return false, nil
+		return false
 	case own.State == slot.Queued && slot.MayStart(t.w.slots, all, chain, now):
 		fault.Point(fault.QueueStartBefore)
-		return false, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		return false
 	case own.State == slot.Queued:
-		return true, nil
+		return true
 	}
-	d, err := t.askSlot(o, slot.AskWake, now)
-	return d.Outcome == slot.Queue, err
+	return t.askSlot(o, slot.AskWake, now).Outcome == slot.Queue
 }
 
 // Yield gives a running round back in good order, as Release does, because another one takes its
@@ -168,29 +159,16 @@ func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		o, _, err := t.slots.ownedBy(fence.Chain)
-		if err != nil {
-			return err
-		}
-		all, err := t.slots.slotsOf(o)
-		if err != nil {
-			return err
-		}
-		if err := t.money.unreserve(fence.RoundID); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
-			fence.Chain, fence.Epoch); err != nil {
-			return err
-		}
-		if err := t.slots.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
-			return err
-		}
+		t.rounds.mayWrite(fence, true)
+		o, _ := t.slots.ownedBy(fence.Chain)
+		all := t.slots.slotsOf(o)
+		t.money.unreserve(fence.RoundID)
+		t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
+			fence.Chain, fence.Epoch)
+		t.slots.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
 		fault.Point(fault.YieldBefore)
-		return t.waits.derive(fence.SessionID, fence.Chain, now)
+		t.waits.derive(fence.SessionID, fence.Chain, now)
+		return nil
 	})
 }
 
@@ -210,10 +188,9 @@ func (s slotStore) LeaveQueue(ctx context.Context, round regie.ID) error {
 		if err := t.slots.mayClaim(chain, ""); err != nil { // another engine goes on with it after all
 			return err
 		}
-		if err := t.slots.giveSlot(chain); err != nil {
-			return err
-		}
-		return t.waits.derive(session, chain, now)
+		t.slots.giveSlot(chain)
+		t.waits.derive(session, chain, now)
+		return nil
 	})
 }
 
@@ -227,50 +204,39 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 		out = store.Controlled{State: store.ControlActivated}
 		t.hold(ByOwner, in.SessionID)
 		var chain int64
-		var state, kind string
+		var state regie.SessionState
+		var kind regie.SessionType
 		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL",
 			in.SessionID).Scan(&chain, &state, &kind)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return notFound("session", in.SessionID)
 		case err != nil:
-			return err
-		case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
+			return unlessFound(err, notFound("session", in.SessionID))
+		case state == regie.SessionClosed && kind != regie.SessionChat:
 			return regie.Errorf(regie.CodeConflict, "the session is closed")
-		case regie.SessionState(state) == regie.SessionActive:
+		case state == regie.SessionActive:
 			out.State = store.ControlActive
 			return nil
 		}
-		o, _, err := t.slots.ownedBy(chain)
+		o, _ := t.slots.ownedBy(chain)
 		switch {
-		case err != nil:
-			return err
 		case o.kind == slot.None:
 			return regie.Errorf(regie.CodeConflict, "a session of type %s runs nothing of its own", kind)
 		case t.w.slots.Of(o.kind) == 0:
 			return nil
 		}
-		all, err := t.slots.slotsOf(o)
-		if err != nil {
-			return err
-		}
+		all := t.slots.slotsOf(o)
 		d := slot.Decide(t.w.slots, all, chain, o.kind, in.Ask, now)
-		if regie.SessionState(state) == regie.SessionQueued {
+		if state == regie.SessionQueued {
 			out.State = store.ControlQueued
-			if err := t.slots.askPlace(o, d); err != nil {
-				return err
-			}
-			if all, err = t.slots.slotsOf(o); err != nil {
-				return err
-			}
-			out.Position = max(1, slot.Position(t.w.slots, all, chain, now))
+			t.slots.askPlace(o, d)
+			out.Position = max(1, slot.Position(t.w.slots, t.slots.slotsOf(o), chain, now))
 			return nil
 		}
 		switch {
 		case d.Outcome == slot.Queue, d.Outcome == slot.Refuse:
 			out.State, out.Position = store.ControlQueued, max(1, d.Position)
 			return nil
-		case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
+		case state != regie.SessionIdle && state != regie.SessionClosed:
 			if d.Outcome == slot.Switch {
 				out.State, out.Position = store.ControlQueued, d.Position
 			}
@@ -280,37 +246,32 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 			// what it gives back
 			out.State, out.Position = store.ControlQueued, d.Position // until then a message has to wait
 			if lost := slot.Lost(t.w.slots, all, chain, o.kind, now); lost != 0 {
-				if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost); err != nil {
-					return err
-				}
+				t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost)
 			}
 		}
 		out.Until = until
-		return t.slots.reserveSlot(o, lastPlace(all)+1, until)
+		t.slots.reserveSlot(o, lastPlace(all)+1, until)
+		return nil
 	})
 	return out, err
 }
 
 // askPlace gives a queued session the place of the one chat that goes first.
-func (t slotTx) askPlace(o owned, d slot.Decision) error {
+func (t slotTx) askPlace(o owned, d slot.Decision) {
 	if d.Rank != slot.RankPlaced {
-		return nil
+		return
 	}
 	if d.Replaced != 0 {
-		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
-			slot.RankGoesOn, d.Replaced); err != nil {
-			return err
-		}
+		t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
+			slot.RankGoesOn, d.Replaced)
 	}
-	return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
+	t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
 }
 
-func (t slotTx) reserveSlot(o owned, place int64, until time.Time) error {
-	if err := t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?",
-		o.workspace, o.user, time.Now().UnixMicro()); err != nil {
-		return err
-	}
-	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until, since) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?, ?)
+func (t slotTx) reserveSlot(o owned, place int64, until time.Time) {
+	t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?",
+		o.workspace, o.user, time.Now().UnixMicro())
+	t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until, since) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro(), time.Now().UnixMicro())
 }
 
@@ -324,11 +285,10 @@ func (s slotStore) ReleaseControl(ctx context.Context, session regie.ID) error {
 		if err != nil {
 			return unlessFound(err, notFound("session", session))
 		}
-		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain); err != nil {
-			return err
-		}
-		return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
+		t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain)
+		t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
 			slot.RankGoesOn, chain, slot.RankPlaced)
+		return nil
 	})
 }
 

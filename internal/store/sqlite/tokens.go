@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -56,42 +54,24 @@ func (s tokenStore) CreateToken(ctx context.Context, in store.NewToken) (regie.T
 	if !token.ExpiresAt.IsZero() {
 		token.ExpiresAt = fromMicros(token.ExpiresAt.UnixMicro())
 	}
-	scopes, err := json.Marshal(token.Scopes)
-	if err != nil {
-		return token, err
-	}
 	var workspaces any
 	if len(token.Workspaces) > 0 {
-		data, err := json.Marshal(token.Workspaces)
-		if err != nil {
-			return token, err
-		}
-		workspaces = string(data)
+		workspaces = asJSON{token.Workspaces}
 	}
-	event, err := newEvent(regie.EventToken, tokenEvent{
-		TokenID: token.ID, State: regie.TokenActive,
-		Token: &token, Hash: in.Hash,
-	})
-	if err != nil {
-		return token, err
-	}
-	err = s.writer.do(ctx, func(t *tx) error {
-		chain, err := t.sessions.ownChain("user", token.UserID, now)
-		if err != nil {
-			return err
-		}
+	err := s.writer.do(ctx, func(t *tx) error {
+		chain := t.sessions.ownChain("user", token.UserID, now)
 		if err := t.tokens.tokenFits(&token, now); err != nil {
 			return err
 		}
-		if err := t.exec(`INSERT INTO tokens (id, user_id, kind, name, hash, scopes, workspaces, on_approval, created_at, created_by, expires_at)
+		t.exec(`INSERT INTO tokens (id, user_id, kind, name, hash, scopes, workspaces, on_approval, created_at, created_by, expires_at)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			token.ID, token.UserID, string(token.Kind), token.Name, in.Hash, string(scopes), workspaces,
+			token.ID, token.UserID, string(token.Kind), token.Name, in.Hash, asJSON{token.Scopes}, workspaces,
 			null(token.OnApproval), now.UnixMicro(), token.CreatedBy,
-			micros(token.ExpiresAt)); err != nil {
-			return err
-		}
-		_, err = t.appendEvents(token.UserID, chain, now, []logEvent{event})
-		return err
+			micros(token.ExpiresAt))
+		t.tell(token.UserID, chain, now, regie.EventToken, tokenEvent{
+			TokenID: token.ID, State: regie.TokenActive, Token: &token, Hash: in.Hash,
+		})
+		return nil
 	})
 	return token, err
 }
@@ -133,40 +113,25 @@ func (s tokenStore) RevokeTokens(ctx context.Context, in store.RevokeTokens) err
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, id := range in.TokenIDs {
-			if err := t.tokens.revokeToken(id, in.By, now); err != nil {
-				return err
-			}
+			t.tokens.revokeToken(id, in.By, now)
 		}
 		return nil
 	})
 }
 
-func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) error {
+func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) {
 	t.hold(ByToken, id)
 	var user regie.ID
-	var revoked sql.NullInt64
+	var revoked time.Time
 	err := t.row("SELECT user_id, revoked_at FROM tokens WHERE id = ?", id).Scan(&user, &revoked)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("token", id)
-	case err != nil || revoked.Valid:
-		return err
+	if t.fail(unlessFound(err, notFound("token", id))) || !revoked.IsZero() {
+		return
 	}
-	event, err := newEvent(regie.EventToken, tokenEvent{TokenID: id, State: regie.TokenRevoked, By: by})
-	if err != nil {
-		return err
-	}
-	chain, err := t.sessions.ownChain("user", user, now)
-	if err != nil {
-		return err
-	}
-	if err := t.one(errTokenRevoked,
+	t.one(errTokenRevoked,
 		"UPDATE tokens SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
-		now.UnixMicro(), by, id); err != nil {
-		return err
-	}
-	_, err = t.appendEvents(user, chain, now, []logEvent{event})
-	return err
+		now.UnixMicro(), by, id)
+	t.tell(user, t.sessions.ownChain("user", user, now), now, regie.EventToken,
+		tokenEvent{TokenID: id, State: regie.TokenRevoked, By: by})
 }
 
 var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked already")
@@ -187,8 +152,9 @@ func (s tokenStore) TokenBySecret(ctx context.Context, secret regie.Hash) (token
 func (s tokenStore) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByToken, id)
-		return t.exec(`UPDATE tokens SET last_used_at = CAST(?1 AS BIGINT) WHERE id = ?2 AND revoked_at IS NULL
+		t.exec(`UPDATE tokens SET last_used_at = CAST(?1 AS BIGINT) WHERE id = ?2 AND revoked_at IS NULL
 			AND (last_used_at IS NULL OR last_used_at < CAST(?3 AS BIGINT))`, at.UnixMicro(), id, at.Add(-while).UnixMicro())
+		return nil
 	})
 }
 

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -34,7 +33,7 @@ func (t waitTx) openWaitsOf(where string, args ...any) ([]openWait, error) {
 
 // giveUp ends a wait without an answer: its calls are NOT_RUN with the code, and what was asked
 // closes.
-func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) error {
+func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) {
 	b := batch{fence: store.Fence{SessionID: w.session, RoundID: w.round, Chain: w.chain}, now: now}
 	switch w.kind {
 	case regie.WaitApproval:
@@ -42,64 +41,44 @@ func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, wh
 		if to == regie.WaitExpired {
 			state = regie.ApprovalExpired
 		}
-		if err := t.refuseCalls(&b,
-			"id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state),
-			now.UnixMicro(), w.object); err != nil {
-			return err
-		}
+		t.refuseCalls(&b,
+			"id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why)
+		t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state),
+			now.UnixMicro(), w.object)
 		b.add(regie.EventApproval, approvalEvent{ApprovalID: w.object, RoundID: w.round, State: state})
 	case regie.WaitQuestion:
-		if err := t.refuseCalls(&b, "id = ? AND settled_at IS NULL", w.object, code, why); err != nil {
-			return err
-		}
+		t.refuseCalls(&b, "id = ? AND settled_at IS NULL", w.object, code, why)
 		b.add(regie.EventQuestion, questionEvent{QuestionID: w.id, RoundID: w.round, CallID: w.object, State: to})
 	}
-	if err := t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to),
-		now.UnixMicro(), w.id); err != nil {
-		return err
-	}
-	return b.store(t.tx)
+	t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to),
+		now.UnixMicro(), w.id)
+	b.store(t.tx)
 }
 
 // refuseCalls settles calls as NOT_RUN.
-func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.NotRunCode, why string) error {
+func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.NotRunCode, why string) {
 	problem := regie.CallError{Code: regie.Code(code), Message: why}
-	data, err := json.Marshal(problem)
-	if err != nil {
-		return err
+	calls, err := readAll(t.tx, func(row scanner, c *regie.Call) error { return row.Scan(&c.ID, &c.Exchange, &c.Tool) },
+		"SELECT id, exchange, tool FROM calls WHERE "+where+" ORDER BY ordinal", object)
+	t.fail(err)
+	for i := range calls {
+		calls[i].State, calls[i].NotRun, calls[i].Error = regie.CallNotRun, code, &problem
+		b.settled(&calls[i])
 	}
-	if err := t.each("SELECT id, exchange, tool FROM calls WHERE "+where+" ORDER BY ordinal",
-		[]any{object}, func(row found) error {
-			c := regie.Call{State: regie.CallNotRun, NotRun: code, Error: &problem}
-			if err := row.Scan(&c.ID, &c.Exchange, &c.Tool); err != nil {
-				return err
-			}
-			b.settled(&c)
-			return nil
-		}); err != nil {
-		return err
-	}
-	err = t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code),
-		string(data), b.now.UnixMicro(), object)
-	return err
+	t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code),
+		asJSON{problem}, b.now.UnixMicro(), object)
 }
 
 // withdraw ends all open waits of a round, because something else goes on instead.
-func (t waitTx) withdraw(round regie.ID, code regie.NotRunCode, why string, now time.Time) error {
+func (t waitTx) withdraw(round regie.ID, code regie.NotRunCode, why string, now time.Time) {
 	open, err := t.openWaitsOf("w.round_id = ?", round)
-	if err != nil {
-		return err
+	if t.fail(err) {
+		return
 	}
 	for _, w := range open {
-		if err := t.giveUp(w, regie.WaitWithdrawn, code, why, now); err != nil {
-			return err
-		}
+		t.giveUp(w, regie.WaitWithdrawn, code, why, now)
 		fault.Point(fault.WithdrawBefore)
 	}
-	return nil
 }
 
 // earliest finds the next deadline. A paused session starts nothing, so its wait for the network
@@ -219,15 +198,9 @@ func (s approvalStore) expire(ctx context.Context, due []dueWait, at time.Time) 
 			if !mine[w.id] {
 				continue
 			}
-			if err := t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now); err != nil {
-				return err
-			}
+			t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now)
 			fault.Point(fault.ExpireBefore)
-			woken, err := t.waits.wake(w.session, w.chain, w.round, now)
-			if err != nil {
-				return err
-			}
-			if woken {
+			if t.waits.wake(w.session, w.chain, w.round, now) {
 				ready = append(ready, store.Resolved{SessionID: w.session, RoundID: w.round, Ready: true})
 			}
 		}
