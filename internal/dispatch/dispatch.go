@@ -26,7 +26,7 @@ type Store interface {
 	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
 	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
 	LeaveQueue(ctx context.Context, round regie.ID) error
-	TellPlace(ctx context.Context, session regie.ID) error
+	TellPlaces(ctx context.Context, sessions []regie.ID) error
 	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
 	WaitForProvider(ctx context.Context, round regie.ID, holder string, notice regie.Notice, until time.Time) error

@@ -49,11 +49,6 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 			d.haveYield(r.RoundID)
 		}
 		d.lookWhen(view.Until)
-		for _, moved := range view.Moved { // what the transition that moved them could not tell
-			if err := d.store.TellPlace(ctx, moved); err != nil && d.base.Err() == nil {
-				d.log.Warn("a queued run's place could not be told", "code", string(regie.CodeOf(err)), "error", err)
-			}
-		}
 		again := false
 		for _, r := range view.Start {
 			left, err := d.startQueued(ctx, r.RoundID)
@@ -64,11 +59,25 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 				d.log.Warn("a queued run waits for the next engine", "round", r.RoundID.String(), "error", err)
 			}
 		}
+		if len(view.Start)+len(view.Moved) > 0 {
+			d.tellPlaces(ctx, session)
+		}
 		if !again {
 			return started
 		}
 	}
 	return started
+}
+
+// tellPlaces tells the sessions in the queue their places.
+func (d *Dispatcher) tellPlaces(ctx context.Context, session regie.ID) {
+	view, err := d.store.Queues(ctx, session)
+	if err == nil && len(view.Moved) > 0 {
+		err = d.store.TellPlaces(ctx, view.Moved)
+	}
+	if err != nil && d.base.Err() == nil {
+		d.log.Warn("the places of queued runs could not be told", "code", string(regie.CodeOf(err)), "error", err)
+	}
 }
 
 // startQueued claims a queued round and runs it. It reports whether it left the queue without

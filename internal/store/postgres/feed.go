@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,10 +50,7 @@ const (
 	// there, and pingPatience how long it has to answer.
 	listenPing, pingPatience = 5 * time.Second, 5 * time.Second
 	relistenMost             = 2 * time.Second
-	// alone is how long a process that found no other one believes that it is alone, unless one
-	// says hello; company is how long one that was heard is taken to live without a look at leases.
-	alone, company = 2 * time.Second, 10 * time.Second
-	anyLog, hello  = "*", "hello"
+	anyLog                   = "*"
 )
 
 // feed is the telling and the listening of a store. Its two goroutines end with close.
@@ -70,9 +69,6 @@ type feed struct {
 	mu     sync.Mutex
 	untold map[regie.ID]struct{}
 	all    bool            // any log may have grown
-	nobody time.Time       // when no other process was found last; zero once one was heard
-	heard  time.Time       // when another process was heard last
-	deaf   bool            // none can be heard
 	wake   chan struct{}   // holds one token at most
 	lives  context.Context //nolint:containedctx // of both goroutines, from newFeed to close
 	end    func()
@@ -89,7 +85,7 @@ func newFeed(pool *pgxpool.Pool, conn *pgx.ConnConfig, schema string, others Oth
 	var self [8]byte
 	_, _ = rand.Read(self[:]) // never fails
 	f := &feed{
-		deaf: true, pool: pool, conn: conn.Copy(), channel: channelOf(schema),
+		pool: pool, conn: conn.Copy(), channel: channelOf(schema),
 		self: hex.EncodeToString(self[:]), others: others,
 		untold: map[regie.ID]struct{}{}, wake: make(chan struct{}, 1),
 	}
@@ -168,52 +164,31 @@ func (f *feed) telling() {
 	}
 }
 
-// Telling others asks first whether there are any, unless one was heard lately: it may have said
-// hello before it took its lease.
-const (
-	tellAnyway = "SELECT count(pg_notify($1, payload)) FROM unnest($2::text[]) payload"
-	tellOthers = tellAnyway + " WHERE EXISTS (SELECT 1 FROM holders WHERE name <> $3 AND until > clock_timestamp())"
-)
+// tellOthers tells only where another process has a lease.
+const tellOthers = `SELECT count(pg_notify($1, payload)) FROM unnest($2::text[]) payload
+	WHERE EXISTS (SELECT 1 FROM holders WHERE name <> $3 AND until > clock_timestamp())`
 
-// tell sends what is untold; what cannot be sent stays untold. Where there is nobody to tell it
-// costs nothing: one that begins to live reads the logs that it follows, and says hello, whereupon
-// it is told that any log may have grown.
+// tell sends what is untold; what cannot be sent stays untold.
 func (f *feed) tell() error {
 	f.mu.Lock()
 	untold, all := f.untold, f.all
 	f.untold, f.all = map[regie.ID]struct{}{}, false
-	forget := !f.deaf && time.Since(f.nobody) < alone
-	known := time.Since(f.heard) < company
 	f.mu.Unlock()
 	payloads := payloadsOf(f.self, untold, all)
-	if len(payloads) == 0 || forget {
+	if len(payloads) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), tellLast)
 	defer cancel()
-	asked := time.Now()
-	query, args := tellAnyway, []any{f.channel, payloads}
-	if !known {
-		query, args = tellOthers, append(args, f.others.Holder)
-	}
 	var told int
-	err := f.pool.QueryRow(ctx, query, args...).Scan(&told)
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	err := f.pool.QueryRow(ctx, tellOthers, f.channel, payloads, f.others.Holder).Scan(&told)
 	if err == nil {
-		if told == 0 && f.heard.Before(asked) {
-			f.nobody = asked
-		}
 		return nil
 	}
-	f.all = f.all || all
-	for session := range untold {
-		f.untold[session] = struct{}{}
-	}
-	if len(f.untold) > maxUntold {
-		f.all = true
-	}
-	if f.all {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.Copy(f.untold, untold)
+	if f.all = f.all || all || len(f.untold) > maxUntold; f.all {
 		clear(f.untold)
 	}
 	return err
@@ -224,22 +199,12 @@ func payloadsOf(self string, sessions map[regie.ID]struct{}, all bool) (out []st
 	if all {
 		return []string{self + " " + anyLog}
 	}
-	var b strings.Builder
-	n := 0
-	for session := range sessions {
-		if n%perPayload == 0 {
-			if n > 0 {
-				out = append(out, b.String())
-			}
-			b.Reset()
-			b.WriteString(self)
+	for part := range slices.Chunk(slices.Collect(maps.Keys(sessions)), perPayload) {
+		words := []string{self}
+		for _, session := range part {
+			words = append(words, session.String())
 		}
-		b.WriteByte(' ')
-		b.WriteString(session.String())
-		n++
-	}
-	if n > 0 {
-		out = append(out, b.String())
+		out = append(out, strings.Join(words, " "))
 	}
 	return out
 }
@@ -279,12 +244,7 @@ func (f *feed) listen(began func()) error {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	defer f.listens(false)
 	if _, err := conn.Exec(ctx, "LISTEN "+f.channel); err != nil {
-		return err
-	}
-	f.listens(true)
-	if _, err := conn.Exec(ctx, "SELECT pg_notify($1, $2)", f.channel, f.self+" "+hello); err != nil {
 		return err
 	}
 	began()
@@ -312,28 +272,10 @@ func (f *feed) listen(began func()) error {
 	}
 }
 
-// listens notes whether others can be heard. Who could not hear them does not know that there are
-// none.
-func (f *feed) listens(now bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.deaf, f.nobody = !now, time.Time{}
-}
-
-// hear reads what somebody told. Who says hello may have missed what was forgotten here as
-// nobody's.
+// hear reads what another process told.
 func (f *feed) hear(payload string) {
 	words := strings.Fields(payload)
 	if len(words) == 0 || words[0] == f.self {
-		return
-	}
-	greets := len(words) == 2 && words[1] == hello
-	f.mu.Lock()
-	f.heard, f.nobody = time.Now(), time.Time{}
-	f.all = f.all || greets
-	f.mu.Unlock()
-	if greets {
-		f.ring()
 		return
 	}
 	for _, word := range words[1:] {

@@ -67,17 +67,6 @@ func (s *statements) Hold(by sqlite.Holding, key any) {
 	}}, []any{key})
 }
 
-// HoldIfFree implements sqlite.Statements.
-func (s *statements) HoldIfFree(chain int64) {
-	s.add(queued{query: lockQueries[sqlite.ByChain] + " SKIP LOCKED", read: func(row []driver.Value) error {
-		chain, seq, mac, err := held(row)
-		if _, again := s.held[chain]; !again && err == nil {
-			s.held[chain] = log{seq: seq, mac: mac}
-		}
-		return err
-	}}, []any{chain})
-}
-
 // lockSlots locks what is no row: a user's slots in a workspace. It belongs to a log's lock, which
 // comes before it.
 const lockSlots = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1::uuid::text || ' ' || $2::uuid::text, 0))"

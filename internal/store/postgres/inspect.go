@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3/database"
 
 	"github.com/regie-run/regie/internal/store/sqlite"
 )
@@ -116,12 +117,12 @@ func (in *Inspection) tables(ctx context.Context, conn *sql.Conn, db *sql.DB) er
 	if err != nil || !in.There {
 		return err
 	}
-	m, err := newMigrator(db, nil)
+	m, err := sqlite.NewMigrator(database.DialectPostgres, db, migrations, nil)
 	if err != nil {
 		return err
 	}
-	in.Newest = m.newest
-	in.Current, err = m.version(ctx, conn, in.Schema)
+	in.Newest = m.Newest
+	in.Current, err = readVersion(ctx, m, conn, in.Schema)
 	switch {
 	case in.Current > 0 && err != nil:
 		in.Unfit = err
@@ -130,21 +131,10 @@ func (in *Inspection) tables(ctx context.Context, conn *sql.Conn, db *sql.DB) er
 		return err
 	}
 	in.Foreign = foreign(ctx, conn, in.Schema, in.Current)
-	rows, err := conn.QueryContext(ctx, `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	in.Missing, err = readNames(ctx, conn, `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = $1 AND c.relkind = 'r' AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
 			AND has_table_privilege(c.oid, 'DELETE')) ORDER BY c.relname`, in.Schema)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
-		}
-		in.Missing = append(in.Missing, name)
-	}
-	return rows.Err()
+	return err
 }
 
 // content looks into the tables: whose key they want, and when something was last written.

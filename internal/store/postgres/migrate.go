@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 
 	"github.com/regie-run/regie"
@@ -48,7 +47,7 @@ func prepare(ctx context.Context, c *pgx.ConnConfig, cfg Config, schema string) 
 	if known, err = migrate(ctx, conn, db, schema, cfg.Migrations); err != nil {
 		return nil, 0, err
 	}
-	if err := migrateJobs(ctx, conn, settings, schema); err != nil {
+	if err := migrateJobs(ctx, settings, schema); err != nil {
 		return nil, 0, err
 	}
 	key, err = agreeOnKey(ctx, conn, cfg.Dir)
@@ -100,25 +99,25 @@ func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, fil
 			return 0, err
 		}
 	}
-	m, err := newMigrator(db, files)
+	m, err := sqlite.NewMigrator(database.DialectPostgres, db, migrations, files)
 	if err != nil {
 		return 0, err
 	}
-	current, err := m.version(ctx, conn, schema)
+	current, err := readVersion(ctx, m, conn, schema)
 	if err != nil {
 		return 0, err
 	}
-	if err := foreign(ctx, conn, schema, current); err != nil || current == m.newest {
-		return m.newest, err
+	if err := foreign(ctx, conn, schema, current); err != nil || current == m.Newest {
+		return m.Newest, err
 	}
-	if err := nobodyThere(ctx, conn, schema, current, m.newest); err != nil {
+	if err := nobodyThere(ctx, conn, schema, current, m.Newest); err != nil {
 		return 0, err
 	}
 	fault.Point(fault.MigrateBefore)
 	if _, err = m.Up(ctx); err == nil {
 		fault.Point(fault.MigrateAfter)
 	}
-	return m.newest, err
+	return m.Newest, err
 }
 
 // nobodyThere refuses a migration below an engine that lives: it knows the tables as they were. One
@@ -170,11 +169,11 @@ func foreign(ctx context.Context, conn *sql.Conn, schema string, current int64) 
 
 // checkSchema refuses a database that has not this program's schema; it changes nothing.
 func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, files fs.FS) error {
-	m, err := newMigrator(db, files)
+	m, err := sqlite.NewMigrator(database.DialectPostgres, db, migrations, files)
 	if err != nil {
 		return err
 	}
-	current, err := m.version(ctx, conn, schema)
+	current, err := readVersion(ctx, m, conn, schema)
 	switch {
 	case err != nil:
 		return err
@@ -185,45 +184,24 @@ func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string,
 	if err := foreign(ctx, conn, schema, current); err != nil {
 		return err
 	}
-	if current < m.newest {
+	if current < m.Newest {
 		return regie.Errorf(regie.CodeConflict,
-			"the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, m.newest)
+			"the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, m.Newest)
 	}
 	return nil
 }
 
-// migrator migrates a schema whose version is oldest or later, or that is empty, to newest.
-type migrator struct {
-	*goose.Provider
-	oldest, newest int64
-}
-
-func newMigrator(db *sql.DB, files fs.FS) (m migrator, err error) {
-	if files == nil {
-		if files, err = fs.Sub(migrations, "migrations"); err != nil {
-			return m, err
-		}
-	}
-	if m.Provider, err = goose.NewProvider(database.DialectPostgres, db, files,
-		goose.WithDisableGlobalRegistry(true)); err != nil {
-		return m, err
-	}
-	sources := m.ListSources()
-	m.oldest, m.newest = sources[0].Version, sources[len(sources)-1].Version
-	return m, nil
-}
-
 // version returns the version of a schema, 0 for a new one, and CodeNewerSchema or CodeSchemaTooOld
 // for one that cannot be migrated.
-func (m migrator) version(ctx context.Context, conn *sql.Conn, schema string) (current int64, err error) {
+func readVersion(ctx context.Context, m sqlite.Migrator, conn *sql.Conn, schema string) (current int64, err error) {
 	current, err = schemaVersion(ctx, conn, schema)
 	switch {
 	case err != nil:
 		return 0, err
-	case current > m.newest:
+	case current > m.Newest:
 		return current, regie.Errorf(regie.CodeNewerSchema,
-			"the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, m.newest)
-	case current > 0 && current < m.oldest:
+			"the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, m.Newest)
+	case current > 0 && current < m.Oldest:
 		// another program's migrations are not ours
 		if err := foreign(ctx, conn, schema, current); err != nil {
 			return current, err

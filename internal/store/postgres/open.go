@@ -117,17 +117,13 @@ func parse(text string) (*pgxpool.Config, error) {
 		"search_path": DefaultSchema, "application_name": "regie", "default_transaction_isolation": "read committed",
 		"lock_timeout": "10s", "statement_timeout": "60s", "idle_in_transaction_session_timeout": "4s", "jit": "off",
 		"client_min_messages": "warning",
+		// The server notices a dead client, and frees what it holds, within seconds.
+		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3", "tcp_user_timeout": "5000",
 	} {
 		if _, given := c.ConnConfig.RuntimeParams[name]; !given {
 			c.ConnConfig.RuntimeParams[name] = value
 		}
 	}
-	for name, value := range serverNotices {
-		if _, given := c.ConnConfig.RuntimeParams[name]; !given {
-			c.ConnConfig.RuntimeParams[name] = value
-		}
-	}
-	c.ConnConfig.DialFunc = dial
 	c.AfterConnect = acknowledge
 	return c, refuseSettings(c.ConnConfig)
 }

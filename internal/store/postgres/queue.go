@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"log/slog"
 	"sync"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
@@ -170,10 +168,7 @@ func (q *Queue) Stop() {
 }
 
 // migrateJobs brings River's tables forward, in the schema of the others.
-func migrateJobs(ctx context.Context, conn *sql.Conn, c *pgx.ConnConfig, schema string) (err error) {
-	if current, err := jobsMigrated(ctx, conn, schema); err != nil || current {
-		return err
-	}
+func migrateJobs(ctx context.Context, c *pgx.ConnConfig, schema string) (err error) {
 	pools, err := pgxpool.ParseConfig("")
 	if err != nil {
 		return err
@@ -194,25 +189,6 @@ func migrateJobs(ctx context.Context, conn *sql.Conn, c *pgx.ConnConfig, schema 
 	// a transaction each: a new word of an enumeration is not used in that which adds it
 	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	return err
-}
-
-// jobsMigrated reports whether River's tables are there as this program needs them.
-func jobsMigrated(ctx context.Context, conn *sql.Conn, schema string) (bool, error) {
-	known, err := rivermigrate.New(riverpgxv5.New(nil), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return false, err
-	}
-	versions := known.AllVersions()
-	var there bool
-	if err := conn.QueryRowContext(ctx,
-		"SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'river_migration')",
-		schema).Scan(&there); err != nil || !there {
-		return false, err
-	}
-	var version int
-	err = conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM river_migration WHERE line = $1",
-		riverdriver.MigrationLineMain).Scan(&version)
-	return version >= versions[len(versions)-1].Version, err
 }
 
 // seldom passes warnings and errors on as warnings, the same one once a minute: while a server is

@@ -18,7 +18,6 @@ var differently = strings.NewReplacer(
 	" LIKE ", " ILIKE ", // as SQLite compares the letters of an id
 	"(SELECT coalesce(max(n), 0) + 1 FROM chains)", "nextval('chains_n')",
 	"SELECT coalesce(max(n), 0) + 1 FROM chains", "SELECT nextval('chains_n')",
-	"CASE WHEN error IS NULL THEN NULL ELSE json_object('code', coalesce(json_extract(error, '$.code'), ''), 'message', '', 'retryable', json('false')) END", "blank_error(error)",
 )
 
 var translated sync.Map // query → its translation

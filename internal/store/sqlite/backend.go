@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -12,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -60,7 +58,6 @@ type Statements interface {
 	Hold(by Holding, key any)
 	// HoldIfFree takes a log that nobody holds just now, whatever this transition holds already;
 	// Held tells whether it did.
-	HoldIfFree(chain int64)
 	// HoldSlots takes the slots of a user in a workspace for this transition alone (spec 5.1),
 	// after the logs that it holds.
 	HoldSlots(workspace, user regie.ID)
@@ -175,16 +172,6 @@ func (t *tx) hold(by Holding, key any) {
 	}
 }
 
-// holdIfFree holds another log where nobody does: it never waits. Here there is one writer.
-func (t *tx) holdIfFree(chain int64) bool {
-	if t.other == nil {
-		return true
-	}
-	t.other.HoldIfFree(chain)
-	_, _, _, err := t.other.Held(chain) //nolint:dogsled // whether it is held is all that is asked
-	return err == nil
-}
-
 // hurry is Statements.Hurry.
 func (t *tx) hurry() {
 	if t.other != nil {
@@ -245,25 +232,6 @@ func (t *tx) eventNumber(chain, seq int64) int64 {
 	return t.lastEvent
 }
 
-func (t *tx) otherRow(query string, args []any) found {
-	rows, err := t.other.Rows(query, args)
-	if err == nil && len(rows) == 0 {
-		err = sql.ErrNoRows
-	}
-	if err != nil {
-		return found{err: err}
-	}
-	return found{row: rows[0]}
-}
-
-func (t *tx) otherEach(query string, args []any, fn func(found) error) error {
-	rows, err := t.other.Rows(query, args)
-	for i := 0; err == nil && i < len(rows); i++ {
-		err = fn(found{row: rows[i]})
-	}
-	return err
-}
-
 // auditKey returns the key that a database's logs are written with.
 func (s *core) auditKey(recorded string) ([]byte, error) {
 	if s.other != nil {
@@ -317,40 +285,3 @@ func MakeAuditKey(dir string) (key []byte, hash string, err error) {
 
 // RecordedKey is the name in meta under which the hash of the key is recorded.
 const RecordedKey = auditKeyHash
-
-// Lately is how long a blob that was put counts as one that somebody is about to name.
-const Lately = lately
-
-// recentBlobs are those that somebody is about to name.
-func (s *core) recentBlobs(t *tx, blobs map[regie.Hash]bool, now time.Time) (map[regie.Hash]bool, error) {
-	if s.other == nil {
-		return s.blobs.recent(now), nil
-	}
-	fresh := map[regie.Hash]bool{}
-	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a, b regie.Hash) int {
-		return bytes.Compare(a[:], b[:])
-	}) {
-		var noted int64 // whoever notes it from here on waits, and finds it erased
-		err := t.row("SELECT noted_at FROM blobs WHERE hash = ? FOR NO KEY UPDATE", hash).Scan(&noted)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, err
-		}
-		if noted > now.Add(-lately).UnixMicro() {
-			fresh[hash] = true
-		}
-	}
-	return fresh, nil
-}
-
-// putNoted stores a blob, or notes that somebody is about to name it once more.
-const putNoted = `INSERT INTO blobs (hash, size, data, created_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?4)
-	ON CONFLICT (hash) DO UPDATE SET data = coalesce(blobs.data, excluded.data), noted_at = excluded.noted_at`
-
-// noteBlob is hasBlob where other processes erase blobs too: who finds one there notes it in its
-// row, so that it stays for a while.
-func (s *core) noteBlob(ctx context.Context, hash regie.Hash, now time.Time) (there bool, err error) {
-	err = s.read.QueryRowContext(ctx,
-		"SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
-		now.Add(-lately/2).UnixMicro()).Scan(&there)
-	return there, err
-}

@@ -116,22 +116,15 @@ func (b *batch) end(end *store.End) {
 }
 
 // store writes the events and the rows of the messages. Calls must have been written before.
-func (b *batch) store(t *tx) error {
-	if len(b.events) == 0 {
-		return nil
+func (b *batch) store(t *tx) {
+	if t.fail(b.err) || len(b.events) == 0 {
+		return
 	}
-	first, err := t.appendEvents(b.fence.SessionID, b.fence.Chain, b.now, b.events)
-	if err != nil {
-		return err
-	}
-	b.first = first
+	b.first = t.appendEvents(b.fence.SessionID, b.fence.Chain, b.now, b.events)
 	for _, p := range b.messages {
-		p.message.Seq = first + int64(p.index)
-		if err := t.rounds.insertMessage(b.fence.Chain, p.message); err != nil {
-			return err
-		}
+		p.message.Seq = b.first + int64(p.index)
+		t.rounds.insertMessage(b.fence.Chain, p.message)
 	}
-	return nil
 }
 
 // place is where the event that asks stands in the log, once the events are stored.

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -16,33 +14,26 @@ func (s moneyStore) CachedReply(ctx context.Context, of store.CacheOf, key regie
 	now time.Time,
 ) (out store.CachedReply, found bool, err error) {
 	out.Key = key
-	var at, expires int64
 	err = s.read.QueryRowContext(ctx, `SELECT s.id, c.provider, c.model, c.reply, c.input_tokens, c.output_tokens, c.created_at, c.expires_at
 		FROM cached_replies c JOIN sessions s ON s.n = c.session
 		WHERE c.key = ? AND c.expires_at > ? AND s.workspace_id = ? AND s.user_id = ? AND s.deleted_at IS NULL`,
 		key, now.UnixMicro(), of.WorkspaceID, of.UserID).
-		Scan(&out.SessionID, &out.Provider, &out.Model, &out.Reply, &out.Usage.Input, &out.Usage.Output, &at, &expires)
-	if errors.Is(err, sql.ErrNoRows) {
-		return out, false, nil
-	}
-	out.At, out.Expires = fromMicros(at), fromMicros(expires)
-	return out, err == nil, explain(err, FileName)
+		Scan(&out.SessionID, &out.Provider, &out.Model, &out.Reply, &out.Usage.Input, &out.Usage.Output, &out.At, &out.Expires)
+	return out, err == nil, unlessFound(err, nil)
 }
 
 // cache keeps an answer in the response cache in the transition that stores it, or counts that one
 // from there was given.
-func (t moneyTx) cache(fence store.Fence, in *store.Reply, now time.Time) error {
+func (t moneyTx) cache(fence store.Fence, in *store.Reply, now time.Time) {
 	if !in.Hit.IsZero() { // it may have gone since it was read
-		if err := t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?",
-			now.UnixMicro(), in.Hit); err != nil {
-			return err
-		}
+		t.exec("UPDATE cached_replies SET hits = hits + 1, used_at = ? WHERE key = ?",
+			now.UnixMicro(), in.Hit)
 	}
 	k := in.Keep
 	if k == nil {
-		return nil
+		return
 	}
-	return t.exec(`INSERT INTO cached_replies (key, session, provider, model, reply, size, input_tokens, output_tokens, created_at, used_at, expires_at)
+	t.exec(`INSERT INTO cached_replies (key, session, provider, model, reply, size, input_tokens, output_tokens, created_at, used_at, expires_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)
 		ON CONFLICT (key) DO UPDATE SET session = excluded.session, reply = excluded.reply, size = excluded.size, input_tokens = excluded.input_tokens,
 			output_tokens = excluded.output_tokens, hits = 0, created_at = excluded.created_at, used_at = excluded.used_at, expires_at = excluded.expires_at`,
@@ -53,49 +44,37 @@ func (t moneyTx) cache(fence store.Fence, in *store.Reply, now time.Time) error 
 // TrimCache takes out of the response cache what has expired and then, of what is left, the answers
 // that were used least lately, until it has at most so many bytes.
 func (s moneyStore) TrimCache(ctx context.Context, now time.Time, most int64) error {
-	return s.clearCache(ctx, func(t *tx) (gone int64, err error) {
-		if gone, err = t.count("DELETE FROM cached_replies WHERE expires_at <= ?", now.UnixMicro()); err != nil {
-			return gone, err
-		}
-		more, err := t.count(`DELETE FROM cached_replies WHERE key IN (SELECT key FROM (
+	return s.clearCache(ctx, func(t *tx) {
+		t.exec("DELETE FROM cached_replies WHERE expires_at <= ?", now.UnixMicro())
+		t.exec(`DELETE FROM cached_replies WHERE key IN (SELECT key FROM (
 			SELECT key, sum(size) OVER (ORDER BY used_at DESC, key) AS upto FROM cached_replies) AS sizes WHERE upto > ?)`, most)
-		return gone + more, err
 	})
 }
 
 // ClearCache empties the response cache of the workspace at root, or of all of them for "", and
 // returns how many answers went.
 func (s moneyStore) ClearCache(ctx context.Context, root string) (gone int64, err error) {
-	err = s.clearCache(ctx, func(t *tx) (int64, error) {
-		var err error
-		gone, err = t.count(`DELETE FROM cached_replies WHERE session IN (
+	err = s.clearCache(ctx, func(t *tx) {
+		gone = t.count(`DELETE FROM cached_replies WHERE session IN (
 			SELECT s.n FROM sessions s JOIN workspaces w ON w.id = s.workspace_id WHERE w.root = ?1 OR ?1 = '')`, root)
-		return gone, err
 	})
 	return gone, err
 }
 
 // clearCache takes answers away, and has the pages that they filled overwritten, as Remove does.
-func (s moneyStore) clearCache(ctx context.Context, take func(*tx) (int64, error)) error {
+func (s moneyStore) clearCache(ctx context.Context, clear func(*tx)) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		if s.other == nil {
-			if err := t.w.pragma("PRAGMA secure_delete = ON"); err != nil {
-				return err
-			}
-			defer func() { _ = t.w.pragma("PRAGMA secure_delete = OFF") }()
-		}
-		_, err := take(t)
-		return err
+		defer t.overwriteFree()()
+		clear(t)
+		return nil
 	})
 }
 
 // CacheStats says what is in the response cache of the workspace at root, or of all of them for "".
 func (s moneyStore) CacheStats(ctx context.Context, root string, now time.Time) (out store.CacheStats, err error) {
-	var oldest sql.NullInt64
 	err = s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(c.size), 0), coalesce(sum(c.hits), 0), coalesce(sum(c.hits * (c.input_tokens + c.output_tokens)), 0),
 			coalesce(sum(CASE WHEN c.expires_at <= ?1 THEN 1 ELSE 0 END), 0), min(c.created_at)
 		FROM cached_replies c JOIN sessions s ON s.n = c.session JOIN workspaces w ON w.id = s.workspace_id WHERE w.root = ?2 OR ?2 = ''`, now.UnixMicro(), root).
-		Scan(&out.Entries, &out.Bytes, &out.Hits, &out.Saved, &out.Expired, &oldest)
-	out.Oldest = fromNullMicros(oldest)
-	return out, explain(err, FileName)
+		Scan(&out.Entries, &out.Bytes, &out.Hits, &out.Saved, &out.Expired, &out.Oldest)
+	return out, err
 }

@@ -27,10 +27,10 @@ func newEvent(kind regie.EventType, body any) (logEvent, error) {
 
 // appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and
 // returns the first number.
-func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []logEvent) (first int64, err error) {
+func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []logEvent) (first int64) {
 	h, err := t.head(chain)
-	if err != nil {
-		return 0, err
+	if t.fail(err) || t.err != nil {
+		return 0
 	}
 	first = h.seq + 1
 	added := t.notices[session]
@@ -46,24 +46,27 @@ func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []
 		h.mac = t.w.link(h.mac, h.seq, at, event.kind, event.hash)
 		copy(mac, h.mac[:])
 		added.Add(h.seq, event.kind, at, event.body)
-		if err := t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			n, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac); err != nil {
-			return 0, err
-		}
-		if err := t.exec("INSERT INTO event_bodies (n, body) VALUES (?, ?)", n, event.body); err != nil {
-			return 0, err
-		}
+		t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			n, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac)
+		t.exec("INSERT INTO event_bodies (n, body) VALUES (?, ?)", n, event.body)
 	}
 	copy(mac, h.mac[:])
-	if err := t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, mac,
-		at.UnixMicro(), chain); err != nil {
-		return 0, err
-	}
+	t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, mac,
+		at.UnixMicro(), chain)
 	if t.other != nil {
 		t.other.Wrote(chain, h.seq, mac)
 	}
 	t.heads[chain] = h
-	return first, nil
+	return first
+}
+
+// tell writes one event.
+func (t *tx) tell(owner regie.ID, chain int64, at time.Time, kind regie.EventType, body any) (seq int64) {
+	event, err := newEvent(kind, body)
+	if t.fail(err) {
+		return 0
+	}
+	return t.appendEvents(owner, chain, at, []logEvent{event})
 }
 
 var errNoChain = regie.Errorf(regie.CodeNotFound, "the session is gone")

@@ -29,9 +29,7 @@ func settles(in *store.Submission) bool {
 func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time) error {
 	for i := range history {
 		m := history[i].Message
-		if err := t.insertCalls(b.fence.Chain, &m, history[i].Calls, now); err != nil {
-			return err
-		}
+		t.insertCalls(b.fence.Chain, &m, history[i].Calls, now)
 		m.SessionID, m.Time = b.fence.SessionID, now // and of no round: nobody here has written it
 		b.messages = append(b.messages, placed{&m, len(b.events)})
 		b.add(regie.EventMessage, &m)
@@ -67,11 +65,9 @@ func (t roundTx) settleClients(b *batch, in *store.Submission, message *regie.Me
 			}
 		}
 		b.settled(&open[i])
-		if err := t.settleCall(&open[i], now); err != nil {
-			return err
-		}
+		t.settleCall(&open[i], now)
 	}
-	batch, err := t.idsOf("SELECT id FROM calls WHERE message_id = ? ORDER BY ordinal", open[0].MessageID)
+	batch, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM calls WHERE message_id = ? ORDER BY ordinal", open[0].MessageID)
 	if err != nil {
 		return err
 	}
@@ -111,56 +107,26 @@ func fits(open []regie.Call, results []regie.ClientResult) error {
 
 // openOfClients are the calls of a client's tools that a session waits for; they are of one reply.
 func (t roundTx) openOfClients(chain int64) ([]regie.Call, error) {
-	var out []regie.Call
-	err := t.each(`SELECT c.id, c.exchange, c.message_id, c.tool, c.kind FROM calls c JOIN rounds r ON r.id = c.round_id
-		WHERE c.session = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, []any{chain}, func(row found) error {
-		var c regie.Call
-		var kind string
-		err := row.Scan(&c.ID, &c.Exchange, &c.MessageID, &c.Tool, &kind)
-		c.Kind = regie.CallKind(kind)
-		out = append(out, c)
-		return err
-	})
-	return out, err
-}
-
-// idsOf reads ids.
-func (t roundTx) idsOf(query string, args ...any) (out []regie.ID, err error) {
-	err = t.each(query, args, func(row found) error {
-		var id regie.ID
-		err := row.Scan(&id)
-		out = append(out, id)
-		return err
-	})
-	return out, err
+	return readAll(t.tx, func(row scanner, c *regie.Call) error {
+		return row.Scan(&c.ID, &c.Exchange, &c.MessageID, &c.Tool, &c.Kind)
+	}, `SELECT c.id, c.exchange, c.message_id, c.tool, c.kind FROM calls c JOIN rounds r ON r.id = c.round_id
+		WHERE c.session = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, chain)
 }
 
 // leaveClients settles what a session still waits for of its client, where a round begins without
 // it, or nothing will: the calls are NOT_RUN.
-func (t roundTx) leaveClients(fence store.Fence, trace string, now time.Time) error {
+func (t roundTx) leaveClients(fence store.Fence, trace string, now time.Time) {
 	b := batch{fence: fence, now: now}
 	in := store.Submission{Round: regie.Round{TraceID: trace}}
-	if err := t.settleClients(&b, &in, nil, now); err != nil || b.err != nil {
-		return firstError(err, b.err)
-	}
-	return b.store(t.tx)
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	t.fail(t.settleClients(&b, &in, nil, now))
+	b.store(t.tx)
 }
 
 // Waiting returns the calls of a client's tools that a session waits for, in their order (decision
 // 35).
 func (s roundStore) Waiting(ctx context.Context, session regie.ID) ([]regie.Call, error) {
-	calls, err := readCalls(ctx, s.read, callsOfThread+`JOIN rounds r ON r.id = c.round_id
+	return readCalls(ctx, s.read, callsOfThread+`JOIN rounds r ON r.id = c.round_id
 		WHERE s.id = ? AND c.origin = 'CLIENT' AND c.settled_at IS NULL AND r.state = 'ENDED' ORDER BY c.ordinal`, session)
-	return calls, explain(err, FileName)
 }
 
 // Unused returns the sessions of OpenAI-compatible clients in which nothing has happened since a
@@ -169,23 +135,18 @@ func (s roundStore) Waiting(ctx context.Context, session regie.ID) ([]regie.Call
 func (s roundStore) Unused(ctx context.Context, since time.Time,
 	most int,
 ) (sessions []regie.ID, next time.Time, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT s.id, c.head_at FROM sessions s JOIN chains c ON c.n = s.n
+	type unused struct {
+		id   regie.ID
+		last time.Time
+	}
+	all, err := queryAll(ctx, s.read, func(row scanner, u *unused) error { return row.Scan(&u.id, &u.last) },
+		`SELECT s.id, c.head_at FROM sessions s JOIN chains c ON c.n = s.n
 		WHERE s.origin = 'api' AND s.deleted_at IS NULL ORDER BY c.head_at LIMIT ?`, most+1)
-	if err != nil {
-		return nil, next, explain(err, FileName)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id regie.ID
-		var at int64
-		if err := rows.Scan(&id, &at); err != nil {
-			return nil, next, explain(err, FileName)
+	for _, u := range all {
+		if !u.last.Before(since) || len(sessions) == most {
+			return sessions, u.last, err
 		}
-		if last := fromMicros(at); !last.Before(since) || len(sessions) == most {
-			next = last
-			break
-		}
-		sessions = append(sessions, id)
+		sessions = append(sessions, u.id)
 	}
-	return sessions, next, explain(rows.Err(), FileName)
+	return sessions, next, err
 }

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -16,12 +14,11 @@ import (
 func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchange int) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		return t.one(errNotOpen,
+		t.rounds.mayWrite(fence, true)
+		t.one(errNotOpen,
 			"UPDATE exchanges SET purpose = 'summary' WHERE round_id = ? AND number = ? AND state = 'OPEN' AND purpose = 'step'",
 			fence.RoundID, exchange)
+		return nil
 	})
 }
 
@@ -30,24 +27,21 @@ func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchang
 func (s roundStore) ExchangeOf(ctx context.Context, call regie.ID) (round regie.ID, exchange int, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT e.round_id, e.number FROM calls c JOIN calls o ON o.id = coalesce(c.copy_of, c.id)
 		JOIN exchanges e ON e.round_id = o.round_id AND e.number = o.exchange WHERE c.id = ? AND e.reply_id = o.message_id`, call).Scan(&round, &exchange)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = notFound("model call that proposed the call", call)
-	}
-	return round, exchange, explain(err, FileName)
+	return round, exchange, unlessFound(err, notFound("model call that proposed the call", call))
 }
 
 // CallNamed returns the one call of the workspace at root, or of all of them for "", that a part of
 // its id names: its end, or its beginning from eight digits on. It returns CodeBadID for a part
 // that no id has, CodeNotFound, and CodeConflict with all of them where there are several.
 func (s roundStore) CallNamed(ctx context.Context, root, part string) (regie.ID, error) {
-	if strings.Trim(part, "0123456789abcdefABCDEF") != "" {
-		return regie.ID{}, regie.Errorf(regie.CodeBadID, "%q is no part of an id", part)
+	if err := checkPart(part); err != nil {
+		return regie.ID{}, err
 	}
-	found, err := readIDs(ctx, s.read, `SELECT c.id FROM calls c JOIN sessions s ON s.n = c.session JOIN workspaces w ON w.id = s.workspace_id
+	found, err := queryAll(ctx, s.read, scanOne[regie.ID], `SELECT c.id FROM calls c JOIN sessions s ON s.n = c.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE s.deleted_at IS NULL AND (w.root = ?1 OR ?1 = '') AND `+hasPart("c.id", "?2")+" ORDER BY c.id LIMIT 10", root, part)
 	switch {
 	case err != nil:
-		return regie.ID{}, explain(err, FileName)
+		return regie.ID{}, err
 	case len(found) == 0:
 		return regie.ID{}, regie.Errorf(regie.CodeNotFound, "there is no call %s here", part)
 	case len(found) == 1:
@@ -62,11 +56,8 @@ func (s roundStore) CallNamed(ctx context.Context, root, part string) (regie.ID,
 }
 
 // LastRound returns the newest round of a session, or CodeNotFound where it has none.
-func (s roundStore) LastRound(ctx context.Context, session regie.ID) (regie.Round, error) {
-	round, err := scanRound(s.read.QueryRowContext(ctx, "SELECT "+roundColumns+
-		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? AND s.deleted_at IS NULL ORDER BY r.number DESC LIMIT 1", session))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = notFound("run of session", session)
-	}
-	return round, explain(err, FileName)
+func (s roundStore) LastRound(ctx context.Context, session regie.ID) (round regie.Round, err error) {
+	err = scanRound(s.read.QueryRowContext(ctx, "SELECT "+roundColumns+
+		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? AND s.deleted_at IS NULL ORDER BY r.number DESC LIMIT 1", session), &round)
+	return round, unlessFound(err, notFound("run of session", session))
 }

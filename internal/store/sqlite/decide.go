@@ -36,11 +36,8 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 		err := t.row(
 			`SELECT s.id, s.n, a.round_id, a.exchange, a.state, a.expires_at FROM approvals a JOIN sessions s ON s.n = a.session WHERE a.id = ?`, in.ApprovalID).
 			Scan(&a.session, &a.chain, &a.round, &a.exchange, &a.state, &a.expires)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("approval", in.ApprovalID)
-		}
 		if err != nil {
-			return err
+			return unlessFound(err, notFound("approval", in.ApprovalID))
 		}
 		out.SessionID, out.RoundID = a.session, a.round
 		fresh, err := t.waits.undecided(in)
@@ -53,15 +50,9 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 		b := batch{fence: store.Fence{SessionID: a.session, RoundID: a.round, Chain: a.chain}, now: now}
 		event := approvalEvent{ApprovalID: in.ApprovalID, RoundID: a.round, State: regie.ApprovalOpen}
 		for _, d := range fresh {
-			said, err := t.waits.decideCall(&b, &in, d)
-			if err != nil {
-				return err
-			}
-			event.Calls = append(event.Calls, said)
+			event.Calls = append(event.Calls, t.waits.decideCall(&b, &in, d))
 		}
-		if err := t.waits.makeRules(&a, in.Rules, now); err != nil {
-			return err
-		}
+		t.waits.makeRules(&a, in.Rules, now)
 		open := 0
 		if err := t.row("SELECT count(*) FROM reviews WHERE approval_id = ? AND answer IS NULL",
 			in.ApprovalID).Scan(&open); err != nil {
@@ -71,24 +62,17 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 			event.State = regie.ApprovalDecided
 		}
 		b.before(regie.EventApproval, event) // what came of the decisions follows them
-		if err := errOr(b.err, func() error { return b.store(t) }); err != nil || open > 0 {
-			return err
+		if b.store(t); open > 0 {
+			return nil
 		}
-		if err := t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?",
-			now.UnixMicro(), in.ApprovalID); err != nil {
-			return err
-		}
-		if err := t.exec(
+		t.exec("UPDATE approvals SET state = 'DECIDED', closed_at = ? WHERE id = ?",
+			now.UnixMicro(), in.ApprovalID)
+		t.exec(
 			"UPDATE waits SET state = 'RESOLVED', resolved_by = ?, resolved_at = ? WHERE object_id = ? AND round_id = ? AND state = 'OPEN'",
-			fresh[len(fresh)-1].By, now.UnixMicro(), in.ApprovalID, a.round); err != nil {
-			return err
-		}
-		out.Ready, err = t.waits.wake(a.session, a.chain, a.round, now)
-		return err
+			fresh[len(fresh)-1].By, now.UnixMicro(), in.ApprovalID, a.round)
+		out.Ready = t.waits.wake(a.session, a.chain, a.round, now)
+		return nil
 	})
-	if len(in.Rules) > 0 { // whatever became of it
-		s.rules.changed()
-	}
 	return out, err
 }
 
@@ -132,56 +116,41 @@ func (t waitTx) undecided(in store.Decide) ([]regie.Decision, error) {
 
 // decideCall stores one decision and what it means for its call, and returns what the log says of
 // it.
-func (t waitTx) decideCall(b *batch, in *store.Decide, d regie.Decision) (reviewEvent, error) {
+func (t waitTx) decideCall(b *batch, in *store.Decide, d regie.Decision) reviewEvent {
 	said := reviewEvent{
 		CallID: d.CallID, Answer: d.Answer, Reason: d.Reason, Edited: hashOrZero(d.Arguments), Scope: d.Scope,
 		By: d.By, Request: in.Request,
 	}
 	if fault.Bug(fault.BugDecidedTwice) {
-		if err := t.decideAgain(d); err != nil {
-			return said, err
-		}
+		t.decideAgain(d)
 	}
-	var scope, preview any
-	if d.Scope != nil {
-		data, err := json.Marshal(d.Scope)
-		if err != nil {
-			return said, err
-		}
-		scope = string(data)
-	}
+	var preview any
 	if p, ok := in.Previews[d.CallID]; ok {
 		data, err := json.Marshal(p)
-		if err != nil {
-			return said, err
-		}
+		t.fail(err)
 		preview, said.EditedPreview = string(data), regie.HashOf(data)
 	}
 	if !d.ExpiresAt.IsZero() {
 		until := fromMicros(d.ExpiresAt.UnixMicro())
 		said.RuleExpires = &until
 	}
-	if err := t.one(errSettled, `UPDATE reviews SET answer = ?, edited = ?, edited_preview = ?, reason = ?, scope = ?, expires_at = ?, request = ?, decided_by = ?, decided_at = ?
-		WHERE approval_id = ? AND call_id = ? AND answer IS NULL`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason), scope, micros(d.ExpiresAt), null(in.Request), d.By,
-		b.now.UnixMicro(), in.ApprovalID, d.CallID); err != nil {
-		return said, err
-	}
-	return said, t.followDecision(b, d)
+	t.one(errSettled, `UPDATE reviews SET answer = ?, edited = ?, edited_preview = ?, reason = ?, scope = ?, expires_at = ?, request = ?, decided_by = ?, decided_at = ?
+		WHERE approval_id = ? AND call_id = ? AND answer IS NULL`, string(d.Answer), null(string(d.Arguments)), preview, null(d.Reason),
+		asJSON{d.Scope}, micros(d.ExpiresAt), null(in.Request), d.By, b.now.UnixMicro(), in.ApprovalID, d.CallID)
+	t.followDecision(b, d)
+	return said
 }
 
 // followDecision brings a call to what was decided about it.
-func (t waitTx) followDecision(b *batch, d regie.Decision) error {
+func (t waitTx) followDecision(b *batch, d regie.Decision) {
 	c := regie.Call{ID: d.CallID, Executed: d.Arguments}
-	var kind string
-	if err := t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange,
-		&c.Tool, &kind, &c.Arguments); err != nil {
-		return err
-	}
-	c.Kind = regie.CallKind(kind)
+	t.fail(t.row("SELECT exchange, tool, kind, arguments FROM calls WHERE id = ?", d.CallID).Scan(&c.Exchange,
+		&c.Tool, &c.Kind, &c.Arguments))
 	if d.Answer != regie.AnswerDeny {
 		b.moved(&c, regie.CallApproved)
-		return t.one(errSettled,
+		t.one(errSettled,
 			"UPDATE calls SET state = 'APPROVED', executed = coalesce(?, executed) WHERE id = ? AND state = 'AWAITING_APPROVAL'", null(string(d.Arguments)), d.CallID)
+		return
 	}
 	c.State, c.NotRun, c.Error = regie.CallNotRun, regie.NotRunDenied, &regie.CallError{
 		Code: regie.CodeUserRejected, Message: "the person denied this call",
@@ -191,18 +160,15 @@ func (t waitTx) followDecision(b *batch, d regie.Decision) error {
 		c.Error.Message, c.Error.Hint = "the person denied this call: "+d.Reason, ""
 	}
 	b.settled(&c)
-	return t.rounds.settleCall(&c, b.now)
+	t.rounds.settleCall(&c, b.now)
 }
 
 // decideAgain is a seeded bug (spec 12.3): it exists only in builds with fault points. It takes
 // away what keeps a call from being decided twice.
-func (t waitTx) decideAgain(d regie.Decision) error {
-	if err := t.exec(`UPDATE reviews SET answer = NULL, edited = NULL, edited_preview = NULL, reason = NULL, scope = NULL, expires_at = NULL, request = NULL,
-			decided_by = NULL, decided_at = NULL WHERE call_id = ?`, d.CallID); err != nil {
-		return err
-	}
-	err := t.exec("UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND state = 'APPROVED'", d.CallID)
-	return err
+func (t waitTx) decideAgain(d regie.Decision) {
+	t.exec(`UPDATE reviews SET answer = NULL, edited = NULL, edited_preview = NULL, reason = NULL, scope = NULL, expires_at = NULL, request = NULL,
+			decided_by = NULL, decided_at = NULL WHERE call_id = ?`, d.CallID)
+	t.exec("UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND state = 'APPROVED'", d.CallID)
 }
 
 // Answer stores a person's answer to a question: it is the call's result, and a message that people
@@ -210,45 +176,35 @@ func (t waitTx) decideAgain(d regie.Decision) error {
 // returns CodeExpired after the deadline.
 func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
 	now := time.Now().UTC()
-	reply, err := json.Marshal(in.Reply)
-	if err != nil {
-		return store.Resolved{}, err
-	}
 	var out store.Resolved
-	err = s.writer.do(ctx, func(t *tx) error {
+	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Resolved{}
 		t.hold(ByWait, in.QuestionID)
 		var chain int64
-		var state string
+		var state regie.WaitState
 		var call regie.ID
-		var deadline sql.NullInt64
-		var by, request sql.NullString
+		var deadline time.Time
+		var by, request string
 		err := t.row(`SELECT s.id, s.n, w.round_id, w.state, w.deadline, w.resolved_by, q.call_id, q.request FROM questions q
 			JOIN waits w ON w.id = q.wait_id JOIN sessions s ON s.n = w.session WHERE q.wait_id = ?`, in.QuestionID).
 			Scan(&out.SessionID, &chain, &out.RoundID, &state, &deadline, &by, &call, &request)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return notFound("question", in.QuestionID)
 		case err != nil:
-			return err
-		case state == string(regie.WaitResolved) && in.Request != "" && request.String == in.Request:
+			return unlessFound(err, notFound("question", in.QuestionID))
+		case state == regie.WaitResolved && in.Request != "" && request == in.Request:
 			return nil
-		case state == string(regie.WaitResolved):
-			return regie.Errorf(regie.CodeConflict, "%s has answered this already", by.String)
-		case state == string(regie.WaitWithdrawn):
+		case state == regie.WaitResolved:
+			return regie.Errorf(regie.CodeConflict, "%s has answered this already", by)
+		case state == regie.WaitWithdrawn:
 			return regie.Errorf(regie.CodeConflict, "the question was withdrawn: the run goes on without it")
-		case state == string(regie.WaitExpired), deadline.Valid && now.UnixMicro() > deadline.Int64:
+		case state == regie.WaitExpired, !deadline.IsZero() && now.After(deadline):
 			return regie.Errorf(regie.CodeExpired, "the question has expired")
 		}
 		b := batch{fence: store.Fence{SessionID: out.SessionID, RoundID: out.RoundID, Chain: chain}, now: now}
 		c := regie.Call{ID: call, State: regie.CallSucceeded, Result: in.Result}
-		if err := t.row("SELECT exchange, tool, arguments FROM calls WHERE id = ?", call).Scan(&c.Exchange,
-			&c.Tool, &c.Arguments); err != nil {
-			return err
-		}
-		if err := t.rounds.settleCall(&c, now); err != nil {
-			return err
-		}
+		t.fail(t.row("SELECT exchange, tool, arguments FROM calls WHERE id = ?", call).Scan(&c.Exchange,
+			&c.Tool, &c.Arguments))
+		t.rounds.settleCall(&c, now)
 		b.add(regie.EventQuestion, questionEvent{
 			QuestionID: in.QuestionID, RoundID: out.RoundID, CallID: call,
 			State: regie.WaitResolved, Reply: &in.Reply, Request: in.Request,
@@ -257,21 +213,15 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		message := in.Message
 		message.Exchange = c.Exchange
 		b.message(&message)
-		if err := errOr(b.err, func() error { return b.store(t) }); err != nil {
-			return err
-		}
+		b.store(t)
 		out.MessageID, out.Seq = message.ID, message.Seq
-		if err := t.exec("UPDATE questions SET request = ? WHERE wait_id = ?",
-			null(in.Request), in.QuestionID); err != nil {
-			return err
-		}
-		if err := t.exec(
+		t.exec("UPDATE questions SET request = ? WHERE wait_id = ?",
+			null(in.Request), in.QuestionID)
+		t.exec(
 			"UPDATE waits SET state = 'RESOLVED', resolution = ?, resolved_by = ?, resolved_at = ? WHERE id = ?",
-			string(reply), in.Reply.By, now.UnixMicro(), in.QuestionID); err != nil {
-			return err
-		}
-		out.Ready, err = t.waits.wake(out.SessionID, chain, out.RoundID, now)
-		return err
+			asJSON{in.Reply}, in.Reply.By, now.UnixMicro(), in.QuestionID)
+		out.Ready = t.waits.wake(out.SessionID, chain, out.RoundID, now)
+		return nil
 	})
 	return out, err
 }

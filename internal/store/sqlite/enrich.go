@@ -26,15 +26,9 @@ func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enri
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, false); err != nil {
-			return err
-		}
-		if err := t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
-			return err
-		}
-		if err := b.store(t); err != nil {
-			return err
-		}
+		t.rounds.mayWrite(fence, false)
+		t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now)
+		b.store(t)
 		out.Seq = in.Message.Seq
 		return nil
 	})

@@ -1,12 +1,13 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -22,76 +23,8 @@ type erasedEvent struct {
 	By     string     `json:"by,omitempty"`
 }
 
-// erasure is an erased event where it stands in its log.
-type erasure struct {
-	seq  int64
-	rows [][2]int64
-}
-
-// tellsErased reports whether a later row of the log says that the body of a row was erased.
-func (l *spokenLog) tellsErased(seq int64) bool {
-	for _, e := range l.erasures {
-		for _, rows := range e.rows {
-			if seq < e.seq && rows[0] <= seq && seq <= rows[1] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// verifyFork compares what a session was forked from with what its log says.
-func verifyFork(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
-	var from regie.ID
-	var at sql.NullInt64
-	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq FROM sessions WHERE id = ?",
-		report.OwnerID).Scan(&from, &at)
-	if err != nil {
-		return err
-	}
-	is, log := forkPoint(from, at), said.forked
-	if (is == nil) != (log == nil) && report.Erased == 0 || is != nil && log != nil && *is != *log {
-		return broken("the log does not say the same of what this session was forked from")
-	}
-	return nil
-}
-
-// putBlobs are the blobs that were put lately: whoever put one may not have stored yet what names
-// it. It is locked while a blob is looked for and while blobs are erased.
-type putBlobs struct {
-	sync.Mutex
-	at map[regie.Hash]time.Time
-}
-
-// lately is longer than any step takes from a blob to what names it, and maxLately how many of them
-// are noted before the old ones go.
-const (
-	lately    = 10 * time.Minute
-	maxLately = 10_000
-)
-
-func (p *putBlobs) note(hash regie.Hash, now time.Time) {
-	if p.at == nil {
-		p.at = map[regie.Hash]time.Time{}
-	}
-	if len(p.at) >= maxLately {
-		p.recent(now)
-	}
-	p.at[hash] = now
-}
-
-// recent returns what was put lately, and forgets the rest.
-func (p *putBlobs) recent(now time.Time) map[regie.Hash]bool {
-	out := make(map[regie.Hash]bool, len(p.at))
-	for hash, at := range p.at {
-		if now.Sub(at) > lately {
-			delete(p.at, hash)
-		} else {
-			out[hash] = true
-		}
-	}
-	return out
-}
+// lately is how long a blob counts as put: who put it may not have stored yet what names it.
+const lately = 10 * time.Minute
 
 // tombstone is a session on its way out.
 type tombstone struct {
@@ -112,46 +45,27 @@ type tombstone struct {
 func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Removed, error) {
 	now := time.Now().UTC()
 	var out store.Removed
-	defer s.rules.changed()
-	s.blobs.Lock() // nobody is told meanwhile that a blob is there which this erases
-	defer s.blobs.Unlock()
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Removed{SessionIDs: []regie.ID{}}
 		family, err := t.sessions.family(in.SessionID)
 		if err != nil || len(family) == 0 {
 			return err
 		}
-		// Free space is overwritten only where SQLite is told to; it costs, so only here.
-		if s.other == nil {
-			if err := t.w.pragma("PRAGMA secure_delete = ON"); err != nil {
-				return err
-			}
-			defer func() { _ = t.w.pragma("PRAGMA secure_delete = OFF") }()
-		}
+		defer t.overwriteFree()()
 		blobs := map[regie.Hash]bool{}
 		for _, session := range family {
-			if err := t.rounds.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now); err != nil {
-				return err
-			}
+			t.rounds.leaveClients(store.Fence{SessionID: session.id, Chain: session.chain}, "", now)
 			if err := t.sessions.erase(session, in.By, now, blobs, &out); err != nil {
 				return err
 			}
 			out.SessionIDs = append(out.SessionIDs, session.id)
 		}
-		fresh, err := s.recentBlobs(t, blobs, now)
-		if err != nil {
+		if err := t.sessions.eraseBlobs(blobs, now, &out); err != nil {
 			return err
 		}
-		if err := t.sessions.eraseBlobs(blobs, fresh, &out); err != nil {
-			return err
-		}
-		return t.each("SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n",
-			[]any{in.SessionID}, func(row found) error {
-				var id regie.ID
-				err := row.Scan(&id)
-				out.Forks = append(out.Forks, id)
-				return err
-			})
+		out.Forks, err = readAll(t, scanOne[regie.ID],
+			"SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n", in.SessionID)
+		return err
 	})
 	return out, err
 }
@@ -171,59 +85,54 @@ func (w *writer) pragma(query string) error {
 func (t sessionTx) family(id regie.ID) ([]tombstone, error) {
 	t.hold(ByOwner, id)
 	var chain int64
-	var kind string
-	var deleted sql.NullInt64
+	var kind regie.SessionType
+	var deleted time.Time
 	err := t.row("SELECT n, type, deleted_at FROM sessions WHERE id = ?", id).Scan(&chain, &kind, &deleted)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, notFound("session", id)
-	case err != nil || deleted.Valid:
-		return nil, err
-	case kind == string(regie.SessionSubagent):
+	case err != nil || !deleted.IsZero():
+		return nil, unlessFound(err, notFound("session", id))
+	case kind == regie.SessionSubagent:
 		return nil, regie.Errorf(regie.CodeConflict,
 			"this is the session of a sub-agent: it goes with the session that it works for")
 	}
 	family := []tombstone{{id, chain}}
 	for i := 0; i < len(family); i++ {
-		var open bool
-		if err := t.row("SELECT EXISTS (SELECT 1 FROM rounds WHERE session = ? AND state <> 'ENDED')",
-			family[i].chain).Scan(&open); err != nil {
+		var running, undoing bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE session = ?1 AND state <> 'ENDED'),
+			EXISTS (SELECT 1 FROM undos WHERE session = ?1 AND state = 'INTENDED')`, family[i].chain).Scan(&running, &undoing); err != nil {
 			return nil, err
 		}
-		if open {
-			return nil, regie.Errorf(regie.CodeRoundInProgress,
-				"a round of this session is open: wait for its end, or interrupt it")
-		}
-		if err := t.row("SELECT EXISTS (SELECT 1 FROM undos WHERE session = ? AND state = 'INTENDED')",
-			family[i].chain).Scan(&open); err != nil {
-			return nil, err
-		}
-		if open {
+		switch {
+		case running:
+			return nil, errRoundOpen
+		case undoing:
 			return nil, errUndoing
 		}
-		if err := t.each(
+		children, err := readAll(t.tx, func(row scanner, child *tombstone) error { return row.Scan(&child.id, &child.chain) },
 			"SELECT s.id, s.n FROM messages m JOIN calls c ON c.message_id = m.id JOIN sessions s ON s.parent_call = c.id WHERE m.session = ? AND s.deleted_at IS NULL",
-			[]any{family[i].chain}, func(row found) error {
-				var child tombstone
-				err := row.Scan(&child.id, &child.chain)
-				t.hold(ByChain, child.chain)
-				family = append(family, child)
-				return err
-			}); err != nil {
+			family[i].chain)
+		if err != nil {
 			return nil, err
 		}
+		for _, child := range children {
+			t.hold(ByChain, child.chain)
+		}
+		family = append(family, children...)
 	}
 	return family, nil
 }
 
+var errRoundOpen = regie.Errorf(regie.CodeRoundInProgress,
+	"a round of this session is open: wait for its end, or interrupt it")
+
 // contents are the statements that take what a session held out of its rows; ?1 is its chain. The
 // schema lets them pass only behind a tombstone.
 var contents = []string{
-	`UPDATE calls SET arguments = '', executed = NULL, intent = NULL, changed = NULL, result = substr(result, 1, 0), result_blob = NULL,
-		error = CASE WHEN error IS NULL THEN NULL ELSE json_object('code', coalesce(json_extract(error, '$.code'), ''), 'message', '', 'retryable', json('false')) END
+	`UPDATE calls SET arguments = '', executed = NULL, intent = NULL, changed = NULL, result = substr(result, 1, 0), result_blob = NULL
 		WHERE id IN (SELECT c.id FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1)`,
 	`UPDATE calls SET tool = CASE WHEN definition IS NULL THEN '' ELSE tool END, provider_call_id = NULL
 		WHERE id IN (SELECT c.id FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1)`,
+	`UPDATE calls SET error = '{"code":"","message":"","retryable":false}' WHERE error IS NOT NULL AND id IN (SELECT c.id FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1)`,
 	`UPDATE calls SET resolve_note = '' WHERE resolve_note IS NOT NULL AND id IN (SELECT c.id FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1)`,
 	`UPDATE reviews SET arguments = 'null', preview = '{}', grounds = '[]', edited = NULL, edited_preview = NULL, reason = NULL, scope = NULL
 		WHERE approval_id IN (SELECT id FROM approvals WHERE session = ?1)`,
@@ -246,28 +155,22 @@ func (t sessionTx) erase(session tombstone, by string, now time.Time, blobs map[
 	if err := t.blobsOf(session.chain, blobs); err != nil {
 		return err
 	}
-	if err := t.one(notFound("session", session.id),
+	t.one(notFound("session", session.id),
 		"UPDATE sessions SET deleted_at = ?, name = '' WHERE n = ? AND deleted_at IS NULL",
-		now.UnixMicro(), session.chain); err != nil {
-		return err
-	}
+		now.UnixMicro(), session.chain)
 	if err := t.revokeOwn(session, by, now, out); err != nil {
 		return err
 	}
 	for _, statement := range contents {
-		if err := t.exec(statement, session.chain); err != nil {
-			return err
-		}
+		t.exec(statement, session.chain)
 	}
-	bodies, err := t.eraseBodies(session.id, session.chain, "DELETED", by, now)
+	bodies, err := t.eraseBodies(session.id, session.chain, by, now)
 	out.Bodies += bodies
 	return err
 }
 
 // eraseBodies takes all bodies out of a log, and tells it.
-func (t sessionTx) eraseBodies(owner regie.ID, chain int64, reason, by string, now time.Time) (bodies int64,
-	err error,
-) {
+func (t sessionTx) eraseBodies(owner regie.ID, chain int64, by string, now time.Time) (bodies int64, err error) {
 	h, err := t.head(chain)
 	if err != nil {
 		return 0, err
@@ -276,51 +179,38 @@ func (t sessionTx) eraseBodies(owner regie.ID, chain int64, reason, by string, n
 		chain).Scan(&bodies); err != nil {
 		return 0, err
 	}
-	event, err := newEvent(regie.EventErased, erasedEvent{
-		Reason: reason,
-		Rows:   [][2]int64{{1, h.seq}}, Bodies: bodies, By: by,
+	t.tell(owner, chain, now, regie.EventErased, erasedEvent{
+		Reason: "DELETED", Rows: [][2]int64{{1, h.seq}}, Bodies: bodies, By: by,
 	})
-	if err != nil {
-		return 0, err
-	}
-	if _, err := t.appendEvents(owner, chain, now, []logEvent{event}); err != nil {
-		return 0, err
-	}
-	err = t.exec("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE chain = ? AND seq <= ?)", chain,
+	t.exec("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE chain = ? AND seq <= ?)", chain,
 		h.seq)
-	return bodies, err
+	return bodies, nil
 }
 
 // revokeOwn revokes the rules that count only in a session which is removed.
 func (t sessionTx) revokeOwn(session tombstone, by string, now time.Time, out *store.Removed) error {
-	return t.each("SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL",
-		[]any{session.chain}, func(row found) error {
-			var id regie.ID
-			if err := row.Scan(&id); err != nil {
-				return err
-			}
-			out.Rules++
-			return t.waits.revoke(id, by, now)
-		})
+	rules, err := readAll(t.tx, scanOne[regie.ID], "SELECT id FROM rules WHERE session = ? AND revoked_at IS NULL", session.chain)
+	out.Rules += len(rules)
+	for _, id := range rules {
+		t.waits.revoke(id, by, now)
+	}
+	return err
 }
 
 // blobsOf notes the blobs that a session names: whole results, attachments, what its workspace told
 // agents, and files as they were before its writes (decisions 14, 16, 18).
 func (t sessionTx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
-	note := func(row found) error {
-		var hash regie.Hash
-		err := row.Scan(&hash)
-		blobs[hash] = true
-		return err
-	}
-	err := t.each(`SELECT c.result_blob FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1 AND c.result_blob IS NOT NULL
+	named, err := readAll(t.tx, scanOne[regie.Hash], `SELECT c.result_blob FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ?1 AND c.result_blob IS NOT NULL
 		UNION SELECT a.blob FROM messages m JOIN attachments a ON a.message_id = m.id WHERE m.session = ?1
 		UNION SELECT r.level2 FROM rounds r WHERE r.session = ?1 AND r.level2 IS NOT NULL
 		UNION SELECT f.level2 FROM rounds r JOIN former_levels f ON f.round_id = r.id WHERE r.session = ?1
 		UNION SELECT f.from_hash FROM undos u JOIN undo_files f ON f.undo_id = u.id WHERE u.session = ?1 AND f.from_hash IS NOT NULL
-		UNION SELECT f.to_hash FROM undos u JOIN undo_files f ON f.undo_id = u.id WHERE u.session = ?1 AND f.to_hash IS NOT NULL`, []any{chain}, note)
+		UNION SELECT f.to_hash FROM undos u JOIN undo_files f ON f.undo_id = u.id WHERE u.session = ?1 AND f.to_hash IS NOT NULL`, chain)
 	if err != nil {
 		return err
+	}
+	for _, hash := range named {
+		blobs[hash] = true
 	}
 	return t.evidence("FROM messages m JOIN calls c ON c.message_id = m.id WHERE m.session = ? AND", []any{chain},
 		func(hash regie.Hash) { blobs[hash] = true })
@@ -330,60 +220,33 @@ func (t sessionTx) blobsOf(chain int64, blobs map[regie.Hash]bool) error {
 // it; from selects the calls c.
 func (t sessionTx) evidence(from string, args []any, fn func(regie.Hash)) error {
 	for _, column := range []string{"c.intent", "c.changed"} {
-		if err := t.each("SELECT "+column+" "+from+" "+column+" IS NOT NULL", args, func(row found) error {
-			var said string
-			if err := row.Scan(&said); err != nil {
-				return err
-			}
-			return eachHash(said, fn)
-		}); err != nil {
+		texts, err := readAll(t.tx, scanOne[string], "SELECT "+column+" "+from+" "+column+" IS NOT NULL", args...)
+		if err != nil {
 			return err
+		}
+		for _, text := range texts {
+			for _, word := range hashes.FindAllString(text, -1) {
+				var hash regie.Hash
+				if hash.UnmarshalText([]byte(word)) == nil {
+					fn(hash)
+				}
+			}
 		}
 	}
 	return nil
 }
 
-// eachHash finds the hashes that an intent names; a tool's evidence is its own, so each text that
-// is one counts.
-func eachHash(intent string, fn func(regie.Hash)) error {
-	var evidence any
-	if err := json.Unmarshal([]byte(intent), &evidence); err != nil {
-		return nil //nolint:nilerr // evidence that is no JSON names no blob
-	}
-	var look func(any)
-	look = func(value any) {
-		switch value := value.(type) {
-		case string:
-			var hash regie.Hash
-			if len(value) == 2*len(hash) && hash.UnmarshalText([]byte(value)) == nil {
-				fn(hash)
-			}
-		case []any:
-			for _, v := range value {
-				look(v)
-			}
-		case map[string]any:
-			for _, v := range value {
-				look(v)
-			}
-		}
-	}
-	look(evidence)
-	return nil
-}
+// hashes are the strings of a JSON text that may name a blob.
+var hashes = regexp.MustCompile(`\b[0-9a-fA-F]{64}\b`)
 
 // eraseBlobs erases the blobs that nothing names any more. What was put only now may belong to a
 // call whose intent is not stored yet.
-func (t sessionTx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Removed) error {
-	var running bool
-	if err := t.row("SELECT EXISTS (SELECT 1 FROM rounds WHERE state <> 'ENDED' AND state = 'RUNNING')").
-		Scan(&running); err != nil {
+func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *store.Removed) error {
+	// What was put lately may not be named yet, as long as anything runs.
+	var before int64
+	if err := t.row("SELECT CASE WHEN EXISTS (SELECT 1 FROM rounds WHERE state <> 'ENDED' AND state = 'RUNNING') THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END",
+		now.Add(-lately).UnixMicro(), int64(math.MaxInt64)).Scan(&before); err != nil {
 		return err
-	}
-	for hash := range fresh {
-		if running {
-			delete(blobs, hash)
-		}
 	}
 	if len(blobs) == 0 {
 		return nil
@@ -391,9 +254,9 @@ func (t sessionTx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Remov
 	if err := t.evidence("FROM calls c WHERE", nil, func(hash regie.Hash) { delete(blobs, hash) }); err != nil {
 		return err
 	}
-	for hash := range blobs {
-		n, err := t.count(strings.Join([]string{
-			"UPDATE blobs SET data = NULL WHERE hash = ?1 AND data IS NOT NULL",
+	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a, b regie.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		out.Blobs += t.count(strings.Join([]string{
+			"UPDATE blobs SET data = NULL WHERE hash = ?1 AND data IS NOT NULL AND noted_at <= ?2",
 			"NOT EXISTS (SELECT 1 FROM calls WHERE result_blob = ?1)",
 			"NOT EXISTS (SELECT 1 FROM attachments a JOIN messages m ON m.id = a.message_id JOIN sessions s ON s.n = m.session WHERE a.blob = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM rounds WHERE level1 = ?1)", // the same for all, and nobody's
@@ -401,11 +264,7 @@ func (t sessionTx) eraseBlobs(blobs, fresh map[regie.Hash]bool, out *store.Remov
 			"NOT EXISTS (SELECT 1 FROM former_levels f JOIN rounds r ON r.id = f.round_id JOIN sessions s ON s.n = r.session WHERE f.level2 = ?1 AND s.deleted_at IS NULL)",
 			"NOT EXISTS (SELECT 1 FROM undo_files WHERE from_hash = ?1)",
 			"NOT EXISTS (SELECT 1 FROM undo_files WHERE to_hash = ?1)",
-		}, " AND "), hash)
-		if err != nil {
-			return err
-		}
-		out.Blobs += n
+		}, " AND "), hash, before)
 	}
 	return nil
 }

@@ -210,15 +210,15 @@ func TestChildrenGoToo(t *testing.T) {
 // itself.
 func TestVerifyForks(t *testing.T) {
 	for statement, says := range map[string]string{
-		"UPDATE calls SET result = 'better' WHERE copy_of IS NOT NULL AND result IS NOT NULL":             "the result of call",
+		"UPDATE calls SET result = 'better' WHERE copy_of IS NOT NULL AND result IS NOT NULL":             ": result",
 		"UPDATE calls SET copy_of = id WHERE copy_of IS NOT NULL":                                         "copy_of",
 		"UPDATE calls SET copy_of = NULL WHERE copy_of IS NOT NULL":                                       "copy_of",
-		"UPDATE calls SET arguments = '{}' WHERE copy_of IS NOT NULL":                                     "the arguments of call",
+		"UPDATE calls SET arguments = '{}' WHERE copy_of IS NOT NULL":                                     ": arguments",
 		"UPDATE calls SET resolve_note = 'guessed' WHERE copy_of IS NOT NULL AND resolved_at IS NOT NULL": "resolve_note",
 		"UPDATE calls SET resolved_at = 7 WHERE copy_of IS NOT NULL AND resolved_at IS NOT NULL":          "resolved_at",
-		"UPDATE sessions SET forked_at_seq = 3 WHERE forked_from IS NOT NULL":                             "forked from",
-		"UPDATE sessions SET forked_at_seq = NULL, forked_from = NULL WHERE forked_from IS NOT NULL":      "forked from",
-		"UPDATE sessions SET forked_from = id WHERE forked_from IS NOT NULL":                              "forked from",
+		"UPDATE sessions SET forked_at_seq = 3 WHERE forked_from IS NOT NULL":                             "forked_",
+		"UPDATE sessions SET forked_at_seq = NULL, forked_from = NULL WHERE forked_from IS NOT NULL":      "forked_",
+		"UPDATE sessions SET forked_from = id WHERE forked_from IS NOT NULL":                              "forked_",
 	} {
 		dir := t.TempDir()
 		s := open(t, dir)

@@ -15,12 +15,8 @@ func (s *Store) TellErased(ctx context.Context, owner regie.ID) error {
 		if err := t.row("SELECT n, head FROM chains WHERE owner_id = ?", owner).Scan(&chain, &head); err != nil {
 			return err
 		}
-		event, err := newEvent(regie.EventErased, erasedEvent{Reason: "TEST", Rows: [][2]int64{{1, head}}})
-		if err != nil {
-			return err
-		}
-		_, err = t.appendEvents(owner, chain, time.Now().UTC(), []logEvent{event})
-		return err
+		t.tell(owner, chain, time.Now().UTC(), regie.EventErased, erasedEvent{Reason: "TEST", Rows: [][2]int64{{1, head}}})
+		return nil
 	})
 }
 

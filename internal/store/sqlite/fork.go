@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 	"time"
 
@@ -35,7 +34,7 @@ func (s sessionStore) Fork(ctx context.Context, in store.Fork) (store.Forked, er
 	if err := c.copy(); err != nil {
 		return store.Forked{}, err
 	}
-	err := s.writer.do(ctx, func(t *tx) error { return c.store(t, in.From) })
+	err := s.writer.do(ctx, func(t *tx) error { return c.insert(t, in.From) })
 	return c.out, err
 }
 
@@ -244,17 +243,14 @@ func copiedCall(c *regie.Call) callEvent {
 	return event
 }
 
-// store writes the copies. The source must still be there: what was read of it is not to outlive
+// insert writes the copies. The source must still be there: what was read of it is not to outlive
 // its removal.
-func (c *copying) store(t *tx, from regie.ID) error {
+func (c *copying) insert(t *tx, from regie.ID) error {
 	t.hold(ByOwner, from)
 	var source int64
 	err := t.row("SELECT n FROM sessions WHERE id = ? AND deleted_at IS NULL", from).Scan(&source)
-	if errors.Is(err, sql.ErrNoRows) {
-		return notFound("session", from)
-	}
 	if err != nil {
-		return err
+		return unlessFound(err, notFound("session", from))
 	}
 	session, at := &c.out.Session, c.now.UnixMicro()
 	made, chain, err := t.sessions.insertChain(session.ID, c.now)
@@ -263,56 +259,20 @@ func (c *copying) store(t *tx, from regie.ID) error {
 	}
 	// Taint comes with the messages (decision 34), the wish to be asked with the session (decision
 	// 49).
-	if err := t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
 			forked_from, forked_at_seq, token_id, state, created_at)
 		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, ?, 'IDLE', ?
-		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, session.TokenID, at, source); err != nil {
-		return err
-	}
+		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, session.TokenID, at, source)
 	for i := range c.rows {
-		if err := t.sessions.insertCopy(chain, &c.rows[i]); err != nil {
-			return err
-		}
+		t.rounds.insertCall(chain, &c.rows[i])
 	}
-	first, err := t.appendEvents(session.ID, chain, c.now, c.events)
-	if err != nil {
-		return err
-	}
+	first := t.appendEvents(session.ID, chain, c.now, c.events)
 	for i := range c.copies {
 		c.copies[i].Seq = first + int64(c.places[i])
-		if err := t.rounds.insertMessage(chain, &c.copies[i]); err != nil {
-			return err
-		}
+		t.rounds.insertMessage(chain, &c.copies[i])
 	}
 	// Who forks knows what is there.
-	err = t.exec("INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)", session.UserID, chain,
+	t.exec("INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)", session.UserID, chain,
 		first+int64(len(c.events))-1)
-	return err
-}
-
-// insertCopy stores a settled call as it is.
-func (t sessionTx) insertCopy(chain int64, c *regie.Call) error {
-	problem, err := callError(c)
-	if err != nil {
-		return err
-	}
-	var as, by, note, resolved, took any
-	if c.DurationUS > 0 {
-		took = c.DurationUS
-	}
-	if r := c.Resolution; r != nil {
-		as, by, note, resolved = string(r.As), r.By, null(r.Note), micros(r.At)
-	}
-	err = t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
-			signature, definition, arguments, executed, ask, state, code, result, error, result_blob, duplicate_of, attempts, recovered, duration_us, proposed_at,
-			started_at, settled_at, resolved_at, resolved_by, resolved_as, resolve_note, copy_of)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
-		string(c.Kind), string(c.Class),
-		c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State),
-		null(c.NotRun), result(c), problem,
-		c.ResultBlob, c.DuplicateOf, c.Attempts, flag(c.Recovered), took, c.ProposedAt.UnixMicro(),
-		micros(c.StartedAt), micros(c.SettledAt),
-		resolved, by, as, note, c.CopyOf)
-	return err
+	return nil
 }

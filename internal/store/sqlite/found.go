@@ -2,10 +2,14 @@ package sqlite
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/regie-run/regie"
 )
@@ -29,63 +33,104 @@ func (f found) Scan(dest ...any) error {
 	return nil
 }
 
+// assign reads a value as the program has it: a time is microseconds, and NULL is the zero value.
 func assign(dest any, value driver.Value) error {
-	switch dest := dest.(type) {
-	case sql.Scanner:
-		return dest.Scan(value)
-	case *int64:
-		n, ok := integer(value)
-		*dest = n
-		return mustBe(ok, dest, value)
-	case *int:
-		n, ok := integer(value)
-		*dest = int(n)
-		return mustBe(ok, dest, value)
-	case *bool:
-		n, ok := value.(int64)
-		*dest = n != 0
-		if is, truth := value.(bool); truth {
-			*dest, ok = is, true
+	if scans, ok := dest.(sql.Scanner); ok {
+		return scans.Scan(value)
+	}
+	to := reflect.ValueOf(dest).Elem()
+	n, whole := value.(int64)
+	text, isText := value.(string)
+	data, isBytes := value.([]byte)
+	is, truth := value.(bool)
+	if !isText && isBytes { // text from outside is bytes for PostgreSQL
+		text = string(data)
+	} else if isText { // and a sum is text
+		var err error
+		n, err = strconv.ParseInt(text, 10, 64)
+		whole = err == nil
+	}
+	at, isTime := dest.(*time.Time)
+	switch {
+	case value == nil:
+		to.SetZero()
+	case isTime && whole:
+		*at = fromMicros(n)
+	case to.Kind() == reflect.String && (isText || isBytes):
+		to.SetString(text)
+	case to.Kind() == reflect.Bool && (truth || whole):
+		to.SetBool(is || n != 0)
+	case to.CanInt() && whole:
+		to.SetInt(n)
+	case to.CanUint() && whole:
+		to.SetUint(uint64(n))
+	case to.Kind() == reflect.Slice && (isText || isBytes):
+		if to.SetBytes([]byte(text)); !isText {
+			to.SetBytes(bytes.Clone(data))
 		}
-		return mustBe(ok, dest, value)
-	case *string:
-		s, ok := value.(string)
-		*dest = s
-		if b, bytes := value.([]byte); bytes { // what comes from outside is no text for PostgreSQL
-			*dest, ok = string(b), true
-		}
-		return mustBe(ok, dest, value)
-	case *[]byte:
-		return assignBytes(dest, dest, value)
-	case *json.RawMessage:
-		return assignBytes((*[]byte)(dest), dest, value)
 	default:
-		return mustBe(false, dest, value)
+		return regie.Errorf(regie.CodeCorrupt, "the store holds a %T where a %T is expected", value, dest)
 	}
+	return nil
 }
 
-func assignBytes(to *[]byte, dest any, value driver.Value) error {
-	b, ok := value.([]byte)
-	if s, text := value.(string); text {
-		b, ok = []byte(s), true
+// column is a place for one value of a row that database/sql reads.
+type column struct{ dest any }
+
+// Scan implements sql.Scanner.
+func (c column) Scan(value any) error { return assign(c.dest, value) }
+
+// asJSON is a column of JSON: a nil pointer and an empty column are NULL.
+type asJSON struct{ value any }
+
+// Scan implements sql.Scanner.
+func (j asJSON) Scan(value any) error {
+	var text []byte
+	if err := assign(&text, value); err != nil || value == nil {
+		return err
 	}
-	*to = bytes.Clone(b)
-	return mustBe(ok || value == nil, dest, value)
+	if err := json.Unmarshal(text, j.value); err != nil {
+		return regie.Errorf(regie.CodeCorrupt, "a stored %T cannot be read: %v", j.value, err)
+	}
+	return nil
 }
 
-// integer reads an integer; a sum comes from PostgreSQL's driver as text.
-func integer(value driver.Value) (int64, bool) {
-	if s, text := value.(string); text {
-		n, err := strconv.ParseInt(s, 10, 64)
-		return n, err == nil
+// Value implements driver.Valuer.
+func (j asJSON) Value() (driver.Value, error) {
+	if v := reflect.ValueOf(j.value); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, nil
 	}
-	n, ok := value.(int64)
-	return n, ok
+	data, err := json.Marshal(j.value)
+	return string(data), err
 }
 
-func mustBe(ok bool, dest, value any) error {
-	if ok {
-		return nil
+// queryAll reads all rows of a query.
+func queryAll[T any](ctx context.Context, q querier, scan func(scanner, *T) error, query string, args ...any) ([]T,
+	error,
+) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, q.explain(err)
 	}
-	return regie.Errorf(regie.CodeCorrupt, "the store holds a %T where a %T is expected", value, dest)
+	defer rows.Close()
+	out := []T{}
+	for rows.Next() {
+		var item T
+		if err := scan(rows, &item); err != nil {
+			return nil, q.explain(err)
+		}
+		out = append(out, item)
+	}
+	return out, q.explain(rows.Err())
+}
+
+// scanOne reads rows of one column.
+func scanOne[T any](row scanner, value *T) error { return row.Scan(value) }
+
+// unlessFound replaces the error of a row that is not there by none, which may be nil.
+func unlessFound(err, none error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return none
+	}
+	return err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -14,18 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/regie-run/regie"
+	"github.com/pressly/goose/v3/database"
 )
 
-// header begins every SQLite database.
-const header = "SQLite format 3\x00"
-
-const (
-	// maxCopied bounds the database that is copied to be looked into, in bytes.
-	maxCopied = 1 << 30
-	// maxDamage is how many kinds of damage are named.
-	maxDamage = 3
-)
+// maxDamage is how many kinds of damage are named.
+const maxDamage = 3
 
 // Inspection is what can be told of the database of a data directory without changing anything
 // there (spec 10.1, doctor).
@@ -60,12 +51,10 @@ func Inspect(ctx context.Context, dir string, live bool) Inspection {
 		return in
 	}
 	in.Exists, in.Size, in.WAL = true, info.Size(), sizeOf(in.Path+"-wal")
-	if in.Err = hasHeader(in.Path, info); in.Err != nil || in.Size == 0 && in.WAL == 0 {
+	if in.Size == 0 && in.WAL == 0 {
 		return in
 	}
-	name, done := in.readable(live)
-	defer done()
-	db, err := sql.Open("sqlite", name)
+	db, err := sql.Open("sqlite", in.readable(live))
 	if err != nil {
 		in.Err = explain(err, in.Path)
 		return in
@@ -111,98 +100,21 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// hasHeader says what is not a database at all, in other words than SQLite would.
-func hasHeader(path string, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return regie.Errorf(regie.CodeCorrupt, "%s is not a file", path)
+// readable names the database to the driver so that looking changes nothing of it: a file without
+// a log of writes is read as it is, and one that an engine works on, or died on, as a reader.
+func (in *Inspection) readable(live bool) string {
+	if live && sizeOf(in.Path+"-shm") > 0 || in.WAL > 0 || sizeOf(in.Path+"-journal") > 0 {
+		return dsn(in.Path, "ro", 1000, "query_only(1)", "temp_store(MEMORY)")
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return explain(err, path)
-	}
-	defer f.Close()
-	start := make([]byte, len(header))
-	n, err := io.ReadFull(f, start)
-	switch {
-	case n == 0 && errors.Is(err, io.EOF):
-		return nil
-	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return explain(err, path)
-	case string(start) != header:
-		return regie.Errorf(regie.CodeCorrupt, "%s is no SQLite database", path)
-	}
-	return nil
-}
-
-// readable names the database, or its copy, for the driver; done takes a copy away.
-func (in *Inspection) readable(live bool) (name string, done func()) {
-	beside := dsn(in.Path, "ro", 1000, "query_only(1)", "temp_store(MEMORY)")
-	journal := sizeOf(in.Path + "-journal")
-	switch {
-	case live && sizeOf(in.Path+"-shm") > 0: // an engine that is only starting has not made it yet
-		return beside, func() {}
-	case in.WAL == 0 && journal == 0:
-		query := url.Values{"mode": {"ro"}, "immutable": {"1"}, "_pragma": {"query_only(1)", "temp_store(MEMORY)"}}
-		return (&url.URL{Scheme: "file", OmitHost: true, Path: in.Path, RawQuery: query.Encode()}).String(), func() {}
-	case in.Size+in.WAL+journal > maxCopied:
-		return beside, func() {}
-	}
-	copied, err := copyDatabase(in.Path)
-	if err != nil { // no room elsewhere: better a look beside the files than none
-		return beside, func() {}
-	}
-	return dsn(filepath.Join(copied, FileName), "rw", 1000, "temp_store(MEMORY)"), func() { _ = os.RemoveAll(copied) }
-}
-
-// copyDatabase copies a database with what belongs to it into a private directory. A database that
-// is written meanwhile is refused: its copy would look torn.
-func copyDatabase(path string) (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "regie-doctor-"); err != nil {
-		return "", err
-	}
-	before := fingerprint(path)
-	for _, suffix := range []string{"", "-wal", "-journal"} {
-		if err = copyFile(path+suffix, filepath.Join(dir, FileName+suffix)); err != nil &&
-			!errors.Is(err, fs.ErrNotExist) {
-			return "", errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	if fingerprint(path) != before {
-		return "", errors.Join(regie.Errorf(regie.CodeDatabaseLocked, "%s is being written", path), os.RemoveAll(dir))
-	}
-	return dir, nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
-}
-
-// fingerprint tells whether somebody has written meanwhile.
-func fingerprint(path string) string {
-	var out strings.Builder
-	for _, suffix := range []string{"", "-wal", "-journal"} {
-		if info, err := os.Stat(path + suffix); err == nil {
-			fmt.Fprint(&out, suffix, info.Size(), info.ModTime().UnixNano(), " ")
-		}
-	}
-	return out.String()
+	query := url.Values{"mode": {"ro"}, "immutable": {"1"}, "_pragma": {"query_only(1)", "temp_store(MEMORY)"}}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: in.Path, RawQuery: query.Encode()}).String()
 }
 
 // read asks the database itself.
 func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
-	m, err := newMigrator(db, nil)
+	m, err := NewMigrator(database.DialectSQLite3, db, migrations, nil)
 	if err == nil {
-		in.Newest = m.newest
+		in.Newest = m.Newest
 		in.Schema, err = m.version(ctx, db, in.Path)
 	}
 	in.Err = explainReading(err, in.Path)

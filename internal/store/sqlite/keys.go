@@ -23,16 +23,14 @@ func (s tokenStore) BeginKeyed(ctx context.Context, key, request regie.Hash) (st
 	err := s.writer.do(ctx, func(t *tx) error {
 		now := time.Now()
 		out = store.KeyedWrite{Fresh: true, Begun: now}
-		if err := t.exec(
+		t.exec(
 			"DELETE FROM request_keys WHERE key IN (SELECT key FROM request_keys WHERE at < CAST(? AS BIGINT) ORDER BY at, key LIMIT ?)",
-			now.Add(-store.KeysKept).UnixMicro(), forgets); err != nil {
-			return err
-		}
-		fresh, err := t.count(
+			now.Add(-store.KeysKept).UnixMicro(), forgets)
+		fresh := t.count(
 			"INSERT INTO request_keys (key, request, at, holder) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
 			key, request, now.UnixMicro(), s.holder)
-		if err != nil || fresh == 1 {
-			return err
+		if fresh == 1 {
+			return nil
 		}
 		var before regie.Hash
 		var begun int64
@@ -57,8 +55,9 @@ func (s tokenStore) BeginKeyed(ctx context.Context, key, request regie.Hash) (st
 // AnswerKeyed notes what a write that has begun was answered, once. The answer is opaque here.
 func (s tokenStore) AnswerKeyed(ctx context.Context, key regie.Hash, status int, answer []byte) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		return t.exec("UPDATE request_keys SET status = ?, answer = ? WHERE key = ? AND status = 0", status,
+		t.exec("UPDATE request_keys SET status = ?, answer = ? WHERE key = ? AND status = 0", status,
 			append([]byte{}, answer...), key)
+		return nil
 	})
 }
 
@@ -66,7 +65,8 @@ func (s tokenStore) AnswerKeyed(ctx context.Context, key regie.Hash, status int,
 // request. What was answered stays.
 func (s tokenStore) ReleaseKeyed(ctx context.Context, key regie.Hash) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		return t.exec("DELETE FROM request_keys WHERE key = ? AND status = 0", key)
+		t.exec("DELETE FROM request_keys WHERE key = ? AND status = 0", key)
+		return nil
 	})
 }
 

@@ -24,12 +24,11 @@ func (s roundStore) Lease(ctx context.Context, holder string, ttl time.Duration)
 	return s.writer.do(ctx, func(t *tx) error {
 		// What says of old commits that they were done goes on the way: whoever asks has asked long
 		// ago.
-		if err := t.exec("DELETE FROM commits WHERE at < clock_timestamp() - interval '1 hour'"); err != nil {
-			return err
-		}
-		return t.one(store.ErrNewerSchema, `INSERT INTO holders (name, until) SELECT ?, clock_timestamp() + ? * interval '1 microsecond'
+		t.exec("DELETE FROM commits WHERE at < clock_timestamp() - interval '1 hour'")
+		t.one(store.ErrNewerSchema, `INSERT INTO holders (name, until) SELECT ?, clock_timestamp() + ? * interval '1 microsecond'
 			WHERE NOT EXISTS (SELECT 1 FROM goose_db_version WHERE version_id > ?)
 			ON CONFLICT (name) DO UPDATE SET until = excluded.until`, holder, ttl.Microseconds(), s.schema)
+		return nil
 	})
 }
 
@@ -40,7 +39,8 @@ func (s roundStore) EndLease(ctx context.Context, holder string) error {
 		return nil
 	}
 	return s.writer.do(ctx, func(t *tx) error {
-		return t.exec("DELETE FROM holders WHERE name = ? OR until < clock_timestamp() - interval '1 day'", holder)
+		t.exec("DELETE FROM holders WHERE name = ? OR until < clock_timestamp() - interval '1 day'", holder)
+		return nil
 	})
 }
 
@@ -51,7 +51,8 @@ func (s roundStore) Succeed(ctx context.Context, begins string) error {
 		return nil
 	}
 	return s.writer.do(ctx, func(t *tx) error {
-		return t.exec("DELETE FROM holders WHERE starts_with(name, ?)", begins)
+		t.exec("DELETE FROM holders WHERE starts_with(name, ?)", begins)
+		return nil
 	})
 }
 

@@ -19,16 +19,11 @@ func (s roundStore) SetLevel2(ctx context.Context, fence store.Fence, level2 reg
 	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		if err := t.exec(`INSERT INTO former_levels (round_id, level2) SELECT id, level2 FROM rounds WHERE id = ? AND level2 IS NOT NULL
-			ON CONFLICT DO NOTHING`, fence.RoundID); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE rounds SET level2 = ? WHERE id = ?", level2, fence.RoundID); err != nil {
-			return err
-		}
-		return b.store(t)
+		t.rounds.mayWrite(fence, true)
+		t.exec(`INSERT INTO former_levels (round_id, level2) SELECT id, level2 FROM rounds WHERE id = ? AND level2 IS NOT NULL
+			ON CONFLICT DO NOTHING`, fence.RoundID)
+		t.exec("UPDATE rounds SET level2 = ? WHERE id = ?", level2, fence.RoundID)
+		b.store(t)
+		return nil
 	})
 }

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"time"
 
@@ -18,8 +16,7 @@ const heard = `m.excluded = 0 AND (m.sender = 'AI' AND m.calls = 0 OR m.sender =
 	AND m.system_type <> 'CONTEXT_SUMMARY' AND m.system_type <> 'FORMAT_ERROR' AND m.system_type <> 'UNDONE')`
 
 // summaries reads sessions s with what a list says of them; ?1 is the user whose read marks count.
-const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.type, s.provider, s.model, s.require_validation, s.state, s.end_reason, s.origin = 'api', s.token_id,
-		s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, w.name, coalesce(w.root, ''), c.head,
+const summaries = "SELECT " + sessionColumns + `, w.name, coalesce(w.root, ''), c.head,
 		(SELECT count(*) FROM messages m WHERE m.session = s.n AND m.seq IS NOT NULL),
 		(SELECT count(*) FROM rounds r WHERE r.session = s.n),
 		(SELECT count(*) FROM messages m WHERE m.session = s.n AND m.seq > coalesce(k.read_seq, 0) AND ` + heard + `),
@@ -32,8 +29,8 @@ const summaries = `SELECT s.id, s.workspace_id, s.user_id, s.agent, s.name, s.ty
 // Sessions lists the sessions that a filter selects, the one where something happened last first
 // (spec 10.1): not sub-agents', not templates. It returns CodeBadID for a part that no id has.
 func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error) {
-	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
-		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
+	if err := checkPart(filter.Short); err != nil {
+		return nil, err
 	}
 	if filter.Limit == 0 {
 		filter.Limit = 1000
@@ -48,7 +45,15 @@ func (s sessionStore) Sessions(ctx context.Context, filter store.SessionFilter) 
 	if err == nil {
 		err = s.queuePositions(ctx, s.read, out)
 	}
-	return out, explain(err, FileName)
+	return out, err
+}
+
+// checkPart refuses what is no part of an id.
+func checkPart(part string) error {
+	if strings.Trim(part, "0123456789abcdefABCDEF") != "" {
+		return regie.Errorf(regie.CodeBadID, "%q is no part of an id", part)
+	}
+	return nil
 }
 
 // hasPart compares an id with a part of one as people type it.
@@ -58,42 +63,16 @@ func hasPart(id, part string) string {
 }
 
 func readSummaries(ctx context.Context, q querier, query string, args ...any) ([]store.SessionSummary, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	out := []store.SessionSummary{}
-	for rows.Next() {
-		var s store.SessionSummary
-		var kind, state string
-		var end, last sql.NullString
-		var created, active int64
-		var api bool
-		var forked regie.ID
-		var at sql.NullInt64
-		if err := rows.Scan(&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &kind, &s.Provider, &s.Model,
-			&s.RequireValidation, &state, &end, &api,
-			&s.TokenID, &created, &active, &s.Epoch, &forked, &at, &s.Workspace, &s.Root, &s.Head, &s.Messages,
-			&s.Rounds, &s.Unread, &last, &s.Finished); err != nil {
-			return nil, err
-		}
-		s.Type, s.State, s.EndReason = regie.SessionType(kind), regie.SessionState(state), regie.SessionEnd(end.String)
-		s.Origin = originOf(api)
-		s.CreatedAt, s.LastActivity, s.ForkedFrom, s.LastEnd = fromMicros(created), fromMicros(active),
-			forkPoint(forked, at), regie.RoundEnd(last.String)
-		out = append(out, s)
-	}
-	return out, rows.Err()
+	return queryAll(ctx, q, func(row scanner, s *store.SessionSummary) error {
+		return scanSession(row, &s.Session, &s.Workspace, &s.Root, &s.Head, &s.Messages, &s.Rounds, &s.Unread, &s.LastEnd,
+			&s.Finished)
+	}, query, args...)
 }
 
 // UserNamed returns the id of the user of that name, the zero id where there is none.
 func (s sessionStore) UserNamed(ctx context.Context, name string) (id regie.ID, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT id FROM users WHERE name = ?", name).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return id, explain(err, FileName)
+	return id, unlessFound(err, nil)
 }
 
 // SessionView returns a session with its thread, in one snapshot (spec 10.1 sessions show); user is
@@ -109,7 +88,7 @@ func (s sessionStore) SessionView(ctx context.Context, id, user regie.ID) (store
 		view.SessionSummary = lines[0]
 		return err
 	})
-	return view, explain(err, FileName)
+	return view, err
 }
 
 func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionView, error) {
@@ -140,7 +119,8 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	for _, m := range pending {
 		view.Pending = append(view.Pending, store.MessageView{Seq: m.Seq, Time: m.Time, Message: m})
 	}
-	if view.History, err = readRounds(ctx, q, id); err != nil {
+	if view.History, err = queryAll(ctx, q, scanRound, "SELECT "+roundColumns+
+		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? ORDER BY r.number", id); err != nil {
 		return view, err
 	}
 	if view.Spent, err = readSpending(q.QueryRowContext(ctx, callsOf("",
@@ -151,52 +131,21 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	if view.Undos, err = readUndos(ctx, q, "WHERE s.id = ?", id); err != nil {
 		return view, err
 	}
-	view.Forks, err = readIDs(ctx, q, "SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n",
+	view.Forks, err = queryAll(ctx, q, scanOne[regie.ID],
+		"SELECT id FROM sessions WHERE forked_from = ? AND deleted_at IS NULL ORDER BY n",
 		id)
 	return view, err
-}
-
-func readRounds(ctx context.Context, q querier, session regie.ID) ([]regie.Round, error) {
-	rows, err := q.QueryContext(ctx, "SELECT "+roundColumns+
-		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? ORDER BY r.number", session)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	out := []regie.Round{}
-	for rows.Next() {
-		round, err := scanRound(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, round)
-	}
-	return out, rows.Err()
-}
-
-func readIDs(ctx context.Context, q querier, query string, args ...any) (out []regie.ID, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id regie.ID
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		out = append(out, id)
-	}
-	return out, rows.Err()
 }
 
 // Logs returns whose logs there are: workspaces' and users' first, each with its sessions' in the
 // order in which they were made, removed ones too.
 func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store.LogOwner, error) {
-	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
-		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
+	if err := checkPart(filter.Short); err != nil {
+		return nil, err
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT o.id, o.kind, o.name, o.workspace, o.removed FROM (
+	return queryAll(ctx, s.read, func(row scanner, o *store.LogOwner) error {
+		return row.Scan(&o.ID, &o.Kind, &o.Name, &o.Workspace, &o.Removed)
+	}, `SELECT o.id, o.kind, o.name, o.workspace, o.removed FROM (
 			SELECT id, 'workspace' AS kind, name, name AS workspace, 0 AS removed, root, 0 AS n, id AS owner FROM workspaces
 			UNION ALL SELECT id, 'user', name, '', 0, NULL, 0, id FROM users
 				WHERE EXISTS (SELECT 1 FROM tokens WHERE user_id = users.id) OR EXISTS (SELECT 1 FROM chains WHERE owner_id = users.id)
@@ -204,19 +153,6 @@ func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store
 				FROM sessions s JOIN workspaces w ON w.id = s.workspace_id) o
 		WHERE (o.root = ?1 OR ?1 = '') AND (o.id = ?2 OR ?2 IS NULL) AND (?3 = '' OR o.kind = 'session' AND `+hasPart("o.id", "?3")+`)
 		ORDER BY o.owner, o.n`, filter.Root, filter.ID, filter.Short)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	out := []store.LogOwner{}
-	for rows.Next() {
-		var o store.LogOwner
-		if err := rows.Scan(&o.ID, &o.Kind, &o.Name, &o.Workspace, &o.Removed); err != nil {
-			return nil, explain(err, FileName)
-		}
-		out = append(out, o)
-	}
-	return out, explain(rows.Err(), FileName)
 }
 
 // Rename gives a session another name, and tells it. The same name again changes nothing.
@@ -227,26 +163,17 @@ func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) erro
 	}
 	now := time.Now().UTC()
 	session.Name = name
-	event, err := newEvent(regie.EventSession, session)
-	if err != nil {
-		return err
-	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, id)
 		var chain int64
 		var before string
 		err := t.row("SELECT n, name FROM sessions WHERE id = ? AND deleted_at IS NULL", id).Scan(&chain, &before)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return notFound("session", id)
-		case err != nil || before == name:
-			return err
+		if err != nil || before == name {
+			return unlessFound(err, notFound("session", id))
 		}
-		if err := t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, chain); err != nil {
-			return err
-		}
-		_, err = t.appendEvents(id, chain, now, []logEvent{event})
-		return err
+		t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, chain)
+		t.tell(id, chain, now, regie.EventSession, session)
+		return nil
 	})
 }
 
@@ -272,98 +199,59 @@ func (s sessionStore) Export(ctx context.Context, id regie.ID) (store.SessionExp
 			}
 			out.Rounds = append(out.Rounds, round)
 		}
-		if err := exportAsked(ctx, q, &out); err != nil {
+		inbox, err := readInbox(ctx, q, store.InboxFilter{SessionID: id, Closed: true})
+		if err != nil {
 			return err
 		}
+		out.Approvals, out.Questions = inbox.Approvals, inbox.Questions
 		if err := exportLog(ctx, q, &out.Log, id); err != nil {
 			return err
 		}
 		return exportBlobs(ctx, q, &out)
 	})
-	return out, explain(err, FileName)
+	return out, err
 }
 
-func exportRound(ctx context.Context, q querier, round *regie.Round) (store.ExportedRound, error) {
-	out := store.ExportedRound{Round: *round, Exchanges: []store.ExportedExchange{}}
-	exchanges, err := readExchanges(ctx, q, round.ID, 0)
-	if err != nil {
-		return out, err
-	}
-	for _, e := range exchanges {
-		attempts, err := readAttempts(ctx, q, round.ID, e.Number)
-		if err != nil {
-			return out, err
-		}
-		out.Exchanges = append(out.Exchanges, store.ExportedExchange{Exchange: e, Attempts: attempts})
-	}
-	return out, nil
-}
-
-// exportAsked reads what people were asked and said, in whatever state.
-func exportAsked(ctx context.Context, q querier, out *store.SessionExport) (err error) {
-	filter := store.InboxFilter{SessionID: out.Session.ID, Closed: true}
-	if out.Approvals, err = readApprovals(ctx, q, filter); err != nil {
-		return err
-	}
-	for i := range out.Approvals {
-		if out.Approvals[i].Reviews, err = readReviews(ctx, q, "WHERE v.approval_id = ? ORDER BY v.ordinal",
-			out.Approvals[i].ID); err != nil {
-			return err
-		}
-	}
-	out.Questions, err = readQuestions(ctx, q, filter)
-	return err
-}
-
-func exportLog(ctx context.Context, q querier, out *store.ExportedLog, owner regie.ID) error {
+func exportLog(ctx context.Context, q querier, out *store.ExportedLog, owner regie.ID) (err error) {
 	var chain int64
 	var mac []byte
-	out.OwnerID, out.Events = owner, []store.ExportedRow{}
 	if err := q.QueryRowContext(ctx, "SELECT n, head, mac FROM chains WHERE owner_id = ?", owner).Scan(&chain,
 		&out.Head, &mac); err != nil {
 		return err
 	}
-	out.MAC = hex.EncodeToString(mac)
-	rows, err := q.QueryContext(ctx, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e LEFT JOIN event_bodies b ON b.n = e.n
-		WHERE e.chain = ? ORDER BY e.seq`, chain)
-	if err != nil {
+	out.OwnerID, out.MAC = owner, hex.EncodeToString(mac)
+	out.Events, err = queryAll(ctx, q, func(row scanner, e *store.ExportedRow) error {
+		var mac, body []byte
+		err := row.Scan(&e.Seq, &e.Type, &e.AtMicros, &e.BodySHA256, &mac, &body)
+		if e.MAC = hex.EncodeToString(mac); body != nil {
+			text := string(body)
+			e.Body = &text
+		}
 		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var row store.ExportedRow
-		var kind string
-		var mac []byte
-		var body sql.NullString
-		if err := rows.Scan(&row.Seq, &kind, &row.AtMicros, &row.BodySHA256, &mac, &body); err != nil {
-			return err
-		}
-		row.Type, row.MAC = regie.EventType(kind), hex.EncodeToString(mac)
-		if body.Valid {
-			row.Body = &body.String
-		}
-		out.Events = append(out.Events, row)
-	}
-	return rows.Err()
+	}, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e LEFT JOIN event_bodies b ON b.n = e.n
+		WHERE e.chain = ? ORDER BY e.seq`, chain)
+	return err
 }
 
 // exportBlobs adds the content that messages, calls and rounds name by its hash.
-func exportBlobs(ctx context.Context, q querier, out *store.SessionExport) error {
-	rows, err := q.QueryContext(ctx, `SELECT hash, size, data FROM blobs WHERE hash IN (
+func exportBlobs(ctx context.Context, q querier, out *store.SessionExport) (err error) {
+	out.Blobs, err = queryAll(ctx, q, func(row scanner, b *store.ExportedBlob) error {
+		return row.Scan(&b.Hash, &b.Size, &b.Data)
+	}, `SELECT hash, size, data FROM blobs WHERE hash IN (
 			SELECT c.result_blob FROM sessions s CROSS JOIN messages m ON m.session = s.n CROSS JOIN calls c ON c.message_id = m.id WHERE s.id = ?1
 			UNION SELECT a.blob FROM sessions s CROSS JOIN messages m ON m.session = s.n CROSS JOIN attachments a ON a.message_id = m.id WHERE s.id = ?1
 			UNION SELECT r.level1 FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ?1
 			UNION SELECT r.level2 FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ?1) ORDER BY hash`, out.Session.ID)
-	if err != nil {
-		return err
+	return err
+}
+
+func exportRound(ctx context.Context, q querier, round *regie.Round) (store.ExportedRound, error) {
+	out := store.ExportedRound{Round: *round}
+	exchanges, err := readExchanges(ctx, q, round.ID, 0)
+	out.Exchanges = make([]store.ExportedExchange, len(exchanges))
+	for i := 0; err == nil && i < len(exchanges); i++ {
+		out.Exchanges[i].Exchange = exchanges[i]
+		out.Exchanges[i].Attempts, err = readAttempts(ctx, q, round.ID, exchanges[i].Number)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var b store.ExportedBlob
-		if err := rows.Scan(&b.Hash, &b.Size, &b.Data); err != nil {
-			return err
-		}
-		out.Blobs = append(out.Blobs, b)
-	}
-	return rows.Err()
+	return out, err
 }

@@ -24,16 +24,16 @@ var migrations embed.FS
 // migrate brings the schema forward (spec 11.1): never back, never onto a newer one, and with a
 // backup of what was there. files replaces the migrations of this program; nil leaves them.
 func migrate(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
-	m, err := newMigrator(db, files)
+	m, err := NewMigrator(database.DialectSQLite3, db, migrations, files)
 	if err != nil {
 		return err
 	}
 	current, err := m.version(ctx, db, path)
-	if err != nil || current == m.newest {
+	if err != nil || current == m.Newest {
 		return err
 	}
 	if current > 0 {
-		if err := backUp(ctx, db, path+".before-", m.newest); err != nil {
+		if err := backUp(ctx, db, path+".before-", m.Newest); err != nil {
 			return regie.Errorf(regie.CodeDiskFull,
 				"no backup could be written before the migration, so nothing was migrated: %v", err)
 		}
@@ -47,50 +47,50 @@ func migrate(ctx context.Context, db *sql.DB, path string, files fs.FS) error {
 
 // checkSchema refuses a database that has not this program's schema; it changes nothing.
 func checkSchema(ctx context.Context, db *sql.DB, path string) error {
-	m, err := newMigrator(db, nil)
+	m, err := NewMigrator(database.DialectSQLite3, db, migrations, nil)
 	if err != nil {
 		return err
 	}
 	current, err := m.version(ctx, db, path)
-	if err == nil && current < m.newest {
+	if err == nil && current < m.Newest {
 		err = regie.Errorf(regie.CodeConflict,
-			"the database %s has schema %d, this program reads %d: run `regie run` once to migrate it, a backup is made", path, current, m.newest)
+			"the database %s has schema %d, this program reads %d: run `regie run` once to migrate it, a backup is made", path, current, m.Newest)
 	}
 	return err
 }
 
-// migrator migrates a database whose schema is oldest or later, or that is empty, to newest.
-type migrator struct {
+// Migrator migrates a database whose schema is oldest or later, or that is empty, to newest.
+type Migrator struct {
 	*goose.Provider
-	oldest, newest int64
+	Oldest, Newest int64
 }
 
-func newMigrator(db *sql.DB, files fs.FS) (m migrator, err error) {
+// NewMigrator reads the migrations of a database, or those of files where it is not nil.
+func NewMigrator(dialect database.Dialect, db *sql.DB, own embed.FS, files fs.FS) (m Migrator, err error) {
 	if files == nil {
-		if files, err = fs.Sub(migrations, "migrations"); err != nil {
+		if files, err = fs.Sub(own, "migrations"); err != nil {
 			return m, err
 		}
 	}
-	if m.Provider, err = goose.NewProvider(database.DialectSQLite3, db, files,
-		goose.WithDisableGlobalRegistry(true)); err != nil {
+	if m.Provider, err = goose.NewProvider(dialect, db, files, goose.WithDisableGlobalRegistry(true)); err != nil {
 		return m, err
 	}
 	sources := m.ListSources()
-	m.oldest, m.newest = sources[0].Version, sources[len(sources)-1].Version
+	m.Oldest, m.Newest = sources[0].Version, sources[len(sources)-1].Version
 	return m, nil
 }
 
 // version returns the schema of a database, 0 for a new one. It returns CodeNewerSchema or
 // CodeSchemaTooOld for one that cannot be migrated.
-func (m migrator) version(ctx context.Context, db *sql.DB, path string) (current int64, err error) {
+func (m Migrator) version(ctx context.Context, db *sql.DB, path string) (current int64, err error) {
 	current, err = schemaVersion(ctx, db)
 	switch {
 	case err != nil:
 		return 0, err
-	case current > m.newest:
+	case current > m.Newest:
 		return current, regie.Errorf(regie.CodeNewerSchema,
-			"the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, m.newest)
-	case current > 0 && current < m.oldest:
+			"the database %s has schema %d, this program knows %d: use the newer program that wrote it, or another data directory", path, current, m.Newest)
+	case current > 0 && current < m.Oldest:
 		return current, regie.Errorf(regie.CodeSchemaTooOld,
 			"the database %s has schema %d, too old to migrate: export its sessions with the regie that wrote it (`regie sessions export`), then begin another data directory (REGIE_DATA_DIR)", path, current)
 	}

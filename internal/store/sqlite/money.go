@@ -34,19 +34,16 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		if err := t.money.unreserve(fence.RoundID); err != nil {
-			return err
-		}
+		t.rounds.mayWrite(fence, true)
+		t.money.unreserve(fence.RoundID)
 		var err error
 		if out, err = t.money.reserve(fence, wants, time.Now()); err != nil {
 			return err
 		}
-		return t.one(errNotOpen,
+		t.one(errNotOpen,
 			"UPDATE exchanges SET reserved_microusd = ? WHERE round_id = ? AND number = ? AND state = 'OPEN'",
 			out.Reserved, fence.RoundID, exchange)
+		return nil
 	})
 	return out, err
 }
@@ -55,6 +52,17 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 // at once is looked at by one after the other: whoever reserves under a cap that others share holds
 // a row of it until the commit.
 func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
+	out, err := t.grant(wants, func(scope regie.CapScope) (int64, error) { return t.used(scope, fence, now) })
+	if err != nil || out.Refused != nil {
+		return out, err
+	}
+	t.exec("UPDATE rounds SET reserved_microusd = reserved_microusd + ? WHERE id = ?", out.Reserved,
+		fence.RoundID)
+	return out, nil
+}
+
+// grant is as much of what is wanted as every cap leaves.
+func (t moneyTx) grant(wants store.Reservation, spent func(regie.CapScope) (int64, error)) (store.Granted, error) {
 	out := store.Granted{Reserved: wants.Prompt + wants.Reply}
 	for _, limit := range []struct {
 		scope regie.CapScope
@@ -68,7 +76,7 @@ func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Ti
 		if limit.cap <= 0 {
 			continue
 		}
-		used, err := t.used(limit.scope, fence, now)
+		used, err := spent(limit.scope)
 		if err != nil {
 			return out, err
 		}
@@ -81,9 +89,7 @@ func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Ti
 		}
 		out.Reserved = min(out.Reserved, granted)
 	}
-	err := t.exec("UPDATE rounds SET reserved_microusd = reserved_microusd + ? WHERE id = ?", out.Reserved,
-		fence.RoundID)
-	return out, err
+	return out, nil
 }
 
 // used is what is spent and reserved of a cap. Each is one statement, so that nothing is on its way
@@ -96,19 +102,32 @@ func (t moneyTx) used(scope regie.CapScope, fence store.Fence, now time.Time) (u
 		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.id), 0)
 				+ (SELECT r.reserved_microusd FROM rounds r WHERE r.id = ?) FROM sessions s WHERE s.n = ?`, int64(ever), fence.RoundID, fence.Chain).Scan(&used)
 	case regie.CapWorkspace:
-		t.holdBudget(
-			"SELECT w.id FROM workspaces w JOIN sessions s ON s.workspace_id = w.id WHERE s.n = ? FOR NO KEY UPDATE OF w", fence.Chain)
-		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.workspace_id), 0)
-				+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r JOIN sessions o ON o.n = r.session
-					WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = s.workspace_id), 0)
-				+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.workspace_id = s.workspace_id AND x.state = 'OPEN'), 0)
-			FROM sessions s WHERE s.n = ?`, dayOf(now), fence.Chain).Scan(&used)
+		var workspace regie.ID
+		if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", fence.Chain).Scan(&workspace); err != nil {
+			return 0, err
+		}
+		return t.usedIn(workspace, now)
 	default:
-		t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey) // a row that is always there
-		err = t.row(`SELECT coalesce((SELECT sum(p.spent_microusd) FROM spending p WHERE p.day = ?), 0)
-			+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED'), 0)
-			+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.state = 'OPEN'), 0)`, dayOf(now)).Scan(&used)
+		return t.usedToday(now)
 	}
+	return used, err
+}
+
+func (t moneyTx) usedIn(workspace regie.ID, now time.Time) (used int64, err error) {
+	t.holdBudget("SELECT id FROM workspaces WHERE id = ? FOR NO KEY UPDATE", workspace)
+	err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = w.id), 0)
+			+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r JOIN sessions o ON o.n = r.session
+				WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = w.id), 0)
+			+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.workspace_id = w.id AND x.state = 'OPEN'), 0)
+		FROM workspaces w WHERE w.id = ?`, dayOf(now), workspace).Scan(&used)
+	return used, err
+}
+
+func (t moneyTx) usedToday(now time.Time) (used int64, err error) {
+	t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey) // a row that is always there
+	err = t.row(`SELECT coalesce((SELECT sum(p.spent_microusd) FROM spending p WHERE p.day = ?), 0)
+		+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED'), 0)
+		+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.state = 'OPEN'), 0)`, dayOf(now)).Scan(&used)
 	return used, err
 }
 
@@ -121,48 +140,48 @@ func (t moneyTx) holdBudget(query string, key any) {
 }
 
 // unreserve gives back what is reserved for a round's open model call.
-func (t moneyTx) unreserve(round regie.ID) error {
-	if err := t.exec(
+func (t moneyTx) unreserve(round regie.ID) {
+	t.exec(
 		"UPDATE exchanges SET reserved_microusd = 0 WHERE round_id = ? AND state = 'OPEN' AND reserved_microusd > 0",
-		round); err != nil {
-		return err
-	}
-	return t.exec("UPDATE rounds SET reserved_microusd = 0 WHERE id = ? AND reserved_microusd > 0", round)
+		round)
+	t.exec("UPDATE rounds SET reserved_microusd = 0 WHERE id = ? AND reserved_microusd > 0", round)
 }
 
 // addUp adds a failed attempt to its round's sums, and what is reserved for the next one.
-func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) error {
+func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) {
 	if add.tokens > 0 {
-		if err := t.exec("UPDATE rounds SET tokens = tokens + ? WHERE id = ?", add.tokens, fence.RoundID); err != nil {
-			return err
-		}
+		t.exec("UPDATE rounds SET tokens = tokens + ? WHERE id = ?", add.tokens, fence.RoundID)
 	}
 	if !add.money() && reserved == 0 {
-		return nil
+		return
 	}
-	return t.exec(
+	t.exec(
 		"UPDATE rounds SET spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?",
 		add.cost, add.released, reserved, fence.RoundID)
 }
 
 // book adds what a call cost to what its session and its workspace have spent. A call that cost
 // nothing leaves no trace.
-func (t moneyTx) book(fence store.Fence, add totals, now time.Time) error {
+func (t moneyTx) book(fence store.Fence, add totals, now time.Time) {
 	if add.cost == 0 && !add.unknown {
-		return nil
+		return
+	}
+	t.bookFor(ever, "?", fence.SessionID, add)
+	t.bookFor(dayOf(now), "(SELECT workspace_id FROM sessions WHERE n = ?)", fence.Chain, add)
+}
+
+func (t moneyTx) bookFor(day int64, owner string, of any, add totals) {
+	if add.cost == 0 && !add.unknown {
+		return
 	}
 	due := int64(0)
 	if add.unknown {
 		due = add.cost
 	}
-	const first = "INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, "
-	const more = `, ?, ?, ?) ON CONFLICT (day, owner) DO UPDATE SET spent_microusd = spending.spent_microusd + excluded.spent_microusd,
-		due_microusd = spending.due_microusd + excluded.due_microusd, unknown_calls = spending.unknown_calls + excluded.unknown_calls`
-	if err := t.exec(first+"?"+more, int64(ever), fence.SessionID, add.cost, due, flag(add.unknown)); err != nil {
-		return err
-	}
-	return t.exec(first+"(SELECT workspace_id FROM sessions WHERE n = ?)"+more, dayOf(now), fence.Chain,
-		add.cost, due, flag(add.unknown))
+	t.exec(`INSERT INTO spending (day, owner, spent_microusd, due_microusd, unknown_calls) VALUES (?, `+owner+`, ?, ?, ?)
+		ON CONFLICT (day, owner) DO UPDATE SET spent_microusd = spending.spent_microusd + excluded.spent_microusd,
+		due_microusd = spending.due_microusd + excluded.due_microusd, unknown_calls = spending.unknown_calls + excluded.unknown_calls`,
+		day, of, add.cost, due, flag(add.unknown))
 }
 
 // Halt pauses a round that a cap does not let go on, and tells people why (decision 44). Its holder
@@ -178,23 +197,14 @@ func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) 
 	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
-			now.UnixMicro(), fence.Chain); err != nil {
-			return err
-		}
-		if err := b.store(t); err != nil {
-			return err
-		}
-		if err := t.slots.giveSlot(fence.Chain); err != nil {
-			return err
-		}
-		return t.waits.derive(fence.SessionID, fence.Chain, now)
+		t.rounds.mayWrite(fence, true)
+		t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID)
+		t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
+			now.UnixMicro(), fence.Chain)
+		b.store(t)
+		t.slots.giveSlot(fence.Chain)
+		t.waits.derive(fence.SessionID, fence.Chain, now)
+		return nil
 	})
 }
 
@@ -248,23 +258,14 @@ func spendingOf(exchanges []store.ExchangeView) regie.Spending {
 func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {
 	const newest = `SELECT r.id FROM rounds r JOIN sessions s ON s.n = r.session JOIN workspaces w ON w.id = s.workspace_id
 		WHERE ` + listedRounds
-	rows, err := s.read.QueryContext(ctx, callsOf("c.round_id, ", newest, " GROUP BY c.round_id", "?6"),
-		filter.Root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID,
-		time.Now().Add(-worstCaseFor).UnixMicro())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	out := map[regie.ID]regie.Spending{}
-	for rows.Next() {
-		var round regie.ID
-		spent, err := readSpending(rows, &round)
-		if err != nil {
-			return nil, err
-		}
-		out[round] = spent
-	}
-	return out, rows.Err()
+	_, err := queryAll(ctx, s.read, func(row scanner, round *regie.ID) error {
+		spent, err := readSpending(row, round)
+		out[*round] = spent
+		return err
+	}, callsOf("c.round_id, ", newest, " GROUP BY c.round_id", "?6"), filter.Root, filter.Limit, filter.SessionID,
+		filter.Before.Micros(), filter.Before.ID, time.Now().Add(-worstCaseFor).UnixMicro())
+	return out, err
 }
 
 // SpentToday returns what is spent today by the workspace at root, and by all.
@@ -278,5 +279,5 @@ func (s moneyStore) SpentToday(ctx context.Context, root string) (out store.Spen
 	if out.Workspace, err = readSpending(s.read.QueryRowContext(ctx, sums, dayOf(now), root, root)); err == nil {
 		out.All, err = readSpending(s.read.QueryRowContext(ctx, sums, dayOf(now), "", ""))
 	}
-	return out, explain(err, FileName)
+	return out, err
 }

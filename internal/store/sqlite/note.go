@@ -25,23 +25,18 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, waits); err != nil {
-			return err
-		}
+		t.rounds.mayWrite(fence, waits)
 		if waits {
-			if err := t.one(errNotStarted,
+			t.one(errNotStarted,
 				"UPDATE calls SET recovered = 1, attempts = attempts + 1 WHERE id = ? AND round_id = ? AND state = 'STARTED'",
-				in.Waits, fence.RoundID); err != nil {
-				return err
-			}
+				in.Waits, fence.RoundID)
 		}
-		if err := b.store(t); err != nil || !waits {
-			return err
+		if b.store(t); !waits {
+			return nil
 		}
-		if err := t.waits.wait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now); err != nil {
-			return err
-		}
-		return t.rounds.follow(fence, follows{park: true}, &out, now)
+		t.waits.wait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now)
+		t.rounds.follow(fence, follows{park: true}, &out, now)
+		return nil
 	})
 	return out, err
 }

@@ -2,9 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -34,10 +31,6 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	if mode == "" {
 		mode = store.Queue
 	}
-	round, err := json.Marshal(pendingRound{in.Round, in.LeavesWaits, in.LeavesApprovals})
-	if err != nil {
-		return err
-	}
 	var open regie.ID
 	var state string
 	if err := t.row("SELECT id, state FROM rounds WHERE session = ? AND state <> 'ENDED'",
@@ -49,55 +42,34 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 			"a round of this session is open, and a command is not queued: give it when that has ended, or interrupt it")
 	}
 	if mode == store.Reject {
-		return regie.Errorf(regie.CodeRoundInProgress,
-			"a round of this session is open: wait for its end, or interrupt it")
+		return errRoundOpen
 	}
-	if mode == store.Steer && (in.LeavesWaits || in.LeavesApprovals) {
-		asked, err := t.asked(open)
-		if err != nil {
-			return err
-		}
-		if asked.kept(in.LeavesWaits, in.LeavesApprovals) {
-			return store.ErrLeavesWaits
-		}
+	if mode == store.Steer && t.asked(open).kept(in.LeavesWaits, in.LeavesApprovals) {
+		return store.ErrLeavesWaits
 	}
 	out.Pending, out.RoundID, out.Message.RoundID = true, open, regie.ID{}
 	out.Message.Opening = out.Message.Opening.Waiting()
-	event, err := newEvent(regie.EventMessagePending, pendingEvent{&out.Message, mode})
-	if err != nil {
-		return err
-	}
-	seq, err := t.appendEvents(in.SessionID, chain, now, []logEvent{event})
-	if err != nil {
-		return err
-	}
-	out.Message.Seq = seq
-	if err := t.insertPendingMessage(chain, &out.Message); err != nil {
-		return err
-	}
-	if err := t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID,
-		chain, string(mode), string(round)); err != nil {
-		return err
-	}
+	out.Message.Seq = t.tell(in.SessionID, chain, now, regie.EventMessagePending, pendingEvent{&out.Message, mode})
+	t.insertPendingMessage(chain, &out.Message)
+	t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID,
+		chain, string(mode), asJSON{pendingRound{in.Round, in.LeavesWaits, in.LeavesApprovals}})
 	fault.Point(fault.PendingBefore)
 	t.noteWaiting(chain, true) // never too few: an entry without a row is found out at the next look
 	if mode != store.Steer || state != "WAITING" {
 		return nil
 	}
-	if err := t.waits.withdraw(open, regie.NotRunSuperseded, superseded, now); err != nil {
-		return err
-	}
-	out.Ready, err = t.waits.wake(in.SessionID, chain, open, now)
-	return err
+	t.waits.withdraw(open, regie.NotRunSuperseded, superseded, now)
+	out.Ready = t.waits.wake(in.SessionID, chain, open, now)
+	return nil
 }
 
 // waiting counts what a round has asked people and nobody has answered.
 type waiting struct{ approvals, questions int }
 
-func (t pendingTx) asked(round regie.ID) (a waiting, err error) {
-	err = t.row(`SELECT count(CASE WHEN kind = 'APPROVAL' THEN 1 END), count(CASE WHEN kind = 'QUESTION' THEN 1 END)
-		FROM waits WHERE round_id = ? AND state = 'OPEN'`, round).Scan(&a.approvals, &a.questions)
-	return a, err
+func (t pendingTx) asked(round regie.ID) (a waiting) {
+	t.fail(t.row(`SELECT count(CASE WHEN kind = 'APPROVAL' THEN 1 END), count(CASE WHEN kind = 'QUESTION' THEN 1 END)
+		FROM waits WHERE round_id = ? AND state = 'OPEN'`, round).Scan(&a.approvals, &a.questions))
+	return a
 }
 
 // kept reports whether something of it is what a message must not withdraw.
@@ -110,35 +82,26 @@ const superseded = "the person wrote something else instead of answering"
 
 // parkUnlessSteered parks a round, unless a message that steers it came before, of somebody who may
 // answer: then what it would wait for is withdrawn at once.
-func (t pendingTx) parkUnlessSteered(fence store.Fence, now time.Time) (bool, error) {
-	steering, err := t.pendingOf(fence.Chain, true)
-	if err != nil {
-		return false, err
-	}
-	asked, err := t.asked(fence.RoundID)
-	if err != nil {
-		return false, err
-	}
+func (t pendingTx) parkUnlessSteered(fence store.Fence, now time.Time) bool {
+	steering := t.pendingOf(fence.Chain, true)
+	asked := t.asked(fence.RoundID)
 	if asked != (waiting{}) && slices.ContainsFunc(steering, func(w waitingMessage) bool {
-		return !asked.kept(w.leavesWaits, w.leavesApprovals)
+		return !asked.kept(w.LeavesWaits, w.LeavesApprovals)
 	}) {
-		if err := t.waits.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now); err != nil {
-			return false, err
-		}
+		t.waits.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now)
 	}
 	return t.waits.park(fence, now)
 }
 
 // insertPendingMessage stores the row of a message whose content is the body of its message_pending
 // event until it is admitted.
-func (t pendingTx) insertPendingMessage(chain int64, m *regie.Message) error {
+func (t pendingTx) insertPendingMessage(chain int64, m *regie.Message) {
 	variant, err := m.Variant()
-	if err != nil {
-		return err
+	if t.fail(err) {
+		return
 	}
-	err = t.exec(`INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id, client_id)
+	t.exec(`INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id, client_id)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), string(m.Author.Kind), m.Author.ID, null(m.ClientID))
-	return err
 }
 
 // readPending remembers which chains have pending messages, so that nothing is asked of the others.
@@ -160,50 +123,31 @@ func (w *writer) readPending(ctx context.Context) error {
 
 // waitingMessage is a pending message on its way into the thread.
 type waitingMessage struct {
-	message                      regie.Message
-	round                        regie.Round
-	leavesWaits, leavesApprovals bool
+	message regie.Message
+	mode    store.WhenBusy
+	pendingRound
 }
 
-func (t pendingTx) pendingOf(chain int64, steerOnly bool) ([]waitingMessage, error) {
-	if waits, err := t.mayWait(chain); !waits || err != nil {
-		return nil, err
-	}
-	var out []waitingMessage
-	left := 0
-	err := t.each(`SELECT m.id, p.mode, p.round, b.body FROM pending p JOIN messages m ON m.id = p.message_id
-		JOIN events e ON e.chain = m.session AND e.seq = m.pending_seq JOIN event_bodies b ON b.n = e.n WHERE p.session = ? ORDER BY p.n`, []any{chain}, func(row found) error {
-		left++
-		var w waitingMessage
-		var mode, round, body string
-		if err := row.Scan(&w.message.ID, &mode, &round, &body); err != nil {
-			return err
-		}
-		if steerOnly && mode != string(store.Steer) {
-			return nil
-		}
-		if err := json.Unmarshal([]byte(body), &w.message); err != nil {
-			return regie.Errorf(regie.CodeCorrupt, "message %s cannot be read: %v", w.message.ID, err)
-		}
-		var kept pendingRound
-		if err := json.Unmarshal([]byte(round), &kept); err != nil {
-			return regie.Errorf(regie.CodeCorrupt, "the round of message %s cannot be read: %v", w.message.ID, err)
-		}
-		w.round, w.leavesWaits, w.leavesApprovals = kept.Round, kept.LeavesWaits, kept.LeavesApprovals
-		out = append(out, w)
+func (t pendingTx) pendingOf(chain int64, steerOnly bool) []waitingMessage {
+	waits, err := t.mayWait(chain)
+	if t.fail(err) || !waits {
 		return nil
-	})
-	if err == nil && left == 0 {
+	}
+	all, err := readAll(t.tx, func(row scanner, w *waitingMessage) error {
+		return row.Scan(&w.message.ID, &w.mode, asJSON{&w.pendingRound}, asJSON{&w.message})
+	}, `SELECT m.id, p.mode, p.round, b.body FROM pending p JOIN messages m ON m.id = p.message_id
+		JOIN events e ON e.chain = m.session AND e.seq = m.pending_seq JOIN event_bodies b ON b.n = e.n WHERE p.session = ? ORDER BY p.n`, chain)
+	if !t.fail(err) && len(all) == 0 {
 		t.noteWaiting(chain, false)
 	}
-	return out, err
+	return slices.DeleteFunc(all, func(w waitingMessage) bool { return steerOnly && w.mode != store.Steer })
 }
 
 // admit gives pending messages their places in the thread, as part of a round; where they begin it,
 // the first one says so.
 func (t pendingTx) admit(fence store.Fence, round regie.ID, waiting []waitingMessage,
 	now time.Time,
-) ([]regie.Message, error) {
+) []regie.Message {
 	admitted := make([]regie.Message, 0, len(waiting))
 	events := make([]logEvent, 0, len(waiting))
 	for i := range waiting {
@@ -215,28 +159,19 @@ func (t pendingTx) admit(fence store.Fence, round regie.ID, waiting []waitingMes
 			m.Opening = nil
 		}
 		event, err := newEvent(regie.EventMessage, &m)
-		if err != nil {
-			return nil, err
-		}
+		t.fail(err)
 		events, admitted = append(events, event), append(admitted, m)
 	}
 	fault.Point(fault.AdmitBefore)
-	first, err := t.appendEvents(fence.SessionID, fence.Chain, now, events)
-	if err != nil {
-		return nil, err
-	}
+	first := t.appendEvents(fence.SessionID, fence.Chain, now, events)
 	for i := range admitted {
 		m := &admitted[i]
 		m.Seq = first + int64(i)
-		if err := t.one(errAdmitted, "UPDATE messages SET seq = ?, round_id = ? WHERE id = ? AND seq IS NULL",
-			m.Seq, round, m.ID); err != nil {
-			return nil, err
-		}
-		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", m.ID); err != nil {
-			return nil, err
-		}
+		t.one(errAdmitted, "UPDATE messages SET seq = ?, round_id = ? WHERE id = ? AND seq IS NULL",
+			m.Seq, round, m.ID)
+		t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", m.ID)
 	}
-	return admitted, nil
+	return admitted
 }
 
 var errAdmitted = regie.Errorf(regie.CodeConflict,
@@ -244,103 +179,73 @@ var errAdmitted = regie.Errorf(regie.CodeConflict,
 
 // admitSteering lets the messages that steer an open round into it: they stand behind the results
 // that were just stored.
-func (t pendingTx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) error {
-	waiting, err := t.pendingOf(fence.Chain, true)
-	if err == nil && len(waiting) > 0 {
-		out.Admitted, err = t.admit(fence, fence.RoundID, waiting, now)
+func (t pendingTx) admitSteering(fence store.Fence, out *store.Outcome, now time.Time) {
+	if waiting := t.pendingOf(fence.Chain, true); len(waiting) > 0 {
+		out.Admitted = t.admit(fence, fence.RoundID, waiting, now)
 	}
-	return err
 }
 
 // afterEnd lets all that waited for the end of a round into one next round (decision 10), or gives
 // it back where the session closes.
-func (t pendingTx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now time.Time) error {
-	waiting, err := t.pendingOf(fence.Chain, false)
-	if err != nil {
-		return err
-	}
+func (t pendingTx) afterEnd(fence store.Fence, end *store.End, out *store.Outcome, now time.Time) {
+	waiting := t.pendingOf(fence.Chain, false)
 	closes := end.Close
 	if end.Reason == regie.EndStopped {
 		closes = regie.SessionCancelled
 	}
 	if closes != "" {
-		if err := t.giveBack(fence, waiting, now); err != nil {
-			return err
-		}
+		t.giveBack(fence, waiting, now)
 		fault.Point(fault.CloseBefore)
-		return t.closeSession(fence.SessionID, fence.Chain, closes, now)
+		t.closeSession(fence.SessionID, fence.Chain, closes, now)
+		return
 	}
 	if len(waiting) == 0 {
-		err := t.exec(
+		t.exec(
 			"UPDATE sessions SET state = 'IDLE', paused_at = NULL, lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
-		return err
+		return
 	}
-	return t.nextRound(fence, end.Reason, waiting, out, now)
+	t.nextRound(fence, end.Reason, waiting, out, now)
 }
 
 // nextRound starts the round that messages have waited for, as part of the end of the one before:
 // behind what waits for a slot by now.
 func (t pendingTx) nextRound(fence store.Fence, ended regie.RoundEnd, waiting []waitingMessage,
 	out *store.Outcome, now time.Time,
-) error {
-	round := waiting[len(waiting)-1].round
+) {
+	round := waiting[len(waiting)-1].Round
 	next := store.Fence{SessionID: fence.SessionID, RoundID: round.ID, Epoch: fence.Epoch + 1, Chain: fence.Chain}
-	limits, err := json.Marshal(round.Limits)
-	if err != nil {
-		return err
-	}
-	// A pause that met the end holds on for what comes next (invariant 12).
-	var pausedAt sql.NullInt64
+	var pausedAt time.Time
 	var rounds int
-	if err := t.row(
+	t.fail(t.row(
 		"SELECT paused_at, (SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n) FROM sessions WHERE n = ?", fence.Chain).
-		Scan(&pausedAt, &rounds); err != nil {
-		return err
-	}
-	state, queued := regie.SessionActive, false
-	if pausedAt.Valid {
+		Scan(&pausedAt, &rounds))
+	state := regie.SessionActive
+	if !pausedAt.IsZero() {
 		state = regie.SessionPaused
-	} else if queued, err = t.slots.goesOn(fence.Chain, now); err != nil {
-		return err
-	}
-	if queued {
+	} else if t.slots.goesOn(fence.Chain, now) {
 		state = regie.SessionQueued
 	}
-	if err := t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
-		string(state), next.Epoch, fence.Chain); err != nil {
-		return err
-	}
+	t.exec("UPDATE sessions SET state = ?, epoch = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
+		string(state), next.Epoch, fence.Chain)
 	in := store.Submission{SessionID: fence.SessionID, Message: waiting[len(waiting)-1].message, Round: round}
-	if err := t.rounds.insertRound(fence.Chain, next.Epoch, in, rounds+1, string(limits), now); err != nil {
-		return err
-	}
+	t.rounds.insertRound(fence.Chain, next.Epoch, in, rounds+1, now)
 	if ended == regie.EndClientTools {
-		if err := t.rounds.leaveClients(next, round.TraceID, now); err != nil {
-			return err
-		}
+		t.rounds.leaveClients(next, round.TraceID, now)
 	}
-	if _, err := t.admit(fence, round.ID, waiting, now); err != nil {
-		return err
-	}
-	started, err := newEvent(regie.EventRound, roundEvent{
+	t.admit(fence, round.ID, waiting, now)
+	t.tell(fence.SessionID, fence.Chain, now, regie.EventRound, roundEvent{
 		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID, Session: state,
 	})
-	if err != nil {
-		return err
-	}
-	if _, err = t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{started}); err != nil {
-		return err
-	}
 	switch state {
 	case regie.SessionPaused:
-		return t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID)
+		t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round.ID)
+		return
 	case regie.SessionQueued:
-		out.Next = round.ID
-		return t.waits.tellState(fence.SessionID, fence.Chain, state, now)
+		t.waits.tellState(fence.SessionID, fence.Chain, state, now)
+	default:
+		t.needsHolder(round.ID, headStart)
 	}
 	out.Next = round.ID
-	t.needsHolder(round.ID, headStart)
-	return nil
 }
 
 // withdrawnEvent is the body of message_withdrawn; what the message says is the body of its
@@ -352,112 +257,64 @@ type withdrawnEvent struct {
 
 // giveBack marks pending messages as withdrawn, because their session stops, and tells it
 // (decisions 6 and 10).
-func (t pendingTx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time) error {
-	events := make([]logEvent, 0, len(waiting))
+func (t pendingTx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time) {
+	b := batch{fence: fence, now: now}
 	for i := range waiting {
 		id := waiting[i].message.ID
-		event, err := newEvent(regie.EventMessageWithdrawn, withdrawnEvent{MessageID: id})
-		if err != nil {
-			return err
-		}
-		events = append(events, event)
-		if err := t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ? AND seq IS NULL",
-			now.UnixMicro(), id); err != nil {
-			return err
-		}
-		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", id); err != nil {
-			return err
-		}
+		b.add(regie.EventMessageWithdrawn, withdrawnEvent{MessageID: id})
+		t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ? AND seq IS NULL",
+			now.UnixMicro(), id)
+		t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", id)
 	}
-	if len(events) == 0 {
-		return nil
-	}
-	_, err := t.appendEvents(fence.SessionID, fence.Chain, now, events)
-	return err
+	b.store(t.tx)
 }
 
 // TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in
 // the thread (decision 10). Whether it does or the round takes it in is decided here: who comes
 // second is told so, by CodeConflict. Taking back what came back already changes nothing. With a
 // token, what did not come with it is not there.
-func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.ID) (regie.Message, error) {
+func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.ID) (out regie.Message, err error) {
 	now := time.Now().UTC()
-	err := s.writer.do(ctx, func(t *tx) error {
+	err = s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
-		var chain int64
-		var seq, pending, withdrawn sql.NullInt64
-		var body sql.NullString
+		var chain, seq, pending int64
+		var withdrawn time.Time
+		var was regie.Message
 		err := t.row(`SELECT m.session, m.seq, m.pending_seq, m.withdrawn_at, b.body FROM messages m JOIN sessions s ON s.n = m.session
 			LEFT JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq) LEFT JOIN event_bodies b ON b.n = e.n
-			WHERE m.id = ? AND s.id = ? AND s.deleted_at IS NULL`, message, session).Scan(&chain, &seq, &pending, &withdrawn, &body)
+			WHERE m.id = ? AND s.id = ? AND s.deleted_at IS NULL`, message, session).Scan(&chain, &seq, &pending, &withdrawn, asJSON{&was})
 		switch {
-		case errors.Is(err, sql.ErrNoRows), err == nil && !token.IsZero() && !cameWith(body.String, token):
+		case err != nil:
+			return unlessFound(err, notFound("message", message))
+		case !token.IsZero() && was.Author.TokenID != token:
 			return notFound("message", message)
-		case err != nil || withdrawn.Valid:
-			return err
-		case seq.Valid || !pending.Valid:
+		case !withdrawn.IsZero():
+			return nil
+		case seq > 0 || pending == 0:
 			return errAdmitted
 		}
-		event, err := newEvent(regie.EventMessageWithdrawn, withdrawnEvent{MessageID: message, TakenBack: true})
-		if err != nil {
-			return err
-		}
-		if err := t.one(errAdmitted,
+		t.one(errAdmitted,
 			"UPDATE messages SET withdrawn_at = ?, taken_back = 1 WHERE id = ? AND seq IS NULL",
-			now.UnixMicro(), message); err != nil {
-			return err
-		}
-		if err := t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", message); err != nil {
-			return err
-		}
-		_, err = t.appendEvents(session, chain, now, []logEvent{event})
-		return err
+			now.UnixMicro(), message)
+		t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", message)
+		t.tell(session, chain, now, regie.EventMessageWithdrawn, withdrawnEvent{MessageID: message, TakenBack: true})
+		return nil
 	})
-	if err != nil {
-		return regie.Message{}, err
+	if err == nil {
+		out, err = readMessage(ctx, s.read, message)
 	}
-	var out []regie.Message
-	err = s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		out, err = readMessages(ctx, q, "WHERE m.id = ?", message)
-		return err
-	})
-	if err == nil && len(out) == 0 {
-		err = notFound("message", message)
-	}
-	if err != nil {
-		return regie.Message{}, explain(err, FileName)
-	}
-	return out[0], nil
-}
-
-// cameWith reports whether a message, as it is stored, came with a token; of an erased one nobody
-// knows.
-func cameWith(body string, token regie.ID) bool {
-	var m regie.Message
-	return json.Unmarshal([]byte(body), &m) == nil && m.Author.TokenID == token
+	return out, err
 }
 
 // Withdrawn returns the messages that the end of a session's newest round gave back, in the order
 // in which they came (decision 10).
 func (s roundStore) Withdrawn(ctx context.Context, session regie.ID) ([]regie.Message, error) {
-	var out []regie.Message
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		out, err = readMessages(ctx, q, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
+	return readMessages(ctx, s.read, `WHERE s.id = ? AND m.withdrawn_at IS NOT NULL AND m.taken_back = 0 AND m.pending_seq > coalesce((SELECT o.seq FROM rounds r
 			JOIN messages o ON o.id = r.trigger_message_id WHERE r.session = s.n ORDER BY r.number DESC LIMIT 1), 0) ORDER BY m.pending_seq`, session)
-		return err
-	})
-	return out, explain(err, FileName)
 }
 
-func (t pendingTx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) error {
-	if err := t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
-		WHERE n = ?`, null(reason), now.UnixMicro(), chain); err != nil {
-		return err
-	}
-	event, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionClosed, End: reason})
-	if err != nil {
-		return err
-	}
-	_, err = t.appendEvents(session, chain, now, []logEvent{event})
-	return err
+func (t pendingTx) closeSession(session regie.ID, chain int64, reason regie.SessionEnd, now time.Time) {
+	t.exec(`UPDATE sessions SET state = 'CLOSED', end_reason = ?, closed_at = ?, paused_at = NULL, lease_holder = NULL, lease_until = NULL
+		WHERE n = ?`, null(reason), now.UnixMicro(), chain)
+	t.tell(session, chain, now, regie.EventSessionState, stateEvent{State: regie.SessionClosed, End: reason})
 }

@@ -2,12 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -17,68 +14,34 @@ func (s slotStore) Present(ctx context.Context, marks []store.PresenceMark) erro
 	before := time.Now().Add(-store.PresenceKept).UnixMicro()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, m := range marks {
-			if err := t.exec(`INSERT INTO presence (user_id, place, since, seen) VALUES (?, ?, ?, ?)
+			t.exec(`INSERT INTO presence (user_id, place, since, seen) VALUES (?, ?, ?, ?)
 				ON CONFLICT (user_id, place) DO UPDATE SET since = excluded.since, seen = excluded.seen WHERE presence.seen < excluded.seen`,
-				m.UserID, m.Place, m.Since.UnixMicro(), m.Seen.UnixMicro()); err != nil {
-				return err
-			}
+				m.UserID, m.Place, m.Since.UnixMicro(), m.Seen.UnixMicro())
 		}
-		return t.exec("DELETE FROM presence WHERE seen < CAST(? AS BIGINT)", before)
+		t.exec("DELETE FROM presence WHERE seen < CAST(? AS BIGINT)", before)
+		return nil
 	})
 }
 
 // Presences returns what all engines know of heartbeats since a moment, by user, the latest first.
 func (s slotStore) Presences(ctx context.Context, since time.Time) ([]store.PresenceMark, error) {
-	rows, err := s.read.QueryContext(ctx,
-		"SELECT user_id, place, since, seen FROM presence WHERE seen >= CAST(? AS BIGINT) ORDER BY user_id, seen DESC",
+	return queryAll(ctx, s.read, func(row scanner, m *store.PresenceMark) error {
+		return row.Scan(&m.UserID, &m.Place, &m.Since, &m.Seen)
+	}, "SELECT user_id, place, since, seen FROM presence WHERE seen >= CAST(? AS BIGINT) ORDER BY user_id, seen DESC",
 		since.UnixMicro())
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	var out []store.PresenceMark
-	for rows.Next() {
-		var m store.PresenceMark
-		var since, seen int64
-		if err := rows.Scan(&m.UserID, &m.Place, &since, &seen); err != nil {
-			return nil, explain(err, FileName)
-		}
-		m.Since, m.Seen = fromMicros(since), fromMicros(seen)
-		out = append(out, m)
-	}
-	return out, explain(rows.Err(), FileName)
 }
 
 // UserName returns a user's name, "" where there is none.
 func (s slotStore) UserName(ctx context.Context, id regie.ID) (name string, err error) {
 	err = s.read.QueryRowContext(ctx, "SELECT name FROM users WHERE id = ?", id).Scan(&name)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return name, explain(err, FileName)
+	return name, unlessFound(err, nil)
 }
 
 // SlotCounts says how many sessions have what of the slots, over all owners, and since when the
 // first of them.
 func (s slotStore) SlotCounts(ctx context.Context) ([]store.SlotCount, error) {
-	// A reservation that has ended holds nothing: its row goes when somebody next asks for a slot.
-	rows, err := s.read.QueryContext(ctx,
-		"SELECT kind, state, count(*), min(since) FROM slots WHERE state <> 'RESERVED' OR until >= ? GROUP BY kind, state",
+	return queryAll(ctx, s.read, func(row scanner, c *store.SlotCount) error {
+		return row.Scan(&c.Kind, &c.State, &c.Sessions, &c.Since)
+	}, "SELECT kind, state, count(*), min(since) FROM slots WHERE state <> 'RESERVED' OR until >= ? GROUP BY kind, state",
 		time.Now().UnixMicro())
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	var out []store.SlotCount
-	for rows.Next() {
-		var c store.SlotCount
-		var kind, state string
-		var since int64
-		if err := rows.Scan(&kind, &state, &c.Sessions, &since); err != nil {
-			return nil, explain(err, FileName)
-		}
-		c.Kind, c.State, c.Since = slot.Kind(kind), slot.State(state), fromMicros(since)
-		out = append(out, c)
-	}
-	return out, explain(rows.Err(), FileName)
 }

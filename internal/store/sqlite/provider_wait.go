@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -29,53 +27,29 @@ func (s roundStore) WaitForProvider(ctx context.Context, round regie.ID, holder 
 		err := t.row(`SELECT s.id, s.n, s.epoch, r.state = 'RUNNING' AND s.paused_at IS NULL AND r.stop_request IS NULL
 			FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?`, round).
 			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &runs)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("round", round)
-		}
 		if err != nil || !runs {
-			return err
+			return unlessFound(err, notFound("round", round))
 		}
 		if err := t.slots.mayClaim(fence.Chain, holder); err != nil {
 			return err
 		}
 		fence.Epoch++ // a former holder can no longer write
-		if err := t.exec("UPDATE sessions SET epoch = ? WHERE n = ?", fence.Epoch, fence.Chain); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE rounds SET epoch = ? WHERE id = ?", fence.Epoch, round); err != nil {
-			return err
-		}
-		if err := t.money.unreserve(round); err != nil {
-			return err
-		}
-		if _, err := t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{event}); err != nil {
-			return err
-		}
-		if err := t.waits.wait(fence, regie.NewID(), regie.WaitProvider, round, until, now); err != nil {
-			return err
-		}
-		_, err = t.waits.park(fence, now)
-		return err
+		t.exec("UPDATE sessions SET epoch = ? WHERE n = ?", fence.Epoch, fence.Chain)
+		t.exec("UPDATE rounds SET epoch = ? WHERE id = ?", fence.Epoch, round)
+		t.money.unreserve(round)
+		t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{event})
+		t.waits.wait(fence, regie.NewID(), regie.WaitProvider, round, until, now)
+		t.waits.park(fence, now)
+		return nil
 	})
 }
 
 // ProviderWaits returns the rounds that wait for the settings of their provider and are not paused,
 // the oldest first.
-func (s roundStore) ProviderWaits(ctx context.Context) (out []regie.ID, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT w.round_id FROM waits w JOIN sessions s ON s.n = w.session
+func (s roundStore) ProviderWaits(ctx context.Context) ([]regie.ID, error) {
+	return queryAll(ctx, s.read, func(row scanner, id *regie.ID) error { return row.Scan(id) },
+		`SELECT w.round_id FROM waits w JOIN sessions s ON s.n = w.session
 		WHERE w.kind = 'PROVIDER' AND w.state = 'OPEN' AND s.paused_at IS NULL AND s.deleted_at IS NULL ORDER BY w.created_at, w.id`)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id regie.ID
-		if err := rows.Scan(&id); err != nil {
-			return nil, explain(err, FileName)
-		}
-		out = append(out, id)
-	}
-	return out, explain(rows.Err(), FileName)
 }
 
 // Repin gives a round that waits or is paused another provider, model and settings, and logs it as
@@ -92,23 +66,16 @@ func (s roundStore) Repin(ctx context.Context, round regie.ID, pin regie.Hash, t
 		var chain int64
 		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).
 			Scan(&session, &chain)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("round", round)
-		}
 		if err != nil {
-			return err
+			return unlessFound(err, notFound("round", round))
 		}
-		if err := t.one(errRepin, `UPDATE rounds SET provider = ?, model = ?, agent_pin = ? WHERE id = ? AND (state = 'WAITING'
+		t.one(errRepin, `UPDATE rounds SET provider = ?, model = ?, agent_pin = ? WHERE id = ? AND (state = 'WAITING'
 			OR state = 'RUNNING' AND (SELECT paused_at FROM sessions WHERE n = rounds.session) IS NOT NULL)`,
-			told.Provider, told.Model, pin, round); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE exchanges SET provider = ?, model = ? WHERE round_id = ? AND state = 'OPEN'",
-			told.Provider, told.Model, round); err != nil {
-			return err
-		}
-		_, err = t.appendEvents(session, chain, now, []logEvent{event})
-		return err
+			told.Provider, told.Model, pin, round)
+		t.exec("UPDATE exchanges SET provider = ?, model = ? WHERE round_id = ? AND state = 'OPEN'",
+			told.Provider, told.Model, round)
+		t.appendEvents(session, chain, now, []logEvent{event})
+		return nil
 	})
 }
 

@@ -6,12 +6,16 @@ import (
 	"database/sql/driver"
 	"errors"
 	"sync"
+
+	"github.com/regie-run/regie"
 )
 
 // querier is something to read from.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (cursor, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) scanner
+	// explain gives an error its code, except within a snapshot, which may have to run again.
+	explain(err error) error
 }
 
 // cursor is the rows of a query, one after another: *sql.Rows.
@@ -84,7 +88,8 @@ func (r reader) catchUp(ctx context.Context) error {
 // anybody sees a row of it.
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (cursor, error) {
 	if r.again == nil || r.tx != nil {
-		return r.query(ctx, query, args) //nolint:rowserrcheck // whoever reads the rows asks
+		rows, err := r.query(ctx, query, args)
+		return sqlRows{rows}, err
 	}
 	var out fetched
 	err := r.again(ctx, func(ctx context.Context) error {
@@ -113,27 +118,51 @@ func (r reader) query(ctx context.Context, query string, args []any) (*sql.Rows,
 func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
 	rows, err := r.QueryContext(ctx, query, args...)
 	if err != nil {
-		return found{err: err}
+		return found{err: r.explain(err)}
 	}
-	return first{rows}
+	return first{rows, r}
+}
+
+// explain implements querier.
+func (r reader) explain(err error) error {
+	if r.tx != nil {
+		return err
+	}
+	return explain(err, FileName)
 }
 
 // first is the first row of a query; sql.ErrNoRows where there is none.
-type first struct{ rows cursor }
+type first struct {
+	rows cursor
+	from reader
+}
 
 // Scan reads the row and ends the query.
 func (f first) Scan(dest ...any) error {
 	defer f.rows.Close()
-	if !f.rows.Next() {
-		if err := f.rows.Err(); err != nil {
-			return err
-		}
-		return sql.ErrNoRows
+	if f.rows.Next() {
+		return f.from.explain(f.rows.Scan(dest...))
 	}
-	if err := f.rows.Scan(dest...); err != nil {
-		return err
+	if err := f.rows.Err(); err != nil {
+		return f.from.explain(err)
 	}
-	return f.rows.Close()
+	return sql.ErrNoRows
+}
+
+// sqlRows are rows that come one after another.
+type sqlRows struct{ *sql.Rows }
+
+// Scan implements cursor.
+func (r sqlRows) Scan(dest ...any) error {
+	into := make([]any, len(dest))
+	for i := range dest {
+		into[i] = column{dest[i]}
+	}
+	err := r.Rows.Scan(into...)
+	if coded := (*regie.Error)(nil); errors.As(err, &coded) { // without the words of database/sql
+		return coded
+	}
+	return err
 }
 
 // fetched is rows that were read to their end.
@@ -149,16 +178,12 @@ func fetch(rows *sql.Rows) (out fetched, err error) {
 		return out, err
 	}
 	for rows.Next() {
-		values, into := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			into[i] = &values[i]
+		row, into := make([]driver.Value, len(columns)), make([]any, len(columns))
+		for i := range row {
+			into[i] = (*any)(&row[i])
 		}
 		if err := rows.Scan(into...); err != nil {
 			return out, err
-		}
-		row := make([]driver.Value, len(values))
-		for i, value := range values {
-			row[i] = value
 		}
 		out.rows = append(out.rows, row)
 	}
@@ -186,11 +211,15 @@ func (s *core) snapshot(ctx context.Context, fn func(context.Context, querier) e
 	if s.read.again == nil {
 		return s.once(ctx, fn)
 	}
-	return s.read.again(ctx, func(ctx context.Context) error { return s.once(ctx, fn) })
+	return s.read.explain(s.read.again(ctx, func(ctx context.Context) error { return s.readWithin(ctx, fn) }))
 }
 
 // once is a snapshot that takes as long as it takes, and is not run again.
 func (s *core) once(ctx context.Context, fn func(context.Context, querier) error) error {
+	return s.read.explain(s.readWithin(ctx, fn))
+}
+
+func (s *core) readWithin(ctx context.Context, fn func(context.Context, querier) error) error {
 	if err := s.read.catchUp(ctx); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (s roundStore) RecentCalls(ctx context.Context, session regie.ID, toolkit s
 		calls, err := readCalls(ctx, s.read, callsOfThread+`WHERE s.id = ? AND substr(c.tool, 1, ?) = ? AND c.state IN ('SUCCEEDED', 'STARTED', 'UNKNOWN')
 			ORDER BY m.seq DESC, c.ordinal DESC LIMIT ? OFFSET ?`, session, len(toolkit)+1, toolkit+".", step, at)
 		if err != nil {
-			return explain(err, FileName)
+			return err
 		}
 		for i := range calls {
 			if !visit(calls[i]) {

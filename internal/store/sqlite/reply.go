@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -39,30 +38,19 @@ func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
-			in.Ask != nil || in.Park, now); err != nil {
-			return err
-		}
-		if err := t.rounds.exchangeReplied(fence, in.Exchange, in.Message.ID, now); err != nil {
-			return err
-		}
-		if err := t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now); err != nil {
-			return err
-		}
-		if err := b.store(t); err != nil {
-			return err
-		}
-		if err := t.money.book(fence, spend(in.Exchange), now); err != nil {
-			return err
-		}
-		if err := t.money.cache(fence, &in, now); err != nil {
-			return err
-		}
+		t.rounds.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
+			in.Ask != nil || in.Park, now)
+		t.rounds.exchangeReplied(fence, in.Exchange, in.Message.ID, now)
+		t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now)
+		b.store(t)
+		t.money.book(fence, spend(in.Exchange), now)
+		t.money.cache(fence, &in, now)
 		out.Seq = in.Message.Seq
-		return t.rounds.follow(fence, follows{
+		t.rounds.follow(fence, follows{
 			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance,
 			closes: in.Results != nil || in.Message.System != nil,
 		}, &out, now)
+		return nil
 	})
 	return out, err
 }
@@ -93,7 +81,7 @@ func spend(e regie.Exchange) totals {
 	}
 }
 
-func (t roundTx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) error {
+func (t roundTx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regie.ID, now time.Time) {
 	var cost any
 	if e.Money.Known {
 		cost = e.Money.Cost
@@ -103,7 +91,7 @@ func (t roundTx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regi
 		query = repliedWithHead
 		args = append(args, e.Head)
 	}
-	return t.one(errNotOpen, query, append(args, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output,
+	t.one(errNotOpen, query, append(args, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output,
 		e.Usage.CacheCreation, e.Usage.CacheRead,
 		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(),
 		null(e.Provider), null(e.Model),
@@ -123,43 +111,41 @@ var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting f
 var errHalfBatch = regie.Errorf(regie.CodeConflict, "a message and its calls do not agree")
 
 // insertCalls stores the calls of a message, whole or not at all (spec 2.3, decision 7).
-func (t roundTx) insertCalls(chain int64, m *regie.Message, calls []regie.Call, now time.Time) error {
+func (t roundTx) insertCalls(chain int64, m *regie.Message, calls []regie.Call, now time.Time) {
 	ids := m.CallIDs()
 	if len(ids) != len(calls) {
-		return errHalfBatch
+		t.fail(errHalfBatch)
 	}
-	for i := range calls {
-		if calls[i].MessageID != m.ID || !slices.Contains(ids, calls[i].ID) {
-			return errHalfBatch
+	for _, c := range calls {
+		if c.MessageID != m.ID || !slices.Contains(ids, c.ID) {
+			t.fail(errHalfBatch)
 		}
-		c := &calls[i]
-		problem, err := callError(c)
-		if err != nil {
-			return err
+		if c.ProposedAt, c.SettledAt = now, (time.Time{}); c.State.Settled() {
+			c.SettledAt = now
 		}
-		var settled any
-		if c.State.Settled() {
-			settled = now.UnixMicro()
-		}
-		if err := t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
-				signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, duration_us, proposed_at,
-				started_at, settled_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool,
-			null(c.ProviderCallID), string(c.Kind), string(c.Class),
-			c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask), string(c.State),
-			null(c.NotRun), null(string(c.Intent)), result(c), problem,
-			c.ResultBlob, c.DuplicateOf, c.Attempts, duration(c), now.UnixMicro(),
-			micros(c.StartedAt), settled); err != nil {
-			return err
-		}
+		t.insertCall(chain, &c)
 	}
-	return nil
+}
+
+func (t roundTx) insertCall(chain int64, c *regie.Call) {
+	var as, by, note, resolved any
+	if r := c.Resolution; r != nil {
+		as, by, note, resolved = string(r.As), r.By, null(r.Note), micros(r.At)
+	}
+	t.exec(`INSERT INTO calls (id, session, round_id, exchange, ordinal, message_id, origin, tool, provider_call_id, kind, class,
+			signature, definition, arguments, executed, ask, state, code, intent, result, error, result_blob, duplicate_of, attempts, recovered,
+			duration_us, proposed_at, started_at, settled_at, resolved_at, resolved_by, resolved_as, resolve_note, copy_of)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ID, chain, c.RoundID, c.Exchange, c.Ordinal, c.MessageID, string(c.Origin), c.Tool, null(c.ProviderCallID),
+		string(c.Kind), string(c.Class), c.Signature, c.Definition, c.Arguments, null(string(c.Executed)), flag(c.Ask),
+		string(c.State), null(c.NotRun), null(string(c.Intent)), result(c), asJSON{c.Error}, c.ResultBlob, c.DuplicateOf,
+		c.Attempts, flag(c.Recovered), duration(c), c.ProposedAt.UnixMicro(), micros(c.StartedAt), micros(c.SettledAt),
+		resolved, by, as, note, c.CopyOf)
 }
 
 // duration is how long a settled call took; there is none of a call that did not run.
 func duration(c *regie.Call) any {
-	if c.Attempts == 0 || !c.State.Settled() {
+	if !c.State.Settled() {
 		return nil
 	}
 	return c.DurationUS
@@ -171,12 +157,4 @@ func result(c *regie.Call) any {
 		return null(c.Result)
 	}
 	return c.Result
-}
-
-func callError(c *regie.Call) (any, error) {
-	if c.Error == nil {
-		return nil, nil
-	}
-	data, err := json.Marshal(c.Error)
-	return string(data), err
 }

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -23,35 +21,33 @@ func (s approvalStore) ResolveCall(ctx context.Context, id regie.ID, as regie.Re
 			c.State = regie.CallSucceeded
 		}
 		fence := store.Fence{}
-		var state string
-		var before, earlier sql.NullString
+		var state regie.CallState
+		var before regie.ResolvedAs
+		var earlier string
 		err := t.row(`SELECT s.id, s.n, c.round_id, c.exchange, c.tool, coalesce(c.executed, c.arguments), c.state, c.resolved_as, c.resolved_by FROM calls c
 			JOIN sessions s ON s.n = c.session WHERE c.id = ? AND s.deleted_at IS NULL`, id).
 			Scan(&fence.SessionID, &fence.Chain, &fence.RoundID, &c.Exchange, &c.Tool,
 				&c.Arguments, &state, &before, &earlier)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return notFound("call", id)
 		case err != nil:
-			return err
-		case before.Valid && before.String == string(as):
+			return unlessFound(err, notFound("call", id))
+		case before == as:
 			return nil
-		case before.Valid:
+		case before != "":
 			return regie.Errorf(regie.CodeConflict, "%s has resolved this call already: %s",
-				earlier.String, before.String)
-		case state != string(regie.CallUnknown):
+				earlier, before)
+		case state != regie.CallUnknown:
 			return regie.Errorf(regie.CodeConflict, "the outcome of this call is known: it is %s", state)
 		}
-		if err := t.one(errSettled,
+		t.one(errSettled,
 			"UPDATE calls SET state = ?, resolved_at = ?, resolved_by = ?, resolved_as = ?, resolve_note = ? WHERE id = ? AND state = 'UNKNOWN'",
-			string(c.State), now.UnixMicro(), by, string(as), null(note), id); err != nil {
-			return err
-		}
+			string(c.State), now.UnixMicro(), by, string(as), null(note), id)
 		b := batch{fence: fence, now: now}
 		b.add(regie.EventToolResult, callEvent{
 			CallID: id, Exchange: c.Exchange, Tool: c.Tool, About: store.About(&c), State: c.State,
 			Error: regie.CodeOutcomeUnknown, ResolvedAs: as, ResolvedBy: by, Note: note,
 		})
-		return errOr(b.err, func() error { return b.store(t) })
+		b.store(t)
+		return nil
 	})
 }

@@ -3,111 +3,34 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"strings"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// ruleCache keeps what Rules read until a rule is made or revoked: they are asked for at every
-// reply, and hardly ever change.
-type ruleCache struct {
-	mu      sync.Mutex
-	version int64
-	read    map[regie.ID][]regie.Rule // by workspace
-}
-
-func (c *ruleCache) get(workspace regie.ID) (rules []regie.Rule, version int64, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	rules, ok = c.read[workspace]
-	return rules, c.version, ok
-}
-
-// put keeps rules that were read under a version; where one was made or revoked meanwhile they are
-// not kept.
-func (c *ruleCache) put(workspace regie.ID, rules []regie.Rule, version int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if version != c.version {
-		return
-	}
-	if c.read == nil {
-		c.read = map[regie.ID][]regie.Rule{}
-	}
-	c.read[workspace] = rules
-}
-
-func (c *ruleCache) changed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.version++
-	clear(c.read)
-}
-
 // Rules returns the standing rules that were not revoked and are a session's, or all of its
 // workspace's (spec 4.4). Expired ones are for the verdict to leave out.
 func (s approvalStore) Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error) {
-	all, version, ok := s.rules.get(workspace)
-	if !ok || s.other != nil { // other processes revoke too
-		var err error
-		if all, err = s.readRules(ctx, workspace); err != nil {
-			return nil, err
-		}
-		s.rules.put(workspace, all, version)
-	}
-	var out []regie.Rule
-	for _, rule := range all {
-		if rule.SessionID.IsZero() || rule.SessionID == session {
-			out = append(out, rule)
-		}
-	}
-	return out, nil
+	return queryAll(ctx, s.read, scanRule, "SELECT "+ruleColumns+` FROM rules r LEFT JOIN sessions s ON s.n = r.session
+		WHERE r.workspace_id = ? AND r.revoked_at IS NULL AND (s.id = ? OR r.session IS NULL) ORDER BY r.created_at, r.id`,
+		workspace, session)
 }
 
 // ruleColumns are those of a rule r with its session s.
 const ruleColumns = "r.id, r.workspace_id, s.id, r.verdict, r.scope, r.author, r.from_call, r.created_at, r.expires_at, r.revoked_at, r.revoked_by"
 
-func scanRule(row scanner, more ...any) (regie.Rule, error) {
-	var r regie.Rule
-	var verdict, scope string
-	var created int64
-	var expires, revoked sql.NullInt64
-	var by sql.NullString
-	if err := row.Scan(append([]any{
-		&r.ID, &r.WorkspaceID, &r.SessionID, &verdict, &scope, &r.Author, &r.FromCall,
-		&created, &expires, &revoked, &by,
-	}, more...)...); err != nil {
-		return r, err
-	}
-	r.Verdict, r.CreatedAt, r.ExpiresAt = regie.Verdict(verdict), fromMicros(created), fromNullMicros(expires)
-	r.RevokedAt, r.RevokedBy = fromNullMicros(revoked), by.String
-	if err := json.Unmarshal([]byte(scope), &r.Scope); err != nil {
-		return r, regie.Errorf(regie.CodeCorrupt, "rule %s cannot be read: %v", r.ID, err)
-	}
-	return r, nil
-}
+func scanRule(row scanner, r *regie.Rule) error { return scanRuleAnd(row, r) }
 
-func (s approvalStore) readRules(ctx context.Context, workspace regie.ID) ([]regie.Rule, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+ruleColumns+` FROM rules r LEFT JOIN sessions s ON s.n = r.session
-		WHERE r.workspace_id = ? AND r.revoked_at IS NULL ORDER BY r.created_at, r.id`, workspace)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	var out []regie.Rule
-	for rows.Next() {
-		r, err := scanRule(rows)
-		if err != nil {
-			return nil, explain(err, FileName)
-		}
-		out = append(out, r)
-	}
-	return out, explain(rows.Err(), FileName)
+func scanRuleAnd(row scanner, r *regie.Rule, more ...any) error {
+	return row.Scan(append([]any{
+		&r.ID, &r.WorkspaceID, &r.SessionID, &r.Verdict,
+		asJSON{&r.Scope},
+		&r.Author, &r.FromCall,
+		&r.CreatedAt, &r.ExpiresAt, &r.RevokedAt, &r.RevokedBy,
+	}, more...)...)
 }
 
 // ListRules returns the standing rules that a filter selects, the oldest first, each with its state
@@ -115,45 +38,29 @@ func (s approvalStore) readRules(ctx context.Context, workspace regie.ID) ([]reg
 func (s approvalStore) ListRules(ctx context.Context, filter store.RuleFilter,
 	now time.Time,
 ) ([]store.StandingRule, error) {
-	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
-		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
+	if err := checkPart(filter.Short); err != nil {
+		return nil, err
 	}
 	// What the call did is in the review that the rule was made by: a call that was asked about
 	// twice has two.
-	rows, err := s.read.QueryContext(ctx, "SELECT "+ruleColumns+`, w.name, s.name, c.round_id,
+	all, err := queryAll(ctx, s.read, func(row scanner, rule *store.StandingRule) error {
+		var shown regie.Preview
+		err := scanRuleAnd(row, &rule.Rule, &rule.Workspace, &rule.SessionName, &rule.RoundID, asJSON{&shown})
+		rule.State, rule.Call = rule.StateAt(now), shown.Sentence
+		return err
+	}, "SELECT "+ruleColumns+`, w.name, s.name, c.round_id,
 			(SELECT coalesce(v.edited_preview, v.preview) FROM reviews v WHERE v.call_id = r.from_call AND v.decided_at = r.created_at)
 		FROM rules r JOIN workspaces w ON w.id = r.workspace_id LEFT JOIN sessions s ON s.n = r.session LEFT JOIN calls c ON c.id = r.from_call
-		WHERE (r.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '') AND (?3 = '' OR hex(r.id) LIKE '%' || ?3 OR length(?3) >= 8 AND hex(r.id) LIKE ?3 || '%')`+
+		WHERE (r.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '') AND (?3 = '' OR `+hasPart("r.id", "?3")+")"+
 		behind("r.created_at", "r.id", "?4", "?5"), filter.ID, filter.Root, filter.Short,
 		filter.After.Micros(), filter.After.ID)
-	if err != nil {
-		return nil, explain(err, FileName)
+	if !filter.Ended && filter.ID.IsZero() && filter.Short == "" { // what holds is known here, not to the statement
+		all = slices.DeleteFunc(all, func(r store.StandingRule) bool { return r.State != regie.RuleActive })
 	}
-	defer rows.Close()
-	out := []store.StandingRule{}
-	for rows.Next() {
-		var rule store.StandingRule
-		var name, preview sql.NullString
-		if rule.Rule, err = scanRule(rows, &rule.Workspace, &name, &rule.RoundID, &preview); err != nil {
-			return nil, explain(err, FileName)
-		}
-		rule.State, rule.SessionName = rule.StateAt(now), name.String
-		if rule.State != regie.RuleActive && !filter.Ended && filter.ID.IsZero() && filter.Short == "" {
-			continue
-		}
-		if preview.Valid {
-			var shown regie.Preview
-			if err := json.Unmarshal([]byte(preview.String), &shown); err != nil {
-				return nil, regie.Errorf(regie.CodeCorrupt, "what was asked about call %s cannot be read: %v",
-					rule.FromCall, err)
-			}
-			rule.Call = shown.Sentence
-		}
-		if out = append(out, rule); len(out) == filter.Limit { // what holds is known here, not to the statement
-			break
-		}
+	if filter.Limit > 0 && len(all) > filter.Limit {
+		all = all[:filter.Limit]
 	}
-	return out, explain(rows.Err(), FileName)
+	return all, err
 }
 
 // ruleEvent is the body of a rule event, in the log of the rule's workspace (decision 15).
@@ -165,19 +72,13 @@ type ruleEvent struct {
 }
 
 // makeRules stores the rules that a decision leaves behind, and tells the log of their workspace.
-func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) error {
+func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) {
 	if len(rules) == 0 {
-		return nil
+		return
 	}
 	var workspace regie.ID
-	if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", a.chain).Scan(&workspace); err != nil {
-		return err
-	}
-	chain, err := t.sessions.workspaceChain(workspace, now)
-	if err != nil {
-		return err
-	}
-	events := make([]logEvent, 0, len(rules))
+	t.fail(t.row("SELECT workspace_id FROM sessions WHERE n = ?", a.chain).Scan(&workspace))
+	b := batch{fence: store.Fence{SessionID: workspace, Chain: t.sessions.ownChain("workspace", workspace, now)}, now: now}
 	for _, rule := range rules { // copies: this may run more than once
 		var session any
 		if !rule.SessionID.IsZero() {
@@ -187,47 +88,33 @@ func (t waitTx) makeRules(a *approvalRow, rules []regie.Rule, now time.Time) err
 		if !rule.ExpiresAt.IsZero() {
 			rule.ExpiresAt = fromMicros(rule.ExpiresAt.UnixMicro())
 		}
-		scope, err := json.Marshal(rule.Scope)
-		if err != nil {
-			return err
-		}
-		if err := t.exec(
+		t.exec(
 			`INSERT INTO rules (id, workspace_id, session, verdict, tool, scope, author, from_call, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			rule.ID, workspace, session, string(rule.Verdict), rule.Scope.Tool, string(scope), rule.Author,
-			rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt)); err != nil {
-			return err
-		}
-		event, err := newEvent(regie.EventRule, ruleEvent{RuleID: rule.ID, State: regie.RuleActive, Rule: &rule})
-		if err != nil {
-			return err
-		}
-		events = append(events, event)
+			rule.ID, workspace, session, string(rule.Verdict), rule.Scope.Tool, asJSON{rule.Scope}, rule.Author,
+			rule.FromCall, now.UnixMicro(), micros(rule.ExpiresAt))
+		b.add(regie.EventRule, ruleEvent{RuleID: rule.ID, State: regie.RuleActive, Rule: &rule})
 	}
-	_, err = t.appendEvents(workspace, chain, now, events)
-	return err
-}
-
-// workspaceChain returns the log of a workspace's configuration and rules, which its first event
-// makes (decision 15).
-func (t sessionTx) workspaceChain(workspace regie.ID, now time.Time) (chain int64, err error) {
-	return t.ownChain("workspace", workspace, now)
+	b.store(t.tx)
 }
 
 // ownChain returns the log of a workspace or a user, which its first event makes.
-func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64, err error) {
+func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain int64) {
 	t.hold(ByOwner, owner)
-	err = t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return chain, err
+	err := t.row("SELECT n FROM chains WHERE owner_id = ?", owner).Scan(&chain)
+	if errors.Is(err, sql.ErrNoRows) {
+		t.fail(t.row("SELECT coalesce(max(n), 0) + 1 FROM chains").Scan(&chain))
+		t.makeChain(chain, kind, owner, now)
+		return chain
 	}
-	if err := t.row("SELECT coalesce(max(n), 0) + 1 FROM chains").Scan(&chain); err != nil {
-		return 0, err
-	}
+	t.fail(err)
+	return chain
+}
+
+func (t sessionTx) makeChain(chain int64, kind string, owner regie.ID, now time.Time) {
 	mac := t.w.genesis(owner)
-	err = t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind,
+	t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind,
 		owner, mac[:], now.UnixMicro())
 	t.heads[chain] = head{mac: mac}
-	return chain, err
 }
 
 // RevokeRules takes rules back, all of them or none (spec 4.4). When it returns they allow nothing
@@ -235,43 +122,27 @@ func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain i
 // rule that is not there.
 func (s approvalStore) RevokeRules(ctx context.Context, in store.RevokeRules) error {
 	now := time.Now().UTC()
-	defer s.rules.changed()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, id := range in.RuleIDs {
-			if err := t.waits.revoke(id, in.By, now); err != nil {
-				return err
-			}
+			t.waits.revoke(id, in.By, now)
 		}
 		return nil
 	})
 }
 
 // revoke takes one rule back and tells the log of its workspace.
-func (t waitTx) revoke(id regie.ID, by string, now time.Time) error {
+func (t waitTx) revoke(id regie.ID, by string, now time.Time) {
 	t.hold(ByRule, id)
 	var workspace regie.ID
-	var revoked sql.NullInt64
+	var revoked time.Time
 	err := t.row("SELECT workspace_id, revoked_at FROM rules WHERE id = ?", id).Scan(&workspace, &revoked)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("rule", id)
-	case err != nil || revoked.Valid:
-		return err
+	if t.fail(unlessFound(err, notFound("rule", id))) || !revoked.IsZero() {
+		return
 	}
-	event, err := newEvent(regie.EventRule, ruleEvent{RuleID: id, State: regie.RuleRevoked, By: by})
-	if err != nil {
-		return err
-	}
-	chain, err := t.sessions.workspaceChain(workspace, now)
-	if err != nil {
-		return err
-	}
-	if err := t.one(errRevoked, "UPDATE rules SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
-		now.UnixMicro(), by, id); err != nil {
-		return err
-	}
-	_, err = t.appendEvents(workspace, chain, now, []logEvent{event})
-	return err
+	t.one(errRevoked, "UPDATE rules SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
+		now.UnixMicro(), by, id)
+	t.tell(workspace, t.sessions.ownChain("workspace", workspace, now), now, regie.EventRule,
+		ruleEvent{RuleID: id, State: regie.RuleRevoked, By: by})
 }
 
 var errRevoked = regie.Errorf(regie.CodeConflict, "the rule was revoked already")

@@ -18,7 +18,7 @@ func (s sessionStore) Said(ctx context.Context, workspace, before regie.ID, visi
 		batch, err := readMessages(ctx, s.read, `WHERE s.workspace_id = ?1 AND s.deleted_at IS NULL AND m.seq IS NOT NULL AND m.sender <> 'SYSTEM'
 			AND (m.id < ?2 OR ?2 IS NULL) ORDER BY m.id DESC LIMIT ?3`, workspace, before, searchBatch)
 		if err != nil {
-			return explain(err, FileName)
+			return err
 		}
 		for i := range batch {
 			m := &batch[i]
@@ -26,7 +26,7 @@ func (s sessionStore) Said(ctx context.Context, workspace, before regie.ID, visi
 			if !known {
 				if err := s.read.QueryRowContext(ctx, "SELECT name FROM sessions WHERE id = ?",
 					m.SessionID).Scan(&name); err != nil {
-					return explain(err, FileName)
+					return err
 				}
 				names[m.SessionID] = name
 			}

@@ -14,17 +14,11 @@ import (
 func (s sessionStore) EnsureUser(ctx context.Context, name string) (regie.User, error) {
 	user := regie.User{ID: regie.NewID(), Name: name, CreatedAt: time.Now().UTC()}
 	err := s.writer.do(ctx, func(t *tx) error {
-		var at int64
-		err := t.row("SELECT id, created_at FROM users WHERE name = ?", name).Scan(&user.ID, &at)
-		if err == nil {
-			user.CreatedAt = fromMicros(at)
+		err := t.row("SELECT id, created_at FROM users WHERE name = ?", name).Scan(&user.ID, &user.CreatedAt)
+		if errors.Is(err, sql.ErrNoRows) {
+			t.exec("INSERT INTO users (id, name, created_at) VALUES (?, ?, ?)", user.ID, name, user.CreatedAt.UnixMicro())
 		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		err = t.exec("INSERT INTO users (id, name, created_at) VALUES (?, ?, ?)", user.ID,
-			name, user.CreatedAt.UnixMicro())
-		return err
+		return unlessFound(err, nil)
 	})
 	return user, err
 }
@@ -36,22 +30,14 @@ func (s sessionStore) EnsureWorkspace(ctx context.Context, owner regie.ID,
 ) (regie.Workspace, error) {
 	workspace.ID, workspace.CreatedAt = regie.NewID(), time.Now().UTC()
 	err := s.writer.do(ctx, func(t *tx) error {
-		var at int64
 		err := t.row("SELECT id, name, found_by, created_at FROM workspaces WHERE root = ?", workspace.Root).
-			Scan(&workspace.ID, &workspace.Name, &workspace.FoundBy, &at)
-		if err == nil {
-			workspace.CreatedAt = fromMicros(at)
+			Scan(&workspace.ID, &workspace.Name, &workspace.FoundBy, &workspace.CreatedAt)
+		if errors.Is(err, sql.ErrNoRows) {
+			t.exec("INSERT INTO workspaces (id, name, root, found_by, created_at) VALUES (?, ?, ?, ?, ?)",
+				workspace.ID, workspace.Name, null(workspace.Root), workspace.FoundBy, workspace.CreatedAt.UnixMicro())
+			t.exec("INSERT INTO members (workspace_id, user_id, role) VALUES (?, ?, 'owner')", workspace.ID, owner)
 		}
-		if !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
-		if err = t.exec("INSERT INTO workspaces (id, name, root, found_by, created_at) VALUES (?, ?, ?, ?, ?)",
-			workspace.ID, workspace.Name, null(workspace.Root), workspace.FoundBy,
-			workspace.CreatedAt.UnixMicro()); err != nil {
-			return err
-		}
-		err = t.exec("INSERT INTO members (workspace_id, user_id, role) VALUES (?, ?, 'owner')", workspace.ID, owner)
-		return err
+		return unlessFound(err, nil)
 	})
 	return workspace, err
 }
@@ -70,8 +56,8 @@ func (s sessionStore) CreateSession(ctx context.Context, session regie.Session) 
 		if err != nil || !made {
 			return err
 		}
-		_, err = t.appendEvents(session.ID, chain, create.session.CreatedAt, []logEvent{create.event})
-		return err
+		t.appendEvents(session.ID, chain, create.session.CreatedAt, []logEvent{create.event})
+		return nil
 	})
 }
 
@@ -102,12 +88,12 @@ func (t sessionTx) insertSession(c *creation, holder string, epoch int64) (made 
 	if made, chain, err = t.insertChain(session.ID, at); err != nil || !made {
 		return false, 0, err
 	}
-	err = t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at, token_id, origin)
+	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, provider, model, require_validation, state, epoch, lease_holder, created_at, token_id, origin)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, 'local'))`, chain, session.ID, session.WorkspaceID, session.UserID, session.Agent, session.Name,
 		string(session.Type), session.Provider, session.Model, flag(session.RequireValidation), string(state), epoch,
 		null(holder), at.UnixMicro(),
 		session.TokenID, null(session.Origin))
-	return err == nil, chain, err
+	return true, chain, nil
 }
 
 // insertChain begins a session's log, unless it is there, and reports whether it did.
@@ -120,55 +106,33 @@ func (t sessionTx) insertChain(session regie.ID, at time.Time) (made bool, chain
 		Scan(&there, &chain); err != nil || there {
 		return false, 0, err
 	}
-	mac := t.w.genesis(session)
-	if err := t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, 'session', ?, ?, ?)", chain,
-		session, mac[:], at.UnixMicro()); err != nil {
-		return false, 0, err
-	}
-	t.heads[chain] = head{mac: mac}
+	t.makeChain(chain, "session", session, at)
 	return true, chain, nil
 }
 
 // PutBlob stores content under its SHA-256; storing it again changes nothing (decision 18).
 func (s sessionStore) PutBlob(ctx context.Context, data []byte) (regie.Hash, error) {
-	hash := regie.HashOf(data)
-	there, err := s.hasBlob(ctx, hash)
+	hash, now := regie.HashOf(data), time.Now()
+	var there bool // and noted so lately that nobody erases it soon
+	err := s.read.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL AND noted_at > ?)", hash,
+		now.Add(-lately/2).UnixMicro()).Scan(&there)
 	if err != nil || there {
-		return hash, explain(err, FileName)
-	}
-	if data == nil {
-		data = []byte{}
+		return hash, err
 	}
 	return hash, s.writer.do(ctx, func(t *tx) error {
-		if s.other != nil {
-			return t.exec(putNoted, hash, len(data), data, time.Now().UnixMicro())
-		}
-		return t.exec(`INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (hash) DO UPDATE SET data = excluded.data WHERE blobs.data IS NULL`, hash, len(data), data, time.Now().UnixMicro())
+		t.exec(`INSERT INTO blobs (hash, size, data, created_at, noted_at) VALUES (?1, ?2, ?3, ?4, ?4)
+			ON CONFLICT (hash) DO UPDATE SET data = coalesce(blobs.data, excluded.data), noted_at = excluded.noted_at`,
+			hash, len(data), append([]byte{}, data...), now.UnixMicro())
+		return nil
 	})
-}
-
-// hasBlob reports whether content is stored, and notes that somebody is about to name it.
-func (s sessionStore) hasBlob(ctx context.Context, hash regie.Hash) (there bool, err error) {
-	if s.other != nil {
-		return s.noteBlob(ctx, hash, time.Now())
-	}
-	s.blobs.Lock()
-	defer s.blobs.Unlock()
-	s.blobs.note(hash, time.Now())
-	err = s.read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM blobs WHERE hash = ? AND data IS NOT NULL)",
-		hash).Scan(&there)
-	return there, err
 }
 
 // Blob returns stored content, or CodeNotFound.
 func (s sessionStore) Blob(ctx context.Context, hash regie.Hash) ([]byte, error) {
 	var data []byte
 	err := s.read.QueryRowContext(ctx, "SELECT data FROM blobs WHERE hash = ? AND data IS NOT NULL", hash).Scan(&data)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, regie.Errorf(regie.CodeNotFound, "there is no blob %s", hash)
-	}
-	return data, explain(err, FileName)
+	return data, unlessFound(err, regie.Errorf(regie.CodeNotFound, "there is no blob %s", hash))
 }
 
 // MarkRead advances how far a user has read a session; it never goes back (decision 45).
@@ -178,19 +142,16 @@ func (s sessionStore) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 		var chain, last int64
 		err := t.row("SELECT s.n, c.head FROM sessions s JOIN chains c ON c.n = s.n WHERE s.id = ?",
 			mark.SessionID).Scan(&chain, &last)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("session", mark.SessionID)
-		}
 		if err != nil {
-			return err
+			return unlessFound(err, notFound("session", mark.SessionID))
 		}
 		if mark.Seq > last {
 			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", last,
 				mark.Seq)
 		}
-		err = t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
+		t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
 			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_marks.read_seq, excluded.read_seq)`, mark.UserID, chain, mark.Seq)
-		return err
+		return nil
 	})
 }
 

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -43,27 +41,20 @@ func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.fenced(fence, in, now); err != nil {
-			return err
-		}
+		t.rounds.fenced(fence, in, now)
 		for i := range in.Settled {
-			if err := t.rounds.settleCall(&in.Settled[i], now); err != nil {
-				return err
-			}
+			t.rounds.settleCall(&in.Settled[i], now)
 		}
 		if in.Start != nil {
-			if err := t.one(errNotProposed, `UPDATE calls SET state = 'STARTED', intent = ?, attempts = attempts + 1, started_at = ?
-				WHERE id = ? AND state IN ('PROPOSED', 'APPROVED')`, null(string(in.Start.Intent)), now.UnixMicro(), in.Start.ID); err != nil {
-				return err
-			}
+			t.one(errNotProposed, `UPDATE calls SET state = 'STARTED', intent = ?, attempts = attempts + 1, started_at = ?
+				WHERE id = ? AND state IN ('PROPOSED', 'APPROVED')`, null(string(in.Start.Intent)), now.UnixMicro(), in.Start.ID)
 		}
-		if err := b.store(t); err != nil {
-			return err
-		}
-		return t.rounds.follow(fence, follows{
+		b.store(t)
+		t.rounds.follow(fence, follows{
 			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange,
 			advance: in.Advance, closes: in.Message != nil,
 		}, &out, now)
+		return nil
 	})
 	return out, err
 }
@@ -80,29 +71,24 @@ var (
 )
 
 // fenced checks that the holder may still write; it changes the round where the batch is closed.
-func (t roundTx) fenced(fence store.Fence, in store.Settle, now time.Time) error {
+func (t roundTx) fenced(fence store.Fence, in store.Settle, now time.Time) {
 	if in.Advance != nil {
-		return t.advance(fence, in.Advance, in.Exchange, totals{}, starting(in), now)
+		t.advance(fence, in.Advance, in.Exchange, totals{}, starting(in), now)
+		return
 	}
-	return t.mayWrite(fence, starting(in))
+	t.mayWrite(fence, starting(in))
 }
 
-func (t roundTx) settleCall(c *regie.Call, now time.Time) error {
-	problem, err := callError(c)
-	if err != nil {
-		return err
-	}
+func (t roundTx) settleCall(c *regie.Call, now time.Time) {
 	if c.ResultLost > 0 { // the hash and the size of what could not be stored remain
-		if err := t.exec(
+		t.exec(
 			"INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, NULL, ?) ON CONFLICT (hash) DO NOTHING",
-			c.ResultBlob, c.ResultLost, now.UnixMicro()); err != nil {
-			return err
-		}
+			c.ResultBlob, c.ResultLost, now.UnixMicro())
 	}
-	return t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, attempts = max(attempts, ?), settled_at = ?,
+	t.one(errSettled, `UPDATE calls SET state = ?, code = ?, result = ?, error = ?, result_blob = ?, recovered = ?, duration_us = ?, attempts = max(attempts, ?), settled_at = ?,
 			executed = coalesce(?, executed), changed = ?
 		WHERE id = ? AND settled_at IS NULL`,
-		string(c.State), null(c.NotRun), result(c), problem, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts,
+		string(c.State), null(c.NotRun), result(c), asJSON{c.Error}, c.ResultBlob, flag(c.Recovered), c.DurationUS, c.Attempts,
 		now.UnixMicro(), null(string(c.Executed)),
 		null(string(c.Changed)), c.ID)
 }
@@ -120,7 +106,7 @@ func (a totals) money() bool { return a.cost != 0 || a.released != 0 }
 // written nothing. starts says that the transition also starts a call.
 func (t roundTx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool,
 	now time.Time,
-) error {
+) {
 	fence = t.slots.unfenced(fence)
 	var reserved int64
 	if to.Open != nil {
@@ -152,14 +138,10 @@ func (t roundTx) advance(fence store.Fence, to *store.Advance, exchange int, add
 	} else {
 		args = append(args, flag(to.End.Reason == regie.EndStopped), flag(to.End.Reason == regie.EndInterrupted))
 	}
-	changed, err := t.count(query, args...)
-	if err == nil && changed != 1 {
-		err = t.mayWrite(fence, true)
-		if err == nil {
-			err = regie.Errorf(regie.CodeConflict, "the round cannot advance")
-		}
+	if t.count(query, args...) != 1 {
+		t.mayWrite(fence, true)
+		t.fail(regie.Errorf(regie.CodeConflict, "the round cannot advance"))
 	}
-	return err
 }
 
 const (
@@ -179,26 +161,23 @@ var errStale = regie.Errorf(regie.CodeStale, "another process has taken this ses
 
 // mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any
 // stopping word.
-func (t roundTx) mayWrite(fence store.Fence, starts bool) error {
+func (t roundTx) mayWrite(fence store.Fence, starts bool) {
 	fence = t.slots.unfenced(fence)
 	var epoch int64
-	var state string
-	var stop sql.NullString
+	var state regie.RoundState
+	var stop regie.StopRequest
 	err := t.row("SELECT epoch, state, stop_request FROM rounds WHERE id = ?",
 		fence.RoundID).Scan(&epoch, &state, &stop)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("round", fence.RoundID)
 	case err != nil:
-		return err
+		t.fail(unlessFound(err, notFound("round", fence.RoundID)))
 	case epoch != fence.Epoch:
-		return errStale
-	case state != "RUNNING":
-		return regie.Errorf(regie.CodeConflict, "the round is not running, it is %s", state)
-	case stop.Valid && (starts || regie.StopRequest(stop.String) != regie.StopPause):
-		return regie.Errorf(regie.CodeStopRequested, "the round was asked to stop (%s)", stop.String)
+		t.fail(errStale)
+	case state != regie.RoundRunning:
+		t.fail(regie.Errorf(regie.CodeConflict, "the round is not running, it is %s", state))
+	case stop != "" && (starts || stop != regie.StopPause):
+		t.fail(regie.Errorf(regie.CodeStopRequested, "the round was asked to stop (%s)", stop))
 	}
-	return nil
 }
 
 // starting reports whether a transition starts something, which no stopping word lets pass.
@@ -216,52 +195,31 @@ type follows struct {
 
 // follow puts questions to people, parks the round, opens the next exchange or frees the session,
 // and admits what waited for that.
-func (t roundTx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) (err error) {
-	if err := t.waits.ask(fence, to, now); err != nil {
-		return err
-	}
+func (t roundTx) follow(fence store.Fence, to follows, out *store.Outcome, now time.Time) {
+	t.waits.ask(fence, to, now)
 	if to.park {
-		if out.Parked, err = t.pending.parkUnlessSteered(fence, now); err != nil {
-			return err
-		}
+		out.Parked = t.pending.parkUnlessSteered(fence, now)
 	}
 	switch {
 	case to.advance == nil:
-		return nil
+		return
 	case to.advance.End != nil:
-		if err := t.closeWaits(fence, now); err != nil {
-			return err
-		}
-		if err := t.slots.giveSlot(fence.Chain); err != nil {
-			return err
-		}
-		return t.pending.afterEnd(fence, to.advance.End, out, now)
+		t.waits.withdraw(fence.RoundID, regie.NotRunInterrupted, "the run ended", now)
+		t.slots.giveSlot(fence.Chain)
+		t.pending.afterEnd(fence, to.advance.End, out, now)
+		return
 	case to.advance.Open == nil:
-		return nil
+		return
 	}
 	if to.closes {
-		if err := t.pending.admitSteering(fence, out, now); err != nil {
-			return err
-		}
+		t.pending.admitSteering(fence, out, now)
 	}
 	open := *to.advance.Open
 	if open.Wants != nil {
 		granted, err := t.money.reserve(fence, *open.Wants, now)
-		if err != nil {
-			return err
-		}
+		t.fail(err)
 		open.Reserved = granted.Reserved
 	}
 	out.Reserved = open.Reserved
-	return t.openExchange(fence.RoundID, open, now)
-}
-
-// closeWaits withdraws what a round that ends was still waiting for. Its calls were settled by the
-// same transition.
-func (t roundTx) closeWaits(fence store.Fence, now time.Time) error {
-	open, err := t.waits.openWaitsOf("w.round_id = ?", fence.RoundID)
-	for _, w := range open {
-		err = errors.Join(err, t.waits.giveUp(w, regie.WaitWithdrawn, regie.NotRunInterrupted, "the run ended", now))
-	}
-	return err
+	t.openExchange(fence.RoundID, open, now)
 }

@@ -2,8 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -43,94 +42,54 @@ func kindOf(kind, origin string) slot.Kind {
 // ownedBy reads the owner of a session that is there, and whether its open round, or one that
 // begins now, is to run: not where it waits, where its session is paused, or where it is only to be
 // ended, which needs no slot.
-func (t slotTx) ownedBy(chain int64) (o owned, runs bool, err error) {
+func (t slotTx) ownedBy(chain int64) (o owned, runs bool) {
+	var paused time.Time
+	var stop regie.StopRequest
+	var state regie.RoundState
 	var kind, origin string
-	var paused sql.NullInt64
-	var stop, state sql.NullString
-	err = t.row(`SELECT s.workspace_id, s.user_id, s.type, s.origin, s.paused_at, r.state, r.stop_request FROM sessions s
-		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &origin, &paused, &state, &stop)
+	t.fail(t.row(`SELECT s.workspace_id, s.user_id, s.type, s.origin, s.paused_at, r.state, r.stop_request FROM sessions s
+		LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&o.workspace, &o.user, &kind, &origin, &paused, &state, &stop))
 	o.chain, o.kind = chain, kindOf(kind, origin)
-	runs = !paused.Valid && (!stop.Valid || stop.String == string(regie.StopPause)) &&
-		(!state.Valid || state.String == string(regie.RoundRunning))
-	return o, runs, err
+	runs = paused.IsZero() && (stop == "" || stop == regie.StopPause) && (state == "" || state == regie.RoundRunning)
+	return o, runs
 }
 
-const slotColumns = "SELECT session, kind, state, rank, place, until FROM slots"
+const slotsOfOwner = "SELECT session, kind, state, rank, place, until FROM slots WHERE workspace_id = ? AND user_id = ?"
 
-func scanSlot(row scanner) (e slot.Entry, err error) {
-	var kind, state string
-	var until sql.NullInt64
-	err = row.Scan(&e.Session, &kind, &state, &e.Rank, &e.Place, &until)
-	e.Kind, e.State, e.Until = slot.Kind(kind), slot.State(state), fromNullMicros(until)
-	return e, err
+func scanSlot(row scanner, e *slot.Entry) error {
+	return row.Scan(&e.Session, &e.Kind, &e.State, &e.Rank, &e.Place, &e.Until)
 }
 
 // slotsOf holds the slots of an owner and reads what is known of them.
-func (t slotTx) slotsOf(o owned) (out []slot.Entry, err error) {
+func (t slotTx) slotsOf(o owned) []slot.Entry {
 	if t.other != nil {
 		t.other.HoldSlots(o.workspace, o.user)
 	}
-	err = t.each(slotColumns+" WHERE workspace_id = ? AND user_id = ?",
-		[]any{o.workspace, o.user}, func(row found) error {
-			e, err := scanSlot(row)
-			out = append(out, e)
-			return err
-		})
-	return out, err
-}
-
-// room asks of an owner's slots what Decide would be given, where nobody waits: how many there are,
-// and the last place. Each part is had from an index.
-const room = `SELECT (SELECT count(*) FROM slots WHERE workspace_id = ?1 AND user_id = ?2), (SELECT coalesce(max(place), 0) FROM slots WHERE workspace_id = ?1 AND user_id = ?2),
-	EXISTS (SELECT 1 FROM slots WHERE workspace_id = ?1 AND user_id = ?2 AND state <> 'HELD') OR EXISTS (SELECT 1 FROM slots WHERE session = ?3)`
-
-// roomFor holds the slots of an owner and reports whether a session that has none may take one
-// whatever it asks as: nobody waits, and all that are held, of any kind, are fewer than there are
-// of its own. That is how most rounds begin, and need not read each of the others.
-func (t slotTx) roomFor(o owned) (last int64, free bool, err error) {
-	if t.other != nil {
-		t.other.HoldSlots(o.workspace, o.user)
-	}
-	var held int
-	var waits bool
-	err = t.row(room, o.workspace, o.user, o.chain).Scan(&held, &last, &waits)
-	return last, !waits && held < t.w.slots.Of(o.kind), err
+	all, err := readAll(t.tx, scanSlot, slotsOfOwner, o.workspace, o.user)
+	t.fail(err)
+	return all
 }
 
 // askSlot takes a slot for a session's round, or a place in the queue, as the table says. The
 // session's row must be there, or come with this transition.
-func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) (slot.Decision, error) {
+func (t slotTx) askSlot(o owned, ask slot.Ask, now time.Time) slot.Decision {
 	if t.w.slots.Of(o.kind) == 0 {
-		return slot.Decision{Outcome: slot.Activate}, nil
+		return slot.Decision{Outcome: slot.Activate}
 	}
-	last, free, err := t.roomFor(o)
-	if err != nil {
-		return slot.Decision{}, err
-	}
-	if free {
-		return slot.Decision{Outcome: slot.Activate}, t.putSlot(o, slot.Held, 0, last+1)
-	}
-	all, err := t.slotsOf(o)
-	if err != nil {
-		return slot.Decision{}, err
-	}
+	all := t.slotsOf(o)
 	d := slot.Decide(t.w.slots, all, o.chain, o.kind, ask, now)
 	switch d.Outcome {
 	case slot.Already, slot.Refuse:
-		return d, nil
+		return d
 	case slot.Activate:
-		return d, t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		return d
 	}
 	if d.Replaced != 0 { // it loses its place and nothing else (decision 43)
-		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
-			slot.RankGoesOn, d.Replaced); err != nil {
-			return d, err
-		}
+		t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankGoesOn, d.Replaced)
 	}
-	if err := t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1); err != nil {
-		return d, err
-	}
-	return d, t.tellPlaces(o, false, now)
+	t.putSlot(o, slot.Queued, d.Rank, lastPlace(all)+1)
+	return d
 }
 
 func lastPlace(all []slot.Entry) (last int64) {
@@ -141,8 +100,8 @@ func lastPlace(all []slot.Entry) (last int64) {
 }
 
 // putSlot stores what a session has; a place in the queue that it has already stays the better one.
-func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) error {
-	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) {
+	t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, since) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET place = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.place ELSE excluded.place END,
 			rank = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' AND slots.rank < excluded.rank THEN slots.rank ELSE excluded.rank END,
 			told = CASE WHEN slots.state = 'QUEUED' AND excluded.state = 'QUEUED' THEN slots.told ELSE 0 END,
@@ -152,32 +111,26 @@ func (t slotTx) putSlot(o owned, state slot.State, rank int, place int64) error 
 }
 
 // giveSlot gives back what a session has: its round waits, is paused or has ended.
-func (t slotTx) giveSlot(chain int64) error {
-	return t.exec("DELETE FROM slots WHERE session = ?", chain)
+func (t slotTx) giveSlot(chain int64) {
+	t.exec("DELETE FROM slots WHERE session = ?", chain)
 }
 
 // goesOn asks for the slot of a round that is to go on (decision 21, WAKE), and reports whether it
 // is queued.
-func (t slotTx) goesOn(chain int64, now time.Time) (queued bool, err error) {
-	o, runs, err := t.ownedBy(chain)
-	if err != nil || !runs {
-		return false, err
-	}
-	d, err := t.askSlot(o, slot.AskWake, now)
-	return d.Outcome == slot.Queue, err
+func (t slotTx) goesOn(chain int64, now time.Time) (queued bool) {
+	o, runs := t.ownedBy(chain)
+	return runs && t.askSlot(o, slot.AskWake, now).Outcome == slot.Queue
 }
 
 // claimSlot sees to it that a round which is claimed to run has a slot, and reports whether it is
 // queued instead.
-func (t slotTx) claimSlot(o owned, now time.Time) (queued bool, err error) {
+func (t slotTx) claimSlot(o owned, now time.Time) (queued bool) {
 	chain := o.chain
 	if t.w.slots.Of(o.kind) == 0 {
-		return false, t.exec("DELETE FROM slots WHERE session = ? AND state <> 'HELD'", chain)
+		t.exec("DELETE FROM slots WHERE session = ? AND state <> 'HELD'", chain)
+		return false
 	}
-	all, err := t.slotsOf(o)
-	if err != nil {
-		return false, err
-	}
+	all := t.slotsOf(o)
 	var own slot.Entry
 	for _, e := range all {
 		if e.Session == chain {
@@ -186,23 +139,18 @@ func (t slotTx) claimSlot(o owned, now time.Time) (queued bool, err error) {
 	}
 	switch {
 	case own.State == slot.Held && slot.Overfull(t.w.slots, all, chain, now): // there were more when it got it
-		if err := t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
-			return true, err
-		}
-		return true, t.tellPlaces(o, false, now)
+		t.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
+		return true
 	case own.State == slot.Held:
-		return false, nil
+		return false
 	case own.State == slot.Queued && slot.MayStart(t.w.slots, all, chain, now):
 		fault.Point(fault.QueueStartBefore)
-		if err := t.putSlot(o, slot.Held, 0, lastPlace(all)+1); err != nil {
-			return false, err
-		}
-		return false, t.tellPlaces(o, false, now)
+		t.putSlot(o, slot.Held, 0, lastPlace(all)+1)
+		return false
 	case own.State == slot.Queued:
-		return true, nil
+		return true
 	}
-	d, err := t.askSlot(o, slot.AskWake, now)
-	return d.Outcome == slot.Queue, err
+	return t.askSlot(o, slot.AskWake, now).Outcome == slot.Queue
 }
 
 // Yield gives a running round back in good order, as Release does, because another one takes its
@@ -211,29 +159,16 @@ func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
-		if err := t.rounds.mayWrite(fence, true); err != nil {
-			return err
-		}
-		o, _, err := t.slots.ownedBy(fence.Chain)
-		if err != nil {
-			return err
-		}
-		all, err := t.slots.slotsOf(o)
-		if err != nil {
-			return err
-		}
-		if err := t.money.unreserve(fence.RoundID); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
-			fence.Chain, fence.Epoch); err != nil {
-			return err
-		}
-		if err := t.slots.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1); err != nil {
-			return err
-		}
+		t.rounds.mayWrite(fence, true)
+		o, _ := t.slots.ownedBy(fence.Chain)
+		all := t.slots.slotsOf(o)
+		t.money.unreserve(fence.RoundID)
+		t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?",
+			fence.Chain, fence.Epoch)
+		t.slots.putSlot(o, slot.Queued, slot.RankGoesOn, lastPlace(all)+1)
 		fault.Point(fault.YieldBefore)
-		return errors.Join(t.waits.derive(fence.SessionID, fence.Chain, now), t.slots.tellPlaces(o, false, now))
+		t.waits.derive(fence.SessionID, fence.Chain, now)
+		return nil
 	})
 }
 
@@ -247,19 +182,15 @@ func (s slotStore) LeaveQueue(ctx context.Context, round regie.ID) error {
 		var chain int64
 		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?",
 			round).Scan(&session, &chain)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("round", round)
-		}
 		if err != nil {
-			return err
+			return unlessFound(err, notFound("round", round))
 		}
 		if err := t.slots.mayClaim(chain, ""); err != nil { // another engine goes on with it after all
 			return err
 		}
-		if err := t.slots.leavesQueue(chain, true, now); err != nil {
-			return err
-		}
-		return t.waits.derive(session, chain, now)
+		t.slots.giveSlot(chain)
+		t.waits.derive(session, chain, now)
+		return nil
 	})
 }
 
@@ -273,50 +204,39 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 		out = store.Controlled{State: store.ControlActivated}
 		t.hold(ByOwner, in.SessionID)
 		var chain int64
-		var state, kind string
+		var state regie.SessionState
+		var kind regie.SessionType
 		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL",
 			in.SessionID).Scan(&chain, &state, &kind)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return notFound("session", in.SessionID)
 		case err != nil:
-			return err
-		case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
+			return unlessFound(err, notFound("session", in.SessionID))
+		case state == regie.SessionClosed && kind != regie.SessionChat:
 			return regie.Errorf(regie.CodeConflict, "the session is closed")
-		case regie.SessionState(state) == regie.SessionActive:
+		case state == regie.SessionActive:
 			out.State = store.ControlActive
 			return nil
 		}
-		o, _, err := t.slots.ownedBy(chain)
+		o, _ := t.slots.ownedBy(chain)
 		switch {
-		case err != nil:
-			return err
 		case o.kind == slot.None:
 			return regie.Errorf(regie.CodeConflict, "a session of type %s runs nothing of its own", kind)
 		case t.w.slots.Of(o.kind) == 0:
 			return nil
 		}
-		all, err := t.slots.slotsOf(o)
-		if err != nil {
-			return err
-		}
+		all := t.slots.slotsOf(o)
 		d := slot.Decide(t.w.slots, all, chain, o.kind, in.Ask, now)
-		if regie.SessionState(state) == regie.SessionQueued {
+		if state == regie.SessionQueued {
 			out.State = store.ControlQueued
-			if err := t.slots.askPlace(o, d); err != nil {
-				return err
-			}
-			if all, err = t.slots.slotsOf(o); err != nil {
-				return err
-			}
-			out.Position = max(1, slot.Position(t.w.slots, all, chain, now))
-			return t.slots.tellPlaces(o, true, now)
+			t.slots.askPlace(o, d)
+			out.Position = max(1, slot.Position(t.w.slots, t.slots.slotsOf(o), chain, now))
+			return nil
 		}
 		switch {
 		case d.Outcome == slot.Queue, d.Outcome == slot.Refuse:
 			out.State, out.Position = store.ControlQueued, max(1, d.Position)
 			return nil
-		case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
+		case state != regie.SessionIdle && state != regie.SessionClosed:
 			if d.Outcome == slot.Switch {
 				out.State, out.Position = store.ControlQueued, d.Position
 			}
@@ -326,92 +246,90 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 			// what it gives back
 			out.State, out.Position = store.ControlQueued, d.Position // until then a message has to wait
 			if lost := slot.Lost(t.w.slots, all, chain, o.kind, now); lost != 0 {
-				if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost); err != nil {
-					return err
-				}
+				t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", lost)
 			}
 		}
 		out.Until = until
-		return t.slots.reserveSlot(o, lastPlace(all)+1, until)
+		t.slots.reserveSlot(o, lastPlace(all)+1, until)
+		return nil
 	})
 	return out, err
 }
 
 // askPlace gives a queued session the place of the one chat that goes first.
-func (t slotTx) askPlace(o owned, d slot.Decision) error {
+func (t slotTx) askPlace(o owned, d slot.Decision) {
 	if d.Rank != slot.RankPlaced {
-		return nil
+		return
 	}
 	if d.Replaced != 0 {
-		if err := t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
-			slot.RankGoesOn, d.Replaced); err != nil {
-			return err
-		}
+		t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'",
+			slot.RankGoesOn, d.Replaced)
 	}
-	return t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
+	t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED'", slot.RankPlaced, o.chain)
 }
 
-func (t slotTx) reserveSlot(o owned, place int64, until time.Time) error {
-	if err := t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?",
-		o.workspace, o.user, time.Now().UnixMicro()); err != nil {
-		return err
-	}
-	return t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until, since) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?, ?)
+func (t slotTx) reserveSlot(o owned, place int64, until time.Time) {
+	t.exec("DELETE FROM slots WHERE workspace_id = ? AND user_id = ? AND state = 'RESERVED' AND until < ?",
+		o.workspace, o.user, time.Now().UnixMicro())
+	t.exec(`INSERT INTO slots (session, workspace_id, user_id, kind, state, rank, place, until, since) VALUES (?, ?, ?, ?, 'RESERVED', 0, ?, ?, ?)
 		ON CONFLICT (session) DO UPDATE SET until = excluded.until WHERE slots.state = 'RESERVED'`, o.chain, o.workspace, o.user, string(o.kind), place, until.UnixMicro(), time.Now().UnixMicro())
 }
 
 // ReleaseControl gives back what RequestControl gave: a reserved slot, or the place before others.
 // A round that is queued stays so (decision 43).
 func (s slotStore) ReleaseControl(ctx context.Context, session regie.ID) error {
-	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, session)
 		var chain int64
 		err := t.row("SELECT n FROM sessions WHERE id = ? AND deleted_at IS NULL", session).Scan(&chain)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("session", session)
-		}
 		if err != nil {
-			return err
+			return unlessFound(err, notFound("session", session))
 		}
-		if err := t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain); err != nil {
-			return err
-		}
-		changed, err := t.count("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
+		t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain)
+		t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
 			slot.RankGoesOn, chain, slot.RankPlaced)
-		if err != nil || changed == 0 {
-			return err
-		}
-		o, _, err := t.slots.ownedBy(chain)
-		return errOr(err, func() error { return t.slots.tellPlaces(o, true, now) })
+		return nil
 	})
 }
 
 // Queues returns what can be done about the rounds that wait for a slot: those of the owner of a
 // session, or of all for the zero ID.
-func (s slotStore) Queues(ctx context.Context, session regie.ID) (store.QueueView, error) {
-	var out store.QueueView
+func (s slotStore) Queues(ctx context.Context, session regie.ID) (out store.QueueView, err error) {
 	where, args := "", []any{}
 	if !session.IsZero() {
 		var waits bool // mostly nobody does
 		if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM slots q JOIN sessions s ON s.workspace_id = q.workspace_id AND s.user_id = q.user_id
 			WHERE s.id = ? AND q.state <> 'HELD')`, session).Scan(&waits); err != nil || !waits {
-			return out, explain(err, FileName)
+			return out, err
 		}
 		where, args = " AND (x.workspace_id, x.user_id) = (SELECT workspace_id, user_id FROM sessions WHERE id = ?)",
 			[]any{session}
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT x.workspace_id, x.user_id, s.id, r.id, s.lease_holder, x.told, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
-		JOIN sessions s ON s.n = x.session LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE (1 = 1)`+where+" ORDER BY x.workspace_id, x.user_id, x.place", args...)
-	if err != nil {
-		return out, explain(err, FileName)
+	type line struct {
+		slot.Entry
+		of   [2]regie.ID
+		told int64
+		r    store.Resolved
 	}
-	defer rows.Close()
+	lines, err := queryAll(ctx, s.read, func(row scanner, l *line) error {
+		e := &l.Entry
+		return row.Scan(&l.of[0], &l.of[1], &l.r.SessionID, &l.r.RoundID, &l.told, &e.Session, &e.Kind, &e.State,
+			&e.Rank, &e.Place, &e.Until)
+	}, `SELECT x.workspace_id, x.user_id, s.id, r.id, x.told, x.session, x.kind, x.state, x.rank, x.place, x.until FROM slots x
+		JOIN sessions s ON s.n = x.session LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE (1 = 1)`+where+" ORDER BY x.workspace_id, x.user_id, x.place", args...)
 	now := time.Now()
-	var owner [2]regie.ID
-	var all []slot.Entry
-	rounds, told := map[int64]store.Resolved{}, map[int64]int64{}
-	flush := func() {
+	for len(lines) > 0 && err == nil {
+		n := slices.IndexFunc(lines, func(l line) bool { return l.of != lines[0].of })
+		if n < 0 {
+			n = len(lines)
+		}
+		var all []slot.Entry
+		rounds := map[int64]store.Resolved{}
+		for i := range lines[:n] {
+			l := &lines[i]
+			l.r.Ready = l.State == slot.Queued
+			all, rounds[l.Session] = append(all, l.Entry), l.r
+		}
 		next := slot.Look(s.slots, all, now)
 		for _, session := range next.Start {
 			out.Start = append(out.Start, rounds[session])
@@ -419,40 +337,21 @@ func (s slotStore) Queues(ctx context.Context, session regie.ID) (store.QueueVie
 		for _, session := range next.Yield {
 			out.Yield = append(out.Yield, rounds[session])
 		}
-		isMoved := moved(s.slots, all, told, now)
-		for _, e := range all {
-			if e.State == slot.Queued && isMoved(e.Session) {
-				out.Moved = append(out.Moved, rounds[e.Session].SessionID)
+		for _, l := range lines[:n] {
+			switch {
+			case l.State == slot.Queued:
+				out.Queued = append(out.Queued, l.r)
+				if place := int64(slot.Position(s.slots, all, l.Session, now)); place != l.told &&
+					(place <= maxPlaces || l.told <= maxPlaces) {
+					out.Moved = append(out.Moved, l.r.SessionID)
+				}
+			case l.State == slot.Reserved && l.Until.After(now) && (out.Until.IsZero() || l.Until.Before(out.Until)):
+				out.Until = l.Until
 			}
 		}
-		all = nil
+		lines = lines[n:]
 	}
-	for rows.Next() {
-		var of [2]regie.ID
-		var r store.Resolved
-		var holder sql.NullString
-		var at int64
-		e, err := scanSlot(scannerFunc(func(dest ...any) error {
-			return rows.Scan(append([]any{&of[0], &of[1], &r.SessionID, &r.RoundID, &holder, &at}, dest...)...)
-		}))
-		if err != nil {
-			return out, explain(err, FileName)
-		}
-		if of != owner {
-			flush()
-			owner = of
-		}
-		r.Ready = e.State == slot.Queued
-		all, rounds[e.Session], told[e.Session] = append(all, e), r, at
-		switch {
-		case e.State == slot.Queued:
-			out.Queued = append(out.Queued, r)
-		case e.State == slot.Reserved && e.Until.After(now) && (out.Until.IsZero() || e.Until.Before(out.Until)):
-			out.Until = e.Until
-		}
-	}
-	flush()
-	return out, explain(rows.Err(), FileName)
+	return out, err
 }
 
 // scannerFunc is a scanner.
@@ -463,38 +362,20 @@ func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
 
 // queuePositions says at which place the queued ones among sessions are.
 func (s *core) queuePositions(ctx context.Context, q querier, sessions []store.SessionSummary) error {
-	now := time.Now()
-	known := map[[2]regie.ID][]slot.Entry{}
 	for i := range sessions {
 		line := &sessions[i]
 		if line.State != regie.SessionQueued {
 			continue
 		}
-		owner := [2]regie.ID{line.WorkspaceID, line.UserID}
-		all, read := known[owner]
-		if !read {
-			rows, err := q.QueryContext(ctx, slotColumns+" WHERE workspace_id = ? AND user_id = ?",
-				line.WorkspaceID, line.UserID)
-			if err != nil {
-				return err
-			}
-			for rows.Next() {
-				e, err := scanSlot(rows)
-				if err != nil {
-					return errors.Join(err, rows.Close())
-				}
-				all = append(all, e)
-			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-				return err
-			}
-			known[owner] = all
+		all, err := queryAll(ctx, q, scanSlot, slotsOfOwner, line.WorkspaceID, line.UserID)
+		if err != nil {
+			return err
 		}
 		var chain int64
 		if err := q.QueryRowContext(ctx, "SELECT n FROM sessions WHERE id = ?", line.ID).Scan(&chain); err != nil {
 			return err
 		}
-		line.QueuePosition = slot.Position(s.slots, all, chain, now)
+		line.QueuePosition = slot.Position(s.slots, all, chain, time.Now())
 	}
 	return nil
 }

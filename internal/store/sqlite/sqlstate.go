@@ -2,67 +2,46 @@ package sqlite
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
 )
 
-// sqlState is an error of a database server.
-type sqlState interface {
-	error
-	SQLState() string
-}
-
 // ExplainState gives an error of a database server, or of the way there, a code and a sentence that
 // a person can act on.
 func ExplainState(err error) error {
-	var state sqlState
+	var state interface {
+		error
+		SQLState() string
+	}
 	if !errors.As(err, &state) {
 		return regie.Errorf(regie.CodeDatabaseDown,
 			"the database cannot be reached: nothing is lost, try again when it is back (%v)", err)
 	}
 	is := func(beginnings ...string) bool {
-		for _, beginning := range beginnings {
-			if strings.HasPrefix(state.SQLState(), beginning) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(state.SQLState(), b) })
 	}
 	switch {
 	case is("23"):
 		return regie.Errorf(regie.CodeConflict, "the store refused this: %v", state)
-	case is("40"), is("55P03"):
+	case is("40", "55P03", "57014"):
 		return regie.Errorf(regie.CodeDatabaseLocked,
 			"other transitions are in the way, again and again or for too long: try again (%v)", state)
-	case is("57014"):
-		return regie.Errorf(regie.CodeDatabaseLocked, "the database took too long: try again (%v)", state)
-	case is("08", "57", "25P03", "25P04"):
-		// of these two the transaction took too long, as that of a process which stood still does
-		return regie.Errorf(regie.CodeDatabaseDown,
-			"the database server ended the connection: nothing is lost, try again when it is back (%v)", state)
 	case is("53100"):
 		return regie.Errorf(regie.CodeDiskFull,
 			"the disk of the database server is full: free some space, nothing was lost (%v)", state)
-	case is("53"):
+	case is("08", "57", "25P03", "25P04", "53", "58"):
 		return regie.Errorf(regie.CodeDatabaseDown,
-			"the database server is out of resources: nothing is lost, try again (%v)", state)
-	case is("58"):
-		return regie.Errorf(regie.CodeDatabaseDown,
-			"the database server has a problem of its own, its log says which: %v", state)
+			"the database server ended the connection: nothing is lost, try again when it is back (%v)", state)
 	case is("25006"):
 		return regie.Errorf(regie.CodeReadOnly, "the database takes no writes: name its primary server (%v)", state)
-	case is("28"):
+	case is("28", "42501"):
 		return regie.Errorf(regie.CodeNoPermission, "the database refused the user or the password: %v", state)
-	case is("42501"):
-		return regie.Errorf(regie.CodeNoPermission, "the database user lacks a permission: %v", state)
 	case is("3D000"):
 		return regie.Errorf(regie.CodeNotFound, "there is no such database on the server: make it with createdb (%v)",
 			state)
-	case is("3F000", "42P01"):
-		return regie.Errorf(regie.CodeCorrupt,
-			"the tables are not there: somebody has removed them, restore a backup (%v)", state)
-	case is("XX001", "XX002"):
+	case is("3F000", "42P01", "XX001", "XX002"):
 		return regie.Errorf(regie.CodeCorrupt, "the database found damage in its files: restore a backup (%v)", state)
 	case is("22021"):
 		return regie.Errorf(regie.CodeBadRequest, "the database takes no name that is not UTF-8, or holds NUL: %v",

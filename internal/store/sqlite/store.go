@@ -62,16 +62,13 @@ type Store struct {
 
 // core is what the nouns of a store share: the writer, the readers and the caches.
 type core struct {
-	dir     string
-	read    reader
-	writer  *writer // nil in a store that was opened for reading only
-	rules   ruleCache
-	settled settingCache
-	blobs   putBlobs
-	other   Backend // nil for SQLite
-	schema  int64   // as BackendConfig has it
-	slots   slot.Capacity
-	holder  string // as SetHolder has it
+	dir    string
+	read   reader
+	writer *writer // nil in a store that was opened for reading only
+	other  Backend // nil for SQLite
+	schema int64   // as BackendConfig has it
+	slots  slot.Capacity
+	holder string // as SetHolder has it
 }
 
 // Open opens the data directory's database, makes it if there is none, and migrates it forward. It

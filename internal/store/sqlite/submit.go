@@ -1,10 +1,8 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -25,20 +23,9 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		return store.Accepted{}, err
 	}
 	now := time.Now().UTC()
-	limits, err := json.Marshal(round.Limits)
-	if err != nil {
-		return store.Accepted{}, err
-	}
 	message.SessionID, message.RoundID, message.TraceID, message.Time = in.SessionID, round.ID, round.TraceID, now
 	message.Opening = message.Opening.Beginning(now)
 	stored, err := newEvent(regie.EventMessage, &message)
-	if err != nil {
-		return store.Accepted{}, err
-	}
-	started, err := newEvent(regie.EventRound, roundEvent{
-		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID,
-		Session: regie.SessionActive,
-	})
 	if err != nil {
 		return store.Accepted{}, err
 	}
@@ -54,7 +41,6 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		if found || err != nil {
 			return err
 		}
-		begun := []logEvent{started}
 		epoch, o, err := t.rounds.freeSession(in, create, &out)
 		if err != nil || out.Duplicate {
 			return err
@@ -62,18 +48,9 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		if out.Pending {
 			return t.pending.keepPending(in, o.chain, &out, now)
 		}
-		if out.Position, err = t.rounds.beginSlot(o, round.Reason, now); err != nil {
-			return err
-		}
-		if out.Position > 0 {
-			if begun, err = queuedEvents(&round, out.Position); err != nil {
-				return err
-			}
-		}
+		out.Position = t.rounds.beginSlot(o, round.Reason, now)
 		// The round is stored before the events: its unique index refuses a second open round.
-		if err := t.rounds.insertRound(o.chain, epoch, in, o.rounds+1, string(limits), now); err != nil {
-			return err
-		}
+		t.rounds.insertRound(o.chain, epoch, in, o.rounds+1, now)
 		if in.Holder == "" && out.Position == 0 {
 			t.needsHolder(round.ID, 0)
 		}
@@ -88,26 +65,31 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		if err != nil {
 			return err
 		}
-		return t.rounds.begin(&b, &in, &out, stored, begun)
+		t.rounds.begin(&b, &in, &out, stored)
+		return nil
 	})
 	return out, err
 }
 
 // begin stores the message of a submission and what tells of its round.
-func (t roundTx) begin(b *batch, in *store.Submission, out *store.Accepted, stored logEvent, begun []logEvent) error {
+func (t roundTx) begin(b *batch, in *store.Submission, out *store.Accepted, stored logEvent) {
 	if settles(in) { // it is known only now which calls it is about
 		b.message(&out.Message)
 	} else {
 		b.messages, b.events = append(b.messages, placed{&out.Message, len(b.events)}), append(b.events, stored)
 	}
-	b.events = append(b.events, begun...)
+	started := roundEvent{
+		RoundID: in.Round.ID, State: regie.RoundRunning, Reason: in.Round.Reason, TraceID: in.Round.TraceID,
+		Session: regie.SessionActive,
+	}
 	if out.Position > 0 {
+		started.Session = regie.SessionQueued
+	}
+	if b.add(regie.EventRound, started); out.Position > 0 {
+		b.add(regie.EventSessionState, stateEvent{State: regie.SessionQueued, Position: out.Position})
 		fault.Point(fault.QueueBefore)
 	}
-	if b.err != nil {
-		return b.err
-	}
-	return b.store(t.tx)
+	b.store(t.tx)
 }
 
 // Known reports whether a session has a message with this client's id: whoever sends it again
@@ -118,20 +100,16 @@ func (s roundStore) Known(ctx context.Context, session regie.ID, clientID string
 	}
 	err = s.read.QueryRowContext(ctx,
 		"SELECT EXISTS (SELECT 1 FROM messages m JOIN sessions s ON s.n = m.session WHERE s.id = ? AND m.client_id = ?)", session, clientID).Scan(&known)
-	return known, explain(err, FileName)
+	return known, err
 }
 
 // earlier looks for the message among those that were stored before.
 func (t roundTx) earlier(session regie.ID, message regie.Message, out *store.Accepted) (bool, error) {
-	var seq sql.NullInt64
+	var seq int64
 	var round, owner regie.ID
-	query, key := "m.id = ?", any(message.ID)
+	query, args := "m.id = ?", []any{message.ID}
 	if message.ClientID != "" {
-		query, key = "m.client_id = ? AND s.id = ?", any(message.ClientID)
-	}
-	args := []any{key}
-	if message.ClientID != "" {
-		args = append(args, session)
+		query, args = "m.client_id = ? AND s.id = ?", []any{message.ClientID, session}
 	}
 	err := t.row("SELECT m.id, m.seq, m.round_id, s.id FROM messages m JOIN sessions s ON s.n = m.session WHERE "+query,
 		args...).
@@ -145,12 +123,12 @@ func (t roundTx) earlier(session regie.ID, message regie.Message, out *store.Acc
 	if err == nil && message.ClientID != "" {
 		err = t.sameAgain(out.Message.ID, &message)
 	}
-	out.Message.Seq, out.RoundID, out.Duplicate = seq.Int64, round, true
-	if err == nil && !seq.Valid { // it still waits for its place in the open round, unless a stop gave it back
-		var withdrawn sql.NullInt64
+	out.Message.Seq, out.RoundID, out.Duplicate = seq, round, true
+	if err == nil && seq == 0 { // it still waits for its place in the open round, unless a stop gave it back
+		var withdrawn time.Time
 		err = t.row(`SELECT coalesce((SELECT r.id FROM rounds r WHERE r.session = m.session AND r.state <> 'ENDED'), m.round_id), m.pending_seq, m.withdrawn_at
 			FROM messages m WHERE m.id = ?`, out.Message.ID).Scan(&out.RoundID, &out.Message.Seq, &withdrawn)
-		out.Pending = !withdrawn.Valid
+		out.Pending = withdrawn.IsZero()
 	}
 	return true, err
 }
@@ -160,31 +138,17 @@ func (t roundTx) earlier(session regie.ID, message regie.Message, out *store.Acc
 // person said, or that is the answer to a question, which is stored as it was understood, is taken
 // as it is.
 func (t roundTx) sameAgain(stored regie.ID, message *regie.Message) error {
-	var body string
 	var was regie.Message
 	err := t.row(`SELECT b.body FROM messages m JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq) JOIN event_bodies b ON b.n = e.n
-		WHERE m.id = ?`, stored).Scan(&body)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err == nil {
-		if err = json.Unmarshal([]byte(body), &was); err != nil {
-			return regie.Errorf(regie.CodeCorrupt, "message %s cannot be read: %v", stored, err)
-		}
-	}
+		WHERE m.id = ?`, stored).Scan(asJSON{&was})
 	if err != nil || was.ExcludeFromPrompt || was.Sender != regie.SenderUser || message.Sender != regie.SenderUser ||
 		was.Text == "" && len(was.Rich) == 0 {
-		return err
+		return unlessFound(err, nil)
 	}
-	before, err := json.Marshal(was.Rich)
-	if err != nil {
-		return err
+	if was.Text != message.Text || textOf(was.Rich) != textOf(message.Rich) {
+		return errOtherMessage
 	}
-	now, err := json.Marshal(message.Rich)
-	if err == nil && (was.Text != message.Text || len(was.Rich)+len(message.Rich) > 0 && !bytes.Equal(before, now)) {
-		err = errOtherMessage
-	}
-	return err
+	return nil
 }
 
 // errOtherMessage says that a client's id of a message came with another message before.
@@ -209,7 +173,8 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 			return 0, o, err
 		}
 	}
-	var state, kind, origin string
+	var state regie.SessionState
+	var kind, origin string
 	var undoing bool
 	err = t.row(`SELECT n, epoch, state, type, origin, workspace_id, user_id, EXISTS (SELECT 1 FROM undos WHERE session = sessions.n AND state = 'INTENDED'),
 			(SELECT coalesce(max(number), 0) FROM rounds WHERE session = sessions.n),
@@ -218,121 +183,94 @@ func (t roundTx) freeSession(in store.Submission, create *creation, out *store.A
 		Scan(&o.chain, &epoch, &state, &kind, &origin, &o.workspace, &o.user, &undoing, &o.rounds, &o.clients)
 	o.kind = kindOf(kind, origin)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, o, notFound("session", in.SessionID)
 	case err != nil:
-		return 0, o, err
+		return 0, o, unlessFound(err, notFound("session", in.SessionID))
 	case undoing:
 		return 0, o, errUndoing
 	case regie.SessionType(kind) == regie.SessionSeed:
 		return 0, o, regie.Errorf(regie.CodeConflict, "a template session is never run: execute its automation instead")
-	case regie.SessionState(state) == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
+	case state == regie.SessionClosed && regie.SessionType(kind) != regie.SessionChat:
 		return 0, o, regie.Errorf(regie.CodeConflict, "the session is closed")
-	case regie.SessionState(state) != regie.SessionIdle && regie.SessionState(state) != regie.SessionClosed:
+	case state != regie.SessionIdle && state != regie.SessionClosed:
 		out.Pending = true
 		return epoch, o, nil
 	}
 	epoch++
-	err = t.exec(
+	t.exec(
 		"UPDATE sessions SET state = 'ACTIVE', epoch = ?, lease_holder = ?, closed_at = NULL, end_reason = NULL WHERE n = ?", epoch, null(in.Holder), o.chain)
-	return epoch, o, err
+	return epoch, o, nil
 }
 
 // beginSlot takes the slot of a round that begins, or a place in the queue, which it returns, from
 // 1: then nobody holds the session.
-func (t roundTx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int, err error) {
-	d, err := t.slots.askSlot(o, asks(o.kind, reason), now)
-	if err != nil || d.Outcome != slot.Queue && d.Outcome != slot.Switch {
-		return 0, err
+func (t roundTx) beginSlot(o owned, reason regie.Reason, now time.Time) (position int) {
+	d := t.slots.askSlot(o, asks(o.kind, reason), now)
+	if d.Outcome != slot.Queue && d.Outcome != slot.Switch {
+		return 0
 	}
-	if err := t.exec("UPDATE slots SET told = ? WHERE session = ?", d.Position, o.chain); err != nil {
-		return 0, err
-	}
-	return d.Position, t.exec("UPDATE sessions SET state = 'QUEUED', lease_holder = NULL WHERE n = ?", o.chain)
+	t.exec("UPDATE slots SET told = ? WHERE session = ?", d.Position, o.chain)
+	t.exec("UPDATE sessions SET state = 'QUEUED', lease_holder = NULL WHERE n = ?", o.chain)
+	return d.Position
 }
 
-// queuedEvents tell of a round that is there and does not run.
-func queuedEvents(round *regie.Round, position int) ([]logEvent, error) {
-	started, err := newEvent(regie.EventRound, roundEvent{
-		RoundID: round.ID, State: regie.RoundRunning, Reason: round.Reason, TraceID: round.TraceID,
-		Session: regie.SessionQueued,
-	})
-	if err != nil {
-		return nil, err
-	}
-	state, err := newEvent(regie.EventSessionState, stateEvent{State: regie.SessionQueued, Position: position})
-	return []logEvent{started, state}, err
-}
-
-func (t roundTx) insertRound(chain, epoch int64, in store.Submission, number int, limits string, now time.Time) error {
+func (t roundTx) insertRound(chain, epoch int64, in store.Submission, number int, now time.Time) {
 	round := in.Round
 	dialect := round.Dialect
 	if dialect == "" {
 		dialect = regie.DialectNative
 	}
-	if err := t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, agent_pin, provider, model,
+	t.exec(`INSERT INTO rounds (id, session, number, reason, state, phase, exchange, limits, epoch, trace_id, agent, agent_pin, provider, model,
 			dialect, policy, trigger_message_id, level1, level2, deadline, reserved_microusd, started_at)
 		VALUES (?, ?, ?, ?, 'RUNNING', 'MODEL', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		round.ID, chain, number, string(round.Reason), limits, epoch, round.TraceID, round.Agent, round.Pin,
+		round.ID, chain, number, string(round.Reason), asJSON{round.Limits}, epoch, round.TraceID, round.Agent, round.Pin,
 		round.Provider, round.Model, string(dialect),
 		null(string(round.Policy)), in.Message.ID, round.Level1, round.Level2, micros(round.Limits.Deadline(now)),
-		in.Reserved, now.UnixMicro()); err != nil {
-		return err
-	}
+		in.Reserved, now.UnixMicro())
 	if number > 1 {
-		if err := t.inherit(chain, round.ID, number-1, settles(&in)); err != nil {
-			return err
-		}
+		t.inherit(chain, round.ID, number-1, settles(&in))
 	}
-	return t.openExchange(round.ID, store.Open{Number: 1, Reason: in.Opens(), Reserved: in.Reserved}, now)
+	t.openExchange(round.ID, store.Open{Number: 1, Reason: in.Opens(), Reserved: in.Reserved}, now)
 }
 
 // inherit has a round of an automation count on where the one before it ended: its limits are those
 // of the whole session. So does one that results of a client start: only a person's message gives
 // fresh limits (decision 2).
-func (t roundTx) inherit(chain int64, round regie.ID, before int, client bool) error {
-	err := t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
+func (t roundTx) inherit(chain int64, round regie.ID, before int, client bool) {
+	t.exec(`UPDATE rounds SET inherits_round = b.id, total = b.total, tokens = b.tokens FROM rounds b
 		WHERE rounds.id = ? AND b.session = ? AND b.number = ? AND (? = 1 OR (SELECT type FROM sessions WHERE n = b.session) = 'AUTOMATION')`, round, chain, before, flag(client))
-	return err
 }
 
 // openExchange stores the intent of a model call; provider and model are the round's where it does
 // not say others.
-func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) error {
-	err := t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
+func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) {
+	t.exec(`INSERT INTO exchanges (round_id, number, reason, state, provider, model, reserved_microusd, opened_at)
 		VALUES (?, ?, ?, 'OPEN', coalesce(?, (SELECT provider FROM rounds WHERE id = ?)), coalesce(?, (SELECT model FROM rounds WHERE id = ?)), ?, ?)`,
 		round, open.Number, string(open.Reason), null(open.Provider), round, null(open.Model), round,
 		open.Reserved, now.UnixMicro())
-	return err
 }
 
 // insertMessage stores the row of a message whose content is the body of its event.
-func (t roundTx) insertMessage(chain int64, m *regie.Message) error {
+func (t roundTx) insertMessage(chain int64, m *regie.Message) {
 	variant, err := m.Variant()
-	if err != nil {
-		return err
+	if t.fail(err) {
+		return
 	}
 	var systemType string
 	excluded := m.ExcludeFromPrompt
 	if m.System != nil {
 		systemType = string(m.System.Type)
 	}
-	if err = t.exec(`INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded, superseded)
+	t.exec(`INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded, superseded)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
 		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(excluded),
-		flag(m.Superseded)); err != nil {
-		return err
-	}
+		flag(m.Superseded))
 	for i, segment := range m.Rich {
 		if a := segment.Attachment; a != nil {
-			if err := t.exec(
+			t.exec(
 				"INSERT INTO attachments (message_id, ordinal, blob, media_type, name, size) VALUES (?, ?, ?, ?, ?, ?)",
-				m.ID, i, a.Blob, a.MediaType, a.Name, a.Size); err != nil {
-				return err
-			}
+				m.ID, i, a.Blob, a.MediaType, a.Name, a.Size)
 		}
 	}
-	return nil
 }
 
 // roundEvent is the body of a round event.

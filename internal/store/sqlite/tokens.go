@@ -2,11 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -19,31 +16,24 @@ import (
 const tokenColumns = `t.id, t.user_id, t.kind, t.name, t.hash, t.scopes, t.workspaces, t.on_approval, t.created_at, t.created_by, t.expires_at, t.last_used_at,
 	t.revoked_at, t.revoked_by`
 
-func scanToken(row scanner, more ...any) (token regie.Token, hash regie.Hash, err error) {
-	var kind, scopes string
-	var workspaces, onApproval, by sql.NullString
-	var created int64
-	var expires, used, revoked sql.NullInt64
+func scanToken(row scanner, token *regie.Token) error {
+	return scanTokenAnd(row, token, new(regie.Hash))
+}
+
+func scanTokenAnd(row scanner, token *regie.Token, hash *regie.Hash, more ...any) error {
+	var restricted json.RawMessage
 	if err := row.Scan(append([]any{
-		&token.ID, &token.UserID, &kind, &token.Name, &hash, &scopes, &workspaces, &onApproval, &created,
-		&token.CreatedBy, &expires, &used, &revoked, &by,
-	}, more...)...); err != nil {
-		return token, hash, err
+		&token.ID, &token.UserID, &token.Kind, &token.Name, hash,
+		asJSON{&token.Scopes},
+		&restricted, &token.OnApproval,
+		&token.CreatedAt, &token.CreatedBy, &token.ExpiresAt, &token.LastUsedAt, &token.RevokedAt, &token.RevokedBy,
+	}, more...)...); err != nil || restricted == nil {
+		return err
 	}
-	token.Kind, token.OnApproval, token.CreatedAt = regie.TokenKind(kind), onApproval.String, fromMicros(created)
-	token.ExpiresAt, token.LastUsedAt = fromNullMicros(expires), fromNullMicros(used)
-	token.RevokedAt, token.RevokedBy = fromNullMicros(revoked), by.String
-	err = json.Unmarshal([]byte(scopes), &token.Scopes)
-	if err == nil && workspaces.Valid {
-		err = json.Unmarshal([]byte(workspaces.String), &token.Workspaces)
-		if err == nil && len(token.Workspaces) == 0 {
-			err = errors.New("it is restricted to no workspace")
-		}
+	if json.Unmarshal(restricted, &token.Workspaces) != nil || len(token.Workspaces) == 0 {
+		return regie.Errorf(regie.CodeCorrupt, "the workspaces of token %s cannot be read", token.ID) // it opens nothing
 	}
-	if err != nil { // what cannot be read opens nothing
-		err = regie.Errorf(regie.CodeCorrupt, "token %s cannot be read: %v", token.ID, err)
-	}
-	return token, hash, err
+	return nil
 }
 
 // tokenEvent is the body of a token event, in the log of the token's user.
@@ -64,42 +54,24 @@ func (s tokenStore) CreateToken(ctx context.Context, in store.NewToken) (regie.T
 	if !token.ExpiresAt.IsZero() {
 		token.ExpiresAt = fromMicros(token.ExpiresAt.UnixMicro())
 	}
-	scopes, err := json.Marshal(token.Scopes)
-	if err != nil {
-		return token, err
-	}
 	var workspaces any
 	if len(token.Workspaces) > 0 {
-		data, err := json.Marshal(token.Workspaces)
-		if err != nil {
-			return token, err
-		}
-		workspaces = string(data)
+		workspaces = asJSON{token.Workspaces}
 	}
-	event, err := newEvent(regie.EventToken, tokenEvent{
-		TokenID: token.ID, State: regie.TokenActive,
-		Token: &token, Hash: in.Hash,
-	})
-	if err != nil {
-		return token, err
-	}
-	err = s.writer.do(ctx, func(t *tx) error {
-		chain, err := t.sessions.ownChain("user", token.UserID, now)
-		if err != nil {
-			return err
-		}
+	err := s.writer.do(ctx, func(t *tx) error {
+		chain := t.sessions.ownChain("user", token.UserID, now)
 		if err := t.tokens.tokenFits(&token, now); err != nil {
 			return err
 		}
-		if err := t.exec(`INSERT INTO tokens (id, user_id, kind, name, hash, scopes, workspaces, on_approval, created_at, created_by, expires_at)
+		t.exec(`INSERT INTO tokens (id, user_id, kind, name, hash, scopes, workspaces, on_approval, created_at, created_by, expires_at)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			token.ID, token.UserID, string(token.Kind), token.Name, in.Hash, string(scopes), workspaces,
+			token.ID, token.UserID, string(token.Kind), token.Name, in.Hash, asJSON{token.Scopes}, workspaces,
 			null(token.OnApproval), now.UnixMicro(), token.CreatedBy,
-			micros(token.ExpiresAt)); err != nil {
-			return err
-		}
-		_, err = t.appendEvents(token.UserID, chain, now, []logEvent{event})
-		return err
+			micros(token.ExpiresAt))
+		t.tell(token.UserID, chain, now, regie.EventToken, tokenEvent{
+			TokenID: token.ID, State: regie.TokenActive, Token: &token, Hash: in.Hash,
+		})
+		return nil
 	})
 	return token, err
 }
@@ -141,40 +113,25 @@ func (s tokenStore) RevokeTokens(ctx context.Context, in store.RevokeTokens) err
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
 		for _, id := range in.TokenIDs {
-			if err := t.tokens.revokeToken(id, in.By, now); err != nil {
-				return err
-			}
+			t.tokens.revokeToken(id, in.By, now)
 		}
 		return nil
 	})
 }
 
-func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) error {
+func (t tokenTx) revokeToken(id regie.ID, by string, now time.Time) {
 	t.hold(ByToken, id)
 	var user regie.ID
-	var revoked sql.NullInt64
+	var revoked time.Time
 	err := t.row("SELECT user_id, revoked_at FROM tokens WHERE id = ?", id).Scan(&user, &revoked)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("token", id)
-	case err != nil || revoked.Valid:
-		return err
+	if t.fail(unlessFound(err, notFound("token", id))) || !revoked.IsZero() {
+		return
 	}
-	event, err := newEvent(regie.EventToken, tokenEvent{TokenID: id, State: regie.TokenRevoked, By: by})
-	if err != nil {
-		return err
-	}
-	chain, err := t.sessions.ownChain("user", user, now)
-	if err != nil {
-		return err
-	}
-	if err := t.one(errTokenRevoked,
+	t.one(errTokenRevoked,
 		"UPDATE tokens SET revoked_at = ?, revoked_by = ? WHERE id = ? AND revoked_at IS NULL",
-		now.UnixMicro(), by, id); err != nil {
-		return err
-	}
-	_, err = t.appendEvents(user, chain, now, []logEvent{event})
-	return err
+		now.UnixMicro(), by, id)
+	t.tell(user, t.sessions.ownChain("user", user, now), now, regie.EventToken,
+		tokenEvent{TokenID: id, State: regie.TokenRevoked, By: by})
 }
 
 var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked already")
@@ -185,53 +142,38 @@ var errTokenRevoked = regie.Errorf(regie.CodeConflict, "the token was revoked al
 func (s tokenStore) TokenBySecret(ctx context.Context, secret regie.Hash) (token regie.Token, user regie.User,
 	err error,
 ) {
-	var made int64
-	row := s.read.QueryRowContext(ctx, "SELECT "+tokenColumns+`, u.name, u.created_at FROM tokens t JOIN users u ON u.id = t.user_id
-		WHERE t.hash = ? AND u.disabled_at IS NULL`, secret)
-	token, _, err = scanToken(row, &user.Name, &made)
-	user.ID, user.CreatedAt = token.UserID, fromMicros(made)
-	if errors.Is(err, sql.ErrNoRows) {
-		return token, user, regie.Errorf(regie.CodeNotFound, "there is no such token here")
-	}
-	return token, user, explain(err, FileName)
+	err = scanTokenAnd(s.read.QueryRowContext(ctx, "SELECT "+tokenColumns+`, u.name, u.created_at FROM tokens t JOIN users u ON u.id = t.user_id
+		WHERE t.hash = ? AND u.disabled_at IS NULL`, secret), &token, new(regie.Hash), &user.Name, &user.CreatedAt)
+	user.ID = token.UserID
+	return token, user, unlessFound(err, regie.Errorf(regie.CodeNotFound, "there is no such token here"))
 }
 
 // TokenUsed notes that a token was used. It writes only where what is noted is older than a while.
 func (s tokenStore) TokenUsed(ctx context.Context, id regie.ID, at time.Time, while time.Duration) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByToken, id)
-		return t.exec(`UPDATE tokens SET last_used_at = CAST(?1 AS BIGINT) WHERE id = ?2 AND revoked_at IS NULL
+		t.exec(`UPDATE tokens SET last_used_at = CAST(?1 AS BIGINT) WHERE id = ?2 AND revoked_at IS NULL
 			AND (last_used_at IS NULL OR last_used_at < CAST(?3 AS BIGINT))`, at.UnixMicro(), id, at.Add(-while).UnixMicro())
+		return nil
 	})
 }
 
 // Tokens lists the tokens that a filter selects, the oldest first. It returns CodeBadID for a part
 // that no id has.
 func (s tokenStore) Tokens(ctx context.Context, filter store.TokenFilter, now time.Time) ([]regie.Token, error) {
-	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
-		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
+	if err := checkPart(filter.Short); err != nil {
+		return nil, err
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT "+tokenColumns+` FROM tokens t WHERE (t.user_id = ?1 OR ?1 IS NULL) AND (t.id = ?2 OR ?2 IS NULL)
+	all, err := queryAll(ctx, s.read, scanToken, "SELECT "+tokenColumns+` FROM tokens t WHERE (t.user_id = ?1 OR ?1 IS NULL) AND (t.id = ?2 OR ?2 IS NULL)
 		AND (t.kind = ?3 OR ?3 = '') AND (?4 = '' OR `+hasPart("t.id", "?4")+`)`+behind("t.created_at", "t.id", "?5", "?6"),
 		filter.UserID, filter.ID, string(filter.Kind), filter.Short, filter.After.Micros(), filter.After.ID)
-	if err != nil {
-		return nil, explain(err, FileName)
+	if !filter.Ended && filter.ID.IsZero() && filter.Short == "" { // what opens something is known here, not to the statement
+		all = slices.DeleteFunc(all, func(t regie.Token) bool { return t.StateAt(now) != regie.TokenActive })
 	}
-	defer rows.Close()
-	out := []regie.Token{}
-	for rows.Next() {
-		token, _, err := scanToken(rows)
-		if err != nil {
-			return nil, explain(err, FileName)
-		}
-		if token.StateAt(now) == regie.TokenActive || filter.Ended || !filter.ID.IsZero() || filter.Short != "" {
-			out = append(out, token)
-		}
-		if filter.Limit > 0 && len(out) == filter.Limit { // what opens something is known here, not to the statement
-			break
-		}
+	if filter.Limit > 0 && len(all) > filter.Limit {
+		all = all[:filter.Limit]
 	}
-	return out, explain(rows.Err(), FileName)
+	return all, err
 }
 
 // WorkspaceOf returns the workspace that a session, round, message, call, approval, question, rule
@@ -245,77 +187,5 @@ func (s tokenStore) WorkspaceOf(ctx context.Context, id regie.ID) (out regie.ID,
 		UNION ALL SELECT s.workspace_id FROM approvals x JOIN sessions s ON s.n = x.session WHERE x.id = ?1
 		UNION ALL SELECT s.workspace_id FROM messages x JOIN sessions s ON s.n = x.session WHERE x.id = ?1
 		UNION ALL SELECT s.workspace_id FROM waits x JOIN sessions s ON s.n = x.session WHERE x.id = ?1`, id).Scan(&out)
-	if errors.Is(err, sql.ErrNoRows) {
-		return out, regie.Errorf(regie.CodeNotFound, "there is nothing %s here", id)
-	}
-	return out, explain(err, FileName)
-}
-
-// spokenToken is what the log says of a token.
-type spokenToken struct {
-	made      *regie.Token
-	hash      regie.Hash
-	revokedBy string
-	revokedAt int64 // 0 while it is not
-}
-
-// token notes what a token event says.
-func (l *spokenLog) token(row logRow) error {
-	var event tokenEvent
-	if err := json.Unmarshal(row.body, &event); err != nil {
-		return err
-	}
-	token := find(l.tokens, event.TokenID)
-	if event.State == regie.TokenRevoked {
-		token.revokedBy, token.revokedAt = event.By, row.at
-	} else {
-		token.made, token.hash = event.Token, event.Hash
-	}
-	return nil
-}
-
-// verifyTokens compares the tokens of a user with what the log says was made, and revoked: one that
-// was put into the database opens a door.
-func verifyTokens(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
-	rows, err := q.QueryContext(ctx, "SELECT "+tokenColumns+" FROM tokens t WHERE t.user_id = ?", report.OwnerID)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		token, hash, err := scanToken(rows)
-		if err != nil {
-			return err
-		}
-		log, ok := said.tokens[token.ID]
-		if !ok || log.made == nil {
-			return broken("the log knows no token %s", token.ID)
-		}
-		delete(said.tokens, token.ID)
-		if column := log.compare(&token, hash); column != "" {
-			return broken("the log does not say the same of token %s: %s", token.ID, column)
-		}
-	}
-	for id := range said.tokens {
-		return broken("token %s is missing", id)
-	}
-	return rows.Err()
-}
-
-// compare returns the first column of a token that the log has otherwise, "" for none.
-func (log *spokenToken) compare(t *regie.Token, hash regie.Hash) string {
-	var d differs
-	made := log.made
-	d.in("kind", t.Kind != made.Kind)
-	d.in("name", asLogged(t.Name) != made.Name)
-	d.in("hash", hash != log.hash)
-	d.in("scopes", regie.ScopeWords(t.Scopes) != regie.ScopeWords(made.Scopes))
-	d.in("workspaces", !slices.Equal(t.Workspaces, made.Workspaces))
-	d.in("on_approval", t.OnApproval != made.OnApproval)
-	d.in("created_at", t.CreatedAt.UnixMicro() != made.CreatedAt.UnixMicro())
-	d.in("created_by", asLogged(t.CreatedBy) != made.CreatedBy)
-	d.in("expires_at", microsOf(&t.ExpiresAt) != microsOf(&made.ExpiresAt))
-	d.in("revoked_at", microsOf(&t.RevokedAt) != log.revokedAt)
-	d.in("revoked_by", asLogged(t.RevokedBy) != log.revokedBy)
-	return d.column
+	return out, unlessFound(err, regie.Errorf(regie.CodeNotFound, "there is nothing %s here", id))
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -36,9 +35,7 @@ func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) 
 		}
 		err := t.row("SELECT n, workspace_id FROM sessions WHERE id = ? AND deleted_at IS NULL",
 			in.SessionID).Scan(&chain, &workspace)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound("session", in.SessionID)
-		}
+		err = unlessFound(err, notFound("session", in.SessionID))
 		if err == nil {
 			err = t.undos.mayUndo(chain, workspace)
 		}
@@ -48,14 +45,10 @@ func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) 
 		if err != nil {
 			return err
 		}
-		if in.Seq, err = t.appendEvents(in.SessionID, chain, now, []logEvent{event}); err != nil {
-			return err
-		}
-		if err := t.undos.insertUndo(chain, workspace, &in); err != nil {
-			return err
-		}
-		out.Epoch, err = t.undos.holdForUndo(chain, holder)
-		return err
+		in.Seq = t.appendEvents(in.SessionID, chain, now, []logEvent{event})
+		t.undos.insertUndo(chain, workspace, &in)
+		out.Epoch = t.undos.holdForUndo(chain, holder)
+		return nil
 	})
 	out.Undo = in
 	if err == nil && there {
@@ -72,19 +65,16 @@ func (s undoStore) ClaimUndo(ctx context.Context, id regie.ID, holder string) (o
 	err = s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByUndo, id)
 		var chain int64
-		var state string
+		var state regie.UndoState
 		err := t.row("SELECT session, state FROM undos WHERE id = ?", id).Scan(&chain, &state)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return notFound("undo", id)
-		case err != nil || state == string(regie.UndoDone):
-			return err
+		if err != nil || state == regie.UndoDone {
+			return unlessFound(err, notFound("undo", id))
 		}
 		if err := t.slots.mayClaim(chain, holder); err != nil {
 			return err
 		}
-		out.Epoch, err = t.undos.holdForUndo(chain, holder)
-		return err
+		out.Epoch = t.undos.holdForUndo(chain, holder)
+		return nil
 	})
 	if err == nil {
 		out.Undo, err = s.Undo(ctx, id)
@@ -94,12 +84,11 @@ func (s undoStore) ClaimUndo(ctx context.Context, id regie.ID, holder string) (o
 
 // holdForUndo raises the session's epoch for a holder. No round of it is open, nor starts, until
 // the undo is done.
-func (t undoTx) holdForUndo(chain int64, holder string) (epoch int64, err error) {
-	if err := t.row("SELECT epoch FROM sessions WHERE n = ?", chain).Scan(&epoch); err != nil {
-		return 0, err
-	}
+func (t undoTx) holdForUndo(chain int64, holder string) (epoch int64) {
+	t.fail(t.row("SELECT epoch FROM sessions WHERE n = ?", chain).Scan(&epoch))
 	epoch++
-	return epoch, t.exec("UPDATE sessions SET epoch = ?, lease_holder = ? WHERE n = ?", epoch, holder, chain)
+	t.exec("UPDATE sessions SET epoch = ?, lease_holder = ? WHERE n = ?", epoch, holder, chain)
+	return epoch
 }
 
 // undoThere looks for an undo that is stored already.
@@ -167,44 +156,21 @@ func (t undoTx) undoFits(chain int64, u *regie.Undo) error {
 // errUndoing has a name above this package: who starts a round waits for the end of the undo.
 var errUndoing = store.ErrUndoing
 
-func (t undoTx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) error {
-	makes, err := list(u.Makes)
-	if err != nil {
-		return err
-	}
-	removes, err := list(u.Removes)
-	if err != nil {
-		return err
-	}
-	effects, err := list(u.Effects)
-	if err != nil {
-		return err
-	}
-	if err := t.exec(`INSERT INTO undos (id, session, workspace_id, round_id, undoes, state, forced, chat, makes, removes, effects, author, seq, created_at)
-		VALUES (?, ?, ?, ?, ?, 'INTENDED', ?, ?, ?, ?, ?, ?, ?, ?)`, u.ID, chain, workspace, u.RoundID, u.Undoes, flag(u.Forced), flag(u.Chat), makes, removes,
-		effects, u.By, u.Seq, u.CreatedAt.UnixMicro()); err != nil {
-		return err
-	}
+func (t undoTx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) {
+	t.exec(`INSERT INTO undos (id, session, workspace_id, round_id, undoes, state, forced, chat, makes, removes, effects, author, seq, created_at)
+		VALUES (?, ?, ?, ?, ?, 'INTENDED', ?, ?, ?, ?, ?, ?, ?, ?)`, u.ID, chain, workspace, u.RoundID, u.Undoes, flag(u.Forced), flag(u.Chat),
+		asList(u.Makes), asList(u.Removes), asList(u.Effects), u.By, u.Seq, u.CreatedAt.UnixMicro())
 	for i := range u.Files {
 		f := &u.Files[i]
-		if err := t.exec(
+		t.exec(
 			"INSERT INTO undo_files (undo_id, ordinal, path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			u.ID, i, f.Path, f.From.Hash, f.From.Size, int64(f.From.Perm), f.To.Hash, f.To.Size, int64(f.To.Perm),
-			int64(f.To.DirPerm)); err != nil {
-			return err
-		}
+			int64(f.To.DirPerm))
 	}
-	return nil
 }
 
-// list is a list as JSON; an empty one is [].
-func list[T any](items []T) (string, error) {
-	if items == nil {
-		items = []T{}
-	}
-	data, err := json.Marshal(items)
-	return string(data), err
-}
+// asList is a list as JSON; an empty one is [].
+func asList[T any](items []T) asJSON { return asJSON{append([]T{}, items...)} }
 
 // FinishUndo stores what became of each file of an intended undo, which is done then, with the
 // UNDONE message in the thread. Where the undo is about the chat too, the round's messages are
@@ -236,16 +202,11 @@ func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out reg
 			return nil
 		}
 		if !fault.Bug(fault.BugNoEpoch) {
-			err := t.one(errStale,
+			t.one(errStale,
 				"UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ? AND epoch = ?", b.fence.Chain,
 				in.Epoch)
-			if err != nil {
-				return err
-			}
 		}
-		if err := t.undos.settleFiles(&u); err != nil {
-			return err
-		}
+		t.undos.settleFiles(&u)
 		undone, err := t.undos.supersede(b.fence.Chain, &u)
 		if err != nil {
 			return err
@@ -254,16 +215,12 @@ func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out reg
 		content.Undone = &undone
 		message.System = &content
 		b.message(&message)
-		if b.err != nil {
-			return b.err
-		}
-		if err := b.store(t); err != nil {
-			return err
-		}
-		return t.one(errUndone,
+		b.store(t)
+		t.one(errUndone,
 			`UPDATE undos SET state = 'DONE', done_at = ?, message_id = ? WHERE id = ? AND state = 'INTENDED'
 				AND NOT EXISTS (SELECT 1 FROM undo_files WHERE undo_id = undos.id AND outcome IS NULL)`, // each file is settled
 			now.UnixMicro(), message.ID, u.ID)
+		return nil
 	})
 	if err != nil {
 		return u, err
@@ -273,24 +230,13 @@ func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out reg
 
 var errUndone = regie.Errorf(regie.CodeConflict, "the undo is done already")
 
-func (t undoTx) settleFiles(u *regie.Undo) error {
+func (t undoTx) settleFiles(u *regie.Undo) {
 	for i := range u.Files {
 		f := &u.Files[i]
-		var why any
-		if f.Why != nil {
-			data, err := json.Marshal(f.Why)
-			if err != nil {
-				return err
-			}
-			why = string(data)
-		}
-		if err := t.one(errUndone,
+		t.one(errUndone,
 			"UPDATE undo_files SET outcome = ?, code = ?, why = ? WHERE undo_id = ? AND ordinal = ? AND path = ? AND outcome IS NULL",
-			string(f.Outcome), null(f.Code), why, u.ID, i, f.Path); err != nil {
-			return err
-		}
+			string(f.Outcome), null(f.Code), asJSON{f.Why}, u.ID, i, f.Path)
 	}
-	return nil
 }
 
 // supersede marks the messages that an undo of the chat is about, and says which they are.
@@ -305,22 +251,20 @@ func (t undoTx) supersede(chain int64, u *regie.Undo) (regie.Undone, error) {
 			return out, err
 		}
 	}
-	var first, last sql.NullInt64
+	var first, last int64
 	var places regie.Places
 	if err := t.row("SELECT min(seq), max(seq) FROM messages WHERE session = ? AND round_id = ? AND seq IS NOT NULL",
-		chain, u.RoundID).Scan(&first, &last); err != nil || !first.Valid {
+		chain, u.RoundID).Scan(&first, &last); err != nil || first == 0 {
 		return out, err
 	}
 	if err := t.row(
-		"SELECT count(*) FILTER (WHERE seq <= ?), count(*) FILTER (WHERE seq <= ?) FROM messages WHERE session = ? AND seq IS NOT NULL", first.Int64, last.Int64, chain).
+		"SELECT count(*) FILTER (WHERE seq <= ?), count(*) FILTER (WHERE seq <= ?) FROM messages WHERE session = ? AND seq IS NOT NULL", first, last, chain).
 		Scan(&places.From, &places.To); err != nil {
 		return out, err
 	}
-	if err := t.exec(
+	t.exec(
 		"UPDATE messages SET superseded = ? WHERE session = ? AND seq BETWEEN ? AND ? AND system_type IS DISTINCT FROM 'CONTEXT_SUMMARY'",
-		flag(gone), chain, first.Int64, last.Int64); err != nil {
-		return out, err
-	}
+		flag(gone), chain, first, last)
 	if gone {
 		out.Superseded = &places
 	} else {

@@ -3,12 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -19,83 +14,38 @@ const undoColumns = `u.id, s.id, u.round_id, u.undoes, u.state, u.forced, u.chat
 	FROM undos u JOIN sessions s ON s.n = u.session `
 
 // Undo returns a stored undo, or CodeNotFound.
-func (s undoStore) Undo(ctx context.Context, id regie.ID) (regie.Undo, error) {
-	var out []regie.Undo
-	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
-		if out, err = readUndos(ctx, q, "WHERE u.id = ? AND s.deleted_at IS NULL", id); err == nil && len(out) == 0 {
+func (s undoStore) Undo(ctx context.Context, id regie.ID) (out regie.Undo, err error) {
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		all, err := readUndos(ctx, q, "WHERE u.id = ? AND s.deleted_at IS NULL", id)
+		if err == nil && len(all) == 0 {
 			err = notFound("undo", id)
+		}
+		if err == nil {
+			out = all[0]
 		}
 		return err
 	})
-	if err != nil {
-		return regie.Undo{}, explain(err, FileName)
-	}
-	return out[0], nil
+	return out, err
 }
 
 // readUndos reads undos with their files; where selects them.
 func readUndos(ctx context.Context, q querier, where string, args ...any) ([]regie.Undo, error) {
-	rows, err := q.QueryContext(ctx, "SELECT "+undoColumns+where+" ORDER BY u.session, u.seq", args...)
-	if err != nil {
-		return nil, err
+	out, err := queryAll(ctx, q, func(row scanner, u *regie.Undo) error {
+		return row.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.Undoes, &u.State, &u.Forced, &u.Chat, asJSON{&u.Makes},
+			asJSON{&u.Removes}, asJSON{&u.Effects}, &u.By, &u.Seq, &u.MessageID, &u.CreatedAt, &u.DoneAt)
+	}, "SELECT "+undoColumns+where+" ORDER BY u.session, u.seq", args...)
+	for i := 0; err == nil && i < len(out); i++ {
+		out[i].Files, err = readUndoFiles(ctx, q, out[i].ID)
 	}
-	defer rows.Close()
-	var out []regie.Undo
-	for rows.Next() {
-		var u regie.Undo
-		var state, makes, removes, effects string
-		var created int64
-		var done sql.NullInt64
-		if err := rows.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.Undoes, &state, &u.Forced, &u.Chat, &makes, &removes,
-			&effects, &u.By, &u.Seq, &u.MessageID,
-			&created, &done); err != nil {
-			return nil, err
-		}
-		u.State, u.CreatedAt, u.DoneAt = regie.UndoState(state), fromMicros(created), fromNullMicros(done)
-		if err := errors.Join(json.Unmarshal([]byte(makes), &u.Makes), json.Unmarshal([]byte(removes), &u.Removes),
-			json.Unmarshal([]byte(effects), &u.Effects)); err != nil {
-			return nil, regie.Errorf(regie.CodeCorrupt, "undo %s cannot be read: %v", u.ID, err)
-		}
-		out = append(out, u)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	for i := range out {
-		if out[i].Files, err = readUndoFiles(ctx, q, out[i].ID); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return out, err
 }
 
 func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoFile, error) {
-	rows, err := q.QueryContext(ctx, `SELECT path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm, outcome, code, why FROM undo_files
+	return queryAll(ctx, q, func(row scanner, f *regie.UndoFile) error {
+		return row.Scan(&f.Path, &f.From.Hash, &f.From.Size, &f.From.Perm, &f.To.Hash, &f.To.Size, &f.To.Perm,
+			&f.To.DirPerm, &f.Outcome, &f.Code, asJSON{&f.Why})
+	}, `SELECT path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm, outcome, code, why FROM undo_files
 		WHERE undo_id = ? ORDER BY ordinal`, undo)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	out := []regie.UndoFile{}
-	for rows.Next() {
-		var f regie.UndoFile
-		var from, to, dir int64
-		var outcome, code, why sql.NullString
-		if err := rows.Scan(&f.Path, &f.From.Hash, &f.From.Size, &from, &f.To.Hash, &f.To.Size, &to, &dir,
-			&outcome, &code, &why); err != nil {
-			return nil, err
-		}
-		f.From.Perm, f.To.Perm, f.To.DirPerm = fs.FileMode(from), fs.FileMode(to), fs.FileMode(dir)
-		f.Outcome, f.Code = regie.UndoOutcome(outcome.String), regie.Code(code.String)
-		if why.Valid {
-			if err := json.Unmarshal([]byte(why.String), &f.Why); err != nil {
-				return nil, regie.Errorf(regie.CodeCorrupt, "what became of a file of undo %s cannot be read: %v", undo,
-					err)
-			}
-		}
-		out = append(out, f)
-	}
-	return out, rows.Err()
 }
 
 // OpenUndos returns the undos that are intended and not done, oldest first: a process died in the
@@ -114,7 +64,7 @@ func (s undoStore) OpenUndos(ctx context.Context) ([]store.OpenUndo, error) {
 		}
 		return err
 	})
-	return out, explain(err, FileName)
+	return out, err
 }
 
 // acted selects rounds r of which an action was started.
@@ -123,10 +73,11 @@ const acted = `EXISTS (SELECT 1 FROM exchanges e CROSS JOIN calls c ON c.message
 // UndoCandidates returns what a filter selects, the newest first. It returns CodeBadID for a part
 // that no id has.
 func (s undoStore) UndoCandidates(ctx context.Context, filter store.UndoFilter) ([]store.UndoCandidate, error) {
-	if strings.Trim(filter.Short, "0123456789abcdefABCDEF") != "" {
-		return nil, regie.Errorf(regie.CodeBadID, "%q is no part of an id", filter.Short)
+	if err := checkPart(filter.Short); err != nil {
+		return nil, err
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT o.round, o.undo FROM (
+	return queryAll(ctx, s.read, func(row scanner, c *store.UndoCandidate) error { return row.Scan(&c.RoundID, &c.UndoID) },
+		`SELECT o.round, o.undo FROM (
 			SELECT r.id AS round, NULL AS undo, r.started_at AS at, r.session AS session, r.number AS number FROM rounds r
 				WHERE (r.id = ?3 OR ?3 IS NULL) AND (?4 = '' OR `+hasPart("r.id", "?4")+`) AND (?3 IS NOT NULL OR ?4 <> '' OR ?5 OR `+acted+`)
 			UNION ALL SELECT u.round_id, u.id, u.created_at, u.session, u.seq FROM undos u
@@ -135,19 +86,6 @@ func (s undoStore) UndoCandidates(ctx context.Context, filter store.UndoFilter) 
 		WHERE s.deleted_at IS NULL AND s.type <> 'SUBAGENT' AND (w.root = ?1 OR ?1 = '') AND (s.id = ?2 OR ?2 IS NULL)
 		ORDER BY CASE WHEN ?2 IS NULL THEN o.at ELSE o.number END DESC, o.number DESC LIMIT ?6`,
 		filter.Root, filter.SessionID, filter.ID, filter.Short, filter.Talk, cmp.Or(filter.Limit, 100))
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	var out []store.UndoCandidate
-	for rows.Next() {
-		var c store.UndoCandidate
-		if err := rows.Scan(&c.RoundID, &c.UndoID); err != nil {
-			return nil, explain(err, FileName)
-		}
-		out = append(out, c)
-	}
-	return out, explain(rows.Err(), FileName)
 }
 
 // callsOfTree reads the actions of a round that were started, and those of the rounds of its
@@ -191,7 +129,7 @@ func (s undoStore) UndoSource(ctx context.Context, round regie.ID) (store.UndoSo
 		return q.QueryRowContext(ctx, `SELECT count(*) FROM messages m JOIN rounds r ON r.session = m.session WHERE r.id = ?1 AND m.round_id = r.id AND m.seq IS NOT NULL
 			AND m.excluded = 0 AND m.system_type IS DISTINCT FROM 'CONTEXT_SUMMARY'`, round).Scan(&out.Messages)
 	})
-	return out, explain(err, FileName)
+	return out, err
 }
 
 // Later returns what has changed files of a workspace since a moment, and what is about to, for
@@ -206,5 +144,5 @@ func (s undoStore) Later(ctx context.Context, workspace regie.ID, since time.Tim
 		out.Undos, err = readUndos(ctx, q, "WHERE u.workspace_id = ? AND u.done_at > ?", workspace, since.UnixMicro())
 		return err
 	})
-	return out, explain(err, FileName)
+	return out, err
 }

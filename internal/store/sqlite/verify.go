@@ -7,38 +7,41 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Verify walks the log of a session or of a workspace and checks that it is gapless, that each row
-// follows from the one before under the audit key, that each body has its hash, and that the rows
-// which the log speaks of are what it says: of a session its calls, messages, approvals with every
-// decision, questions, and undos with every file; of a workspace its rules (decision 15). It
-// returns CodeChainBroken naming the first altered row. Erased bodies are counted, they are no
-// fault.
+// Verify walks the log of a session, of a workspace or of a user and checks that it is gapless,
+// that each row follows from the one before under the audit key, that each body has its hash, and
+// that the tables are what the log projects: of a session its calls, messages, approvals with every
+// decision, questions, and undos with every file; of a workspace its rules; of a user the tokens
+// (decision 15). It returns CodeChainBroken naming the first altered row. Erased bodies are
+// counted, they are no fault; the tables of such a log are not compared.
 func (s auditStore) Verify(ctx context.Context, owner regie.ID) (store.VerifyReport, error) {
 	report := store.VerifyReport{OwnerID: owner}
-	var recorded sql.NullString
+	var recorded string
 	if err := s.read.QueryRowContext(ctx, "SELECT "+recordedHash).Scan(&recorded); err != nil {
-		return report, explain(err, FileName)
+		return report, err
 	}
-	key, err := s.auditKey(recorded.String)
+	key, err := s.auditKey(recorded)
 	if err != nil {
 		return report, err
 	}
 	err = s.once(ctx, func(ctx context.Context, q querier) error { return verifyChain(ctx, q, key, &report) })
-	return report, explain(err, FileName)
+	return report, err
 }
 
 // VerifyRules verifies the log of the workspace at root, or of all of them for "", as Verify; the
 // report counts them together.
-func (s auditStore) VerifyRules(ctx context.Context, root string) (store.VerifyReport, error) {
-	var all store.VerifyReport
-	workspaces, err := s.workspacesAt(ctx, root)
+func (s auditStore) VerifyRules(ctx context.Context, root string) (all store.VerifyReport, err error) {
+	workspaces, err := queryAll(ctx, s.read, scanOne[regie.ID],
+		"SELECT id FROM workspaces WHERE root = ? OR ? = '' ORDER BY id", root, root)
 	if err != nil {
-		return all, explain(err, FileName)
+		return all, err
 	}
 	for _, id := range workspaces {
 		report, err := s.Verify(ctx, id)
@@ -53,42 +56,28 @@ func (s auditStore) VerifyRules(ctx context.Context, root string) (store.VerifyR
 	return all, nil
 }
 
-func (s auditStore) workspacesAt(ctx context.Context, root string) (out []regie.ID, err error) {
-	return readIDs(ctx, s.read, "SELECT id FROM workspaces WHERE root = ? OR ? = '' ORDER BY id", root, root)
-}
-
 // verifyChain walks a log. A workspace has none before its first rule, a user none before the first
 // token; then they have none of these either.
 func verifyChain(ctx context.Context, q querier, key []byte, report *store.VerifyReport) error {
 	var chain, headSeq int64
 	var headMAC []byte
 	var kind string
-	said := newSpokenLog()
+	p := &projection{rows: map[string]columns{}}
 	err := q.QueryRowContext(ctx, "SELECT n, kind, head, mac FROM chains WHERE owner_id = ?",
 		report.OwnerID).Scan(&chain, &kind, &headSeq, &headMAC)
 	if errors.Is(err, sql.ErrNoRows) {
-		var there bool
-		var user bool
-		if err := q.QueryRowContext(ctx,
-			"SELECT EXISTS (SELECT 1 FROM workspaces WHERE id = ?1), EXISTS (SELECT 1 FROM users WHERE id = ?1)",
-			report.OwnerID).
-			Scan(&there, &user); err != nil {
-			return err
+		err := q.QueryRowContext(ctx, `SELECT 'workspace' FROM workspaces WHERE id = ?1
+			UNION ALL SELECT 'user' FROM users WHERE id = ?1`, report.OwnerID).Scan(&kind)
+		if err != nil {
+			return unlessFound(err, notFound("session", report.OwnerID))
 		}
-		switch {
-		case user:
-			return verifyTokens(ctx, q, report, said)
-		case there:
-			return verifyRules(ctx, q, report, said)
-		default:
-			return notFound("session", report.OwnerID)
-		}
+		return compareTables(ctx, q, kind, report.OwnerID, p)
 	}
 	if err != nil {
 		return err
 	}
 	w := &writer{mac: hmac.New(sha256.New, key)} // only for link and genesis
-	mac, err := walk(ctx, q, w, chain, headSeq, report, said)
+	mac, err := walk(ctx, q, w, chain, headSeq, report, p)
 	if err != nil {
 		return err
 	}
@@ -96,77 +85,53 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 		return broken("the log ends at row %d, its head says %d", report.Events, headSeq)
 	}
 	report.Head = hex.EncodeToString(mac[:])
-	checks := []func(context.Context, querier, *store.VerifyReport, *spokenLog) error{
-		verifyFork, verifyCalls, verifyMessages, verifyApprovals, verifyReviews, verifyWaits, verifyUndos,
+	if report.Erased > 0 {
+		return nil
 	}
-	switch kind {
-	case "workspace":
-		checks = append(checks[:0], verifyRules)
-	case "user":
-		checks = append(checks[:0], verifyTokens)
-	}
-	for _, check := range checks {
-		if err := check(ctx, q, report, said); err != nil {
-			return err
-		}
-	}
-	return nil
+	return compareTables(ctx, q, kind, report.OwnerID, p)
 }
 
-// walk checks the rows of a log one after another and remembers what they say.
+// walk follows a chain and projects its events.
 func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, report *store.VerifyReport,
-	said *spokenLog,
+	p *projection,
 ) (mac [32]byte, err error) {
 	mac = w.genesis(report.OwnerID)
-	rows, err := q.QueryContext(ctx, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
-		LEFT JOIN event_bodies b ON b.n = e.n WHERE e.chain = ? ORDER BY e.seq`, chain)
-	if err != nil {
-		return mac, err
-	}
-	defer rows.Close()
-	var gone []int64
-	for rows.Next() {
-		var seq, at int64
-		var kind string
+	gone, err := queryAll(ctx, q, func(r scanner, erased *int64) error {
+		var row logRow
 		var hash regie.Hash
 		var stored []byte
-		var body sql.NullString
-		if err := rows.Scan(&seq, &kind, &at, &hash, &stored, &body); err != nil {
-			return mac, err
-		}
-		if seq > headSeq {
-			return mac, broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", seq,
+		err := r.Scan(&row.seq, &row.kind, &row.at, &hash, &stored, &row.body)
+		switch {
+		case err != nil:
+			return err
+		case row.seq > headSeq:
+			return broken("row %d lies beyond the head of the log, which is %d: nobody has acknowledged it", row.seq,
 				headSeq)
+		case row.seq != report.Events+1:
+			return broken("row %d is missing", report.Events+1)
 		}
-		if seq != report.Events+1 {
-			return mac, broken("row %d is missing", report.Events+1)
+		if mac = w.link(mac, row.seq, row.at, row.kind, hash); !hmac.Equal(mac[:], stored) {
+			return broken("row %d was altered, or the audit key is another one", row.seq)
 		}
-		if mac = w.link(mac, seq, fromMicros(at), regie.EventType(kind), hash); !hmac.Equal(mac[:], stored) {
-			return mac, broken("row %d was altered, or the audit key is another one", seq)
-		}
-		if body.Valid && regie.HashOf([]byte(body.String)) != hash {
-			return mac, broken("the body of row %d was altered", seq)
-		}
-		if !body.Valid {
+		report.Events = row.seq
+		switch {
+		case row.body == nil:
 			report.Erased++
-			gone = append(gone, seq)
-		} else if err := said.remember(logRow{
-			seq: seq, at: at, kind: regie.EventType(kind),
-			body: []byte(body.String),
-		}); err != nil {
-			return mac, broken("the body of row %d cannot be read", seq)
+			*erased = row.seq
+		case regie.HashOf(row.body) != hash:
+			return broken("the body of row %d was altered", row.seq)
+		case p.apply(row) != nil:
+			return broken("the body of row %d cannot be read", row.seq)
 		}
-		report.Events = seq
-	}
-	if err := rows.Err(); err != nil {
-		return mac, err
-	}
+		return nil
+	}, `SELECT e.seq, e.type, e.at, e.body, e.mac, b.body FROM events e
+		LEFT JOIN event_bodies b ON b.n = e.n WHERE e.chain = ? ORDER BY e.seq`, chain)
 	for _, seq := range gone {
-		if !said.tellsErased(seq) {
+		if seq > 0 && !p.tellsErased(seq) {
 			return mac, broken("the body of row %d is gone, and no row says that it was erased", seq)
 		}
 	}
-	return mac, nil
+	return mac, err
 }
 
 func broken(format string, args ...any) error {
@@ -174,51 +139,185 @@ func broken(format string, args ...any) error {
 		regie.Errorf(regie.CodeChainBroken, format, args...))
 }
 
-// differs says which column of a row is not what the log says; "" for none.
-type differs struct{ column string }
-
-// in notes a column that is not as it should be; the first one counts.
-func (d *differs) in(column string, is bool) {
-	if is && d.column == "" {
-		d.column = column
+// compareTables compares the tables of a session, a workspace or a user with its log.
+func compareTables(ctx context.Context, q querier, kind string, owner regie.ID, p *projection) error {
+	tables := []func(context.Context, querier, regie.ID, *projection) error{
+		compareSession, compareCalls, compareMessages, compareApprovals, compareReviews, compareWaits, compareUndos,
 	}
+	switch kind {
+	case "workspace":
+		tables = append(tables[:0], compareRules)
+	case "user":
+		tables = append(tables[:0], compareTokens)
+	}
+	p.supersede()
+	for _, compare := range tables {
+		if err := compare(ctx, q, owner, p); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.rows)) {
+		return broken("%s is missing", key)
+	}
+	return nil
 }
 
-func verifyCalls(ctx context.Context, q querier, report *store.VerifyReport, said *spokenLog) error {
-	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ?", report.OwnerID)
+// compareRows gives each row of a query to compare.
+func compareRows(ctx context.Context, q querier, compare func(scanner) error, query string, args ...any) error {
+	_, err := queryAll(ctx, q, func(row scanner, _ *struct{}) error { return compare(row) }, query, args...)
+	return err
+}
+
+func compareSession(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	var from regie.ID
+	var at int64
+	err := q.QueryRowContext(ctx, "SELECT forked_from, forked_at_seq FROM sessions WHERE id = ?", owner).Scan(&from, &at)
 	if err != nil {
 		return err
 	}
-	for i := range calls {
+	return p.compare("session", owner, columns{"forked_from": from, "forked_at_seq": at})
+}
+
+func compareCalls(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	calls, err := readCalls(ctx, q, callsOfThread+"WHERE s.id = ?", owner)
+	for i := 0; err == nil && i < len(calls); i++ {
 		c := &calls[i]
-		log, ok := said.calls[c.ID]
-		if !ok && report.Erased > 0 {
-			continue // its events may be among the erased ones
+		row := columns{
+			"tool": c.Tool, "arguments": regie.HashOf([]byte(c.Arguments)), "executed": hashOrZero(c.Executed),
+			"intent": hashOrZero(c.Intent), "changed": hashOrZero(c.Changed), "state": c.State, "code": c.NotRun,
+			"copy_of": c.CopyOf,
 		}
-		if !ok {
-			return broken("the log knows no call %s", c.ID)
+		if c.Error != nil {
+			row["error"] = c.Error.Code
+		} else if row["error"] = ""; c.State.Settled() {
+			row["result"] = regie.HashOf([]byte(c.Result))
 		}
-		delete(said.calls, c.ID)
-		switch {
-		case !log.arguments.IsZero() && regie.HashOf([]byte(c.Arguments)) != log.arguments:
-			return broken("the arguments of call %s were altered", c.ID)
-		case hashOrZero(c.Executed) != log.executed && report.Erased == 0:
-			return broken("what call %s ran with was altered", c.ID)
-		case hashOrZero(c.Intent) != log.intent && report.Erased == 0:
-			return broken("the evidence of call %s was altered", c.ID)
-		case hashOrZero(c.Changed) != log.changed && report.Erased == 0:
-			return broken("what call %s made of files was altered", c.ID)
-		case c.State != log.state || c.NotRun != log.code:
-			return broken("call %s is %s, the log says %s", c.ID, c.State, log.state)
-		case !log.result.IsZero() && regie.HashOf([]byte(c.Result)) != log.result:
-			return broken("the result of call %s was altered", c.ID)
+		resolved := c.Resolution
+		if resolved == nil {
+			resolved = new(regie.Resolution)
 		}
-		if column := log.compare(c, report.Erased > 0); column != "" {
-			return broken("the log does not say the same of call %s: %s", c.ID, column)
-		}
+		row["resolved_as"], row["resolved_by"], row["resolve_note"], row["resolved_at"] = resolved.As, resolved.By,
+			resolved.Note, resolved.At
+		err = p.compare("call", c.ID, row)
 	}
-	for id := range said.calls {
-		return broken("call %s is missing", id)
+	return err
+}
+
+func compareMessages(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	return compareRows(ctx, q, func(row scanner) error {
+		var id regie.ID
+		var seq, pending int64
+		var withdrawn time.Time
+		var superseded, takenBack bool
+		if err := row.Scan(&id, &seq, &pending, &withdrawn, &superseded, &takenBack); err != nil {
+			return err
+		}
+		return p.compare("message", id, columns{
+			"seq": seq, "pending_seq": pending, "withdrawn_at": withdrawn, "superseded": superseded, "taken_back": takenBack,
+		})
+	}, `SELECT m.id, m.seq, m.pending_seq, m.withdrawn_at, m.superseded, m.taken_back
+		FROM messages m JOIN sessions s ON s.n = m.session WHERE s.id = ?`, owner)
+}
+
+func compareApprovals(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	return compareRows(ctx, q, func(row scanner) error {
+		var id, round regie.ID
+		var exchange, seq int64
+		var state string
+		var created, expires, closed time.Time
+		if err := row.Scan(&id, &round, &exchange, &state, &created, &expires, &closed, &seq); err != nil {
+			return err
+		}
+		return p.compare("approval", id, columns{
+			"round_id": round, "exchange": exchange, "state": state, "created_at": created, "expires_at": expires,
+			"closed_at": closed, "seq": seq,
+		})
+	}, `SELECT a.id, a.round_id, a.exchange, a.state, a.created_at, a.expires_at, a.closed_at, a.seq
+		FROM approvals a JOIN sessions s ON s.n = a.session WHERE s.id = ?`, owner)
+}
+
+func compareReviews(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	return compareRows(ctx, q, func(row scanner) error {
+		var approval regie.ID
+		var ordinal int
+		var v regie.Review
+		var d regie.Decision
+		var editedPreview []byte
+		var request string
+		if err := row.Scan(&approval, &ordinal, &v.CallID, &v.Tool, &v.Definition, &v.Arguments, asJSON{&v.Preview},
+			&v.Verdict, asJSON{&v.Grounds}, &d.Answer, &d.Arguments, &editedPreview, &d.Reason, asJSON{&d.Scope}, &request,
+			&d.By, &d.ExpiresAt, &d.At); regie.CodeOf(err) == regie.CodeCorrupt {
+			return broken("the preview, the grounds or the scope of call %s cannot be read", v.CallID)
+		} else if err != nil {
+			return err
+		}
+		hash, err := shown(&v)
+		if err != nil {
+			return broken("what was shown of call %s cannot be read", v.CallID)
+		}
+		return p.compare("what approval "+approval.String()+" asks about call", v.CallID, columns{
+			"ordinal": ordinal, "what was shown": hash, "answer": d.Answer, "edited": hashOrZero(d.Arguments),
+			"edited_preview": hashOrZero(editedPreview), "reason": d.Reason, "scope": d.Scope, "request": request,
+			"decided_by": d.By, "decided_at": d.At, "expires_at": d.ExpiresAt,
+		})
+	}, `SELECT v.approval_id, v.ordinal, v.call_id, c.tool, v.definition, v.arguments, v.preview, v.verdict, v.grounds, v.answer,
+			v.edited, v.edited_preview, v.reason, v.scope, v.request, v.decided_by, v.expires_at, v.decided_at
+		FROM approvals a JOIN sessions s ON s.n = a.session JOIN reviews v ON v.approval_id = a.id LEFT JOIN calls c ON c.id = v.call_id
+		WHERE s.id = ?`, owner)
+}
+
+func compareWaits(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	return compareRows(ctx, q, func(row scanner) error {
+		var id, object, round, user, call regie.ID
+		var kind regie.WaitKind
+		var state, by, request string
+		var deadline, created, resolved time.Time
+		var resolution *regie.QuestionReply
+		var module *regie.Module
+		if err := row.Scan(&id, &kind, &object, &round, &user, &state, &deadline, &created, &resolved,
+			asJSON{&resolution}, &by, &call, asJSON{&module}, &request); err != nil {
+			return err
+		}
+		if kind == regie.WaitApproval {
+			id = object
+		}
+		return p.compare("wait for", id, columns{
+			"round_id": round, "object_id": object, "owner_id": user, "state": state, "deadline": deadline,
+			"created_at": created, "resolved_at": resolved, "resolution": resolution, "resolved_by": by, "call_id": call,
+			"module": module, "request": request,
+		})
+	}, `SELECT w.id, w.kind, w.object_id, w.round_id, w.owner_id, w.state, w.deadline, w.created_at, w.resolved_at,
+			w.resolution, w.resolved_by, u.call_id, u.module, u.request
+		FROM waits w JOIN sessions s ON s.n = w.session LEFT JOIN questions u ON u.wait_id = w.id
+		WHERE s.id = ? AND (w.kind = 'APPROVAL' OR w.kind = 'QUESTION')`, owner)
+}
+
+func compareUndos(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	undos, err := readUndos(ctx, q, "WHERE s.id = ?", owner)
+	for i := 0; err == nil && i < len(undos); i++ {
+		err = p.compare("undo", undos[i].ID, undoColumnsOf(&undos[i]))
 	}
-	return nil
+	return err
+}
+
+func compareRules(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	return compareRows(ctx, q, func(row scanner) error {
+		var rule regie.Rule
+		var tool string
+		if err := scanRuleAnd(row, &rule, &tool); err != nil {
+			return err
+		}
+		return p.compare("rule", rule.ID, ruleColumnsOf(&rule, tool))
+	}, "SELECT "+ruleColumns+", r.tool FROM rules r LEFT JOIN sessions s ON s.n = r.session WHERE r.workspace_id = ?", owner)
+}
+
+func compareTokens(ctx context.Context, q querier, owner regie.ID, p *projection) error {
+	return compareRows(ctx, q, func(row scanner) error {
+		var token regie.Token
+		var hash regie.Hash
+		if err := scanTokenAnd(row, &token, &hash); err != nil {
+			return err
+		}
+		return p.compare("token", token.ID, tokenColumnsOf(&token, hash))
+	}, "SELECT "+tokenColumns+" FROM tokens t WHERE t.user_id = ?", owner)
 }

@@ -175,7 +175,7 @@ func TestVerifyFindsAlteredAnswers(t *testing.T) {
 		{shown, "verdict = 'MUST_ASK'", "what was shown"},
 		{shown, "grounds = '[]'", "what was shown"},
 		{shown, "ordinal = 1", "ordinal"},
-		{shown, "call_id = zeroblob(16)", "ordinal"},
+		{shown, "call_id = zeroblob(16)", "knows no"},
 		{shown, "answer = 'allow', decided_by = 'eve', decided_at = 1", "answer"},
 		{said, "answer = 'allow_always'", "answer"},
 		{said, "scope = json_set(scope, '$.kind', 'exact')", "scope"},

@@ -19,8 +19,8 @@ func TestVerifyFindsTampering(t *testing.T) {
 		"row beyond":   {"INSERT INTO events SELECT max(n) + 1, chain, max(seq) + 1, type, at, body, mac FROM events", "row 7 lies beyond the head"},
 		"row far away": {"DROP TRIGGER events_come_once; INSERT INTO events SELECT max(n) + 1, chain, 99, type, at, body, mac FROM events", "row 99 lies beyond the head"},
 		"head forged":  {"INSERT INTO events SELECT max(n) + 1, chain, max(seq) + 1, type, at, body, zeroblob(32) FROM events; UPDATE chains SET head = head + 1, mac = zeroblob(32)", "row 7 was altered"},
-		"result":       {"UPDATE calls SET result = 'better'", "the result of call"},
-		"arguments":    {"UPDATE calls SET arguments = '{}'", "the arguments of call"},
+		"result":       {"UPDATE calls SET result = 'better'", ": result"},
+		"arguments":    {"UPDATE calls SET arguments = '{}'", ": arguments"},
 		"call removed": {"PRAGMA foreign_keys = 0; DELETE FROM calls", "is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -14,13 +13,13 @@ import (
 // Session returns a session with its workspace.
 func (s sessionStore) Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error) {
 	session, workspace, err := readSession(ctx, s.read, id)
-	return session, workspace, explain(err, FileName)
+	return session, workspace, err
 }
 
 // Round returns a round as it stands.
 func (s sessionStore) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
 	round, err := readRound(ctx, s.read, id)
-	return round, explain(err, FileName)
+	return round, err
 }
 
 // RoundView returns a round with every exchange, attempt and call, in one snapshot (spec 10.1 runs
@@ -58,7 +57,7 @@ func (s sessionStore) RoundView(ctx context.Context, id regie.ID) (store.RoundVi
 		}
 		return q.QueryRowContext(ctx, "SELECT head FROM chains WHERE owner_id = ?", view.Session.ID).Scan(&view.Head)
 	})
-	return view, explain(err, FileName)
+	return view, err
 }
 
 func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.ExchangeView, error) {
@@ -109,38 +108,24 @@ func contextSummaries(ctx context.Context, q querier, round regie.ID,
 }
 
 func readAttempts(ctx context.Context, q querier, round regie.ID, exchange int) ([]regie.Attempt, error) {
-	rows, err := q.QueryContext(ctx, `SELECT round_id, exchange, number, code, error, partial, input_tokens, output_tokens, cache_write_tokens,
-			cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, opened_at, ended_at, coalesce(model_us, 0),
-			coalesce(first_seq, 0), coalesce(last_seq, 0), request, head, nullif(purpose, 'step'), provider, model, `+attemptEstimated+`
-		FROM attempts a WHERE round_id = ? AND exchange = ? ORDER BY number`, round, exchange)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var out []regie.Attempt
-	for rows.Next() {
-		var a regie.Attempt
-		var code string
-		var purpose sql.NullString
+	return queryAll(ctx, q, func(row scanner, a *regie.Attempt) error {
 		var cost sql.NullInt64
-		var opened, ended, estimated int64
-		if err := rows.Scan(&a.RoundID, &a.Exchange, &a.Number, &code, &a.Error, &a.Partial, &a.Usage.Input,
-			&a.Usage.Output, &a.Usage.CacheCreation,
-			&a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost,
-			&a.Money.Overrun, &opened, &ended, &a.ModelUS,
-			&a.FirstSeq, &a.LastSeq, &a.Request, &a.Head, &purpose, &a.Provider, &a.Model, &estimated); err != nil {
-			return nil, err
-		}
-		a.Code, a.Money.Cost, a.Money.Known, a.EndedAt = regie.Code(code), cost.Int64, cost.Valid, fromMicros(ended)
-		a.OpenedAt, a.Purpose = fromMicros(opened), regie.ExchangePurpose(purpose.String)
+		var estimated bool
+		err := row.Scan(&a.RoundID, &a.Exchange, &a.Number, &a.Code, &a.Error, &a.Partial, &a.Usage.Input, &a.Usage.Output,
+			&a.Usage.CacheCreation, &a.Usage.CacheRead, &a.Usage.Reasoning, &a.Money.Reserved, &cost, &a.Money.Overrun,
+			&a.OpenedAt, &a.EndedAt, &a.ModelUS, &a.FirstSeq, &a.LastSeq, &a.Request, &a.Head, &a.Purpose, &a.Provider,
+			&a.Model, &estimated)
+		a.Money.Cost, a.Money.Known = cost.Int64, cost.Valid
 		if !a.Money.Known && a.Money.Reserved > 0 && time.Since(a.EndedAt) > worstCaseFor {
 			a.Money.Cost, a.Money.Known = a.Money.Reserved, true
 		}
-		a.Money.Estimated = estimated == 1 && a.Money.Cost > 0
-		a.Usage.Estimated = estimated == 1 && a.Usage != regie.Usage{}
-		out = append(out, a)
-	}
-	return out, rows.Err()
+		a.Money.Estimated = estimated && a.Money.Cost > 0
+		a.Usage.Estimated = estimated && a.Usage != regie.Usage{}
+		return err
+	}, `SELECT round_id, exchange, number, code, error, partial, input_tokens, output_tokens, cache_write_tokens,
+			cache_read_tokens, reasoning_tokens, reserved_microusd, cost_microusd, overrun_microusd, opened_at, ended_at, coalesce(model_us, 0),
+			coalesce(first_seq, 0), coalesce(last_seq, 0), request, head, nullif(purpose, 'step'), provider, model, `+attemptEstimated+`
+		FROM attempts a WHERE round_id = ? AND exchange = ? ORDER BY number`, round, exchange)
 }
 
 // listedRounds selects the rounds of a list, the newest first: ?1 the root of their workspace, ?2
@@ -158,7 +143,7 @@ func (s sessionStore) Rounds(ctx context.Context, filter store.RoundFilter) ([]s
 		`JOIN rounds r ON r.id = u.round_id JOIN workspaces w ON w.id = u.workspace_id WHERE (w.root = ? OR ? = '')`,
 		root, root)
 	if err != nil {
-		return nil, explain(err, FileName)
+		return nil, err
 	}
 	ofRound := map[regie.ID][]regie.Undo{}
 	for _, u := range undos {
@@ -166,52 +151,24 @@ func (s sessionStore) Rounds(ctx context.Context, filter store.RoundFilter) ([]s
 	}
 	spent, err := s.spentByRound(ctx, filter)
 	if err != nil {
-		return nil, explain(err, FileName)
+		return nil, err
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT `+roundColumns+`, s.name, s.type, s.state, s.end_reason, s.workspace_id, s.agent, s.user_id, s.provider, s.model,
-			s.require_validation, s.origin = 'api', s.token_id, s.created_at, c.head_at, s.epoch, s.forked_from, s.forked_at_seq, b.body,
+	return queryAll(ctx, s.read, func(row scanner, line *store.RoundSummary) error {
+		var trigger regie.Message
+		err := scanSession(scannerFunc(func(session ...any) error {
+			return scanRoundAnd(row, &line.Round, append(session, asJSON{&trigger}, &line.Exchanges, &line.Calls)...)
+		}), &line.Session)
+		if line.Spent = spent[line.Round.ID]; line.Spent == (regie.Spending{}) {
+			line.Spent.Known = true
+		}
+		paths, chat := regie.Standing(ofRound[line.Round.ID], regie.ID{})
+		line.Undone, line.Text = len(paths) > 0 || !chat.IsZero(), trigger.LinearText()
+		return err
+	}, "SELECT "+roundColumns+", "+sessionColumns+`, b.body,
 			(SELECT count(*) FROM exchanges e WHERE e.round_id = r.id),
 			(SELECT count(*) FROM exchanges e JOIN calls c ON c.message_id = e.reply_id WHERE e.round_id = r.id)
 		FROM rounds r JOIN sessions s ON s.n = r.session LEFT JOIN messages m ON m.id = r.trigger_message_id
 		LEFT JOIN events ev ON ev.chain = m.session AND ev.seq = m.seq LEFT JOIN event_bodies b ON b.n = ev.n
 		JOIN workspaces w ON w.id = s.workspace_id JOIN chains c ON c.n = s.n
 		WHERE `+listedRounds, root, filter.Limit, filter.SessionID, filter.Before.Micros(), filter.Before.ID)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	out := []store.RoundSummary{}
-	for rows.Next() {
-		var line store.RoundSummary
-		var kind, state string
-		var body, end sql.NullString
-		var created, last int64
-		var api bool
-		var forked regie.ID
-		var at sql.NullInt64
-		of := &line.Session
-		line.Round, err = scanRound(rows, &of.Name, &kind, &state, &end, &of.WorkspaceID, &of.Agent,
-			&of.UserID, &of.Provider, &of.Model,
-			&of.RequireValidation, &api, &of.TokenID, &created, &last, &of.Epoch, &forked, &at, &body,
-			&line.Exchanges, &line.Calls)
-		if err != nil {
-			return nil, explain(err, FileName)
-		}
-		of.ID, of.Type, of.State, of.EndReason = line.Round.SessionID, regie.SessionType(kind),
-			regie.SessionState(state), regie.SessionEnd(end.String)
-		of.Origin, of.ForkedFrom, of.CreatedAt, of.LastActivity = originOf(api), forkPoint(forked, at),
-			fromMicros(created), fromMicros(last)
-		line.Spent = regie.Spending{Known: true}
-		if cost, called := spent[line.Round.ID]; called {
-			line.Spent = cost
-		}
-		var trigger regie.Message
-		paths, chat := regie.Standing(ofRound[line.Round.ID], regie.ID{})
-		line.Undone = len(paths) > 0 || !chat.IsZero()
-		if body.Valid && json.Unmarshal([]byte(body.String), &trigger) == nil {
-			line.Text = trigger.LinearText()
-		}
-		out = append(out, line)
-	}
-	return out, explain(rows.Err(), FileName)
 }

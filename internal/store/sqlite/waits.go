@@ -111,138 +111,88 @@ func (b *batch) moved(c *regie.Call, to regie.CallState) {
 
 // ask stores what is put to a person: the approval with its reviews, the questions, and a wait for
 // each. The calls must be there.
-func (t waitTx) ask(fence store.Fence, to follows, now time.Time) error {
+func (t waitTx) ask(fence store.Fence, to follows, now time.Time) {
 	in := to.ask
 	if in == nil {
-		return nil
+		return
 	}
 	if a := in.Approval; a != nil {
-		if err := t.askApproval(fence, to, a, now); err != nil {
-			return err
-		}
+		t.askApproval(fence, to, a, now)
 	}
 	for i := range in.Questions {
 		q := &in.Questions[i]
-		module, err := json.Marshal(q.Module)
-		if err != nil {
-			return err
-		}
-		if err := t.wait(fence, q.ID, regie.WaitQuestion, q.CallID, q.ExpiresAt, now); err != nil {
-			return err
-		}
-		if err := t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID,
-			string(module)); err != nil {
-			return err
-		}
+		t.wait(fence, q.ID, regie.WaitQuestion, q.CallID, q.ExpiresAt, now)
+		t.exec("INSERT INTO questions (wait_id, call_id, module) VALUES (?, ?, ?)", q.ID, q.CallID,
+			asJSON{q.Module})
 	}
-	return nil
 }
 
-func (t waitTx) askApproval(fence store.Fence, to follows, a *regie.Approval, now time.Time) error {
-	if err := t.exec(
+func (t waitTx) askApproval(fence store.Fence, to follows, a *regie.Approval, now time.Time) {
+	t.exec(
 		"INSERT INTO approvals (id, session, round_id, exchange, state, created_at, expires_at, seq) VALUES (?, ?, ?, ?, 'OPEN', ?, ?, ?)",
 		a.ID, fence.Chain, fence.RoundID, to.exchange, now.UnixMicro(),
-		a.ExpiresAt.UnixMicro(), to.approval); err != nil {
-		return err
-	}
+		a.ExpiresAt.UnixMicro(), to.approval)
 	for i := range a.Reviews {
 		review := &a.Reviews[i]
-		preview, err := json.Marshal(review.Preview)
-		if err != nil {
-			return err
-		}
-		grounds, err := json.Marshal(review.Grounds)
-		if err != nil {
-			return err
-		}
-		if err := t.exec(
+		t.exec(
 			"INSERT INTO reviews (approval_id, call_id, ordinal, definition, arguments, preview, verdict, grounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-			a.ID, review.CallID, i, review.Definition, string(review.Arguments), string(preview),
-			string(review.Verdict), string(grounds)); err != nil {
-			return err
-		}
-		if err := t.one(errNotProposed,
+			a.ID, review.CallID, i, review.Definition, string(review.Arguments), asJSON{review.Preview},
+			string(review.Verdict), asJSON{review.Grounds})
+		t.one(errNotProposed,
 			"UPDATE calls SET state = 'AWAITING_APPROVAL' WHERE id = ? AND (state = 'PROPOSED' OR state = 'APPROVED' OR state = 'AWAITING_APPROVAL')",
-			review.CallID); err != nil {
-			return err
-		}
+			review.CallID)
 	}
-	return t.wait(fence, regie.NewID(), regie.WaitApproval, a.ID, a.ExpiresAt, now)
+	t.wait(fence, regie.NewID(), regie.WaitApproval, a.ID, a.ExpiresAt, now)
 }
 
 // wait stores a wait of the round; its owner is the session's (decision 36).
 func (t waitTx) wait(fence store.Fence, id regie.ID, kind regie.WaitKind, object regie.ID, deadline,
 	now time.Time,
-) error {
-	err := t.exec(`INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, deadline, state, created_at)
+) {
+	t.exec(`INSERT INTO waits (id, session, round_id, kind, object_id, owner_id, deadline, state, created_at)
 		SELECT ?, n, ?, ?, ?, user_id, ?, 'OPEN', ? FROM sessions WHERE n = ?`, id, fence.RoundID, string(kind), object, micros(deadline), now.UnixMicro(), fence.Chain)
 	if t.other != nil && !deadline.IsZero() {
 		t.other.Deadline(deadline)
 	}
-	return err
 }
 
 // park makes a round wait where anything of it is open, and frees its session of the holder. It
 // reports whether it did.
-func (t waitTx) park(fence store.Fence, now time.Time) (bool, error) {
-	open, err := t.openWaits(fence.RoundID)
-	if err != nil || open == 0 {
-		return false, err
+func (t waitTx) park(fence store.Fence, now time.Time) (parked bool) {
+	if t.openWaits(fence.RoundID) == 0 {
+		return false
 	}
-	if err := t.one(errCannotPark,
+	t.one(errCannotPark,
 		"UPDATE rounds SET state = 'WAITING' WHERE id = ? AND epoch = ? AND state = 'RUNNING'",
-		fence.RoundID, fence.Epoch); err != nil {
-		return false, err
-	}
-	if err := t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?",
-		fence.Chain); err != nil {
-		return false, err
-	}
-	if err := t.slots.giveSlot(fence.Chain); err != nil {
-		return false, err
-	}
-	return true, t.derive(fence.SessionID, fence.Chain, now)
+		fence.RoundID, fence.Epoch)
+	t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
+	t.slots.giveSlot(fence.Chain)
+	t.derive(fence.SessionID, fence.Chain, now)
+	return true
 }
 
 var errCannotPark = regie.Errorf(regie.CodeConflict, "the round is not running")
 
-func (t waitTx) openWaits(round regie.ID) (n int, err error) {
-	err = t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN'", round).Scan(&n)
-	return n, err
+func (t waitTx) openWaits(round regie.ID) (n int) {
+	t.fail(t.row("SELECT count(*) FROM waits WHERE round_id = ? AND state = 'OPEN'", round).Scan(&n))
+	return n
 }
 
 // wake makes a round that waits for nothing any more runnable, and reports whether it now is.
-func (t waitTx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) (bool, error) {
-	open, err := t.openWaits(round)
-	if err != nil || open > 0 {
-		return false, errOr(err, func() error { return t.derive(session, chain, now) })
-	}
-	woken, err := t.count("UPDATE rounds SET state = 'RUNNING' WHERE id = ? AND state = 'WAITING'", round)
-	if err != nil {
-		return false, err
-	}
-	if woken == 1 {
-		queued, err := t.slots.goesOn(chain, now)
-		if err != nil {
-			return false, err
-		}
-		if !queued {
+func (t waitTx) wake(session regie.ID, chain int64, round regie.ID, now time.Time) (woken bool) {
+	if t.openWaits(round) == 0 {
+		woken = t.count("UPDATE rounds SET state = 'RUNNING' WHERE id = ? AND state = 'WAITING'", round) == 1
+		if woken && !t.slots.goesOn(chain, now) {
 			t.needsHolder(round, headStart)
 		}
 	}
-	return woken == 1, t.derive(session, chain, now)
-}
-
-func errOr(err error, fn func() error) error {
-	if err != nil {
-		return err
-	}
-	return fn()
+	t.derive(session, chain, now)
+	return woken
 }
 
 // derive stores the session's state, which follows from its flags, its round and its open waits in
 // the order of decision 12, and tells it where it has changed.
-func (t waitTx) derive(session regie.ID, chain int64, now time.Time) error {
+func (t waitTx) derive(session regie.ID, chain int64, now time.Time) {
 	var before, after string
 	err := t.row(`SELECT s.state, CASE
 			WHEN s.closed_at IS NOT NULL THEN 'CLOSED'
@@ -257,26 +207,20 @@ func (t waitTx) derive(session regie.ID, chain int64, now time.Time) error {
 			ELSE 'WAITING_TASK' END
 		FROM sessions s LEFT JOIN rounds r ON r.session = s.n AND r.state <> 'ENDED' WHERE s.n = ?`, chain).Scan(&before, &after)
 	if err != nil || before == after {
-		return err
+		t.fail(err)
+		return
 	}
 	waiting := flag(after == string(regie.SessionWaitingNetwork))
-	if err := t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after,
-		waiting, chain); err != nil {
-		return err
-	}
-	return t.tellState(session, chain, regie.SessionState(after), now)
+	t.exec("UPDATE sessions SET state = ?, waiting_network = ? WHERE n = ?", after,
+		waiting, chain)
+	t.tellState(session, chain, regie.SessionState(after), now)
 }
 
 // tellState tells a session's new state.
-func (t waitTx) tellState(session regie.ID, chain int64, state regie.SessionState, now time.Time) error {
+func (t waitTx) tellState(session regie.ID, chain int64, state regie.SessionState, now time.Time) {
 	if state == regie.SessionQueued {
-		place, err := t.slots.placeOf(chain, now)
-		return errOr(err, func() error { return t.slots.tellPlace(session, chain, place, now) })
+		t.slots.tellPlace(session, chain, t.slots.placeOf(chain, now), now)
+		return
 	}
-	event, err := newEvent(regie.EventSessionState, stateEvent{State: state})
-	if err != nil {
-		return err
-	}
-	_, err = t.appendEvents(session, chain, now, []logEvent{event})
-	return err
+	t.tell(session, chain, now, regie.EventSessionState, stateEvent{State: state})
 }

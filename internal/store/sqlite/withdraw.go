@@ -2,9 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -29,23 +26,14 @@ const openWaitColumns = `SELECT w.id, w.kind, w.object_id, s.id, s.n, w.round_id
 	WHERE w.state = 'OPEN' AND `
 
 func (t waitTx) openWaitsOf(where string, args ...any) ([]openWait, error) {
-	var out []openWait
-	err := t.each(openWaitColumns+where, args, func(row found) error {
-		var w openWait
-		var kind string
-		if err := row.Scan(&w.id, &kind, &w.object, &w.session, &w.chain, &w.round, &w.deadline); err != nil {
-			return err
-		}
-		w.kind = regie.WaitKind(kind)
-		out = append(out, w)
-		return nil
-	})
-	return out, err
+	return readAll(t.tx, func(row scanner, w *openWait) error {
+		return row.Scan(&w.id, &w.kind, &w.object, &w.session, &w.chain, &w.round, &w.deadline)
+	}, openWaitColumns+where, args...)
 }
 
 // giveUp ends a wait without an answer: its calls are NOT_RUN with the code, and what was asked
 // closes.
-func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) error {
+func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, why string, now time.Time) {
 	b := batch{fence: store.Fence{SessionID: w.session, RoundID: w.round, Chain: w.chain}, now: now}
 	switch w.kind {
 	case regie.WaitApproval:
@@ -53,72 +41,50 @@ func (t waitTx) giveUp(w openWait, to regie.WaitState, code regie.NotRunCode, wh
 		if to == regie.WaitExpired {
 			state = regie.ApprovalExpired
 		}
-		if err := t.refuseCalls(&b,
-			"id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why); err != nil {
-			return err
-		}
-		if err := t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state),
-			now.UnixMicro(), w.object); err != nil {
-			return err
-		}
+		t.refuseCalls(&b,
+			"id IN (SELECT call_id FROM reviews WHERE approval_id = ? AND answer IS NULL) AND state = 'AWAITING_APPROVAL'", w.object, code, why)
+		t.exec("UPDATE approvals SET state = ?, closed_at = ? WHERE id = ? AND state = 'OPEN'", string(state),
+			now.UnixMicro(), w.object)
 		b.add(regie.EventApproval, approvalEvent{ApprovalID: w.object, RoundID: w.round, State: state})
 	case regie.WaitQuestion:
-		if err := t.refuseCalls(&b, "id = ? AND settled_at IS NULL", w.object, code, why); err != nil {
-			return err
-		}
+		t.refuseCalls(&b, "id = ? AND settled_at IS NULL", w.object, code, why)
 		b.add(regie.EventQuestion, questionEvent{QuestionID: w.id, RoundID: w.round, CallID: w.object, State: to})
 	}
-	if err := t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to),
-		now.UnixMicro(), w.id); err != nil {
-		return err
-	}
-	return errOr(b.err, func() error { return b.store(t.tx) })
+	t.exec("UPDATE waits SET state = ?, resolved_at = ? WHERE id = ?", string(to),
+		now.UnixMicro(), w.id)
+	b.store(t.tx)
 }
 
 // pause pauses a round that waits or has waited, and its session.
-func (t waitTx) pause(round regie.ID, chain int64, now time.Time) error {
-	if err := t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round); err != nil {
-		return err
-	}
-	return t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain)
+func (t waitTx) pause(round regie.ID, chain int64, now time.Time) {
+	t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", round)
+	t.exec("UPDATE sessions SET paused_at = ? WHERE n = ?", now.UnixMicro(), chain)
 }
 
 // refuseCalls settles calls as NOT_RUN.
-func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.NotRunCode, why string) error {
+func (t waitTx) refuseCalls(b *batch, where string, object regie.ID, code regie.NotRunCode, why string) {
 	problem := regie.CallError{Code: regie.Code(code), Message: why}
-	data, err := json.Marshal(problem)
-	if err != nil {
-		return err
+	calls, err := readAll(t.tx, func(row scanner, c *regie.Call) error { return row.Scan(&c.ID, &c.Exchange, &c.Tool) },
+		"SELECT id, exchange, tool FROM calls WHERE "+where+" ORDER BY ordinal", object)
+	t.fail(err)
+	for i := range calls {
+		calls[i].State, calls[i].NotRun, calls[i].Error = regie.CallNotRun, code, &problem
+		b.settled(&calls[i])
 	}
-	if err := t.each("SELECT id, exchange, tool FROM calls WHERE "+where+" ORDER BY ordinal",
-		[]any{object}, func(row found) error {
-			c := regie.Call{State: regie.CallNotRun, NotRun: code, Error: &problem}
-			if err := row.Scan(&c.ID, &c.Exchange, &c.Tool); err != nil {
-				return err
-			}
-			b.settled(&c)
-			return nil
-		}); err != nil {
-		return err
-	}
-	err = t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code),
-		string(data), b.now.UnixMicro(), object)
-	return err
+	t.exec("UPDATE calls SET state = 'NOT_RUN', code = ?, error = ?, settled_at = ? WHERE "+where, string(code),
+		asJSON{problem}, b.now.UnixMicro(), object)
 }
 
 // withdraw ends all open waits of a round, because something else goes on instead.
-func (t waitTx) withdraw(round regie.ID, code regie.NotRunCode, why string, now time.Time) error {
+func (t waitTx) withdraw(round regie.ID, code regie.NotRunCode, why string, now time.Time) {
 	open, err := t.openWaitsOf("w.round_id = ?", round)
-	if err != nil {
-		return err
+	if t.fail(err) {
+		return
 	}
 	for _, w := range open {
-		if err := t.giveUp(w, regie.WaitWithdrawn, code, why, now); err != nil {
-			return err
-		}
+		t.giveUp(w, regie.WaitWithdrawn, code, why, now)
 		fault.Point(fault.WithdrawBefore)
 	}
-	return nil
 }
 
 // earliest finds the next deadline. A paused session starts nothing, so its wait for the network
@@ -130,16 +96,9 @@ const (
 )
 
 // nextDeadline returns the earliest deadline of an open wait, zero where none has one.
-func (s approvalStore) nextDeadline(ctx context.Context) (time.Time, error) {
-	var deadline int64
-	err := s.read.QueryRowContext(ctx, earliest).Scan(&deadline)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return time.Time{}, nil
-	case err != nil:
-		return time.Time{}, explain(err, FileName)
-	}
-	return fromMicros(deadline), nil
+func (s approvalStore) nextDeadline(ctx context.Context) (deadline time.Time, err error) {
+	err = s.read.QueryRowContext(ctx, earliest).Scan(&deadline)
+	return deadline, unlessFound(err, nil)
 }
 
 // expireAtOnce is how many waits end in one transaction: thousands would outlast the patience of
@@ -153,21 +112,10 @@ type dueWait struct {
 }
 
 // dueWaits returns the next open waits whose deadline has passed, behind one, in their order.
-func (s approvalStore) dueWaits(ctx context.Context, at time.Time, behind dueWait) (out []dueWait, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?1
+func (s approvalStore) dueWaits(ctx context.Context, at time.Time, behind dueWait) ([]dueWait, error) {
+	return queryAll(ctx, s.read, func(row scanner, w *dueWait) error { return row.Scan(&w.id, &w.chain, &w.deadline) },
+		`SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?1
 		AND (w.deadline > ?2 OR w.deadline = ?2 AND w.id > ?3) AND `+expires+" ORDER BY w.deadline, w.id LIMIT ?4", at.UnixMicro(), behind.deadline, behind.id, expireAtOnce)
-	if err != nil {
-		return nil, explain(err, FileName)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var w dueWait
-		if err := rows.Scan(&w.id, &w.chain, &w.deadline); err != nil {
-			return nil, explain(err, FileName)
-		}
-		out = append(out, w)
-	}
-	return out, explain(rows.Err(), FileName)
 }
 
 // ExpireWaits ends the waits whose deadline has passed: what they waited for is NOT_RUN(EXPIRED),
@@ -256,20 +204,12 @@ func (s approvalStore) expire(ctx context.Context, due []dueWait, at time.Time) 
 			if !mine[w.id] {
 				continue
 			}
-			if err := t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now); err != nil {
-				return err
-			}
+			t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now)
 			if w.kind == regie.WaitProvider { // nobody came with its settings (decision 54)
-				if err := t.waits.pause(w.round, w.chain, now); err != nil {
-					return err
-				}
+				t.waits.pause(w.round, w.chain, now)
 			}
 			fault.Point(fault.ExpireBefore)
-			woken, err := t.waits.wake(w.session, w.chain, w.round, now)
-			if err != nil {
-				return err
-			}
-			if woken {
+			if t.waits.wake(w.session, w.chain, w.round, now) {
 				ready = append(ready, store.Resolved{SessionID: w.session, RoundID: w.round, Ready: true})
 			}
 		}

@@ -81,6 +81,7 @@ type tx struct {
 	args    []driver.NamedValue
 	// lastEvent becomes the writer's with the commit.
 	lastEvent int64
+	err       error      // what the transition that runs has failed with
 	other     Statements // nil for SQLite
 
 	sessions sessionTx
@@ -304,7 +305,12 @@ func runRecovered(o *op, t *tx) (err error) {
 			err = regie.Errorf(regie.CodeInternal, "a transition of the store panicked: %v", r)
 		}
 	}()
-	return o.run(t)
+	t.err = nil
+	err = o.run(t)
+	if t.err != nil {
+		err = t.err
+	}
+	return err
 }
 
 // prepare prepares a query once for the life of the connection.
@@ -333,40 +339,54 @@ func (w *writer) control(query string) error {
 	return err
 }
 
-// exec runs a writing statement. Another database than SQLite runs it with the next statement that
-// has to return something, or with the commit: an error of it comes from there.
-func (t *tx) exec(query string, args ...any) error {
-	if t.other != nil {
-		t.other.Queue(nil, query, args)
-		return nil
+// fail has the transition fail with its first error, after which no statement of it is run: so only
+// what reads has to look at errors. It reports whether err is one.
+func (t *tx) fail(err error) bool {
+	if t.err == nil {
+		t.err = err
 	}
-	_, err := t.count(query, args...)
-	return err
+	return err != nil
+}
+
+// exec runs a changing statement, unless the transition has failed.
+func (t *tx) exec(query string, args ...any) {
+	if t.other == nil {
+		t.count(query, args...)
+	} else if t.err == nil {
+		t.other.Queue(nil, query, args)
+	}
 }
 
 // count runs a writing statement and returns how many rows it changed.
-func (t *tx) count(query string, args ...any) (int64, error) {
+func (t *tx) count(query string, args ...any) (n int64) {
+	if t.err != nil {
+		return 0
+	}
 	if t.other != nil {
-		return t.other.Count(query, args)
+		n, t.err = t.other.Count(query, args)
+		return n
 	}
-	stmt, err := t.w.prepare(query)
-	if err != nil {
-		return 0, err
-	}
-	values, err := t.named(args)
-	if err != nil {
-		return 0, err
+	stmt, values, err := t.prepare(query, args)
+	if t.fail(err) {
+		return 0
 	}
 	result, err := stmt.ExecContext(context.Background(), values)
-	if err != nil {
-		t.writes++ // a failed statement may have fired triggers
-		return 0, err
+	if err == nil {
+		n, err = result.RowsAffected()
 	}
-	n, err := result.RowsAffected()
-	if n > 0 {
+	if t.fail(err) || n > 0 { // a failed statement may have fired triggers
 		t.writes++
 	}
-	return n, err
+	return n
+}
+
+func (t *tx) prepare(query string, args []any) (statement, []driver.NamedValue, error) {
+	stmt, err := t.w.prepare(query)
+	if err != nil {
+		return nil, nil, err
+	}
+	values, err := t.named(args)
+	return stmt, values, err
 }
 
 // named turns arguments into the driver's. The slice is used again by the next statement.
@@ -394,68 +414,76 @@ func (t *tx) named(args []any) ([]driver.NamedValue, error) {
 
 // one runs a writing statement that must change exactly one row; refused is the error where it
 // changes none.
-func (t *tx) one(refused error, query string, args ...any) error {
-	if t.other != nil {
+func (t *tx) one(refused error, query string, args ...any) {
+	if t.other == nil {
+		if n := t.count(query, args...); t.err == nil && n != 1 {
+			t.err = refused
+		}
+	} else if t.err == nil {
 		t.other.Queue(refused, query, args)
-		return nil
 	}
-	n, err := t.count(query, args...)
-	if err == nil && n != 1 {
-		err = refused
-	}
-	return err
 }
 
-// row runs a reading statement inside the transaction.
+// row returns the first row of a reading statement inside the transaction.
 func (t *tx) row(query string, args ...any) found {
-	if t.other != nil {
-		return t.otherRow(query, args)
-	}
-	stmt, err := t.w.prepare(query)
-	if err != nil {
-		return found{err: err}
-	}
-	values, err := t.named(args)
-	if err != nil {
-		return found{err: err}
-	}
-	rows, err := stmt.QueryContext(context.Background(), values)
-	if err != nil {
-		return found{err: err}
-	}
-	row := make([]driver.Value, len(rows.Columns()))
-	err = rows.Next(row)
-	if errors.Is(err, io.EOF) {
+	rows, err := t.fetchRows(query, args)
+	if err == nil && len(rows) == 0 {
 		err = sql.ErrNoRows
 	}
-	return found{row: row, err: errors.Join(err, rows.Close())}
+	if err != nil {
+		return found{err: err}
+	}
+	return found{row: rows[0]}
 }
 
 // each runs a reading statement inside the transaction and gives every row to fn, after all were
 // read: fn may run statements.
 func (t *tx) each(query string, args []any, fn func(found) error) error {
-	if t.other != nil {
-		return t.otherEach(query, args, fn)
+	rows, err := t.fetchRows(query, args)
+	for i := 0; err == nil && i < len(rows); i++ {
+		err = fn(found{row: rows[i]})
 	}
-	stmt, err := t.w.prepare(query)
-	if err != nil {
-		return err
+	return err
+}
+
+// QueryContext implements querier.
+func (t *tx) QueryContext(_ context.Context, query string, args ...any) (cursor, error) {
+	rows, err := t.fetchRows(query, args)
+	return &fetched{rows: rows}, err
+}
+
+// QueryRowContext implements querier.
+func (t *tx) QueryRowContext(_ context.Context, query string, args ...any) scanner {
+	return t.row(query, args...)
+}
+
+// explain implements querier: commit explains what a transition returns.
+func (*tx) explain(err error) error { return err }
+
+// readAll reads all rows of a query inside the transaction.
+func readAll[T any](t *tx, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
+	return queryAll(context.Background(), t, scan, query, args...)
+}
+
+func (t *tx) fetchRows(query string, args []any) ([][]driver.Value, error) {
+	switch {
+	case t.err != nil:
+		return nil, t.err
+	case t.other != nil:
+		return t.other.Rows(query, args)
 	}
-	values, err := t.named(args)
+	stmt, values, err := t.prepare(query, args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := stmt.QueryContext(context.Background(), values)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var all []found
+	var all [][]driver.Value
 	for {
 		row := make([]driver.Value, len(rows.Columns()))
-		if err := rows.Next(row); err != nil {
-			if !errors.Is(err, io.EOF) {
-				return errors.Join(err, rows.Close())
-			}
+		if err = rows.Next(row); err != nil {
 			break
 		}
 		for i, value := range row { // the driver may use the bytes again
@@ -463,15 +491,20 @@ func (t *tx) each(query string, args []any, fn func(found) error) error {
 				row[i] = bytes.Clone(data)
 			}
 		}
-		all = append(all, found{row: row})
+		all = append(all, row)
 	}
-	if err := rows.Close(); err != nil {
-		return err
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	for _, row := range all {
-		if err := fn(row); err != nil {
-			return err
-		}
+	return all, errors.Join(err, rows.Close())
+}
+
+// overwriteFree has SQLite overwrite the space that it frees, until the result is called. It costs,
+// so only where something is erased.
+func (t *tx) overwriteFree() func() {
+	if t.other != nil {
+		return func() {}
 	}
-	return nil
+	t.fail(t.w.pragma("PRAGMA secure_delete = ON"))
+	return func() { _ = t.w.pragma("PRAGMA secure_delete = OFF") }
 }

@@ -63,11 +63,12 @@ func presence(w *World) {
 	second, _ := w.submitted()
 	third, _ := w.submitted()
 	w.equal("one runs", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 2})
-	w.must(w.Store.TellPlace(w.Ctx, third.SessionID)) // it was told
-	w.must(w.Store.TellPlace(w.Ctx, first.SessionID)) // and this one waits for nothing
+	w.queue(regie.ID{}, nil, []store.Fence{first})
+	w.must(w.Store.TellPlaces(w.Ctx, []regie.ID{third.SessionID, first.SessionID})) // one was told, one waits for nothing
 	w.equal("states", w.states(third.SessionID), []string{"QUEUED at 1"})
 	_, err = w.Store.RequestStop(w.Ctx, third.RoundID, regie.StopPause)
 	w.must(err)
+	w.queue(regie.ID{}, nil, nil)
 	w.equal("who moves up is told", w.states(second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1"})
 	w.equal("one waits", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 1})
 	w.must(w.Store.LeaveQueue(w.Ctx, second.RoundID))

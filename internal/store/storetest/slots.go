@@ -58,6 +58,7 @@ func (w *World) queue(session regie.ID, start, yield []store.Fence) {
 	}
 	w.equal("may start", rounds(view.Start), ids(start))
 	w.equal("is to let go", rounds(view.Yield), ids(yield))
+	w.must(w.Store.TellPlaces(w.Ctx, view.Moved))
 }
 
 // isQueued asserts that a round waits for a slot: nobody can claim it, and it is no orphan.

@@ -19,10 +19,6 @@ END $$;
 CREATE FUNCTION hex(id uuid) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT replace(id::text, '-', '') $$;
 CREATE FUNCTION max(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT greatest(a, b) $$;
 CREATE FUNCTION max(a bigint, b bigint, c bigint, d bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT greatest(a, b, c, d) $$;
--- An error without what it says: its code stays.
-CREATE FUNCTION blank_error(error bytea) RETURNS bytea LANGUAGE sql STABLE AS $$
-    SELECT convert_to(json_build_object('code', coalesce(convert_from(error, 'UTF8')::json ->> 'code', ''), 'message', '', 'retryable', false)::text, 'UTF8')
-    WHERE error IS NOT NULL $$;
 
 CREATE TABLE meta (
     key   text PRIMARY KEY,

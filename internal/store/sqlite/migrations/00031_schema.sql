@@ -86,7 +86,8 @@ CREATE TABLE blobs (
     size       INTEGER NOT NULL CHECK (size >= 0),
     data       BLOB, -- NULL: erased, or kept as a file of that name in the data directory
     in_file    INTEGER NOT NULL DEFAULT 0 CHECK (in_file IN (0, 1)),
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    noted_at   INTEGER NOT NULL DEFAULT 0 -- when somebody was last told that it is there
 ) STRICT;
 
 CREATE TABLE sessions (
