@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -27,7 +25,6 @@ import (
 	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/snapshot"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/text"
@@ -316,8 +313,7 @@ func (e *Engine) servePrivately(listener net.Listener) {
 	if e.server == nil {
 		e.server = &http.Server{ //nolint:gosec // its only clients are the user's own
 			Handler: httpapi.Handler(httpapi.Config{
-				Service: e.service, Translate: translate, Trusted: true,
-				Keys: e.store, Markdown: markdown,
+				Service: e.service, Translate: translate, Trusted: true, Keys: e.store,
 			}),
 		}
 	}
@@ -330,13 +326,6 @@ func (e *Engine) servePrivately(listener net.Listener) {
 
 // translate renders an error's sentence in the language of who asked.
 func translate(language string, err error) string { return text.New(language).Error(err) }
-
-// markdown writes a session to be read, in a language.
-func markdown(language string, export *store.SessionExport) []byte {
-	var out bytes.Buffer
-	chat.Markdown(&out, text.New(language), export)
-	return out.Bytes()
-}
 
 // quickCheck looks for damage in the background (decision 31). What it finds stops dispatch:
 // nothing more is built on it. A database that does not answer for a moment is not damaged, and

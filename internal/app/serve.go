@@ -230,23 +230,14 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}
 	counts := e.metrics(out)
 	mounts := map[string]httpapi.Mount{
-		"/mcp": {
-			Handler: mcp, Scope: regie.ScopeMCP,
-			About: "An MCP server (streamable HTTP): the queries of the workspace, and tools that begin sessions.",
-			Routes: []httpapi.Route{
-				{Method: http.MethodPost, Path: "/mcp", Summary: "The messages of a client"},
-				{Method: http.MethodGet, Path: "/mcp", Summary: "The stream of a session"},
-				{Method: http.MethodDelete, Path: "/mcp", Summary: "End a session"},
-			},
-		},
+		"/mcp": {Handler: mcp, Scope: regie.ScopeMCP},
 		"/v1/": e.compatible(c),
 	}
 	handler := httpapi.Handler(httpapi.Config{
 		Service: e.service, Translate: translate, Version: c.Version,
 		Metrics: counts.Handler(), Refused: counts.Refused,
 		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
-		Keys: e.store, Markdown: markdown,
-		Mounts: mounts,
+		Keys: e.store, Mounts: mounts,
 	})
 	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil {
@@ -262,10 +253,8 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
 		BaseContext:                  func(net.Listener) context.Context { return base },
-		ConnState:                    guard.ConnState,
 		ErrorLog:                     serverLog(e.log),
 	}
-	server.RegisterOnShutdown(guard.Stop)
 	scheme, serve := "http://", server.Serve
 	if tlsConfig != nil {
 		scheme, serve = "https://", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
@@ -329,14 +318,9 @@ func (e *Engine) compatible(c ServeConfig) httpapi.Mount {
 			return e.service.Workspaces.ForClients(ctx, root, foundBy)
 		},
 	}
-	var routes []httpapi.Route
-	for _, at := range compat.Routes() {
-		routes = append(routes, httpapi.Route{Method: at.Method, Path: at.Path, Summary: at.Summary})
-	}
 	return httpapi.Mount{
 		Handler: compat.Handler(settings), Scope: regie.ScopeCompletions,
 		Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key",
-		About: "For clients of OpenAI's and Anthropic's APIs, in the formats of these.", Routes: routes,
 	}
 }
 

@@ -34,12 +34,10 @@ type Guard struct {
 	// send its request's body; zero means a minute and 30 s.
 	AnswerTime, BodyTime time.Duration
 
-	slow     access.Slow
-	bodies   bodies
-	arrivals arrivals
-	mu       sync.Mutex
-	code     string // of the setup link; empty once it was used
-	ends     time.Time
+	slow access.Slow
+	mu   sync.Mutex
+	code string // of the setup link; empty once it was used
+	ends time.Time
 }
 
 const (
@@ -61,16 +59,8 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 		harden(w.Header())
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // what stood there was of the request before
-		bound := &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
-		r, body := g.bodies.bounded(w, r, control, g.bodyTime())
-		if body != nil {
-			defer body.answered()
-			if r.ProtoMajor == 1 {
-				bound.body = body
-			}
-			defer bound.begin() // of an answer without a word
-		}
-		w = bound
+		w = &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
+		r = boundBody(w, r, control, g.bodyTime())
 		err := g.host(r.Host)
 		if err == nil {
 			err = g.origin(r)
