@@ -175,7 +175,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
 		return err
 	}
-	e.proxy = newPasser(e, e.log)
+	e.proxy = newPasser(e)
 	e.servePrivately(e.memory)
 	if o.Starting != nil {
 		stored := e.Client("")
@@ -283,9 +283,8 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 		Cache: e.cache, Present: e.present, Projects: e.projects, Indexes: e.indexes,
 		Settings: o.Config, Private: privatePaths(&o.Config), Limits: o.Limits, Owner: e.user, UserName: userName(),
 		Tools: tools, Models: o.Models,
-		Codecs:     e.codecs,
-		ListModels: e.listModels,
-		ReadOnly:   e.readOnly, StoreOnly: o.StoreOnly,
+		Codec: e.codec, ListModels: e.listModels,
+		ReadOnly: e.readOnly, StoreOnly: o.StoreOnly,
 	})
 }
 

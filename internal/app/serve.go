@@ -269,7 +269,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}()
 	url, link := scheme+listener.Addr().String(), scheme+reachable(listener.Addr(), c.Hosts)
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
-	e.service.Serve(url, func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
+	e.service.Serve(func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
 	return out, nil
 }
 

@@ -80,10 +80,6 @@ func (r *Rounds) sameModel(in *dispatch.RunRequest) error {
 	if in.Settings.IsZero() || in.Settings == r.Settings.FingerprintOf(in.Provider) {
 		return nil
 	}
-	if at := r.served.Load(); at != nil { // it does not end with a run
-		return regie.Errorf(regie.CodeConflict,
-			"the server at %s works in %s with other settings of the model: use those with regie --server %s, or start it again with yours", *at, r.Settings.DataDir, *at)
-	}
 	return regie.Errorf(regie.CodeConflict,
 		"the engine that holds %s was started with other settings of the model: wait until its run ends, or use another data directory", r.Settings.DataDir)
 }

@@ -63,8 +63,8 @@ func (w *Workspaces) Open(ctx context.Context, in dispatch.WorkspaceRequest) (re
 }
 
 func (w *Workspaces) open(ctx context.Context, in dispatch.WorkspaceRequest, known bool) (regie.Workspace, error) {
-	if err := w.writable(); err != nil {
-		return regie.Workspace{}, err
+	if w.ReadOnly && !w.StoreOnly {
+		return regie.Workspace{}, errRunsNothing
 	}
 	if !strings.HasPrefix(in.Path, "/") {
 		return regie.Workspace{}, regie.Errorf(regie.CodePathInvalid,
