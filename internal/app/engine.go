@@ -120,11 +120,10 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	workspace.Keep(ownPaths(&o.Config)...)
-	held, place, err := lock(o.Config.DataDir)
+	held, place, err := lock(o.Config.DataDir, o.Config.Rules())
 	if err != nil {
 		return nil, err
 	}
-	tellRules(held, o.Config.Rules())
 	e := &Engine{lock: held, log: o.Log, check: func() {}, memory: newMemoryListener()}
 	e.holder, e.place = holderName(o.Config, place)
 	if err := e.open(ctx, o); err != nil {
@@ -208,7 +207,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if !e.readOnly {
 		places.servers = newServers(places, o.Log)
 	}
-	e.indexes = newIndexes(o.Config, o.Log)
+	e.indexes = newIndexes(o.Config)
 	snapshots := newSnapshots(o.Config)
 	house, err := newHouse(o, e.indexes, snapshots, store.WholeResult)
 	if err != nil {

@@ -6,17 +6,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -119,14 +118,8 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 
 // busy says who holds a data directory that somebody waits for.
 func busy(dir string) error {
-	if pid := holder(dir); pid != "" {
-		return regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends", pid, dir)
-	}
-	return regie.Errorf(regie.CodeLocked, "another process works in %s: waiting until it ends", dir)
+	return regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends", holder(dir), dir)
 }
-
-// hostName is a name under which a server is reached.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
 // Check returns the errors of what can never be served so, before anything is waited for or
 // listened on, and what HTTPS is spoken with; nil without.
@@ -134,12 +127,6 @@ func (c *ServeConfig) Check() (*tls.Config, error) {
 	if c.OnApproval != "" && c.OnApproval != string(compat.Deny) && c.OnApproval != string(compat.Park) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
-	}
-	for _, host := range c.Hosts {
-		if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
-			return nil, regie.Errorf(regie.CodeBadRequest,
-				"%q is not a name of a host: write it without scheme, port and path, like regie.example.org", host)
-		}
 	}
 	if beyond, err := isBeyond(c.Addr); err != nil {
 		return nil, err
@@ -197,25 +184,20 @@ func (e *Engine) staysHere(listener net.Listener, c ServeConfig, secure bool) er
 	return nil
 }
 
-// gate lets in who has the token of the data directory, or one of those in the store.
-func (e *Engine) gate(ctx context.Context, token string) (*access.Gate, error) {
+func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config,
+	c ServeConfig,
+) (*Served, error) {
 	owner, err := e.user(ctx)
+	if err != nil {
+		return nil, err
+	}
 	limits := e.config.File.TokenLimits
-	return &access.Gate{
+	gate := &access.Gate{ // it lets in who has the token of the data directory, or one of those in the store
 		Store: e.store, Owner: token, User: owner, Log: e.log,
 		Limits: access.Limits{
 			PerMinute: limits.RequestsPerMinute, Requests: limits.ConcurrentRequests,
 			Streams: limits.ConcurrentStreams,
 		},
-	}, err
-}
-
-func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config,
-	c ServeConfig,
-) (*Served, error) {
-	gate, err := e.gate(ctx, token)
-	if err != nil {
-		return nil, err
 	}
 	base, cancel := context.WithCancelCause(context.Background())
 	out := &Served{cancel: cancel}
@@ -253,7 +235,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
 		BaseContext:                  func(net.Listener) context.Context { return base },
-		ErrorLog:                     serverLog(e.log),
+		ErrorLog:                     slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
 	}
 	scheme, serve := "http://", server.Serve
 	if tlsConfig != nil {
@@ -354,16 +336,8 @@ func isBeyond(addr string) (bool, error) {
 }
 
 func listenError(err error, addr string) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return regie.Errorf(regie.CodeConflict,
-			"something listens on %s already: choose another address with --addr (%v)", addr, err)
-	case errors.Is(err, fs.ErrPermission):
-		return regie.Errorf(regie.CodeNoPermission,
-			"no permission to listen on %s: choose a port above 1023 with --addr (%v)", addr, err)
-	default:
-		return regie.Errorf(regie.CodeBadRequest, "%s cannot be listened on: %v", addr, err)
-	}
+	return regie.Errorf(regie.CodeBadRequest, "%s cannot be listened on: choose another address with --addr (%v)", addr,
+		err)
 }
 
 // tokenName is the file of the token in a data directory.
