@@ -147,7 +147,7 @@ type indexes struct {
 type shared struct {
 	*Index
 	dir     string
-	opening sync.Mutex
+	opening chan struct{} // holds one while it is opened
 	uses    int
 	left    bool // nobody else gets it: the last one closes it
 	busy    bool // what is new is being embedded
@@ -195,7 +195,7 @@ func (s *indexes) take(dir string) (*shared, error) {
 	if s.ended.Err() != nil {
 		return nil, regie.Errorf(regie.CodeConflict, "the engine ends")
 	}
-	o := &shared{dir: dir}
+	o := &shared{dir: dir, opening: make(chan struct{}, 1)}
 	if at := slices.IndexFunc(s.open, func(o *shared) bool { return o.dir == dir }); at >= 0 {
 		o = s.open[at]
 		s.open = slices.Delete(s.open, at, at+1)
@@ -209,8 +209,12 @@ func (s *indexes) take(dir string) (*shared, error) {
 
 // openOnce opens an index for all who wait for it, and reports whether it did.
 func (o *shared) openOnce(ctx context.Context, c config.Config) (fresh bool, err error) {
-	o.opening.Lock()
-	defer o.opening.Unlock()
+	select {
+	case o.opening <- struct{}{}:
+		defer func() { <-o.opening }()
+	case <-ctx.Done(): // somebody else opens it
+		return false, context.Cause(ctx)
+	}
 	if o.Index != nil {
 		return false, nil
 	}
