@@ -122,9 +122,12 @@ func (e *Engine) codec(name string) (provider.Provider, error) {
 	case config.ProviderReplay:
 		return replay.Silent(), nil
 	}
-	settings, configured := e.config.Named(name)
-	if !configured {
-		return nil, regie.Errorf(regie.CodeNoModel, "the provider %s is not configured here", name)
+	settings, _ := e.config.Named(name)
+	if settings.BaseURL == "" && settings.Speaks() != config.APIResponses &&
+		(settings.Type == "" || settings.Type == config.ProviderOpenAI) {
+		settings = config.Provider{
+			Name: name, Type: config.ProviderOpenAI, API: config.APIChat, BaseURL: "http://127.0.0.1/v1",
+		}
 	}
 	settings.APIKey = ""
 	return newProvider(settings, e.config.File.Budget.ModelWindow)

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"bufio"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -48,13 +47,8 @@ func TestPlainEnds(t *testing.T) {
 		`{"content":"The answer is 4"}`+"\n"+`{"content":"2, and this is why."}`+"\n[DONE]\n"; got != want {
 		t.Errorf("a reply whose stream broke off: %s, want %s", got, want)
 	}
-	if got := tell("and now?", nothing); !strings.HasPrefix(got, `{"end_reason":"PROVIDER_ERROR","detail":"`) || !strings.Contains(got, "wrong key") || !strings.HasSuffix(got, "\n[DONE]\n") {
+	if got := tell("and now?", nothing); got != `{"end_reason":"PROVIDER_ERROR"}`+"\n[DONE]\n" {
 		t.Errorf("a run that was refused: %s", got)
-	}
-	response := h.ask("GET", "/api/v1/sessions/"+session+"/events?format=openai", "")
-	defer response.Body.Close()
-	if all, err := io.ReadAll(response.Body); err != nil || strings.Count(string(all), "The answer") != 1 || strings.Count(string(all), "PROVIDER_ERROR") != 1 {
-		t.Errorf("as history: %s, %v", all, err)
 	}
 	id, err := regie.ParseID(session)
 	fatal(t, err)
@@ -67,7 +61,7 @@ func TestPlainEnds(t *testing.T) {
 	if got := <-stopped; !strings.HasPrefix(got, `{"end_reason":"STOPPED"`) {
 		t.Errorf("a run that was stopped: %s", got)
 	}
-	if got := <-queued; got != `{"withdrawn":true}`+"\n[DONE]\n" {
+	if got := <-queued; got != "[DONE]\n" {
 		t.Errorf("a message that was taken back: %s", got)
 	}
 }

@@ -168,16 +168,27 @@ func (s *Sessions) Fork(ctx context.Context, in dispatch.ForkRequest) (store.For
 	if err == nil {
 		err = s.ownsOrNew(ctx, caller, in.SessionID)
 	}
+	if err == nil && !caller.Has(regie.ScopeRead) {
+		var from regie.Session
+		if from, _, err = s.Store.Session(ctx, in.From); err == nil && !caller.Began(&from) {
+			err = notFound(in.From)
+		}
+	}
 	if err == nil && in.Name != "" {
 		in.Name, err = sessionName(in.Name)
 	}
 	if err != nil {
 		return store.Forked{}, err
 	}
-	return s.Store.Fork(ctx, store.Fork{
+	out, err := s.Store.Fork(ctx, store.Fork{
 		SessionID: in.SessionID, From: in.From, At: in.At, Round: in.RoundID,
 		Name: in.Name, TokenID: caller.Token.ID,
 	})
+	// one that another token made of it
+	if err == nil && out.Session.TokenID != caller.Token.ID && !caller.Has(regie.ScopeRead) {
+		return store.Forked{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
+	}
+	return out, err
 }
 
 // Remove erases what a session held; the chain of its log stays. A session of an OpenAI-compatible

@@ -9,6 +9,18 @@ import (
 	"github.com/regie-run/regie/internal/httpread"
 )
 
+// lingering is how long the connection of a refused request stays, so that whoever still sends its
+// body can read the answer.
+const lingering = 500 * time.Millisecond
+
+// leaveBody has nobody wait for what is left of the body of a request that is refused.
+func leaveBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingering))
+	}
+}
+
 // boundedBody is a body that has to come in time. Once all of it is there the connection is read
 // without a bound, so that a client who leaves is noticed.
 type boundedBody struct {

@@ -246,10 +246,8 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, reason string, e
 	if s.Refused != nil {
 		s.Refused(reason)
 	}
-	if r.ContentLength != 0 {
-		w.Header().Set("Connection", "close") // nobody reads its body
-	}
 	if mount, ok := mountOf(s.Mounts, r.URL.Path); ok && mount.Refuse != nil {
+		leaveBody(w, r)
 		mount.Refuse(w, r, err)
 		return
 	}
@@ -262,6 +260,7 @@ func (s *server) failAs(w http.ResponseWriter, r *http.Request, status int, err 
 	if p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "5")
 	}
+	leaveBody(w, r)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
