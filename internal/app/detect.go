@@ -107,11 +107,10 @@ func Settle(ctx context.Context, c *config.Config, env func(string) string) (fou
 	}
 	found = Detect(ctx, *c, env)
 	names := capable(found.Models)
-	known := false
-	for _, name := range found.Keys {
+	known := slices.ContainsFunc(found.Keys, func(name string) bool {
 		p, _ := c.Named(name)
-		known = known || strings.TrimRight(p.BaseURL, "/") == found.Ollama
-	}
+		return strings.TrimRight(p.BaseURL, "/") == found.Ollama
+	})
 	switch {
 	case len(found.Keys) == 1 && (known || len(names) == 0):
 		p, _ := c.Named(found.Keys[0])

@@ -3,8 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
-	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -255,15 +255,11 @@ func upstream(name string, settings *config.Provider, api string) (compat.Upstre
 
 // passingTransport keeps connections to one server open.
 func passingTransport(base string) *http.Transport {
-	transport := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 15 * time.Second, ForceAttemptHTTP2: true,
-		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second, DisableCompression: true,
-		ResponseHeaderTimeout: 10 * time.Minute,
-	}
-	if request, err := http.NewRequest(http.MethodGet, base, nil); err == nil && //nolint:noctx // never sent
-		!wire.IsLoopback(request.URL.Hostname()) {
-		transport.Proxy = http.ProxyFromEnvironment
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // net/http says so
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost, transport.DisableCompression = 256, 256, true
+	transport.ResponseHeaderTimeout = 10 * time.Minute
+	if u, err := url.Parse(base); err == nil && wire.IsLoopback(u.Hostname()) {
+		transport.Proxy = nil
 	}
 	return transport
 }

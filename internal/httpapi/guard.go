@@ -34,7 +34,6 @@ type Guard struct {
 	// send its request's body; zero means a minute and 30 s.
 	AnswerTime, BodyTime time.Duration
 
-	slow access.Slow
 	mu   sync.Mutex
 	code string // of the setup link; empty once it was used
 	ends time.Time
@@ -108,14 +107,9 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, s *server, next ht
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// turnAway answers who shows nothing that opens anything; who tries again and again waits for it.
+// turnAway answers who shows nothing that opens anything. Nobody is slowed down: a secret has 256
+// random bits, and what has not its form is not looked for.
 func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err error, tried bool) {
-	if tried && !g.slow.Wait(r.Context(), r.RemoteAddr) {
-		w.Header().Set("Retry-After", "5")
-		s.refuse(w, r, "tries", regie.Errorf(regie.CodeTooManyRequests,
-			"too many requests show a wrong token: ask again in a moment"))
-		return
-	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="regie"`)
 	if tried {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="regie", error="invalid_token"`)
