@@ -188,7 +188,7 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 	k.in("please ask")
 	_, writes := k.in("please write ruled001")
 	k.allowBelow(k.engine.Control(), writes.Approvals[0], writes.Approvals[0].ExpiresAt)
-	_, waits := k.in("please write waits001")
+	k.in("please write waits001")
 	k.add(control.TokenRequest{Name: "t", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	round := k.rounds(path)[0].Round.ID.String()
 	k.json("POST", path+"/fork", `{}`, 201, nil)
@@ -199,14 +199,12 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		left[pattern] = strings.HasPrefix(pattern, "GET ") && answers["200"] != ""
 	}
 	for address, status := range map[string]int{
-		"agents": 200, "agents/main": 200, "agents/nobody": 404, "approvals?state=all": 200, "approvals/" + waits.Approvals[0].ID.String(): 200,
-		"approvals/" + writes.Approvals[0].ID.String(): 200, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "presence": 200,
+		"agents": 200, "approvals?state=all": 200, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "presence": 200,
 		"prompt?session=" + session: 200, "prompt?exchange=1&round=" + round: 200, "providers": 200,
 		"rounds": 200, "rounds?limit=1": 200, "rounds/" + round: 200, "rounds/x": 400, "rounds/" + session: 404, "rounds/" + round + "/replay": 200, "rules?ended=true": 200,
 		"search?q=go&workspace=" + k.place.ID.String(): 200, "search": 400, "sessions?limit=2": 200, "sessions?cursor=x": 400, "sessions/" + session: 200,
 		"sessions/" + session + "/export": 200, "sessions/" + session + "/messages": 200, "sessions/" + session + "/rounds": 200, "settings/limits": 200,
-		"spending": 200, "tokens": 200, "tools": 200, "tools/files.read_file": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
-		"workspaces/" + k.place.ID.String(): 200, "providers/nobody": 404, "providers/" + k.settings.Provider: 200,
+		"spending": 200, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
 		"/openapi.json": 200, "/readyz": 200, "/version": 200,
 	} {
 		if !strings.HasPrefix(address, "/") {

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -220,13 +219,6 @@ func TestRestOfTheTable(t *testing.T) {
 	if view.Name != "Letters" || view.State != regie.SessionClosed {
 		t.Errorf("changed: %+v", view)
 	}
-	var agent dispatch.AgentView
-	h.json("GET", "/api/v1/agents/main", "", 200, &agent)
-	if agent.Name != "main" {
-		t.Errorf("the agent: %+v", agent)
-	}
-	h.json("GET", "/api/v1/agents/nobody", "", 404, nil)
-	h.shows()
 	var models httpapi.Page[dispatch.ProviderModels]
 	h.json("GET", "/api/v1/models", "", 200, &models)
 	if len(models.Items) == 0 {
@@ -291,34 +283,4 @@ func TestClientIDOfAnotherMessage(t *testing.T) {
 // threadPage are the messages of a page.
 func threadPage(p *httpapi.Page[store.MessageView]) ([]regie.ID, string) {
 	return ids(p.Items, func(m *store.MessageView) regie.ID { return m.Message.ID }), p.Next
-}
-
-// shows asks for each workspace, tool and provider by its own address.
-func (h *house) shows() {
-	h.t.Helper()
-	var all struct {
-		Items []struct{ ID, Name string }
-	}
-	for list, by := range map[string]func(i int) string{
-		"workspaces": func(i int) string { return all.Items[i].ID },
-		"tools":      func(i int) string { return all.Items[i].Name },
-		"providers":  func(i int) string { return all.Items[i].Name },
-	} {
-		var every httpapi.Page[json.RawMessage]
-		h.json("GET", "/api/v1/"+list, "", 200, &every)
-		h.json("GET", "/api/v1/"+list, "", 200, &all)
-		for i := range every.Items {
-			var one json.RawMessage
-			if h.json("GET", "/api/v1/"+list+"/"+by(i), "", 200, &one); string(one) != string(every.Items[i]) {
-				h.t.Errorf("%s %s is %s, want %s", list, by(i), one, every.Items[i])
-			}
-		}
-		if len(every.Items) == 0 {
-			h.t.Errorf("there are no %s", list)
-		}
-	}
-	h.json("GET", "/api/v1/workspaces/"+regie.NewID().String(), "", 404, nil)
-	h.json("GET", "/api/v1/workspaces/here", "", 400, nil)
-	h.json("GET", "/api/v1/tools/files.nothing", "", 404, nil)
-	h.json("GET", "/api/v1/providers/nobody", "", 404, nil)
 }

@@ -84,11 +84,11 @@ func (n *tenants) asks() map[string][]string {
 		"watch_sessions":  nil, "open_websocket": nil, "logout": nil, // TestTenantsStreams; and who logs out is itself
 		"make_setup_link": nil, // TestBrowserLeaves
 		"search":          {"?workspace=" + place + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret", "?workspace=" + n.ours.ID.String() + "&q=secret&mode=semantic"},
-		"show_tool":       {""}, "show_provider": {""}, "healthz": {""}, "readyz": {""}, "version": {""}, "docs": {""}, "openapi_json": {""},
+		"healthz":         {""}, "readyz": {""}, "version": {""}, "docs": {""}, "openapi_json": {""},
 		// it is refused below
 		"metrics": nil,
 		// people are there, not workspaces
-		"list_models": {""}, "show_agent": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""},
+		"list_models": {""}, "show_limits": {""}, "list_presence": {""}, "beat": {""},
 		"change_limits": {`{"chat":{"max_autonomous_roundtrips":5}}`},
 
 		"decide":            {`{"request_id":"r","decisions":[{"call_id":"` + call + `","decision":"allow"}]}`},

@@ -97,8 +97,6 @@ func (s *server) approvalOperations() []operation {
 			"What waits for people: approvals and questions, the oldest first", http.StatusOK, s.inbox),
 		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first",
 			http.StatusOK, s.approvals),
-		about(s, http.MethodGet, "/approvals/{id}", "show_approval",
-			"An approval with what its calls would do", s.approval),
 		addressed(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once",
 			func(b *dispatch.DecideRequest, key string) *regie.ID {
 				b.Request = cmp.Or(b.Request, key)
@@ -127,17 +125,6 @@ func some[T any](items []T) []T {
 		return []T{}
 	}
 	return items
-}
-
-func (s *server) approval(ctx context.Context, id regie.ID) (regie.Approval, error) {
-	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{ID: id})
-	if err == nil && len(inbox.Approvals) == 0 {
-		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
-	}
-	if err != nil {
-		return regie.Approval{}, err
-	}
-	return inbox.Approvals[0], nil
 }
 
 // Response answers the question that a session waits with.

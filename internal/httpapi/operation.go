@@ -35,9 +35,8 @@ type operation struct {
 
 // request is what an operation is asked.
 type request[Q, B any] struct {
-	// ID is the {id} of the address, zero where that has none; Name its {name}.
+	// ID is the {id} of the address, zero where that has none.
 	ID    regie.ID
-	Name  string
 	Query Q
 	Body  B
 	// Key is the Idempotency-Key: the same one again is answered as the first one was, and does
@@ -72,7 +71,7 @@ func described[Q, B, A any](method, path, id, summary string, status int) operat
 
 // read reads all that a request says; what it says beyond that is refused (spec 11.3).
 func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*request[Q, B], error) {
-	in := &request[Q, B]{Name: r.PathValue("name")}
+	in := &request[Q, B]{}
 	var err error
 	if id := r.PathValue("id"); id != "" {
 		if in.ID, err = regie.ParseID(id); err != nil {

@@ -211,20 +211,12 @@ type searchQuery struct {
 func (s *server) placeOperations() []operation {
 	return []operation{
 		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
-		one(s, "/workspaces/{id}", "show_workspace", "A workspace, with its directory", s.Service.Workspaces.List,
-			func(w *regie.Workspace) string { return w.ID.String() }),
 		posted(s, "/workspaces", "open_workspace",
 			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Service.Workspaces.Open),
 		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Service.Catalog.Agents),
-		one(s, "/agents/{name}", "show_agent", "An agent, with what it answers with", s.Service.Catalog.Agents,
-			func(a *dispatch.AgentView) string { return a.Name }),
 		everything(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
-		one(s, "/tools/{name}", "show_tool", "A tool, with what it takes", s.Service.Catalog.Tools,
-			func(t *regie.ToolDefinition) string { return t.Name }),
 		everything(s, "/providers", "list_providers", "What can answer; keys are never shown",
 			s.Service.Catalog.Providers),
-		one(s, "/providers/{name}", "show_provider", "A provider; its key is never shown", s.Service.Catalog.Providers,
-			func(p *dispatch.ProviderView) string { return p.Name }),
 		everything(s, "/models", "list_models",
 			"The models that each configured provider has, with what they can do and what they cost", s.Service.Catalog.Models),
 		op(s, http.MethodGet, "/search", "search",
@@ -257,22 +249,4 @@ func everything[T any](s *server, path, id, summary string, list func(context.Co
 		items, err := list(ctx)
 		return Page[T]{Items: items}, err
 	}))
-}
-
-// one makes an operation that shows one thing of such a list: that whose name stands in the
-// address.
-func one[T any](s *server, path, id, summary string, list func(context.Context) ([]T, error),
-	name func(*T) string,
-) operation {
-	return op(s, http.MethodGet, path, id, summary, http.StatusOK,
-		func(ctx context.Context, in *request[none, none]) (out T, err error) {
-			items, err := list(ctx)
-			named := cmp.Or(in.Name, in.ID.String())
-			for i := range items {
-				if name(&items[i]) == named {
-					return items[i], err
-				}
-			}
-			return out, cmp.Or(err, error(regie.Errorf(regie.CodeNotFound, "there is nothing %s here", named)))
-		})
 }

@@ -49,7 +49,6 @@ func TestBadInput(t *testing.T) {
 		"message nowhere":   {"POST", "/api/v1/sessions/" + absent + "/messages", `{"content":"x"}`, 404, regie.CodeNotFound},
 		"message of keys":   {"POST", "/api/v1/sessions/" + id + "/messages", `{"Content":"x"}`, 400, regie.CodeBadRequest},
 		"answer to none":    {"POST", "/api/v1/sessions/" + id + "/responses", `{"text":"x"}`, 409, regie.CodeConflict},
-		"no approval":       {"GET", "/api/v1/approvals/" + id, "", 404, regie.CodeNotFound},
 		"bad state":         {"GET", "/api/v1/approvals?state=old", "", 400, regie.CodeBadRequest},
 		"wrong method":      {"PUT", "/api/v1/sessions/" + id, "", 405, regie.CodeNoMethod},
 		"closed nowhere":    {"POST", "/api/v1/sessions/" + absent + "/close", "", 404, regie.CodeNotFound},
