@@ -106,7 +106,8 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 		}
 		if !told && time.Since(begun) > time.Second {
 			told = true
-			waiting(busy(o.Config.DataDir))
+			waiting(regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends",
+				holder(o.Config.DataDir), o.Config.DataDir))
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -116,11 +117,6 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 	}
 }
 
-// busy says who holds a data directory that somebody waits for.
-func busy(dir string) error {
-	return regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends", holder(dir), dir)
-}
-
 // Check returns the errors of what can never be served so, before anything is waited for or
 // listened on, and what HTTPS is spoken with; nil without.
 func (c *ServeConfig) Check() (*tls.Config, error) {
@@ -128,13 +124,13 @@ func (c *ServeConfig) Check() (*tls.Config, error) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
 	}
+	secure := c.CertFile != "" || c.KeyFile != ""
 	if beyond, err := isBeyond(c.Addr); err != nil {
 		return nil, err
-	} else if beyond && !c.secure() && !c.PlainHTTP {
-		return nil, regie.Errorf(regie.CodeForbidden,
-			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", c.Addr)
+	} else if beyond && !secure && !c.PlainHTTP {
+		return nil, inClear(c.Addr)
 	}
-	if !c.secure() {
+	if !secure {
 		return nil, nil //nolint:nilnil // as said above
 	}
 	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
@@ -143,9 +139,6 @@ func (c *ServeConfig) Check() (*tls.Config, error) {
 	}
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
-
-// secure reports whether HTTPS is spoken.
-func (c *ServeConfig) secure() bool { return c.CertFile != "" || c.KeyFile != "" }
 
 // Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond
 // this machine without HTTPS, and the codes of what cannot be listened on or read.
@@ -161,10 +154,13 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp", c.Addr)
 	if err != nil {
-		return nil, listenError(err, c.Addr)
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"%s cannot be listened on: choose another address with --addr (%v)", c.Addr, err)
 	}
-	if err := e.staysHere(listener, c, c.secure()); err != nil {
-		return nil, errors.Join(err, listener.Close())
+	// whose address a name of this machine is, only listening tells
+	at, ok := listener.Addr().(*net.TCPAddr)
+	if ok && !at.IP.IsLoopback() && tlsConfig == nil && !c.PlainHTTP {
+		return nil, errors.Join(inClear(at.String()), listener.Close())
 	}
 	if e.public, err = e.serveOn(ctx, listener, token, tlsConfig, c); err != nil {
 		err = errors.Join(err, listener.Close())
@@ -172,16 +168,10 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	return e.public, err
 }
 
-// staysHere refuses a name of this machine that leads beyond it: whose address it is, only
-// listening tells.
-func (e *Engine) staysHere(listener net.Listener, c ServeConfig, secure bool) error {
-	at, ok := listener.Addr().(*net.TCPAddr)
-	if ok && !at.IP.IsLoopback() && !secure && !c.PlainHTTP {
-		return regie.Errorf(regie.CodeForbidden,
-			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts",
-			at.String())
-	}
-	return nil
+// inClear is the error of an address beyond this machine without HTTPS.
+func inClear(addr string) error {
+	return regie.Errorf(regie.CodeForbidden,
+		"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", addr)
 }
 
 func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config,
@@ -333,11 +323,6 @@ func isBeyond(addr string) (bool, error) {
 	}
 	at, _ := netip.ParseAddr(host) // a name leads anywhere
 	return !at.IsLoopback(), nil
-}
-
-func listenError(err error, addr string) error {
-	return regie.Errorf(regie.CodeBadRequest, "%s cannot be listened on: choose another address with --addr (%v)", addr,
-		err)
 }
 
 // tokenName is the file of the token in a data directory.
