@@ -50,8 +50,8 @@ func reached(of reflect.Type, seen map[reflect.Type]bool, out map[string]bool) {
 	}
 }
 
-// TestTypesHaveNames: whatever a client's method takes, with all that is in it, and what it gives has
-// a name that a program outside of this module can write.
+// TestTypesHaveNames: whatever a client's method takes, with all that is in it, and what it gives
+// has a name that a program outside of this module can write.
 func TestTypesHaveNames(t *testing.T) {
 	wanted := map[string]bool{}
 	seen := map[reflect.Type]bool{}

@@ -17,8 +17,8 @@ import (
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-// detectTime bounds what a server on this machine may take for its list, so that the first screen is
-// there within a second (spec 10.1).
+// detectTime bounds what a server on this machine may take for its list, so that the first screen
+// is there within a second (spec 10.1).
 const detectTime = 900 * time.Millisecond
 
 // Found is what was found without asking anybody but this machine (spec 10.1).

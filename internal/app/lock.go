@@ -67,8 +67,8 @@ func placeOf(f *os.File) string {
 	return regie.HashOf([]byte(name)).String()
 }
 
-// readLock returns the process that holds the engine lock of a data directory, as it wrote it there,
-// and the rules that it decides by; empty where that cannot be read.
+// readLock returns the process that holds the engine lock of a data directory, as it wrote it
+// there, and the rules that it decides by; empty where that cannot be read.
 func readLock(dir string) (pid, rules string) {
 	data, _ := os.ReadFile(filepath.Join(dir, lockName))
 	pid, rules, _ = strings.Cut(string(data), "\n")

@@ -6,8 +6,8 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// TestForkAndUndoNeedRead: what a token may not read it may not copy, and is not told of by an undo,
-// nor by the stream of its own message.
+// TestForkAndUndoNeedRead: what a token may not read it may not copy, and is not told of by an
+// undo, nor by the stream of its own message.
 func TestForkAndUndoNeedRead(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t, says("A secret answer."))).serve("127.0.0.1:0")

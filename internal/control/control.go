@@ -112,8 +112,8 @@ func New(config Config) *Service {
 	}
 }
 
-// Serve connects the service to the server that runs: setupLink returns a link that lets one browser
-// in, onRevoke ends what revoked tokens have open.
+// Serve connects the service to the server that runs: setupLink returns a link that lets one
+// browser in, onRevoke ends what revoked tokens have open.
 func (s *Service) Serve(setupLink func() string, onRevoke func()) {
 	s.Tokens.mu.Lock()
 	defer s.Tokens.mu.Unlock()

@@ -308,8 +308,8 @@ func (s *Sessions) Export(ctx context.Context, session regie.ID) (store.SessionE
 	return s.Store.Export(ctx, session)
 }
 
-// Verify checks the logs that a filter selects, each by itself (spec 11.4): one that is not what was
-// written does not keep the next one from being checked.
+// Verify checks the logs that a filter selects, each by itself (spec 11.4): one that is not what
+// was written does not keep the next one from being checked.
 func (s *Sessions) Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error) {
 	caller, err := s.authorize(ctx, "verify_logs")
 	if err != nil {

@@ -142,7 +142,7 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 	if err := s.known(ctx, in.ID); err != nil {
 		return store.Resolved{}, err
 	}
-	// A question that is named is looked for in whatever state: what was answered may be said again.
+	// A question that is named is looked for in whatever state: an answer may be said again.
 	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
 	switch {
 	case err != nil:
