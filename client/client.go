@@ -107,9 +107,7 @@ func (c *Client) Close() {
 
 // Submit stores a message and starts its round.
 func (c *Client) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	var run dispatch.Run
-	err := c.call(ctx, http.MethodPost, "/api/v1/runs", in, &run)
-	return run, err
+	return ask[dispatch.Run](ctx, c, http.MethodPost, "/api/v1/runs", in)
 }
 
 // Interrupt ends a round at its current exchange; the word is durable when it returns.
@@ -140,17 +138,13 @@ func (c *Client) ChangeProvider(ctx context.Context, in dispatch.ProviderRequest
 
 // Stop ends whatever runs in a session, closes it as cancelled, and returns what it gave back.
 func (c *Client) Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error) {
-	var out dispatch.Stopped
-	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/stop", nil, &out)
-	return out, err
+	return ask[dispatch.Stopped](ctx, c, http.MethodPost, "/api/v1/sessions/"+session.String()+"/stop", nil)
 }
 
 // TakeBack takes a message back that waits for its turn, and returns it. It returns CodeConflict
 // where the agent has it already (decision 10).
 func (c *Client) TakeBack(ctx context.Context, in dispatch.TakeBackRequest) (regie.Message, error) {
-	var out regie.Message
-	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+in.SessionID.String()+"/take-back", in, &out)
-	return out, err
+	return ask[regie.Message](ctx, c, http.MethodPost, "/api/v1/sessions/"+in.SessionID.String()+"/take-back", in)
 }
 
 // CloseSession closes an idle chat, which a message opens again.
@@ -160,24 +154,18 @@ func (c *Client) CloseSession(ctx context.Context, session regie.ID) error {
 
 // Decide stores a person's decisions, each accepted once, and goes on with the round.
 func (c *Client) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	var out store.Resolved
-	err := c.call(ctx, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String(), in, &out)
-	return out, err
+	return ask[store.Resolved](ctx, c, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String(), in)
 }
 
 // Review returns what the calls would do whose arguments a request edits, and stores nothing
 // (decision 20).
 func (c *Client) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
-	var out dispatch.Reviewed
-	err := c.call(ctx, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String()+"/review", in, &out)
-	return out, err
+	return ask[dispatch.Reviewed](ctx, c, http.MethodPost, "/api/v1/approvals/"+in.ApprovalID.String()+"/review", in)
 }
 
 // Answer stores a person's answer to a question, once, and goes on with the round.
 func (c *Client) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
-	var out store.Resolved
-	err := c.call(ctx, http.MethodPost, "/api/v1/questions/"+in.QuestionID.String(), in, &out)
-	return out, err
+	return ask[store.Resolved](ctx, c, http.MethodPost, "/api/v1/questions/"+in.QuestionID.String(), in)
 }
 
 // Resolve stores what a person found out about a call whose outcome was unknown (decision 5).
@@ -192,9 +180,7 @@ func (c *Client) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
 
 // Get returns a round with everything that happened in it.
 func (c *Client) Get(ctx context.Context, round regie.ID) (store.RoundView, error) {
-	var view store.RoundView
-	err := c.call(ctx, http.MethodGet, "/api/v1/rounds/"+round.String(), nil, &view)
-	return view, err
+	return ask[store.RoundView](ctx, c, http.MethodGet, "/api/v1/rounds/"+round.String(), nil)
 }
 
 // List returns the rounds that a filter selects, the newest first.
@@ -209,9 +195,7 @@ func (c *Client) List(ctx context.Context, f store.RoundFilter) ([]store.RoundSu
 // Spent returns what was spent today in the workspace at root, or in all for "", and in all of them
 // (spec 11.4).
 func (c *Client) Spent(ctx context.Context, root string) (store.Spent, error) {
-	var spent store.Spent
-	err := c.call(ctx, http.MethodGet, "/api/v1/spending?"+url.Values{"root": {root}}.Encode(), nil, &spent)
-	return spent, err
+	return ask[store.Spent](ctx, c, http.MethodGet, "/api/v1/spending?"+url.Values{"root": {root}}.Encode(), nil)
 }
 
 // problem is what an engine says of an error.
@@ -240,9 +224,8 @@ func (c *Client) Alive(ctx context.Context) error {
 }
 
 // Version says which Regie answers.
-func (c *Client) Version(ctx context.Context) (out Version, err error) {
-	err = c.call(ctx, http.MethodGet, "/version", nil, &out)
-	return out, err
+func (c *Client) Version(ctx context.Context) (Version, error) {
+	return ask[Version](ctx, c, http.MethodGet, "/version", nil)
 }
 
 // Version is that of a server.
@@ -282,6 +265,12 @@ func (c *Client) watched(ctx context.Context) (context.Context, context.CancelFu
 // call makes a request and decodes its answer into out, unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	return c.onEngine(ctx, func(engine *Client) error { return engine.callEngine(ctx, method, path, in, out) })
+}
+
+// ask makes a request and returns its answer.
+func ask[T any](ctx context.Context, c *Client, method, path string, in any) (out T, err error) {
+	err = c.call(ctx, method, path, in, &out)
+	return out, err
 }
 
 // onEngine runs send with the client of one engine, and again where through says so.

@@ -11,9 +11,7 @@ import (
 // RequestControl answers what a run that the session started now would get, and reserves a free
 // slot for 30 s or until the first message (spec 5.1, decision 43).
 func (c *Client) RequestControl(ctx context.Context, session regie.ID) (store.Controlled, error) {
-	var out store.Controlled
-	err := c.call(ctx, http.MethodPost, "/api/v1/sessions/"+session.String()+"/control", nil, &out)
-	return out, err
+	return ask[store.Controlled](ctx, c, http.MethodPost, "/api/v1/sessions/"+session.String()+"/control", nil)
 }
 
 // ReleaseControl gives a reserved slot back.

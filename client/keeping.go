@@ -33,36 +33,28 @@ func (c *Client) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 			query.Set(name, strconv.Itoa(number))
 		}
 	}
-	var out dispatch.Prompt
-	err := c.call(ctx, http.MethodGet, "/api/v1/prompt?"+query.Encode(), nil, &out)
-	return out, err
+	return ask[dispatch.Prompt](ctx, c, http.MethodGet, "/api/v1/prompt?"+query.Encode(), nil)
 }
 
 // CacheStats says what is in the response cache of the workspace at root, or of all for "".
 func (c *Client) CacheStats(ctx context.Context, root string) (store.CacheStats, error) {
-	var out store.CacheStats
-	err := c.call(ctx, http.MethodGet, "/api/v1/cache?"+url.Values{"root": {root}}.Encode(), nil, &out)
-	return out, err
+	return ask[store.CacheStats](ctx, c, http.MethodGet, "/api/v1/cache?"+url.Values{"root": {root}}.Encode(), nil)
 }
 
 // ClearCache empties the cache. What was answered from it stays in the sessions.
 func (c *Client) ClearCache(ctx context.Context, in dispatch.ClearRequest) (dispatch.Cleared, error) {
-	var out dispatch.Cleared
-	err := c.call(ctx, http.MethodPost, "/api/v1/cache/clear", in, &out)
-	return out, err
+	return ask[dispatch.Cleared](ctx, c, http.MethodPost, "/api/v1/cache/clear", in)
 }
 
 // PlanUndo says what an undo would do now, with its conflicts; it changes nothing.
-func (c *Client) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (out regie.UndoPlan, err error) {
-	err = c.call(ctx, http.MethodPost, "/api/v1/undos/plan", in, &out)
-	return out, err
+func (c *Client) PlanUndo(ctx context.Context, in dispatch.UndoRequest) (regie.UndoPlan, error) {
+	return ask[regie.UndoPlan](ctx, c, http.MethodPost, "/api/v1/undos/plan", in)
 }
 
 // Undo undoes. With a conflict nothing happens.
-func (c *Client) Undo(ctx context.Context, in dispatch.UndoRequest) (out regie.Undo, err error) {
+func (c *Client) Undo(ctx context.Context, in dispatch.UndoRequest) (regie.Undo, error) {
 	if in.UndoID.IsZero() { // a repetition is the same undo
 		in.UndoID = regie.NewID()
 	}
-	err = c.call(ctx, http.MethodPost, "/api/v1/undos", in, &out)
-	return out, err
+	return ask[regie.Undo](ctx, c, http.MethodPost, "/api/v1/undos", in)
 }

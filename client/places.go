@@ -16,18 +16,16 @@ func (c *Client) Workspaces(ctx context.Context) ([]regie.Workspace, error) {
 // OpenWorkspace returns the workspace that a directory of the engine's machine belongs to, and
 // makes it the first time (spec 8.1). It returns CodePathProtected for the home directory and /
 // unless Here is set.
-func (c *Client) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (out regie.Workspace, err error) {
-	err = c.call(ctx, http.MethodPost, "/api/v1/workspaces", in, &out)
-	return out, err
+func (c *Client) OpenWorkspace(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
+	return ask[regie.Workspace](ctx, c, http.MethodPost, "/api/v1/workspaces", in)
 }
 
 // NewSession makes a session without a message.
-func (c *Client) NewSession(ctx context.Context, in dispatch.SessionRequest) (out regie.Session, err error) {
+func (c *Client) NewSession(ctx context.Context, in dispatch.SessionRequest) (regie.Session, error) {
 	if in.SessionID.IsZero() { // a repetition makes the same one
 		in.SessionID = regie.NewID()
 	}
-	err = c.call(ctx, http.MethodPost, "/api/v1/sessions", in, &out)
-	return out, err
+	return ask[regie.Session](ctx, c, http.MethodPost, "/api/v1/sessions", in)
 }
 
 // Agents lists the agents.
@@ -46,7 +44,6 @@ func (c *Client) Providers(ctx context.Context) ([]dispatch.ProviderView, error)
 }
 
 // Query calls a query of a workspace, without a model and without a session (spec 4.1).
-func (c *Client) Query(ctx context.Context, in dispatch.QueryRequest) (out dispatch.QueryResult, err error) {
-	err = c.call(ctx, http.MethodPost, "/api/v1/queries", in, &out)
-	return out, err
+func (c *Client) Query(ctx context.Context, in dispatch.QueryRequest) (dispatch.QueryResult, error) {
+	return ask[dispatch.QueryResult](ctx, c, http.MethodPost, "/api/v1/queries", in)
 }

@@ -11,9 +11,8 @@ import (
 type PresenceService struct{ client *Client }
 
 // Beat counts a heartbeat of the caller's user.
-func (p *PresenceService) Beat(ctx context.Context) (out dispatch.Presence, err error) {
-	err = p.client.call(ctx, http.MethodPost, "/api/v1/presence", nil, &out)
-	return out, err
+func (p *PresenceService) Beat(ctx context.Context) (dispatch.Presence, error) {
+	return ask[dispatch.Presence](ctx, p.client, http.MethodPost, "/api/v1/presence", nil)
 }
 
 // List returns the users who are there, and those who were within 24 hours.

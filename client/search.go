@@ -11,7 +11,7 @@ import (
 )
 
 // Search looks through one workspace: what was said in its sessions, and its files (spec 8.3).
-func (c *Client) Search(ctx context.Context, in dispatch.SearchRequest) (out dispatch.Found, err error) {
+func (c *Client) Search(ctx context.Context, in dispatch.SearchRequest) (dispatch.Found, error) {
 	query := url.Values{
 		"workspace": {in.WorkspaceID.String()}, "q": {in.Text}, "in": {cmp.Or(in.In, "all")},
 		"mode": {cmp.Or(in.Mode, dispatch.SearchExact)},
@@ -28,8 +28,7 @@ func (c *Client) Search(ctx context.Context, in dispatch.SearchRequest) (out dis
 	if !in.Before.IsZero() {
 		query.Set("cursor", in.Before.String())
 	}
-	err = c.call(ctx, http.MethodGet, "/api/v1/search?"+query.Encode(), nil, &out)
-	return out, err
+	return ask[dispatch.Found](ctx, c, http.MethodGet, "/api/v1/search?"+query.Encode(), nil)
 }
 
 // Models asks each configured provider what it has.

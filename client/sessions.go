@@ -43,26 +43,23 @@ func (c *Client) Messages(ctx context.Context, in dispatch.MessagesRequest) ([]s
 }
 
 // Session returns a session with its thread.
-func (c *Client) Session(ctx context.Context, session regie.ID) (out store.SessionView, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/v1/sessions/"+session.String(), nil, &out)
-	return out, err
+func (c *Client) Session(ctx context.Context, session regie.ID) (store.SessionView, error) {
+	return ask[store.SessionView](ctx, c, http.MethodGet, "/api/v1/sessions/"+session.String(), nil)
 }
 
 // Fork copies a session's thread up to a point into a new session (decision 17). Files are not
 // forked.
-func (c *Client) Fork(ctx context.Context, in dispatch.ForkRequest) (out store.Forked, err error) {
+func (c *Client) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
 	if in.SessionID.IsZero() { // a repetition makes the same one
 		in.SessionID = regie.NewID()
 	}
-	err = c.call(ctx, http.MethodPost, "/api/v1/sessions/"+in.From.String()+"/fork", in, &out)
-	return out, err
+	return ask[store.Forked](ctx, c, http.MethodPost, "/api/v1/sessions/"+in.From.String()+"/fork", in)
 }
 
 // Remove erases what a session held; the chain of its log stays.
-func (c *Client) Remove(ctx context.Context, in dispatch.RemoveRequest) (out store.Removed, err error) {
-	err = c.call(ctx, http.MethodDelete, "/api/v1/sessions/"+in.SessionID.String()+"?"+
-		url.Values{"by": {in.By}}.Encode(), nil, &out)
-	return out, err
+func (c *Client) Remove(ctx context.Context, in dispatch.RemoveRequest) (store.Removed, error) {
+	return ask[store.Removed](ctx, c, http.MethodDelete, "/api/v1/sessions/"+in.SessionID.String()+"?"+
+		url.Values{"by": {in.By}}.Encode(), nil)
 }
 
 // Rename gives a session another name.
@@ -76,9 +73,8 @@ func (c *Client) MarkRead(ctx context.Context, in dispatch.ReadRequest) error {
 }
 
 // Export returns all that a person can check of a session.
-func (c *Client) Export(ctx context.Context, session regie.ID) (out store.SessionExport, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/v1/sessions/"+session.String()+"/export", nil, &out)
-	return out, err
+func (c *Client) Export(ctx context.Context, session regie.ID) (store.SessionExport, error) {
+	return ask[store.SessionExport](ctx, c, http.MethodGet, "/api/v1/sessions/"+session.String()+"/export", nil)
 }
 
 // Verify checks the logs that a filter selects, each by itself (spec 11.4).
@@ -88,7 +84,6 @@ func (c *Client) Verify(ctx context.Context, f store.LogFilter) ([]store.LogRepo
 
 // Replay runs a stored round once more from the store alone and compares what it would ask of the
 // model.
-func (c *Client) Replay(ctx context.Context, round regie.ID) (out dispatch.Replay, err error) {
-	err = c.call(ctx, http.MethodGet, "/api/v1/rounds/"+round.String()+"/replay", nil, &out)
-	return out, err
+func (c *Client) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error) {
+	return ask[dispatch.Replay](ctx, c, http.MethodGet, "/api/v1/rounds/"+round.String()+"/replay", nil)
 }

@@ -22,9 +22,8 @@ func (u *Users) List(ctx context.Context) ([]control.UserView, error) {
 }
 
 // Me returns the caller, and what the caller may do.
-func (u *Users) Me(ctx context.Context) (out control.Me, err error) {
-	err = u.client.call(ctx, http.MethodGet, "/api/v1/users/me", nil, &out)
-	return out, err
+func (u *Users) Me(ctx context.Context) (control.Me, error) {
+	return ask[control.Me](ctx, u.client, http.MethodGet, "/api/v1/users/me", nil)
 }
 
 // Tokens are the API tokens and the logins of browsers, as control.Tokens.
@@ -44,18 +43,16 @@ func (t *Tokens) List(ctx context.Context, filter store.TokenFilter) ([]regie.To
 }
 
 // Add makes a token and returns its secret, which is shown this once.
-func (t *Tokens) Add(ctx context.Context, in control.TokenRequest) (out control.MadeToken, err error) {
+func (t *Tokens) Add(ctx context.Context, in control.TokenRequest) (control.MadeToken, error) {
 	if in.TokenID.IsZero() { // a repetition makes the same one
 		in.TokenID = regie.NewID()
 	}
-	err = t.client.call(ctx, http.MethodPost, "/api/v1/tokens", in, &out)
-	return out, err
+	return ask[control.MadeToken](ctx, t.client, http.MethodPost, "/api/v1/tokens", in)
 }
 
 // LinkBrowser makes a link that lets one browser in, once.
-func (t *Tokens) LinkBrowser(ctx context.Context) (out control.SetupLink, err error) {
-	err = t.client.call(ctx, http.MethodPost, "/api/v1/setup-links", nil, &out)
-	return out, err
+func (t *Tokens) LinkBrowser(ctx context.Context) (control.SetupLink, error) {
+	return ask[control.SetupLink](ctx, t.client, http.MethodPost, "/api/v1/setup-links", nil)
 }
 
 // Revoke ends tokens, all of them or none.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -30,10 +29,6 @@ type (
 	ForkRequest = dispatch.ForkRequest
 	// Found is what a search found.
 	Found = dispatch.Found
-	// FoundFile is a part of a file.
-	FoundFile = dispatch.FoundFile
-	// FoundMessage is a message that holds what was looked for.
-	FoundMessage = dispatch.FoundMessage
 	// Item is one thing on a session's stream.
 	Item = dispatch.Item
 	// LimitChange are those of one type of session.
@@ -42,16 +37,8 @@ type (
 	LimitChanges = dispatch.LimitChanges
 	// LimitSettings are the limits of chats and of automations.
 	LimitSettings = dispatch.LimitSettings
-	// LimitValue is one limit.
-	LimitValue = dispatch.LimitValue
-	// LimitValues are the limits of one type of session.
-	LimitValues = dispatch.LimitValues
 	// MessagesRequest names a part of a session's thread.
 	MessagesRequest = dispatch.MessagesRequest
-	// ModelPrice is what a model costs.
-	ModelPrice = dispatch.ModelPrice
-	// ModelView is a model with what it can do and what it costs.
-	ModelView = dispatch.ModelView
 	// OnApproval says what happens with a call that needs an approval while nobody watches (spec
 	// 4.4, 10.1).
 	OnApproval = approval.OnApproval
@@ -61,8 +48,6 @@ type (
 	Presence = dispatch.Presence
 	// Prompt is a request as a model gets it (spec 6.1 prompt show).
 	Prompt = dispatch.Prompt
-	// PromptPart is a part of a prompt, in its order.
-	PromptPart = dispatch.PromptPart
 	// PromptRequest names a prompt.
 	PromptRequest = dispatch.PromptRequest
 	// ProviderModels is a configured provider with the models that it has.
@@ -86,10 +71,6 @@ type (
 	RenameRequest = dispatch.RenameRequest
 	// Replay is what running a stored round once more gave (invariant 17).
 	Replay = dispatch.Replay
-	// ReplaySkip is a model call that a Replay does not compare.
-	ReplaySkip = dispatch.ReplaySkip
-	// ReplayStep is one model call of a Replay.
-	ReplayStep = dispatch.ReplayStep
 	// ResolveRequest is a person's word on an UNKNOWN call.
 	ResolveRequest = dispatch.ResolveRequest
 	// RevokeRequest takes standing rules back, all of them or none.
@@ -122,37 +103,16 @@ type (
 	Me = control.Me
 	// RevokeTokensRequest ends tokens, all of them or none.
 	RevokeTokensRequest = control.RevokeTokensRequest
-	// Role is what somebody may do in a workspace.
-	Role = control.Role
 	// TokenFilter chooses tokens.
 	TokenFilter = store.TokenFilter
 	// TokenRequest asks for a token.
 	TokenRequest = control.TokenRequest
 	// UserView is a user.
 	UserView = control.UserView
-	// Via is how somebody has come in.
-	Via = access.Via
 	// CacheStats is what is in the response cache of a workspace, or of all of them.
 	CacheStats = store.CacheStats
-	// ControlState says what a round would get.
-	ControlState = store.ControlState
 	// Controlled is the answer to a request for control of a session (spec 5.1, decision 43).
 	Controlled = store.Controlled
-	// EnrichmentView is the DATA_ADDED of one message's enrichments with its calls.
-	EnrichmentView = store.EnrichmentView
-	// ExchangeView is one exchange with its reply, its failed attempts and its calls.
-	ExchangeView = store.ExchangeView
-	// ExportedBlob is content that the session names.
-	ExportedBlob = store.ExportedBlob
-	// ExportedExchange is a model call with its failed attempts.
-	ExportedExchange = store.ExportedExchange
-	// ExportedLog is a whole log, row by row, letter by letter.
-	ExportedLog = store.ExportedLog
-	// ExportedRound is a round with its model calls; their replies and calls stand with the
-	// messages.
-	ExportedRound = store.ExportedRound
-	// ExportedRow is a row of a log.
-	ExportedRow = store.ExportedRow
 	// Forked is the answer to a Fork.
 	Forked = store.Forked
 	// Inbox is what waits for people (spec 4.4).
@@ -161,8 +121,6 @@ type (
 	InboxFilter = store.InboxFilter
 	// LogFilter selects logs.
 	LogFilter = store.LogFilter
-	// LogOwner is whose log it is.
-	LogOwner = store.LogOwner
 	// LogReport says of one log whether it is what was written (spec 11.4).
 	LogReport = store.LogReport
 	// Mark is a place in a list that has the newest first.
@@ -193,14 +151,8 @@ type (
 	SessionSummary = store.SessionSummary
 	// SessionView is a session with its thread (spec 10.1 sessions show).
 	SessionView = store.SessionView
-	// Mode says whether a user is there (spec 5.4).
-	Mode = store.Mode
 	// Spent is what its model calls have cost.
 	Spent = store.Spent
-	// StandingRule is a rule with what a person wants to know of it (spec 4.4).
-	StandingRule = store.StandingRule
-	// VerifyReport says whether a log is what was written (decision 15).
-	VerifyReport = store.VerifyReport
 	// WhenBusy says what becomes of a message that comes during a round (spec 3).
 	WhenBusy = store.WhenBusy
 )

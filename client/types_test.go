@@ -50,8 +50,8 @@ func reached(of reflect.Type, seen map[reflect.Type]bool, out map[string]bool) {
 	}
 }
 
-// TestTypesHaveNames: whatever a client's method takes or gives has a name that a program outside
-// of this module can write.
+// TestTypesHaveNames: whatever a client's method takes, with all that is in it, and what it gives
+// has a name that a program outside of this module can write.
 func TestTypesHaveNames(t *testing.T) {
 	wanted := map[string]bool{}
 	seen := map[reflect.Type]bool{}
@@ -63,7 +63,17 @@ func TestTypesHaveNames(t *testing.T) {
 	}
 	for _, of := range types {
 		for method := range of.Methods() {
-			reached(method.Type, seen, wanted)
+			for in := range method.Type.Ins() {
+				reached(in, seen, wanted)
+			}
+			for given := range method.Type.Outs() {
+				for given.Kind() == reflect.Slice || given.Kind() == reflect.Pointer {
+					given = given.Elem()
+				}
+				if strings.Contains(given.PkgPath(), "regie/internal/") {
+					wanted[given.Name()] = true
+				}
+			}
 		}
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "types.go", nil, 0)

@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
 )
 
 // modelsTime bounds the wait for the servers.
@@ -138,7 +139,7 @@ func printProvider(env *environment, p *printer, info *app.ProviderInfo) {
 }
 
 // modelLine describes a model in a line.
-func modelLine(env *environment, m *app.ModelInfo) string {
+func modelLine(env *environment, m *dispatch.ModelView) string {
 	mark := "  "
 	if m.Chosen {
 		mark = "* "
@@ -166,11 +167,12 @@ func modelLine(env *environment, m *app.ModelInfo) string {
 }
 
 // priceLine describes a price; an unknown one is never 0 (spec 6.3).
-func priceLine(env *environment, p app.Price) string {
+func priceLine(env *environment, p *dispatch.ModelPrice) string {
+	if p == nil {
+		return env.T("price unknown")
+	}
 	in, out := regie.Dollars(p.Input), regie.Dollars(p.Output)
 	switch {
-	case !p.Known:
-		return env.T("price unknown")
 	case p.Input == 0 && p.Output == 0 && p.UpTo == 0:
 		return env.T("costs nothing")
 	case p.UpTo > 0:

@@ -19,6 +19,7 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 )
 
@@ -108,7 +109,7 @@ func withKey(p config.Provider, key string) config.Provider {
 
 // tryProvider asks a provider for its models; the error says why nothing was tried. Where an
 // OpenAI-compatible server has nothing at an address without a path, it tries and takes /v1.
-func tryProvider(ctx context.Context, env *environment, p config.Provider) (config.Provider, []app.ModelInfo, error) {
+func tryProvider(ctx context.Context, env *environment, p config.Provider) (config.Provider, []dispatch.ModelView, error) {
 	models, err := app.TryProvider(ctx, p)
 	u, failed := url.Parse(p.BaseURL)
 	if regie.CodeOf(err) != regie.CodeProviderRejected || p.Type != config.ProviderOpenAI || failed != nil ||
@@ -126,8 +127,8 @@ func tryProvider(ctx context.Context, env *environment, p config.Provider) (conf
 }
 
 // checkModel refuses a model that the server does not list.
-func checkModel(models []app.ModelInfo, name string) error {
-	if len(models) == 0 || slices.ContainsFunc(models, func(m app.ModelInfo) bool {
+func checkModel(models []dispatch.ModelView, name string) error {
+	if len(models) == 0 || slices.ContainsFunc(models, func(m dispatch.ModelView) bool {
 		return m.Name == name || m.Name == name+":latest"
 	}) {
 		return nil
@@ -136,7 +137,7 @@ func checkModel(models []app.ModelInfo, name string) error {
 }
 
 // modelNames lists the first models.
-func modelNames(models []app.ModelInfo) string {
+func modelNames(models []dispatch.ModelView) string {
 	const most = 12
 	var out []string
 	for i := range models[:min(len(models), most)] {
@@ -150,7 +151,7 @@ func modelNames(models []app.ModelInfo) string {
 
 // preferredModel is the model that is offered first: the medium one, else Ollama's newest with
 // tools, else the only one.
-func preferredModel(p config.Provider, models []app.ModelInfo) string {
+func preferredModel(p config.Provider, models []dispatch.ModelView) string {
 	capable := []string{}
 	for i := range models {
 		if models[i].Name == p.Models[config.DefaultSize] {

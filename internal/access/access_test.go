@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,52 +49,6 @@ func FuzzWhole(f *testing.F) {
 			t.Errorf("%q is whole", text)
 		}
 	})
-}
-
-// TestSlow: an address that tries again and again waits, another one does not; where many wait, the
-// next is sent away; and time forgets.
-func TestSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s Slow
-		took := func(address string) time.Duration {
-			begun := time.Now()
-			if !s.Wait(t.Context(), address) {
-				t.Fatalf("%s is sent away", address)
-			}
-			return time.Since(begun)
-		}
-		for i := range freeTries {
-			if d := took("192.0.2.1:" + strconv.Itoa(1000+i)); d != 0 {
-				t.Fatalf("try %d waits %s", i, d)
-			}
-		}
-		last := time.Duration(0)
-		for range 30 {
-			d := took("192.0.2.1:1")
-			if d < last && d < slowMost/2 || d > slowMost {
-				t.Fatalf("it waits %s after %s", d, last)
-			}
-			last = d
-		}
-		// Of 1,024 places two addresses can share one; three do not share the first one's.
-		if took("[2001:db8::1]:1") != 0 && took("[2001:db8:1::1]:1") != 0 && took("192.0.2.2:1") != 0 {
-			t.Error("other addresses wait")
-		}
-		for range maxWaiting {
-			go s.Wait(t.Context(), "192.0.2.1:1")
-		}
-		synctest.Wait()
-		if s.Wait(t.Context(), "192.0.2.1:1") {
-			t.Error("there is no end of those who wait")
-		}
-		time.Sleep(time.Hour) // of the bubble
-		if d := took("192.0.2.1:1"); d != 0 {
-			t.Errorf("an hour later it waits %s", d)
-		}
-	})
-	if network("[2001:db8::1]:5") != network("[2001:db8::ffff]:6") || network("[2001:db8::1]:5") == network("[2001:db8:0:1::1]:5") || network("192.0.2.1:1") == network("192.0.2.2:1") {
-		t.Error("what counts as one address")
-	}
 }
 
 // TestLimits: what a token may ask flows back with time, and what it has open comes back with its

@@ -101,11 +101,3 @@ func From(ctx context.Context) *Caller {
 	caller, _ := ctx.Value(callerKey{}).(*Caller)
 	return caller
 }
-
-// Covers reports whether a token sees no more than the caller.
-func (c *Caller) Covers(t *regie.Token) bool {
-	if !c.Restricted() {
-		return true
-	}
-	return len(t.Workspaces) > 0 && !slices.ContainsFunc(t.Workspaces, func(id regie.ID) bool { return !c.Sees(id) })
-}

@@ -50,7 +50,7 @@ func capped(c *config.Config) {
 // passed on, with what was reserved for it as perhaps due.
 func TestProxyCutOff(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*config.Config){"free": nil, "under a cap": capped} {
+	for name, change := range map[string]func(*config.Config){"under a cap": capped} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v, asked := silent(t)
@@ -69,7 +69,7 @@ func TestProxyCutOff(t *testing.T) {
 			}()
 			<-asked
 			fatal(t, d.conn.Close())
-			d.cutOff(regie.CodeStopRequested)
+			d.cutOff(regie.CodeEngineGone)
 			cancel()
 			if err := <-answered; err == nil {
 				t.Error("it was answered")
@@ -95,7 +95,7 @@ func TestProxyKilled(t *testing.T) {
 		askAndDie(t, said)
 		return
 	}
-	for name, change := range map[string]func(*config.Config){"free": nil, "under a cap": capped} {
+	for name, change := range map[string]func(*config.Config){"under a cap": capped} {
 		t.Run(name, func(t *testing.T) {
 			v, _ := silent(t)
 			d := passes(t, v, change)

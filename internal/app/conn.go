@@ -10,10 +10,8 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/mcpserver"
 	"github.com/regie-run/regie/internal/provider/wire"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -90,33 +88,26 @@ func (c *Conn) Drain(ctx context.Context, busy func()) {
 // remote attaches to the server that the settings name. It returns CodeServerDown where that does
 // not answer.
 func (c *Conn) remote(ctx context.Context) (*client.Client, error) {
-	token, language := c.options.Config.Token, text.New(c.options.Config.Language).Language()
-	remote, err := client.New(c.options.Config.Server, token, language)
-	if err != nil { // what is no address has no token either
-		return nil, err
+	settings := &c.options.Config
+	token := settings.Token
+	if u, err := url.Parse(settings.Server); token == "" && err == nil && wire.IsLoopback(u.Hostname()) {
+		token, _ = ReadToken(settings.DataDir) // the owner's own, for nobody else's server
 	}
-	if token == "" {
-		// the owner's own, for nobody else's server
-		if u, err := url.Parse(c.options.Config.Server); err != nil || !wire.IsLoopback(u.Hostname()) {
-			return nil, regie.Errorf(regie.CodeNoToken,
-				"there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own is for no other address than its own",
-				c.options.Config.Server)
-		}
-		if token, err = ReadToken(c.options.Config.DataDir); err != nil {
-			return nil, regie.Errorf(regie.CodeNoToken,
-				"there is no token for %s: set REGIE_TOKEN to that of its data directory (%v)",
-				c.options.Config.Server, err)
-		}
-		if remote, err = client.New(c.options.Config.Server, token, language); err != nil {
-			return nil, err
-		}
+	remote, err := client.New(settings.Server, token, text.New(settings.Language).Language())
+	if err == nil && token == "" {
+		err = regie.Errorf(regie.CodeNoToken,
+			"there is no token for %s: set REGIE_TOKEN to one of that server (regie token add there); this machine's own is for no other address than its own",
+			settings.Server)
+	}
+	if err != nil {
+		return nil, err
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, attachTimeout, errAway)
 	defer cancel()
 	if err := remote.Alive(waiting); err != nil {
 		remote.Close()
 		return nil, regie.Errorf(regie.CodeServerDown, "no Regie answers at %s: is regie serve running there? (%v)",
-			c.options.Config.Server, err)
+			settings.Server, err)
 	}
 	c.current = remote
 	return remote, nil
@@ -155,7 +146,7 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 			return nil, err
 		}
 		if c.found(waiting, dial) {
-			return c.current, nil
+			return c.current, c.checkRules()
 		}
 		// The holder is between taking the lock and listening, or between closing and letting go.
 		select {
@@ -168,11 +159,9 @@ func (c *Conn) attach(ctx context.Context) (*client.Client, error) {
 
 // silent says who holds a data directory and does not answer.
 func silent(dir string) error {
-	if pid := holder(dir); pid != "" { // a name, not a number that a language would write with commas
-		return regie.Errorf(regie.CodeLocked,
-			"process %s holds %s and does not answer: wait for it, wake it if it was stopped (kill -CONT %s), or end it", pid, dir, pid)
-	}
-	return regie.Errorf(regie.CodeLocked, "another process holds %s and does not answer: wait for it, or end it", dir)
+	pid := holder(dir) // a name, not a number that a language would write with commas
+	return regie.Errorf(regie.CodeLocked,
+		"process %s holds %s and does not answer: wait for it, wake it if it was stopped (kill -CONT %s), or end it", pid, dir, pid)
 }
 
 // found makes this process a client where an engine answers.
@@ -229,20 +218,12 @@ func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error
 			c.tell(time.Since(since) > awayAfter)
 			continue // it is being started again
 		}
-		if err == nil {
-			err = c.checkRules(ctx, engine)
-		}
 		if err != nil {
 			return err
 		}
 		c.tell(false)
 		asked := time.Now()
 		err = send(engine)
-		if regie.CodeOf(err) == regie.CodeNoToken && c.options.Config.Server != "" {
-			return regie.Errorf(regie.CodeNoToken,
-				"the Regie at %s takes another token: set REGIE_TOKEN to the one in its data directory (api.token)",
-				c.options.Config.Server)
-		}
 		if regie.CodeOf(err) == regie.CodeLocked && !c.isOwnEngine(engine) && c.options.Config.Server == "" {
 			return silent(c.options.Config.DataDir)
 		}
@@ -307,38 +288,6 @@ func (c *Conn) detach(engine *client.Client) bool {
 	return true
 }
 
-// Submit is Client.Submit. As with Resume, Decide, Review, Answer and Resolve, what a run does next
-// depends on the rules of its engine.
-func (c *Conn) Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	return c.Client.Submit(checkingRules(ctx), in)
-}
-
-// Resume goes on with a paused round, or with one that no process holds.
-func (c *Conn) Resume(ctx context.Context, round regie.ID) error {
-	return c.Client.Resume(checkingRules(ctx), round)
-}
-
-// Decide stores a person's decisions, each accepted once, and goes on with the round.
-func (c *Conn) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
-	return c.Client.Decide(checkingRules(ctx), in)
-}
-
-// Review returns what the calls would do whose arguments a request edits, and stores nothing
-// (decision 20).
-func (c *Conn) Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error) {
-	return c.Client.Review(checkingRules(ctx), in)
-}
-
-// Answer stores a person's answer to a question, once, and goes on with the round.
-func (c *Conn) Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error) {
-	return c.Client.Answer(checkingRules(ctx), in)
-}
-
-// Resolve stores what a person found out about a call whose outcome was unknown (decision 5).
-func (c *Conn) Resolve(ctx context.Context, in dispatch.ResolveRequest) error {
-	return c.Client.Resolve(checkingRules(ctx), in)
-}
-
 // ForMCP returns what an MCP server on standard input and output asks.
 func (c *Conn) ForMCP() mcpserver.Control {
 	return mcpserver.Control{
@@ -348,22 +297,14 @@ func (c *Conn) ForMCP() mcpserver.Control {
 	}
 }
 
-type rulesKey struct{}
-
-// checkingRules marks a request that may only go to an engine with the rules of this command's
-// settings.
-func checkingRules(ctx context.Context) context.Context {
-	return context.WithValue(ctx, rulesKey{}, true)
-}
-
-// checkRules refuses such a request where the engine decides by other rules than those of the file
-// that was named.
-func (c *Conn) checkRules(ctx context.Context, engine *client.Client) error {
+// checkRules refuses an engine that decides by other rules than those of the file that was named.
+func (c *Conn) checkRules() error {
 	settings := &c.options.Config
-	marked := ctx.Value(rulesKey{}) != nil
-	if !marked || settings.Server != "" || c.isOwnEngine(engine) || !otherRules(settings) {
+	if !otherRules(settings) {
 		return nil
 	}
+	c.current.Close()
+	c.current = nil
 	return regie.Errorf(regie.CodeConflict,
 		"process %s is the engine of %s and decides by other settings (rules, sandbox, limits) than the file you named: end it, or use another data directory or its settings",
 		holder(settings.DataDir), settings.DataDir)

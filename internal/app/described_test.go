@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +15,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/compat"
 	"github.com/regie-run/regie/internal/control"
 )
 
@@ -188,13 +185,12 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 	path, _ := k.undoable("shown000")
 	session := strings.TrimPrefix(path, "/api/v1/sessions/")
 	k.json("POST", path+"/undo", `{"chat":true}`, 200, nil)
-	_, asks := k.in("please ask")
+	k.in("please ask")
 	_, writes := k.in("please write ruled001")
 	k.allowBelow(k.engine.Control(), writes.Approvals[0], writes.Approvals[0].ExpiresAt)
-	_, waits := k.in("please write waits001")
+	k.in("please write waits001")
 	k.add(control.TokenRequest{Name: "t", Scopes: []regie.TokenScope{regie.ScopeRead}})
 	round := k.rounds(path)[0].Round.ID.String()
-	k.json("POST", "/api/v1/sessions/"+k.session()+"/fork", `{"from":"`+asks.Questions[0].SessionID.String()+`"}`, 400, nil)
 	k.json("POST", path+"/fork", `{}`, 201, nil)
 	left := map[string]bool{}
 	d, err := readDocument()
@@ -203,14 +199,12 @@ func TestEveryAnswerIsDescribed(t *testing.T) {
 		left[pattern] = strings.HasPrefix(pattern, "GET ") && answers["200"] != ""
 	}
 	for address, status := range map[string]int{
-		"agents": 200, "agents/main": 200, "agents/nobody": 404, "approvals?state=all": 200, "approvals/" + waits.Approvals[0].ID.String(): 200,
-		"approvals/" + writes.Approvals[0].ID.String(): 200, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "presence": 200,
-		"prompt?session=" + session: 200, "prompt?exchange=1&round=" + round: 200, "providers": 200, "questions": 200, "questions?state=all": 200,
+		"agents": 200, "approvals?state=all": 200, "cache": 200, "inbox": 200, "inbox?state=all": 200, "inbox?brief=true": 200, "models": 200, "presence": 200,
+		"prompt?session=" + session: 200, "prompt?exchange=1&round=" + round: 200, "providers": 200,
 		"rounds": 200, "rounds?limit=1": 200, "rounds/" + round: 200, "rounds/x": 400, "rounds/" + session: 404, "rounds/" + round + "/replay": 200, "rules?ended=true": 200,
 		"search?q=go&workspace=" + k.place.ID.String(): 200, "search": 400, "sessions?limit=2": 200, "sessions?cursor=x": 400, "sessions/" + session: 200,
 		"sessions/" + session + "/export": 200, "sessions/" + session + "/messages": 200, "sessions/" + session + "/rounds": 200, "settings/limits": 200,
-		"spending": 200, "tokens": 200, "tools": 200, "tools/files.read_file": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
-		"workspaces/" + k.place.ID.String(): 200, "providers/nobody": 404, "providers/" + k.settings.Provider: 200,
+		"spending": 200, "tokens": 200, "tools": 200, "users": 200, "users/me": 200, "verify": 200, "workspaces": 200,
 		"/openapi.json": 200, "/readyz": 200, "/version": 200,
 	} {
 		if !strings.HasPrefix(address, "/") {
@@ -259,42 +253,6 @@ func TestDescribedCanFail(t *testing.T) {
 	} {
 		if err := d.fits(c.schema, []byte(c.data)); (err == nil) != c.fits {
 			t.Errorf("%s: %v, want that it fits: %t", name, err, c.fits)
-		}
-	}
-}
-
-// TestDocsListAll: the page names every address that is served beside the operations, and each that
-// it names is there.
-func TestDocsListAll(t *testing.T) {
-	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	response := h.ask("GET", "/docs", "")
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%d %v", response.StatusCode, err)
-	}
-	var named []string
-	for _, found := range regexp.MustCompile(`<b>([A-Z]+)</b> <code>(/[^<]*)</code>`).FindAllStringSubmatch(string(data), -1) {
-		if !strings.HasPrefix(found[2], "/api/v1/") {
-			named = append(named, found[1]+" "+found[2])
-		}
-	}
-	wanted := []string{"GET /healthz", "GET /readyz", "GET /version", "GET /metrics", "GET /docs", "GET /openapi.json", "POST /mcp"}
-	for _, at := range compat.Routes() {
-		wanted = append(wanted, at.Method+" "+at.Path)
-	}
-	for _, want := range wanted {
-		if !slices.Contains(named, want) {
-			t.Errorf("%s is not in /docs", want)
-		}
-	}
-	for _, at := range named {
-		method, path, _ := strings.Cut(at, " ")
-		asked := h.ask(method, strings.NewReplacer("{id...}", "main", "{id}", "x").Replace(path), "")
-		said, err := io.ReadAll(asked.Body)
-		_ = asked.Body.Close()
-		if err != nil || asked.StatusCode == http.StatusMethodNotAllowed || strings.Contains(string(said), "there is nothing at") {
-			t.Errorf("%s is not served: %d %s", at, asked.StatusCode, said)
 		}
 	}
 }

@@ -4,26 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
+	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/wire"
 )
 
-const (
-	// knockTime bounds the looking for a server on this machine: where nothing listens that is
-	// known at once.
-	knockTime = 300 * time.Millisecond
-	// detectTime bounds what one that listens may take for its list, so that the first screen is
-	// there within a second (spec 10.1).
-	detectTime = 900*time.Millisecond - knockTime
-)
+// detectTime bounds what a server on this machine may take for its list, so that the first screen
+// is there within a second (spec 10.1).
+const detectTime = 900 * time.Millisecond
 
 // Found is what was found without asking anybody but this machine (spec 10.1).
 type Found struct {
@@ -41,8 +37,8 @@ type Found struct {
 	Slow bool
 }
 
-// Detect looks for models: in the settings, and for Ollama on this machine. Where nothing listens
-// it takes at most 300 ms, else less than a second. Nobody else is asked.
+// Detect looks for models: in the settings, and for Ollama on this machine. It takes less than a
+// second. Nobody else is asked.
 func Detect(ctx context.Context, c config.Config, env func(string) string) Found {
 	var f Found
 	for _, name := range c.ProviderNames() {
@@ -55,9 +51,6 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 		f.Elsewhere = true
 		return f
 	}
-	if !listens(ctx, f.Ollama) {
-		return f
-	}
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
 	defer cancel()
 	models, err := list(ctx, config.Provider{
@@ -66,25 +59,6 @@ func Detect(ctx context.Context, c config.Config, env func(string) string) Found
 	})
 	f.Running, f.Models, f.Slow = err == nil, models, err != nil && ctx.Err() != nil
 	return f
-}
-
-// listens reports whether anything takes connections at an address of this machine.
-func listens(ctx context.Context, address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"https": "443"}[u.Scheme]
-	}
-	ctx, cancel := context.WithTimeout(ctx, knockTime)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(port, "80")))
-	if err == nil {
-		_ = conn.Close() // it was only knocked at
-	}
-	return err == nil
 }
 
 // usable reports whether a provider can be asked as it is: a server of others wants a key, and one
@@ -133,11 +107,10 @@ func Settle(ctx context.Context, c *config.Config, env func(string) string) (fou
 	}
 	found = Detect(ctx, *c, env)
 	names := capable(found.Models)
-	known := false
-	for _, name := range found.Keys {
+	known := slices.ContainsFunc(found.Keys, func(name string) bool {
 		p, _ := c.Named(name)
-		known = known || strings.TrimRight(p.BaseURL, "/") == found.Ollama
-	}
+		return strings.TrimRight(p.BaseURL, "/") == found.Ollama
+	})
 	switch {
 	case len(found.Keys) == 1 && (known || len(names) == 0):
 		p, _ := c.Named(found.Keys[0])
@@ -176,67 +149,34 @@ func settleModel(ctx context.Context, c *config.Config) bool {
 	return true
 }
 
-// ModelInfo is a model with what it can do.
-type ModelInfo struct {
-	Name          string `json:"name"`
-	Tools         bool   `json:"tools"`
-	Thinking      bool   `json:"thinking"`
-	Embeds        bool   `json:"embeds,omitempty"`
-	ContextTokens int    `json:"context_tokens,omitempty"` // 0 = unknown
-	MaxOutput     int    `json:"max_output,omitempty"`     // tokens; 0 = unknown
-	Chosen        bool   `json:"chosen,omitempty"`
-	Price         Price  `json:"price"`
-}
-
-// Price is what a model costs, in millionths of a US dollar for a million tokens; the rates mean
-// nothing unless Known (spec 6.3).
-type Price struct {
-	Known       bool  `json:"known"`
-	Input       int64 `json:"input_microusd"`
-	CachedInput int64 `json:"cached_input_microusd"`
-	CacheWrite  int64 `json:"cache_write_microusd"`
-	Output      int64 `json:"output_microusd"`
-	// UpTo is the largest prompt that the rates are for, in tokens; 0 bounds it not.
-	UpTo int64 `json:"up_to_tokens,omitempty"`
-}
-
 // priceOf is what a model of a provider costs: a free one nothing, unless the file says otherwise
-// (decision 29).
-func priceOf(c *config.Config, provider, model string, free bool) Price {
+// (decision 29); nil where nobody knows.
+func priceOf(c *config.Config, provider, model string, free bool) *dispatch.ModelPrice {
 	p, stated, known := c.Price(provider, model)
-	if free && !stated {
-		return Price{Known: true}
+	switch {
+	case free && !stated:
+		return &dispatch.ModelPrice{}
+	case !known:
+		return nil
 	}
-	if !known {
-		return Price{}
-	}
-	return Price{
-		Known: true, Input: p.Input, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite,
-		Output: p.Output, UpTo: p.UpTo,
+	return &dispatch.ModelPrice{
+		Input: p.Input, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Output: p.Output, UpTo: p.UpTo,
 	}
 }
 
 // ProviderInfo is a configured provider as it stands: where it comes from, whether it answers, and
-// what it has.
+// what it has. Of a server's provider nothing is known but what the server says.
 type ProviderInfo struct {
-	Name      string     `json:"name"`
-	Type      string     `json:"type"`
-	API       string     `json:"api,omitempty"` // of type openai: chat or responses
-	BaseURL   string     `json:"base_url,omitempty"`
-	HasKey    bool       `json:"has_key"`
-	Chosen    bool       `json:"chosen"`
-	Local     bool       `json:"local"` // on this machine
-	Reachable bool       `json:"reachable"`
-	Code      regie.Code `json:"code,omitempty"`
-	Error     string     `json:"error,omitempty"`
-	// what Error says, for people; nil where another engine has asked
-	Failure error          `json:"-"`
-	Said    regie.Sentence `json:"-"` // what Error says where another engine has asked
+	dispatch.ProviderModels
+	API     string `json:"api,omitempty"` // of type openai: chat or responses
+	BaseURL string `json:"base_url,omitempty"`
+	HasKey  bool   `json:"has_key"`
+	Local   bool   `json:"local"` // on this machine
+	// Failure is what Error says.
+	Failure error `json:"-"`
 	// whose ways it has on the wire; empty where nobody knows
 	Vendor string            `json:"vendor,omitempty"`
 	Tier   string            `json:"service_tier,omitempty"` // empty leaves it to the account
-	Sizes  map[string]string `json:"sizes,omitempty"`        // small, medium, large and other names for models
-	Models []ModelInfo       `json:"models,omitempty"`
 	Origin map[string]string `json:"origin,omitempty"`
 }
 
@@ -259,16 +199,22 @@ func ListModels(ctx context.Context, c config.Config, timeout time.Duration) []P
 func inspect(ctx context.Context, c *config.Config, name string, within time.Duration) ProviderInfo {
 	p, _ := c.Named(name)
 	info := ProviderInfo{
-		Name: name, Type: p.Type, API: p.Speaks(), BaseURL: p.BaseURL, HasKey: p.APIKey != "",
-		Chosen: name == c.Provider, Sizes: p.Models, Origin: p.Origin,
-		Vendor: p.Wire(), Tier: p.ServiceTier,
+		ProviderModels: dispatch.ProviderModels{
+			Name: name, Type: cmp.Or(p.Type, name), Chosen: name == c.Provider, Sizes: p.Models,
+			Models: []dispatch.ModelView{},
+		},
+		API: p.Speaks(), BaseURL: p.BaseURL, HasKey: p.APIKey != "", Origin: p.Origin, Vendor: p.Wire(),
+		Tier: p.ServiceTier,
 	}
 	if u, err := url.Parse(p.BaseURL); err == nil {
 		info.Local = wire.IsLoopback(u.Hostname())
 	}
-	if err := p.Keyless(); err != nil {
-		info.Code, info.Error, info.Failure = regie.CodeProviderAuth, err.Error(), err
+	failed := func(code regie.Code, err error) ProviderInfo {
+		info.Code, info.Error, info.Failure, info.Said = code, err.Error(), err, regie.SentenceOf(err)
 		return info
+	}
+	if err := p.Keyless(); err != nil {
+		return failed(regie.CodeProviderAuth, err)
 	}
 	if !usable(p) {
 		info.Code = regie.CodeProviderAuth
@@ -279,13 +225,12 @@ func inspect(ctx context.Context, c *config.Config, name string, within time.Dur
 		err = regie.Errorf(regie.CodeTimeout, "%s did not answer within %s", p.BaseURL, within.String())
 	}
 	if err != nil {
-		info.Code, info.Error, info.Failure = provider.CodeOf(err), err.Error(), err
-		return info
+		return failed(provider.CodeOf(err), err)
 	}
 	info.Reachable = true
 	for i := range models {
 		m := &models[i]
-		info.Models = append(info.Models, ModelInfo{
+		info.Models = append(info.Models, dispatch.ModelView{
 			Name: m.Name, Tools: m.NativeTools, Thinking: m.Thinking, Embeds: m.Embeds,
 			ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutput,
 			Chosen: info.Chosen && m.Name == c.Model, Price: priceOf(c, name, m.Name, m.Free),
@@ -299,7 +244,7 @@ const tryTime = 20 * time.Second
 
 // TryProvider asks a provider of settings that are not stored yet for its models: whether it is
 // there, and takes the key.
-func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
+func TryProvider(ctx context.Context, p config.Provider) ([]dispatch.ModelView, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	info := inspect(ctx, &config.Config{Providers: map[string]config.Provider{p.Name: p}}, p.Name, tryTime)
@@ -310,4 +255,32 @@ func TryProvider(ctx context.Context, p config.Provider) ([]ModelInfo, error) {
 		return nil, regie.Errorf(info.Code, "%s wants a key", p.BaseURL)
 	}
 	return nil, regie.Errorf(info.Code, "%s", info.Failure)
+}
+
+// listTime is what a provider has to list its models for a client.
+const listTime = 5 * time.Second
+
+// listModels asks each configured provider what it has, and says what clients are told of it.
+func (e *Engine) listModels(ctx context.Context) ([]dispatch.ProviderModels, error) {
+	out := []dispatch.ProviderModels{}
+	chosen := false
+	for _, p := range ListModels(ctx, e.config, listTime) {
+		chosen = chosen || p.Chosen
+		out = append(out, p.ProviderModels)
+	}
+	if e.config.Provider != "" && !chosen { // one that needs no settings: the demo, a recording
+		out = append(out, dispatch.ProviderModels{
+			Name: e.config.Provider, Type: e.config.Provider, Chosen: true, Reachable: true,
+			Models: []dispatch.ModelView{{Name: e.config.Model, Chosen: true, Tools: true, Price: &dispatch.ModelPrice{}}},
+		})
+	}
+	return out, ctx.Err()
+}
+
+// ServedModels are the models of a server's providers as those of this machine are told.
+func ServedModels(list []dispatch.ProviderModels) (out []ProviderInfo) {
+	for _, p := range list {
+		out = append(out, ProviderInfo{ProviderModels: p, HasKey: p.Reachable})
+	}
+	return out
 }

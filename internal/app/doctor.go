@@ -4,20 +4,16 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/provider/wire"
 	"github.com/regie-run/regie/internal/sandbox"
 	"github.com/regie-run/regie/internal/skill"
 	"github.com/regie-run/regie/internal/store/postgres"
@@ -113,19 +109,13 @@ func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
 	s := doctor.Server{
 		Name: name, Type: p.Type, BaseURL: info.BaseURL, Chosen: info.Chosen, Local: info.Local,
 		HasKey: info.HasKey, Asked: usable(p),
-		Code: info.Code, Error: info.Error, Took: time.Since(start),
-	}
-	if info.Failure != nil {
-		s.Said = regie.SentenceOf(info.Failure)
+		Code: info.Code, Error: info.Error, Said: info.Said, Took: time.Since(start),
 	}
 	for i := range info.Models {
 		s.Models = append(s.Models, info.Models[i].Name)
 		if info.Models[i].Tools {
 			s.ToolModels = append(s.ToolModels, info.Models[i].Name)
 		}
-	}
-	if u, err := url.Parse(p.BaseURL); err == nil {
-		s.Local = wire.IsLoopback(u.Hostname())
 	}
 	return s
 }
@@ -144,12 +134,9 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 	case !held:
 		return state
 	}
-	state.Running, state.Stale, state.PID = true, false, holder(c.DataDir)
-	dial := func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", state.Socket)
-	}
-	client := client.Local(dial, text.New(c.Language).Language())
+	state.Running, state.Stale = true, false
+	state.PID, _ = readLock(c.DataDir)
+	client := client.Local(dialer(c.DataDir), text.New(c.Language).Language())
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, doctorEngine)
 	defer cancel()

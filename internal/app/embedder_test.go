@@ -1,7 +1,6 @@
 package app
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,7 +37,7 @@ func TestEngineEmbeds(t *testing.T) {
 	c := settingsOf(t, "providers: {local: {type: ollama, base_url: '"+s.URL+"'}}\nembedder: {provider: local, model: nomic-embed-text}\n")
 	dir := t.TempDir()
 	fatal(t, os.WriteFile(filepath.Join(dir, "cat.md"), []byte("# Cat\n\nThe cat sleeps.\n"), 0o600))
-	all := newIndexes(c, slog.New(slog.DiscardHandler))
+	all := newIndexes(c)
 	defer all.Close()
 	search := func() index.Answer {
 		t.Helper()

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -27,7 +25,6 @@ import (
 	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/slot"
 	"github.com/regie-run/regie/internal/snapshot"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/postgres"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/text"
@@ -124,11 +121,10 @@ func OpenEngine(ctx context.Context, o Options) (*Engine, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	workspace.Keep(ownPaths(&o.Config)...)
-	held, place, err := lock(o.Config.DataDir)
+	held, place, err := lock(o.Config.DataDir, o.Config.Rules())
 	if err != nil {
 		return nil, err
 	}
-	tellRules(held, o.Config.Rules())
 	e := &Engine{lock: held, log: o.Log, check: func() {}, memory: newMemoryListener()}
 	e.holder, e.place = holderName(o.Config, place)
 	if err := e.open(ctx, o); err != nil {
@@ -179,7 +175,7 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err := e.store.LeftProxied(ctx, leftSince(o.Config)); err != nil {
 		return err
 	}
-	e.proxy = newPasser(e, e.log)
+	e.proxy = newPasser(e)
 	e.servePrivately(e.memory)
 	if o.Starting != nil {
 		stored := e.Client("")
@@ -212,7 +208,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	if !e.readOnly {
 		places.servers = newServers(places, o.Log)
 	}
-	e.indexes = newIndexes(o.Config, o.Log)
+	e.indexes = newIndexes(o.Config)
 	snapshots := newSnapshots(o.Config)
 	house, err := newHouse(o, e.indexes, snapshots, store.WholeResult)
 	if err != nil {
@@ -287,9 +283,8 @@ func (e *Engine) newService(o Options, runner *engine.Engine, snapshots *snapsho
 		Cache: e.cache, Present: e.present, Projects: e.projects, Indexes: e.indexes,
 		Settings: o.Config, Private: privatePaths(&o.Config), Limits: o.Limits, Owner: e.user, UserName: userName(),
 		Tools: tools, Models: e.providers.model, SettingsOf: e.providers.settings, AddProvider: e.addProvider,
-		Codecs:     e.codecs,
-		ListModels: e.listModels,
-		ReadOnly:   e.readOnly, StoreOnly: o.StoreOnly,
+		Codec: e.codec, ListModels: e.listModels,
+		ReadOnly: e.readOnly, StoreOnly: o.StoreOnly,
 	})
 }
 
@@ -317,8 +312,7 @@ func (e *Engine) servePrivately(listener net.Listener) {
 	if e.server == nil {
 		e.server = &http.Server{ //nolint:gosec // its only clients are the user's own
 			Handler: httpapi.Handler(httpapi.Config{
-				Service: e.service, Translate: translate, Trusted: true,
-				Keys: e.store, Markdown: markdown,
+				Service: e.service, Translate: translate, Trusted: true, Keys: e.store,
 			}),
 		}
 	}
@@ -331,13 +325,6 @@ func (e *Engine) servePrivately(listener net.Listener) {
 
 // translate renders an error's sentence in the language of who asked.
 func translate(language string, err error) string { return text.New(language).Error(err) }
-
-// markdown writes a session to be read, in a language.
-func markdown(language string, export *store.SessionExport) []byte {
-	var out bytes.Buffer
-	chat.Markdown(&out, text.New(language), export)
-	return out.Bytes()
-}
 
 // quickCheck looks for damage in the background (decision 31). What it finds stops dispatch:
 // nothing more is built on it. A database that does not answer for a moment is not damaged, and

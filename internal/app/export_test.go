@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/control"
@@ -22,7 +23,7 @@ func ShortenAttach(t *testing.T, to time.Duration) {
 }
 
 // Lock takes the engine lock of a data directory and says whose place that is.
-func Lock(dir string) (*os.File, string, error) { return lock(dir) }
+func Lock(dir string) (*os.File, string, error) { return lock(dir, regie.Hash{}) }
 
 // Holder is who holds it.
 func Holder(dir string) string { return holder(dir) }

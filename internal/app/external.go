@@ -47,7 +47,7 @@ func newSnapshots(c config.Config) *snapshot.Store {
 // HouseTools describes the tools that are built in, as an engine with these settings has them, for
 // those who ask before anything is stored.
 func HouseTools(c config.Config) ([]regie.ToolDefinition, error) {
-	house, err := newHouse(Options{Config: c}, newIndexes(c, slog.New(slog.DiscardHandler)), newSnapshots(c), nil)
+	house, err := newHouse(Options{Config: c}, newIndexes(c), newSnapshots(c), nil)
 	if err != nil {
 		return nil, err
 	}

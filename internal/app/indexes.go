@@ -6,12 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
@@ -120,12 +118,9 @@ func indexPath(c config.Config, dir string) string {
 	return filepath.Join(c.DataDir, "index", hex.EncodeToString(sum[:8]), "index.db")
 }
 
-// maxIndexes is how many indexes an engine keeps open while nobody searches, and indexIdle how
-// long: each watches all directories of its workspace, of which a system lets a user watch so many.
-const (
-	maxIndexes = 8
-	indexIdle  = 15 * time.Minute
-)
+// maxIndexes is how many indexes an engine keeps open while nobody searches: each watches all
+// directories of its workspace, of which a system lets a user watch so many.
+const maxIndexes = 8
 
 // backlog is how many chunks an engine embeds by itself where that costs something: so many come of
 // the work of a day. More is for regie index, which shows what it does.
@@ -133,38 +128,33 @@ const backlog = 2000
 
 // indexes are those of the workspaces that rounds of an engine have searched last: opening one
 // costs more than most searches, and one that is open watches its workspace, so that a search in
-// which nothing has changed looks at no file. An engine that never searches has none. It implements
-// files.Indexes. Its goroutines are those of the watches, and one for each index in which something
-// new is embedded after a search, which Close ends.
+// which nothing has changed looks at no file. It implements files.Indexes. Its goroutines are those
+// of the watches, and one for each index in which something new is embedded after a search, which
+// Close ends.
 type indexes struct {
 	config config.Config
-	log    *slog.Logger
 
 	ended     context.Context // done when Close is called
 	end       context.CancelFunc
 	embedding sync.WaitGroup
 
-	mu     sync.Mutex
-	open   []*shared // the one that was used last comes last
-	closed bool
+	mu   sync.Mutex
+	open []*shared // the one that was used last comes last
 }
 
-// shared is an index that several calls may use. All but ready is guarded by indexes.mu; the index
-// and err do not change once ready is closed.
+// shared is an index that several calls may use. Index does not change once it is open; the rest is
+// guarded by indexes.mu.
 type shared struct {
 	*Index
-	dir   string
-	ready chan struct{} // closed when it is open, or cannot be opened
-	err   error         // why it cannot
-	uses  int
-	left  bool        // nobody else gets it: the last one closes it
-	busy  bool        // what is new is being embedded
-	idle  *time.Timer // leaves it; nil until it is open
-	told  bool        // that not all of its workspace is watched
+	dir     string
+	opening chan struct{} // holds one while it is opened
+	uses    int
+	left    bool // nobody else gets it: the last one closes it
+	busy    bool // what is new is being embedded
 }
 
-func newIndexes(c config.Config, log *slog.Logger) *indexes {
-	s := &indexes{config: c, log: log}
+func newIndexes(c config.Config) *indexes {
+	s := &indexes{config: c}
 	s.ended, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -179,96 +169,72 @@ func (s *indexes) Asks() bool {
 // another one.
 func (s *indexes) Index(ctx context.Context, dir string) (x *index.Index, done func(), err error) {
 	for {
-		o, ours, err := s.take(dir)
+		o, err := s.take(dir)
 		if err != nil {
 			return nil, nil, err
 		}
-		if ours {
-			s.make(ctx, o)
-		}
-		select {
-		case <-o.ready:
-		case <-ctx.Done(): // somebody else opens it
-			s.release(o)
-			return nil, nil, context.Cause(ctx)
-		}
-		switch {
-		case o.err != nil && !ours && ctx.Err() == nil && (errors.Is(o.err, context.Canceled) ||
-			errors.Is(o.err, context.DeadlineExceeded)):
-			s.release(o) // who opened it was stopped; we are not
-		case o.err != nil:
-			s.release(o)
-			return nil, nil, o.err
-		case !ours && !o.stands(dir): // it was moved away, and another one took its place
-			s.leave(o)
-			s.release(o)
-		default:
+		fresh, err := o.openOnce(ctx, s.config)
+		if err == nil && (fresh || o.stands(dir)) {
 			return o.Index.Index, func() {
 				s.embed(o)
 				s.release(o)
 			}, nil
 		}
+		s.leave(o) // it cannot be opened, or was moved away, and another one took its place
+		s.release(o)
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 }
 
-// take finds the index of a directory for one more use; ours says that it is new and that the
-// caller opens it.
-func (s *indexes) take(dir string) (o *shared, ours bool, err error) {
+// take finds the index of a directory for one more use.
+func (s *indexes) take(dir string) (*shared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, false, regie.Errorf(regie.CodeConflict, "the engine ends")
+	if s.ended.Err() != nil {
+		return nil, regie.Errorf(regie.CodeConflict, "the engine ends")
 	}
+	o := &shared{dir: dir, opening: make(chan struct{}, 1)}
 	if at := slices.IndexFunc(s.open, func(o *shared) bool { return o.dir == dir }); at >= 0 {
 		o = s.open[at]
 		s.open = slices.Delete(s.open, at, at+1)
-		if o.idle != nil {
-			o.idle.Stop()
-		}
-	} else {
-		o, ours = &shared{dir: dir, ready: make(chan struct{})}, true
 	}
 	o.uses++
-	s.open = append(s.open, o)
-	return o, ours, nil
+	if s.open = append(s.open, o); len(s.open) > maxIndexes {
+		s.drop(s.open[0])
+	}
+	return o, nil
 }
 
-// make opens an index for all who wait for it.
-func (s *indexes) make(ctx context.Context, o *shared) {
-	defer close(o.ready)
-	made, err := OpenIndex(ctx, s.config, o.dir)
-	if err == nil {
-		made.Watch(context.WithoutCancel(ctx)) // until it is closed
+// openOnce opens an index for all who wait for it, and reports whether it did.
+func (o *shared) openOnce(ctx context.Context, c config.Config) (fresh bool, err error) {
+	select {
+	case o.opening <- struct{}{}:
+		defer func() { <-o.opening }()
+	case <-ctx.Done(): // somebody else opens it
+		return false, context.Cause(ctx)
 	}
-	s.mu.Lock()
-	var oldest *shared
-	if o.Index, o.err = made, err; err == nil {
-		o.idle = time.AfterFunc(indexIdle, func() { s.forget(o) })
-		o.idle.Stop() // it is used
-		if len(s.open) > maxIndexes {
-			oldest = s.open[0]
-		}
+	if o.Index != nil {
+		return false, nil
 	}
-	s.mu.Unlock()
-	switch {
-	case err != nil:
-		s.leave(o)
-	case oldest != nil:
-		s.leave(oldest)
+	if o.Index, err = OpenIndex(ctx, c, o.dir); err == nil {
+		o.Watch(context.WithoutCancel(ctx)) // until it is closed
 	}
+	return true, err
 }
 
 // embed has what is new in an index embedded, so that the next search finds it by its meaning too.
 func (s *indexes) embed(o *shared) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || o.busy || !s.Asks() {
+	if s.ended.Err() != nil || o.busy || !s.Asks() {
 		return
 	}
 	o.busy = true
 	o.uses++
 	s.embedding.Go(func() {
-		embedNew(s.ended, o.Index.Index, nil)
+		o.EmbedNew(s.ended, nil)
 		s.mu.Lock()
 		o.busy = false
 		s.mu.Unlock()
@@ -276,69 +242,41 @@ func (s *indexes) embed(o *shared) {
 	})
 }
 
-// embedNew embeds what is new in an index, unless it is much and costs something. What is in its
-// way the next search says.
-func embedNew(ctx context.Context, x *index.Index, progress func(index.Progress)) {
+// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much
+// and costs something. It ends with the context. What is in its way the next search says. progress
+// may be nil.
+func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
 	if missing, err := x.Missing(ctx); err == nil && missing > 0 && (missing <= backlog || x.Free()) {
 		_, _ = x.Embed(ctx, progress)
 	}
 }
 
-// EmbedNew embeds what is new in the index, as an engine does behind a search: unless it is much
-// and costs something. It ends with the context. What is in its way the next search says. progress
-// may be nil.
-func (x *Index) EmbedNew(ctx context.Context, progress func(IndexProgress)) {
-	embedNew(ctx, x.Index, progress)
-}
-
 // leave has an index closed once nobody uses it.
 func (s *indexes) leave(o *shared) {
 	s.mu.Lock()
-	s.open = slices.DeleteFunc(s.open, func(other *shared) bool { return other == o })
-	if o.idle != nil {
-		o.idle.Stop()
-	}
-	ends := !o.left && o.uses == 0
-	o.left = true
-	s.mu.Unlock()
-	if ends {
-		o.end()
-	}
+	defer s.mu.Unlock()
+	s.drop(o)
 }
 
-// end closes an index that nobody uses.
-func (o *shared) end() {
-	if o.Index != nil {
-		_ = o.Close() // what it holds is on the disk, or can be made again
-	}
+// drop is leave while the lock is held.
+func (s *indexes) drop(o *shared) {
+	s.open = slices.DeleteFunc(s.open, func(other *shared) bool { return other == o })
+	o.left = true
+	o.closeUnused()
 }
 
 func (s *indexes) release(o *shared) {
 	s.mu.Lock()
-	if o.uses--; o.Index != nil {
-		if why := o.Unwatched(); !why.IsZero() && !o.told && s.log != nil {
-			o.told = true
-			s.log.Warn("not all of a workspace can be watched: each search in it looks through its files first",
-				"workspace", o.dir, "why", why.String())
-		}
-	}
-	ends := o.uses == 0 && o.left
-	if o.uses == 0 && !o.left && o.idle != nil {
-		o.idle.Reset(indexIdle)
-	}
-	s.mu.Unlock()
-	if ends {
-		o.end()
-	}
+	defer s.mu.Unlock()
+	o.uses--
+	o.closeUnused()
 }
 
-// forget closes an index that nobody has used for long.
-func (s *indexes) forget(o *shared) {
-	s.mu.Lock()
-	unused := o.uses == 0
-	s.mu.Unlock()
-	if unused { // who takes it in this instant has it closed when it is done
-		s.leave(o)
+// closeUnused closes an index that was left, and that nobody uses.
+func (o *shared) closeUnused() {
+	if o.left && o.uses == 0 && o.Index != nil {
+		_ = o.Close() // what it holds is on the disk, or can be made again
+		o.Index = nil
 	}
 }
 
@@ -346,11 +284,9 @@ func (s *indexes) forget(o *shared) {
 func (s *indexes) Close() {
 	s.end()
 	s.mu.Lock()
-	s.closed = true
-	open := slices.Clone(s.open)
-	s.mu.Unlock()
-	for _, o := range open {
-		s.leave(o)
+	for _, o := range slices.Clone(s.open) {
+		s.drop(o)
 	}
+	s.mu.Unlock()
 	s.embedding.Wait()
 }

@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,7 +19,7 @@ import (
 func TestIndexesApart(t *testing.T) {
 	t.Parallel()
 	c := config.Config{DataDir: t.TempDir()}
-	all := newIndexes(c, slog.New(slog.DiscardHandler))
+	all := newIndexes(c)
 	defer all.Close()
 	slow, quick := t.TempDir(), t.TempDir()
 	path := indexPath(c, slow)

@@ -2,12 +2,9 @@ package app_test
 
 import (
 	"database/sql"
-	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -33,8 +30,7 @@ func (h *house) asked(session string, times int) {
 func TestAnswerOfAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ key, body string }{
-		"by its key":    {"k", `{"choices":["a"]}`},
-		"by its own id": {"", `{"choices":["a"],"request_id":"mine"}`},
+		"by its key": {"k", `{"choices":["a"]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := call{"q", "session__ask_user", `{"question":"Which?","options":["a","b"]}`}
@@ -45,21 +41,21 @@ func TestAnswerOfAnotherQuestion(t *testing.T) {
 			if c.key != "" {
 				key = carrying("Idempotency-Key", c.key)
 			}
-			open := func() (out httpapi.Page[regie.Question]) {
-				h.json("GET", "/api/v1/questions?session="+session, "", 200, &out)
+			open := func() (out httpapi.InboxPage) {
+				h.json("GET", "/api/v1/inbox?session="+session, "", 200, &out)
 				return out
 			}
 			h.json("POST", at+"/messages", `{"content":"go"}`, 202, nil)
 			h.asked(session, 1)
-			was := open().Items[0].ID
+			was := open().Questions[0].ID
 			h.json("POST", at+"/responses", c.body, 200, nil, key)
 			h.asked(session, 2)
 			h.json("POST", at+"/responses", c.body, 200, nil, key)
-			now := open().Items
+			now := open().Questions
 			if len(now) != 1 || now[0].ID == was {
 				t.Fatalf("the second question was answered unseen: %v", now)
 			}
-			h.json("POST", at+"/responses", `{"choices":["b"],"request_id":"another"}`, 200, nil)
+			h.json("POST", at+"/responses", `{"choices":["b"]}`, 200, nil, carrying("Idempotency-Key", "another"))
 			h.json("POST", at+"/responses", c.body, 200, nil, key)
 		})
 	}
@@ -112,29 +108,5 @@ func TestKeyOfADeadServer(t *testing.T) {
 			}
 			next.json("POST", session+"/fork", `{}`, 201, nil, key)
 		})
-	}
-}
-
-// TestTheSameAtOnce says one write eight times at once under one key: it is done once, and all have
-// the answer of that.
-func TestTheSameAtOnce(t *testing.T) {
-	h := newBed(t, newModel(t, says("Gone."))).serve("127.0.0.1:0")
-	for _, c := range []struct{ method, path, body string }{{"DELETE", "", ""}, {"PATCH", "", `{"name":"A"}`}, {"POST", "/fork", `{}`}, {"POST", "/messages", `{"content":"go"}`}} {
-		path := "/api/v1/sessions/" + h.session() + c.path
-		said := make([]string, 8)
-		var group sync.WaitGroup
-		for i := range said {
-			group.Go(func() {
-				status, text := h.said(c.method, path, c.body, carrying("Idempotency-Key", "k"))
-				if said[i] = fmt.Sprint(status, text); status >= 300 {
-					t.Errorf("%s %s: %s", c.method, path, said[i])
-				}
-			})
-		}
-		group.Wait()
-		slices.Sort(said)
-		if said = slices.Compact(said); len(said) != 1 {
-			t.Errorf("%s %s is answered differently: %q", c.method, path, said)
-		}
 	}
 }

@@ -1,11 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/client"
@@ -29,10 +30,10 @@ const (
 // errHeld says that another process holds the engine lock.
 var errHeld = regie.Errorf(regie.CodeLocked, "another engine holds this data directory")
 
-// lock takes the engine lock of a data directory (decision 1). The kernel gives it back when the
-// process dies, however it dies. place is the same for all who have held this very lock, of whom
-// only one lives.
-func lock(dir string) (f *os.File, place string, err error) {
+// lock takes the engine lock of a data directory (decision 1), and writes down who holds it and by
+// which rules it decides. The kernel gives it back when the process dies, however it dies. place is
+// the same for all who have held this very lock, of whom only one lives.
+func lock(dir string, rules regie.Hash) (f *os.File, place string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", dirError(err, dir)
 	}
@@ -46,67 +47,47 @@ func lock(dir string) (f *os.File, place string, err error) {
 		}
 		return nil, "", errors.Join(dirError(err, dir), f.Close())
 	}
-	place, mark := placeOf(f)
-	// Who holds it, for people who look, and what its place is called. Where that cannot be written
-	// the next one has another place.
 	if err := f.Truncate(0); err == nil {
-		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n%s %s\n", os.Getpid(), place, mark), 0)
+		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n%s\n", os.Getpid(), rules), 0) // for people who look, and otherRules
 	}
-	return f, place, nil
+	return f, placeOf(f), nil
 }
 
-// placeOf is the place that a lock file names, or a new one: a copy of it, and what stands there
-// after a restart of the machine, is another one. The names of machine and directory would not do,
-// which two containers may have alike. mark is what tells a copy from the file.
-func placeOf(f *os.File) (place, mark string) {
+// placeOf names a lock file: a copy of it, and the same file after a restart of the machine, has
+// another name. Those of machine and directory would not do, which two containers may have alike.
+func placeOf(f *os.File) string {
+	host, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // elsewhere it has to do without
+	name := host + string(boot)
 	if info, err := f.Stat(); err == nil {
 		if file, ok := info.Sys().(*syscall.Stat_t); ok {
-			boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // elsewhere it has to do without
-			mark = fmt.Sprintf("%d:%d:%s", file.Dev, file.Ino, strings.TrimSpace(string(boot)))
+			name += fmt.Sprintf(":%d:%d", file.Dev, file.Ino)
 		}
 	}
-	content, err := io.ReadAll(f)
-	if lines := strings.Split(string(content), "\n"); err == nil && len(lines) > 1 {
-		if before, of, _ := strings.Cut(lines[1], " "); before != "" && mark != "" && of == mark {
-			return before, mark
-		}
-	}
-	return regie.NewID().String(), mark
+	return regie.HashOf([]byte(name)).String()
 }
 
-// holder returns the process that holds the engine lock of a data directory, as it wrote it there,
-// or "".
+// readLock returns the process that holds the engine lock of a data directory, as it wrote it
+// there, and the rules that it decides by; empty where that cannot be read.
+func readLock(dir string) (pid, rules string) {
+	data, _ := os.ReadFile(filepath.Join(dir, lockName))
+	pid, rules, _ = strings.Cut(string(data), "\n")
+	if _, err := strconv.Atoi(pid); err != nil {
+		return "", ""
+	}
+	return pid, strings.TrimSpace(rules)
+}
+
+// holder names the process that holds a data directory, for people.
 func holder(dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, lockName))
-	pid, _, _ := strings.Cut(string(data), "\n")
-	if _, none := strconv.Atoi(pid); err != nil || none != nil {
-		return ""
-	}
-	return pid
-}
-
-// tellRules writes what an engine decides by into its lock file, for clients that were told to
-// decide by a file of their own. Where that cannot be written nobody compares it.
-func tellRules(f *os.File, rules regie.Hash) {
-	if end, err := f.Seek(0, io.SeekEnd); err == nil && end > 0 {
-		_, _ = f.WriteAt(fmt.Appendf(nil, "%s\n", rules), end)
-	}
-}
-
-// rulesOf is what tellRules wrote; empty where the engine is one that did not.
-func rulesOf(dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, lockName))
-	lines := strings.Split(string(data), "\n")
-	if err != nil || len(lines) < 3 {
-		return ""
-	}
-	return lines[2]
+	pid, _ := readLock(dir)
+	return cmp.Or(pid, "?")
 }
 
 // otherRules reports whether settings that were named, by --config or REGIE_CONFIG, are not those
 // by which the engine of their data directory decides.
 func otherRules(c *config.Config) bool {
-	theirs := rulesOf(c.DataDir)
+	_, theirs := readLock(c.DataDir)
 	return c.Apart && theirs != "" && theirs != c.Rules().String()
 }
 
@@ -208,7 +189,7 @@ func (l ownListener) Accept() (net.Conn, error) {
 func Runs(ctx context.Context, c config.Config) bool {
 	asked := client.Local(dialer(c.DataDir), "")
 	defer asked.Close()
-	ctx, cancel := context.WithTimeout(ctx, knockTime)
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
 	return asked.Alive(ctx) == nil
 }

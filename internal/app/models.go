@@ -114,41 +114,25 @@ func Untempered(c config.Config) bool {
 	return err == nil && !p.Capabilities(c.Model).Temperature.Carried(agent.ReasoningEffort)
 }
 
-// codecs are the ways in which a provider of that name may have written its requests, the
-// configured one first. They have no key, and nothing sends what they write.
-func (e *Engine) codecs(name string) []func() (provider.Provider, error) {
+// codec is what writes the requests of the provider of a name. It has no key, and sends nothing.
+func (e *Engine) codec(name string, pin regie.Hash) (provider.Provider, error) {
 	switch name {
 	case config.ProviderDemo:
-		return []func() (provider.Provider, error){func() (provider.Provider, error) { return demo.New(), nil }}
+		return demo.New(), nil
 	case config.ProviderReplay:
-		return []func() (provider.Provider, error){func() (provider.Provider, error) { return replay.Silent(), nil }}
+		return replay.Silent(), nil
 	}
-	settings, configured := e.config.Named(name)
+	from := e.providers.settings(name, pin)
+	if from == nil {
+		from = &e.config
+	}
+	settings, _ := from.Named(name)
+	if settings.BaseURL == "" && settings.Speaks() != config.APIResponses &&
+		(settings.Type == "" || settings.Type == config.ProviderOpenAI) {
+		settings = config.Provider{
+			Name: name, Type: config.ProviderOpenAI, API: config.APIChat, BaseURL: "http://127.0.0.1/v1",
+		}
+	}
 	settings.APIKey = ""
-	made := func(s config.Provider) func() (provider.Provider, error) {
-		return func() (provider.Provider, error) { return newProvider(s, e.config.File.Budget.ModelWindow) }
-	}
-	var out []func() (provider.Provider, error)
-	// the others know where their own server is
-	if configured && (settings.BaseURL != "" || settings.Type != config.ProviderOpenAI) {
-		out = append(out, made(settings))
-	}
-	if settings.Type == config.ProviderOpenAI || settings.Type == "" {
-		for _, vendor := range append([]string{""}, config.Vendors(config.ProviderOpenAI)...) {
-			out = append(out, made(config.Provider{
-				Name: name, Type: config.ProviderOpenAI, API: config.APIChat,
-				Vendor: vendor, BaseURL: "http://127.0.0.1/v1",
-			}))
-		}
-		out = append(out, made(config.Provider{
-			Name: name, Type: config.ProviderOpenAI, API: config.APIResponses,
-			BaseURL: responses.DefaultAddress,
-		}))
-	}
-	for _, kind := range config.TypeNames(false) {
-		if kind != config.ProviderOpenAI && !configured && (settings.Type == kind || settings.Type == "") {
-			out = append(out, made(config.Provider{Name: name, Type: kind}))
-		}
-	}
-	return out
+	return newProvider(settings, e.config.File.Budget.ModelWindow)
 }

@@ -127,26 +127,21 @@ func TestNamedSettingsOfAClient(t *testing.T) {
 		b.settings = own
 		b.settings.Apart = row.apart
 		row.change()
-		client := b.connect()
-		run, err := client.Submit(t.Context(), b.request(everything))
+		client, err := app.Connect(t.Context(), app.Options{Config: b.settings})
 		if (regie.CodeOf(err) == regie.CodeConflict) != row.refused || row.refused == (err == nil) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 		if err == nil {
+			run := b.send(client, b.request(everything))
 			expect(t, b.await(client, run), regie.EndAnswered)
+			fatal(t, client.Close())
 		}
-		_, decided := client.Decide(t.Context(), dispatch.DecideRequest{})
-		_, answered := client.Answer(t.Context(), dispatch.AnswerRequest{})
-		for what, err := range map[string]error{
-			"Resume": client.Resume(t.Context(), regie.NewID()), "Decide": decided, "Answer": answered, "Resolve": client.Resolve(t.Context(), dispatch.ResolveRequest{}),
-		} {
-			if err == nil || strings.Contains(err.Error(), "decides by other settings") != row.refused {
-				t.Errorf("%s: %s: %v", row.name, what, err)
-			}
-		}
-		if _, err := client.Sessions(t.Context(), store.SessionFilter{}); err != nil {
+		reader, err := app.Connect(t.Context(), app.Options{Config: b.settings, ReadOnly: true})
+		fatal(t, err)
+		if _, err := reader.Sessions(t.Context(), store.SessionFilter{}); err != nil {
 			t.Errorf("%s: who only looks is refused: %v", row.name, err)
 		}
+		fatal(t, reader.Close())
 		report := app.Examine(t.Context(), doctor.Subject{Config: b.settings, Env: func(string) string { return "" }, Dir: b.root, Now: time.Now})
 		said := false
 		for i := range report {
@@ -155,6 +150,5 @@ func TestNamedSettingsOfAClient(t *testing.T) {
 		if said != row.refused {
 			t.Errorf("%s: the doctor says so: %v", row.name, said)
 		}
-		fatal(t, client.Close())
 	}
 }

@@ -197,8 +197,8 @@ func TestOwnCommandServed(t *testing.T) {
 	id, err := regie.ParseID(session)
 	fatal(t, err)
 	keyed := func(r *http.Request) { r.Header.Set("Idempotency-Key", "one") }
-	var first, again httpapi.Accepted
-	h.json(http.MethodPost, "/api/v1/sessions/"+session+"/commands", `{"command":"echo one >> log; cat log"}`, http.StatusAccepted, &first, keyed)
+	var first, again dispatch.Run
+	h.json(http.MethodPost, "/api/v1/runs", `{"session_id":"`+session+`","policy":{"on_approval":"park"},"command":"echo one >> log; cat log"}`, http.StatusAccepted, &first, keyed)
 	conn := b.connect()
 	asked := b.parked(conn, id).Approvals[0]
 	var said httpapi.Accepted
@@ -208,7 +208,7 @@ func TestOwnCommandServed(t *testing.T) {
 	b.until(conn, id, func(e *regie.Event) bool {
 		return e.Type == regie.EventRound && strings.Contains(string(e.Body), "ANSWERED")
 	})
-	h.json(http.MethodPost, "/api/v1/sessions/"+session+"/commands", `{"command":"echo one >> log; cat log"}`, http.StatusAccepted, &again, keyed)
+	h.json(http.MethodPost, "/api/v1/runs", `{"session_id":"`+session+`","policy":{"on_approval":"park"},"command":"echo one >> log; cat log"}`, http.StatusAccepted, &again, keyed)
 	if again.RoundID != first.RoundID || said.Admitted {
 		t.Errorf("first %+v, again %+v, the message %+v", first, again, said)
 	}
@@ -218,8 +218,6 @@ func TestOwnCommandServed(t *testing.T) {
 	if m.count() != 1 || !strings.Contains(m.last(), "echo one") || !strings.Contains(m.last(), `\"status\":\"SUCCESS\"`) {
 		t.Errorf("a model was asked %d times, last %s", m.count(), m.last())
 	}
-	h.json(http.MethodPost, "/api/v1/sessions/"+session+"/commands", `{}`, http.StatusBadRequest, nil)
-	h.json(http.MethodPost, "/api/v1/sessions/"+regie.NewID().String()+"/commands", `{"command":"true"}`, http.StatusNotFound, nil)
 }
 
 // TestOwnCommandSteered writes something else in place of an answer to what a command asks: the

@@ -3,8 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
-	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -24,41 +24,98 @@ import (
 )
 
 const (
-	// The caps of a workspace's own file hold from so much later on than it was written, for calls
-	// that are passed on.
-	capsTime = time.Second
-	// maxPriced is how many prices are known at once.
-	maxPriced = 1024
 	// leastAnswer is the least bound of an answer that a cap may set, longestAnswer the bound where
 	// a cap holds and the request sets none, in tokens (decision 29).
 	leastAnswer   = 1000
 	longestAnswer = 8192
 	// leftOpen is how long a call that another process has open on a shared database is left to it.
 	leftOpen = time.Hour
+	// Calls are logged together: those of logEvery, or logBatch of them. maxUnlogged is how many
+	// may wait for that.
+	logEvery    = 100 * time.Millisecond
+	logBatch    = 512
+	maxUnlogged = 2048
 )
 
-// passer is compat.Proxy on the providers of the settings.
+// passer is compat.Proxy on the providers of the settings. One goroutine logs what calls used, many
+// together; a call under a cap stands in the store before it is made.
 type passer struct {
 	*Engine
-	*passLog
+	queue      chan store.Proxied
+	stop, done chan struct{}
+	once       sync.Once
 
 	mu     sync.Mutex
 	ups    map[string]compat.Upstream
-	caps   map[string]capsAt // by root
 	places map[regie.ID]regie.Workspace
-	prices map[string]priced // by provider and model
 }
 
-// capsAt are the caps of a workspace as they were at a moment.
-type capsAt struct {
-	caps regie.Caps
-	at   time.Time
+func newPasser(e *Engine) *passer {
+	p := &passer{
+		Engine: e, queue: make(chan store.Proxied, maxUnlogged), stop: make(chan struct{}), done: make(chan struct{}),
+		ups: map[string]compat.Upstream{}, places: map[regie.ID]regie.Workspace{},
+	}
+	go p.write()
+	return p
 }
 
-// priced is a price that was looked up.
-type priced struct {
-	price price.Price
-	known bool
+// close logs what is left.
+func (p *passer) close() {
+	p.once.Do(func() { close(p.stop) })
+	<-p.done
+}
+
+// write logs calls until stop closes, and what is left then.
+func (p *passer) write() {
+	defer close(p.done)
+	for {
+		select {
+		case first := <-p.queue:
+			timer := time.NewTimer(logEvery)
+			select { // others come meanwhile
+			case <-timer.C:
+			case <-p.stop:
+			}
+			timer.Stop()
+			p.flush(first)
+		case <-p.stop:
+			for len(p.queue) > 0 {
+				p.flush(<-p.queue)
+			}
+			return
+		}
+	}
+}
+
+// flush logs a call and those that wait behind it.
+func (p *passer) flush(first store.Proxied) {
+	batch := []store.Proxied{first}
+	for len(p.queue) > 0 && len(batch) < logBatch {
+		batch = append(batch, <-p.queue)
+	}
+	if err := p.store.LogProxied(context.Background(), batch); err != nil {
+		p.log.Error("model calls that were passed on could not be logged", "calls", len(batch), "code",
+			string(regie.CodeOf(err)), "error", err)
+	}
+}
+
+// Begin implements compat.Proxy.
+func (p *passer) Begin(store.Proxied) {}
+
+// Done implements compat.Proxy. Where the log cannot keep up, the caller waits for it.
+func (p *passer) Done(call store.Proxied) {
+	if cost, known := p.cost(&call); known {
+		call.Money.Cost, call.Money.Known = cost, true
+		call.Money.Overrun = max(0, cost-call.Money.Reserved)
+	}
+	if call.UserID.IsZero() {
+		owner, _ := p.user(context.Background()) // it is known, since somebody was let in
+		call.UserID = owner.ID
+	}
+	select {
+	case p.queue <- call:
+	case <-p.stop:
+	}
 }
 
 // Proxy passes requests of clients on to the providers of this engine's settings; it ends with the
@@ -95,27 +152,8 @@ func (p *passer) cost(call *store.Proxied) (int64, bool) {
 	return known.Cost(call.Usage)
 }
 
-// priceOf is what the model of a call costs; ok is false where nobody knows. It is looked up once:
-// settings do not change while an engine runs.
+// priceOf is what the model of a call costs; ok is false where nobody knows.
 func (p *passer) priceOf(call *store.Proxied) (price.Price, bool) {
-	name := call.Provider + "\x00" + call.Model
-	p.mu.Lock()
-	known, ok := p.prices[name]
-	p.mu.Unlock()
-	if ok {
-		return known.price, known.known
-	}
-	known.price, known.known = p.findPrice(call)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.prices) >= maxPriced {
-		clear(p.prices)
-	}
-	p.prices[name] = known
-	return known.price, known.known
-}
-
-func (p *passer) findPrice(call *store.Proxied) (price.Price, bool) {
 	known, stated, ok := p.config.Price(call.Provider, call.Model)
 	if !stated {
 		if model, err := p.providers.own.models(call.Provider); err == nil && model.Capabilities(call.Model).Free {
@@ -174,82 +212,54 @@ func (p *passer) Upstream(name, api string) (compat.Upstream, error) {
 
 // upstream is where a provider of these settings takes requests of an API.
 func upstream(name string, settings *config.Provider, api string) (compat.Upstream, error) {
-	messages := api == compat.APIMessages || api == compat.APICount
-	if settings.Type == config.ProviderAnthropic {
-		if !messages {
-			return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
-				"the server of %s speaks Messages alone: use /v1/messages", name)
-		}
-		return upstreamMessages(settings, api)
-	}
-	// what has no type is an address
-	speaks := settings.Type == config.ProviderOpenAI || settings.Type == "" && settings.BaseURL != ""
-	base := strings.TrimRight(cmp.Or(settings.BaseURL, responses.DefaultAddress), "/")
-	if settings.Type == config.ProviderOllama {
-		speaks, base = true, strings.TrimRight(settings.BaseURL, "/")+"/v1"
-	}
+	messages, takes := api == compat.APIMessages || api == compat.APICount, false
 	switch {
-	case !speaks:
+	case settings.Type == config.ProviderAnthropic:
+		takes = messages
+	case settings.Type == config.ProviderOpenAI, settings.Type == config.ProviderOllama,
+		settings.Type == "" && settings.BaseURL != "": // what has no type is an address
+		takes = !messages && (api != compat.APIResponses || settings.Speaks() == config.APIResponses)
+	}
+	if !takes {
 		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
-			"the server of %s has an API of its own: it can be asked by an agent, and nothing can be passed on to it",
-			name)
-	case messages:
-		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
-			"the server of %s does not speak Messages: use /v1/chat/completions", name)
-	case api == compat.APIResponses && settings.Speaks() != config.APIResponses:
-		return compat.Upstream{}, regie.Errorf(regie.CodeBadRequest,
-			"the server of %s does not speak Responses: use /v1/chat/completions", name)
+			"the server of %s does not take requests for /v1/%s: use the address of its own API, or ask it by an agent",
+			name, api)
 	}
 	if err := settings.Keyless(); err != nil {
 		return compat.Upstream{}, err
 	}
-	up := compat.Upstream{
-		URL: base + "/" + api, Header: http.Header{"Content-Type": {"application/json"}},
-		Transport: passingTransport(base), MaxTokens: "max_tokens",
-	}
+	up := compat.Upstream{Header: http.Header{"Content-Type": {"application/json"}}, MaxTokens: "max_tokens"}
+	base := strings.TrimRight(cmp.Or(settings.BaseURL, responses.DefaultAddress), "/")
 	switch {
+	case messages:
+		base = strings.TrimSuffix(strings.TrimRight(cmp.Or(settings.BaseURL, anthropic.DefaultAddress), "/"), "/v1") + "/v1"
+		up.Header.Set("Anthropic-Version", anthropic.Version)
+		up.Passes = []string{"Anthropic-Version", "Anthropic-Beta"} // they say how a request is meant
+	case settings.Type == config.ProviderOllama:
+		base = strings.TrimRight(settings.BaseURL, "/") + "/v1"
 	case api == compat.APIResponses:
 		up.MaxTokens = "max_output_tokens"
 	case settings.Speaks() == config.APIResponses: // OpenAI's own: its models that reason take only this one
 		up.MaxTokens = "max_completion_tokens"
 	}
-	if settings.APIKey != "" {
+	switch {
+	case settings.APIKey == "":
+	case messages:
+		up.Header.Set("X-Api-Key", settings.APIKey)
+	default:
 		up.Header.Set("Authorization", "Bearer "+settings.APIKey)
 	}
-	return up, nil
-}
-
-// upstreamMessages is where one of Anthropic's kind takes them. Which version of the API a request
-// means, and what of it that is new, its headers say.
-func upstreamMessages(settings *config.Provider, api string) (compat.Upstream, error) {
-	if err := settings.Keyless(); err != nil {
-		return compat.Upstream{}, err
-	}
-	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(settings.BaseURL, anthropic.DefaultAddress), "/"), "/v1")
-	up := compat.Upstream{
-		URL: base + "/v1/" + api, Header: http.Header{
-			"Content-Type":      {"application/json"},
-			"Anthropic-Version": {anthropic.Version},
-		}, Transport: passingTransport(base),
-		MaxTokens: "max_tokens", Passes: []string{"Anthropic-Version", "Anthropic-Beta"},
-	}
-	if settings.APIKey != "" {
-		up.Header.Set("X-Api-Key", settings.APIKey)
-	}
+	up.URL, up.Transport = base+"/"+api, passingTransport(base)
 	return up, nil
 }
 
 // passingTransport keeps connections to one server open.
 func passingTransport(base string) *http.Transport {
-	transport := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 15 * time.Second, ForceAttemptHTTP2: true,
-		MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second, DisableCompression: true,
-		ResponseHeaderTimeout: 10 * time.Minute,
-	}
-	if request, err := http.NewRequest(http.MethodGet, base, nil); err == nil && //nolint:noctx // never sent
-		!wire.IsLoopback(request.URL.Hostname()) {
-		transport.Proxy = http.ProxyFromEnvironment
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // net/http says so
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost, transport.DisableCompression = 256, 256, true
+	transport.ResponseHeaderTimeout = 10 * time.Minute
+	if u, err := url.Parse(base); err == nil && wire.IsLoopback(u.Hostname()) {
+		transport.Proxy = nil
 	}
 	return transport
 }
@@ -295,25 +305,10 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers
 	return min(longest, max(1, afford)), nil
 }
 
-// capsOf are the caps that hold for what is passed on in a workspace. Its own file is looked at
-// once in a while: at each request the looking would be a sixth of all that is done for one.
+// capsOf are the caps that hold for what is passed on in a workspace.
 func (p *passer) capsOf(root string) (regie.Caps, error) {
-	p.mu.Lock()
-	known, ok := p.caps[root]
-	p.mu.Unlock()
-	if ok && time.Since(known.at) < capsTime {
-		return known.caps, nil
-	}
-	now := time.Now()
 	own, err := p.projects.Settings(root)
-	if err != nil {
-		return regie.Caps{}, err
-	}
-	caps := p.config.File.Caps(control.MainAgent).Lower(own.Caps())
-	p.mu.Lock()
-	p.caps[root] = capsAt{caps, now}
-	p.mu.Unlock()
-	return caps, nil
+	return p.config.File.Caps(control.MainAgent).Lower(own.Caps()), err
 }
 
 // placeOf is the owner of a workspace and itself; it is read once.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/regie-run/regie"
@@ -220,79 +219,43 @@ func ofWorkspace(content *trust.Content) (out []skill.Place) {
 // userBounds bound what is looked at for a user's skills.
 var userBounds = workspace.TreeBounds{Entries: 50_000, Depth: 12}
 
-// ofUser are the places of the user's skills. A directory of skills may be a link, and so may a
-// skill: they are the person's own to lay out. Below a skill no link is followed.
+// ofUser are the places of the user's skills. A directory of skills may be a link: it is the
+// person's own to lay out. Below it no link is followed.
 func (p *projects) ofUser() (out []skill.Place) {
 	for _, dir := range p.config.Skills {
-		resolved, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			continue // most have none
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil { // most have none
+			out = append(out, userPlace(dir, resolved))
 		}
-		out = append(out, userPlace(dir, resolved))
 	}
 	return out
 }
 
 func userPlace(dir, resolved string) skill.Place {
-	place := skill.Place{Origin: skill.OfUser, Dir: dir}
-	add := func(at, below string) {
-		root, err := workspace.Open(at)
-		if err == nil {
-			defer func() { _ = root.Close() }() // it was only read
-			var entries []workspace.TreeEntry
-			if entries, err = root.Tree(".", userBounds); err == nil {
-				addEntries(&place, below, entries)
-			}
-		}
-		if err != nil && below == "" {
-			place.Err = err
-		}
+	place := skill.Place{Origin: skill.OfUser, Dir: dir, Odd: map[string]regie.Code{}}
+	root, err := workspace.Open(resolved)
+	if err != nil {
+		place.Err = err
+		return place
 	}
-	add(resolved, "")
-	linked := map[string]string{}
-	for name, why := range place.Odd {
-		if to, err := filepath.EvalSymlinks(filepath.Join(resolved, name)); err == nil &&
-			why == regie.CodePathOutside && filepath.Base(name) == name && isDir(to) {
-			linked[name] = to
+	defer func() { _ = root.Close() }() // it was only read
+	entries, err := root.Tree(".", userBounds)
+	place.Err = err
+	for _, e := range entries {
+		if e.Why != "" {
+			place.Odd[e.Path] = e.Why
+		} else {
+			place.Files = append(place.Files, skill.File{Path: e.Path, Size: e.Size})
 		}
-	}
-	for name, to := range linked {
-		delete(place.Odd, name)
-		add(to, name)
 	}
 	place.Read = func(name string, most int64) ([]byte, error) {
-		first, rest, _ := strings.Cut(name, "/")
-		at, below := resolved, name
-		if to, ok := linked[first]; ok {
-			at, below = to, rest
-		}
-		root, err := workspace.Open(at)
+		root, err := workspace.Open(resolved)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = root.Close() }() // it was only read
-		return root.ReadPlain(below, most)
+		return root.ReadPlain(name, most)
 	}
 	return place
-}
-
-// addEntries takes what lies in a directory of the place.
-func addEntries(place *skill.Place, below string, entries []workspace.TreeEntry) {
-	if place.Odd == nil {
-		place.Odd = map[string]regie.Code{}
-	}
-	for _, e := range entries {
-		if name := path.Join(below, e.Path); e.Why != "" {
-			place.Odd[name] = e.Why
-		} else {
-			place.Files = append(place.Files, skill.File{Path: name, Size: e.Size})
-		}
-	}
-}
-
-func isDir(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 // ToolsIn adds what only a workspace has: the tools of its MCP servers, and the skills' tool. Where
@@ -338,28 +301,23 @@ func (p *projects) Scope(root string, base *tool.Registry) *tool.Registry {
 // userData is level 2 of a workspace (spec 6.1). Of a directory that cannot be opened nothing is
 // known here: the tools say what is wrong with it.
 func (p *projects) userData(dir string, limits regie.Limits, french bool) (said string, known bool) {
-	root, err := workspace.Open(dir)
-	if err != nil {
-		return "", false
-	}
-	said, _ = p.documents(root, dir, limits, french)
-	return said, true
+	said, _, err := p.documents(dir, limits, french)
+	return said, err == nil
 }
 
 // Level2 is that of a run that begins, and what people are told of its document where that was not
 // read, or not all of it.
 func (p *projects) Level2(dir string, limits regie.Limits, french bool) (said string, notice regie.Sentence) {
-	root, err := workspace.Open(dir)
-	if err != nil {
-		return "", notice
-	}
-	return p.documents(root, dir, limits, french)
+	said, notice, _ = p.documents(dir, limits, french)
+	return said, notice
 }
 
-// documents reads what level 2 is made of, and closes the workspace.
-func (p *projects) documents(root *workspace.Root, dir string, limits regie.Limits,
-	french bool,
-) (said string, notice regie.Sentence) {
+// documents reads what level 2 is made of.
+func (p *projects) documents(dir string, limits regie.Limits, french bool) (string, regie.Sentence, error) {
+	root, err := workspace.Open(dir)
+	if err != nil {
+		return "", regie.Sentence{}, err
+	}
 	defer func() { _ = root.Close() }() // it was only read
 	most := prompt.Level2Bytes(limits)
 	var named []prompt.Skill
@@ -372,6 +330,7 @@ func (p *projects) documents(root *workspace.Root, dir string, limits regie.Limi
 		Skills: list, Agents: document.Text, More: document.More,
 		Repaired: document.Repaired, French: french,
 	}
+	var notice regie.Sentence
 	switch {
 	case err != nil:
 		if data.Unread = regie.CodeOf(err); data.Unread == "" {
@@ -381,5 +340,5 @@ func (p *projects) documents(root *workspace.Root, dir string, limits regie.Limi
 	case document.Repaired:
 		notice = regie.Say("AGENTS.md is not written in UTF-8: some of it could not be read")
 	}
-	return prompt.Level2(data), notice
+	return prompt.Level2(data), notice, nil
 }

@@ -179,10 +179,6 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 		}
 		return keyedCase{path: "/api/v1/runs", body: body("go"), other: body("go on"), once: func() bool { return len(k.rounds("/api/v1/sessions/"+session)) == 1 }}
 	},
-	"give_command": func(k *keyedHouse) keyedCase {
-		path := "/api/v1/sessions/" + k.session()
-		return keyedCase{path: path + "/commands", body: `{"command":"true"}`, other: `{"command":"false"}`, once: func() bool { return len(k.rounds(path)) == 1 }}
-	},
 	"take_back_message": func(k *keyedHouse) keyedCase {
 		path, _ := k.in("please write queued00")
 		queued := func(text string) string {

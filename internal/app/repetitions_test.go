@@ -7,14 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
@@ -143,57 +141,6 @@ func TestDenialSaidAgain(t *testing.T) {
 	in.Decisions[0].Reason = "for another reason"
 	if _, err := conn.Decide(t.Context(), in); regie.CodeOf(err) != regie.CodeConflict {
 		t.Fatalf("another reason under the same id: %v", err)
-	}
-}
-
-// TestEditedAnswer_SaidAgainMeanwhile says an edited answer again while it is still being checked,
-// as a client does that was cut off. The one that is checked last finds the call run and its edit
-// impossible: it must hear that it was heard, and another answer CONFLICT.
-func TestEditedAnswer_SaidAgainMeanwhile(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		request string // of the answer that comes first
-		want    regie.Code
-	}{"the same answer": {"x", ""}, "another answer": {"y", regie.CodeConflict}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var meanwhile func()
-			var once sync.Once
-			var armed, done atomic.Bool
-			out, err := tool.New(regie.ToolDefinition{Name: "x.move", Description: "moves", Kind: regie.KindAction, Class: regie.ClassOnce, Risk: regie.RiskInternal}, tool.Handler[nameArgs]{
-				Run: func(context.Context, *tool.Invocation, nameArgs) (tool.Result, error) {
-					done.Store(true)
-					return tool.Result{Content: "moved"}, nil
-				},
-				Preview: func(context.Context, *tool.Invocation, nameArgs) (regie.Preview, error) {
-					if armed.Load() {
-						once.Do(meanwhile)
-					}
-					if done.Load() {
-						return regie.Preview{}, regie.Errorf(regie.CodeTextNotFound, "it is gone")
-					}
-					return regie.Preview{Sentence: regie.Say("move it")}, nil
-				},
-			})
-			fatal(t, err)
-			b := newBed(t, newModel(t, says("", call{"a", "x__move", `{"name":"a"}`}), says("ok")), out)
-			conn, run, asked := b.startAsked(approval.Policy{})
-			answer := func(request string) dispatch.DecideRequest {
-				return decide(asked, request, regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"name":"b"}`)})
-			}
-			meanwhile = func() {
-				armed.Store(false)
-				if _, err := conn.Decide(t.Context(), answer(row.request)); err != nil {
-					t.Error(err)
-				}
-				b.await(conn, run)
-			}
-			armed.Store(true)
-			if _, err := conn.Decide(t.Context(), answer("x")); regie.CodeOf(err) != row.want {
-				t.Errorf("the answer that was checked last: %v, want %q", err, row.want)
-			}
-			expect(t, b.await(conn, run), regie.EndAnswered, "SUCCEEDED")
-		})
 	}
 }
 

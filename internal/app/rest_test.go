@@ -1,9 +1,7 @@
 package app_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -208,11 +206,6 @@ func TestRestOfTheTable(t *testing.T) {
 		t.Errorf("page by page backwards: %v, want %v", got, want)
 	}
 
-	response := h.ask("GET", path+"/export?format=markdown", "") //nolint:bodyclose // at the end of the test
-	page, _ := io.ReadAll(response.Body)
-	if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/markdown") || !strings.Contains(string(page), "second") {
-		t.Errorf("to be read: %d %s", response.StatusCode, page)
-	}
 	var export store.SessionExport
 	h.json("GET", path+"/export", "", 200, &export)
 	h.json("GET", path+"/export?format=pdf", "", 400, nil)
@@ -226,13 +219,6 @@ func TestRestOfTheTable(t *testing.T) {
 	if view.Name != "Letters" || view.State != regie.SessionClosed {
 		t.Errorf("changed: %+v", view)
 	}
-	var agent dispatch.AgentView
-	h.json("GET", "/api/v1/agents/main", "", 200, &agent)
-	if agent.Name != "main" {
-		t.Errorf("the agent: %+v", agent)
-	}
-	h.json("GET", "/api/v1/agents/nobody", "", 404, nil)
-	h.shows()
 	var models httpapi.Page[dispatch.ProviderModels]
 	h.json("GET", "/api/v1/models", "", 200, &models)
 	if len(models.Items) == 0 {
@@ -265,7 +251,7 @@ func TestClientIDOfAnotherMessage(t *testing.T) {
 	b := newBed(t, newModel(t, says("one")))
 	h := b.serve("127.0.0.1:0")
 	session := h.session()
-	messages, commands := "/api/v1/sessions/"+session+"/messages", "/api/v1/sessions/"+session+"/commands"
+	messages := "/api/v1/sessions/" + session + "/messages"
 	var first, again httpapi.Accepted
 	h.json("POST", messages, `{"content":"hello","client_message_id":"a"}`, 202, &first)
 	h.json("POST", messages, `{"content":"hello","client_message_id":"a"}`, 202, &again)
@@ -283,10 +269,8 @@ func TestClientIDOfAnotherMessage(t *testing.T) {
 	}{
 		{messages, `{"content":"goodbye","client_message_id":"a"}`, 409, regie.CodeKeyReused},
 		{messages, `{"segments":[{"text":"goodbye"}],"client_message_id":"a"}`, 409, regie.CodeKeyReused},
-		{commands, `{"command":"ls","client_message_id":"a"}`, 409, regie.CodeKeyReused},
 		{"/api/v1/runs", run("a", "goodbye"), 409, regie.CodeKeyReused},
 		{messages, `{"content":"hello","client_message_id":"` + long + `"}`, 400, regie.CodeBadRequest},
-		{commands, `{"command":"ls","client_message_id":"` + long + `"}`, 400, regie.CodeBadRequest},
 		{"/api/v1/runs", run(long, "hello"), 400, regie.CodeBadRequest},
 		{messages, `{"content":"hello","client_message_id":"a\u0000"}`, 400, regie.CodeBadRequest},
 	} {
@@ -299,34 +283,4 @@ func TestClientIDOfAnotherMessage(t *testing.T) {
 // threadPage are the messages of a page.
 func threadPage(p *httpapi.Page[store.MessageView]) ([]regie.ID, string) {
 	return ids(p.Items, func(m *store.MessageView) regie.ID { return m.Message.ID }), p.Next
-}
-
-// shows asks for each workspace, tool and provider by its own address.
-func (h *house) shows() {
-	h.t.Helper()
-	var all struct {
-		Items []struct{ ID, Name string }
-	}
-	for list, by := range map[string]func(i int) string{
-		"workspaces": func(i int) string { return all.Items[i].ID },
-		"tools":      func(i int) string { return all.Items[i].Name },
-		"providers":  func(i int) string { return all.Items[i].Name },
-	} {
-		var every httpapi.Page[json.RawMessage]
-		h.json("GET", "/api/v1/"+list, "", 200, &every)
-		h.json("GET", "/api/v1/"+list, "", 200, &all)
-		for i := range every.Items {
-			var one json.RawMessage
-			if h.json("GET", "/api/v1/"+list+"/"+by(i), "", 200, &one); string(one) != string(every.Items[i]) {
-				h.t.Errorf("%s %s is %s, want %s", list, by(i), one, every.Items[i])
-			}
-		}
-		if len(every.Items) == 0 {
-			h.t.Errorf("there are no %s", list)
-		}
-	}
-	h.json("GET", "/api/v1/workspaces/"+regie.NewID().String(), "", 404, nil)
-	h.json("GET", "/api/v1/workspaces/here", "", 400, nil)
-	h.json("GET", "/api/v1/tools/files.nothing", "", 404, nil)
-	h.json("GET", "/api/v1/providers/nobody", "", 404, nil)
 }

@@ -32,11 +32,9 @@ func (e *Engine) sweepAPI(ctx context.Context, log *slog.Logger) {
 		if !next.IsZero() {
 			sleep = min(sleep, max(time.Second, time.Until(next.Add(keepAPI))))
 		}
-		timer := time.NewTimer(sleep)
 		select {
-		case <-timer.C:
+		case <-time.After(sleep):
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
 	}

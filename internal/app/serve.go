@@ -6,17 +6,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -107,7 +106,8 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 		}
 		if !told && time.Since(begun) > time.Second {
 			told = true
-			waiting(busy(o.Config.DataDir))
+			waiting(regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends",
+				holder(o.Config.DataDir), o.Config.DataDir))
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -117,17 +117,6 @@ func WaitEngine(ctx context.Context, o Options, waiting func(by error)) (*Engine
 	}
 }
 
-// busy says who holds a data directory that somebody waits for.
-func busy(dir string) error {
-	if pid := holder(dir); pid != "" {
-		return regie.Errorf(regie.CodeLocked, "process %s works in %s: waiting until it ends", pid, dir)
-	}
-	return regie.Errorf(regie.CodeLocked, "another process works in %s: waiting until it ends", dir)
-}
-
-// hostName is a name under which a server is reached.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
-
 // Check returns the errors of what can never be served so, before anything is waited for or
 // listened on, and what HTTPS is spoken with; nil without.
 func (c *ServeConfig) Check() (*tls.Config, error) {
@@ -135,19 +124,13 @@ func (c *ServeConfig) Check() (*tls.Config, error) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"%q does not say what becomes of what needs an approval: use deny or park", c.OnApproval)
 	}
-	for _, host := range c.Hosts {
-		if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
-			return nil, regie.Errorf(regie.CodeBadRequest,
-				"%q is not a name of a host: write it without scheme, port and path, like regie.example.org", host)
-		}
-	}
+	secure := c.CertFile != "" || c.KeyFile != ""
 	if beyond, err := isBeyond(c.Addr); err != nil {
 		return nil, err
-	} else if beyond && !c.secure() && !c.PlainHTTP {
-		return nil, regie.Errorf(regie.CodeForbidden,
-			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", c.Addr)
+	} else if beyond && !secure && !c.PlainHTTP {
+		return nil, inClear(c.Addr)
 	}
-	if !c.secure() {
+	if !secure {
 		return nil, nil //nolint:nilnil // as said above
 	}
 	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
@@ -156,9 +139,6 @@ func (c *ServeConfig) Check() (*tls.Config, error) {
 	}
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
-
-// secure reports whether HTTPS is spoken.
-func (c *ServeConfig) secure() bool { return c.CertFile != "" || c.KeyFile != "" }
 
 // Serve serves the engine to whoever has its token. It returns CodeForbidden for an address beyond
 // this machine without HTTPS, and the codes of what cannot be listened on or read.
@@ -174,10 +154,13 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp", c.Addr)
 	if err != nil {
-		return nil, listenError(err, c.Addr)
+		return nil, regie.Errorf(regie.CodeBadRequest,
+			"%s cannot be listened on: choose another address with --addr (%v)", c.Addr, err)
 	}
-	if err := e.staysHere(listener, c, c.secure()); err != nil {
-		return nil, errors.Join(err, listener.Close())
+	// whose address a name of this machine is, only listening tells
+	at, ok := listener.Addr().(*net.TCPAddr)
+	if ok && !at.IP.IsLoopback() && tlsConfig == nil && !c.PlainHTTP {
+		return nil, errors.Join(inClear(at.String()), listener.Close())
 	}
 	if e.public, err = e.serveOn(ctx, listener, token, tlsConfig, c); err != nil {
 		err = errors.Join(err, listener.Close())
@@ -185,37 +168,26 @@ func (e *Engine) Serve(ctx context.Context, c ServeConfig) (*Served, error) {
 	return e.public, err
 }
 
-// staysHere refuses a name of this machine that leads beyond it: whose address it is, only
-// listening tells.
-func (e *Engine) staysHere(listener net.Listener, c ServeConfig, secure bool) error {
-	at, ok := listener.Addr().(*net.TCPAddr)
-	if ok && !at.IP.IsLoopback() && !secure && !c.PlainHTTP {
-		return regie.Errorf(regie.CodeForbidden,
-			"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts",
-			at.String())
-	}
-	return nil
-}
-
-// gate lets in who has the token of the data directory, or one of those in the store.
-func (e *Engine) gate(ctx context.Context, token string) (*access.Gate, error) {
-	owner, err := e.user(ctx)
-	limits := e.config.File.TokenLimits
-	return &access.Gate{
-		Store: e.store, Owner: token, User: owner, Log: e.log,
-		Limits: access.Limits{
-			PerMinute: limits.RequestsPerMinute, Requests: limits.ConcurrentRequests,
-			Streams: limits.ConcurrentStreams,
-		},
-	}, err
+// inClear is the error of an address beyond this machine without HTTPS.
+func inClear(addr string) error {
+	return regie.Errorf(regie.CodeForbidden,
+		"%s can be reached from other machines, and without HTTPS they would send the token in clear: use --tls-cert and --tls-key, or --plain-http behind what encrypts", addr)
 }
 
 func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token string, tlsConfig *tls.Config,
 	c ServeConfig,
 ) (*Served, error) {
-	gate, err := e.gate(ctx, token)
+	owner, err := e.user(ctx)
 	if err != nil {
 		return nil, err
+	}
+	limits := e.config.File.TokenLimits
+	gate := &access.Gate{ // it lets in who has the token of the data directory, or one of those in the store
+		Store: e.store, Owner: token, User: owner, Log: e.log,
+		Limits: access.Limits{
+			PerMinute: limits.RequestsPerMinute, Requests: limits.ConcurrentRequests,
+			Streams: limits.ConcurrentStreams,
+		},
 	}
 	base, cancel := context.WithCancelCause(context.Background())
 	out := &Served{cancel: cancel}
@@ -230,23 +202,14 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}
 	counts := e.metrics(out)
 	mounts := map[string]httpapi.Mount{
-		"/mcp": {
-			Handler: mcp, Scope: regie.ScopeMCP,
-			About: "An MCP server (streamable HTTP): the queries of the workspace, and tools that begin sessions.",
-			Routes: []httpapi.Route{
-				{Method: http.MethodPost, Path: "/mcp", Summary: "The messages of a client"},
-				{Method: http.MethodGet, Path: "/mcp", Summary: "The stream of a session"},
-				{Method: http.MethodDelete, Path: "/mcp", Summary: "End a session"},
-			},
-		},
+		"/mcp": {Handler: mcp, Scope: regie.ScopeMCP},
 		"/v1/": e.compatible(c),
 	}
 	handler := httpapi.Handler(httpapi.Config{
 		Service: e.service, Translate: translate, Version: c.Version,
 		Metrics: counts.Handler(), Refused: counts.Refused,
 		Open: func(n int) { out.open.Add(int64(n)) }, Ready: e.checks, Base: base, Going: &out.busy,
-		Keys: e.store, Markdown: markdown,
-		Mounts: mounts,
+		Keys: e.store, Mounts: mounts,
 	})
 	guard := &httpapi.Guard{Gate: gate, Hosts: c.Hosts, Refused: counts.Refused, Mounts: mounts}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil {
@@ -262,10 +225,8 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // the guard stands in front of every path
 		BaseContext:                  func(net.Listener) context.Context { return base },
-		ConnState:                    guard.ConnState,
-		ErrorLog:                     serverLog(e.log),
+		ErrorLog:                     slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
 	}
-	server.RegisterOnShutdown(guard.Stop)
 	scheme, serve := "http://", server.Serve
 	if tlsConfig != nil {
 		scheme, serve = "https://", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
@@ -280,7 +241,7 @@ func (e *Engine) serveOn(ctx context.Context, listener net.Listener, token strin
 	}()
 	url, link := scheme+listener.Addr().String(), scheme+reachable(listener.Addr(), c.Hosts)
 	out.URL, out.Setup, out.Ended, out.server, out.done = url, link+guard.SetupPath(), ended, server, done
-	e.service.Serve(url, func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
+	e.service.Serve(func() string { return link + guard.SetupPath() }, func() { gate.Look(base) })
 	return out, nil
 }
 
@@ -329,14 +290,9 @@ func (e *Engine) compatible(c ServeConfig) httpapi.Mount {
 			return e.service.Workspaces.ForClients(ctx, root, foundBy)
 		},
 	}
-	var routes []httpapi.Route
-	for _, at := range compat.Routes() {
-		routes = append(routes, httpapi.Route{Method: at.Method, Path: at.Path, Summary: at.Summary})
-	}
 	return httpapi.Mount{
 		Handler: compat.Handler(settings), Scope: regie.ScopeCompletions,
 		Refuse: compat.Refuse(settings), KeyHeader: "X-Api-Key",
-		About: "For clients of OpenAI's and Anthropic's APIs, in the formats of these.", Routes: routes,
 	}
 }
 
@@ -367,19 +323,6 @@ func isBeyond(addr string) (bool, error) {
 	}
 	at, _ := netip.ParseAddr(host) // a name leads anywhere
 	return !at.IsLoopback(), nil
-}
-
-func listenError(err error, addr string) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return regie.Errorf(regie.CodeConflict,
-			"something listens on %s already: choose another address with --addr (%v)", addr, err)
-	case errors.Is(err, fs.ErrPermission):
-		return regie.Errorf(regie.CodeNoPermission,
-			"no permission to listen on %s: choose a port above 1023 with --addr (%v)", addr, err)
-	default:
-		return regie.Errorf(regie.CodeBadRequest, "%s cannot be listened on: %v", addr, err)
-	}
 }
 
 // tokenName is the file of the token in a data directory.

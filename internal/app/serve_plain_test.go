@@ -2,106 +2,13 @@ package app_test
 
 import (
 	"bufio"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/control"
 )
-
-// TestPlainEvents follows sessions in the plain form: history is told and ends nothing, an idle
-// session's log has an end, an open round's is its own, and a wait is told only where it is one
-// now.
-func TestPlainEvents(t *testing.T) {
-	t.Parallel()
-	asks := says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})
-	busy, free := make(chan struct{}), make(chan struct{})
-	b := newBed(t, newModel(t, asks, says("First."), func(w http.ResponseWriter, r *http.Request) {
-		close(busy)
-		select {
-		case <-free:
-			says("Second.")(w, r)
-		case <-r.Context().Done():
-		}
-	}, asks)) //nolint:gocritic // it says the same again
-	h := b.serve("127.0.0.1:0")
-	session := h.session()
-	follow := func(after int64) io.ReadCloser {
-		return h.ask("GET", fmt.Sprintf("/api/v1/sessions/%s/events?format=openai&after=%d", session, after), "").Body
-	}
-	tells := func(what string, body io.ReadCloser, want string) {
-		t.Helper()
-		defer body.Close()
-		said, err := io.ReadAll(body)
-		var lines strings.Builder
-		for line := range strings.Lines(string(said)) {
-			data, ok := strings.CutPrefix(line, "data: ")
-			var piece struct {
-				Content string `json:"content"`
-			}
-			if _ = json.Unmarshal([]byte(data), &piece); piece.Content != "" { // in one piece or in several
-				lines.WriteString(piece.Content)
-			} else if ok {
-				lines.WriteString(" " + strings.TrimSpace(data))
-			}
-		}
-		if err != nil || lines.String() != want+" [DONE]" {
-			t.Errorf("%s: %q, want %q (%v)", what, lines.String(), want, err)
-		}
-	}
-	tells("a new session", follow(0), "")
-	asked := h.parks(session, "write")
-	waits := ` {"waiting":true,"approval_id":"` + asked.ID.String() + `"}`
-	tells("a wait", follow(0), "I write."+waits)
-	tells("a wait behind all that was said", follow(h.view(session).Head), waits)
-	h.json("POST", "/api/v1/sessions/"+session+"/interrupt", "", 200, nil)
-	fatal(t, h.engine.Wait(t.Context(), asked.RoundID))
-	h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"go on"}`, nil, carrying("Accept", "text/event-stream"))
-	const history = "I write.\n\nFirst."
-	tells("an idle session", follow(0), history)
-	tells("an idle session, behind its end", follow(h.view(session).Head), "")
-	h.json("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"and on"}`, 202, nil)
-	<-busy
-	open := follow(0)
-	close(free)
-	tells("an open round", open, history+"\n\nSecond.")
-}
-
-// TestPlainBehindApproval sends a message in the plain form that waits behind an approval of
-// somebody else's: the stream says so and ends.
-func TestPlainBehindApproval(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, newModel(t, says("I write.", call{"w", "files__write_file", `{"path":"x","content":"x"}`})))
-	h := b.serve("127.0.0.1:0")
-	session := h.session()
-	approval := h.parks(session, "write").ID
-	sends := h.add(control.TokenRequest{Name: "sends", Scopes: []regie.TokenScope{regie.ScopeChat}})
-	for name, row := range map[string]struct {
-		as   func(*http.Request)
-		want string
-	}{
-		"who reads":     {bearer(h.token), `{"waiting":true,"approval_id":"` + approval.String() + `"}`},
-		"who only says": {bearer(sends.Secret), `{"waiting":true}`},
-	} {
-		response := h.ask("POST", "/api/v1/sessions/"+session+"/messages?format=openai", `{"content":"later","when_busy":"queue"}`, row.as)
-		said, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil || !strings.HasSuffix(string(said), "data: "+row.want+"\n\ndata: [DONE]\n\n") {
-			t.Errorf("%s: %q %v", name, said, err)
-		}
-		_, frames := h.read("POST", "/api/v1/sessions/"+session+"/messages", `{"content":"later","when_busy":"queue"}`, func(frame string) bool {
-			return strings.Contains(frame, "message_pending")
-		}, row.as, carrying("Accept", "text/event-stream"))
-		if len(frames) < 2 || strings.TrimSpace(frames[len(frames)-2]) != "event: waiting\ndata: "+row.want {
-			t.Errorf("%s, with events: %q", name, frames)
-		}
-	}
-}
 
 // TestPlainEnds has a client of ten lines told once what a reply says whose stream broke off, and
 // how a run ended that has no answer.
@@ -140,13 +47,8 @@ func TestPlainEnds(t *testing.T) {
 		`{"content":"The answer is 4"}`+"\n"+`{"content":"2, and this is why."}`+"\n[DONE]\n"; got != want {
 		t.Errorf("a reply whose stream broke off: %s, want %s", got, want)
 	}
-	if got := tell("and now?", nothing); !strings.HasPrefix(got, `{"end_reason":"PROVIDER_ERROR","detail":"`) || !strings.Contains(got, "wrong key") || !strings.HasSuffix(got, "\n[DONE]\n") {
+	if got := tell("and now?", nothing); got != `{"end_reason":"PROVIDER_ERROR"}`+"\n[DONE]\n" {
 		t.Errorf("a run that was refused: %s", got)
-	}
-	response := h.ask("GET", "/api/v1/sessions/"+session+"/events?format=openai", "")
-	defer response.Body.Close()
-	if all, err := io.ReadAll(response.Body); err != nil || strings.Count(string(all), "The answer") != 1 || strings.Count(string(all), "PROVIDER_ERROR") != 1 {
-		t.Errorf("as history: %s, %v", all, err)
 	}
 	id, err := regie.ParseID(session)
 	fatal(t, err)
@@ -159,7 +61,7 @@ func TestPlainEnds(t *testing.T) {
 	if got := <-stopped; !strings.HasPrefix(got, `{"end_reason":"STOPPED"`) {
 		t.Errorf("a run that was stopped: %s", got)
 	}
-	if got := <-queued; got != `{"withdrawn":true}`+"\n[DONE]\n" {
+	if got := <-queued; got != "[DONE]\n" {
 		t.Errorf("a message that was taken back: %s", got)
 	}
 }

@@ -237,7 +237,7 @@ func TestServeWhere(t *testing.T) {
 	taken := strings.TrimPrefix(h.served.URL, "http://")
 	for addr, want := range map[string]regie.Code{
 		"0.0.0.0:0": regie.CodeForbidden, ":0": regie.CodeForbidden, "[::]:0": regie.CodeForbidden, "example.com:0": regie.CodeForbidden,
-		taken: regie.CodeConflict, "7333": regie.CodeBadRequest, "127.0.0.1:99999": regie.CodeBadRequest,
+		taken: regie.CodeBadRequest, "7333": regie.CodeBadRequest, "127.0.0.1:99999": regie.CodeBadRequest,
 	} {
 		if _, err := h.engine.Serve(t.Context(), app.ServeConfig{Addr: addr}); regie.CodeOf(err) != want {
 			t.Errorf("%s: %v, want %s", addr, err, want)

@@ -136,10 +136,6 @@ func TestTokensEnd(t *testing.T) {
 // TestServeNames refuses names and addresses that are none before anything listens.
 func TestServeNames(t *testing.T) {
 	for _, c := range []app.ServeConfig{
-		{Addr: "127.0.0.1:0", Hosts: []string{"http://x/"}},
-		{Addr: "127.0.0.1:0", Hosts: []string{"regie.example.org", "*"}},
-		{Addr: "127.0.0.1:0", Hosts: []string{"regie.example.org:443"}},
-		{Addr: "127.0.0.1:0", Hosts: []string{""}},
 		{Addr: "unix:/tmp/x"},
 		{Addr: "127.0.0.1"},
 		{Addr: "127.0.0.1:70000"},
@@ -147,10 +143,6 @@ func TestServeNames(t *testing.T) {
 		if _, err := c.Check(); regie.CodeOf(err) != regie.CodeBadRequest {
 			t.Errorf("%+v: %v", c, err)
 		}
-	}
-	good := app.ServeConfig{Addr: "127.0.0.1:0", Hosts: []string{"regie.example.org", "laptop", "my_host", "192.0.2.1", "2001:db8::1"}}
-	if _, err := good.Check(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -186,27 +178,27 @@ func TestTokensRefused(t *testing.T) {
 	}
 }
 
-// TestTokensGiveNoMore: a token that makes tokens gives away nothing that it has not.
+// TestTokensGiveNoMore: a token that makes tokens gives away nothing that it has not; one that sees
+// some workspaces makes none, sees none and ends only itself.
 func TestTokensGiveNoMore(t *testing.T) {
 	t.Parallel()
 	h := newBed(t, newModel(t)).serve("127.0.0.1:0")
-	one, two := h.placeAt(t.TempDir()), h.placeAt(t.TempDir())
-	made := h.add(control.TokenRequest{Name: "lead", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, Workspaces: []regie.ID{one.ID}, OnApproval: "deny"})
-	as := bearer(made.Secret)
+	one := h.placeAt(t.TempDir())
+	lead := control.TokenRequest{Name: "lead", Scopes: []regie.TokenScope{regie.ScopeAdmin, regie.ScopeRead}, OnApproval: "deny"}
+	as := bearer(h.add(lead).Secret)
 	h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["approve"]}`, 403, nil, as)
-	h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["read"],"workspaces":["`+two.ID.String()+`"]}`, 404, nil, as)
 	var child control.MadeToken
 	h.json("POST", "/api/v1/tokens", `{"name":"child","scopes":["read"],"on_approval":"park"}`, 201, &child, as)
-	if len(child.Token.Workspaces) != 1 || child.Token.Workspaces[0] != one.ID || child.Token.OnApproval != "deny" || !strings.Contains(child.Token.CreatedBy, "lead") {
+	if child.Token.OnApproval != "deny" || !strings.Contains(child.Token.CreatedBy, "lead") {
 		t.Errorf("the child is %+v", child.Token)
 	}
-	whole := h.add(control.TokenRequest{Name: "whole", Scopes: regie.TokenScopes()})
-	h.json("DELETE", "/api/v1/tokens/"+whole.Token.ID.String(), "", 404, nil, as)
-	var list struct{ Items []regie.Token }
-	if h.json("GET", "/api/v1/tokens", "", 200, &list, as); len(list.Items) != 2 {
-		t.Errorf("it sees %+v", list.Items)
-	}
-	h.json("DELETE", "/api/v1/tokens/"+child.Token.ID.String(), "", 200, nil, as)
+	lead.Workspaces = []regie.ID{one.ID}
+	some := h.add(lead)
+	as = bearer(some.Secret)
+	h.json("POST", "/api/v1/tokens", `{"name":"x","scopes":["read"]}`, 403, nil, as)
+	h.json("GET", "/api/v1/tokens", "", 403, nil, as)
+	h.json("DELETE", "/api/v1/tokens/"+child.Token.ID.String(), "", 403, nil, as)
+	h.json("DELETE", "/api/v1/tokens/"+some.Token.ID.String(), "", 200, nil, as)
 }
 
 // TestTokensMakeNoWorkspace: which directories agents work in is said by the owner, and by a token

@@ -155,56 +155,6 @@ func TestCompletionsCallsOfAnother(t *testing.T) {
 	}
 }
 
-// TestChatAloneHearsItsOwn: a token that may not read is told only what came of its own message:
-// neither the run before it nor what others say, wherever it listens; and of what waits it takes
-// back its own.
-func TestChatAloneHearsItsOwn(t *testing.T) {
-	for name, query := range map[string]string{"events": "", "plain": "?format=openai"} {
-		t.Run(name, func(t *testing.T) {
-			first := hold(says("For the owner's ears."))
-			h := newBed(t, newModel(t, first.serve(0), says("For everybody."))).serve("127.0.0.1:0")
-			_, chatter := h.with("chatter", regie.ScopeChat)
-			_, reader := h.with("reader", regie.ScopeChat, regie.ScopeRead)
-			path := "/api/v1/sessions/" + h.session()
-			send := func(text string, changes ...func(*http.Request)) *http.Response {
-				return h.ask("POST", path+"/messages"+query, `{"content":"`+text+`"}`, append(changes, carrying("Accept", "text/event-stream"))...)
-			}
-			h.json("POST", path+"/messages", `{"content":"the owner's question"}`, 202, nil)
-			<-first.asked
-			var owners, dropped struct {
-				MessageID regie.ID `json:"message_id"`
-			}
-			h.json("POST", path+"/messages", `{"content":"the owner's second"}`, 202, &owners)
-			heard, all := send("mine", chatter), send("the reader's", reader) //nolint:bodyclose // the helper closes it
-			h.json("POST", path+"/messages", `{"content":"never mind"}`, 202, &dropped, chatter)
-			take := func(id regie.ID) string { return `{"message_id":"` + id.String() + `"}` }
-			nowhere := regie.NewID()
-			status, theirs := h.said("POST", path+"/take-back", take(owners.MessageID), chatter)
-			_, none := h.said("POST", path+"/take-back", take(nowhere), chatter)
-			if status != 404 || strings.ReplaceAll(theirs, owners.MessageID.String(), "ID") != strings.ReplaceAll(none, nowhere.String(), "ID") {
-				t.Errorf("taking back what somebody else said: %d %s, and what is nowhere: %s", status, theirs, none)
-			}
-			var back regie.Message
-			if h.json("POST", path+"/take-back", take(dropped.MessageID), 200, &back, chatter); back.Text != "never mind" {
-				t.Errorf("took back %+v", back)
-			}
-			close(first.free)
-			said := strings.Join(frames(t, heard.Body, nil), "\n")
-			if !strings.Contains(said, "For everybody.") || query == "" && (!strings.Contains(said, `"mine"`) || !strings.Contains(said, "ENDED")) {
-				t.Errorf("it does not hear its own: %s", said)
-			}
-			for _, secret := range []string{"the owner's", "the reader's", "owner's ears"} {
-				if strings.Contains(said, secret) {
-					t.Errorf("it hears %q: %s", secret, said)
-				}
-			}
-			if whole := strings.Join(frames(t, all.Body, nil), "\n"); query == "" && !strings.Contains(whole, "For the owner's ears.") {
-				t.Errorf("who may read does not hear all: %s", whole)
-			}
-		})
-	}
-}
-
 // TestStopGivesBackOnesOwn: to who may not read, a stop gives back what they said themselves.
 func TestStopGivesBackOnesOwn(t *testing.T) {
 	first := hold(says("Never."))

@@ -26,7 +26,7 @@ var arrows = []arrow{
 	{"internal/archtest", nil, "reads source, runs nothing"},
 	{"internal/app", []string{".", "client", everything}, "the only importer of everything"},
 
-	{"internal/httpapi", []string{".", "internal/access", "internal/config", "internal/control", "internal/dispatch", "internal/httpread", "internal/store"}, "a transport: requests in, views and events out"},
+	{"internal/httpapi", []string{".", "internal/access", "internal/config", "internal/control", "internal/dispatch", "internal/httpread", "internal/plain", "internal/store"}, "a transport: requests in, views and events out"},
 	{"internal/compat", []string{
 		".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/httpread", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},

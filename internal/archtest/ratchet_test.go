@@ -18,7 +18,7 @@ var wideTypes = map[string]int{
 	"client.Client":                  59,
 	"internal/dispatch.Dispatcher":   70,
 	"internal/doctor.exam":           46,
-	"internal/httpapi.server":        60,
+	"internal/httpapi.server":        48,
 	"internal/store/storetest.World": 60,
 	"internal/tui.model":             60,
 	"internal/workspace.Root":        53,

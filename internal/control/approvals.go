@@ -23,36 +23,18 @@ const maxReason = 4 << 10
 
 // Inbox returns what waits for people, the oldest first.
 func (a *Approvals) Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error) {
-	out := store.Inbox{Approvals: []regie.Approval{}, Questions: []regie.Question{}}
 	caller, err := a.authorize(ctx, "show_inbox")
+	if err == nil {
+		filter.Root, err = a.root(ctx, caller, filter.Root, filter.SessionID, filter.ID)
+	}
 	if err != nil {
-		return out, err
+		return store.Inbox{}, err
 	}
-	roots, err := a.roots(ctx, caller, filter.Root)
-	for _, root := range roots {
-		filter.Root = root
-		some, err := a.Store.Inbox(ctx, filter)
-		if err != nil {
-			return out, err
-		}
-		if len(roots) == 1 {
-			return some, nil
-		}
-		out.Approvals, out.Questions = append(out.Approvals, some.Approvals...),
-			append(out.Questions, some.Questions...)
-	}
-	out.Approvals = oldestFirst(out.Approvals, filter.Limit, func(a *regie.Approval) store.Mark {
-		return store.Mark{At: a.CreatedAt, ID: a.ID}
-	})
-	out.Questions = oldestFirst(out.Questions, filter.Limit, func(q *regie.Question) store.Mark {
-		return store.Mark{At: q.CreatedAt, ID: q.ID}
-	})
-	return out, err
+	return a.Store.Inbox(ctx, filter)
 }
 
 // Decide stores a person's decisions, each accepted once, and goes on with the round. What a person
-// edited is validated and judged again before anything is stored. Where a call was answered while
-// that was checked, it is checked again: the store refuses another answer and takes the same one.
+// edited is validated and judged again before anything is stored.
 func (a *Approvals) Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error) {
 	caller, err := a.authorize(ctx, "decide", in.ApprovalID)
 	if err != nil {
@@ -60,27 +42,14 @@ func (a *Approvals) Decide(ctx context.Context, in dispatch.DecideRequest) (stor
 	}
 	in.By = a.author(caller, in.By)
 	edit, err := a.findApproval(ctx, in)
-	for err == nil {
-		stored, failed := a.checkDecisions(ctx, edit, in)
-		if failed == nil {
-			return a.Dispatcher.Decide(ctx, stored, a.StoreOnly)
-		}
-		answered := countAnswered(edit.Approval)
-		if edit, err = a.findApproval(ctx, in); err == nil && countAnswered(edit.Approval) == answered {
-			err = failed
-		}
+	if err != nil {
+		return store.Resolved{}, err
 	}
-	return store.Resolved{}, err
-}
-
-// countAnswered returns how many calls of an approval are answered.
-func countAnswered(asked *regie.Approval) (n int) {
-	for i := range asked.Reviews {
-		if asked.Reviews[i].Decision != nil {
-			n++
-		}
+	stored, err := a.checkDecisions(ctx, edit, in)
+	if err != nil {
+		return store.Resolved{}, err
 	}
-	return n
+	return a.Dispatcher.Decide(ctx, stored, a.StoreOnly)
 }
 
 // checkDecisions completes the decisions of a request for the store.
@@ -114,9 +83,6 @@ func (a *Approvals) checkDecisions(ctx context.Context, edit engine.Edit, in dis
 
 // findApproval is what a request decides on, each call once.
 func (a *Approvals) findApproval(ctx context.Context, in dispatch.DecideRequest) (engine.Edit, error) {
-	if a.ReadOnly && !a.StoreOnly {
-		return engine.Edit{}, errRunsNothing
-	}
 	inbox, err := a.Store.Inbox(ctx, store.InboxFilter{ID: in.ApprovalID})
 	switch {
 	case err != nil:
@@ -258,9 +224,6 @@ func (a *Approvals) Answer(ctx context.Context, in dispatch.AnswerRequest) (stor
 // storeAnswer stores an answer; clientID is that of the message which it came as, so that the
 // message is known when it is repeated.
 func (c *core) storeAnswer(ctx context.Context, in dispatch.AnswerRequest, clientID string) (store.Resolved, error) {
-	if c.ReadOnly && !c.StoreOnly {
-		return store.Resolved{}, errRunsNothing
-	}
 	inbox, err := c.Store.Inbox(ctx, store.InboxFilter{ID: in.QuestionID})
 	if err != nil {
 		return store.Resolved{}, err
@@ -296,8 +259,6 @@ func (a *Approvals) Resolve(ctx context.Context, in dispatch.ResolveRequest) err
 		return err
 	}
 	switch {
-	case a.ReadOnly && !a.StoreOnly:
-		return errRunsNothing
 	case in.As != regie.ResolvedHappened && in.As != regie.ResolvedDidNotHappen:
 		return regie.Errorf(regie.CodeBadRequest,
 			"%q does not say what became of the call: use happened or did_not_happen", string(in.As))

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -51,6 +52,14 @@ var partOfOthers = map[string]bool{
 	"list_sessions": true, "list_rounds": true, "show_inbox": true, "follow_session": true,
 }
 
+// readsToo are the operations that answer with what a session holds: they need the scope read as
+// well.
+var readsToo = map[string]bool{"fork_session": true, "undo": true, "undo_by_force": true}
+
+// writingScopes are those of operations that change what is stored, which an engine that only reads
+// refuses.
+var writingScopes = []regie.TokenScope{regie.ScopeChat, regie.ScopeApprove, regie.ScopeAdmin}
+
 // RequiredScope returns the scope that an operation needs, empty for one that is not there.
 func RequiredScope(operation string) regie.TokenScope { return requiredScopes[operation] }
 
@@ -70,33 +79,24 @@ func (c *core) authorize(ctx context.Context, operation string, ids ...regie.ID)
 	default:
 		return nil, access.MissingScope(scope)
 	}
-	if err := c.owns(ctx, caller, ids...); err != nil {
-		return nil, err
+	if c.ReadOnly && !c.StoreOnly && slices.Contains(writingScopes, scope) && operation != "list_tokens" {
+		return nil, errRunsNothing
 	}
-	return caller, nil
+	if readsToo[operation] && !caller.Has(regie.ScopeRead) && caller.Surface == "" {
+		return nil, access.MissingScope(regie.ScopeRead)
+	}
+	return caller, c.owns(ctx, caller, ids...)
 }
 
-// maxKnown bounds the ids whose workspace is remembered.
-const maxKnown = 4096
-
-// workspaceOf returns the workspace that an id is in.
-func (c *core) workspaceOf(ctx context.Context, id regie.ID) (regie.ID, error) {
-	c.knownMu.Lock()
-	workspace, ok := c.known[id]
-	c.knownMu.Unlock()
-	if ok {
-		return workspace, nil
+// authorizeAll is authorize for an operation that is about all workspaces, which no restricted
+// caller does.
+func (c *core) authorizeAll(ctx context.Context, operation string) (*access.Caller, error) {
+	caller, err := c.authorize(ctx, operation)
+	if err == nil && caller.Restricted() {
+		err = regie.Errorf(regie.CodeForbidden,
+			"this is about all workspaces, and the token is restricted to some")
 	}
-	workspace, err := c.Store.WorkspaceOf(ctx, id)
-	if err == nil {
-		c.knownMu.Lock()
-		if len(c.known) >= maxKnown {
-			clear(c.known)
-		}
-		c.known[id] = workspace
-		c.knownMu.Unlock()
-	}
-	return workspace, err
+	return caller, err
 }
 
 // owns returns CodeNotFound, in the same words, for ids that are not there and for those of
@@ -106,7 +106,7 @@ func (c *core) owns(ctx context.Context, caller *access.Caller, ids ...regie.ID)
 		return nil
 	}
 	for _, id := range ids {
-		workspace, err := c.workspaceOf(ctx, id)
+		workspace, err := c.Store.WorkspaceOf(ctx, id)
 		if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
 			return err
 		}
@@ -122,25 +122,12 @@ func (c *core) ownsOrNew(ctx context.Context, caller *access.Caller, id regie.ID
 	if !caller.Restricted() || id.IsZero() {
 		return nil
 	}
-	workspace, err := c.workspaceOf(ctx, id)
+	workspace, err := c.Store.WorkspaceOf(ctx, id)
 	switch {
 	case regie.CodeOf(err) == regie.CodeNotFound:
 		return nil
 	case err == nil && !caller.Sees(workspace):
 		return notFound(id)
-	}
-	return err
-}
-
-// mayRead returns CodeNotFound for a session that the caller may not read: one that its token did
-// not begin, where that does not have the scope read.
-func (c *core) mayRead(ctx context.Context, caller *access.Caller, session regie.ID) error {
-	if err := c.owns(ctx, caller, session); err != nil || caller.Has(regie.ScopeRead) {
-		return err
-	}
-	found, _, err := c.Store.Session(ctx, session)
-	if regie.CodeOf(err) == regie.CodeNotFound || err == nil && !caller.Began(&found) {
-		return notFound(session)
 	}
 	return err
 }

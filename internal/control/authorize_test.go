@@ -108,7 +108,7 @@ func beginsWithAuthorize(fn *ast.FuncDecl) (found bool) {
 		ast.Inspect(statement, func(node ast.Node) bool {
 			if call, ok := node.(*ast.CallExpr); ok {
 				method, _ := call.Fun.(*ast.SelectorExpr)
-				found = found || method != nil && method.Sel.Name == "authorize"
+				found = found || method != nil && strings.HasPrefix(method.Sel.Name, "authorize")
 			}
 			return true
 		})

@@ -8,7 +8,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -19,7 +18,6 @@ import (
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/cache"
 	"github.com/regie-run/regie/internal/snapshot"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/undo"
@@ -50,13 +48,12 @@ type Config struct {
 	Tools    func(ctx context.Context) *tool.Registry
 	// Models returns the provider of a name under a pin, SettingsOf the settings that it was made
 	// of: those of this process, or of a client that brought its own (AddProvider; decision 54).
-	// SettingsOf returns nil where neither has them. Codecs returns the ways in which a provider of
-	// that name may have written its requests, the configured one first. ListModels asks each what
-	// it has.
+	// SettingsOf returns nil where neither has them. Codec returns what writes that provider's
+	// requests and sends none. ListModels asks each what it has.
 	Models      func(name string, pin regie.Hash) (provider.Provider, error)
 	SettingsOf  func(name string, pin regie.Hash) *config.Config
 	AddProvider func(in config.ClientProvider) (added bool, err error)
-	Codecs      func(name string) []func() (provider.Provider, error)
+	Codec       func(name string, pin regie.Hash) (provider.Provider, error)
 	ListModels  func(ctx context.Context) ([]dispatch.ProviderModels, error)
 	// ReadOnly runs nothing; with StoreOnly it takes answers all the same.
 	ReadOnly, StoreOnly bool
@@ -86,14 +83,9 @@ type Indexes interface {
 // core is what the nouns share.
 type core struct {
 	Config
-	served atomic.Pointer[string] // where HTTP is served, nil: nowhere
-
 	mu         sync.Mutex
 	workspaces map[string]regie.Workspace // by root; rows never change
 	levels     map[string]regie.Hash      // stored prompt levels
-
-	knownMu sync.Mutex
-	known   map[regie.ID]regie.ID // the workspaces of ids, which never change
 }
 
 // Service is the service of one engine. Its methods may be called from any goroutine.
@@ -115,10 +107,7 @@ type Service struct {
 
 // New returns a service.
 func New(config Config) *Service {
-	c := &core{
-		Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{},
-		known: map[regie.ID]regie.ID{},
-	}
+	c := &core{Config: config, workspaces: map[string]regie.Workspace{}, levels: map[string]regie.Hash{}}
 	return &Service{
 		Sessions: &Sessions{c}, Rounds: &Rounds{c}, Approvals: &Approvals{c}, Rules: &Rules{c},
 		Workspaces: &Workspaces{c}, Catalog: &Catalog{c}, Undos: &Undos{c}, Events: &Events{c},
@@ -127,24 +116,15 @@ func New(config Config) *Service {
 	}
 }
 
-// Serve connects the service to the server that runs at an address: setupLink returns a link that
-// lets one browser in, onRevoke ends what revoked tokens have open.
-func (s *Service) Serve(address string, setupLink func() string, onRevoke func()) {
-	s.Rounds.served.Store(&address)
+// Serve connects the service to the server that runs: setupLink returns a link that lets one
+// browser in, onRevoke ends what revoked tokens have open.
+func (s *Service) Serve(setupLink func() string, onRevoke func()) {
 	s.Tokens.mu.Lock()
 	defer s.Tokens.mu.Unlock()
 	s.Tokens.setupLink, s.Tokens.onRevoke = setupLink, onRevoke
 }
 
 var errRunsNothing = regie.Errorf(regie.CodeConflict, "this engine runs nothing")
-
-// writable returns why this process must not change what is stored; nil if it may.
-func (c *core) writable() error {
-	if c.ReadOnly && !c.StoreOnly {
-		return errRunsNothing
-	}
-	return nil
-}
 
 // author is the caller's name in logs; said is the person for whom a client says it asks.
 func (c *core) author(caller *access.Caller, said string) string {
@@ -157,62 +137,29 @@ func (c *core) visible(ctx context.Context, caller *access.Caller) ([]regie.Work
 	return slices.DeleteFunc(all, func(w regie.Workspace) bool { return !caller.Sees(w.ID) }), err
 }
 
-// roots returns the roots that a request is about: the one that it names, or all that the caller
-// sees. For a caller who sees everything there is one, as it was named: "" is all of them.
-func (c *core) roots(ctx context.Context, caller *access.Caller, root string) ([]string, error) {
+// root returns the root that a request is about: the one that it names, else that of an id that it
+// names, else the only one that the caller sees. For a caller who sees everything it is as it was
+// named: "" is all of them.
+func (c *core) root(ctx context.Context, caller *access.Caller, named string, ids ...regie.ID) (string, error) {
 	if !caller.Restricted() {
-		return []string{root}, nil
+		return named, nil
 	}
 	places, err := c.visible(ctx, caller)
-	if err != nil {
-		return nil, err
+	places = slices.DeleteFunc(places, func(w regie.Workspace) bool {
+		return w.Root == "" || named != "" && w.Root != named // an empty root would be all of them
+	})
+	if ids = given(ids...); err == nil && len(places) > 1 && len(ids) > 0 {
+		var in regie.ID
+		in, err = c.Store.WorkspaceOf(ctx, ids[0])
+		places = slices.DeleteFunc(places, func(w regie.Workspace) bool { return w.ID != in })
 	}
-	out := []string{}
-	for i := range places {
-		if at := places[i].Root; at != "" && (root == "" || root == at) { // an empty root would be all of them
-			out = append(out, at)
-		}
+	switch {
+	case err != nil:
+		return "", err
+	case len(places) == 0:
+		return "", regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", named)
+	case len(places) > 1:
+		return "", regie.Errorf(regie.CodeBadRequest, "say which workspace is meant")
 	}
-	if root != "" && len(out) == 0 {
-		return nil, regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", root)
-	}
-	return out, nil
-}
-
-// each gathers what a list has of each root.
-func each[T any](roots []string, list func(root string) ([]T, error)) ([]T, error) {
-	out := []T{}
-	for _, root := range roots {
-		some, err := list(root)
-		if err != nil {
-			return nil, err
-		}
-		if len(roots) == 1 {
-			return some, nil
-		}
-		out = append(out, some...)
-	}
-	return out, nil
-}
-
-// newestFirst gathers what each root has, and sorts and cuts it as one list has it.
-func newestFirst[T any](roots []string, limit int, mark func(*T) store.Mark,
-	list func(root string) ([]T, error),
-) ([]T, error) {
-	items, err := each(roots, list)
-	if err != nil || len(roots) == 1 {
-		return items, err
-	}
-	slices.SortStableFunc(items, func(a, b T) int { return compareMarks(mark(&b), mark(&a)) })
-	return items[:min(len(items), limit)], nil
-}
-
-// oldestFirst sorts what several lists gave as one list has it, and cuts it; a limit of 0 does not.
-func oldestFirst[T any](items []T, limit int, mark func(*T) store.Mark) []T {
-	slices.SortFunc(items, func(a, b T) int { return compareMarks(mark(&a), mark(&b)) })
-	return items[:min(len(items), cmp.Or(limit, len(items)))]
-}
-
-func compareMarks(a, b store.Mark) int {
-	return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))
+	return places[0].Root, nil
 }

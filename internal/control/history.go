@@ -164,13 +164,7 @@ func (r *Rounds) Weigh(ctx context.Context, in dispatch.RunRequest) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := r.fillRequest(ctx, &in); err != nil {
-		return 0, err
-	}
-	if err := r.validateRequest(&in); err != nil {
-		return 0, err
-	}
-	owner, workspace, err := r.ensureWorkspace(ctx, in.Root, in.FoundBy, in.Here)
+	owner, workspace, _, err := r.completeRequest(ctx, &in)
 	if err != nil {
 		return 0, err
 	}

@@ -22,35 +22,14 @@ type Limits struct{ *core }
 // here, with its place, as providers of files are (decision 52). The store has it, so that it holds
 // after a restart and for every process.
 
-// settable is a limit that can be stored.
-type settable struct {
-	name   string // below limits.chat and limits.automation
-	of     func(*regie.Limits) *int
-	value  func(*dispatch.LimitValues) *dispatch.LimitValue
-	change func(*dispatch.LimitChange) *int
+// limitNames are the limits that can be stored, below limits.chat and limits.automation.
+var limitNames = []string{
+	"max_data_query_iterations", "max_action_retries", "max_format_error_retries", "max_autonomous_roundtrips",
 }
 
-var settables = []settable{
-	{
-		"max_data_query_iterations", func(l *regie.Limits) *int { return &l.Queries },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Queries },
-		func(c *dispatch.LimitChange) *int { return c.Queries },
-	},
-	{
-		"max_action_retries", func(l *regie.Limits) *int { return &l.Retries },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Retries },
-		func(c *dispatch.LimitChange) *int { return c.Retries },
-	},
-	{
-		"max_format_error_retries", func(l *regie.Limits) *int { return &l.FormatErrors },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.FormatErrors },
-		func(c *dispatch.LimitChange) *int { return c.FormatErrors },
-	},
-	{
-		"max_autonomous_roundtrips", func(l *regie.Limits) *int { return &l.Total },
-		func(v *dispatch.LimitValues) *dispatch.LimitValue { return &v.Total },
-		func(c *dispatch.LimitChange) *int { return c.Total },
-	},
+// limitFields are the fields of limitNames.
+func limitFields(l *regie.Limits) []*int {
+	return []*int{&l.Queries, &l.Retries, &l.FormatErrors, &l.Total}
 }
 
 // section is where the limits of a type of session stand.
@@ -67,9 +46,9 @@ func (c *core) storedLimits(ctx context.Context, kind regie.SessionType) (out re
 	if err != nil || len(settled) == 0 {
 		return out, err
 	}
-	for _, s := range settables {
-		if n, err := strconv.Atoi(settled[section(kind)+s.name]); err == nil && n > 0 && n <= config.MaxLimit {
-			*s.of(&out) = n
+	for i, field := range limitFields(&out) {
+		if n, err := strconv.Atoi(settled[section(kind)+limitNames[i]]); err == nil && n > 0 && n <= config.MaxLimit {
+			*field = n
 		}
 	}
 	return out, nil
@@ -104,16 +83,15 @@ func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out d
 		spoken = regie.DialectNative
 	}
 	now, otherwise := l.limitsOf(kind, spoken, agent, stored), engine.DefaultLimits(kind, spoken)
-	for _, s := range settables {
-		v := s.value(&out)
+	for i, v := range []*dispatch.LimitValue{&out.Queries, &out.Retries, &out.FormatErrors, &out.Total} {
 		*v = dispatch.LimitValue{
-			Value: *s.of(&now), Stored: *s.of(&stored),
-			Default: *s.of(&otherwise), Origin: "default",
+			Value: *limitFields(&now)[i], Stored: *limitFields(&stored)[i],
+			Default: *limitFields(&otherwise)[i], Origin: "default",
 		}
 		if v.Stored > 0 {
 			v.Origin = "api"
 		}
-		if place := l.fixedBy(kind, s); place != "" {
+		if place := l.fixedBy(kind, i); place != "" {
 			v.Origin, v.Fixed = place, true
 		}
 	}
@@ -121,19 +99,19 @@ func (l *Limits) limitValues(ctx context.Context, kind regie.SessionType) (out d
 }
 
 // fixedBy is the place that settles a limit whatever is stored; empty where none does.
-func (l *Limits) fixedBy(kind regie.SessionType, s settable) string {
+func (l *Limits) fixedBy(kind regie.SessionType, i int) string {
 	configured, file, agent := l.Settings.File.Limits.Chat, l.Settings.Origin["file"],
 		l.Settings.File.Agents[MainAgent].Limits
 	if kind == regie.SessionAutomation {
 		configured = l.Settings.File.Limits.Automation
 	}
 	switch {
-	case *s.of(&l.Limits) > 0:
+	case *limitFields(&l.Limits)[i] > 0:
 		return "the program that started this engine"
-	case *s.of(&agent) > 0:
-		return "agents." + MainAgent + ".limits." + s.name + " in " + file
-	case *s.of(&configured) > 0:
-		return section(kind) + s.name + " in " + file
+	case *limitFields(&agent)[i] > 0:
+		return "agents." + MainAgent + ".limits." + limitNames[i] + " in " + file
+	case *limitFields(&configured)[i] > 0:
+		return section(kind) + limitNames[i] + " in " + file
 	default:
 		return ""
 	}
@@ -143,15 +121,8 @@ func (l *Limits) fixedBy(kind regie.SessionType, s settable) string {
 // them, whichever process starts it. It returns CodeConflict for a limit that a file or the command
 // line fixes, CodeBadRequest for a number that is none of a limit.
 func (l *Limits) Set(ctx context.Context, in dispatch.LimitChanges) (dispatch.LimitSettings, error) {
-	caller, err := l.authorize(ctx, "change_limits")
+	caller, err := l.authorizeAll(ctx, "change_limits")
 	if err != nil {
-		return dispatch.LimitSettings{}, err
-	}
-	if caller.Restricted() {
-		return dispatch.LimitSettings{}, regie.Errorf(regie.CodeForbidden,
-			"this is about all workspaces, and the token is restricted to some")
-	}
-	if err := l.writable(); err != nil {
 		return dispatch.LimitSettings{}, err
 	}
 	var values []store.Setting
@@ -160,17 +131,16 @@ func (l *Limits) Set(ctx context.Context, in dispatch.LimitChanges) (dispatch.Li
 		if kind == regie.SessionAutomation {
 			change = &in.Automation
 		}
-		for _, s := range settables {
-			n := s.change(change)
+		for i, n := range []*int{change.Queries, change.Retries, change.FormatErrors, change.Total} {
 			if n == nil {
 				continue
 			}
-			name, text := section(kind)+s.name, ""
+			name, text := section(kind)+limitNames[i], ""
 			if *n < 0 || *n > config.MaxLimit {
 				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeBadRequest,
 					"%s cannot be %d: a limit is a whole number from 1 up, and 0 takes back what was stored", name, *n)
 			}
-			if place := l.fixedBy(kind, s); place != "" && *n > 0 {
+			if place := l.fixedBy(kind, i); place != "" && *n > 0 {
 				return dispatch.LimitSettings{}, regie.Errorf(regie.CodeConflict,
 					"%s is fixed by %s: change it there", name, place)
 			}

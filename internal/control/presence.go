@@ -15,9 +15,6 @@ func (p *PresenceService) Beat(ctx context.Context) (dispatch.Presence, error) {
 	if _, err := p.authorize(ctx, "beat"); err != nil {
 		return dispatch.Presence{}, err
 	}
-	if err := p.writable(); err != nil {
-		return dispatch.Presence{}, err
-	}
 	user, err := p.Owner(ctx)
 	if err != nil {
 		return dispatch.Presence{}, err

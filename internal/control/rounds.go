@@ -19,16 +19,10 @@ func (r *Rounds) List(ctx context.Context, filter store.RoundFilter) ([]store.Ro
 	if err != nil {
 		return nil, err
 	}
-	roots, err := r.roots(ctx, caller, filter.Root)
-	if err != nil {
+	if filter.Root, err = r.root(ctx, caller, filter.Root, filter.SessionID); err != nil {
 		return nil, err
 	}
-	return newestFirst(roots, cmp.Or(filter.Limit, 20), func(r *store.RoundSummary) store.Mark {
-		return store.Mark{At: r.Round.StartedAt, ID: r.Round.ID}
-	}, func(root string) ([]store.RoundSummary, error) {
-		filter.Root = root
-		return r.Store.Rounds(ctx, filter)
-	})
+	return r.Store.Rounds(ctx, filter)
 }
 
 // ChangeProvider gives a round that waits or is paused another provider: its pin is new, the log
@@ -118,23 +112,13 @@ func (r *Rounds) Spent(ctx context.Context, root string) (store.Spent, error) {
 	if err != nil {
 		return store.Spent{}, err
 	}
-	roots, err := r.roots(ctx, caller, root)
-	var out store.Spent
-	for _, at := range roots {
-		some, err := r.Store.SpentToday(ctx, at)
-		if err != nil {
-			return out, err
-		}
-		some.Caps = r.Settings.File.Caps("")
-		if !caller.Restricted() {
-			return some, nil
-		}
-		sum := some.Workspace
-		if at != roots[0] {
-			sum.Cost, sum.Due, sum.Known = sum.Cost+out.All.Cost, sum.Due+out.All.Due, sum.Known && out.All.Known
-		}
-		out = some
-		out.Workspace, out.All = sum, sum
+	if root, err = r.root(ctx, caller, root); err != nil {
+		return store.Spent{}, err
+	}
+	out, err := r.Store.SpentToday(ctx, root)
+	out.Caps = r.Settings.File.Caps("")
+	if caller.Restricted() {
+		out.All = out.Workspace
 	}
 	return out, err
 }

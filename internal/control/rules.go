@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -21,32 +20,9 @@ func (r *Rules) List(ctx context.Context, filter store.RuleFilter) (store.RuleLi
 	if err != nil {
 		return store.RuleList{}, err
 	}
-	roots, err := r.roots(ctx, caller, filter.Root)
-	out := store.RuleList{Rules: []store.StandingRule{}}
-	for _, root := range roots {
-		filter.Root = root
-		some, err := r.listIn(ctx, filter)
-		if err != nil || len(roots) == 1 {
-			return some, err
-		}
-		out.Rules = append(out.Rules, some.Rules...)
-		out.AuditError = cmp.Or(some.AuditError, out.AuditError)
-		if some.Audit != nil {
-			out.Audit = cmp.Or(out.Audit, &store.VerifyReport{})
-			out.Audit.Events, out.Audit.Erased = out.Audit.Events+some.Audit.Events, out.Audit.Erased+some.Audit.Erased
-		}
+	if filter.Root, err = r.root(ctx, caller, filter.Root); err != nil {
+		return store.RuleList{}, err
 	}
-	if out.AuditError != "" {
-		out.Audit = nil
-	}
-	out.Rules = oldestFirst(out.Rules, filter.Limit, func(r *store.StandingRule) store.Mark {
-		return store.Mark{At: r.CreatedAt, ID: r.ID}
-	})
-	return out, err
-}
-
-// listIn lists the rules of one workspace, or of all.
-func (r *Rules) listIn(ctx context.Context, filter store.RuleFilter) (store.RuleList, error) {
 	rules, err := r.Store.ListRules(ctx, filter, time.Now())
 	list := store.RuleList{Rules: rules}
 	// the first page has said it
@@ -70,9 +46,6 @@ const maxRevoked = 1000
 func (r *Rules) Revoke(ctx context.Context, in dispatch.RevokeRequest) error {
 	caller, err := r.authorize(ctx, "revoke_rules", in.RuleIDs...)
 	if err != nil {
-		return err
-	}
-	if err := r.writable(); err != nil {
 		return err
 	}
 	switch {

@@ -109,7 +109,7 @@ func around(text, wanted string) (string, bool) {
 	if at < 0 {
 		return "", false
 	}
-	if len(lower) != len(text) { // capitals that are longer than their small letters: the places are not the same
+	if len(lower) != len(text) { // letters that are longer than their small ones
 		text = lower
 	}
 	from, to := max(0, at-aroundFound), min(len(text), at+len(wanted)+aroundFound)
@@ -172,13 +172,7 @@ func (w *Workspaces) searchParts(ctx context.Context, place regie.Workspace,
 	if _, _, err := x.Refresh(ctx, nil); err != nil { // what it knows is older then, and answers all the same
 		out.More = true
 	}
-	searching := ctx
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		searching, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-	}
-	answer, err := x.Search(searching, index.Query{Text: in.Text, Limit: in.Limit, Under: under})
+	answer, err := x.Search(ctx, index.Query{Text: in.Text, Limit: in.Limit, Under: under})
 	if err != nil {
 		return err
 	}

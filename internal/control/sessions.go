@@ -28,19 +28,13 @@ func (s *Sessions) List(ctx context.Context, filter store.SessionFilter) ([]stor
 	if err != nil {
 		return nil, err
 	}
-	roots, err := s.roots(ctx, caller, filter.Root)
-	if err != nil {
+	if filter.Root, err = s.root(ctx, caller, filter.Root, filter.ID); err != nil {
 		return nil, err
 	}
 	if filter.UserID, err = s.Store.UserNamed(ctx, s.UserName); err != nil {
 		return nil, err
 	}
-	return newestFirst(roots, cmp.Or(filter.Limit, 1000), func(s *store.SessionSummary) store.Mark {
-		return store.Mark{At: s.LastActivity, ID: s.ID}
-	}, func(root string) ([]store.SessionSummary, error) {
-		filter.Root = root
-		return s.Store.Sessions(ctx, filter)
-	})
+	return s.Store.Sessions(ctx, filter)
 }
 
 // Get returns a session with its thread. Its log is verified on the way.
@@ -122,16 +116,12 @@ func (s *Sessions) New(ctx context.Context, in dispatch.SessionRequest) (regie.S
 func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatch.SessionRequest) (
 	regie.Session, error,
 ) {
-	if err := s.writable(); err != nil {
-		return regie.Session{}, err
-	}
-	switch in.Type {
-	case "", regie.SessionChat, regie.SessionAutomation:
-	default:
+	in.Type = cmp.Or(in.Type, regie.SessionChat)
+	switch {
+	case in.Type != regie.SessionChat && in.Type != regie.SessionAutomation:
 		return regie.Session{}, regie.Errorf(regie.CodeBadRequest,
 			"a session of type %q is not made by hand: use CHAT or AUTOMATION", string(in.Type))
-	}
-	if in.WorkspaceID.IsZero() {
+	case in.WorkspaceID.IsZero():
 		return regie.Session{}, regie.Errorf(regie.CodeBadRequest,
 			"the request names no workspace_id: POST /api/v1/workspaces gives that of a directory")
 	}
@@ -139,10 +129,9 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 	if err := s.checkAgent(in.Agent); err != nil {
 		return regie.Session{}, err
 	}
-	name := ""
 	if in.Name != "" {
 		var err error
-		if name, err = sessionName(plain.Strip(in.Name)); err != nil {
+		if in.Name, err = sessionName(in.Name); err != nil {
 			return regie.Session{}, err
 		}
 	}
@@ -158,15 +147,14 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 		in.SessionID = regie.NewID()
 	}
 	if _, err := s.Store.CreateSession(ctx, regie.Session{
-		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: name,
-		Type:     cmp.Or(in.Type, regie.SessionChat),
-		Provider: s.Settings.Provider, Model: s.Settings.Model, RequireValidation: in.RequireValidation,
+		ID: in.SessionID, WorkspaceID: place.ID, UserID: owner.ID, Agent: in.Agent, Name: in.Name,
+		Type: in.Type, Provider: s.Settings.Provider, Model: s.Settings.Model, RequireValidation: in.RequireValidation,
 		TokenID: caller.Token.ID,
 	}); err != nil {
 		return regie.Session{}, err
 	}
 	made, where, err := s.Store.Session(ctx, in.SessionID) // the one that was there, where the request is said again
-	if err == nil && (where.ID != place.ID || made.Type != cmp.Or(in.Type, regie.SessionChat) ||
+	if err == nil && (where.ID != place.ID || made.Type != in.Type ||
 		made.Agent != in.Agent || made.RequireValidation != in.RequireValidation) {
 		return regie.Session{}, regie.Errorf(regie.CodeConflict, "the session id %s is taken", in.SessionID)
 	}
@@ -174,20 +162,17 @@ func (s *Sessions) create(ctx context.Context, caller *access.Caller, in dispatc
 }
 
 // Fork copies a session's thread up to a point into a new session (decision 17). Files are not
-// forked. A fork belongs to its caller, so a token cannot copy what it may not read.
+// forked.
 func (s *Sessions) Fork(ctx context.Context, in dispatch.ForkRequest) (store.Forked, error) {
-	caller, err := s.authorize(ctx, "fork_session")
-	if err == nil {
-		err = s.mayRead(ctx, caller, in.From)
-	}
-	if err == nil {
-		err = s.owns(ctx, caller, given(in.RoundID)...)
-	}
+	caller, err := s.authorize(ctx, "fork_session", given(in.From, in.RoundID)...)
 	if err == nil {
 		err = s.ownsOrNew(ctx, caller, in.SessionID)
 	}
-	if err == nil {
-		err = s.writable()
+	if err == nil && !caller.Has(regie.ScopeRead) {
+		var from regie.Session
+		if from, _, err = s.Store.Session(ctx, in.From); err == nil && !caller.Began(&from) {
+			err = notFound(in.From)
+		}
 	}
 	if err == nil && in.Name != "" {
 		in.Name, err = sessionName(in.Name)
@@ -212,9 +197,6 @@ func (s *Sessions) Remove(ctx context.Context, in dispatch.RemoveRequest) (store
 	caller, err := s.authorize(ctx, "remove_own_session", in.SessionID)
 	if err == nil && !s.isOwnOfClient(ctx, caller, in.SessionID) {
 		_, err = s.authorize(ctx, "remove_session")
-	}
-	if err == nil {
-		err = s.writable()
 	}
 	if err != nil {
 		return store.Removed{}, err
@@ -254,9 +236,6 @@ func (s *Sessions) forgetPlace(ctx context.Context, place regie.Workspace) error
 // Rename gives a session another name.
 func (s *Sessions) Rename(ctx context.Context, in dispatch.RenameRequest) error {
 	if _, err := s.authorize(ctx, "change_session", in.SessionID); err != nil {
-		return err
-	}
-	if err := s.writable(); err != nil {
 		return err
 	}
 	name, err := sessionName(in.Name)
@@ -311,9 +290,6 @@ func (s *Sessions) MarkRead(ctx context.Context, in dispatch.ReadRequest) error 
 	if _, err := s.authorize(ctx, "mark_session_read", in.SessionID); err != nil {
 		return err
 	}
-	if err := s.writable(); err != nil {
-		return err
-	}
 	if in.Seq < 0 {
 		return regie.Errorf(regie.CodeBadRequest, "%s must be a number from %d to %d", "read_seq", 0, int64(1)<<53)
 	}
@@ -332,25 +308,16 @@ func (s *Sessions) Export(ctx context.Context, session regie.ID) (store.SessionE
 	return s.Store.Export(ctx, session)
 }
 
-// Verify checks the logs that a filter selects, each by itself (spec 11.4).
+// Verify checks the logs that a filter selects, each by itself (spec 11.4): one that is not what
+// was written does not keep the next one from being checked.
 func (s *Sessions) Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error) {
 	caller, err := s.authorize(ctx, "verify_logs")
 	if err != nil {
 		return nil, err
 	}
-	roots, err := s.roots(ctx, caller, filter.Root)
-	if err != nil {
+	if filter.Root, err = s.root(ctx, caller, filter.Root, filter.ID); err != nil {
 		return nil, err
 	}
-	return each(roots, func(root string) ([]store.LogReport, error) {
-		filter.Root = root
-		return s.verify(ctx, filter)
-	})
-}
-
-// verify checks logs. A log that is not what was written does not keep the next one from being
-// checked.
-func (s *Sessions) verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error) {
 	if filter.ID.IsZero() && filter.Short == "" { // one session is not worth a look at the whole file
 		if err := s.Store.CheckIntegrity(ctx); err != nil {
 			return nil, err

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"path/filepath"
@@ -63,14 +62,7 @@ func (r *Rounds) confine(ctx context.Context, caller *access.Caller, in *dispatc
 }
 
 func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error) {
-	unnamed, err := r.fillRequest(ctx, &in)
-	if err != nil {
-		return dispatch.Run{}, err
-	}
-	if err := r.validateRequest(&in); err != nil {
-		return dispatch.Run{}, err
-	}
-	owner, workspace, err := r.ensureWorkspace(ctx, in.Root, in.FoundBy, in.Here)
+	owner, workspace, unnamed, err := r.completeRequest(ctx, &in)
 	if err != nil {
 		return dispatch.Run{}, err
 	}
@@ -79,10 +71,10 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 		return dispatch.Run{}, err
 	}
 	reason, err := startOf(&in, kind)
-	if err != nil {
-		return dispatch.Run{}, err
+	if err == nil {
+		err = ofPerson(&in, asks)
 	}
-	if err := ofPerson(&in, asks); err != nil {
+	if err != nil {
 		return dispatch.Run{}, err
 	}
 	agreed, err := r.settleTerms(ctx, &in)
@@ -110,10 +102,25 @@ func (r *Rounds) submit(ctx context.Context, in dispatch.RunRequest) (dispatch.R
 	}, err
 }
 
+// completeRequest fills and validates a request, and finds its workspace. unnamed says that its
+// session has no name yet.
+func (r *Rounds) completeRequest(ctx context.Context, in *dispatch.RunRequest) (
+	owner regie.User, place regie.Workspace, unnamed bool, err error,
+) {
+	if unnamed, err = r.fillRequest(ctx, in); err == nil {
+		err = r.validateRequest(in)
+	}
+	if err == nil {
+		owner, place, err = r.ensureWorkspace(ctx, in.Root, in.FoundBy, in.Here)
+	}
+	return owner, place, unnamed, err
+}
+
 // submission is what a request stores.
 func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace regie.Workspace, reason regie.Reason,
 	terms *terms,
 ) store.Submission {
+	trace := regie.NewID()
 	out := store.Submission{
 		SessionID: in.SessionID, WhenBusy: in.WhenBusy, LeavesWaits: in.LeavesWaits,
 		LeavesApprovals: in.LeavesApprovals,
@@ -139,7 +146,7 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 		Round: regie.Round{
 			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits,
 			Agent: in.Agent, Provider: in.Provider,
-			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: traceID(), Policy: terms.policy,
+			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: hex.EncodeToString(trace[:]), Policy: terms.policy,
 			Level1: terms.level1, Level2: terms.level2,
 		},
 	}
@@ -174,27 +181,18 @@ func (r *Rounds) validateRequest(in *dispatch.RunRequest) error {
 		return regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", in.Root)
 	case r.ReadOnly:
 		return errRunsNothing
-	}
-	if err := r.sameModel(in); err != nil {
-		return err
-	}
-	switch in.WhenBusy {
-	case "", store.Queue, store.Steer, store.Reject:
-	default:
+	case !slices.Contains([]store.WhenBusy{"", store.Queue, store.Steer, store.Reject}, in.WhenBusy):
 		return regie.Errorf(regie.CodeBadRequest,
 			"%q does not say what becomes of a message in a busy session: use queue, steer or reject",
 			string(in.WhenBusy))
-	}
-	switch in.Type {
-	case "", regie.SessionChat, regie.SessionAutomation:
-	default:
+	case !slices.Contains([]regie.SessionType{"", regie.SessionChat, regie.SessionAutomation}, in.Type):
 		return regie.Errorf(regie.CodeBadRequest, "a message starts no session of type %q: use CHAT or AUTOMATION",
 			string(in.Type))
-	}
-	switch in.Dialect {
-	case "", regie.DialectNative, regie.DialectJSON:
-	default:
+	case !slices.Contains([]regie.Dialect{"", regie.DialectNative, regie.DialectJSON}, in.Dialect):
 		return regie.Errorf(regie.CodeBadRequest, "%q is not a dialect: use native or json", string(in.Dialect))
+	}
+	if err := r.sameModel(in); err != nil {
+		return err
 	}
 	// What is stored must be what any database and any API takes.
 	in.Text = storable(in.Text)
@@ -282,10 +280,4 @@ func (r *Rounds) answerByMessage(ctx context.Context, in *dispatch.RunRequest) (
 		SessionID: in.SessionID, RoundID: out.RoundID, MessageID: out.MessageID, Seq: out.Seq,
 		Answered: true,
 	}, err == nil, err
-}
-
-func traceID() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:])
-	return hex.EncodeToString(id[:])
 }

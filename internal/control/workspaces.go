@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func (w *Workspaces) List(ctx context.Context) ([]regie.Workspace, error) {
 
 // Open returns the workspace that a directory of the engine's machine belongs to, and makes it the
 // first time. Only an admin makes one: others open what is there already. A restricted caller opens
-// what it sees, by a directory of it: nothing is made, and no file is looked at. It returns
+// what it sees, by its root: nothing is made, and no file is looked at. It returns
 // CodePathProtected for the home directory and / unless Here is set.
 func (w *Workspaces) Open(ctx context.Context, in dispatch.WorkspaceRequest) (regie.Workspace, error) {
 	caller, err := w.authorize(ctx, "open_workspace")
@@ -46,25 +45,19 @@ func (w *Workspaces) Open(ctx context.Context, in dispatch.WorkspaceRequest) (re
 		return w.open(ctx, in, !caller.Has(regie.ScopeAdmin))
 	}
 	places, err := w.visible(ctx, caller)
-	var found regie.Workspace
-	for i := range places {
-		if root := places[i].Root; root != "" && len(root) > len(found.Root) &&
-			(in.Path == root || strings.HasPrefix(path.Clean(in.Path), strings.TrimSuffix(root, "/")+"/")) {
-			found = places[i]
-		}
+	at := slices.IndexFunc(places, func(p regie.Workspace) bool { return p.Root != "" && p.Root == in.Path })
+	switch {
+	case err != nil:
+		return regie.Workspace{}, err
+	case at < 0:
+		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", in.Path)
 	}
-	if found.Root != "" {
-		return found, nil
-	}
-	if err == nil {
-		err = regie.Errorf(regie.CodeNotFound, "there is no workspace at %s here", in.Path)
-	}
-	return regie.Workspace{}, err
+	return places[at], nil
 }
 
 func (w *Workspaces) open(ctx context.Context, in dispatch.WorkspaceRequest, known bool) (regie.Workspace, error) {
-	if err := w.writable(); err != nil {
-		return regie.Workspace{}, err
+	if w.ReadOnly && !w.StoreOnly {
+		return regie.Workspace{}, errRunsNothing
 	}
 	if !strings.HasPrefix(in.Path, "/") {
 		return regie.Workspace{}, regie.Errorf(regie.CodePathInvalid,

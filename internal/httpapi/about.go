@@ -1,13 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
 	_ "embed" // for openapi.json
-	"html/template"
-	"maps"
 	"net/http"
 	"runtime"
-	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/control"
@@ -19,13 +15,10 @@ import (
 var document []byte
 
 // docsPage shows the document without a line of script: it is read by people, and by whatever they
-// use. What is mounted beside it stands where the mark is.
+// use.
 //
 //go:embed docs.html
 var docsPage []byte
-
-// mountsMark is where docsPage has what is mounted.
-const mountsMark = `<hr id="mounts">`
 
 // Route is an address beside this interface, with what is to be said of it.
 type Route struct{ Method, Path, Summary string }
@@ -51,18 +44,15 @@ func (s *server) besides() []beside {
 			"application/json", s.ready),
 		get("/version", "The version of the program", "", http.StatusOK, "application/json",
 			func(w http.ResponseWriter, r *http.Request) {
-				s.answer(w, r, http.StatusOK, map[string]string{
-					"version": s.Version,
-					"go":      runtime.Version(), "api": "v1",
-				},
-					nil)
+				said := map[string]string{"version": s.Version, "go": runtime.Version(), "api": "v1"}
+				s.answer(w, r, http.StatusOK, said, nil)
 			}),
 		get("/openapi.json", "This interface as an OpenAPI document", control.EveryCaller, http.StatusOK,
 			"application/json", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = w.Write(document) // the client has gone if this fails
 			}),
-		get("/docs", "This interface as a page", control.EveryCaller, http.StatusOK, "text/html", s.docs()),
+		get("/docs", "This interface as a page", control.EveryCaller, http.StatusOK, "text/html", docs),
 		get("/metrics", "What is measured, for Prometheus", regie.ScopeMetrics, http.StatusOK, "text/plain", nil),
 	}
 	if s.Metrics != nil {
@@ -84,31 +74,12 @@ func (s *server) about(mux *http.ServeMux) {
 	}
 }
 
-// docs serves the page, with what is mounted here.
-func (s *server) docs() http.HandlerFunc {
-	var mounted bytes.Buffer
-	for _, at := range slices.Sorted(maps.Keys(s.Mounts)) {
-		m := s.Mounts[at]
-		if err := mountTemplate.Execute(&mounted, struct {
-			Mount
-			At string
-		}{m, at}); err != nil {
-			mounted.Reset() // it is written to memory, of strings
-		}
-	}
-	page := bytes.Replace(docsPage, []byte(mountsMark), mounted.Bytes(), 1)
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy",
-			"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-		_, _ = w.Write(page) // the client has gone if this fails
-	}
+// docs serves the page.
+func docs(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	_, _ = w.Write(docsPage) // the client has gone if this fails
 }
-
-// mountTemplate is what docsPage says of a mount.
-var mountTemplate = template.Must(template.New("mount").Parse(`<section id="mount-{{.At}}"><h3><code>{{.At}}</code></h3><p>{{.About}} <i>{{.Scope}}</i></p>
-<dl>{{range .Routes}}<dt><b>{{.Method}}</b> <code>{{.Path}}</code></dt><dd>{{.Summary}}.</dd>{{end}}</dl></section>
-`))
 
 // readiness is the answer of /readyz.
 type readiness struct {

@@ -77,19 +77,18 @@ type approvalsQuery struct {
 	Cursor  string   `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// listed is a page of what an approvalsQuery selects, the oldest first, and how many it asked for:
-// there is one more where there is a next page.
-func (s *server) listed(ctx context.Context, list string, q *approvalsQuery) (inbox store.Inbox, limit int, err error) {
-	limit = cmp.Or(q.Limit, defaultPage)
-	after, err := store.ParseCursor(list, q.Cursor)
+func (s *server) approvals(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
+	q, limit := &in.Query, cmp.Or(in.Query.Limit, defaultPage)
+	after, err := store.ParseCursor("approvals", q.Cursor)
 	if err != nil {
-		return inbox, limit, err
+		return Page[regie.Approval]{}, err
 	}
-	inbox, err = s.Service.Approvals.Inbox(ctx, store.InboxFilter{
-		Root: q.Root, SessionID: q.Session, Brief: q.Brief,
-		Closed: q.State == "all", After: after, Limit: limit + 1,
+	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{
+		Root: q.Root, SessionID: q.Session, Brief: q.Brief, Closed: q.State == "all", After: after, Limit: limit + 1,
 	})
-	return inbox, limit, err
+	return paged("approvals", some(inbox.Approvals), limit, func(a *regie.Approval) store.Mark {
+		return store.Mark{At: a.CreatedAt, ID: a.ID}
+	}), err
 }
 
 func (s *server) approvalOperations() []operation {
@@ -97,57 +96,26 @@ func (s *server) approvalOperations() []operation {
 		op(s, http.MethodGet, "/inbox", "show_inbox",
 			"What waits for people: approvals and questions, the oldest first", http.StatusOK, s.inbox),
 		op(s, http.MethodGet, "/approvals", "list_approvals", "Approvals that wait for somebody, the oldest first",
-			http.StatusOK,
-			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Approval], error) {
-				inbox, limit, err := s.listed(ctx, "approvals", &in.Query)
-				return paged("approvals", some(inbox.Approvals), limit,
-					func(a *regie.Approval) store.Mark { return store.Mark{At: a.CreatedAt, ID: a.ID} }), err
-			}),
-		about(s, http.MethodGet, "/approvals/{id}", "show_approval",
-			"An approval with what its calls would do", s.approval),
-		op(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once",
-			http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.DecideRequest]) (store.Resolved, error) {
-				in.Body.Request = cmp.Or(in.Body.Request, in.Key)
-				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
-					return store.Resolved{}, err
-				}
-				return s.Service.Approvals.Decide(ctx, in.Body)
-			}),
-		op(s, http.MethodPost, "/approvals/{id}/review", "review_edit",
-			"What calls of an approval would do with edited arguments; nothing is stored", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.DecideRequest]) (dispatch.Reviewed, error) {
-				if err := addressed(in.ID, &in.Body.ApprovalID); err != nil {
-					return dispatch.Reviewed{}, err
-				}
-				return s.Service.Approvals.Review(ctx, in.Body)
-			}),
-		op(s, http.MethodGet, "/questions", "list_questions", "Questions that wait for somebody, the oldest first",
-			http.StatusOK,
-			func(ctx context.Context, in *request[approvalsQuery, none]) (Page[regie.Question], error) {
-				inbox, limit, err := s.listed(ctx, "questions", &in.Query)
-				return paged("questions", some(inbox.Questions), limit,
-					func(q *regie.Question) store.Mark { return store.Mark{At: q.CreatedAt, ID: q.ID} }), err
-			}),
-		op(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.AnswerRequest]) (store.Resolved, error) {
-				in.Body.Request = cmp.Or(in.Body.Request, in.Key)
-				if err := addressed(in.ID, &in.Body.QuestionID); err != nil {
-					return store.Resolved{}, err
-				}
-				return s.Service.Approvals.Answer(ctx, in.Body)
-			}),
+			http.StatusOK, s.approvals),
+		addressed(s, http.MethodPost, "/approvals/{id}", "decide", "Allow or deny calls of an approval, each once",
+			func(b *dispatch.DecideRequest, key string) *regie.ID {
+				b.Request = cmp.Or(b.Request, key)
+				return &b.ApprovalID
+			}, s.Service.Approvals.Decide),
+		addressed(s, http.MethodPost, "/approvals/{id}/review", "review_edit",
+			"What calls of an approval would do with edited arguments; nothing is stored",
+			func(b *dispatch.DecideRequest, _ string) *regie.ID { return &b.ApprovalID }, s.Service.Approvals.Review),
+		addressed(s, http.MethodPost, "/questions/{id}", "answer_question", "Answer a question, once",
+			func(b *dispatch.AnswerRequest, key string) *regie.ID {
+				b.Request = cmp.Or(b.Request, key)
+				return &b.QuestionID
+			}, s.Service.Approvals.Answer),
 		op(s, http.MethodPost, "/sessions/{id}/responses", "respond",
 			"Answer the question that a session waits with", http.StatusOK, s.respond),
-		op(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call",
-			"Say what became of a call whose outcome nobody knew", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.ResolveRequest]) (none, error) {
-				err := addressed(in.ID, &in.Body.CallID)
-				if err == nil {
-					err = s.Service.Approvals.Resolve(ctx, in.Body)
-				}
-				return none{}, err
-			}),
+		addressed(s, http.MethodPost, "/calls/{id}/resolve", "resolve_call",
+			"Say what became of a call whose outcome nobody knew",
+			func(b *dispatch.ResolveRequest, _ string) *regie.ID { return &b.CallID },
+			silent(s.Service.Approvals.Resolve)),
 	}
 }
 
@@ -159,17 +127,6 @@ func some[T any](items []T) []T {
 	return items
 }
 
-func (s *server) approval(ctx context.Context, id regie.ID) (regie.Approval, error) {
-	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{ID: id})
-	if err == nil && len(inbox.Approvals) == 0 {
-		err = regie.Errorf(regie.CodeNotFound, "there is no approval %s here", id)
-	}
-	if err != nil {
-		return regie.Approval{}, err
-	}
-	return inbox.Approvals[0], nil
-}
-
 // Response answers the question that a session waits with.
 type Response struct {
 	// QuestionID names the question; left out, it is the one that the session waits with.
@@ -179,28 +136,14 @@ type Response struct {
 	Choices []string `json:"choices,omitempty"`
 	Text    string   `json:"text,omitempty"`
 	Yes     *bool    `json:"yes,omitempty"`
-	// Request is the answer's own id: saying it again adds nothing.
-	Request string `json:"request_id,omitempty"`
 }
 
 func (s *server) respond(ctx context.Context, in *request[none, Response]) (store.Resolved, error) {
 	if err := s.known(ctx, in.ID); err != nil {
 		return store.Resolved{}, err
 	}
-	// A question that is named is looked for in whatever state: what was answered may be said
-	// again. So may an answer that names none, by its own id: it is looked for last, so that what
-	// was answered meanwhile is found, and never given to the question after it.
-	said := cmp.Or(in.Body.Request, in.Key)
+	// A question that is named is looked for in whatever state: an answer may be said again.
 	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: in.ID, ID: in.Body.QuestionID})
-	if err == nil && in.Body.QuestionID.IsZero() && said != "" {
-		var before store.Inbox
-		if before, err = s.Service.Approvals.Inbox(ctx, store.InboxFilter{
-			SessionID: in.ID, Closed: true, Answered: said,
-			Limit: 1,
-		}); len(before.Questions) > 0 {
-			inbox = before
-		}
-	}
 	switch {
 	case err != nil:
 		return store.Resolved{}, err
@@ -211,7 +154,7 @@ func (s *server) respond(ctx context.Context, in *request[none, Response]) (stor
 			"there is no question %s in this session", in.Body.QuestionID)
 	}
 	return s.Service.Approvals.Answer(ctx, dispatch.AnswerRequest{
-		QuestionID: inbox.Questions[0].ID, Request: said,
+		QuestionID: inbox.Questions[0].ID, Request: in.Key,
 		Reply: regie.QuestionReply{Choices: in.Body.Choices, Text: in.Body.Text, Yes: in.Body.Yes},
 	})
 }

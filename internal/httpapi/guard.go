@@ -34,12 +34,9 @@ type Guard struct {
 	// send its request's body; zero means a minute and 30 s.
 	AnswerTime, BodyTime time.Duration
 
-	slow     access.Slow
-	bodies   bodies
-	arrivals arrivals
-	mu       sync.Mutex
-	code     string // of the setup link; empty once it was used
-	ends     time.Time
+	mu   sync.Mutex
+	code string // of the setup link; empty once it was used
+	ends time.Time
 }
 
 const (
@@ -61,16 +58,8 @@ func (g *Guard) Wrap(next http.Handler, translate Translate) http.Handler {
 		harden(w.Header())
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // what stood there was of the request before
-		bound := &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
-		r, body := g.bodies.bounded(w, r, control, g.bodyTime())
-		if body != nil {
-			defer body.answered()
-			if r.ProtoMajor == 1 {
-				bound.body = body
-			}
-			defer bound.begin() // of an answer without a word
-		}
-		w = bound
+		w = &boundedWriter{ResponseWriter: w, control: control, bound: g.answerTime()}
+		r = boundBody(w, r, control, g.bodyTime())
 		err := g.host(r.Host)
 		if err == nil {
 			err = g.origin(r)
@@ -118,14 +107,9 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, s *server, next ht
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// turnAway answers who shows nothing that opens anything; who tries again and again waits for it.
+// turnAway answers who shows nothing that opens anything. Nobody is slowed down: a secret has 256
+// random bits, and what has not its form is not looked for.
 func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, s *server, err error, tried bool) {
-	if tried && !g.slow.Wait(r.Context(), r.RemoteAddr) {
-		w.Header().Set("Retry-After", "5")
-		s.refuse(w, r, "tries", regie.Errorf(regie.CodeTooManyRequests,
-			"too many requests show a wrong token: ask again in a moment"))
-		return
-	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="regie"`)
 	if tried {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="regie", error="invalid_token"`)

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -29,7 +27,7 @@ type Keys interface {
 // All others could end or change what came later (an interrupt its next round, a name the one after
 // it).
 var repeatable = map[string]bool{
-	"create_session": true, "fork_session": true, "send_message": true, "give_command": true, "start_run": true,
+	"create_session": true, "fork_session": true, "send_message": true, "start_run": true,
 	"undo": true, "undo_in_session": true, "plan_undo": true,
 	"decide": true, "review_edit": true, "answer_question": true, "resolve_call": true, "remove_session": true,
 	"mark_session_read": true, "add_token": true,
@@ -54,46 +52,11 @@ type keyedWrite struct {
 	key  string
 	hash regie.Hash
 	was  store.KeyedWrite
-	done func() // lets the next request with the key have its turn
-}
-
-// turns have requests with one key come one after the other, so that each finds the answer of the
-// one before it.
-type turns struct {
-	mu    sync.Mutex
-	taken map[regie.Hash]chan struct{} // closed at the end of the turn
-}
-
-// take waits for the turn of a key, and returns what ends it.
-func (t *turns) take(ctx context.Context, key regie.Hash) (end func(), err error) {
-	for {
-		t.mu.Lock()
-		ended, others := t.taken[key]
-		if !others {
-			ended = make(chan struct{})
-			t.taken[key] = ended
-		}
-		t.mu.Unlock()
-		if !others {
-			return sync.OnceFunc(func() {
-				t.mu.Lock()
-				delete(t.taken, key)
-				t.mu.Unlock()
-				close(ended)
-			}), nil
-		}
-		select {
-		case <-ended:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
 }
 
 // begin makes the key of a request one of its operation and of the thing that it is about, and
 // begins the write where what came with the key is remembered: another request with the same key is
-// refused with CodeKeyReused, by whichever process it comes to (spec 10.2). Its turn ends with
-// finish.
+// refused with CodeKeyReused, by whichever process it comes to (spec 10.2).
 func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (*keyedWrite, error) {
 	if in.Key == "" {
 		return nil, nil //nolint:nilnil // a write without a key is none of these
@@ -114,21 +77,8 @@ func begin[Q, B any](s *server, r *http.Request, id string, in *request[Q, B]) (
 		return nil, err
 	}
 	k := &keyedWrite{keys: s.Keys, id: id, key: in.Key, hash: regie.HashOf([]byte("idempotency-key\x00" + in.Key))}
-	if k.done, err = s.turns.take(r.Context(), k.hash); err != nil {
-		return nil, err
-	}
-	if k.was, err = s.Keys.BeginKeyed(r.Context(), k.hash, store.HashUnder(in.Key, said)); err != nil {
-		k.done()
-		return nil, err
-	}
-	return k, nil
-}
-
-// finish ends the turn of a write, however it went.
-func (k *keyedWrite) finish() {
-	if k != nil {
-		k.done()
-	}
+	k.was, err = s.Keys.BeginKeyed(r.Context(), k.hash, store.HashUnder(in.Key, said))
+	return k, err
 }
 
 // before returns what the same request was answered, where that is known, and an error where it may
@@ -171,7 +121,6 @@ func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err e
 	if k == nil {
 		return
 	}
-	defer k.done()
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		_ = k.keys.ReleaseKeyed(ctx, k.hash) // it stays begun if this fails, which is true of it
@@ -184,40 +133,40 @@ func (k *keyedWrite) after(ctx context.Context, status int, answer []byte, err e
 	_ = k.keys.AnswerKeyed(ctx, k.hash, status, sealed) // as above
 }
 
-// write does a write once for its key, and answers it: with what the same request was answered
-// before, where that is known.
+// perform does a write once for its key, and returns its answer with what is sent for it: what the
+// same request was answered before, where that is known. One that is done again is found by its key
+// and adds nothing.
+func perform[Q, B, A any](s *server, r *http.Request, o *operation, in *request[Q, B], again bool,
+	do func(context.Context, *request[Q, B]) (A, error),
+) (answer A, body []byte, replayed bool, err error) {
+	k, err := begin(s, r, o.id, in)
+	if err != nil {
+		return answer, nil, false, err
+	}
+	if !again {
+		if body, err = k.before(); err != nil || body != nil {
+			return answer, body, true, err
+		}
+	}
+	if answer, err = do(k.context(r), in); err == nil {
+		body, err = json.Marshal(answer)
+	}
+	body = append(body, '\n')
+	k.after(r.Context(), o.status, body, err)
+	return answer, body, k != nil && !k.was.Fresh && k.was.Status != 0, err
+}
+
+// write does a write once for its key, and answers it.
 func write[Q, B, A any](s *server, w http.ResponseWriter, r *http.Request, o *operation, in *request[Q, B],
 	do func(context.Context, *request[Q, B]) (A, error),
 ) {
-	k, err := begin(s, r, o.id, in)
-	defer k.finish()
-	var before []byte
-	if err == nil {
-		before, err = k.before()
-	}
+	_, body, replayed, err := perform(s, r, o, in, false, do)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if before != nil {
-		s.replayed(w, k.was.Status, before)
-		return
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	answer, err := do(k.context(r), in)
-	var body bytes.Buffer
-	if err == nil {
-		err = json.NewEncoder(&body).Encode(answer)
-	}
-	k.after(r.Context(), o.status, body.Bytes(), err)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	s.written(w, o.status, body.Bytes())
-}
-
-// replayed answers with what the same request was answered before, and says so.
-func (s *server) replayed(w http.ResponseWriter, status int, answer []byte) {
-	w.Header().Set("Idempotent-Replayed", "true")
-	s.written(w, status, answer)
+	s.written(w, o.status, body)
 }

@@ -1,16 +1,13 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -47,15 +44,6 @@ type Accepted struct {
 	Answered bool `json:"answered,omitempty"`
 }
 
-// CommandRequest is a person's own command.
-type CommandRequest struct {
-	// Command is run in the workspace as the agent's commands are: the same rules, approval,
-	// sandbox and undo. No model is asked.
-	Command string `json:"command" required:"true"`
-	// ClientID makes a repeated request run nothing twice.
-	ClientID string `json:"client_message_id,omitempty"`
-}
-
 func (s *server) messageOperations() []operation {
 	send := described[formatQuery, MessageRequest, Accepted](http.MethodPost, "/sessions/{id}/messages", "send_message",
 		"Say something in a session; with Accept: text/event-stream the answer is the stream of the round",
@@ -75,14 +63,6 @@ func (s *server) messageOperations() []operation {
 		op(s, http.MethodGet, "/sessions/{id}/messages", "list_messages",
 			"The thread of a session from a place on", http.StatusOK, s.messages),
 		follow,
-		op(s, http.MethodPost, "/sessions/{id}/commands", "give_command",
-			"Run a command in the workspace of a session as the agent would, with the same approval; the model reads of it with the next message", http.StatusAccepted,
-			func(ctx context.Context, in *request[none, CommandRequest]) (Accepted, error) {
-				return s.submit(ctx, dispatch.RunRequest{
-					ClientID:  cmp.Or(in.Body.ClientID, in.Key),
-					SessionID: in.ID, Command: in.Body.Command,
-				})
-			}),
 		op(s, http.MethodPost, "/runs", "start_run",
 			"Say something with all that a command settles; makes the session where it is new", http.StatusAccepted,
 			func(ctx context.Context, in *request[none, dispatch.RunRequest]) (dispatch.Run, error) {
@@ -137,54 +117,35 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 	}
 	format := in.Query.Format
 	streamed := wantsStream(r) || format != ""
-	in.Query.Format = "" // the same message, told in another form, is the same request
-	k, err := begin(s, r, "send_message", in)
-	defer k.finish() // k.after is sooner: a stream is no part of the turn
-	var before []byte
-	if err == nil && !streamed { // a stream is told again: the message is found by its key, and adds nothing
-		before, err = k.before()
+	if streamed && !access.From(r.Context()).Has(regie.ScopeRead) {
+		s.fail(w, r, access.MissingScope(regie.ScopeRead))
+		return
 	}
+	in.Query.Format = "" // the same message, told in another form, is the same request
+	o := operation{id: "send_message", status: http.StatusAccepted}
+	if !streamed {
+		write(s, w, r, &o, in, s.say)
+		return
+	}
+	accepted, _, replayed, err := perform(s, r, &o, in, true, s.say)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if before != nil {
-		s.replayed(w, k.was.Status, before)
-		return
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	accepted, err := s.say(k.context(r), in)
-	var body bytes.Buffer
-	if err == nil {
-		err = json.NewEncoder(&body).Encode(accepted)
-	}
-	k.after(r.Context(), http.StatusAccepted, body.Bytes(), err)
-	switch {
-	case err != nil:
-		s.fail(w, r, err)
-	case streamed:
-		if k != nil && !k.was.Fresh && k.was.Status != 0 {
-			w.Header().Set("Idempotent-Replayed", "true")
-		}
-		s.streamRound(w, r, accepted, format)
-	default:
-		s.written(w, http.StatusAccepted, body.Bytes())
-	}
+	s.streamRound(w, r, accepted, format)
 }
 
 // say stores a message.
 func (s *server) say(ctx context.Context, in *request[formatQuery, MessageRequest]) (Accepted, error) {
 	m := &in.Body
 	asked := dispatch.RunRequest{
-		ClientID: cmp.Or(m.ClientID, in.Key), SessionID: in.ID, Text: m.Content, Segments: m.Segments,
+		ClientID: cmp.Or(m.ClientID, in.Key, regie.NewID().String()), SessionID: in.ID, Text: m.Content, Segments: m.Segments,
 		Provider: m.Provider, Model: m.Model,
 		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache,
 	}
-	return s.submit(ctx, asked)
-}
-
-// submit stores what is said in a session that is there.
-func (s *server) submit(ctx context.Context, asked dispatch.RunRequest) (Accepted, error) {
-	asked.ClientID = cmp.Or(asked.ClientID, regie.NewID().String())
 	asked.Policy.OnApproval, asked.Policy.Questions = "park", true // whoever speaks here can answer here
 	if err := s.known(ctx, asked.SessionID); err != nil {
 		return Accepted{}, err
@@ -199,24 +160,10 @@ func (s *server) submit(ctx context.Context, asked dispatch.RunRequest) (Accepte
 	}, nil
 }
 
-// wantsStream reports whether a client accepts server-sent events sooner than JSON: by the weights
-// that it gives, and of equal ones by their order.
+// wantsStream reports whether a client accepts server-sent events and no JSON.
 func wantsStream(r *http.Request) bool {
-	streams, best := false, 0.0
-	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		kind, parameters, _ := mime.ParseMediaType(accepted)
-		weight, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
-		if err != nil || weight <= best {
-			continue
-		}
-		switch kind {
-		case "text/event-stream":
-			streams, best = true, weight
-		case "application/json", "*/*", "application/*":
-			streams, best = false, weight
-		}
-	}
-	return streams
+	accepted := strings.Join(r.Header.Values("Accept"), ",")
+	return strings.Contains(accepted, "text/event-stream") && !strings.Contains(accepted, "application/json")
 }
 
 type formatQuery struct {
@@ -224,6 +171,5 @@ type formatQuery struct {
 }
 
 type eventsQuery struct {
-	After  int64  `query:"after" doc:"The sequence number behind which to begin."`
-	Format string `query:"format" enum:"openai" doc:"openai: lines of data: {\"content\"}, and data: [DONE] at the end of the round that is open, or of the log where none is."`
+	After int64 `query:"after" doc:"The sequence number behind which to begin."`
 }

@@ -79,8 +79,7 @@ is the <code>cursor</code> of the next one. The whole is in <a href="/openapi.js
 {{with .In}}<dt>takes</dt><dd><a href="#type-{{.}}">{{.}}</a></dd>{{end}}{{with .Out}}<dt>answers</dt><dd><a href="#type-{{.}}">{{.}}</a></dd>{{end}}</dl></section>
 {{end}}<h2>Beside them</h2>
 {{range .Besides}}<section id="{{.Path}}"><h3><b>{{.Method}}</b> <code>{{.Path}}</code></h3><p>{{.Summary}}. {{with .Scope}}<i>{{.}}</i>{{else}}Without a token.{{end}}</p></section>
-{{end}}` + mountsMark + `
-<h2>Types</h2>
+{{end}}<h2>Types</h2>
 {{range .Types}}<section id="type-{{.Name}}"><h3><code>{{.Name}}</code></h3>{{with .About}}<p>{{.}}</p>{{end}}
 <dl>{{range .Properties}}<dt><code>{{.Name}}</code></dt><dd><i>{{.Kind}}</i> {{.About}}</dd>{{end}}</dl></section>
 {{end}}</main></html>

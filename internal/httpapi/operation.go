@@ -35,9 +35,8 @@ type operation struct {
 
 // request is what an operation is asked.
 type request[Q, B any] struct {
-	// ID is the {id} of the address, zero where that has none; Name its {name}.
+	// ID is the {id} of the address, zero where that has none.
 	ID    regie.ID
-	Name  string
 	Query Q
 	Body  B
 	// Key is the Idempotency-Key: the same one again is answered as the first one was, and does
@@ -61,25 +60,6 @@ func op[Q, B, A any](s *server, method, path, id, summary string, status int,
 	return out
 }
 
-// met serves an operation where what its request makes it depend on can be met. Nothing here has an
-// entity tag, so a write that is to happen only to a certain version must not; and a stream that
-// only its header is asked of has none to tell.
-func (s *server) met(o operation) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		tag := strings.TrimSpace(r.Header.Get("If-Match"))
-		switch {
-		case tag != "" && tag != "*" && o.method != http.MethodGet:
-			s.failAs(w, r, http.StatusPreconditionFailed, regie.Errorf(regie.CodeConflict,
-				"things here have no entity tags: leave If-Match out"))
-		case o.streams && o.method == http.MethodGet && r.Method == http.MethodHead:
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.Header().Set("Cache-Control", "no-store")
-		default:
-			o.serve(w, r)
-		}
-	}
-}
-
 // described is an operation that is not served yet.
 func described[Q, B, A any](method, path, id, summary string, status int) operation {
 	tag, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
@@ -91,7 +71,7 @@ func described[Q, B, A any](method, path, id, summary string, status int) operat
 
 // read reads all that a request says; what it says beyond that is refused (spec 11.3).
 func read[Q, B any](w http.ResponseWriter, r *http.Request, hasBody bool) (*request[Q, B], error) {
-	in := &request[Q, B]{Name: r.PathValue("name")}
+	in := &request[Q, B]{}
 	var err error
 	if id := r.PathValue("id"); id != "" {
 		if in.ID, err = regie.ParseID(id); err != nil {
@@ -148,14 +128,20 @@ func lacks(body reflect.Value) error {
 	return nil
 }
 
-// addressed settles which thing a request is about that its address names; a body may name it too,
-// and no other.
-func addressed(address regie.ID, named *regie.ID) error {
-	if !named.IsZero() && *named != address {
-		return regie.Errorf(regie.CodeBadRequest, "the request is about another thing than its address")
-	}
-	*named = address
-	return nil
+// addressed makes an operation about the one thing that its address names; a body may name it too,
+// and no other. named is where it does, and takes the key of the request.
+func addressed[B, A any](s *server, method, path, id, summary string, named func(body *B, key string) *regie.ID,
+	do func(context.Context, B) (A, error),
+) operation {
+	return op(s, method, path, id, summary, http.StatusOK,
+		func(ctx context.Context, in *request[none, B]) (out A, err error) {
+			at := named(&in.Body, in.Key)
+			if !at.IsZero() && *at != in.ID {
+				return out, regie.Errorf(regie.CodeBadRequest, "the request is about another thing than its address")
+			}
+			*at = in.ID
+			return do(ctx, in.Body)
+		})
 }
 
 // missing answers what is at no address, or not by that method.
@@ -171,12 +157,6 @@ func (s *server) missing(mux *http.ServeMux) http.HandlerFunc {
 			if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
 				allowed = append(allowed, method)
 			}
-		}
-		if len(allowed) > 0 && r.Method == http.MethodOptions {
-			// and no word of CORS: no page of another origin is let in
-			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			w.WriteHeader(http.StatusNoContent)
-			return
 		}
 		if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -44,14 +44,9 @@ func (s *server) roundOperations() []operation {
 		said(s, "/rounds/{id}/pause", "pause_round", "Start nothing new of a round", s.Service.Rounds.Pause),
 		said(s, "/rounds/{id}/resume", "resume_round", "Go on with a paused round, or with one that nobody holds",
 			s.Service.Rounds.Resume),
-		op(s, http.MethodPost, "/rounds/{id}/provider", "change_provider",
-			"Give a round that waits or is paused another provider; resume it then", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.ProviderRequest]) (none, error) {
-				if err := addressed(in.ID, &in.Body.RoundID); err != nil {
-					return none{}, err
-				}
-				return none{}, s.Service.Rounds.ChangeProvider(ctx, in.Body)
-			}),
+		addressed(s, http.MethodPost, "/rounds/{id}/provider", "change_provider",
+			"Give a round that waits or is paused another provider; resume it then",
+			func(in *dispatch.ProviderRequest, _ string) *regie.ID { return &in.RoundID }, silent(s.Service.Rounds.ChangeProvider)),
 	}
 }
 

@@ -15,10 +15,8 @@ import (
 // operations are the whole interface below base, in the order of its document (spec 10.2). What
 // belongs to features that are not there yet comes with them.
 func (s *server) operations() []operation {
-	all := slices.Concat(s.sessionOperations(), s.controlOperations(), s.messageOperations(), s.roundOperations(),
-		s.approvalOperations(), s.undoOperations(),
-		s.placeOperations(), s.presenceOperations(), s.keepingOperations(),
-		s.settingOperations(), s.identityOperations())
+	all := slices.Concat(s.sessionOperations(), s.messageOperations(), s.roundOperations(), s.approvalOperations(),
+		s.undoOperations(), s.placeOperations(), s.keepingOperations(), s.settingOperations(), s.identityOperations())
 	if s.Trusted { // on the engine's private socket alone
 		all = append(all, posted(s, "/providers", "add_provider",
 			"Hand over a provider with its key for runs of this client",
@@ -30,6 +28,11 @@ func (s *server) operations() []operation {
 		all[i].scope = scopeOf(all[i].id)
 	}
 	return all
+}
+
+// asked makes a handler of what is asked without a word more.
+func asked[A any](ask func(context.Context) (A, error)) func(context.Context, *request[none, none]) (A, error) {
+	return func(ctx context.Context, _ *request[none, none]) (A, error) { return ask(ctx) }
 }
 
 // about makes an operation about the one thing that its address names.
@@ -45,10 +48,12 @@ func about[A any](s *server, method, path, id, summary string,
 
 // said makes an operation that says a word to the one thing that its address names.
 func said(s *server, path, id, summary string, say func(context.Context, regie.ID) error) operation {
-	return op(s, http.MethodPost, path, id, summary, http.StatusOK,
-		func(ctx context.Context, in *request[none, none]) (none, error) {
-			return none{}, say(ctx, in.ID)
-		})
+	return about(s, http.MethodPost, path, id, summary, silent(say))
+}
+
+// silent makes a function of one that answers nothing.
+func silent[B any](do func(context.Context, B) error) func(context.Context, B) (none, error) {
+	return func(ctx context.Context, in B) (none, error) { return none{}, do(ctx, in) }
 }
 
 // posted makes an operation that says in its body what is wanted.
@@ -62,39 +67,39 @@ func (s *server) undoOperations() []operation {
 		posted(s, "/undos/plan", "plan_undo", "What an undo would do", s.Service.Undos.Plan),
 		op(s, http.MethodPost, "/undos", "undo", "Take back what runs did to files, and redo", http.StatusOK,
 			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
-				undone(in.Key, &in.Body.UndoID)
+				keyed(in.Key, &in.Body.UndoID)
 				return s.Service.Undos.Undo(ctx, in.Body)
 			}),
-		op(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session",
-			"Take back what the newest run of a session did to files", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.UndoRequest]) (regie.Undo, error) {
-				undone(in.Key, &in.Body.UndoID)
-				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
-					return regie.Undo{}, err
-				}
-				return s.Service.Undos.Undo(ctx, in.Body)
-			}),
-	}
-}
-
-// undone gives an undo its id.
-func undone(key string, id *regie.ID) {
-	keyed(key, id)
-	if id.IsZero() {
-		*id = regie.NewID()
+		addressed(s, http.MethodPost, "/sessions/{id}/undo", "undo_in_session",
+			"Take back what the newest run of a session did to files",
+			func(b *dispatch.UndoRequest, key string) *regie.ID {
+				keyed(key, &b.UndoID)
+				return &b.SessionID
+			}, s.Service.Undos.Undo),
 	}
 }
 
 // keyed gives a thing that a request makes the id that its Idempotency-Key stands for: the same
-// request again finds it.
+// request again finds it. Without one it is new.
 func keyed(key string, id *regie.ID) {
-	if key != "" && id.IsZero() {
+	switch {
+	case !id.IsZero():
+	case key == "":
+		*id = regie.NewID()
+	default:
 		*id = regie.NamedID("idempotency-key", key)
 	}
 }
 
 type rootQuery struct {
 	Root string `query:"root" doc:"The directory of a workspace; all of them where it is left out."`
+}
+
+// ofRoot makes a handler of what is asked of the workspace at a root.
+func ofRoot[A any](ask func(context.Context, string) (A, error)) func(context.Context, *request[rootQuery, none]) (A,
+	error,
+) {
+	return func(ctx context.Context, in *request[rootQuery, none]) (A, error) { return ask(ctx, in.Query.Root) }
 }
 
 type promptQuery struct {
@@ -117,11 +122,8 @@ type selectionQuery struct {
 func (s *server) keepingOperations() []operation {
 	return []operation{
 		op(s, http.MethodGet, "/rules", "list_rules", "Standing rules, the oldest first", http.StatusOK, s.rules),
-		op(s, http.MethodPost, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none",
-			http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.RevokeRequest]) (none, error) {
-				return none{}, s.Service.Rules.Revoke(ctx, in.Body)
-			}),
+		posted(s, "/rules/revoke", "revoke_rules", "Take standing rules back, all of them or none",
+			silent(s.Service.Rules.Revoke)),
 		op(s, http.MethodGet, "/prompt", "show_prompt", "What a model is sent, or was sent, byte for byte",
 			http.StatusOK,
 			func(ctx context.Context, in *request[promptQuery, none]) (dispatch.Prompt, error) {
@@ -132,9 +134,7 @@ func (s *server) keepingOperations() []operation {
 				})
 			}),
 		op(s, http.MethodGet, "/spending", "show_spending", "What was spent today", http.StatusOK,
-			func(ctx context.Context, in *request[rootQuery, none]) (store.Spent, error) {
-				return s.Service.Rounds.Spent(ctx, in.Query.Root)
-			}),
+			ofRoot(s.Service.Rounds.Spent)),
 		op(s, http.MethodGet, "/verify", "verify_logs", "Whether logs are what was written", http.StatusOK,
 			func(ctx context.Context, in *request[selectionQuery, none]) (Page[store.LogReport], error) {
 				found, err := s.Service.Sessions.Verify(ctx, store.LogFilter{
@@ -144,10 +144,29 @@ func (s *server) keepingOperations() []operation {
 				return Page[store.LogReport]{Items: some(found)}, err
 			}),
 		op(s, http.MethodGet, "/cache", "show_cache", "What is in the response cache", http.StatusOK,
-			func(ctx context.Context, in *request[rootQuery, none]) (store.CacheStats, error) {
-				return s.Service.Cache.Stats(ctx, in.Query.Root)
-			}),
+			ofRoot(s.Service.Cache.Stats)),
 		posted(s, "/cache/clear", "clear_cache", "Empty the response cache", s.Service.Cache.Clear),
+	}
+}
+
+// settingOperations settle what files leave open (decision 52), and say who is there (spec 5.4).
+func (s *server) settingOperations() []operation {
+	return []operation{
+		op(s, http.MethodGet, "/settings/limits", "show_limits",
+			"The limits that the next round of a chat and of an automation gets, each with where it comes from",
+			http.StatusOK, asked(s.Service.Limits.Get)),
+		op(s, http.MethodPatch, "/settings/limits", "change_limits",
+			"Store limits, effective from the next round; 0 takes back what was stored. What a file fixes cannot be changed here",
+			http.StatusOK, func(ctx context.Context, in *request[none, dispatch.LimitChanges]) (
+				dispatch.LimitSettings, error,
+			) {
+				return s.Service.Limits.Set(ctx, in.Body)
+			}),
+		op(s, http.MethodPost, "/presence", "beat",
+			"A heartbeat: a person is there for some minutes. A stream is one by itself, but for those of API tokens: a program says it where a person sits before it", http.StatusOK,
+			asked(s.Service.Presence.Beat)),
+		everything(s, "/presence", "list_presence", "Who is there, and who was within 24 hours",
+			s.Service.Presence.List),
 	}
 }
 
@@ -200,32 +219,12 @@ type searchQuery struct {
 func (s *server) placeOperations() []operation {
 	return []operation{
 		everything(s, "/workspaces", "list_workspaces", "The workspaces", s.Service.Workspaces.List),
-		one(s, "/workspaces/{id}", "show_workspace", "A workspace, with its directory", s.Service.Workspaces.List,
-			func(w regie.Workspace, in *request[none, none]) bool { return w.ID == in.ID },
-			func(in *request[none, none]) error {
-				return regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", in.ID)
-			}),
 		posted(s, "/workspaces", "open_workspace",
 			"The workspace that a directory of the server's machine belongs to, made the first time, which needs the scope admin", s.Service.Workspaces.Open),
 		everything(s, "/agents", "list_agents", "The agents, with what they answer with", s.Service.Catalog.Agents),
-		one(s, "/agents/{name}", "show_agent", "An agent, with what it answers with", s.Service.Catalog.Agents,
-			func(a dispatch.AgentView, in *request[none, none]) bool { return a.Name == in.Name },
-			func(in *request[none, none]) error {
-				return regie.Errorf(regie.CodeNotFound, "there is no agent %q here", in.Name)
-			}),
 		everything(s, "/tools", "list_tools", "What agents can call", s.Service.Catalog.Tools),
-		one(s, "/tools/{name}", "show_tool", "A tool, with what it takes", s.Service.Catalog.Tools,
-			func(t regie.ToolDefinition, in *request[none, none]) bool { return t.Name == in.Name },
-			func(in *request[none, none]) error {
-				return regie.Errorf(regie.CodeNotFound, "there is no tool %q here", in.Name)
-			}),
 		everything(s, "/providers", "list_providers", "What can answer; keys are never shown",
 			s.Service.Catalog.Providers),
-		one(s, "/providers/{name}", "show_provider", "A provider; its key is never shown", s.Service.Catalog.Providers,
-			func(p dispatch.ProviderView, in *request[none, none]) bool { return p.Name == in.Name },
-			func(in *request[none, none]) error {
-				return regie.Errorf(regie.CodeNotFound, "there is no provider %q here", in.Name)
-			}),
 		everything(s, "/models", "list_models",
 			"The models that each configured provider has, with what they can do and what they cost", s.Service.Catalog.Models),
 		op(s, http.MethodGet, "/search", "search",
@@ -254,28 +253,8 @@ func (s *server) placeOperations() []operation {
 // everything makes an operation that lists all there is of something: a list that is short by its
 // nature.
 func everything[T any](s *server, path, id, summary string, list func(context.Context) ([]T, error)) operation {
-	return op(s, http.MethodGet, path, id, summary, http.StatusOK,
-		func(ctx context.Context, _ *request[none, none]) (Page[T], error) {
-			items, err := list(ctx)
-			return Page[T]{Items: items}, err
-		})
-}
-
-// one makes an operation that shows one thing of such a list; missing is the error where it is not
-// there.
-func one[T any](
-	s *server, path, id, summary string, list func(context.Context) ([]T, error), is func(T, *request[none, none]) bool,
-	missing func(*request[none, none]) error,
-) operation {
-	return op(s, http.MethodGet, path, id, summary, http.StatusOK,
-		func(ctx context.Context, in *request[none, none]) (out T, err error) {
-			items, err := list(ctx)
-			if err != nil {
-				return out, err
-			}
-			if at := slices.IndexFunc(items, func(item T) bool { return is(item, in) }); at >= 0 {
-				return items[at], nil
-			}
-			return out, missing(in)
-		})
+	return op(s, http.MethodGet, path, id, summary, http.StatusOK, asked(func(ctx context.Context) (Page[T], error) {
+		items, err := list(ctx)
+		return Page[T]{Items: items}, err
+	}))
 }

@@ -13,11 +13,9 @@ import (
 // part of it: who may do it says control.RequiredScope. All others have its name.
 var sameAs = map[string]string{
 	"open_websocket": "watch_sessions", "list_rounds_of_session": "list_rounds",
-	"list_approvals": "show_inbox", "show_approval": "show_inbox", "list_questions": "show_inbox",
-	"show_workspace": "list_workspaces", "show_agent": "list_agents", "show_tool": "list_tools",
-	"show_provider": "list_providers", "change_provider": "resume_round",
+	"list_approvals": "show_inbox", "change_provider": "resume_round",
 	"interrupt_session": "interrupt_round", "pause_session": "pause_round", "resume_session": "resume_round",
-	"give_command": "send_message", "start_run": "send_message", "undo_in_session": "undo",
+	"start_run": "send_message", "undo_in_session": "undo",
 	"respond": "answer_question", "revoke_token": "revoke_tokens", "logout": "revoke_own_token",
 }
 

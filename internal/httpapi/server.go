@@ -18,7 +18,6 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/httpread"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // Translate renders an error's sentence in a language ("fr", "en").
@@ -28,8 +27,6 @@ type Translate func(language string, err error) string
 type Config struct {
 	Service   *control.Service
 	Translate Translate
-	// Markdown writes a session to be read, in a language; nil: JSON is all there is.
-	Markdown func(language string, export *store.SessionExport) []byte
 	// Version is that of the program.
 	Version string
 	// Ready says what is right and wrong with the server; nil: all is right.
@@ -58,9 +55,6 @@ type Config struct {
 type Mount struct {
 	Handler http.Handler
 	Scope   regie.TokenScope
-	// About and Routes say in the documents what it is, and what it has.
-	About  string
-	Routes []Route
 	// Refuse answers what is not let in to it in its own form; nil has it answered as everywhere.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 	// KeyHeader is a header in which its clients show their token where they show none as
@@ -86,7 +80,7 @@ type Check struct {
 
 // Handler serves the service: what spec 10.2 has below /api/v1, and what it has beside that.
 func Handler(c Config) http.Handler {
-	s := &server{Config: c, turns: turns{taken: map[regie.Hash]chan struct{}{}}}
+	s := &server{Config: c}
 	mux := http.NewServeMux()
 	s.about(mux)
 	for pattern, mount := range c.Mounts {
@@ -98,7 +92,7 @@ func Handler(c Config) http.Handler {
 		}
 	}
 	for _, o := range s.operations() {
-		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, s.met(o)))
+		mux.HandleFunc(o.method+" "+base+o.path, s.requires(o.scope, o.serve))
 	}
 	mux.HandleFunc("/", s.missing(mux))
 	if c.Trusted {
@@ -135,10 +129,7 @@ func (s *server) plain(next http.Handler) http.HandlerFunc {
 	}
 }
 
-type server struct {
-	Config
-	turns turns
-}
+type server struct{ Config }
 
 // bodiless refuses a body where nothing would be done with it. An empty object, which clients send
 // out of habit, says nothing.
@@ -171,9 +162,6 @@ func strict(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return regie.Errorf(regie.CodeBadRequest,
 			"the request has no body: send a JSON object, {} where nothing is to be said")
-	}
-	if string(bytes.TrimSpace(body)) == "null" { // which would be read as an object without keys
-		return regie.Errorf(regie.CodeBadRequest, "the request does not fit: an object is expected")
 	}
 	err := jsonv2.Unmarshal(body, into, jsonv2.RejectUnknownMembers(true))
 	if err == nil {
@@ -259,6 +247,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, reason string, e
 		s.Refused(reason)
 	}
 	if mount, ok := mountOf(s.Mounts, r.URL.Path); ok && mount.Refuse != nil {
+		leaveBody(w, r)
 		mount.Refuse(w, r, err)
 		return
 	}
@@ -271,6 +260,7 @@ func (s *server) failAs(w http.ResponseWriter, r *http.Request, status int, err 
 	if p.Status == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "5")
 	}
+	leaveBody(w, r)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)

@@ -37,8 +37,8 @@ func (s *server) sessionOperations() []operation {
 		op(s, http.MethodGet, "/sessions", "list_sessions", "The sessions, the one where something happened last first",
 			http.StatusOK, s.sessions),
 		about(s, http.MethodGet, "/sessions/{id}", "show_session", "A session with its thread", s.Service.Sessions.Get),
-		op(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
-			http.StatusOK, s.changeSession),
+		addressed(s, http.MethodPatch, "/sessions/{id}", "change_session", "Give a session another name, or close it",
+			func(b *SessionChange, _ string) *regie.ID { return &b.SessionID }, silent(s.changeSession)),
 		op(s, http.MethodDelete, "/sessions/{id}", "remove_session",
 			"Erase what a session held; its log's chain stays", http.StatusOK,
 			func(ctx context.Context, in *request[removeQuery, none]) (store.Removed, error) {
@@ -46,16 +46,20 @@ func (s *server) sessionOperations() []operation {
 			}),
 		op(s, http.MethodPost, "/sessions/{id}/fork", "fork_session",
 			"Copy a session's thread up to a point into a new session; files are not forked", http.StatusCreated,
-			s.fork),
-		op(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.ReadRequest]) (none, error) {
-				err := addressed(in.ID, &in.Body.SessionID)
-				if err == nil {
-					err = s.Service.Sessions.MarkRead(ctx, in.Body)
-				}
-				return none{}, err
+			func(ctx context.Context, in *request[none, dispatch.ForkRequest]) (store.Forked, error) {
+				keyed(in.Key, &in.Body.SessionID)
+				in.Body.From = in.ID
+				return s.Service.Sessions.Fork(ctx, in.Body)
 			}),
-		s.exportOperation(),
+		addressed(s, http.MethodPut, "/sessions/{id}/read", "mark_session_read", "Say how far you have read",
+			func(b *dispatch.ReadRequest, _ string) *regie.ID { return &b.SessionID },
+			silent(s.Service.Sessions.MarkRead)),
+		about(s, http.MethodGet, "/sessions/{id}/export", "export_session", "All that can be checked of a session",
+			s.Service.Sessions.Export),
+		about(s, http.MethodPost, "/sessions/{id}/control", "request_control",
+			"What a run that the session started now would get; a free slot is reserved for 30 seconds, or until the first message", s.Service.Sessions.RequestControl),
+		about(s, http.MethodDelete, "/sessions/{id}/control", "release_control", "Give back what was reserved",
+			silent(s.Service.Sessions.ReleaseControl)),
 		said(s, "/sessions/{id}/interrupt", "interrupt_session",
 			"End the session's round at its current exchange; the session stays usable",
 			s.toRound(s.Service.Rounds.Interrupt)),
@@ -65,14 +69,10 @@ func (s *server) sessionOperations() []operation {
 			s.toRound(s.Service.Rounds.Resume)),
 		about(s, http.MethodPost, "/sessions/{id}/stop", "stop_session",
 			"End whatever runs in a session and close it as cancelled", s.Service.Sessions.Stop),
-		op(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message",
-			"Take a message back that waits for its turn; 409 where the agent has it already", http.StatusOK,
-			func(ctx context.Context, in *request[none, dispatch.TakeBackRequest]) (regie.Message, error) {
-				if err := addressed(in.ID, &in.Body.SessionID); err != nil {
-					return regie.Message{}, err
-				}
-				return s.Service.Sessions.TakeBack(ctx, in.Body)
-			}),
+		addressed(s, http.MethodPost, "/sessions/{id}/take-back", "take_back_message",
+			"Take a message back that waits for its turn; 409 where the agent has it already",
+			func(b *dispatch.TakeBackRequest, _ string) *regie.ID { return &b.SessionID },
+			s.Service.Sessions.TakeBack),
 		said(s, "/sessions/{id}/close", "close_session", "Close an idle chat, which a message opens again",
 			s.Service.Sessions.Close),
 	}
@@ -103,57 +103,18 @@ type SessionChange struct {
 	State regie.SessionState `json:"state,omitempty"`
 }
 
-func (s *server) changeSession(ctx context.Context, in *request[none, SessionChange]) (none, error) {
-	if err := addressed(in.ID, &in.Body.SessionID); err != nil {
-		return none{}, err
-	}
-	switch b := &in.Body; {
+func (s *server) changeSession(ctx context.Context, b SessionChange) error {
+	switch {
 	case b.State != "" && b.State != regie.SessionClosed:
-		return none{}, regie.Errorf(regie.CodeBadRequest,
+		return regie.Errorf(regie.CodeBadRequest,
 			"%s is no state that a session can be given: close it with CLOSED; pause, resume and stop have paths of their own", string(b.State))
 	case b.State != "" && b.Name != "":
-		return none{}, regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name or the state")
+		return regie.Errorf(regie.CodeBadRequest, "one request changes one thing: the name or the state")
 	case b.State != "":
-		return none{}, s.Service.Sessions.Close(ctx, b.SessionID)
+		return s.Service.Sessions.Close(ctx, b.SessionID)
 	default:
-		return none{}, s.Service.Sessions.Rename(ctx, dispatch.RenameRequest{SessionID: b.SessionID, Name: b.Name})
+		return s.Service.Sessions.Rename(ctx, dispatch.RenameRequest{SessionID: b.SessionID, Name: b.Name})
 	}
-}
-
-type exportQuery struct {
-	Format string `query:"format" enum:"json markdown" doc:"json: all that can be checked (the default); markdown: to be read."`
-}
-
-// exportOperation writes a session out.
-func (s *server) exportOperation() operation {
-	o := described[exportQuery, none, store.SessionExport](http.MethodGet, "/sessions/{id}/export", "export_session",
-		"All that can be checked of a session, or with format=markdown what can be read", http.StatusOK)
-	o.serve = func(w http.ResponseWriter, r *http.Request) {
-		in, err := read[exportQuery, none](w, r, false)
-		var export store.SessionExport
-		if err == nil {
-			export, err = s.Service.Sessions.Export(r.Context(), in.ID)
-		}
-		if err == nil && in.Query.Format == "markdown" && s.Markdown != nil {
-			w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-			w.Header().Set("Cache-Control", "no-store")
-			_, _ = w.Write(s.Markdown(r.Header.Get("Accept-Language"), &export)) // the client has gone if this fails
-			return
-		}
-		s.answer(w, r, http.StatusOK, export, err)
-	}
-	return o
-}
-
-func (s *server) fork(ctx context.Context, in *request[none, dispatch.ForkRequest]) (store.Forked, error) {
-	keyed(in.Key, &in.Body.SessionID)
-	if err := addressed(in.ID, &in.Body.From); err != nil {
-		return store.Forked{}, err
-	}
-	if in.Body.SessionID.IsZero() {
-		in.Body.SessionID = regie.NewID()
-	}
-	return s.Service.Sessions.Fork(ctx, in.Body)
 }
 
 // toRound says a word to the newest round of a session: to the one that has not ended, where there

@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const setupPath = "/setup"
@@ -45,16 +45,8 @@ func (g *Guard) giveBack(code string) {
 
 // browser is a browser's name in lists: what it says of itself, on one line.
 func browser(agent string) string {
-	name := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(agent, ""))), " ")
-	if runes := []rune(name); len(runes) > 100 {
-		name = string(runes[:99]) + "…"
-	}
-	return cmp.Or(name, "browser")
+	name := []rune(plain.Line(agent))
+	return cmp.Or(string(name[:min(len(name), 100)]), "browser")
 }
 
 // setupPage asks before it does anything: what only looks at links, as programs for mail do, uses

@@ -14,7 +14,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/store"
 )
 
 const (
@@ -42,14 +41,11 @@ type stream struct {
 	plain *plainStream // nil: all of it
 	// ends reports whether an event is the last one; nil: none is.
 	ends func(*regie.Event) bool
-	// tells reports whether an item is this client's to hear; nil: all are.
-	tells func(dispatch.Item) bool
 
 	mu     sync.Mutex
 	begun  bool
 	closed bool
 	beat   *time.Timer
-	first  []byte // what is told before anything else
 
 	replies replies
 }
@@ -73,38 +69,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newStream(w)
 	out.ends = (*regie.Event).Removes
-	if in.Query.Format != "" {
-		s.followPlain(r, out, in.ID, after)
-		return
-	}
 	s.stream(r, out, in.ID, after)
-}
-
-// followPlain tells what was said in a session behind a place, and what is being said: to the end
-// of the round that is open, or to a wait of it for a person; to the end of the log where none is.
-// What the open round waits for may stand anywhere, so the log is read from its beginning.
-func (s *server) followPlain(r *http.Request, out *stream, session regie.ID, after int64) {
-	ctx := r.Context()
-	head, err := s.head(ctx, session, after)
-	var rounds []store.RoundSummary
-	if err == nil { // behind the head: what is open has its end behind it
-		rounds, err = s.Service.Rounds.List(ctx, store.RoundFilter{SessionID: session, Limit: 1})
-	}
-	if err != nil {
-		s.fail(out.w, r, err)
-		return
-	}
-	all := func(regie.ID) bool { return true }
-	out.plain = &plainStream{tells: all, holds: all, after: after, upTo: head, ended: head, words: s.words(r)}
-	open := len(rounds) == 1 && rounds[0].Round.State != regie.RoundEnded
-	out.ends = func(e *regie.Event) bool {
-		if !open {
-			return e.Removes() || e.Seq >= head
-		}
-		ended := roundOf(e)
-		return e.Removes() || ended.State == regie.RoundEnded && ended.RoundID == rounds[0].Round.ID
-	}
-	s.serveStream(r, out, func(ctx context.Context) error { return s.Service.Events.Follow(ctx, session, 0, out.item) })
 }
 
 // lastEvent is where a client that comes back stands: what it heard last goes before what it asks
@@ -119,19 +84,6 @@ func lastEvent(r *http.Request, after int64) (int64, error) {
 		return 0, regie.Errorf(regie.CodeBadRequest, "Last-Event-ID must be a sequence number")
 	}
 	return seq, nil
-}
-
-// roundEvent is what the end of a stream is known by.
-type roundEvent struct {
-	RoundID regie.ID         `json:"round_id"`
-	State   regie.RoundState `json:"state"`
-}
-
-func roundOf(e *regie.Event) (out roundEvent) {
-	if e.Type == regie.EventRound {
-		_ = json.Unmarshal(e.Body, &out) // of an erased body it says nothing
-	}
-	return out
 }
 
 func newStream(w http.ResponseWriter) *stream {
@@ -195,6 +147,9 @@ func (s *server) serveStream(r *http.Request, out *stream, tell func(context.Con
 	base := s.Base
 	if err := access.Room(r.Context()); err != nil { // while it can be said as any other error
 		s.refuse(out.w, r, "limit", err)
+		return
+	}
+	if r.Method == http.MethodHead { // it has none to tell
 		return
 	}
 	if base != nil && !out.leave() {
@@ -293,7 +248,6 @@ func (o *stream) begin() error {
 		o.header = nil
 	}
 	head.WriteString(": a stream of Regie\n\n")
-	head.Write(o.first)
 	return o.write(head.Bytes())
 }
 
@@ -352,19 +306,16 @@ func (o *stream) item(item dispatch.Item) error {
 	var frames []byte
 	var err error
 	over := item.Event != nil && o.ends != nil && o.ends(item.Event)
-	switch {
-	case o.tells != nil && !o.tells(item):
-	case o.plain != nil:
-		frames, err = o.plain.frames(item)
-	default:
+	if o.plain == nil {
 		err = o.replies.tell(item, func(event, id string, data any) (err error) {
 			frames, err = frame(frames, id, event, data)
 			return err
 		})
-	}
-	over = over || o.plain != nil && o.plain.over
-	if over && o.plain != nil {
-		frames = append(frames, "data: [DONE]\n\n"...)
+	} else {
+		frames, err = o.plain.frames(item)
+		if over = over || o.plain.over; over {
+			frames = append(frames, "data: [DONE]\n\n"...)
+		}
 	}
 	if err == nil && len(frames) > 0 {
 		err = o.write(frames)

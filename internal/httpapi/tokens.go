@@ -44,7 +44,7 @@ func (s *server) identityOperations() []operation {
 	return []operation{
 		everything(s, "/users", "list_users", "The users: of a single-user installation its one", s.Service.Users.List),
 		op(s, http.MethodGet, "/users/me", "show_me", "Who you are here, and what your token opens", http.StatusOK,
-			func(ctx context.Context, _ *request[none, none]) (control.Me, error) { return s.Service.Users.Me(ctx) }),
+			asked(s.Service.Users.Me)),
 		op(s, http.MethodGet, "/tokens", "list_tokens",
 			"API tokens, and the logins of browsers; secrets are never shown again", http.StatusOK, s.tokens),
 		op(s, http.MethodPost, "/tokens", "add_token", "Make an API token; its secret is shown this once",
@@ -55,19 +55,14 @@ func (s *server) identityOperations() []operation {
 			}),
 		about(s, http.MethodDelete, "/tokens/{id}", "revoke_token",
 			"End a token, or the login of a browser: it opens nothing any more",
-			func(ctx context.Context, id regie.ID) (none, error) {
-				return none{}, s.Service.Tokens.Revoke(ctx, control.RevokeTokensRequest{TokenIDs: []regie.ID{id}})
-			}),
-		op(s, http.MethodPost, "/tokens/revoke", "revoke_tokens", "End tokens, all of them or none", http.StatusOK,
-			func(ctx context.Context, in *request[none, control.RevokeTokensRequest]) (none, error) {
-				return none{}, s.Service.Tokens.Revoke(ctx, in.Body)
-			}),
+			silent(func(ctx context.Context, id regie.ID) error {
+				return s.Service.Tokens.Revoke(ctx, control.RevokeTokensRequest{TokenIDs: []regie.ID{id}})
+			})),
+		posted(s, "/tokens/revoke", "revoke_tokens", "End tokens, all of them or none",
+			silent(s.Service.Tokens.Revoke)),
 		op(s, http.MethodPost, "/setup-links", "make_setup_link",
 			"A link that lets one browser in, once, within a quarter of an hour; no token makes one",
-			http.StatusCreated,
-			func(ctx context.Context, _ *request[none, none]) (control.SetupLink, error) {
-				return s.Service.Tokens.LinkBrowser(ctx)
-			}),
+			http.StatusCreated, asked(s.Service.Tokens.LinkBrowser)),
 		logout,
 	}
 }

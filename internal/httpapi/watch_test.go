@@ -3,7 +3,6 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -145,28 +144,5 @@ func TestNoPlaceInAllSessions(t *testing.T) {
 			t.Errorf("behind %q: %s", id, response.Status)
 		}
 		_ = response.Body.Close()
-	}
-}
-
-// TestNoUpgradeByHTTP2: who asks for a WebSocket over HTTP/2 is told so in an answer that HTTP/2
-// has; the headers of an upgrade would break the stream.
-func TestNoUpgradeByHTTP2(t *testing.T) {
-	server := httptest.NewUnstartedServer(newHints(t))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/api/v1/ws", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	said, err := io.ReadAll(response.Body)
-	if err != nil || response.ProtoMajor != 2 || response.StatusCode != http.StatusUpgradeRequired || !strings.Contains(string(said), "BAD_REQUEST") ||
-		len(response.Header["Upgrade"])+len(response.Header["Connection"]) > 0 {
-		t.Errorf("%s %s %v %s (%v)", response.Proto, response.Status, response.Header, said, err)
 	}
 }

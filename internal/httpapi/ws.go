@@ -3,13 +3,11 @@ package httpapi
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -76,18 +74,14 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, "limit", err)
 		return
 	}
-	if status, err := handshake(w.Header(), r); err != nil {
-		s.failAs(w, r, status, err)
-		return
-	}
 	// Whose pages may come is settled in front of this, for all of the server (Guard).
-	taken := &slim{ResponseWriter: w}
+	taken := &hijacker{ResponseWriter: w}
 	conn, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return // the library has answered: the connection cannot be taken over
+		return // the library has answered
 	}
 	stays, done, err := access.Stay(r.Context(), s.Base)
 	if err != nil { // others were faster
@@ -111,69 +105,16 @@ func (s *server) ws(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// handshake returns what is wrong with a request to become a WebSocket (RFC 6455, section 4.2.1)
-// and the status that says so: the library would say it without a code. answer is told what would
-// be right.
-func handshake(answer http.Header, r *http.Request) (status int, err error) {
-	keys := r.Header.Values("Sec-WebSocket-Key")
-	switch {
-	case !r.ProtoAtLeast(1, 1) || !names(r.Header, "Connection", "Upgrade") || !names(r.Header, "Upgrade", "websocket"):
-		if r.ProtoMajor == 1 { // later ones have no such headers, and an answer with them is none
-			answer.Set("Connection", "Upgrade")
-			answer.Set("Upgrade", "websocket")
-		}
-		return http.StatusUpgradeRequired, regie.Errorf(regie.CodeBadRequest,
-			"this is a WebSocket: ask for it with Connection: Upgrade and Upgrade: websocket")
-	case r.Header.Get("Sec-WebSocket-Version") != "13":
-		answer.Set("Sec-WebSocket-Version", "13")
-		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest,
-			"the version of a WebSocket is 13 here: say so in Sec-WebSocket-Version")
-	case len(keys) != 1:
-		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest,
-			"Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
-	}
-	if key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(keys[0])); err != nil || len(key) != 16 {
-		return http.StatusBadRequest, regie.Errorf(regie.CodeBadRequest,
-			"Sec-WebSocket-Key is wanted once, with 16 bytes in base64")
-	}
-	return 0, nil
-}
-
-// names reports whether a header has a word among its list.
-func names(h http.Header, header, word string) bool {
-	for said := range strings.SplitSeq(strings.Join(h.Values(header), ","), ",") {
-		if strings.EqualFold(strings.TrimSpace(said), word) {
-			return true
-		}
-	}
-	return false
-}
-
-// slim gives a connection that leaves net/http buffers of the size that a quiet WebSocket needs, in
-// place of 8 KiB.
-type slim struct {
+// hijacker notes the connection that the library takes over.
+type hijacker struct {
 	http.ResponseWriter
-	wire net.Conn // the connection, once it has left
+	wire net.Conn
 }
-
-// What is longer than a buffer goes past it.
-const readBuffer, writeBuffer = 256, 512
 
 // Hijack implements http.Hijacker.
-func (w *slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err != nil {
-		return conn, buffered, err
-	}
-	w.wire = conn
-	looked := newFramed(conn)
-	if n := buffered.Reader.Buffered(); n > 0 { // what was read already is not lost
-		early, _ := buffered.Peek(n) // it is there
-		looked.look(early)
-		return looked, buffered, nil
-	}
-	return looked, bufio.NewReadWriter(bufio.NewReaderSize(looked, readBuffer),
-		bufio.NewWriterSize(looked, writeBuffer)), nil
+func (w *hijacker) Hijack() (conn net.Conn, buffered *bufio.ReadWriter, err error) {
+	w.wire, buffered, err = http.NewResponseController(w.ResponseWriter).Hijack()
+	return w.wire, buffered, err
 }
 
 // serve is the whole life of a WebSocket, as long as base.
@@ -183,46 +124,30 @@ func (k *socket) serve(base context.Context) {
 	// with the server's end the library would cut the connection, without a word
 	ctx, cancel := context.WithCancel(context.WithoutCancel(base))
 	unbound := context.AfterFunc(base, func() { k.restart(context.Cause(base)) })
-	beats := k.beat(ctx)
+	k.beat(ctx)
 	err := k.listen(ctx)
 	unbound()
-	beats()
 	cancel()
 	k.group.Wait()
-	if errors.Is(err, errLargeFrame) {
-		part(k.conn, k.wire, websocket.StatusMessageTooBig, "a word is too large")
-	}
 	if websocket.CloseStatus(err) == -1 { // it was not the client who closed it
 		_ = k.conn.CloseNow()
 	}
 }
 
-// beat looks now and then whether somebody is there, until the function that it returns is called.
-func (k *socket) beat(ctx context.Context) (end func()) {
-	var mu sync.Mutex
-	var timer *time.Timer
-	ended := false
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(beat, func() {
-		alive, cancel := context.WithTimeout(ctx, patienceWithReaders)
-		err := k.conn.Ping(alive)
-		cancel()
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case err != nil:
-			_ = k.conn.CloseNow() // nobody is there
-		case !ended:
-			timer.Reset(beat)
+// beat looks now and then whether somebody is there, until ctx ends.
+func (k *socket) beat(ctx context.Context) {
+	time.AfterFunc(beat, func() {
+		if ctx.Err() != nil {
+			return
 		}
+		alive, cancel := context.WithTimeout(ctx, patienceWithReaders)
+		defer cancel()
+		if k.conn.Ping(alive) != nil {
+			_ = k.wire.Close() // nobody is there
+			return
+		}
+		k.beat(ctx)
 	})
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		ended = true
-		timer.Stop()
-	}
 }
 
 // listen obeys a client's words until it leaves or says what is none.
@@ -357,8 +282,7 @@ func (k *socket) restart(why error) {
 }
 
 // part closes a connection with a reason. The library waits seconds for a client's own word on it,
-// and a server that stops for the library: the wire ends before, whoever reads it and whatever is
-// being written.
+// and a server that stops for the library: the wire ends before.
 func part(conn *websocket.Conn, wire net.Conn, status websocket.StatusCode, why string) {
 	defer time.AfterFunc(parting, func() { _ = wire.Close() }).Stop()
 	_ = conn.Close(status, why) // the client has gone if this fails
