@@ -26,9 +26,6 @@ type callBatch struct {
 	calls    []regie.Call
 	unsaved  []int    // the calls that are settled here and not yet stored
 	started  regie.ID // the call whose intent this process has stored, and which it is about to run
-	// chained says that all that was approved was shown on top of what the calls before it still
-	// lead to.
-	chained bool
 }
 
 // nextOpen returns the next call that has no result yet, or -1. A call that ends the round comes
@@ -86,9 +83,6 @@ func (cb *callBatch) startAction(ctx context.Context) error {
 	if err := cb.rejudgeBatch(ctx); err != nil {
 		return err
 	}
-	if !cb.chained {
-		cb.askOvertaken(ctx)
-	}
 	open, before := openCalls(cb.calls), slices.Clone(cb.calls)
 	started, err := cb.startNext(ctx, cb.calls)
 	if err != nil {
@@ -96,7 +90,7 @@ func (cb *callBatch) startAction(ctx context.Context) error {
 	}
 	for _, i := range open { // those that could not be prepared
 		if cb.calls[i].State.Settled() {
-			cb.unsaved, cb.chained = append(cb.unsaved, i), false
+			cb.unsaved = append(cb.unsaved, i)
 		}
 	}
 	if started == nil {
@@ -144,9 +138,6 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 			return nil, nil // it is asked about anew, or the run ends with it
 		}
 		if call.State.Settled() {
-			if anyCall(calls[i+1:], isApproved) { // what was shown of them may count on this one
-				return nil, nil
-			}
 			continue
 		}
 		intent, problem := cb.prepareCall(ctx, target, inv)
@@ -155,9 +146,6 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 		}
 		if problem != nil {
 			settleCall(call, regie.CallFailed, "", problem)
-			if anyCall(calls[i+1:], isApproved) {
-				return nil, nil
-			}
 			continue
 		}
 		call.State, call.Intent, call.StartedAt, call.Attempts = regie.CallStarted, intent,

@@ -17,7 +17,7 @@
 //	judge          judge.go               verdicts under the rules of the moment
 //	asker          ask.go                 approvals and questions
 //	recovery       recover.go             calls that a dead process had started
-//	callBatch      calls.go, chain.go     the calls of the exchange, results in order, intents
+//	callBatch      calls.go               the calls of the exchange, results in order, intents
 //	closer         closing.go             what follows a batch or an answer
 //	enricher       enrich.go              files that messages name
 //	loopGuard      guard.go               repetition and loops; limits.go has the counters

@@ -34,7 +34,6 @@ func (cb *callBatch) runStarted(ctx context.Context, call *regie.Call) error {
 		return err
 	}
 	cb.unsaved = append(cb.unsaved, call.Ordinal)
-	cb.chained = cb.chained && call.State == regie.CallSucceeded
 	return nil
 }
 

@@ -47,9 +47,7 @@ func newParts(s *roundState) *run {
 		roundState: s, runner: r.runner, hooks: r.hooks, budget: r.budget,
 		judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}, cleared: map[regie.ID]bool{},
 	}
-	r.asker = &asker{
-		roundState: s, runner: r.runner, judge: r.judge, budget: r.budget, again: map[regie.ID]bool{},
-	}
+	r.asker = &asker{roundState: s, runner: r.runner, judge: r.judge, budget: r.budget}
 	r.recovery = &recovery{roundState: s, runner: r.runner, judge: r.judge}
 	r.batch = &callBatch{
 		roundState: s, runner: r.runner, hooks: r.hooks, judge: r.judge, asker: r.asker,

@@ -276,7 +276,6 @@ func anyCall(calls []regie.Call, is func(*regie.Call) bool) bool {
 
 func isAction(c *regie.Call) bool   { return c.Kind == regie.KindAction }
 func isStarted(c *regie.Call) bool  { return c.State == regie.CallStarted }
-func isApproved(c *regie.Call) bool { return c.State == regie.CallApproved }
 func isOpen(c *regie.Call) bool     { return !c.State.Settled() }
 
 func idsOf(calls []regie.Call) []regie.ID {
