@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -104,7 +105,8 @@ func (r *run) step(ctx context.Context) error {
 	r.reportAlive()
 	switch word, err := r.stopWord(ctx); {
 	case errors.Is(err, errTimeOver):
-		return r.endEarly(regie.EndLimit, timeLimit(r.round.Limits))
+		return r.endEarly(regie.EndLimit,
+			regie.Say("the limit on seconds (%s)", strconv.FormatInt(r.round.Limits.Seconds, 10)))
 	case err != nil:
 		return err
 	case word != "":

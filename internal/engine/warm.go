@@ -125,7 +125,7 @@ func (b *contextBudget) keepWarm() {
 func (t *thread) memoryBytes() int {
 	const id, call, entry = 96, 800, 2048
 	_, size := t.conversation.Request()
-	return entry + size + t.guard.kept + call*(len(t.guard.window)+len(t.guard.byID)) +
+	return entry + size + call*len(t.guard.byID) +
 		id*(len(t.callIDs)+len(t.guard.seen))
 }
 
