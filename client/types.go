@@ -84,8 +84,6 @@ type (
 	RenameRequest = dispatch.RenameRequest
 	// Replay is what running a stored round once more gave (invariant 17).
 	Replay = dispatch.Replay
-	// ReplaySkip is a model call that a Replay does not compare.
-	ReplaySkip = dispatch.ReplaySkip
 	// ReplayStep is one model call of a Replay.
 	ReplayStep = dispatch.ReplayStep
 	// ResolveRequest is a person's word on an UNKNOWN call.

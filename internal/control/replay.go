@@ -10,7 +10,6 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -36,7 +35,7 @@ func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, e
 	}
 	tools := r.Tools(ctx)
 	for i, codecs := range r.codecsOf(view.Round) {
-		rebuilt, err := engine.New(engine.Config{
+		again, err := engine.New(engine.Config{
 			Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: codecs,
 		}).Replay(ctx, view, thread)
 		switch {
@@ -45,7 +44,7 @@ func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, e
 		case err != nil: // a vendor that cannot have been asked so
 			continue
 		}
-		if again := compared(view, rebuilt); i == 0 || again.Difference == 0 || out.Difference != 0 &&
+		if i == 0 || again.Difference == 0 || out.Difference != 0 &&
 			again.Difference > out.Difference {
 			out = again
 		}
@@ -65,47 +64,6 @@ func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, e
 		}
 	}
 	return out, nil
-}
-
-// compared sets rebuilt requests beside the recorded ones.
-func compared(view store.RoundView, rebuilt []engine.Rebuilt) dispatch.Replay {
-	out := dispatch.Replay{RoundID: view.Round.ID, Steps: []dispatch.ReplayStep{}}
-	step := func(s dispatch.ReplayStep) {
-		made := rebuilt[len(out.Steps)]
-		s.Rebuilt, s.Bytes = made.Hash, made.Bytes
-		out.Steps = append(out.Steps, s)
-		switch {
-		case s.Rebuilt == s.Recorded:
-			out.Identical++
-		case out.Difference == 0:
-			out.Difference = s.Exchange
-		}
-	}
-	for i := range view.Exchanges {
-		e := &view.Exchanges[i]
-		for j := range e.Attempts {
-			a := &e.Attempts[j]
-			if !engine.Rebuilds(a) {
-				out.Skipped = append(out.Skipped, dispatch.ReplaySkip{
-					Exchange: e.Number,
-					Attempt:  a.Number, Recorded: a.Request,
-				})
-				continue
-			}
-			step(dispatch.ReplayStep{
-				Exchange: e.Number, Attempt: a.Number, Recorded: a.Request,
-				FirstSeq: a.FirstSeq, LastSeq: a.LastSeq,
-			})
-		}
-		if e.State == regie.ExchangeReplied && !e.Request.IsZero() {
-			cached := e.Reply != nil && e.Reply.AI != nil && !e.Reply.AI.Cached.IsZero()
-			step(dispatch.ReplayStep{
-				Exchange: e.Number, Recorded: e.Request, Calls: len(e.Calls), Cached: cached,
-				FirstSeq: e.FirstSeq, LastSeq: e.LastSeq,
-			})
-		}
-	}
-	return out
 }
 
 // Prompt returns what would be sent to a session's model now, or what was sent in a stored model
@@ -156,8 +114,7 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 			Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: codecs,
 			Scoped: r.Projects.ToolsIn,
 		}).Prompt(ctx, engine.PromptRequest{
-			SessionID: in.SessionID, RoundID: in.RoundID,
-			Exchange: in.Exchange, Attempt: in.Attempt,
+			SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange,
 		})
 		switch {
 		case err != nil && i == 0:
