@@ -13,10 +13,7 @@ import (
 
 // asker makes the approvals and questions that are put to people.
 type asker struct {
-	*roundState
-	runner     *toolRunner
-	judge      *judge
-	budget     *contextBudget
+	*run
 	questioned map[regie.ID]bool // the calls whose question was put to a person
 }
 
@@ -201,6 +198,7 @@ func (cb *callBatch) waitForPeople(ctx context.Context) error {
 func (cb *callBatch) reloadBatch() error {
 	stored, err := cb.cfg.Store.Batch(cb.commit, cb.fence, cb.exchange.Number, cb.reply.ID)
 	if err == nil {
+		clear(cb.judge.fresh)
 		cb.calls, cb.reviews, cb.asker.questioned, cb.unsaved = stored.Calls, stored.Reviews, stored.Asked, cb.unsaved[:0]
 	}
 	return err

@@ -2,8 +2,8 @@
 // transition, so any process can go on with the round from its stored state.
 //
 // A round is a run: a loop over the phases MODEL and CALLS (round.go). The run makes the
-// transitions that advance the round; its parts decide and prepare. The parts share one roundState
-// and get the other parts that they need by their constructor:
+// transitions that advance the round; its parts decide and prepare. Each part embeds the run, for
+// the roundState and the other parts:
 //
 //	roundState     state.go, messages.go  the round as stored, its stop word, its messages
 //	promptHead     head.go                levels, tools and dialect of a request

@@ -38,12 +38,7 @@ func endsWithPerson(before bool, m *regie.Message) bool {
 }
 
 // enricher reads what messages name.
-type enricher struct {
-	*roundState
-	budget *contextBudget
-	runner *toolRunner
-	judge  *judge
-}
+type enricher struct{ *run }
 
 // enrichThread reads what the round's messages name and nobody has read yet, before the model is
 // asked (spec 3, decision 46). What an earlier round left unread, because it was stopped before,

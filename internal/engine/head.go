@@ -13,7 +13,7 @@ import (
 )
 
 // promptHead makes what every request of a round begins with, before its thread.
-type promptHead struct{ *roundState }
+type promptHead struct{ *run }
 
 // frozenHead is all of a request that is not its thread, as it is stored beside the model call
 // (decision 14).

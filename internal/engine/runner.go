@@ -14,7 +14,7 @@ import (
 
 // toolRunner looks tools up and runs them.
 type toolRunner struct {
-	*roundState
+	*run
 	early *early
 }
 
