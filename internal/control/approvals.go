@@ -63,7 +63,9 @@ func (a *Approvals) Decide(ctx context.Context, in dispatch.DecideRequest) (stor
 	for err == nil {
 		stored, failed := a.checkDecisions(ctx, edit, in)
 		if failed == nil {
-			return a.Dispatcher.Decide(ctx, stored, a.StoreOnly)
+			return a.Dispatcher.Resolve(ctx, a.StoreOnly, func(ctx context.Context) (store.Resolved, error) {
+				return a.Store.Decide(ctx, stored)
+			})
 		}
 		answered := countAnswered(edit.Approval)
 		if edit, err = a.findApproval(ctx, in); err == nil && countAnswered(edit.Approval) == answered {
@@ -279,14 +281,17 @@ func (c *core) storeAnswer(ctx context.Context, in dispatch.AnswerRequest, clien
 	if reply.Text != "" && len(reply.Choices) == 0 {
 		said = reply.Text // people see their own words
 	}
-	return c.Dispatcher.Answer(ctx, store.AnswerQuestion{
+	answer := store.AnswerQuestion{
 		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
 		Message: regie.Message{
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By},
 			ClientID: clientID, Text: said,
 			ExcludeFromPrompt: true,
 		},
-	}, c.StoreOnly)
+	}
+	return c.Dispatcher.Resolve(ctx, c.StoreOnly, func(ctx context.Context) (store.Resolved, error) {
+		return c.Store.Answer(ctx, answer)
+	})
 }
 
 // Resolve stores what a person found out about a call whose outcome was unknown (decision 5).

@@ -72,7 +72,9 @@ func (cb *callBatch) startAction(ctx context.Context) error {
 	if err := cb.judge.refresh(ctx); err != nil {
 		return err
 	}
-	cb.rejudgeActions()
+	if err := cb.rejudgeActions(ctx); err != nil {
+		return err
+	}
 	open, before := openCalls(cb.calls), slices.Clone(cb.calls)
 	started, err := cb.startNext(ctx, cb.calls)
 	if err != nil {
@@ -284,15 +286,22 @@ func isReady(call *regie.Call) bool {
 
 // rejudgeActions looks at the actions of a batch that another process judged, or that were judged
 // under other rules, before any of them starts: what must be asked about now is asked together.
-func (cb *callBatch) rejudgeActions() {
+func (cb *callBatch) rejudgeActions(ctx context.Context) error {
 	for i := range cb.calls {
 		call := &cb.calls[i]
 		target, _, ok := cb.tools.Lookup(call.Tool)
-		if ok && isAction(call) && call.State == regie.CallProposed && !cb.hooks.needsHooks(call) &&
-			!cb.judge.recheckCall(call, target) && call.State.Settled() {
+		if !ok || !isAction(call) || call.State != regie.CallProposed || cb.hooks.needsHooks(call) ||
+			cb.judge.fresh[call.ID] {
+			continue
+		}
+		if err := cb.judge.refresh(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
+		if !cb.judge.recheckCall(call, target) && call.State.Settled() {
 			cb.unsaved = append(cb.unsaved, i)
 		}
 	}
+	return nil
 }
 
 // skipOpen settles the open calls of a batch that have not started and are for skip, without

@@ -125,18 +125,21 @@ type Config struct {
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 	// SilentAfter is how long a model may send nothing before a chat is told; zero means 30 s.
-	// Silent is told so, and must not block. It may be nil.
 	SilentAfter time.Duration
-	Silent      func(session, round regie.ID, exchange int, lasts time.Duration)
 	// Mask takes Regie's own secrets out of what tools say. May be nil.
 	Mask *tool.Mask
-	// Output is told what a call puts out while it runs; it must not block. May be nil.
-	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
-	// Said is told what is said of a call while it runs, beside its output; it must not block. May
-	// be nil.
-	Said func(session, round regie.ID, exchange int, call regie.ID, said regie.Sentence)
+	// Progress is told what happens beside the reply; it must not block. May be nil.
+	Progress func(session, round regie.ID, exchange int, progress Progress)
 	// Hooks are what a person has set up around calls and rounds; nil is none.
 	Hooks Hooks
+}
+
+// Progress is what a running call puts out, what is said of it, or for how long a model is silent.
+type Progress struct {
+	CallID regie.ID
+	Output string
+	Said   *regie.Sentence
+	Silent time.Duration
 }
 
 // FileSettings are what files say about the calls in a workspace (spec 13).

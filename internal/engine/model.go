@@ -101,10 +101,10 @@ func (c *modelCall) estimateUsage(err error, size, seen int) {
 // (decision 74). It runs beside the round, so it knows what it needs.
 func (c *modelCall) watchSilence() *time.Timer {
 	session, round, exchange, tells := c.session.ID, c.round.ID, c.exchange.Number,
-		c.cfg.Silent != nil && !c.isAutomation()
+		c.cfg.Progress != nil && !c.isAutomation()
 	return time.AfterFunc(c.cfg.SilentAfter, func() {
 		if tells {
-			c.cfg.Silent(session, round, exchange, c.cfg.SilentAfter)
+			c.cfg.Progress(session, round, exchange, Progress{Silent: c.cfg.SilentAfter})
 		}
 	})
 }

@@ -49,12 +49,12 @@ func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocatio
 		Unattended: x.isAutomation() || !x.asksPeople(),
 		Left:       x.cfg.Left, Mask: x.cfg.Mask,
 	}
-	session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
-	if x.cfg.Output != nil {
-		inv.Output = func(text string) { x.cfg.Output(session, round, exchange, id, text) }
-	}
-	if x.cfg.Said != nil {
-		inv.Say = func(said regie.Sentence) { x.cfg.Said(session, round, exchange, id, said) }
+	if x.cfg.Progress != nil {
+		session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
+		inv.Output = func(text string) { x.cfg.Progress(session, round, exchange, Progress{CallID: id, Output: text}) }
+		inv.Say = func(said regie.Sentence) {
+			x.cfg.Progress(session, round, exchange, Progress{CallID: id, Said: &said})
+		}
 	}
 	if call.State == regie.CallApproved {
 		inv.Preconditions = x.reviews[call.ID].Preview.Preconditions
