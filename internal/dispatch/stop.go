@@ -9,9 +9,9 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Stop has a round obey a stopping word (decision 6): an interrupt ends it at its current exchange, a
-// pause keeps anything new of it from starting until Resume, a stop ends it and closes its session.
-// When it returns the word is durable; the round obeys soon after.
+// Stop has a round obey a stopping word (decision 6): an interrupt ends it at its current exchange,
+// a pause keeps anything new of it from starting until Resume, a stop ends it and closes its
+// session. When it returns the word is durable; the round obeys soon after.
 func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
 	fault.Point(fault.StopBefore)
 	session, err := d.store.RequestStop(ctx, round, word)

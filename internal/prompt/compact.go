@@ -185,8 +185,8 @@ func Drop(pieces []Piece, need int, c *regie.Compaction) (freed int) {
 	return freed
 }
 
-// Crowded reports whether most of a thread is its newest batch. A summary would leave as little room
-// as there was, and the next batch would want another one.
+// Crowded reports whether most of a thread is its newest batch. A summary would leave as little
+// room as there was, and the next batch would want another one.
 func Crowded(pieces []Piece, room Room) bool { return room.crowded(weigh(pieces[newest(pieces):])) }
 
 // WithoutModel returns the compaction of a thread of which no summary could be made, and what it
