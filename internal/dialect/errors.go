@@ -54,8 +54,8 @@ func (e *FormatErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Correction is what the model is told, in the language that it is spoken to but for what is wrong:
-// the summary of a FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the reply
+// Correction is what the model is told, in the language that it is spoken to but for the list: the
+// summary of a FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the reply
 // was.
 func (e *FormatErrors) Correction(french bool) string {
 	said := strings.ReplaceAll(e.Error(), "\n", "\n- ")

@@ -1,11 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -156,45 +156,26 @@ type FileSettings struct {
 type Engine struct {
 	cfg Config
 
-	levels  memo[regie.Hash, string]  // prompt levels, some kilobytes each
-	heads   memo[headKey, regie.Hash] // blobs of frozen heads
-	clients memo[clientKey, *tool.Registry]
+	levels       memo[regie.Hash, string]  // prompt levels, some kilobytes each
+	heads        memo[headKey, regie.Hash] // blobs of frozen heads
+	clients      memo[clientKey, *tool.Registry]
+	declarations memo[declarationKey, toolList]
 
 	drained chan struct{} // closed once rounds are to let go
 	drain   sync.Once
 
-	warmth       warmth
-	declarations atomic.Pointer[declarations] // of the registry that the latest round began with
+	warmth warmth
 }
 
 // New returns an engine.
 func New(cfg Config) *Engine {
-	if cfg.MaxOutput == 0 {
-		cfg.MaxOutput = 8192
-	}
-	if cfg.Attempts == 0 {
-		cfg.Attempts = 3
-	}
+	cfg.MaxOutput, cfg.Attempts = cmp.Or(cfg.MaxOutput, 8192), cmp.Or(cfg.Attempts, 3)
+	cfg.ApprovalTTL, cfg.QuestionTTL = cmp.Or(cfg.ApprovalTTL, 24*time.Hour), cmp.Or(cfg.QuestionTTL, 7*24*time.Hour)
+	cfg.HeadStart = cmp.Or(cfg.HeadStart, headStart)
+	cfg.NetworkRetry, cfg.SilentAfter = cmp.Or(cfg.NetworkRetry, 30*time.Second), cmp.Or(cfg.SilentAfter, 30*time.Second)
+	cfg.Breakers = cmp.Or(cfg.Breakers, &provider.Breakers{})
 	if cfg.Levels == nil {
 		cfg.Levels = []approval.Level{{Source: regie.SourceApp, Require: approval.RequireWrites}}
-	}
-	if cfg.ApprovalTTL == 0 {
-		cfg.ApprovalTTL = 24 * time.Hour
-	}
-	if cfg.QuestionTTL == 0 {
-		cfg.QuestionTTL = 7 * 24 * time.Hour
-	}
-	if cfg.HeadStart == 0 {
-		cfg.HeadStart = headStart
-	}
-	if cfg.NetworkRetry == 0 {
-		cfg.NetworkRetry = 30 * time.Second
-	}
-	if cfg.SilentAfter == 0 {
-		cfg.SilentAfter = 30 * time.Second
-	}
-	if cfg.Breakers == nil {
-		cfg.Breakers = &provider.Breakers{}
 	}
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
@@ -202,6 +183,7 @@ func New(cfg Config) *Engine {
 	return &Engine{
 		cfg: cfg, drained: make(chan struct{}), levels: memo[regie.Hash, string]{most: 256},
 		heads: memo[headKey, regie.Hash]{most: 256}, clients: memo[clientKey, *tool.Registry]{most: 16},
+		declarations: memo[declarationKey, toolList]{most: 16},
 	}
 }
 

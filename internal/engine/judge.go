@@ -208,16 +208,12 @@ func (j *judge) refuseUnasked(call *regie.Call, definition regie.ToolDefinition)
 	if judged.Verdict == regie.VerdictAllow {
 		return nil
 	}
-	whys := make([]string, len(judged.Grounds))
-	for i := range judged.Grounds {
-		whys[i] = judged.Grounds[i].Sentence.String()
-	}
 	if judged.Verdict == regie.VerdictForbid {
-		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", strings.Join(whys, "; "))
+		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", joinGrounds(judged.Grounds))
 	}
 	return regie.Errorf(regie.CodePathProtected,
 		"a person would have to be asked about this, and a query outside a session asks nobody: %s",
-		strings.Join(whys, "; "))
+		joinGrounds(judged.Grounds))
 }
 
 func joinGrounds(grounds []regie.Ground) string {
