@@ -70,9 +70,6 @@ type Precondition struct {
 	Name string           `json:"name"`
 	// Hash is what it must be; zero means that it must not exist.
 	Hash Hash `json:"hash,omitzero"`
-	// After is the call of the same reply that was to bring it about when the preview was made;
-	// zero where it was so already.
-	After ID `json:"after,omitzero"`
 }
 
 // ScopeKind says how a scope compares (decision 20).

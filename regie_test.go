@@ -92,8 +92,8 @@ func TestReadmeListsTheCodes(t *testing.T) {
 // TestSentenceIsKept takes sentences through the forms in which they are stored, also what was
 // stored before they were sentences.
 func TestSentenceIsKept(t *testing.T) {
-	nested := regie.SayOf("The run stopped because %s was reached.", regie.Say("the limit of %s replies in one run", "3"))
-	if got := nested.String(); got != "The run stopped because the limit of 3 replies in one run was reached." {
+	nested := regie.SayOf("The run stopped because %s was reached.", regie.Say("the limit on replies (%s)", "3"))
+	if got := nested.String(); got != "The run stopped because the limit on replies (3) was reached." {
 		t.Errorf("in English: %q", got)
 	}
 	for _, s := range []regie.Sentence{nested, regie.Verbatim("100% of \x00 \"words\" {}"), {}} {

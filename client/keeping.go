@@ -28,10 +28,8 @@ func (c *Client) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 			query.Set(name, text)
 		}
 	}
-	for name, number := range map[string]int{"exchange": in.Exchange, "attempt": in.Attempt} {
-		if number != 0 {
-			query.Set(name, strconv.Itoa(number))
-		}
+	if in.Exchange != 0 {
+		query.Set("exchange", strconv.Itoa(in.Exchange))
 	}
 	return ask[dispatch.Prompt](ctx, c, http.MethodGet, "/api/v1/prompt?"+query.Encode(), nil)
 }

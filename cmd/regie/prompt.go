@@ -43,7 +43,7 @@ func newPromptCommand(env *environment) *cobra.Command {
 	flags := show.Flags()
 	flags.StringVar(&f.call, "call", "", env.T("the model call that proposed this tool call, by its id"))
 	flags.StringVar(&f.exchange, "exchange", "",
-		env.T("the model call of an exchange: RUN/NUMBER, or last/NUMBER; an earlier attempt at it: RUN/NUMBER/ATTEMPT"))
+		env.T("the model call of an exchange: RUN/NUMBER, or last/NUMBER"))
 	flags.BoolVar(&f.bytes, "bytes", false, env.T("print the request, byte for byte"))
 	flags.BoolVar(&f.table, "table", false, env.T("print its parts with their sizes"))
 	addViewFlags(env, show, &f.everywhere, &f.asJSON)
@@ -108,18 +108,13 @@ func readable(p dispatch.Prompt) readablePrompt {
 	return readablePrompt{p, string(p.Body)}
 }
 
-// parseExchange parses --exchange: a run, its exchange, and an attempt at that, 0 for the last.
+// parseExchange parses --exchange: a run and the number of its exchange.
 func (f *promptFlags) parseExchange() (in dispatch.PromptRequest, run string, err error) {
 	if f.exchange == "" {
 		return in, "", nil
 	}
-	run, rest, _ := strings.Cut(f.exchange, "/")
-	digits, tries, tried := strings.Cut(rest, "/")
-	in.Exchange, err = strconv.Atoi(digits)
-	if err == nil && tried {
-		in.Attempt, err = strconv.Atoi(tries)
-	}
-	if err != nil || in.Exchange < 1 || tried && in.Attempt < 1 {
+	run, number, _ := strings.Cut(f.exchange, "/")
+	if in.Exchange, err = strconv.Atoi(number); err != nil || in.Exchange < 1 {
 		err = regie.Errorf(codeUsage, "--exchange takes a run and the number of an exchange, such as last/2")
 	}
 	return in, run, err
@@ -168,9 +163,6 @@ func printPrompt(out *printer, p *dispatch.Prompt) error {
 		purpose := ""
 		if p.Purpose != "" {
 			purpose = "  " + string(p.Purpose)
-		}
-		if p.Attempt != 0 {
-			purpose += "  " + t.T("attempt") + " " + strconv.Itoa(p.Attempt)
 		}
 		out.line("%s %s  %s %d%s", t.T("run"), p.RoundID, t.T("exchange"), p.Exchange, purpose)
 	}

@@ -296,29 +296,16 @@ func printReplay(p *printer, out *dispatch.Replay) {
 			mark, said = "✗", t.T("another request: %s was sent, %s would be",
 				step.Recorded.String()[:12], step.Rebuilt.String()[:12])
 		}
-		name, calls := strconv.Itoa(step.Exchange), t.T("calls: %d, results from the store", step.Calls)
-		if step.Attempt != 0 {
-			name, calls = name+"  "+t.T("attempt")+" "+strconv.Itoa(step.Attempt), t.T("no reply")
-		}
+		calls := t.T("calls: %d, results from the store", step.Calls)
 		if step.Cached {
 			calls += "  " + t.T("(from the response cache, not sent)")
 		}
-		p.line("%s %s %s  %s  %s", mark, t.T("exchange"), name, said, calls)
-	}
-	for _, skipped := range out.Skipped {
-		why := t.T("not compared: what was sent is not stored")
-		if !skipped.Recorded.IsZero() {
-			why = t.T("not compared: a summary that did not come is not rebuilt")
-		}
-		p.line("- %s %d  %s %d  %s", t.T("exchange"), skipped.Exchange, t.T("attempt"), skipped.Attempt, why)
+		p.line("%s %s %d  %s  %s", mark, t.T("exchange"), step.Exchange, said, calls)
 	}
 	p.line("")
 	switch {
 	case len(out.Steps) == 0:
 		p.textf("", "nothing that the model was sent in this run is stored: there is nothing to compare")
-		return
-	case out.Difference == 0 && len(out.Skipped) > 0:
-		p.textf("", "requests: %d, all the same; not compared: %d; nothing was called", out.Identical, len(out.Skipped))
 		return
 	case out.Difference == 0:
 		p.textf("", "requests: %d, all the same; nothing was called", out.Identical)

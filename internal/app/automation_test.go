@@ -265,7 +265,7 @@ func TestSpent(t *testing.T) {
 		view := b.ask(in)
 		expect(t, view, regie.EndLimit, "SUCCEEDED")
 		all := messages(b.events(view.Session.ID))
-		if last := all[len(all)-1].System; last == nil || !strings.Contains(last.Summary, "1 second in one run") || !strings.Contains(last.Summary, "Done: files.write_file (1)") {
+		if last := all[len(all)-1].System; last == nil || !strings.Contains(last.Summary, "seconds (1)") || !strings.Contains(last.Summary, "Done: files.write_file (1)") {
 			t.Errorf("people are told %+v", last)
 		}
 	})

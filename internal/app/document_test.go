@@ -30,11 +30,11 @@ func TestUnreadDocument(t *testing.T) {
 				return err
 			}
 			return os.Symlink(".env", path)
-		}, told: "AGENTS.md was not read: it leads to what may hold a secret", sent: "was not read: it leads to what may hold a secret", never: "hush"},
-		"a directory": {lay: func(_, path string) error { return os.Mkdir(path, 0o700) }, told: "AGENTS.md was not read: it is a directory", sent: "was not read: it is a directory"},
+		}, told: "AGENTS.md was not read: it cannot be read (PATH_PROTECTED)", sent: "was not read: it cannot be read (PATH_PROTECTED)", never: "hush"},
+		"a directory": {lay: func(_, path string) error { return os.Mkdir(path, 0o700) }, told: "AGENTS.md was not read: it cannot be read (NOT_A_FILE)", sent: "was not read: it cannot be read (NOT_A_FILE)"},
 		"bytes": {
 			lay:  func(_, path string) error { return os.WriteFile(path, []byte("\x00\x01hush"), 0o600) },
-			told: "AGENTS.md was not read: it is not text", sent: "was not read: it is not text", never: "hush",
+			told: "AGENTS.md was not read: it cannot be read (NOT_TEXT)", sent: "was not read: it cannot be read (NOT_TEXT)", never: "hush",
 		},
 		"Latin-1": {
 			lay: func(_, path string) error {

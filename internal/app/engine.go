@@ -237,8 +237,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	store.SetHolder(e.holder)
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
-		Store:  store, Providers: e.providers.model, Tools: tools, Delta: hub.Delta, Output: hub.Output,
-		Said: hub.Said, Silent: hub.Silent,
+		Store:  store, Providers: e.providers.model, Tools: tools, Delta: hub.Delta, Progress: hub.Progress,
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: o.Config.File.Automation.NetworkGiveUp.Or(0),
 		UserData:      places.userData, Files: places.files, Scoped: places.ToolsIn,
@@ -251,7 +250,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	}
 	var holds func() bool
 	if o.Config.Database != "" {
-		holds = func() bool { return e.dispatcher.Holds() }
+		holds = func() bool { return e.dispatcher.Left() > 0 }
 		settings.Left = func() time.Duration { return e.dispatcher.Left() }
 	}
 	e.countReplies(&settings)

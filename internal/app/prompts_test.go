@@ -321,7 +321,7 @@ func TestFrenchJSON(t *testing.T) {
 		t.Errorf("told %s", level1)
 	}
 	all := sentMessages(t, m.requests[1])
-	if said := all[len(all)-1].Content; !strings.HasPrefix(said, "[FORMAT_ERROR] Ta dernière réponse n'a pas été prise") || !strings.Contains(said, "trouvé : un champ qui n'existe pas") {
+	if said := all[len(all)-1].Content; !strings.HasPrefix(said, "[FORMAT_ERROR] Ta dernière réponse n'a pas été prise") || !strings.Contains(said, "found a field that does not exist") {
 		t.Errorf("corrected with %s", said)
 	}
 	b.shown(conn, run, 2)
@@ -347,11 +347,7 @@ func TestFrenchSummaries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ summary, next string }{
 		"a summary": {"Résumé : les premières notes ont été lues, note1.md parle du jardin." + gist, "ce qu'ils disaient :\n\nRésumé : les premières notes"},
-		"empty words": {
-			strings.Repeat("La conversation a abordé plusieurs sujets, et le travail avance bien dans tous les domaines. ", 2) + "Il reste à continuer dans le même esprit, sans rien oublier de ce " +
-				"qui compte, avec le soin habituel et dans le calme, comme la personne le souhaite depuis le début de cet échange qui se passe très bien pour tout le monde.",
-			"octets est omis pour faire de la place ; relis-le avec session__read_result",
-		},
+		"too short": {"Oui.", "octets est omis pour faire de la place ; relis-le avec session__read_result"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newReader(t, reads(14), func(int) http.HandlerFunc { return says(c.summary) })

@@ -129,13 +129,13 @@ func TestAdvice(t *testing.T) {
 		says   string
 		status int
 	}{
-		"a fault":    {refusesWith(500, "on fire"), "on fire. The fault is the server's own: look at what it logs", 500},
-		"overloaded": {refusesWith(503, "busy"), "busy. Try again in a while, or use another model", 503},
-		"too fast":   {refusesWith(429, "slow down."), "slow down. Its server takes no more requests for now: try again in a minute", 429},
+		"a fault":    {refusesWith(500, "on fire"), "on fire (try again in a while", 500},
+		"overloaded": {refusesWith(503, "busy"), "busy (try again in a while, or use another model)", 503},
+		"too fast":   {refusesWith(429, "slow down."), "slow down. (try again in a while", 429},
 		"overloaded in the stream": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = w.Write([]byte("data: {\"error\":{\"message\":\"much to do\",\"type\":\"overloaded_error\"}}\n\n"))
-		}, "much to do. Try again in a while", 503},
+		}, "much to do (try again in a while", 503},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, newModel(t, c.step))
@@ -179,7 +179,7 @@ func TestLongWish(t *testing.T) {
 		view := b.await(conn, run)
 		expect(t, view, regie.EndProviderError)
 		note, moment := view.Round.EndNote.String(), time.Now().Add(until)
-		if m.count() != 1 || !strings.Contains(note, "slow down. Its server asks to wait until ") {
+		if m.count() != 1 || !strings.Contains(note, "slow down (its server asks to wait until ") {
 			t.Errorf("%s: asked %d times, told %q", after, m.count(), note)
 		}
 		// it is rounded, and some time has passed

@@ -14,7 +14,7 @@ import (
 func TestFrenchFailure(t *testing.T) {
 	french := text.New("fr")
 	s := &server{Config: Config{Translate: func(language string, err error) string { return text.New(language).Error(err) }}}
-	inner := regie.Say("%s. Try again in a while.", "503")
+	inner := regie.Say("%s (try again in a while, or use another model)", "503")
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", nil)
 	r.Header.Set("Accept-Language", "fr-CH, en")
 	for name, note := range map[string]regie.Sentence{"alone": inner, "in another": regie.SayOf("the run ended: %s", inner)} {

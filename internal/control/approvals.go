@@ -49,7 +49,9 @@ func (a *Approvals) Decide(ctx context.Context, in dispatch.DecideRequest) (stor
 	if err != nil {
 		return store.Resolved{}, err
 	}
-	return a.Dispatcher.Decide(ctx, stored, a.StoreOnly)
+	return a.Dispatcher.Resolve(ctx, a.StoreOnly, func(ctx context.Context) (store.Resolved, error) {
+		return a.Store.Decide(ctx, stored)
+	})
 }
 
 // checkDecisions completes the decisions of a request for the store.
@@ -242,14 +244,17 @@ func (c *core) storeAnswer(ctx context.Context, in dispatch.AnswerRequest, clien
 	if reply.Text != "" && len(reply.Choices) == 0 {
 		said = reply.Text // people see their own words
 	}
-	return c.Dispatcher.Answer(ctx, store.AnswerQuestion{
+	answer := store.AnswerQuestion{
 		QuestionID: in.QuestionID, Request: in.Request, Reply: reply, Result: text,
 		Message: regie.Message{
 			ID: regie.NewID(), Sender: regie.SenderUser, Author: regie.Author{Kind: regie.AuthorUser, ID: reply.By},
 			ClientID: clientID, Text: said,
 			ExcludeFromPrompt: true,
 		},
-	}, c.StoreOnly)
+	}
+	return c.Dispatcher.Resolve(ctx, c.StoreOnly, func(ctx context.Context) (store.Resolved, error) {
+		return c.Store.Answer(ctx, answer)
+	})
 }
 
 // Resolve stores what a person found out about a call whose outcome was unknown (decision 5).

@@ -7,14 +7,13 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
 )
 
 // Replay runs a stored round once more from the store alone and compares what it would ask of the
 // model. Its provider is written to as the settings say now.
 func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error) {
-	out := dispatch.Replay{RoundID: round, Steps: []dispatch.ReplayStep{}}
+	var out dispatch.Replay
 	if _, err := r.authorize(ctx, "replay_round", round); err != nil {
 		return dispatch.Replay{}, err
 	}
@@ -30,13 +29,12 @@ func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, e
 		return out, err
 	}
 	tools := r.Tools(ctx)
-	rebuilt, err := engine.New(engine.Config{
+	out, err = engine.New(engine.Config{
 		Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: r.Codec,
 	}).Replay(ctx, view, thread)
 	if err != nil {
 		return out, err
 	}
-	out = compared(view, rebuilt)
 	if out.Difference == 0 { // what was declared then is stored, whatever is there now
 		return out, nil
 	}
@@ -49,47 +47,6 @@ func (r *Rounds) Replay(ctx context.Context, round regie.ID) (dispatch.Replay, e
 		}
 	}
 	return out, nil
-}
-
-// compared sets rebuilt requests beside the recorded ones.
-func compared(view store.RoundView, rebuilt []engine.Rebuilt) dispatch.Replay {
-	out := dispatch.Replay{RoundID: view.Round.ID, Steps: []dispatch.ReplayStep{}}
-	step := func(s dispatch.ReplayStep) {
-		made := rebuilt[len(out.Steps)]
-		s.Rebuilt, s.Bytes = made.Hash, made.Bytes
-		out.Steps = append(out.Steps, s)
-		switch {
-		case s.Rebuilt == s.Recorded:
-			out.Identical++
-		case out.Difference == 0:
-			out.Difference = s.Exchange
-		}
-	}
-	for i := range view.Exchanges {
-		e := &view.Exchanges[i]
-		for j := range e.Attempts {
-			a := &e.Attempts[j]
-			if !engine.Rebuilds(a) {
-				out.Skipped = append(out.Skipped, dispatch.ReplaySkip{
-					Exchange: e.Number,
-					Attempt:  a.Number, Recorded: a.Request,
-				})
-				continue
-			}
-			step(dispatch.ReplayStep{
-				Exchange: e.Number, Attempt: a.Number, Recorded: a.Request,
-				FirstSeq: a.FirstSeq, LastSeq: a.LastSeq,
-			})
-		}
-		if e.State == regie.ExchangeReplied && !e.Request.IsZero() {
-			cached := e.Reply != nil && e.Reply.AI != nil && !e.Reply.AI.Cached.IsZero()
-			step(dispatch.ReplayStep{
-				Exchange: e.Number, Recorded: e.Request, Calls: len(e.Calls), Cached: cached,
-				FirstSeq: e.FirstSeq, LastSeq: e.LastSeq,
-			})
-		}
-	}
-	return out
 }
 
 // Prompt returns what would be sent to a session's model now, or what was sent in a stored model
@@ -134,7 +91,7 @@ func (r *Rounds) Prompt(ctx context.Context, in dispatch.PromptRequest) (dispatc
 		Store: r.Store, Tools: func(context.Context) *tool.Registry { return tools }, Providers: r.Codec,
 		Scoped: r.Projects.ToolsIn,
 	}).Prompt(ctx, engine.PromptRequest{
-		SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange, Attempt: in.Attempt,
+		SessionID: in.SessionID, RoundID: in.RoundID, Exchange: in.Exchange,
 	})
 }
 

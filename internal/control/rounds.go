@@ -86,7 +86,7 @@ func (r *Rounds) Interrupt(ctx context.Context, round regie.ID) error {
 	if _, err := r.authorize(ctx, "interrupt_round", round); err != nil {
 		return err
 	}
-	return r.Dispatcher.Interrupt(ctx, round)
+	return r.Dispatcher.Stop(ctx, round, regie.StopInterrupt)
 }
 
 // Pause starts nothing new of a round.
@@ -94,7 +94,7 @@ func (r *Rounds) Pause(ctx context.Context, round regie.ID) error {
 	if _, err := r.authorize(ctx, "pause_round", round); err != nil {
 		return err
 	}
-	return r.Dispatcher.Pause(ctx, round)
+	return r.Dispatcher.Stop(ctx, round, regie.StopPause)
 }
 
 // Resume goes on with a paused round, or with one that no process holds.

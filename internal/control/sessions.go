@@ -374,7 +374,7 @@ func (s *Sessions) stopRounds(ctx context.Context, session regie.ID) error {
 			}
 			continue // a message came in between
 		}
-		if err := s.Dispatcher.Stop(ctx, round); err != nil {
+		if err := s.Dispatcher.Stop(ctx, round, regie.StopStop); err != nil {
 			return err
 		}
 		// A round that ended before it heard the word may have made room for the next one, which is

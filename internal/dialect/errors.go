@@ -25,19 +25,13 @@ type FormatError struct {
 }
 
 // Error implements error.
-func (e FormatError) Error() string { return e.in(false) }
-
-func (e FormatError) in(french bool) string {
-	form, as := "expected %s, found %s", func(said string) string { return said }
-	if french {
-		form, as = "attendu : %s ; trouvé : %s", inFrench
-	}
-	said := fmt.Sprintf(form, as(e.Expected), as(e.Found))
+func (e FormatError) Error() string {
+	said := fmt.Sprintf("expected %s, found %s", e.Expected, e.Found)
 	if e.Path != "" {
 		said = e.Path + ": " + said
 	}
 	if e.Hint != "" {
-		said += "; " + as(e.Hint)
+		said += "; " + e.Hint
 	}
 	return said
 }
@@ -49,26 +43,22 @@ type FormatErrors struct {
 }
 
 // Error implements error.
-func (e *FormatErrors) Error() string { return e.in(false, "\n") }
-
-func (e *FormatErrors) in(french bool, between string) string {
+func (e *FormatErrors) Error() string {
 	lines := make([]string, 0, len(e.List)+1)
 	for i := range e.List {
-		lines = append(lines, e.List[i].in(french))
+		lines = append(lines, e.List[i].Error())
 	}
-	switch {
-	case e.More > 0 && french:
-		lines = append(lines, fmt.Sprintf("et %d de plus", e.More))
-	case e.More > 0:
+	if e.More > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", e.More))
 	}
-	return strings.Join(lines, between)
+	return strings.Join(lines, "\n")
 }
 
-// Correction is what the model is told, in the language that it is spoken to: the summary of a
-// FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the reply was.
+// Correction is what the model is told, in the language that it is spoken to but for the list: the
+// summary of a FORMAT_ERROR message (spec 2.2). It is some kilobytes at most, whatever the reply
+// was.
 func (e *FormatErrors) Correction(french bool) string {
-	said := e.in(french, "\n- ")
+	said := strings.ReplaceAll(e.Error(), "\n", "\n- ")
 	if french {
 		return "Ta dernière réponse n'a pas été prise et rien n'en a été exécuté, parce qu'elle n'a pas la forme qui t'a été donnée :\n- " + said +
 			"\nEnvoie de nouveau la réponse entière : un seul objet JSON, sans rien avant ni après."

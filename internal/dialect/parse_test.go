@@ -193,9 +193,8 @@ func TestRefused(t *testing.T) {
 			if correction := errs.Correction(false); len(correction) > 10_000 || !strings.Contains(correction, "- "+errs.List[0].Error()) {
 				t.Errorf("the correction has %d bytes: %.500s", len(correction), correction)
 			}
-			french := errs.Correction(true)
-			if len(french) > 10_000 || !strings.Contains(french, "- "+errs.List[0].Path) || strings.Contains(french, "expected") || strings.Contains(french, "found") {
-				t.Errorf("the French correction has %d bytes: %.500s", len(french), french)
+			if french := errs.Correction(true); !strings.HasPrefix(french, "Ta ") || !strings.Contains(french, "- "+errs.List[0].Error()) {
+				t.Errorf("the French correction: %.500s", french)
 			}
 		})
 	}

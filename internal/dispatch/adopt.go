@@ -18,8 +18,6 @@ const (
 	// A round that could not be taken up, or that stopped here without an end, is left alone for a
 	// while, longer each time.
 	firstRest, lastRest = 2 * time.Second, 10 * time.Minute
-	// maxNamed bounds how many rounds one look names in the log.
-	maxNamed = 3
 )
 
 // leftAlone is how long a round is left alone.
@@ -67,7 +65,7 @@ func (d *Dispatcher) keepAdopting() {
 		if n%3 == 0 { // what another process could not say any more before it died
 			d.hub.Missed()
 		}
-		if !d.Holds() { // nothing is taken up by who cannot keep it
+		if d.Left() <= 0 { // nothing is taken up by who cannot keep it
 			continue
 		}
 		d.finishUndos()
@@ -112,7 +110,6 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 		}
 	}
 	group.Wait()
-	left := 0
 	for i, err := range failures {
 		switch {
 		case err == nil:
@@ -125,46 +122,30 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 			// another engine was faster, and is done
 			continue
 		}
-		d.leaveAlone(rounds[i])
-		d.freeSlot(ctx, rounds[i], err)
-		if errors.Is(err, ErrNoProvider) { // its session says so
-			continue
-		}
-		if left++; left <= maxNamed {
+		if d.leaveAlone(rounds[i]) && !errors.Is(err, ErrNoProvider) { // then its session says so
 			d.log.Warn("an interrupted run is left as it is", "round", rounds[i].String(), "error", err)
 		}
-	}
-	if left > maxNamed {
-		d.log.Warn("more interrupted runs are left as they are", "runs", left-maxNamed)
+		d.freeSlot(ctx, rounds[i], err)
 	}
 	return taken
 }
 
-// due are the rounds of found that do not run here and are not left alone. What is known of rounds
-// that are not among found is forgotten.
-func (d *Dispatcher) due(found []store.Orphan, ran map[regie.ID]bool) []regie.ID {
+// due are the rounds of found that do not run here and are not left alone.
+func (d *Dispatcher) due(found []store.Orphan, ran map[regie.ID]bool) (out []regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
-	alone := make(map[regie.ID]leftAlone, len(d.alone))
-	var out []regie.ID
 	for _, orphan := range found {
-		r, known := d.alone[orphan.RoundID]
-		if known {
-			alone[orphan.RoundID] = r
-		}
-		if !ran[orphan.RoundID] && (!known || now.After(r.until)) {
+		if !ran[orphan.RoundID] && time.Now().After(d.alone[orphan.RoundID].until) {
 			out = append(out, orphan.RoundID)
 		}
 	}
-	d.alone = alone
 	return out
 }
 
-// leaveAlone leaves a round alone for a while.
-func (d *Dispatcher) leaveAlone(round regie.ID) {
+// leaveAlone leaves a round alone for a while, and reports whether it was not before.
+func (d *Dispatcher) leaveAlone(round regie.ID) bool {
 	if d.leases == nil {
-		return
+		return true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,6 +156,7 @@ func (d *Dispatcher) leaveAlone(round regie.ID) {
 	r.until = time.Now().Add(min(firstRest<<min(r.tries, 16), lastRest))
 	r.tries++
 	d.alone[round] = r
+	return r.tries == 1
 }
 
 // rests reports whether a round needs nobody: it ended, waits or is paused.
@@ -192,12 +174,4 @@ func (d *Dispatcher) runsHere() map[regie.ID]bool {
 		out[round] = true
 	}
 	return out
-}
-
-// orphans are what this engine may take up at its start.
-func (d *Dispatcher) orphans(ctx context.Context) ([]store.Orphan, error) {
-	if d.leases != nil {
-		return d.leases.Abandoned(ctx, d.holder)
-	}
-	return d.store.Orphans(ctx)
 }

@@ -22,8 +22,6 @@ type Store interface {
 	Resume(ctx context.Context, round regie.ID) error
 	Orphans(ctx context.Context) ([]store.Orphan, error)
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
-	Decide(ctx context.Context, in store.Decide) (store.Resolved, error)
-	Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error)
 	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
 	LeaveQueue(ctx context.Context, round regie.ID) error
 	TellPlaces(ctx context.Context, sessions []regie.ID) error
@@ -67,14 +65,10 @@ type Dispatcher struct {
 
 	undos   func(context.Context) error // ends those that were left in the middle
 	undoing bool                        // it runs
-	// by round: what is left alone for a while, where other engines share the database
+	// by round: what this engine could not go on with, where other engines share the database
 	alone map[regie.ID]leftAlone
 
 	watchdog watchdog
-	watches  atomic.Int64 // when the watchdog looks next, since it began
-
-	// queued rounds that this engine cannot go on with, since when they could have started
-	refused map[regie.ID]time.Time
 
 	looking *time.Timer // looks at the queues once a reservation is over, at looksAt
 	looksAt time.Time
@@ -110,8 +104,7 @@ func New(s Store, e *engine.Engine, hub *Hub, serves func(regie.Round) error, ho
 		failed: map[regie.ID]error{},
 		queue:  newClock(), closing: make(chan struct{}), closed: make(chan struct{}),
 		rounds: map[regie.ID]regie.ID{}, looks: map[regie.ID]struct{}{}, alone: map[regie.ID]leftAlone{},
-		refused: map[regie.ID]time.Time{},
-		look:    make(chan struct{}, 1),
+		look: make(chan struct{}, 1),
 	}
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(d.base, d.hub.end)
@@ -139,7 +132,11 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	if len(overdue) > 0 {
 		fault.Point(fault.ExpireAfter)
 	}
-	orphans, err := d.orphans(ctx)
+	find := d.store.Orphans
+	if d.leases != nil {
+		find = func(ctx context.Context) ([]store.Orphan, error) { return d.leases.Abandoned(ctx, d.holder) }
+	}
+	orphans, err := find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -301,6 +298,8 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	d.mu.Lock()
 	delete(d.failed, session)
 	d.rounds[session], h.of = id, session
+	delete(d.alone, id)
+	d.arm()
 	d.mu.Unlock()
 	pulse := d.pulse(h)
 	if pulse != nil {
@@ -308,14 +307,20 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 	}
 	d.wg.Add(1) // beside its holding: it looks at the queue behind its own end
 	go func() {
-		defer d.leave(h)
+		defer func() { // unless the watchdog has counted it out
+			if d.over(h) {
+				d.wg.Done()
+			}
+		}()
 		var left engine.Left
 		left, h.err = d.engine.Run(h.ctx, h.steps, claimed, pulse)
 		switch {
 		case !d.over(h):
 			return
 		case h.err == nil:
-			d.wentOn(id)
+			d.mu.Lock()
+			delete(d.watchdog.lost, id)
+			d.mu.Unlock()
 		case !errors.Is(h.err, engine.ErrShutdown):
 			d.log.Error("a run stopped without an end; it can be resumed", "round", id.String(), "code",
 				string(regie.CodeOf(h.err)), "error", h.err)
@@ -336,13 +341,6 @@ func (d *Dispatcher) start(claimed store.Claimed, h *holding) {
 			d.queue.Parked()
 		}
 	}()
-}
-
-// leave counts a round's goroutine out, unless the watchdog has.
-func (d *Dispatcher) leave(h *holding) {
-	if d.over(h) {
-		d.wg.Done()
-	}
 }
 
 // over reports whether a round's goroutine still has a say in it: the watchdog may have taken the
@@ -490,11 +488,4 @@ func (d *Dispatcher) Resume(ctx context.Context, round regie.ID) error {
 			return err
 		}
 	}
-}
-
-// failure returns why a session's round stopped here without an end, or nil.
-func (d *Dispatcher) failure(session regie.ID) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.failed[session]
 }

@@ -145,7 +145,7 @@ func TestStopMeetsEarlyQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-running
-	if err := h.dispatcher.Interrupt(t.Context(), in.Round.ID); err != nil {
+	if err := h.dispatcher.Stop(t.Context(), in.Round.ID, regie.StopInterrupt); err != nil {
 		t.Fatal(err)
 	}
 	h.ended(t, in.SessionID, in.Round.ID)

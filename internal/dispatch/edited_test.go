@@ -162,7 +162,7 @@ func (h *house) decide(t *testing.T, a regie.Approval, decisions ...regie.Decisi
 	for i := range decisions {
 		decisions[i].By = "ada"
 	}
-	if _, err := h.dispatcher.Decide(t.Context(), store.Decide{ApprovalID: a.ID, Request: regie.NewID().String(), Decisions: decisions}, false); err != nil {
+	if err := h.resolve(t.Context(), store.Decide{ApprovalID: a.ID, Request: regie.NewID().String(), Decisions: decisions}); err != nil {
 		t.Fatal(err)
 	}
 }

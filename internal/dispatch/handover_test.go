@@ -113,7 +113,7 @@ func TestHandedOverIsJudged(t *testing.T) {
 				if c.dies {
 					return gone
 				}
-				return h.dispatcher.Pause(t.Context(), in.Calls[0].RoundID)
+				return h.dispatcher.Stop(t.Context(), in.Calls[0].RoundID, regie.StopPause)
 			}}, reply, act)
 			in := h.world.Submission("act")
 			in.Round.Policy, in.Round.Limits.Retries = json.RawMessage(`{"allow":["*.*"]}`), 3
@@ -173,7 +173,7 @@ func TestGivenBackBeforeItIsLookedInto(t *testing.T) {
 	var once sync.Once
 	h.next(t, slow{claimed: func(round regie.ID) {
 		once.Do(func() {
-			if err := h.dispatcher.Pause(t.Context(), round); err != nil {
+			if err := h.dispatcher.Stop(t.Context(), round, regie.StopPause); err != nil {
 				t.Error(err)
 			}
 		})
@@ -224,7 +224,7 @@ func TestFailHoldsAtTheSecondLook(t *testing.T) {
 		if s.Start != nil {
 			select {
 			case round := <-in:
-				if err := h.dispatcher.Pause(t.Context(), round); err != nil { // the store then lets nothing start
+				if err := h.dispatcher.Stop(t.Context(), round, regie.StopPause); err != nil { // the store then lets nothing start
 					t.Error(err)
 				}
 			default:

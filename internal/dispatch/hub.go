@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -159,20 +160,25 @@ func (h *Hub) Delta(session, round regie.ID, exchange int, d provider.Delta) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.keep(session, round, exchange, d)
-	h.told += int64(len(h.readers[session]))
-	for r := range h.readers[session] {
-		r.hear(Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
-		r.ring()
-	}
+	h.tell(session, Delta{RoundID: round, Exchange: exchange, Content: d.Text, Thinking: d.Thinking})
 }
 
-// Output tells what a running call puts out to whoever listens. It never blocks.
-func (h *Hub) Output(session, round regie.ID, exchange int, call regie.ID, text string) {
+// Progress tells what a running call puts out, what is said of it, or that the model is silent, to
+// whoever listens. It never blocks.
+func (h *Hub) Progress(session, round regie.ID, exchange int, p engine.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.tell(session, Delta{
+		RoundID: round, Exchange: exchange, CallID: p.CallID, Output: p.Output, Said: p.Said,
+		Silent: int(p.Silent / time.Second),
+	})
+}
+
+// tell hands a delta to the readers of a session. The lock is held.
+func (h *Hub) tell(session regie.ID, d Delta) {
 	h.told += int64(len(h.readers[session]))
 	for r := range h.readers[session] {
-		r.hear(Delta{RoundID: round, Exchange: exchange, CallID: call, Output: text})
+		r.hear(d)
 		r.ring()
 	}
 }
@@ -182,26 +188,6 @@ func (h *Hub) Told() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.told
-}
-
-// Said tells what is said of a running call to whoever listens. It never blocks.
-func (h *Hub) Said(session, round regie.ID, exchange int, call regie.ID, said regie.Sentence) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for r := range h.readers[session] {
-		r.hear(Delta{RoundID: round, Exchange: exchange, CallID: call, Said: &said})
-		r.ring()
-	}
-}
-
-// Silent tells whoever listens that a model has sent nothing for a while. It never blocks.
-func (h *Hub) Silent(session, round regie.ID, exchange int, lasts time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for r := range h.readers[session] {
-		r.hear(Delta{RoundID: round, Exchange: exchange, Silent: int(lasts / time.Second)})
-		r.ring()
-	}
 }
 
 func (r *reader) hear(d Delta) {
@@ -237,9 +223,6 @@ func (r *reader) ring() {
 	default:
 	}
 }
-
-// grow has the log read on.
-func (r *reader) grow() { r.learn(nil) }
 
 // learn is told what comes next in the log; nil says that it has to be read. What is out of turn,
 // as commits of several writers may tell it, or too much for a reader that is slow, is read too.
@@ -348,7 +331,9 @@ func (d *Dispatcher) catchUp(ctx context.Context, session regie.ID, r *reader,
 	r.held = append(r.held, heard.deltas...)
 	events, failure := heard.events, error(nil)
 	if heard.grew || r.more { // a token alone is no reason to read the log
-		failure = d.failure(session) // asked before the log is read: what came before it is in the log
+		d.mu.Lock()
+		failure = d.failed[session] // asked before the log is read: what came before it is in the log
+		d.mu.Unlock()
 		if events, err = d.store.Events(ctx, session, r.after, eventPage); err != nil {
 			return false, err
 		}

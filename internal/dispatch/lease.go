@@ -78,10 +78,6 @@ func since(moment time.Time) time.Duration {
 	return max(now.Sub(moment), now.Round(0).Sub(moment.Round(0)))
 }
 
-// Holds reports whether no other process can have taken over what this one has claimed: its lease
-// is not over.
-func (d *Dispatcher) Holds() bool { return d.leases == nil || d.Left() > 0 }
-
 // Left is for how long from now no other process can take over what this one has claimed; zero or
 // less where one may have. It means nothing where no other process can.
 func (d *Dispatcher) Left() time.Duration {

@@ -23,6 +23,7 @@ func TestWhoLeavesLosesNothing(t *testing.T) {
 		runs := 0
 		s := &scene{leave: func() {}}
 		s.house = newHouse(t, slow{stored: func() { s.leave() }}, acts(), counted(t, regie.ClassOnce, &runs))
+		s.told = func() { s.leave() }
 		in := s.world.Submission("act")
 		in.Round.Policy, in.Round.Limits.Retries = json.RawMessage(`{}`), 3
 		asked := s.asked(t, in)
@@ -35,14 +36,14 @@ func TestWhoLeavesLosesNothing(t *testing.T) {
 	}
 	t.Run("an answer", func(t *testing.T) {
 		s, in, asked := parked(t)
-		if _, err := s.dispatcher.Decide(s.ctx, allows(asked), false); err != nil {
+		if err := s.resolve(s.ctx, allows(asked)); err != nil {
 			t.Error(err)
 		}
 		s.ended(t, in.SessionID, in.Round.ID)
 	})
 	t.Run("an interrupt", func(t *testing.T) {
 		s, in, _ := parked(t)
-		if err := s.dispatcher.Interrupt(s.ctx, in.Round.ID); err != nil {
+		if err := s.dispatcher.Stop(s.ctx, in.Round.ID, regie.StopInterrupt); err != nil {
 			t.Error(err)
 		}
 		s.ended(t, in.SessionID, in.Round.ID)
@@ -51,10 +52,10 @@ func TestWhoLeavesLosesNothing(t *testing.T) {
 		s, in, asked := parked(t)
 		leave := s.leave
 		s.leave = func() {}
-		if err := s.dispatcher.Pause(t.Context(), in.Round.ID); err != nil {
+		if err := s.dispatcher.Stop(t.Context(), in.Round.ID, regie.StopPause); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.dispatcher.Decide(t.Context(), allows(asked), false); err != nil {
+		if err := s.resolve(t.Context(), allows(asked)); err != nil {
 			t.Fatal(err)
 		}
 		s.leave = leave

@@ -32,7 +32,7 @@ func (h *Hub) Missed() {
 	defer h.mu.Unlock()
 	for _, readers := range h.readers {
 		for r := range readers {
-			r.grow()
+			r.learn(nil) // it reads the log
 		}
 	}
 	for w := range h.watchers {

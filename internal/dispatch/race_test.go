@@ -105,11 +105,6 @@ func (s slow) told() {
 	}
 }
 
-func (s slow) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
-	defer s.told()
-	return s.Store.Decide(ctx, in)
-}
-
 func (s slow) RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error) {
 	defer s.told()
 	return s.Store.RequestStop(ctx, round, word)
@@ -130,6 +125,18 @@ type house struct {
 	hub        *dispatch.Hub
 	dispatcher *dispatch.Dispatcher
 	session    regie.ID // for a test's own use
+	told       func()   // a decision is stored
+}
+
+// resolve stores a decision as control does.
+func (h *house) resolve(ctx context.Context, in store.Decide) error {
+	_, err := h.dispatcher.Resolve(ctx, false, func(ctx context.Context) (store.Resolved, error) {
+		if h.told != nil {
+			defer h.told()
+		}
+		return h.store.Decide(ctx, in)
+	})
+	return err
 }
 
 func newHouse(t *testing.T, s slow, reply func() *provider.Reply, tools ...tool.Tool) *house {
@@ -237,9 +244,9 @@ func TestResumeMeetsDecision(t *testing.T) {
 	var h *house
 	var asked regie.Approval
 	h = newHouse(t, slow{resuming: func() {
-		if _, err := h.dispatcher.Decide(t.Context(), store.Decide{
+		if err := h.resolve(t.Context(), store.Decide{
 			ApprovalID: asked.ID, Request: "x", Decisions: []regie.Decision{{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, By: "ada", At: time.Now()}},
-		}, false); err != nil {
+		}); err != nil {
 			t.Error(err)
 		}
 	}}, func() *provider.Reply {
@@ -261,7 +268,7 @@ func TestResumeMeetsDecision(t *testing.T) {
 		t.Fatalf("%+v, %v", inbox, err)
 	}
 	asked = inbox.Approvals[0]
-	if err := h.dispatcher.Pause(t.Context(), in.Round.ID); err != nil {
+	if err := h.dispatcher.Stop(t.Context(), in.Round.ID, regie.StopPause); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.dispatcher.Resume(t.Context(), in.Round.ID); err != nil {
@@ -351,7 +358,7 @@ func TestStopMeetsInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-started
-	if err := h.dispatcher.Interrupt(t.Context(), in.Round.ID); err != nil {
+	if err := h.dispatcher.Stop(t.Context(), in.Round.ID, regie.StopInterrupt); err != nil {
 		t.Fatal(err)
 	}
 	close(release)

@@ -20,7 +20,6 @@ type PromptRequest struct {
 	SessionID regie.ID `json:"session_id,omitzero"`
 	RoundID   regie.ID `json:"round_id,omitzero"`
 	Exchange  int      `json:"exchange,omitempty"` // of the round, from 1
-	Attempt   int      `json:"attempt,omitempty"`  // of the exchange, from 1; 0 means the last one
 	CallID    regie.ID `json:"call_id,omitzero"`
 	// CallPart names a call in place of CallID by the end of its id, or by its beginning from eight
 	// digits on.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/engine"
 )
 
 // MessagesRequest names a part of a session's thread: what stands behind a sequence number, or with
@@ -41,41 +42,8 @@ type ReadRequest struct {
 	Seq       int64    `json:"read_seq"`
 }
 
-// Replay is what running a stored round once more gave (invariant 17): the replies came from its
-// log, the results from the rows of its calls, and each request was made anew and compared with the
-// hash of what was sent then.
-type Replay struct {
-	RoundID   regie.ID     `json:"round_id"`
-	Steps     []ReplayStep `json:"steps"`
-	Identical int          `json:"identical"` // how many requests are what was sent
-	// Difference is the number of the first exchange whose request is another one; 0 where none is.
-	Difference int `json:"difference,omitempty"`
-	// Skipped are the model calls that are not compared: a process that died or never sent it
-	// stored nothing, and a summary that did not come is not rebuilt.
-	Skipped []ReplaySkip `json:"skipped,omitempty"`
-	// Unknown are the tools that the round called and that are not declared here: their
-	// declarations were part of what was sent.
-	Unknown []string `json:"unknown_tools,omitempty"`
-}
-
-// ReplaySkip is a model call that a Replay does not compare.
-type ReplaySkip struct {
-	Exchange int        `json:"exchange"`
-	Attempt  int        `json:"attempt"`
-	Recorded regie.Hash `json:"recorded,omitzero"` // nothing where it was not stored
-}
+// Replay is what running a stored round once more gave (invariant 17).
+type Replay = engine.Replay
 
 // ReplayStep is one model call of a Replay.
-type ReplayStep struct {
-	Exchange int        `json:"exchange"`
-	Attempt  int        `json:"attempt,omitempty"` // of a call that brought no reply
-	Recorded regie.Hash `json:"recorded"`          // of what was sent
-	Rebuilt  regie.Hash `json:"rebuilt"`
-	Bytes    int        `json:"bytes"` // of the rebuilt request
-	Calls    int        `json:"calls"` // of the reply
-	// Cached says that nothing was sent: the reply came from the response cache (spec 6.4).
-	Cached bool `json:"cached,omitempty"`
-	// FirstSeq and LastSeq are what the request holds of the thread, as recorded.
-	FirstSeq int64 `json:"first_seq"`
-	LastSeq  int64 `json:"last_seq"`
-}
+type ReplayStep = engine.ReplayStep

@@ -88,7 +88,8 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 		return false, err
 	}
 	if why := d.serves(round); why != nil {
-		if d.leases != nil && !d.refusedLong(id) { // another engine may
+		d.leaveAlone(id)
+		if d.leases != nil && !d.leftLong(id) { // another engine may
 			return false, errHeld
 		}
 		d.log.Warn("a queued run is left as it is", "round", id.String(), "error", why)
@@ -131,25 +132,6 @@ func (d *Dispatcher) leftLong(round regie.ID) bool {
 	defer d.mu.Unlock()
 	r, left := d.alone[round]
 	return left && d.watchdog.after > 0 && time.Since(r.since) > d.watchdog.after
-}
-
-// maxRefused bounds how many queued rounds are known that this engine cannot go on with.
-const maxRefused = 1024
-
-// refusedLong reports whether a queued round could have started for that long, and this engine
-// could not go on with it.
-func (d *Dispatcher) refusedLong(round regie.ID) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	since, known := d.refused[round]
-	if !known && len(d.refused) < maxRefused {
-		d.refused[round] = time.Now()
-	}
-	long := known && d.watchdog.after > 0 && time.Since(since) > d.watchdog.after
-	if long {
-		delete(d.refused, round)
-	}
-	return long
 }
 
 // haveYield has a round that runs here let another one go first, before its next model call.

@@ -9,23 +9,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Interrupt ends a round at its current exchange (decision 6). When it returns the word is durable;
-// the round ends soon after.
-func (d *Dispatcher) Interrupt(ctx context.Context, round regie.ID) error {
-	return d.stop(ctx, round, regie.StopInterrupt)
-}
-
-// Pause keeps anything new of a round from starting, until Resume (decision 6).
-func (d *Dispatcher) Pause(ctx context.Context, round regie.ID) error {
-	return d.stop(ctx, round, regie.StopPause)
-}
-
-// Stop ends a round like Interrupt and closes its session (decision 6).
-func (d *Dispatcher) Stop(ctx context.Context, round regie.ID) error {
-	return d.stop(ctx, round, regie.StopStop)
-}
-
-func (d *Dispatcher) stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
+// Stop has a round obey a stopping word (decision 6): an interrupt ends it at its current exchange,
+// a pause keeps anything new of it from starting until Resume, a stop ends it and closes its
+// session. When it returns the word is durable; the round obeys soon after.
+func (d *Dispatcher) Stop(ctx context.Context, round regie.ID, word regie.StopRequest) error {
 	fault.Point(fault.StopBefore)
 	session, err := d.store.RequestStop(ctx, round, word)
 	if err != nil {

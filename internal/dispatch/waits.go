@@ -7,32 +7,20 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Decide stores a person's decisions and goes on with the round, once all of it is decided.
-func (d *Dispatcher) Decide(ctx context.Context, in store.Decide, storeOnly bool) (store.Resolved, error) {
+// Resolve has settle store a person's word on what a round waits for, and goes on with the round
+// once nothing is left to be said, also where whoever said it does not wait for that any more: else
+// it would run again only with the next engine. With storeOnly it does not go on.
+func (d *Dispatcher) Resolve(ctx context.Context, storeOnly bool,
+	settle func(context.Context) (store.Resolved, error),
+) (store.Resolved, error) {
 	fault.Point(fault.DecideBefore)
-	out, err := d.store.Decide(ctx, in)
-	if err == nil {
-		fault.Point(fault.DecideAfter)
-		d.resolved(ctx, out, storeOnly)
+	out, err := settle(ctx)
+	if err != nil {
+		return out, err
 	}
-	return out, err
-}
-
-// Answer stores a person's answer to a question and goes on with the round.
-func (d *Dispatcher) Answer(ctx context.Context, in store.AnswerQuestion, storeOnly bool) (store.Resolved, error) {
-	fault.Point(fault.DecideBefore)
-	out, err := d.store.Answer(ctx, in)
-	if err == nil {
-		fault.Point(fault.DecideAfter)
-		d.resolved(ctx, out, storeOnly)
-	}
-	return out, err
-}
-
-// resolved goes on with a round whose last answer is stored, also where whoever gave it does not
-// wait for that any more: else it would run again only with the next engine.
-func (d *Dispatcher) resolved(ctx context.Context, out store.Resolved, storeOnly bool) {
+	fault.Point(fault.DecideAfter)
 	if out.Ready && !storeOnly {
 		d.tryWakeUp(context.WithoutCancel(ctx), out.RoundID)
 	}
+	return out, nil
 }

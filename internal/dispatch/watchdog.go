@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -16,24 +15,24 @@ import (
 // process looks at what runs there, because it alone knows what is under way: a round tells at each
 // step that it lives, and for how long a model or a tool may take by its own timeout. What waits
 // has no holder, so nobody looks at it; what a dead process left is taken up by others, and begins
-// anew. One timer is armed for the earliest moment at which any round here could be due. Moments
-// are measured by a clock that nobody sets.
+// anew. One timer runs while there are rounds to look at. Moments are measured by a clock that
+// nobody sets.
 
 const (
-	// lostAfter is how long a round has to obey the watchdog, its tools' last words included,
-	// before it is taken from who does not.
-	lostAfter = 15 * time.Second
+	// lookEvery is how often the watchdog looks, which is also how long a round has to obey it, its
+	// tools' last words included, before it is taken from who does not.
+	lookEvery = 15 * time.Second
 	// stalled is how much later than it was set for a timer comes where the process itself stood:
 	// then nobody here could do anything.
 	stalled = 5 * time.Second
-	never   = time.Duration(math.MaxInt64)
 )
 
-// watchdog is that of this process. What is not said to be atomic is under the dispatcher's lock.
+// watchdog is that of this process. All of it but the time is under the dispatcher's lock.
 type watchdog struct {
 	after time.Duration // 0: there is none
 	began time.Time
-	timer *time.Timer
+	timer *time.Timer   // nil while there is nothing to look at
+	looks time.Duration // when it comes, since the watchdog began
 	// lost are the rounds that nobody works on since they stopped here without an end, with the
 	// moment at which they have stood still for too long.
 	lost map[regie.ID]time.Duration
@@ -43,7 +42,6 @@ type watchdog struct {
 // called before Start.
 func (d *Dispatcher) Watchdog(after time.Duration) {
 	d.watchdog = watchdog{after: after, began: time.Now(), lost: map[regie.ID]time.Duration{}}
-	d.watches.Store(int64(never))
 }
 
 // pulse is told that a round lives (engine.Pulse).
@@ -52,34 +50,21 @@ func (d *Dispatcher) pulse(h *holding) engine.Pulse {
 		return nil
 	}
 	return func(within time.Duration) {
-		due := time.Since(d.watchdog.began) + within + d.watchdog.after
-		for {
-			before := h.due.Load()
-			if within > 0 && before >= int64(due) || h.given.Load() {
+		due := int64(time.Since(d.watchdog.began) + within + d.watchdog.after)
+		for before := h.due.Load(); (within == 0 || before < due) && !h.given.Load(); before = h.due.Load() {
+			if h.due.CompareAndSwap(before, due) {
 				return
 			}
-			if h.due.CompareAndSwap(before, int64(due)) {
-				break
-			}
-		}
-		if int64(due) < d.watches.Load() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.arm(due)
 		}
 	}
 }
 
-// arm has the watchdog look at a moment, unless it looks before. The lock is held.
-func (d *Dispatcher) arm(due time.Duration) {
-	if d.ended != nil || int64(due) >= d.watches.Load() {
-		return
+// arm has the watchdog look around, if it does not already. The lock is held.
+func (d *Dispatcher) arm() {
+	if w := &d.watchdog; w.after > 0 && w.timer == nil && d.ended == nil {
+		w.looks = time.Since(w.began) + lookEvery
+		w.timer = time.AfterFunc(lookEvery, d.lookAround)
 	}
-	d.watches.Store(int64(due))
-	if d.watchdog.timer != nil {
-		d.watchdog.timer.Stop()
-	}
-	d.watchdog.timer = time.AfterFunc(due-time.Since(d.watchdog.began), d.lookAround)
 }
 
 // stoodStill notes a round that stopped here without an end: nobody works on it, and it is not
@@ -87,23 +72,13 @@ func (d *Dispatcher) arm(due time.Duration) {
 func (d *Dispatcher) stoodStill(round regie.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.watchdog.after == 0 || d.watchdog.lost[round] != 0 {
-		return
+	if w := &d.watchdog; w.after > 0 && w.lost[round] == 0 {
+		w.lost[round] = time.Since(w.began) + w.after
+		d.arm()
 	}
-	due := time.Since(d.watchdog.began) + d.watchdog.after
-	d.watchdog.lost[round] = due
-	d.arm(due)
 }
 
-// wentOn forgets it: the round has come to its end, or waits.
-func (d *Dispatcher) wentOn(round regie.ID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.watchdog.lost, round)
-}
-
-// lookAround is the timer's: it finds the rounds in which nothing has happened for too long, and
-// arms itself for the next one.
+// lookAround is the timer's: it finds the rounds in which nothing has happened for too long.
 func (d *Dispatcher) lookAround() {
 	d.mu.Lock()
 	if d.ended != nil {
@@ -112,45 +87,37 @@ func (d *Dispatcher) lookAround() {
 	}
 	d.wg.Add(1)
 	defer d.wg.Done()
-	now := time.Since(d.watchdog.began)
-	late := now-time.Duration(d.watches.Load()) > stalled
-	d.watches.Store(int64(never))
-	var quiet, gone []regie.ID
+	w := &d.watchdog
+	now := time.Since(w.began)
+	late := now-w.looks > stalled
+	var gone []regie.ID
 	for round, h := range d.running {
 		due := time.Duration(h.due.Load())
 		switch {
-		case due == 0: // it is being claimed
-		case late && !h.given.Load(): // nothing could happen here, so it has its time anew
-			h.due.Store(int64(max(due, now+d.watchdog.after)))
-			d.arm(now + d.watchdog.after)
-		case due > now:
-			d.arm(due)
+		case late && !h.given.Load() && due > 0: // nothing could happen here, so it has its time anew
+			h.due.Store(int64(max(due, now+w.after)))
+		case due == 0, due > now: // 0: it is being claimed
 		case h.given.Load():
 			gone = append(gone, round)
 		default:
 			h.given.Store(true)
-			h.due.Store(int64(now + lostAfter))
-			d.arm(now + lostAfter)
-			h.cancel(engine.Stopped{Word: regie.StopWatchdog, Quiet: d.watchdog.after})
-			quiet = append(quiet, round)
+			h.due.Store(int64(now + lookEvery))
+			h.cancel(engine.Stopped{Word: regie.StopWatchdog, Quiet: w.after})
+			d.log.Warn("nothing happens in a run: it is stopped", "round", round.String(), "after", w.after.String())
 		}
 	}
-	for round, due := range d.watchdog.lost {
-		switch {
-		case d.running[round] != nil: // somebody has taken it up
-			delete(d.watchdog.lost, round)
-		case due > now:
-			d.arm(due)
-		default:
-			delete(d.watchdog.lost, round)
+	for round, due := range w.lost {
+		if d.running[round] == nil && due <= now {
 			gone = append(gone, round)
 		}
+		if d.running[round] != nil || due <= now { // somebody has taken it up, or it is ended now
+			delete(w.lost, round)
+		}
+	}
+	if w.timer = nil; len(d.running)+len(w.lost) > 0 {
+		d.arm()
 	}
 	d.mu.Unlock()
-	for _, round := range quiet {
-		d.log.Warn("nothing happens in a run: it is stopped", "round", round.String(),
-			"after", d.watchdog.after.String())
-	}
 	for _, round := range gone {
 		d.endQuiet(context.WithoutCancel(d.base), round)
 	}

@@ -245,9 +245,9 @@ func TestWatchdogLets(t *testing.T) {
 			t.Fatalf("%d approvals, %v", len(inbox.Approvals), err)
 		}
 		call := inbox.Approvals[0].Reviews[0].CallID
-		if _, err := w.dispatcher.Decide(t.Context(), store.Decide{
+		if err := w.resolve(t.Context(), store.Decide{
 			ApprovalID: inbox.Approvals[0].ID, Request: "1", Decisions: []regie.Decision{{CallID: call, Answer: regie.AnswerAllow, By: "p"}},
-		}, false); err != nil {
+		}); err != nil {
 			t.Fatal(err)
 		}
 		view := w.after(3*time.Hour+time.Minute, in.RoundID)

@@ -13,12 +13,8 @@ import (
 
 // asker makes the approvals and questions that are put to people.
 type asker struct {
-	*roundState
-	runner     *toolRunner
-	judge      *judge
-	budget     *contextBudget
+	*run
 	questioned map[regie.ID]bool // the calls whose question was put to a person
-	again      map[regie.ID]bool // asked about anew, because the calls before them went otherwise
 }
 
 // prepareAsk returns what is to be put to people for the calls that wait for them and were not put
@@ -86,10 +82,6 @@ func (q *asker) reviewCall(ctx context.Context, call *regie.Call, assumed []tool
 	if problem != nil {
 		settleCall(call, regie.CallFailed, "", problem)
 		return regie.Review{}, false
-	}
-	if q.again[call.ID] {
-		preview.Warnings = append(preview.Warnings,
-			regie.Say("you are asked again, because a call before it in this reply did not go as it was shown"))
 	}
 	// else nobody would know that this is no second look
 	if g := q.budget.thread.guard; g != nil && call.Kind == regie.KindAction && g.justDone(g.signatureOf(call)) {
@@ -206,8 +198,8 @@ func (cb *callBatch) waitForPeople(ctx context.Context) error {
 func (cb *callBatch) reloadBatch() error {
 	stored, err := cb.cfg.Store.Batch(cb.commit, cb.fence, cb.exchange.Number, cb.reply.ID)
 	if err == nil {
-		cb.calls, cb.reviews, cb.asker.questioned, cb.unsaved, cb.chained = stored.Calls, stored.Reviews,
-			stored.Asked, cb.unsaved[:0], false
+		clear(cb.judge.fresh)
+		cb.calls, cb.reviews, cb.asker.questioned, cb.unsaved = stored.Calls, stored.Reviews, stored.Asked, cb.unsaved[:0]
 	}
 	return err
 }

@@ -26,6 +26,11 @@ type Cache interface {
 // usesCache reports whether the round's answers may come from the response cache, and go into it.
 func (h *promptHead) usesCache() bool { return h.cfg.Cache != nil && h.policy.Cache }
 
+// cacheAsker is who asks the model.
+func (s *roundState) cacheAsker() provider.Asker {
+	return provider.Asker{Workspace: s.session.WorkspaceID, User: s.session.UserID, Session: s.session.ID}
+}
+
 // newCacheKey begins the key of a conversation that was opened with a head.
 func (b *contextBudget) newCacheKey(head provider.Head) *provider.Key {
 	if !b.head.usesCache() || b.policy.CacheIfTold &&
@@ -33,8 +38,7 @@ func (b *contextBudget) newCacheKey(head provider.Head) *provider.Key {
 		return nil
 	}
 	return provider.NewKey(head, provider.KeyTerms{
-		Asker:    provider.Asker{Workspace: b.session.WorkspaceID, User: b.session.UserID, Session: b.session.ID},
-		Provider: b.round.Provider, Settings: b.round.Pin, Dialect: b.round.Dialect, Fold: b.cfg.CacheFold,
+		Asker: b.cacheAsker(), Provider: b.round.Provider, Settings: b.round.Pin, Dialect: b.round.Dialect, Fold: b.cfg.CacheFold,
 	})
 }
 
@@ -54,8 +58,8 @@ func (c *modelCall) sendOrCached(ctx context.Context, conversation provider.Conv
 		return send()
 	}
 	c.question = provider.Question{
-		Asker: provider.Asker{Workspace: c.session.WorkspaceID, User: c.session.UserID, Session: c.session.ID},
-		Key:   c.budget.thread.key.Sum(c.budget.requestTail()), Provider: c.round.Provider, Model: c.round.Model,
+		Asker: c.cacheAsker(), Key: c.budget.thread.key.Sum(c.budget.requestTail()),
+		Provider: c.round.Provider, Model: c.round.Model,
 	}
 	return c.cfg.Cache.Ask(ctx, c.question, send, c.isCacheable)
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -16,19 +15,10 @@ import (
 
 // callBatch is the batch of the current exchange: its calls, and what is not stored of them yet.
 type callBatch struct {
-	*roundState
-	runner   *toolRunner
-	hooks    *callHooks
-	judge    *judge
-	asker    *asker
-	recovery *recovery
-	budget   *contextBudget
-	calls    []regie.Call
-	unsaved  []int    // the calls that are settled here and not yet stored
-	started  regie.ID // the call whose intent this process has stored, and which it is about to run
-	// chained says that all that was approved was shown on top of what the calls before it still
-	// lead to.
-	chained bool
+	*run
+	calls   []regie.Call
+	unsaved []int    // the calls that are settled here and not yet stored
+	started regie.ID // the call whose intent this process has stored, and which it is about to run
 }
 
 // nextOpen returns the next call that has no result yet, or -1. A call that ends the round comes
@@ -79,15 +69,11 @@ func (cb *callBatch) startAction(ctx context.Context) error {
 		}, isAction)
 		return nil
 	}
-	if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil {
+	if err := cb.judge.refresh(ctx); err != nil {
 		return err
 	}
-	// where the rules are others now: all that is left of the batch is asked about together
-	if err := cb.rejudgeBatch(ctx); err != nil {
+	if err := cb.rejudgeActions(ctx); err != nil {
 		return err
-	}
-	if !cb.chained {
-		cb.askOvertaken(ctx)
 	}
 	open, before := openCalls(cb.calls), slices.Clone(cb.calls)
 	started, err := cb.startNext(ctx, cb.calls)
@@ -96,7 +82,7 @@ func (cb *callBatch) startAction(ctx context.Context) error {
 	}
 	for _, i := range open { // those that could not be prepared
 		if cb.calls[i].State.Settled() {
-			cb.unsaved, cb.chained = append(cb.unsaved, i), false
+			cb.unsaved = append(cb.unsaved, i)
 		}
 	}
 	if started == nil {
@@ -144,9 +130,6 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 			return nil, nil // it is asked about anew, or the run ends with it
 		}
 		if call.State.Settled() {
-			if anyCall(calls[i+1:], isApproved) { // what was shown of them may count on this one
-				return nil, nil
-			}
 			continue
 		}
 		intent, problem := cb.prepareCall(ctx, target, inv)
@@ -155,9 +138,6 @@ func (cb *callBatch) startNext(ctx context.Context, calls []regie.Call) (*regie.
 		}
 		if problem != nil {
 			settleCall(call, regie.CallFailed, "", problem)
-			if anyCall(calls[i+1:], isApproved) {
-				return nil, nil
-			}
 			continue
 		}
 		call.State, call.Intent, call.StartedAt, call.Attempts = regie.CallStarted, intent,
@@ -243,26 +223,19 @@ func (cb *callBatch) unsavedResults() store.Settle {
 // startQueries runs the next query with its neighbours, unless one that another process judged may
 // not run any more as it was judged.
 func (cb *callBatch) startQueries(ctx context.Context, first int) error {
-	if err := cb.judge.readRules(); err != nil {
+	if err := cb.judge.refresh(ctx); err != nil {
 		return err
 	}
 	for i := first; i < len(cb.calls) && cb.calls[i].Kind == regie.KindQuery && isReady(&cb.calls[i]); i++ {
 		call := &cb.calls[i]
 		target, _, ok := cb.tools.Lookup(call.Tool)
-		judged := cb.judge.fresh[call.ID] && call.State == regie.CallProposed || cb.judge.cleared[call.ID]
-		if !ok || judged || cb.isClientCall(call) {
+		if !ok || cb.isClientCall(call) || cb.judge.recheckCall(call, target) {
 			continue
 		}
-		if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil {
-			return err
+		if call.State.Settled() {
+			cb.unsaved = append(cb.unsaved, i)
 		}
-		if !cb.judge.recheckCall(call, target) {
-			if call.State.Settled() {
-				cb.unsaved = append(cb.unsaved, i)
-			}
-			return nil // the loop sees what it has become
-		}
-		cb.judge.cleared[call.ID] = true
+		return nil // the loop sees what it has become
 	}
 	cb.runQueries(ctx, first)
 	return nil
@@ -311,27 +284,22 @@ func isReady(call *regie.Call) bool {
 	return call.State == regie.CallProposed || call.State == regie.CallApproved
 }
 
-// rejudgeBatch looks at the actions of a batch that another process judged, or that were judged
-// under other rules, before any of them starts: what must be asked about now is asked with the
-// rest.
-func (cb *callBatch) rejudgeBatch(ctx context.Context) error {
-	stale := func(call *regie.Call) bool {
-		return call.Kind == regie.KindAction && call.State == regie.CallProposed && !cb.hooks.needsHooks(call) &&
-			!cb.judge.fresh[call.ID] && !cb.judge.cleared[call.ID]
-	}
+// rejudgeActions looks at the actions of a batch that another process judged, or that were judged
+// under other rules, before any of them starts: what must be asked about now is asked together.
+func (cb *callBatch) rejudgeActions(ctx context.Context) error {
 	for i := range cb.calls {
 		call := &cb.calls[i]
-		if !stale(call) {
+		target, _, ok := cb.tools.Lookup(call.Tool)
+		if !ok || !isAction(call) || call.State != regie.CallProposed || cb.hooks.needsHooks(call) ||
+			cb.judge.fresh[call.ID] {
 			continue
 		}
-		if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil || ctx.Err() != nil {
+		if err := cb.judge.refresh(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
-		target, _, ok := cb.tools.Lookup(call.Tool)
-		if ok && !cb.judge.recheckCall(call, target) && call.State.Settled() {
+		if !cb.judge.recheckCall(call, target) && call.State.Settled() {
 			cb.unsaved = append(cb.unsaved, i)
 		}
-		cb.judge.cleared[call.ID] = true
 	}
 	return nil
 }

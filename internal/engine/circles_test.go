@@ -175,67 +175,24 @@ func TestGuardKnowsShortenedResults(t *testing.T) {
 	}
 }
 
-// TestGuardIsBounded feeds it a session without end.
-func TestGuardIsBounded(t *testing.T) {
+// TestGuardForgets drops what earlier rounds brought, but for the ids of actions and what is
+// UNKNOWN; a long error is quoted, not repeated.
+func TestGuardForgets(t *testing.T) {
 	s := newStory(t)
-	const rounds = 5 * maxRemembered
-	result := strings.Repeat("r", 32<<10)
-	lost := s.unknown(send, "x")
-	s.guard.observeMessage(&regie.Message{AI: &regie.AIReply{}}, []regie.Call{lost})
-	for i := range rounds {
-		calls := []regie.Call{
-			wire(s.done(read, fmt.Sprint(i), result), fmt.Sprint("r", i)), wire(s.done(write, fmt.Sprint(i), "ok"), fmt.Sprint("w", i)),
-			s.failed(read, fmt.Sprint("f", i), false), s.notRun(write, fmt.Sprint("f", i), regie.NotRunInvalid), s.done(sum, fmt.Sprint(i), "42"),
-		}
-		s.guard.observeMessage(&regie.Message{AI: &regie.AIReply{}}, calls)
-		g := s.guard
-		if len(g.window) > maxRemembered || len(g.byID) > maxRemembered+i || len(g.answered) > maxRemembered || len(g.failed) > maxRemembered || len(g.seen) > maxSeen || g.kept > maxKept {
-			t.Fatalf("after %d exchanges: %d calls, %d ids, %d answers, %d failures, %d results, %d bytes", i+1, len(g.window), len(g.byID), len(g.answered), len(g.failed), len(g.seen), g.kept)
+	s.batch(s.unknown(send, "x"), wire(s.done(read, "x", "read"), "r"), wire(s.done(write, "x", "written"), "w"), s.done(sum, "x", "42"))
+	if v, _ := s.judge(s.guard, read, "x", "r"); !strings.HasSuffix(v.result, "read") {
+		t.Errorf("the same read in its round: %+v", v)
+	}
+	s.newRound()
+	s.batch(s.done(read, "y", ""))
+	for _, c := range []struct{ tool, id, want string }{{read, "r", ""}, {sum, "", ""}, {write, "w", "ANTI_LOOP"}} {
+		v, _ := s.judge(s.guard, c.tool, "x", c.id)
+		if got := v.String(); got != c.want {
+			t.Errorf("%s in a later round: %q, want %q", c.tool, got, c.want)
 		}
 	}
-	kept := 0
-	for _, entry := range s.guard.window {
-		kept += len(entry.call.Result)
-	}
-	if kept != s.guard.kept || kept < maxKept/2 {
-		t.Errorf("%d bytes are kept, the count says %d", kept, s.guard.kept)
-	}
-	for _, row := range []struct {
-		age  int // exchanges
-		want string
-		says string
-	}{
-		{0, "ANTI_LOOP", result},
-		{100, "ANTI_LOOP ANTI_LOOP_ID", "session__read_result"}, // the result is gone, the call is known
-		{maxRemembered, "", ""},
-	} {
-		i := rounds - 1 - row.age
-		v, earlier := s.judge(s.guard, read, fmt.Sprint(i), fmt.Sprint("r", i))
-		if got := v.String(); got != row.want {
-			t.Errorf("%d exchanges ago: %q, want %q", row.age, got, row.want)
-		}
-		if v.problem != nil && (!strings.Contains(v.problem.Hint, row.says) || !strings.Contains(v.problem.Hint, earlier.ID.String())) {
-			t.Errorf("%d exchanges ago: %+v", row.age, v.problem)
-		}
-		if v.problem == nil && !strings.Contains(v.result, row.says) {
-			t.Errorf("%d exchanges ago: %d bytes", row.age, len(v.result))
-		}
-	}
-	if v, _ := s.judge(s.guard, write, "0", "w0"); v.notRun != regie.NotRunAntiLoop {
-		t.Error("the id of an action was forgotten")
-	}
-	if v, _ := s.judge(s.guard, send, "x", ""); !v.unresolvedUnknown {
+	if len(s.guard.unknown) != 1 {
 		t.Error("an unknown outcome was forgotten")
-	}
-}
-
-// A cached answer whose text is gone is asked for again; a long error is quoted, not repeated.
-func TestGuardSaysNoMoreThanItHas(t *testing.T) {
-	s := newStory(t)
-	s.batch(s.done(sum, "x", strings.Repeat("é", maxKept/4)))
-	s.batch(s.done(read, "y", strings.Repeat("é", maxKept/4+1)))
-	if v, _ := s.judge(s.guard, sum, "x", ""); v.notRun != "" {
-		t.Errorf("answered from the cache without an answer: %v", v.String())
 	}
 	long := s.failed(write, "x", false)
 	long.Error.Message = "a" + strings.Repeat("é", 900)

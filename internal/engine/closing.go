@@ -8,12 +8,7 @@ import (
 )
 
 // closer decides what follows a settled batch or an answer.
-type closer struct {
-	*roundState
-	targets *targetList
-	budget  *contextBudget
-	money   *money
-}
+type closer struct{ *run }
 
 // closed is what a settled batch is stored with: the message that brings its results, perhaps one
 // for the person, and what follows.

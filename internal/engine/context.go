@@ -11,8 +11,7 @@ import (
 
 // contextBudget keeps the thread that the model is shown within its budget.
 type contextBudget struct {
-	*roundState
-	head    *promptHead
+	*run
 	thread  thread
 	known   *store.Thread // the stored thread, where the claim or a reading brought it
 	summary *summary
@@ -33,22 +32,15 @@ type contextSize struct {
 	// taught, 0 for nothing.
 	takes, most int
 	refusals    int    // of prompts that were too large, since the last reply
-	refused     int    // about how many tokens that was, by our own estimate
 	refusal     string // in the words of who refused
 	compactions int    // since the last reply
 	gaveUp      bool
 }
 
-// tooLarge is a prompt that cannot be sent, nor be made smaller.
-type tooLarge struct {
-	tokens int // of what is left of it, estimated
-	why    error
-}
-
 // checkFit checks the next prompt against its budget before it is sent (spec 3.4). Over the budget
-// it returns the summary that has to come first, or why the prompt cannot be sent at all. It costs
-// nothing while the prompt fits but the hash that is stored anyway.
-func (b *contextBudget) checkFit(ctx context.Context) (*summary, *tooLarge, error) {
+// it returns the summary that has to come first, or why the prompt cannot be sent at all, nor be
+// made smaller. It costs nothing while the prompt fits but the hash that is stored anyway.
+func (b *contextBudget) checkFit(ctx context.Context) (before *summary, tooLarge, err error) {
 	if b.exchange.Purpose == regie.PurposeSummary {
 		if b.summary == nil { // another process began it
 			return nil, nil, b.resumeSummary(ctx)
@@ -63,50 +55,26 @@ func (b *contextBudget) checkFit(ctx context.Context) (*summary, *tooLarge, erro
 		return nil, nil, nil
 	}
 	if room.Beyond(room.Fixed) {
-		return nil, &tooLarge{room.Fixed, regie.Errorf(regie.CodeContextTooLarge,
-			"what every prompt of this agent begins with (instructions and tools) has about %d tokens, and the model %s takes %d: use a model with a larger window, or fewer tools", room.Fixed, b.round.Model, room.Most)}, nil
+		return nil, regie.Errorf(regie.CodeContextTooLarge,
+			"what every prompt of this agent begins with (instructions and tools) has about %d tokens, and the model %s takes %d: use a model with a larger window, or fewer tools", room.Fixed, b.round.Model, room.Most), nil
 	}
 	s, err := b.planSummary(ctx, tokens, room)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, nil, err
-	}
-	switch t.chooseSmaller(s.drops != nil, s.cut > 0, room.Beyond(tokens)) {
-	case sendAll:
-		return nil, nil, nil
-	case summarise:
+	case s.cut > 0 && t.compactions < maxCompactions && !t.gaveUp:
 		return s, nil, nil
-	case leaveOut:
+	case (s.crowded || room.Beyond(tokens)) && t.compactions < 2*maxCompactions: // results are left out
 		s.cut = 0
-		if left, _, _ := prompt.WithoutModel(s.pieces, room, t.window, b.round.ID, true); left != nil {
+		if left, _, _ := prompt.WithoutModel(s.pieces, room, t.window, b.round.ID); left != nil {
 			return s, nil, nil
 		}
 	}
-	return nil, b.newestTooLarge(prompt.Heaviest(s.pieces), tokens, room), nil
-}
-
-// smallerBy is what becomes of a prompt that is over its budget.
-type smallerBy int
-
-const (
-	sendAll   smallerBy = iota // what is over the budget is too new, or too little, to be worth a summary
-	summarise                  // by the model, or results before the newest batch go
-	leaveOut                   // without a model: it cannot be sent as it is
-	giveIn                     // nor can it be made smaller
-)
-
-// chooseSmaller bounds the summaries that one step waits for, and asks for none after one that
-// failed (spec 3.4).
-func (t *contextSize) chooseSmaller(drops, cuts, beyond bool) smallerBy {
-	switch {
-	case drops && t.compactions < 2*maxCompactions, cuts && t.compactions < maxCompactions && !t.gaveUp:
-		return summarise
-	case !beyond:
-		return sendAll
-	case t.compactions < 2*maxCompactions:
-		return leaveOut
-	default:
-		return giveIn
+	if !room.Beyond(tokens) { // what is over the budget is too new, or too little, to be worth a summary
+		return nil, nil, nil
 	}
+	return nil, regie.Errorf(regie.CodeContextTooLarge,
+		"the newest message or the newest results are more than the model %s takes: about %d tokens of %d; say it in less, ask for smaller steps, or use a model with a larger window", b.round.Model, tokens, room.Most), nil
 }
 
 // promptRoom is how large the round's prompts may be.
@@ -148,33 +116,12 @@ func (b *contextBudget) openReplyLimit() int {
 	return b.replyLimit()
 }
 
-// newestTooLarge names the message that cannot be left out. A person can say theirs in less; what
-// the model did, they cannot.
-func (b *contextBudget) newestTooLarge(m *regie.Message, tokens int, room prompt.Room) *tooLarge {
-	out := &tooLarge{tokens: tokens}
-	switch {
-	case m.Sender == regie.SenderUser:
-		out.why = regie.Errorf(regie.CodeContextTooLarge,
-			"the newest message alone is more than the model %s takes: about %d tokens of %d; say it in less, or put it into a file", b.round.Model, tokens, room.Most)
-	case m.Enriching():
-		out.why = regie.Errorf(regie.CodeContextTooLarge,
-			"what your message names with @ is more than the model %s takes: about %d tokens of %d; name less, or let the agent read the parts that it needs", b.round.Model, tokens, room.Most)
-	default:
-		out.why = regie.Errorf(regie.CodeContextTooLarge,
-			"what the model %s did last is more than its next prompt can hold: about %d tokens of %d; write again and ask for smaller steps, or use a model with a larger window", b.round.Model, tokens, room.Most)
+// endTooLarge ends the round, or has another provider go on with it, which may take more.
+func (r *run) endTooLarge(why error) error {
+	if said := r.budget.thread.refusal; said != "" {
+		why = regie.Errorf(regie.CodeContextTooLarge, "%v; its server said: %s", why, said)
 	}
-	return out
-}
-
-// endTooLarge ends the round, or has another provider go on with it, which may take more. What a
-// refusal has taught is an estimate, and is not told as a fact: the server's own words are.
-func (r *run) endTooLarge(found *tooLarge) error {
-	err := found.why
-	if t := &r.budget.thread; t.most > 0 {
-		err = regie.Errorf(regie.CodeContextTooLarge,
-			"the model %s refused a prompt of about %d tokens, by our estimate, and about %d of it cannot be left out: use a model with a larger window, or say it in less; its server said: %s", r.round.Model, t.refused, found.tokens, t.refusal)
-	}
-	failed := &provider.Error{Code: regie.CodeContextTooLarge, Message: err.Error(), Err: err}
+	failed := &provider.Error{Code: regie.CodeContextTooLarge, Message: why.Error(), Err: why}
 	if r.targets.at > 0 {
 		return r.handleFailure(failed, failed, 0)
 	}
@@ -190,7 +137,7 @@ func (b *contextBudget) lowerLimit(failed *provider.Error) bool {
 	}
 	t.refusals++
 	tokens := t.gauge.Tokens(t.size)
-	t.refused, t.refusal = tokens, failed.Message
+	t.refusal = failed.Message
 	t.most = tokens * 3 / 4
 	if t.good > 0 { // that much it has taken
 		t.most = min(max(t.gauge.Tokens(t.good), tokens/2), tokens*7/8)

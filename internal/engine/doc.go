@@ -2,8 +2,8 @@
 // transition, so any process can go on with the round from its stored state.
 //
 // A round is a run: a loop over the phases MODEL and CALLS (round.go). The run makes the
-// transitions that advance the round; its parts decide and prepare. The parts share one roundState
-// and get the other parts that they need by their constructor:
+// transitions that advance the round; its parts decide and prepare. Each part embeds the run, for
+// the roundState and the other parts:
 //
 //	roundState     state.go, messages.go  the round as stored, its stop word, its messages
 //	promptHead     head.go                levels, tools and dialect of a request
@@ -17,7 +17,7 @@
 //	judge          judge.go               verdicts under the rules of the moment
 //	asker          ask.go                 approvals and questions
 //	recovery       recover.go             calls that a dead process had started
-//	callBatch      calls.go, chain.go     the calls of the exchange, results in order, intents
+//	callBatch      calls.go               the calls of the exchange, results in order, intents
 //	closer         closing.go             what follows a batch or an answer
 //	enricher       enrich.go              files that messages name
 //	loopGuard      guard.go               repetition and loops; limits.go has the counters
@@ -27,9 +27,9 @@
 //
 // # Goroutines
 //
-// Run works on its caller's goroutine, and so do all parts. A run starts goroutines for three
-// things, and waits for each of them before it returns: queries of one batch
-// (callBatch.runQueries), queries that start with their reply (toolRunner.startEarly, ended by
-// stopEarly), and files that a message names (enricher.readAll). They touch only their own call.
+// Run works on its caller's goroutine, and so do all parts. A run starts goroutines for two things,
+// and waits for each of them before it returns: queries of one batch (callBatch.runQueries), and
+// queries that start with their reply (toolRunner.startEarly, ended by stopEarly). They touch only
+// their own call.
 // The timer of modelCall.watchSilence reads values that were copied for it.
 package engine

@@ -1,11 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -123,18 +123,21 @@ type Config struct {
 	// Delta is told each piece of a reply as it streams in; it must not block. May be nil.
 	Delta func(session, round regie.ID, exchange int, delta provider.Delta)
 	// SilentAfter is how long a model may send nothing before a chat is told; zero means 30 s.
-	// Silent is told so, and must not block. It may be nil.
 	SilentAfter time.Duration
-	Silent      func(session, round regie.ID, exchange int, lasts time.Duration)
 	// Mask returns what takes Regie's own secrets out of what tools say. May be nil.
 	Mask func() *tool.Mask
-	// Output is told what a call puts out while it runs; it must not block. May be nil.
-	Output func(session, round regie.ID, exchange int, call regie.ID, text string)
-	// Said is told what is said of a call while it runs, beside its output; it must not block. May
-	// be nil.
-	Said func(session, round regie.ID, exchange int, call regie.ID, said regie.Sentence)
+	// Progress is told what happens beside the reply; it must not block. May be nil.
+	Progress func(session, round regie.ID, exchange int, progress Progress)
 	// Hooks are what a person has set up around calls and rounds; nil is none.
 	Hooks Hooks
+}
+
+// Progress is what a running call puts out, what is said of it, or for how long a model is silent.
+type Progress struct {
+	CallID regie.ID
+	Output string
+	Said   *regie.Sentence
+	Silent time.Duration
 }
 
 // FileSettings are what files say about the calls in a workspace (spec 13).
@@ -151,45 +154,26 @@ type FileSettings struct {
 type Engine struct {
 	cfg Config
 
-	levels  memo[regie.Hash, string]  // prompt levels, some kilobytes each
-	heads   memo[headKey, regie.Hash] // blobs of frozen heads
-	clients memo[clientKey, *tool.Registry]
+	levels       memo[regie.Hash, string]  // prompt levels, some kilobytes each
+	heads        memo[headKey, regie.Hash] // blobs of frozen heads
+	clients      memo[clientKey, *tool.Registry]
+	declarations memo[declarationKey, toolList]
 
 	drained chan struct{} // closed once rounds are to let go
 	drain   sync.Once
 
-	warmth       warmth
-	declarations atomic.Pointer[declarations] // of the registry that the latest round began with
+	warmth warmth
 }
 
 // New returns an engine.
 func New(cfg Config) *Engine {
-	if cfg.MaxOutput == 0 {
-		cfg.MaxOutput = 8192
-	}
-	if cfg.Attempts == 0 {
-		cfg.Attempts = 3
-	}
+	cfg.MaxOutput, cfg.Attempts = cmp.Or(cfg.MaxOutput, 8192), cmp.Or(cfg.Attempts, 3)
+	cfg.ApprovalTTL, cfg.QuestionTTL = cmp.Or(cfg.ApprovalTTL, 24*time.Hour), cmp.Or(cfg.QuestionTTL, 7*24*time.Hour)
+	cfg.HeadStart = cmp.Or(cfg.HeadStart, headStart)
+	cfg.NetworkRetry, cfg.SilentAfter = cmp.Or(cfg.NetworkRetry, 30*time.Second), cmp.Or(cfg.SilentAfter, 30*time.Second)
+	cfg.Breakers = cmp.Or(cfg.Breakers, &provider.Breakers{})
 	if cfg.Levels == nil {
 		cfg.Levels = []approval.Level{{Source: regie.SourceApp, Require: approval.RequireWrites}}
-	}
-	if cfg.ApprovalTTL == 0 {
-		cfg.ApprovalTTL = 24 * time.Hour
-	}
-	if cfg.QuestionTTL == 0 {
-		cfg.QuestionTTL = 7 * 24 * time.Hour
-	}
-	if cfg.HeadStart == 0 {
-		cfg.HeadStart = headStart
-	}
-	if cfg.NetworkRetry == 0 {
-		cfg.NetworkRetry = 30 * time.Second
-	}
-	if cfg.SilentAfter == 0 {
-		cfg.SilentAfter = 30 * time.Second
-	}
-	if cfg.Breakers == nil {
-		cfg.Breakers = &provider.Breakers{}
 	}
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff
@@ -197,6 +181,7 @@ func New(cfg Config) *Engine {
 	return &Engine{
 		cfg: cfg, drained: make(chan struct{}), levels: memo[regie.Hash, string]{most: 256},
 		heads: memo[headKey, regie.Hash]{most: 256}, clients: memo[clientKey, *tool.Registry]{most: 16},
+		declarations: memo[declarationKey, toolList]{most: 16},
 	}
 }
 

@@ -38,12 +38,7 @@ func endsWithPerson(before bool, m *regie.Message) bool {
 }
 
 // enricher reads what messages name.
-type enricher struct {
-	*roundState
-	budget *contextBudget
-	runner *toolRunner
-	judge  *judge
-}
+type enricher struct{ *run }
 
 // enrichThread reads what the round's messages name and nobody has read yet, before the model is
 // asked (spec 3, decision 46). What an earlier round left unread, because it was stopped before,
@@ -141,28 +136,12 @@ func (e *enricher) mayRead(call *regie.Call, checked *tool.Checked) {
 	}
 }
 
-// readAll runs what is left of the queries, side by side where all of them may.
+// readAll runs what is left of the queries, until ctx ends.
 func (e *enricher) readAll(ctx context.Context, calls []regie.Call) {
-	found := make([]*running, len(calls))
-	read := func(i int) {
-		if !calls[i].State.Settled() {
-			target, inv := e.runner.newInvocation(&calls[i])
-			found[i] = e.runner.attempt(ctx, target, inv)
-		}
-	}
-	if anyCall(calls, func(c *regie.Call) bool { return !c.State.Settled() && !e.runner.parallelSafe(c) }) {
-		for i := range calls {
-			read(i)
-		}
-	} else {
-		runParallel(len(calls), read)
-	}
-	if ctx.Err() != nil {
-		return
-	}
 	for i := range calls {
-		if found[i] != nil {
-			e.runner.settleQuery(&calls[i], found[i])
+		if call := &calls[i]; !call.State.Settled() && ctx.Err() == nil {
+			target, inv := e.runner.newInvocation(call)
+			e.runner.settleQuery(call, e.runner.attempt(ctx, target, inv))
 		}
 	}
 }

@@ -19,8 +19,7 @@ type target struct {
 
 // targetList is who the round may ask and what that costs.
 type targetList struct {
-	*roundState
-	head *promptHead
+	*run
 	// all are the round's own provider and its fallbacks, at is which one is asked, failures are
 	// those that have not answered in the current exchange.
 	all      []target

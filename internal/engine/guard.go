@@ -13,11 +13,8 @@ import (
 )
 
 const (
-	maxRemembered = 1000    // executed calls that the guard knows again
-	maxKept       = 1 << 20 // bytes of their results that it keeps, the newest
-	maxSeen       = 10_000  // results of the round that it knows again
-	maxStalled    = 2       // exchanges in a row without progress (spec 3.2)
-	maxQuoted     = 1000    // bytes of an earlier result or error inside a sentence
+	maxStalled = 2    // exchanges in a row without progress (spec 3.2)
+	maxQuoted  = 1000 // bytes of an earlier result or error inside a sentence
 )
 
 // loopGuard tells honest repetition from going round in circles (spec 4.3, decisions 9 and 30). It
@@ -25,16 +22,11 @@ const (
 // no clock: its windows are exchanges, and one that is fed the stored thread again judges as
 // before. It is used by one goroutine.
 //
-// It remembers the last 1,000 executed calls by their hashes and ids, with the results of the
-// newest up to 1 MiB. An older call is new to it, except that an UNKNOWN and the id of an action
-// are never forgotten. Whatever it forgets makes it let a call run.
+// It remembers the calls of the present round, and of earlier ones the actions by their ids, and
+// what is UNKNOWN. Whatever it forgets makes it let a call run.
 type loopGuard struct {
 	tools *tool.Registry
-
-	window []*remembered // oldest first
-	lean   int           // in window: how many of the oldest have lost their result
-	kept   int           // bytes of results in window
-	byID   map[callKey]*remembered
+	byID  map[callKey]*remembered
 	// reused says that ids of this session's provider do not tell calls apart. A query then runs
 	// again; an action does not (decision 9).
 	reused  bool
@@ -58,12 +50,10 @@ type callKey struct {
 	signature regie.Hash
 }
 
-// remembered is an executed call without what would be large.
+// remembered is an executed call without its arguments.
 type remembered struct {
 	call regie.Call
-	id   callKey    // as the model wrote it
 	ran  regie.Hash // the signature of what ran: of the edited arguments, where a person edited them
-	cut  bool       // its result was dropped
 }
 
 // failure is a call that would fail again with the same arguments.
@@ -94,9 +84,6 @@ type guardVerdict struct {
 	// that names the rule.
 	endRound bool
 	note     regie.Sentence
-	// unresolvedUnknown says that nobody knows what became of an earlier call with this signature:
-	// it must be asked about (decision 5). It is set whatever else the verdict is.
-	unresolvedUnknown bool
 }
 
 // The codes that the model reads (spec 4.3).
@@ -108,11 +95,9 @@ const (
 
 // newLoopGuard returns a guard that has seen nothing.
 func newLoopGuard(tools *tool.Registry) *loopGuard {
-	return &loopGuard{
-		tools: tools, byID: map[callKey]*remembered{}, unknown: map[regie.ID]regie.Hash{},
-		answered: map[regie.Hash]*remembered{},
-		failed:   map[regie.Hash]*failure{}, seen: map[regie.Hash]struct{}{},
-	}
+	g := &loopGuard{tools: tools, byID: map[callKey]*remembered{}, unknown: map[regie.ID]regie.Hash{}}
+	g.leaveRound()
+	return g
 }
 
 // observeMessage takes the next stored message of the thread, with the calls that it owns, all
@@ -156,23 +141,21 @@ func (g *loopGuard) noteWord() {
 
 // enterRound begins another round.
 func (g *loopGuard) enterRound(round regie.ID) {
-	if round == g.round {
-		return
+	if round != g.round {
+		g.leaveRound()
+		g.round, g.stalled = round, 0
 	}
-	g.round, g.stalled = round, 0
-	clear(g.answered)
-	clear(g.failed)
-	clear(g.seen)
 }
 
 // leaveRound drops what only the round that has ended needs.
 func (g *loopGuard) leaveRound() {
 	g.answered, g.failed, g.seen = map[regie.Hash]*remembered{}, map[regie.Hash]*failure{}, map[regie.Hash]struct{}{}
+	maps.DeleteFunc(g.byID, func(_ callKey, entry *remembered) bool { return entry.call.Kind == regie.KindQuery })
 }
 
 // addCall remembers a settled call.
 func (g *loopGuard) addCall(call *regie.Call, providerID string) {
-	entry := &remembered{call: *call, id: callKey{providerID, call.Signature}, ran: g.signatureOf(call)}
+	entry := &remembered{call: *call, ran: g.signatureOf(call)}
 	entry.call.Arguments, entry.call.Executed, entry.call.Intent = "", nil, nil
 	definition := g.definitionOf(call)
 	if hasOwnID(call) && call.NotRun != regie.NotRunAntiLoop && call.NotRun != regie.NotRunDuplicateInBatch {
@@ -183,7 +166,7 @@ func (g *loopGuard) addCall(call *regie.Call, providerID string) {
 		g.unknown[call.ID] = entry.ran
 	}
 	g.addFailure(entry)
-	g.addSeen(call)
+	g.seen[resultHash(call)] = struct{}{}
 	switch {
 	case !hasRun(call):
 		return
@@ -195,7 +178,9 @@ func (g *loopGuard) addCall(call *regie.Call, providerID string) {
 	case call.State == regie.CallSucceeded && definition.Cacheable:
 		g.answered[entry.ran] = entry
 	}
-	g.keepCall(entry)
+	if providerID != "" {
+		g.byID[callKey{providerID, call.Signature}] = entry
+	}
 }
 
 // addFailure counts failures that would come again, and proposals of them.
@@ -206,55 +191,9 @@ func (g *loopGuard) addFailure(entry *remembered) {
 	case call.State == regie.CallSucceeded:
 		delete(g.failed, entry.ran)
 	case before == nil && failedForGood(call):
-		if len(g.failed) >= maxRemembered {
-			clear(g.failed)
-		}
 		g.failed[entry.ran] = &failure{first: entry}
 	case before != nil && (failedForGood(call) || call.NotRun == regie.NotRunRepeatedFailure):
 		before.repeats++
-	}
-}
-
-// addSeen remembers what a call brought.
-func (g *loopGuard) addSeen(call *regie.Call) {
-	if len(g.seen) >= maxSeen {
-		clear(g.seen)
-	}
-	g.seen[resultHash(call)] = struct{}{}
-}
-
-// keepCall takes a call into the window and drops what is too old or too much for it.
-func (g *loopGuard) keepCall(entry *remembered) {
-	g.window = append(g.window, entry)
-	if entry.id.id != "" {
-		g.byID[entry.id] = entry
-	}
-	g.kept += len(entry.call.Result)
-	for g.kept > maxKept && g.lean < len(g.window)-1 {
-		old := g.window[g.lean]
-		g.kept -= len(old.call.Result)
-		old.call.Result, old.cut = "", true
-		g.lean++
-	}
-	if len(g.window) <= maxRemembered {
-		return
-	}
-	oldest := g.window[0]
-	g.window[0], g.window = nil, g.window[1:]
-	if g.lean > 0 {
-		g.lean--
-	} else {
-		g.kept -= len(oldest.call.Result)
-	}
-	oldest.call.Result, oldest.cut = "", true
-	if g.byID[oldest.id] == oldest && oldest.call.Kind == regie.KindQuery {
-		delete(g.byID, oldest.id)
-	}
-	if g.answered[oldest.ran] == oldest {
-		delete(g.answered, oldest.ran)
-	}
-	if f := g.failed[oldest.ran]; f != nil && f.first == oldest {
-		delete(g.failed, oldest.ran)
 	}
 }
 
@@ -266,7 +205,7 @@ func (g *loopGuard) judgeProposal(call *regie.Call, definition regie.ToolDefinit
 	*regie.Call,
 ) {
 	signature := g.signatureOf(call)
-	verdict := guardVerdict{unresolvedUnknown: g.isUnknown(signature)}
+	var verdict guardVerdict
 	acted := actedOtherwise(in.before, signature, g.signatureOf)
 	earlier := g.sameID(call, in)
 	switch {
@@ -280,7 +219,7 @@ func (g *loopGuard) judgeProposal(call *regie.Call, definition regie.ToolDefinit
 		earlier = g.last
 		verdict.sameAction(earlier, call)
 	case definition.Cacheable && call.Kind == regie.KindQuery && call.RoundID == g.round && !acted &&
-		g.answered[signature] != nil && !g.answered[signature].cut:
+		g.answered[signature] != nil:
 		earlier = g.answered[signature]
 		verdict.notRun, verdict.result = regie.NotRunCached, earlier.call.Result
 	}
@@ -361,24 +300,20 @@ func (g *loopGuard) signatureOf(call *regie.Call) regie.Hash {
 func (v *guardVerdict) sameID(earlier *remembered, call *regie.Call) {
 	v.notRun = regie.NotRunAntiLoop
 	of := &earlier.call
-	if of.State == regie.CallSucceeded && !earlier.cut {
+	if of.State == regie.CallSucceeded {
 		v.result = "[" + string(codeAntiLoopID) +
 			": this very call was made before and was not run again; this is its result]\n" + of.Result
 		return
 	}
 	v.problem = &regie.CallError{Code: codeAntiLoopID, Message: "not run again: this very call was made " +
 		placeOf(of, call)}
-	switch of.State {
-	case regie.CallSucceeded:
-		v.problem.Message += " and succeeded"
-		v.problem.Hint = fmt.Sprintf("its result is read with %s, call_id %q", tool.WireName(tool.ReadResult), of.ID)
-	case regie.CallUnknown:
+	if of.State == regie.CallUnknown {
 		v.problem.Message += ", and its outcome is not known"
 		v.problem.Hint = "verify before you try again"
-	default:
-		v.problem.Message += " and failed: " + failureOf(of)
-		v.problem.Param, v.problem.Hint, v.problem.Retryable = of.Error.Param, of.Error.Hint, of.Error.Retryable
+		return
 	}
+	v.problem.Message += " and failed: " + failureOf(of)
+	v.problem.Param, v.problem.Hint, v.problem.Retryable = of.Error.Param, of.Error.Hint, of.Error.Retryable
 }
 
 // sameFailure is the verdict on a call that would fail again.

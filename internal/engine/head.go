@@ -13,7 +13,7 @@ import (
 )
 
 // promptHead makes what every request of a round begins with, before its thread.
-type promptHead struct{ *roundState }
+type promptHead struct{ *run }
 
 // frozenHead is all of a request that is not its thread, as it is stored beside the model call
 // (decision 14).
@@ -34,29 +34,19 @@ type frozenHead struct {
 	Definitions  []regie.ToolDefinition `json:"definitions,omitempty"`
 }
 
-// headKey names a frozen head by what it is made of.
+// headKey names a frozen head by what it is made of: the policy says how the model is asked.
 type headKey struct {
-	tools          *tool.Registry
-	questions      bool
-	level1, level2 regie.Hash
-	maxOutput      int
-	effort, tier   string
-	oneCall        bool
-	// What the JSON dialect says depends on these too.
-	json, automation, french bool
-	calls                    int
-	temperature              float64 // -1 for none
+	tools            *tool.Registry
+	policy           string
+	level1, level2   regie.Hash
+	maxOutput, calls int
+	json, automation bool
 }
 
 func (h *promptHead) headKey(maxOutput int) headKey {
-	temperature := -1.0
-	if h.policy.Temperature != nil {
-		temperature = *h.policy.Temperature
-	}
 	return headKey{
-		h.tools, h.policy.Questions, h.round.Level1, h.round.Level2, maxOutput, h.policy.ReasoningEffort,
-		h.policy.ServiceTier, h.policy.OneCall,
-		h.json != nil, h.isAutomation(), h.policy.French, h.round.Limits.CallsInReply, temperature,
+		h.tools, string(h.round.Policy), h.round.Level1, h.round.Level2, maxOutput, h.round.Limits.CallsInReply,
+		h.json != nil, h.isAutomation(),
 	}
 }
 
@@ -95,7 +85,10 @@ func (h *promptHead) freshHead(ctx context.Context, maxOutput int) (provider.Hea
 		level1 += "\n" + h.json.Instructions()
 	}
 	level2, err := h.loadLevel(ctx, h.round.Level2)
-	tools := h.declaredTools()
+	if err != nil {
+		return provider.Head{}, err
+	}
+	tools, err := h.declaredTools()
 	return provider.Head{
 		Model: h.round.Model, Dialect: h.round.Dialect, Level1: level1, Level2: level2, Tools: tools.tools,
 		Encoded: tools.encoded, MaxOutput: maxOutput,
@@ -181,11 +174,11 @@ func (h *promptHead) dialectOf(definitions []regie.ToolDefinition) *dialect.JSON
 	return dialect.New(definitions, options)
 }
 
-// declarations are what a model is told of one registry: worked out once for all rounds that begin
-// with it.
-type declarations struct {
-	registry                   *tool.Registry
-	asking, silent, unattended toolList // a chat, one in which nobody can be asked, an automation
+// declarationKey names what a model is told of one registry: worked out once for all rounds that
+// have it.
+type declarationKey struct {
+	registry *tool.Registry
+	role     regie.ToolRole
 }
 
 // toolList is a list of tools with what the providers' codecs have made of it.
@@ -196,26 +189,18 @@ type toolList struct {
 
 // declaredTools returns what the model is told of the round's tools, always in the same order.
 // Without anybody to answer no question is offered (decision 37).
-func (h *promptHead) declaredTools() toolList {
+func (h *promptHead) declaredTools() (toolList, error) {
 	if h.json != nil { // level 1 says what there is
-		return toolList{}
+		return toolList{}, nil
 	}
-	d := h.declarations.Load()
-	if d == nil || d.registry != h.tools {
-		d = &declarations{
-			registry: h.tools, asking: declareTools(h.tools, regie.RoleQuestion), silent: declareTools(h.tools, ""),
-			unattended: declareTools(h.tools, regie.RoleComplete),
-		}
-		h.declarations.Store(d)
-	}
+	key := declarationKey{registry: h.tools}
 	switch {
 	case h.isAutomation():
-		return d.unattended
+		key.role = regie.RoleComplete
 	case h.policy.Questions:
-		return d.asking
-	default:
-		return d.silent
+		key.role = regie.RoleQuestion
 	}
+	return h.declarations.get(key, func() (toolList, error) { return declareTools(key.registry, key.role), nil })
 }
 
 // declareTools declares a registry's tools. Of those that ask a person, and of those that end a run

@@ -28,8 +28,7 @@ const maxHooked = 64 << 10
 
 // callHooks runs the hooks of calls and rounds.
 type callHooks struct {
-	*roundState
-	runner *toolRunner
+	*run
 	ran    map[consulted][]regie.HookRun // what hooks said of calls, in this process
 	toldOf map[regie.ID]bool             // the calls whose results hooks were told of, by this process
 }
@@ -152,7 +151,6 @@ func (cb *callBatch) runBeforeHooks(ctx context.Context) error {
 		}
 		cb.hooks.ran[key] = runs
 		delete(cb.judge.fresh, call.ID)
-		delete(cb.judge.cleared, call.ID)
 		ran = append(ran, runs...)
 	}
 	err := cb.noteHooks(ran)

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -13,15 +15,11 @@ import (
 
 // judge gives the verdict on calls under the rules of the moment.
 type judge struct {
-	*roundState
-	runner  *toolRunner
-	hooks   *callHooks
-	budget  *contextBudget
+	*run
 	rules   []regie.Rule
 	rulesAt time.Time                       // when they were read
 	judged  map[regie.ID]approval.Judgement // of the calls that are to be put to a person
-	fresh   map[regie.ID]bool               // judged with their reply, under the rules of that moment
-	cleared map[regie.ID]bool               // judged again by this process
+	fresh   map[regie.ID]bool               // judged by this process, under the rules of now
 	circles regie.Sentence                  // why the reply that was just planned ends the round (decision 30)
 }
 
@@ -44,10 +42,14 @@ func (j *judge) readRules() error {
 	}
 	if !same {
 		clear(j.fresh)
-		clear(j.cleared)
 	}
 	j.rules, j.rulesAt = rules, now
 	return nil
+}
+
+// refresh takes the rules and the thread as they are now: what starts is judged by them.
+func (j *judge) refresh(ctx context.Context) error {
+	return errors.Join(j.readRules(), j.budget.warmGuard(ctx))
 }
 
 // judge gives the verdict on a call as it would run now (decision 19). It is asked when the call is
@@ -163,12 +165,13 @@ func (j *judge) recheckCall(call *regie.Call, target tool.Tool) bool {
 	if j.hooks.needsHooks(call) { // it was edited a moment ago: its hooks come first
 		return false
 	}
-	// judged a moment ago, with the reply, and nobody has edited it
+	// judged a moment ago, and nobody has edited it
 	if j.fresh[call.ID] && call.State == regie.CallProposed {
 		return true
 	}
 	judged := j.judgeCall(call, target.Definition())
 	if !judged.Verdict.Stricter(j.grantedVerdict(call)) {
+		j.fresh[call.ID] = true
 		return true
 	}
 	delete(j.reviews, call.ID)
@@ -205,16 +208,12 @@ func (j *judge) refuseUnasked(call *regie.Call, definition regie.ToolDefinition)
 	if judged.Verdict == regie.VerdictAllow {
 		return nil
 	}
-	whys := make([]string, len(judged.Grounds))
-	for i := range judged.Grounds {
-		whys[i] = judged.Grounds[i].Sentence.String()
-	}
 	if judged.Verdict == regie.VerdictForbid {
-		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", strings.Join(whys, "; "))
+		return regie.Errorf(regie.CodeForbidden, "a rule forbids the call: %s", joinGrounds(judged.Grounds))
 	}
 	return regie.Errorf(regie.CodePathProtected,
 		"a person would have to be asked about this, and a query outside a session asks nobody: %s",
-		strings.Join(whys, "; "))
+		joinGrounds(judged.Grounds))
 }
 
 func joinGrounds(grounds []regie.Ground) string {

@@ -73,30 +73,12 @@ var noLimit regie.Sentence
 func spent(c regie.Counters, tokens int64, l regie.Limits) regie.Sentence {
 	switch {
 	case c.Total >= l.Total:
-		return counted(l.Total, regie.Say("the limit of 1 reply in one run"),
-			regie.Say("the limit of %s replies in one run", amount(l.Total)))
+		return regie.Say("the limit on replies (%s)", strconv.Itoa(l.Total))
 	case l.Tokens > 0 && tokens >= l.Tokens:
-		return counted(l.Tokens, regie.Say("the limit of 1 token in one run"),
-			regie.Say("the limit of %s tokens in one run", amount(l.Tokens)))
+		return regie.Say("the limit on tokens (%s)", strconv.FormatInt(l.Tokens, 10))
 	default:
 		return noLimit
 	}
-}
-
-// counted is the sentence for one, or that for more.
-func counted[N int | int64](n N, one, more regie.Sentence) regie.Sentence {
-	if n == 1 {
-		return one
-	}
-	return more
-}
-
-func amount[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
-
-// timeLimit names the limit of a round's time.
-func timeLimit(l regie.Limits) regie.Sentence {
-	return counted(l.Seconds, regie.Say("the limit of 1 second in one run"),
-		regie.Say("the limit of %s seconds in one run", amount(l.Seconds)))
 }
 
 // afterReply counts a reply that could be read (decision 41) and names the limit that keeps its
@@ -136,8 +118,7 @@ func afterBatch(c regie.Counters, l regie.Limits, b batch) (regie.Counters, regi
 }
 
 func queryLimit(l regie.Limits) regie.Sentence {
-	return counted(l.Queries, regie.Say("the limit of 1 reply in a row without an action"),
-		regie.Say("the limit of %s replies in a row without an action", amount(l.Queries)))
+	return regie.Say("the limit on replies in a row without an action (%s)", strconv.Itoa(l.Queries))
 }
 
 // afterFailure counts a step that is to be tried again: a failed action, a refusal, an end that is
@@ -145,8 +126,7 @@ func queryLimit(l regie.Limits) regie.Sentence {
 func afterFailure(c regie.Counters, l regie.Limits) (regie.Counters, regie.Sentence) {
 	c.Queries = 0
 	if c.Retries >= l.Retries {
-		return c, counted(l.Retries, regie.Say("the limit of 1 retry of failed actions"),
-			regie.Say("the limit of %s retries of failed actions", amount(l.Retries)))
+		return c, regie.Say("the limit on retries of failed actions (%s)", strconv.Itoa(l.Retries))
 	}
 	c.Retries++
 	return c, noLimit
@@ -156,8 +136,7 @@ func afterFailure(c regie.Counters, l regie.Limits) (regie.Counters, regie.Sente
 func afterFormatError(c regie.Counters, tokens int64, l regie.Limits) (regie.Counters, regie.Sentence) {
 	c.Total++
 	if c.FormatErrors >= l.FormatErrors {
-		return c, counted(l.FormatErrors, regie.Say("the limit of 1 correction of replies that cannot be read"),
-			regie.Say("the limit of %s corrections of replies that cannot be read", amount(l.FormatErrors)))
+		return c, regie.Say("the limit on corrections of replies that cannot be read (%s)", strconv.Itoa(l.FormatErrors))
 	}
 	c.FormatErrors++
 	return c, spent(c, tokens, l)
@@ -179,28 +158,5 @@ func sessionEnd(kind regie.SessionType, end regie.RoundEnd) regie.SessionEnd {
 		return regie.SessionError
 	default: // an interrupt leaves the session usable (decision 6), a stop closes it by itself
 		return ""
-	}
-}
-
-// scoped says over what a limit of a run counts in an automation: over the session (decision 2).
-func scoped(limit regie.Sentence, kind regie.SessionType) regie.Sentence {
-	if kind != regie.SessionAutomation {
-		return limit
-	}
-	switch limit.Format {
-	case "the limit of 1 reply in one run":
-		return regie.Say("the limit of 1 reply in this session")
-	case "the limit of %s replies in one run":
-		return regie.Say("the limit of %s replies in this session", limit.Args...)
-	case "the limit of 1 token in one run":
-		return regie.Say("the limit of 1 token in this session")
-	case "the limit of %s tokens in one run":
-		return regie.Say("the limit of %s tokens in this session", limit.Args...)
-	case "the limit of 1 second in one run":
-		return regie.Say("the limit of 1 second in this session")
-	case "the limit of %s seconds in one run":
-		return regie.Say("the limit of %s seconds in this session", limit.Args...)
-	default:
-		return limit
 	}
 }

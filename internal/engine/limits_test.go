@@ -105,7 +105,7 @@ func TestLimitsAreMet(t *testing.T) {
 		"format errors": {func(l regie.Limits) int { return l.FormatErrors }, "cannot be read", func(c regie.Counters, _ regie.Dialect, l regie.Limits) (regie.Counters, regie.Sentence) {
 			return afterFormatError(c, 0, l)
 		}},
-		"replies": {func(l regie.Limits) int { return l.Total - 1 }, "replies in one run", func(c regie.Counters, d regie.Dialect, l regie.Limits) (regie.Counters, regie.Sentence) {
+		"replies": {func(l regie.Limits) int { return l.Total - 1 }, "the limit on replies (", func(c regie.Counters, d regie.Dialect, l regie.Limits) (regie.Counters, regie.Sentence) {
 			return whole(c, l, batchOf(calls(act, ok), d, roleOf, false))
 		}},
 	}
@@ -149,7 +149,7 @@ func TestCounters(t *testing.T) {
 		"so does an unknown one":                    {regie.Counters{Queries: 2}, calls(act, regie.CallUnknown, act, ok), regie.Counters{Retries: 1}, ""},
 		"one not run counts as failed":              {regie.Counters{}, calls(act, regie.CallNotRun), regie.Counters{Retries: 1}, ""},
 		"a duplicate of a success is none":          {regie.Counters{Retries: 1}, calls(act, ok, act, regie.CallNotRun, regie.NotRunDuplicateInBatch), regie.Counters{}, ""},
-		"retries at the limit":                      {regie.Counters{Queries: 1, Retries: 1}, calls(act, regie.CallFailed), regie.Counters{Retries: 1}, "1 retry"},
+		"retries at the limit":                      {regie.Counters{Queries: 1, Retries: 1}, calls(act, regie.CallFailed), regie.Counters{Retries: 1}, "failed actions (1)"},
 		"a person's answer clears both":             {regie.Counters{Queries: 2, Retries: 1}, calls(query, regie.RoleQuestion, ok), regie.Counters{}, ""},
 		"an answer beside a failure does not":       {regie.Counters{Queries: 2}, calls(query, regie.RoleQuestion, ok, act, regie.CallFailed), regie.Counters{Retries: 1}, ""},
 		"a question that nobody could be asked":     {regie.Counters{Queries: 1}, calls(query, regie.RoleQuestion, regie.CallNotRun), regie.Counters{Queries: 2}, ""},
@@ -179,17 +179,17 @@ func TestReplies(t *testing.T) {
 		native, json string
 	}{
 		"an answer meets no limit":          {before: regie.Counters{Total: 99, Queries: 99}, tokens: 999},
-		"calls in the last reply":           {regie.Counters{Total: 4}, 0, calls(act), "5 replies in one run", "5 replies in one run"},
+		"calls in the last reply":           {regie.Counters{Total: 4}, 0, calls(act), "replies (5)", "replies (5)"},
 		"one before the last":               {before: regie.Counters{Total: 3}, calls: calls(act)},
-		"queries after too many queries":    {regie.Counters{Queries: 2}, 0, calls(query), "2 replies in a row", "2 replies in a row"},
+		"queries after too many queries":    {regie.Counters{Queries: 2}, 0, calls(query), "without an action (2)", "without an action (2)"},
 		"an action after too many queries":  {before: regie.Counters{Queries: 2}, calls: calls(query, act)},
 		"a question after too many queries": {before: regie.Counters{Queries: 2}, calls: calls(query, regie.RoleQuestion)},
-		"calls when the tokens are used up": {regie.Counters{}, 100, calls(act), "100 tokens", "100 tokens"},
+		"calls when the tokens are used up": {regie.Counters{}, 100, calls(act), "tokens (100)", "tokens (100)"},
 		"calls with a token left":           {before: regie.Counters{}, tokens: 99, calls: calls(act)},
 		"the end in the last reply":         {before: regie.Counters{Total: 4, Queries: 2}, tokens: 999, calls: complete},
-		"the end beside work, in the last":  {regie.Counters{Total: 4}, 0, append(calls(act), complete...), "5 replies", "5 replies"},
+		"the end beside work, in the last":  {regie.Counters{Total: 4}, 0, append(calls(act), complete...), "replies (5)", "replies (5)"},
 		// in JSON it comes with the answer
-		"a plan in the last reply":           {regie.Counters{Total: 4}, 0, plan, "5 replies", ""},
+		"a plan in the last reply":           {regie.Counters{Total: 4}, 0, plan, "replies (5)", ""},
 		"a plan and the end in the last one": {before: regie.Counters{Total: 4}, calls: append(plan, complete...)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestReplies(t *testing.T) {
 			}
 		})
 	}
-	if c, limit := afterFormatError(regie.Counters{Total: 4}, 0, regie.Limits{Total: 5, FormatErrors: 3}); c.Total != 5 || !strings.Contains(limit.String(), "5 replies") {
+	if c, limit := afterFormatError(regie.Counters{Total: 4}, 0, regie.Limits{Total: 5, FormatErrors: 3}); c.Total != 5 || !strings.Contains(limit.String(), "replies (5)") {
 		t.Errorf("an unreadable last reply: %+v %q", c, limit)
 	}
 }

@@ -117,7 +117,6 @@ func (s *roundState) stoppedMessage(why regie.Sentence, calls []regie.Call) *reg
 // limitMessage says in plain words which limit stopped the round, what was done in it and what was
 // not (spec 3.2).
 func (s *roundState) limitMessage(limit regie.Sentence, calls []regie.Call) *regie.Message {
-	limit = scoped(limit, s.session.Type)
 	return s.stoppedMessage(regie.SayOf("The run stopped because %s was reached.", limit), calls)
 }
 

@@ -15,10 +15,7 @@ import (
 
 // modelCall is the open model call: its attempts and what people saw of its reply.
 type modelCall struct {
-	*roundState
-	targets   *targetList
-	budget    *contextBudget
-	money     *money
+	*run
 	question  provider.Question // what was asked last, for the response cache; zero where it is not asked
 	streamed  partial           // what people saw of the reply
 	sent      bool              // the call was sent, and nothing of it is stored
@@ -35,7 +32,7 @@ func (c *modelCall) sendAttempt(ctx context.Context) (*provider.Reply, time.Dura
 		conversation, size = c.budget.summary.conversation, c.budget.summary.size
 	}
 	var text dialect.Stream
-	c.streamed.reset()
+	c.streamed.text.Reset()
 	silence := c.watchSilence()
 	defer silence.Stop()
 	seen := 0
@@ -104,10 +101,10 @@ func (c *modelCall) estimateUsage(err error, size, seen int) {
 // (decision 74). It runs beside the round, so it knows what it needs.
 func (c *modelCall) watchSilence() *time.Timer {
 	session, round, exchange, tells := c.session.ID, c.round.ID, c.exchange.Number,
-		c.cfg.Silent != nil && !c.isAutomation()
+		c.cfg.Progress != nil && !c.isAutomation()
 	return time.AfterFunc(c.cfg.SilentAfter, func() {
 		if tells {
-			c.cfg.Silent(session, round, exchange, c.cfg.SilentAfter)
+			c.cfg.Progress(session, round, exchange, Progress{Silent: c.cfg.SilentAfter})
 		}
 	})
 }

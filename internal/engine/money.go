@@ -44,11 +44,7 @@ func (e *Engine) termsOf(round regie.Round, kind regie.SessionType, lower regie.
 }
 
 // money reserves and books what model calls cost, within the caps.
-type money struct {
-	*roundState
-	targets *targetList
-	budget  *contextBudget
-}
+type money struct{ *run }
 
 // modelPrice is what the round's model costs. One that is free costs nothing, unless the
 // configuration says so.
@@ -183,8 +179,8 @@ func (m *money) shortenReply(ctx context.Context, afford int) error {
 		return err
 	}
 	t := &m.budget.thread
-	t.most, t.refusals, t.refused, t.refusal = before.most, before.refusals, before.refused, before.refusal
-	t.compactions, t.gaveUp, t.good = before.compactions, before.gaveUp, before.good
+	t.most, t.refusals, t.refusal, t.compactions, t.gaveUp, t.good = before.most, before.refusals, before.refusal,
+		before.compactions, before.gaveUp, before.good
 	t.conversation.EndWith(m.budget.requestTail())
 	t.request, t.size = t.conversation.Request()
 	return nil
@@ -238,18 +234,10 @@ func (m *money) capAdvice(scope regie.CapScope) regie.Sentence {
 	if scope == regie.CapSession && m.targets.terms.ofRound {
 		key = regie.CapRound.Key()
 	}
-	switch ofDay := scope == regie.CapDay || scope == regie.CapWorkspace; {
-	case m.isAutomation() && ofDay:
-		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and resume the run.", key)
-	case m.isAutomation():
+	if m.isAutomation() {
 		return regie.Say("Raise %s in regie.yaml and resume the run.", key)
-	case ofDay:
-		return regie.Say("Raise %s in regie.yaml, or wait until tomorrow, and write again to go on.", key)
-	case scope == regie.CapRound:
-		return regie.Say("Write again to go on, or raise %s in regie.yaml first.", key)
-	default:
-		return regie.Say("Raise %s in regie.yaml and write again to go on.", key)
 	}
+	return regie.Say("Raise %s in regie.yaml and write again to go on.", key)
 }
 
 // capSentence names a cap.

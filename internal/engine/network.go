@@ -1,10 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -23,26 +22,18 @@ const longWish = time.Minute
 
 // nextMoment is who of those that were asked in the open exchange may be asked again first, and how
 // long that takes, 0 where one of them has said no time over longWish. What will not come back is
-// not waited for; the round's own provider comes first where it may be asked then.
+// not waited for; the round's own provider comes first where nobody has asked for time.
 func (l *targetList) nextMoment(failed *provider.Error) (at int, wish time.Duration) {
-	asked := l.failures
+	asked := slices.DeleteFunc(slices.Clone(l.failures), func(f unanswered) bool { return !f.err.Retryable })
 	if len(asked) == 0 {
-		asked = []unanswered{{l.at, failed}}
+		return l.at, longWishOf(failed)
 	}
-	found, own := false, false
-	for _, f := range asked {
-		wishes := longWishOf(f.err)
-		if f.err.Retryable && (!found || wishes < wish) {
-			at, wish, found = f.at, wishes, true
-		}
-		if f.at == 0 && wishes == 0 {
-			own = true
-		}
+	first := slices.MinFunc(asked, func(a, b unanswered) int { return cmp.Compare(longWishOf(a.err), longWishOf(b.err)) })
+	wish = longWishOf(first.err)
+	if wish == 0 && !slices.ContainsFunc(l.failures, func(f unanswered) bool { return f.at == 0 && longWishOf(f.err) > 0 }) {
+		return 0, 0
 	}
-	if own && wish == 0 {
-		at = 0
-	}
-	return at, wish
+	return first.at, wish
 }
 
 // longWishOf is the time over longWish that a server wants, 0 for none. The moment at which a
@@ -54,65 +45,35 @@ func longWishOf(failed *provider.Error) time.Duration {
 	return failed.RetryAfter
 }
 
-// formatMoment is when a wait ends that begins now, as people write it: with the day where that is
-// not soon.
-func formatMoment(wait time.Duration) string {
-	at := time.Now().Add(wait).Round(time.Second)
-	if wait < 12*time.Hour {
-		return at.Format("15:04:05 MST")
+// withWish adds until when a server asks to wait, if it does.
+func withWish(why regie.Sentence, wish time.Duration) regie.Sentence {
+	if wish == 0 {
+		return why
 	}
-	return at.Format("2006-01-02 15:04 MST")
+	return regie.SayOf("%s (its server asks to wait until %s)", why,
+		regie.Verbatim(time.Now().Add(wish).Format("2006-01-02 15:04 MST")))
 }
 
-// failureAdvice is why nobody answers, in their own words, and what a person can do: not before the
-// moment that the server wishes, if it does.
+// failureAdvice is why nobody answers, in their own words, and what a person can do.
 func (l *targetList) failureAdvice(failed *provider.Error, why regie.Sentence) regie.Sentence {
 	if _, wish := l.nextMoment(failed); wish > 0 {
-		return regie.SayOf("%s. Its server asks to wait until %s: try again then, or use another model.",
-			trimStop(why), regie.Verbatim(formatMoment(wish)))
+		return withWish(why, wish)
 	}
 	if failed.Code != regie.CodeProviderBusy || !failed.Retryable {
 		return why
 	}
-	why = trimStop(why)
-	switch {
-	case len(l.failures) > 1: // all of them were asked
-		return regie.SayOf("%s. Try again in a while.", why)
-	case failed.Status == http.StatusTooManyRequests:
-		return regie.SayOf(
-			"%s. Its server takes no more requests for now: try again in a minute, or use another model.", why)
-	case failed.Status >= http.StatusInternalServerError && failed.Status != http.StatusServiceUnavailable &&
-		failed.Status != 529:
-		return regie.SayOf(
-			"%s. The fault is the server's own: look at what it logs if it is yours, else try again later or use another model.", why)
-	default:
-		return regie.SayOf("%s. Try again in a while, or use another model.", why)
-	}
-}
-
-// trimStop is a sentence without the full stop at its end, where another follows it.
-func trimStop(s regie.Sentence) regie.Sentence {
-	switch {
-	case len(s.About) > 0:
-		s.About = slices.Clone(s.About)
-		last := &s.About[len(s.About)-1]
-		*last = trimStop(*last)
-	case len(s.Args) > 0:
-		s.Args = slices.Clone(s.Args)
-		last := &s.Args[len(s.Args)-1]
-		*last = strings.TrimSuffix(*last, ".")
-	}
-	return s
+	return regie.SayOf("%s (try again in a while, or use another model)", why)
 }
 
 // waitNetwork has the round wait until the model may answer again, without a holder (decisions 25
 // and 42): every 30 s at first, later every 5 min. It does not count as a retry. The audit message
 // comes when the outage begins, the notice after an hour of it; where the operator has set an end
-// to waiting, the session is paused then. At either moment one more try is made. Who asks for more
-// time than that gets it (spec 3.6); people are told so at once where it is over an hour.
+// to waiting, the session is paused then. Who asks for more time than that gets it (spec 3.6);
+// people are told so at once where it is over an hour.
 func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	now, why := time.Now().UTC(), r.targets.failureSentence(failed)
 	next, wish := r.targets.nextMoment(failed)
+	why = withWish(why, wish)
 	in := store.Failure{Attempt: r.call.failedAttempt(failed, took), Retry: r.targets.reopen(next)}
 	outage := regie.Outage{Exchange: r.exchange.Number, Since: now}
 	if r.call.outage != nil {
@@ -120,25 +81,23 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 	} else {
 		in.Message = r.noticeMessage(regie.SystemNetworkError, why)
 		in.Message.ExcludeFromPrompt = true
-		if wish > 0 {
-			in.Message.System.Said = []regie.Sentence{r.targets.waitSentence(why, wish)}
-		}
 	}
 	outage.Tries++
-	lasted := now.Sub(outage.Since)
+	lasted, giveUp := now.Sub(outage.Since), r.cfg.NetworkGiveUp
 	notice := regie.Notice{RoundID: r.round.ID, Since: outage.Since, Text: why.String(), Why: why}
-	switch giveUp := r.cfg.NetworkGiveUp; {
+	switch {
 	case giveUp > 0 && lasted >= giveUp:
 		notice.Kind, in.Notice, in.Pause = regie.NoticeNetworkGiveUp, &notice, true
 	case (lasted >= noticeAfter || wish >= noticeAfter) && !outage.Noticed:
 		notice.Kind, in.Notice, outage.Noticed = regie.NoticeNetworkDown, &notice, true
-		if wish > 0 {
-			notice.Said = []regie.Sentence{r.targets.waitSentence(why, wish)}
-		}
 	}
 	in.Outage = &outage
 	if !in.Pause {
-		in.WaitUntil = nextTry(now, outage, r.cfg.NetworkRetry, wish, r.cfg.NetworkGiveUp)
+		wait := max(networkBackoff(r.cfg.NetworkRetry, outage.Tries), wish)
+		if giveUp > 0 {
+			wait = min(wait, giveUp-lasted)
+		}
+		in.WaitUntil = now.Add(wait)
 	}
 	out, err := r.cfg.Store.FailAttempt(r.commit, r.fence, in)
 	if err == nil {
@@ -148,28 +107,6 @@ func (r *run) waitNetwork(failed *provider.Error, took time.Duration) error {
 		r.switchTarget(next)
 	}
 	return err
-}
-
-// waitSentence says until when a round waits because a server wants it.
-func (l *targetList) waitSentence(why regie.Sentence, wish time.Duration) regie.Sentence {
-	return regie.SayOf("%s; its server asks to wait until %s, and the run does", trimStop(why),
-		regie.Verbatim(formatMoment(wish)))
-}
-
-// nextTry is when a model is asked again that could not be reached: after the usual time, or as
-// long as its server wishes, but not later than something is due. A notice is not due while a wish
-// lasts: it was given when the wish was heard, or comes with the try after it.
-func nextTry(now time.Time, outage regie.Outage, first, wish, giveUp time.Duration) time.Time {
-	at := now.Add(max(networkBackoff(first, outage.Tries), wish))
-	for _, due := range []struct {
-		after time.Duration
-		open  bool
-	}{{noticeAfter, !outage.Noticed && wish == 0}, {giveUp, giveUp > 0}} {
-		if moment := outage.Since.Add(due.after); due.open && moment.After(now) && moment.Before(at) {
-			at = moment
-		}
-	}
-	return at
 }
 
 // networkBackoff is decision 42: the first ten tries every 30 s, then up to 5 min.

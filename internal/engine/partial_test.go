@@ -16,7 +16,7 @@ func TestPartial(t *testing.T) {
 		"NUL":                       {[]string{"a\x00", "b"}, "a\uFFFDb"},
 		"no UTF-8":                  {[]string{"a\xff", "b"}, "a\uFFFDb"},
 		"a character in two pieces": {[]string{"caf\xc3", "\xa9"}, "café"},
-		"just fits":                 {[]string{most, "c"}, most + "c"},
+		"just too large":            {[]string{most, "c"}, most + "c…"},
 		"a large piece":             {[]string{"a", large, "c"}, "a" + large[1:] + "…"},
 		"no half character":         {[]string{most, "é", "c"}, most + "…"},
 		"NUL grows":                 {[]string{most, "\x00"}, most + "…"},
@@ -24,7 +24,7 @@ func TestPartial(t *testing.T) {
 		var p partial
 		p.add("of the attempt before")
 		p.add(large)
-		p.reset()
+		p.text.Reset()
 		for _, piece := range c.pieces {
 			p.add(piece)
 		}

@@ -9,13 +9,7 @@ import (
 )
 
 // planner turns a reply into calls.
-type planner struct {
-	*roundState
-	targets *targetList
-	budget  *contextBudget
-	runner  *toolRunner
-	judge   *judge
-}
+type planner struct{ *run }
 
 // planReply turns a reply into its message and its calls. A call that cannot run is settled at
 // once, so that each has exactly one result whatever the model wrote (invariant 4).

@@ -39,7 +39,7 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 		return "", regie.Errorf(checked.Error.Code, "%s", advised(checked.Error))
 	}
 	definition := checked.Tool.Definition()
-	if definition.Kind != regie.KindQuery || definition.Role != "" || definition.Name == readResult {
+	if definition.Kind != regie.KindQuery || definition.Role != "" || definition.Name == tool.ReadResult {
 		return "", regie.Errorf(regie.CodeForbidden,
 			"%s is no query of a workspace: only what reads its files can be called without a session", definition.Name)
 	}
@@ -61,9 +61,6 @@ func (e *Engine) Query(ctx context.Context, in Query) (string, error) {
 	}
 	return outcome.Result, nil
 }
-
-// readResult reads what a session's calls have brought, whichever session that is.
-const readResult = "session.read_result"
 
 // advised is what a call's error says, with what would help.
 func advised(problem *regie.CallError) string {

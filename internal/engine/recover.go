@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -13,11 +12,7 @@ import (
 )
 
 // recovery finds out about calls that another process had started.
-type recovery struct {
-	*roundState
-	runner *toolRunner
-	judge  *judge
-}
+type recovery struct{ *run }
 
 // mayHaveRun reports whether a call was started by a process that died, or waits for its tool since
 // one found that out. Any other call that is STARTED has its intent and nothing more.
@@ -34,14 +29,13 @@ func (cb *callBatch) runStarted(ctx context.Context, call *regie.Call) error {
 		return err
 	}
 	cb.unsaved = append(cb.unsaved, call.Ordinal)
-	cb.chained = cb.chained && call.State == regie.CallSucceeded
 	return nil
 }
 
 // takeOverCall settles a call that another process has started, or has the round wait with it. It
 // stays as it is, too, where the round is stopped meanwhile.
 func (cb *callBatch) takeOverCall(ctx context.Context, call *regie.Call) error {
-	if err := errors.Join(cb.judge.readRules(), cb.budget.warmGuard(ctx)); err != nil || ctx.Err() != nil {
+	if err := cb.judge.refresh(ctx); err != nil || ctx.Err() != nil {
 		return err // stopped while the thread was read: the loop sees why
 	}
 	switch target, _ := cb.runner.newInvocation(call); {

@@ -7,46 +7,56 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// Rebuilt is a request as it would be made now of what was stored when it was sent.
-type Rebuilt struct {
-	Exchange, Attempt int // Attempt is 0 for the one that brought the reply
-	Hash              regie.Hash
-	Bytes             int
+// Replay compares what a round would ask of its model again with what it asked (invariant 17).
+type Replay struct {
+	RoundID   regie.ID     `json:"round_id"`
+	Steps     []ReplayStep `json:"steps"`
+	Identical int          `json:"identical"` // how many requests are what was sent
+	// Difference is the number of the first exchange whose request is another one; 0 where none is.
+	Difference int `json:"difference,omitempty"`
+	// Unknown are the tools that the round called and that are not declared here: their
+	// declarations were part of what was sent.
+	Unknown []string `json:"unknown_tools,omitempty"`
+}
+
+// ReplayStep is one model call of a Replay.
+type ReplayStep struct {
+	Exchange int        `json:"exchange"`
+	Recorded regie.Hash `json:"recorded"` // of what was sent
+	Rebuilt  regie.Hash `json:"rebuilt"`
+	Bytes    int        `json:"bytes"` // of the rebuilt request
+	Calls    int        `json:"calls"` // of the reply
+	// Cached says that nothing was sent: the reply came from the response cache (spec 6.4).
+	Cached bool `json:"cached,omitempty"`
+	// FirstSeq and LastSeq are what the request holds of the thread, as recorded.
+	FirstSeq int64 `json:"first_seq"`
+	LastSeq  int64 `json:"last_seq"`
 }
 
 // Replay makes the requests of a stored round anew, exchange by exchange, from its thread alone:
-// the replies and the results are the stored ones. Nothing is sent and no tool runs (invariant 17).
-// It returns a request for each model call that has a recorded one, in their order, but for
-// summaries that did not come. A provider whose conversations cannot be opened is an error.
-func (e *Engine) Replay(ctx context.Context, view store.RoundView, thread store.Thread) ([]Rebuilt, error) {
-	var out []Rebuilt
-	add := func(exchange, attempt int) error {
-		s, err := e.rebuild(ctx, view, thread, exchange, attempt)
-		if err == nil {
-			out = append(out, Rebuilt{exchange, attempt, s.out.Request, s.bytes})
-		}
-		return err
-	}
+// the replies and the results are the stored ones. Nothing is sent and no tool runs. Model calls
+// that brought no reply are left out. A provider whose conversations cannot be opened is an error.
+func (e *Engine) Replay(ctx context.Context, view store.RoundView, thread store.Thread) (Replay, error) {
+	out := Replay{RoundID: view.Round.ID, Steps: []ReplayStep{}}
 	for i := range view.Exchanges {
 		x := &view.Exchanges[i]
-		for j := range x.Attempts {
-			if !Rebuilds(&x.Attempts[j]) {
-				continue
-			}
-			if err := add(x.Number, x.Attempts[j].Number); err != nil {
-				return nil, err
-			}
+		if x.State != regie.ExchangeReplied || x.Request.IsZero() {
+			continue
 		}
-		if x.State == regie.ExchangeReplied && !x.Request.IsZero() {
-			if err := add(x.Number, 0); err != nil {
-				return nil, err
-			}
+		s, err := e.rebuild(ctx, view, thread, x.Number)
+		if err != nil {
+			return Replay{}, err
+		}
+		out.Steps = append(out.Steps, ReplayStep{
+			Exchange: x.Number, Recorded: x.Request, Rebuilt: s.out.Request, Bytes: s.bytes, Calls: len(x.Calls),
+			Cached: !s.out.Cached.IsZero(), FirstSeq: x.FirstSeq, LastSeq: x.LastSeq,
+		})
+		switch {
+		case s.out.Exact():
+			out.Identical++
+		case out.Difference == 0:
+			out.Difference = x.Number
 		}
 	}
 	return out, nil
-}
-
-// Rebuilds reports whether what a failed attempt was sent can be made anew.
-func Rebuilds(a *regie.Attempt) bool {
-	return !a.Request.IsZero() && a.Purpose != regie.PurposeSummary
 }

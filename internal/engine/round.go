@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -14,7 +15,8 @@ import (
 )
 
 // run is one round on its way: the loop, its phases and the transitions that advance the round
-// (round.go). Its parts decide and prepare; each has its own state, and those that it needs.
+// (round.go). Its parts decide and prepare; each has its own state, and reaches the others through
+// the run.
 type run struct {
 	*roundState
 	head     *promptHead
@@ -35,29 +37,13 @@ type run struct {
 
 // newParts makes the parts of a round.
 func newParts(s *roundState) *run {
-	r := &run{roundState: s, head: &promptHead{roundState: s}, runner: &toolRunner{roundState: s}}
-	r.targets = &targetList{roundState: s, head: r.head}
-	r.budget = &contextBudget{roundState: s, head: r.head}
-	r.money = &money{roundState: s, targets: r.targets, budget: r.budget}
-	r.call = &modelCall{roundState: s, targets: r.targets, budget: r.budget, money: r.money}
-	r.hooks = &callHooks{
-		roundState: s, runner: r.runner, ran: map[consulted][]regie.HookRun{}, toldOf: map[regie.ID]bool{},
-	}
-	r.judge = &judge{
-		roundState: s, runner: r.runner, hooks: r.hooks, budget: r.budget,
-		judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}, cleared: map[regie.ID]bool{},
-	}
-	r.asker = &asker{
-		roundState: s, runner: r.runner, judge: r.judge, budget: r.budget, again: map[regie.ID]bool{},
-	}
-	r.recovery = &recovery{roundState: s, runner: r.runner, judge: r.judge}
-	r.batch = &callBatch{
-		roundState: s, runner: r.runner, hooks: r.hooks, judge: r.judge, asker: r.asker,
-		recovery: r.recovery, budget: r.budget,
-	}
-	r.planner = &planner{roundState: s, targets: r.targets, budget: r.budget, runner: r.runner, judge: r.judge}
-	r.closer = &closer{roundState: s, targets: r.targets, budget: r.budget, money: r.money}
-	r.enricher = &enricher{roundState: s, budget: r.budget, runner: r.runner, judge: r.judge}
+	r := &run{roundState: s}
+	r.head, r.targets, r.budget, r.money = &promptHead{r}, &targetList{run: r}, &contextBudget{run: r}, &money{r}
+	r.call, r.runner, r.recovery, r.batch = &modelCall{run: r}, &toolRunner{run: r}, &recovery{r}, &callBatch{run: r}
+	r.planner, r.closer, r.enricher = &planner{r}, &closer{r}, &enricher{r}
+	r.hooks = &callHooks{run: r, ran: map[consulted][]regie.HookRun{}, toldOf: map[regie.ID]bool{}}
+	r.judge = &judge{run: r, judged: map[regie.ID]approval.Judgement{}, fresh: map[regie.ID]bool{}}
+	r.asker = &asker{run: r}
 	return r
 }
 
@@ -106,7 +92,8 @@ func (r *run) step(ctx context.Context) error {
 	r.reportAlive()
 	switch word, err := r.stopWord(ctx); {
 	case errors.Is(err, errTimeOver):
-		return r.endEarly(regie.EndLimit, timeLimit(r.round.Limits))
+		return r.endEarly(regie.EndLimit,
+			regie.Say("the limit on seconds (%s)", strconv.FormatInt(r.round.Limits.Seconds, 10)))
 	case err != nil:
 		return err
 	case word != "":
@@ -383,10 +370,7 @@ func (r *run) decideCalls(ctx context.Context, message regie.Message, calls []re
 // runs alone, after the commit of its intent; each commit carries the result before and the intent
 // after it (decision 4).
 func (r *run) runCalls(ctx context.Context) error {
-	if err := errors.Join(r.batch.runAfterHooks(), r.batch.runBeforeHooks(ctx)); err != nil {
-		return err
-	}
-	if err := r.batch.rejudgeBatch(ctx); err != nil {
+	if err := errors.Join(r.batch.runAfterHooks(), r.batch.runBeforeHooks(ctx), r.batch.rejudgeActions(ctx)); err != nil {
 		return err
 	}
 	for {

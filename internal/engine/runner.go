@@ -14,7 +14,7 @@ import (
 
 // toolRunner looks tools up and runs them.
 type toolRunner struct {
-	*roundState
+	*run
 	early *early
 }
 
@@ -52,12 +52,12 @@ func (x *toolRunner) newInvocation(call *regie.Call) (tool.Tool, *tool.Invocatio
 	if x.cfg.Mask != nil {
 		inv.Mask = x.cfg.Mask()
 	}
-	session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
-	if x.cfg.Output != nil {
-		inv.Output = func(text string) { x.cfg.Output(session, round, exchange, id, text) }
-	}
-	if x.cfg.Said != nil {
-		inv.Say = func(said regie.Sentence) { x.cfg.Said(session, round, exchange, id, said) }
+	if x.cfg.Progress != nil {
+		session, round, exchange, id := x.session.ID, x.round.ID, x.exchange.Number, call.ID
+		inv.Output = func(text string) { x.cfg.Progress(session, round, exchange, Progress{CallID: id, Output: text}) }
+		inv.Say = func(said regie.Sentence) {
+			x.cfg.Progress(session, round, exchange, Progress{CallID: id, Said: &said})
+		}
 	}
 	if call.State == regie.CallApproved {
 		inv.Preconditions = x.reviews[call.ID].Preview.Preconditions
@@ -277,10 +277,9 @@ func anyCall(calls []regie.Call, is func(*regie.Call) bool) bool {
 	return false
 }
 
-func isAction(c *regie.Call) bool   { return c.Kind == regie.KindAction }
-func isStarted(c *regie.Call) bool  { return c.State == regie.CallStarted }
-func isApproved(c *regie.Call) bool { return c.State == regie.CallApproved }
-func isOpen(c *regie.Call) bool     { return !c.State.Settled() }
+func isAction(c *regie.Call) bool  { return c.Kind == regie.KindAction }
+func isStarted(c *regie.Call) bool { return c.State == regie.CallStarted }
+func isOpen(c *regie.Call) bool    { return !c.State.Settled() }
 
 func idsOf(calls []regie.Call) []regie.ID {
 	out := make([]regie.ID, len(calls))

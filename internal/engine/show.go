@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +19,6 @@ type PromptRequest struct {
 	SessionID regie.ID
 	RoundID   regie.ID
 	Exchange  int
-	// Attempt names one of its tries, from 1; 0 means the last one.
-	Attempt int
 }
 
 // Prompt is a request as a model gets it (spec 6.1 prompt show).
@@ -28,9 +26,7 @@ type Prompt struct {
 	SessionID regie.ID `json:"session_id"`
 	RoundID   regie.ID `json:"round_id"`
 	// Exchange is that of a stored model call; 0 for what would be sent now.
-	Exchange int `json:"exchange,omitempty"`
-	// Attempt is set for a call that brought no reply.
-	Attempt  int                   `json:"attempt,omitempty"`
+	Exchange int                   `json:"exchange,omitempty"`
 	Purpose  regie.ExchangePurpose `json:"purpose,omitempty"`
 	Provider string                `json:"provider_id"`
 	Model    string                `json:"model"`
@@ -72,6 +68,8 @@ type PromptPart struct {
 	Bytes      int      `json:"bytes"`
 	Tokens     int      `json:"tokens"` // estimated
 	Text       string   `json:"text,omitempty"`
+
+	turns int // of the conversation up to the end of this part
 }
 
 // showing is a prompt on its way.
@@ -82,13 +80,12 @@ type showing struct {
 	entries []prompt.Entry
 	window  prompt.Window
 	summary *regie.Message // that an exchange made; its request ends before what it does not hide
-	frozen  regie.Hash     // the head of a failed attempt; that of an exchange is found in thawHead
+	frozen  regie.Hash     // the head of a failed exchange; that of others is found in thawHead
 	prompt  prompt.View
 	out     Prompt
 	bytes   int
 
 	conversation provider.Conversation
-	turns        []int // by part: how many turns the conversation has with it
 }
 
 // Prompt returns what would be sent now for a session, with the levels and tools of its newest
@@ -110,7 +107,7 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 	if err != nil {
 		return Prompt{}, err
 	}
-	s, err := e.rebuild(ctx, view, thread, in.Exchange, in.Attempt)
+	s, err := e.rebuild(ctx, view, thread, in.Exchange)
 	if err != nil {
 		return Prompt{}, err
 	}
@@ -139,15 +136,15 @@ func (e *Engine) Prompt(ctx context.Context, in PromptRequest) (Prompt, error) {
 // rebuild makes a prompt of what is stored: that of an exchange, or, for number 0, the next one. A
 // person may have resolved an UNKNOWN call since it was sent (decision 5), and a thread in memory
 // has that from its next reading on only: which it was the hash says.
-func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store.Thread, number,
-	attempt int,
-) (*showing, error) {
+func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store.Thread, number int) (*showing,
+	error,
+) {
 	s := &showing{view: view, run: newParts(&roundState{
 		Engine: e, round: view.Round, session: view.Session,
 		tools: e.workspaceTools(ctx, view.Workspace, e.cfg.Tools(ctx)),
 	})}
 	s.out = Prompt{SessionID: view.Session.ID, RoundID: view.Round.ID, Exchange: number}
-	stored, err := s.findStored(number, attempt)
+	stored, err := s.findStored(number)
 	if err == nil {
 		err = s.run.readPolicy()
 	}
@@ -182,70 +179,43 @@ func (e *Engine) rebuild(ctx context.Context, view store.RoundView, thread store
 	return s, nil
 }
 
-// findStored finds a stored model call; nil for number 0.
-func (s *showing) findStored(number, attempt int) (*store.ExchangeView, error) {
+// findStored finds a stored model call, or the last attempt at one that brought no reply; nil for
+// number 0.
+func (s *showing) findStored(number int) (*store.ExchangeView, error) {
 	if number == 0 {
 		if n := len(s.view.Exchanges); n > 0 && s.view.Round.State != regie.RoundEnded {
 			s.run.exchange = s.view.Exchanges[n-1].Exchange
 		}
 		return nil, nil
 	}
-	for i := range s.view.Exchanges {
-		x := &s.view.Exchanges[i]
-		switch {
-		case x.Number != number:
-		case x.Reason == regie.ExchangeCommand:
-			return nil, regie.Errorf(regie.CodeConflict,
-				"exchange %d of the run is a command of the person's own: no model was asked", number)
-		case attempt != 0 && attempt < x.Attempt || x.State == regie.ExchangeFailed:
-			return s.findFailed(x, cmp.Or(attempt, x.Attempt))
-		case attempt > x.Attempt:
-			return nil, noAttempt(attempt, x)
-		case x.Request.IsZero():
-			return nil, regie.Errorf(regie.CodeConflict,
-				"exchange %d of the run is open: what was sent is stored when its model call ends", number)
-		default:
-			s.out.Stored, s.out.Purpose, s.out.Counted = x.Request, x.Purpose, !x.Usage.Estimated
-			s.out.Tokens, s.run.exchange = int(x.Usage.Input), x.Exchange
-			// nothing was sent, so nobody has counted it
-			if x.Reply != nil && x.Reply.AI != nil && !x.Reply.AI.Cached.IsZero() {
-				s.out.Cached, s.out.Counted = x.Reply.AI.Cached, false
-			}
-			if x.Purpose == regie.PurposeSummary {
-				s.summary = x.Reply
-			}
-			return x, nil
+	i := slices.IndexFunc(s.view.Exchanges, func(x store.ExchangeView) bool { return x.Number == number })
+	if i < 0 {
+		return nil, regie.Errorf(regie.CodeNotFound, "the run has no exchange %d, it has %d", number,
+			len(s.view.Exchanges))
+	}
+	x := s.view.Exchanges[i]
+	if n := len(x.Attempts); x.State == regie.ExchangeFailed && n > 0 && x.Attempts[n-1].Purpose != regie.PurposeSummary {
+		a := &x.Attempts[n-1]
+		x.Purpose, x.OpenedAt, x.FirstSeq, x.LastSeq, x.Request, x.Provider, x.Model = a.Purpose, a.OpenedAt,
+			a.FirstSeq, a.LastSeq, a.Request, a.Provider, a.Model
+		s.frozen = a.Head
+	}
+	if x.Request.IsZero() {
+		return nil, regie.Errorf(regie.CodeConflict, "of exchange %d nothing can be shown: no model was asked, "+
+			"its call has not ended, or what was sent is not stored", number)
+	}
+	s.out.Stored, s.out.Purpose, s.run.exchange = x.Request, x.Purpose, x.Exchange
+	if x.Reply != nil {
+		s.out.Tokens, s.out.Counted = int(x.Usage.Input), !x.Usage.Estimated
+		// nothing was sent, so nobody has counted it
+		if x.Reply.AI != nil && !x.Reply.AI.Cached.IsZero() {
+			s.out.Cached, s.out.Counted = x.Reply.AI.Cached, false
+		}
+		if x.Purpose == regie.PurposeSummary {
+			s.summary = x.Reply
 		}
 	}
-	return nil, regie.Errorf(regie.CodeNotFound, "the run has no exchange %d, it has %d", number, len(s.view.Exchanges))
-}
-
-// findFailed finds a model call that brought no reply: the exchange as it was then.
-func (s *showing) findFailed(x *store.ExchangeView, attempt int) (*store.ExchangeView, error) {
-	for i := range x.Attempts {
-		a := &x.Attempts[i]
-		switch {
-		case a.Number != attempt:
-		case a.Request.IsZero():
-			return nil, regie.Errorf(regie.CodeConflict,
-				"what attempt %d of exchange %d was sent is not stored: nothing was sent, or whoever sent it died before it could say so", attempt, x.Number)
-		case a.Purpose == regie.PurposeSummary:
-			return nil, regie.Errorf(regie.CodeConflict,
-				"attempt %d of exchange %d asked for a summary that did not come, and is not rebuilt; the SHA-256 of what it was sent is %s", attempt, x.Number, a.Request)
-		default:
-			out := store.ExchangeView{Exchange: x.Exchange}
-			out.Purpose, out.OpenedAt, out.FirstSeq, out.LastSeq, out.Request = a.Purpose, a.OpenedAt,
-				a.FirstSeq, a.LastSeq, a.Request
-			out.Provider, out.Model = a.Provider, a.Model
-			s.frozen, s.out.Attempt, s.out.Stored, s.run.exchange = a.Head, attempt, a.Request, out.Exchange
-			return &out, nil
-		}
-	}
-	return nil, noAttempt(attempt, x)
-}
-
-func noAttempt(attempt int, x *store.ExchangeView) error {
-	return regie.Errorf(regie.CodeNotFound, "exchange %d has no attempt %d, it has %d", x.Number, attempt, x.Attempt)
+	return &x, nil
 }
 
 // thawHead reads the frozen head of an exchange: it is stored with the first that had it.
@@ -348,7 +318,7 @@ func (s *showing) buildPrompt(model provider.Provider) error {
 		_, n := conversation.Request()
 		return n
 	}
-	s.out.Parts, s.turns = s.fixedParts(size()), nil
+	s.out.Parts = s.fixedParts(size())
 	appended := 0
 	var gauge prompt.Gauge
 	counted := countedReply(s.entries, s.out.Model, func(*regie.Message) bool { return false })
@@ -358,12 +328,9 @@ func (s *showing) buildPrompt(model provider.Provider) error {
 		}
 		before := size()
 		conversation.Append(turns...)
-		part.Bytes = size() - before
-		for len(s.turns) < len(s.out.Parts) {
-			s.turns = append(s.turns, 0)
-		}
 		appended += len(turns)
-		s.out.Parts, s.turns = append(s.out.Parts, part), append(s.turns, appended)
+		part.Bytes, part.turns = size()-before, appended
+		s.out.Parts = append(s.out.Parts, part)
 	}
 	s.run.budget.thread.spoken = false
 	s.window.Shown(s.entries, 0, func(e prompt.Entry, place int) {
@@ -411,20 +378,14 @@ func (s *showing) markBreakpoints() {
 		return
 	}
 	marks := marker.Marks()
-	for kind, marked := range map[string]bool{"level1": marks.Level1, "level2": marks.Level2} {
-		for i := len(s.out.Parts) - 1; i >= 0 && marked; i-- {
-			if s.out.Parts[i].Kind == kind {
-				s.out.Parts[i].Breakpoint = true
-				break
-			}
-		}
+	marked := map[string]bool{"level1": marks.Level1, "level2": marks.Level2}
+	for i := range slices.Backward(s.out.Parts) {
+		p := &s.out.Parts[i]
+		p.Breakpoint, marked[p.Kind] = marked[p.Kind], false
 	}
 	for _, turn := range marks.Turns {
-		for i, upTo := range s.turns {
-			if turn < upTo {
-				s.out.Parts[i].Breakpoint = true
-				break
-			}
+		if i := slices.IndexFunc(s.out.Parts, func(p PromptPart) bool { return turn < p.turns }); i >= 0 {
+			s.out.Parts[i].Breakpoint = true
 		}
 	}
 }

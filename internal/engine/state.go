@@ -132,7 +132,6 @@ func (s *roundState) stopReason(word regie.StopRequest) regie.Sentence {
 
 // endRound advances to the end of the round.
 func (s *roundState) endRound(counters regie.Counters, reason regie.RoundEnd, note regie.Sentence) store.Advance {
-	note = scoped(note, s.session.Type)
 	end := &store.End{Reason: reason, Note: note, Close: sessionEnd(s.session.Type, reason)}
 	// nobody watches (spec 5.1, 5.3)
 	if (reason == regie.EndWatchdog || reason == regie.EndNoProgress) && s.isAutomation() {

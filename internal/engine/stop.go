@@ -166,17 +166,16 @@ func (cb *callBatch) syncAnswers() error {
 	if len(cb.reviews) == 0 && len(cb.asker.questioned) == 0 {
 		return nil
 	}
-	here := make(map[int]regie.Call, len(cb.unsaved))
+	var here []regie.Call
 	for _, i := range cb.unsaved {
-		here[i] = cb.calls[i]
+		here = append(here, cb.calls[i])
 	}
-	unsaved := slices.Clone(cb.unsaved)
 	if err := cb.reloadBatch(); err != nil {
 		return err
 	}
-	for _, i := range unsaved {
-		if !cb.calls[i].State.Settled() {
-			cb.calls[i], cb.unsaved = here[i], append(cb.unsaved, i)
+	for _, call := range here {
+		if i := call.Ordinal; !cb.calls[i].State.Settled() {
+			cb.calls[i], cb.unsaved = call, append(cb.unsaved, i)
 		}
 	}
 	return nil

@@ -27,10 +27,7 @@ type summary struct {
 	before       int // tokens
 	room         prompt.Room
 	why          *provider.Error // why no model is asked for it
-	// drops is what is left out in place of a summary where the newest batch is most of the thread,
-	// left what that leaves.
-	drops *regie.Compaction
-	left  int
+	crowded      bool            // most of the thread is its newest batch
 }
 
 // summaryTail forbids calls: a summary is a text.
@@ -69,7 +66,7 @@ func (b *contextBudget) planSummary(ctx context.Context, tokens int, room prompt
 			bound = 1
 		}
 	}
-	if s.drops, s.left = prompt.Crowded(s.pieces, room); s.drops == nil {
+	if s.crowded = prompt.Crowded(s.pieces, room); !s.crowded {
 		s.cut = prompt.Cut(s.pieces, room, bound)
 	}
 	return s, nil
@@ -91,13 +88,6 @@ func (b *contextBudget) resumeSummary(ctx context.Context) error {
 // without a model.
 func (b *contextBudget) openSummary(s *summary) error {
 	b.summary = s
-	if s.drops != nil {
-		s.why = &provider.Error{
-			Code:    regie.CodeContextTooLarge,
-			Message: "the newest results are most of what there is room for; older ones are left out, and can be read again",
-		}
-		return nil
-	}
 	if s.cut == 0 {
 		s.why = &provider.Error{
 			Code:    regie.CodeContextTooLarge,
@@ -186,11 +176,8 @@ func (r *run) storeSummary(ctx context.Context, message *regie.Message, exchange
 // first. What is left out is stored, so that a resumed round has the same prompt.
 func (r *run) summarizeWithoutModel(failed *provider.Error, modelUS int64) error {
 	s := r.budget.summary
-	c, cut, left := s.drops, 0, s.left
-	if c == nil {
-		c, cut, left = prompt.WithoutModel(s.pieces, s.room, r.budget.thread.window, r.round.ID, true)
-		r.budget.thread.gaveUp = true
-	}
+	c, cut, left := prompt.WithoutModel(s.pieces, s.room, r.budget.thread.window, r.round.ID)
+	r.budget.thread.gaveUp = true
 	r.used = r.round.Tokens + failed.Usage.Input + failed.Usage.Output
 	attempt := r.call.failedAttempt(failed, 0)
 	attempt.ModelUS = modelUS

@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"container/list"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 // Threads that no round holds are kept warm for the next one (spec 2.1, decision 48), within these
 // bounds.
 const (
-	maxWarm      = 256              // sessions
 	maxWarmBytes = 8 << 20          // about what they take together
 	maxWarmIdle  = 30 * time.Minute // older ones go when the next one comes: no clock runs for it
 )
@@ -42,8 +42,7 @@ type warmThread struct {
 // may be used from many goroutines.
 type warmth struct {
 	mu    sync.Mutex
-	at    map[regie.ID]*list.Element // of *warmThread
-	order list.List                  // the latest first
+	kept  map[regie.ID]*warmThread
 	bytes int
 }
 
@@ -51,16 +50,15 @@ type warmth struct {
 func (w *warmth) takeThread(session regie.ID) *warmThread {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.removeThread(w.at[session])
+	return w.removeThread(session)
 }
 
-func (w *warmth) removeThread(e *list.Element) *warmThread {
-	if e == nil {
-		return nil
+func (w *warmth) removeThread(session regie.ID) *warmThread {
+	k := w.kept[session]
+	if k != nil {
+		delete(w.kept, session)
+		w.bytes -= k.bytes
 	}
-	k, _ := w.order.Remove(e).(*warmThread)
-	delete(w.at, k.session)
-	w.bytes -= k.bytes
 	return k
 }
 
@@ -68,21 +66,20 @@ func (w *warmth) removeThread(e *list.Element) *warmThread {
 func (w *warmth) keepThread(k *warmThread) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.removeThread(w.at[k.session])
-	if k.bytes > maxWarmBytes {
-		return
+	w.removeThread(k.session)
+	if w.kept == nil {
+		w.kept = map[regie.ID]*warmThread{}
 	}
-	if w.at == nil {
-		w.at = map[regie.ID]*list.Element{}
-	}
-	w.at[k.session] = w.order.PushFront(k)
+	w.kept[k.session] = k
 	w.bytes += k.bytes
-	for e := w.order.Back(); ; e = w.order.Back() {
-		oldest, _ := e.Value.(*warmThread)
-		if w.bytes <= maxWarmBytes && w.order.Len() <= maxWarm && k.since.Sub(oldest.since) <= maxWarmIdle {
+	for len(w.kept) > 0 {
+		oldest := slices.MinFunc(slices.Collect(maps.Values(w.kept)), func(a, b *warmThread) int {
+			return a.since.Compare(b.since)
+		})
+		if w.bytes <= maxWarmBytes && k.since.Sub(oldest.since) <= maxWarmIdle {
 			return
 		}
-		w.removeThread(e)
+		w.removeThread(oldest.session)
 	}
 }
 
@@ -125,8 +122,10 @@ func (b *contextBudget) keepWarm() {
 func (t *thread) memoryBytes() int {
 	const id, call, entry = 96, 800, 2048
 	_, size := t.conversation.Request()
-	return entry + size + t.guard.kept + call*(len(t.guard.window)+len(t.guard.byID)) +
-		id*(len(t.callIDs)+len(t.guard.seen))
+	for _, c := range t.guard.byID {
+		size += call + len(c.call.Result)
+	}
+	return entry + size + id*(len(t.callIDs)+len(t.guard.seen))
 }
 
 // resumeWarm takes up the thread that the session's last round left, if it is still what a new one

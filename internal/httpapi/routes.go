@@ -107,7 +107,6 @@ type promptQuery struct {
 	Session  regie.ID `query:"session" doc:"What would be sent now in this session."`
 	Round    regie.ID `query:"round" doc:"What was sent in an exchange of this round."`
 	Exchange int      `query:"exchange" min:"1" doc:"The number of the exchange, from 1."`
-	Attempt  int      `query:"attempt" min:"1" doc:"The number of the attempt, from 1; the last one where it is left out."`
 	Call     regie.ID `query:"call" doc:"What was sent when the model proposed this call."`
 	CallPart string   `query:"call_part" doc:"The end of a call's id, or its beginning from eight digits on."`
 }
@@ -129,7 +128,7 @@ func (s *server) keepingOperations() []operation {
 			func(ctx context.Context, in *request[promptQuery, none]) (dispatch.Prompt, error) {
 				q := &in.Query
 				return s.Service.Rounds.Prompt(ctx, dispatch.PromptRequest{
-					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange, Attempt: q.Attempt,
+					Root: q.Root, SessionID: q.Session, RoundID: q.Round, Exchange: q.Exchange,
 					CallID: q.Call, CallPart: q.CallPart,
 				})
 			}),

@@ -102,54 +102,6 @@ func TestOverLimit(t *testing.T) {
 	}
 }
 
-// TestCrowdedRoom: where the newest batch is most of the thread, the results before it go and those
-// of it stay, but for what no room holds.
-func TestCrowdedRoom(t *testing.T) {
-	long := func(n int) string { return strings.Repeat("0123456789", n/10) }
-	v := prompt.View{Names: tool.WireName}
-	for name, c := range map[string]struct {
-		batches [][]regie.Call
-		room    prompt.Room
-		dropped string // which results, by exchange
-		nothing bool
-	}{
-		"not crowded":         {[][]regie.Call{{read(long(30_000))}, {read(long(8000))}}, prompt.Room{Budget: 8000}, "", true},
-		"crowded":             {[][]regie.Call{{read(long(30_000))}, {read(long(24_000))}}, prompt.Room{Budget: 8000}, "1 0", false},
-		"nothing before":      {[][]regie.Call{{read(long(36_000))}}, prompt.Room{Budget: 8000}, "", true},
-		"more than all":       {[][]regie.Call{{read(long(30_000))}, {read(long(24_000)), read(long(24_000))}}, prompt.Room{Budget: 8000}, "1 1", false},
-		"one, more than all":  {[][]regie.Call{{read(long(90_000))}}, prompt.Room{Budget: 8000}, "", true},
-		"two, more than all":  {[][]regie.Call{{read(long(90_000)), read(long(90_000))}}, prompt.Room{Budget: 8000}, "1", false},
-		"much before is text": {[][]regie.Call{{read(long(300)), read(long(200)), {Tool: "x.y", Arguments: `{"a":"` + long(12_000) + `"}`, State: regie.CallSucceeded, Result: "ok"}}, {read(long(30_000))}}, prompt.Room{Budget: 8000}, "", true},
-		"too many messages":   {[][]regie.Call{{read(long(30_000))}, {read(long(24_000))}}, prompt.Room{Budget: 8000, Messages: 3}, "", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			entries := conversation(c.batches...)
-			tokens := prompt.Size(shownTurns(v, prompt.Window{}, entries)) / 4
-			pieces := v.Pieces(prompt.Window{}, entries, 0, tokens)
-			compaction, left := prompt.Crowded(pieces, c.room)
-			if (compaction == nil) != c.nothing {
-				t.Fatalf("%+v, %d left of %d", compaction, left, tokens)
-			}
-			if c.nothing {
-				return
-			}
-			if left > c.room.Budget*5/4 && name != "two, more than all" {
-				t.Errorf("%d tokens are left", left)
-			}
-			window := prompt.Window{}.With(&regie.Message{System: &regie.SystemContent{Type: regie.SystemContextSummary, Compaction: compaction}}, entries, 0)
-			var got []string
-			window.Shown(entries, 0, func(e prompt.Entry, _ int) {
-				if e.Message.System != nil {
-					got = append(got, fmt.Sprint(e.Dropped))
-				}
-			})
-			if strings.Join(got, " ") != c.dropped {
-				t.Errorf("dropped %v, want %s", got, c.dropped)
-			}
-		})
-	}
-}
-
 // TestDroppedAndHidden: a batch of which results were dropped is hidden by a summary: the batch
 // behind it is shown whole.
 func TestDroppedAndHidden(t *testing.T) {

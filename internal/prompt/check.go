@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -14,11 +15,7 @@ type Answer struct {
 	Text    string
 	Request string       // what the person wrote last
 	Calls   []regie.Call // whose results the answer is about
-	Earlier []Exchanged  // what was asked and answered before in the thread
 }
-
-// Exchanged is a message of the person and its answer.
-type Exchanged struct{ Request, Answer string }
 
 // Fault is what is wrong with an answer.
 type Fault string
@@ -28,23 +25,16 @@ const (
 	FaultNone  Fault = ""
 	FaultRaw   Fault = "raw JSON"
 	FaultSorry Fault = "an apology"
-	FaultOlder Fault = "an older answer"
 )
 
-// minRepeated is how long an answer is at least that is taken for a repetition, in bytes: "Done."
-// fits many requests.
-const minRepeated = 40
-
 // Check looks for what a person should not get (spec 6.2): results as raw JSON, unless they asked
-// for that; an apology although everything succeeded; the answer to an older message word for word.
+// for that; an apology although everything succeeded.
 func (a *Answer) Check() Fault {
 	switch {
 	case !strings.Contains(strings.ToLower(a.Request), "json") && hasRawJSON(a.Text):
 		return FaultRaw
 	case a.allSucceeded() && apology.MatchString(beginningOf(a.Text)):
 		return FaultSorry
-	case a.repeats():
-		return FaultOlder
 	default:
 		return FaultNone
 	}
@@ -61,10 +51,6 @@ func (f Fault) Correction(french bool) string {
 			"Your answer apologises, but every step succeeded. Say what was done and what came of it, without an apology.",
 			"Ta réponse s'excuse, mais chaque étape a réussi. Dis ce qui a été fait et ce qui en est sorti, sans excuse.",
 		},
-		FaultOlder: {
-			"Your answer repeats the answer to an older message. Answer the newest request of the person.",
-			"Ta réponse répète celle d'un message plus ancien. Réponds à la dernière demande de la personne.",
-		},
 	}[f]
 	if french {
 		return said[1] + " Écris la réponse de nouveau, entière."
@@ -74,46 +60,24 @@ func (f Fault) Correction(french bool) string {
 
 // Notice is what people are told about it.
 func (f Fault) Notice() regie.Sentence {
-	switch f {
-	case FaultRaw:
+	if f == FaultRaw {
 		return regie.Say("the answer shows raw JSON; it is asked for again in plain words")
-	case FaultSorry:
-		return regie.Say("the answer apologises for what succeeded; it is asked for again")
-	default:
-		return regie.Say("the answer is that of an older message; it is asked for again")
 	}
+	return regie.Say("the answer apologises for what succeeded; it is asked for again")
 }
 
 // AnswerTo makes what an answer is judged by from the thread before it.
 func AnswerTo(thread []Entry, text string) Answer {
 	out := Answer{Text: text}
-	var last *regie.Message // the answer of the model that nothing has followed yet
-	asked := ""
-	keep := func() {
-		if last != nil {
-			out.Earlier = append(out.Earlier, Exchanged{Request: asked, Answer: last.AI.Text()})
-		}
-		last = nil
-	}
 	for i := range thread {
 		switch e, m := &thread[i], thread[i].Message; {
 		case m.Superseded || m.ExcludeFromPrompt:
 		case m.Sender == regie.SenderUser:
-			keep()
-			asked, out.Calls = m.Text, nil
-			if m.Text == "" {
-				asked = m.LinearText()
-			}
-		case m.AI != nil && len(e.Calls) == 0:
-			last = m
-		case m.System != nil && m.System.Type == regie.SystemFormatError: // what was sent back is no answer
-			last = nil
+			out.Request, out.Calls = cmp.Or(m.Text, m.LinearText()), nil
 		case e.bringsResults() && !m.Enriching():
 			out.Calls = e.Calls
 		}
 	}
-	keep()
-	out.Request = asked
 	return out
 }
 
@@ -146,30 +110,6 @@ func hasRawJSON(text string) bool {
 			return true
 		}
 	}
-	return saysJSON(text)
-}
-
-// quoted is what a text shows as code: a name, a file's content, an example.
-var quoted = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
-
-// maxObjects bounds how many places of a text are looked at where an object could begin.
-const maxObjects = 100
-
-// saysJSON reports whether a text has a JSON object with members within its sentences, not shown as
-// code.
-func saysJSON(text string) bool {
-	text = quoted.ReplaceAllString(text, " ")
-	for range maxObjects {
-		_, rest, found := strings.Cut(text, "{")
-		if !found {
-			return false
-		}
-		value, err := jsontext.NewDecoder(strings.NewReader("{" + rest)).ReadValue()
-		if err == nil && strings.Contains(string(value), `"`) { // the name of a member
-			return true
-		}
-		text = rest
-	}
 	return false
 }
 
@@ -180,18 +120,4 @@ func (a *Answer) allSucceeded() bool {
 		}
 	}
 	return len(a.Calls) > 0
-}
-
-func (a *Answer) repeats() bool {
-	text := strings.Join(strings.Fields(a.Text), " ")
-	if len(text) < minRepeated {
-		return false
-	}
-	for _, e := range a.Earlier {
-		if strings.Join(strings.Fields(e.Answer), " ") == text &&
-			strings.TrimSpace(e.Request) != strings.TrimSpace(a.Request) {
-			return true
-		}
-	}
-	return false
 }

@@ -21,8 +21,6 @@ func TestAnswerCheck(t *testing.T) {
 		"a list of objects":          {Answer{Text: `[{"a": 1}, {"a": 2}]`}, FaultRaw},
 		"a fenced object":            {Answer{Text: "Here:\n\n```json\n{\"a\": 1}\n```\n\nThat is it."}, FaultRaw},
 		"a paragraph":                {Answer{Text: "Here:\r\n\r\n{\"a\": {\"b\": [1]}}\r\n\r\nThat is it."}, FaultRaw},
-		"in a sentence":              {Answer{Text: `Here it is: {"success" : true, "n": [1]}. What next?`}, FaultRaw},
-		"in a list":                  {Answer{Text: "Results:\n- {\"path\":\"a\"}\n- {\"path\":\"b\"}\n"}, FaultRaw},
 		"quoted as code":             {Answer{Text: "The file now says `{\"a\": 1}`, as you wanted."}, FaultNone},
 		"a fence of another one":     {Answer{Text: "So:\n```js\nsend({\"a\": 1})\n```\n"}, FaultNone},
 		"a set":                      {Answer{Text: "The set {1, 2} and the empty {} and {name} remain {"}, FaultNone},
@@ -41,10 +39,6 @@ func TestAnswerCheck(t *testing.T) {
 		"the word in a file":         {Answer{Text: "The letter begins with the word sorry.", Calls: done}, FaultNone},
 		"the word far behind":        {Answer{Text: long + long + long + long + " I'm sorry.", Calls: done}, FaultNone},
 		"a sorry state":              {Answer{Text: "The file is in a sorry state.", Calls: done}, FaultNone},
-		"an older answer":            {Answer{Text: long, Request: "And June?", Earlier: []Exchanged{{"May?", " " + long + "\n"}}}, FaultOlder},
-		"the same request again":     {Answer{Text: long, Request: " May? ", Earlier: []Exchanged{{"May?", long}}}, FaultNone},
-		"a short answer again":       {Answer{Text: "Done.", Request: "b", Earlier: []Exchanged{{"a", "Done."}}}, FaultNone},
-		"an answer that goes beyond": {Answer{Text: long + " June too.", Request: "June?", Earlier: []Exchanged{{"May?", long}}}, FaultNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.answer.Check(); got != c.want {
@@ -52,7 +46,7 @@ func TestAnswerCheck(t *testing.T) {
 			}
 		})
 	}
-	for _, f := range []Fault{FaultRaw, FaultSorry, FaultOlder} {
+	for _, f := range []Fault{FaultRaw, FaultSorry} {
 		if f.Correction(false) == f.Correction(true) || len(f.Correction(true)) < 60 || f.Notice().IsZero() {
 			t.Errorf("%s: %s", f, f.Correction(true))
 		}
@@ -81,7 +75,7 @@ func TestAnswerTo(t *testing.T) {
 		user("first"), ai("I look.", one), system(regie.SystemDataAdded, one), ai("bad"), system(regie.SystemFormatError), ai("good"), gone,
 		user("second"), ai("I look.", two), system(regie.SystemActionsExecuted, two),
 	}, "the answer")
-	want := Answer{Text: "the answer", Request: "second", Calls: []regie.Call{two}, Earlier: []Exchanged{{"first", "good"}}}
+	want := Answer{Text: "the answer", Request: "second", Calls: []regie.Call{two}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -104,17 +104,6 @@ func weigh(pieces []Piece) int {
 	return sum
 }
 
-// Heaviest is the message that takes the most of what is never hidden.
-func Heaviest(pieces []Piece) *regie.Message {
-	most := newest(pieces)
-	for i := most + 1; i < len(pieces); i++ {
-		if pieces[i].Tokens > pieces[most].Tokens {
-			most = i
-		}
-	}
-	return pieces[most].Message
-}
-
 // Cut says where to cut a thread that is over its budget: how many pieces a summary is to stand
 // for. The others stay, as many as are worth keeping. bound is how many tokens the summarised
 // pieces may have, because the model must read them; 0 does not bound them. It returns 0 where
@@ -196,67 +185,27 @@ func Drop(pieces []Piece, need int, c *regie.Compaction) (freed int) {
 	return freed
 }
 
-// Crowded returns the compaction of a thread most of which is the newest batch, and what it leaves,
-// or nil where that does not help. A summary would leave as little room as there was, and the next
-// batch would want another one: so the results before the batch are dropped, which can be read
-// again and cost no model call, until what is left without them is worth a summary. Of a batch that
-// is more than the thread's share by itself the first results are dropped too, but never all: the
-// model would ask for them for ever.
-func Crowded(pieces []Piece, room Room) (c *regie.Compaction, left int) {
-	first, last := head(pieces), newest(pieces)
-	if !room.crowded(weigh(pieces[last:])) || room.Messages > 0 && len(pieces)-first > room.Messages {
-		return nil, 0
-	}
-	c = &regie.Compaction{}
-	left = weigh(pieces)
-	freed := Drop(pieces[:last], left, c)
-	if weigh(pieces[first:last])-freed > room.worth() {
-		return nil, 0
-	}
-	left -= freed
-	// better a little over the budget than a model that asks for the same once more
-	most := room.Thread() + room.worth()
-	if room.Most > 0 {
-		most = min(most, room.Most-room.Fixed)
-	}
-	if left > most {
-		left -= Drop(butLast(pieces[last:]), left-most, c)
-	}
-	if c.Dropped == 0 && c.DroppedCalls == 0 {
-		return nil, 0
-	}
-	return c, left
-}
-
-// butLast are pieces of which the last result cannot be dropped.
-func butLast(pieces []Piece) []Piece {
-	out := slices.Clone(pieces)
-	for i, p := range slices.Backward(out) {
-		for n, free := range slices.Backward(p.Free) {
-			if free > 0 {
-				out[i].Free = p.Free[:n]
-				return out
-			}
-		}
-	}
-	return out
-}
+// Crowded reports whether most of a thread is its newest batch. A summary would leave as little
+// room as there was, and the next batch would want another one.
+func Crowded(pieces []Piece, room Room) bool { return room.crowded(weigh(pieces[newest(pieces):])) }
 
 // WithoutModel returns the compaction of a thread of which no summary could be made, and what it
 // leaves: first the oldest results are dropped; where that does not free enough, the oldest
 // messages are hidden behind a list of what was asked and done, and where even the newest batch is
 // too much for the window, results of it are dropped too. It returns nil where nothing can be left
 // out.
-func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID,
-	forced bool,
-) (c *regie.Compaction, cut, left int) {
-	total, target := weigh(pieces), room.Thread()*6/10
+func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID) (c *regie.Compaction, cut, left int) {
+	last := newest(pieces)
+	total, target := weigh(pieces), max(room.Thread()*6/10, weigh(pieces[last:])+room.worth())
 	if room.Most > 0 {
 		target = min(target, room.Most-room.Fixed)
 	}
-	last := newest(pieces)
 	c = &regie.Compaction{}
-	if freed := Drop(pieces[:last], total-target, c); freed > 0 && total-freed <= target &&
+	need := total - target
+	if Crowded(pieces, room) { // else the next batch would need another compaction
+		need = total
+	}
+	if freed := Drop(pieces[:last], need, c); freed > 0 && total-freed <= target &&
 		(room.Messages == 0 || len(pieces) <= room.Messages) {
 		return c, 0, total - freed
 	}
@@ -281,7 +230,7 @@ func WithoutModel(pieces []Piece, room Room, w Window, round regie.ID,
 			c, cut, total = &regie.Compaction{}, 0, all
 		}
 	}
-	if forced && room.Most > 0 && total > room.Most-room.Fixed {
+	if room.Most > 0 && total > room.Most-room.Fixed {
 		total -= Drop(pieces[cut:], total-(room.Most-room.Fixed), c)
 	}
 	if c.Hidden == 0 && c.Dropped == 0 && c.DroppedCalls == 0 {

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,15 +24,17 @@ func digestTokens(room Room) int { return digestBytes(room) / 4 }
 func (v View) Digest(pieces []Piece, w Window, c *regie.Compaction, room Room, why string) string {
 	words := v.digestWords()
 	left := digestBytes(room)
-	opening := words.opening + shorten(oneLine(words.why(why)), maxDigestLine) + words.list + "\n"
+	opening := words.opening + shorten(oneLine(cmp.Or(words.faults[why], why)), maxDigestLine) + words.list + "\n"
 	left -= len(opening)
 	var before string
-	var older []string
 	if len(pieces) > 0 && pieces[0].Place < 0 && pieces[0].Message.System != nil {
-		if before, older = digested(pieces[0].Message.System.Summary); before != "" {
-			before = words.before + "\n" + shorten(before, left/2) + "\n"
-			left -= len(before)
+		earlier := pieces[0].Message.System.Summary
+		if strings.HasPrefix(earlier, words.opening) { // a list too
+			_, earlier, _ = strings.Cut(earlier, "\n")
+			earlier = strings.TrimPrefix(earlier, words.before+"\n")
 		}
+		before = words.before + "\n" + shorten(earlier, left/2) + "\n"
+		left -= len(before)
 	}
 	var lines []string
 	for i := len(pieces) - 1; i >= 0 && left > 0; i-- {
@@ -43,11 +46,6 @@ func (v View) Digest(pieces []Piece, w Window, c *regie.Compaction, room Room, w
 				break
 			}
 			lines = append(lines, line)
-		}
-	}
-	for i := len(older) - 1; i >= 0 && left > 0; i-- {
-		if left -= len(older[i]) + 1; left >= 0 {
-			lines = append(lines, older[i])
 		}
 	}
 	var b strings.Builder
@@ -75,11 +73,9 @@ var digestFrench = digestWords{
 	opening: "Aucun résumé n'a pu être fait (", list: "). Voici la liste de ce qui a été demandé et fait.",
 	before: "Avant cela :", asked: "- demandé : ", said: "- dit : ",
 	faults: map[string]string{
-		summaryNone:    "le modèle n'a pas écrit de résumé",
-		summaryCalls:   "le modèle a appelé des outils au lieu d'écrire un résumé",
-		summaryShort:   "le résumé du modèle est trop court pour ce qu'il doit remplacer",
-		summaryLoops:   "le résumé du modèle répète toujours la même chose",
-		summaryNothing: "le résumé du modèle ne nomme rien de ce qu'il doit remplacer",
+		summaryNone:  "le modèle n'a pas écrit de résumé",
+		summaryCalls: "le modèle a appelé des outils au lieu d'écrire un résumé",
+		summaryShort: "le résumé du modèle est trop court pour ce qu'il doit remplacer",
 	},
 }
 
@@ -88,38 +84,6 @@ func (v View) digestWords() *digestWords {
 		return &digestFrench
 	}
 	return &digestEnglish
-}
-
-// why is why there is no summary; what a provider says of it stays in its words.
-func (w *digestWords) why(fault string) string {
-	if known, ok := w.faults[fault]; ok {
-		return known
-	}
-	return fault
-}
-
-// digested takes an earlier summary apart: what a model wrote, and the lines of the list, if it is
-// a list. A list of lists would say less each time.
-func digested(summary string) (before string, lines []string) {
-	words := &digestEnglish
-	if strings.HasPrefix(summary, digestFrench.opening) { // the agent may have been spoken to in another language then
-		words = &digestFrench
-	}
-	if !strings.HasPrefix(summary, words.opening) {
-		return summary, nil
-	}
-	_, rest, _ := strings.Cut(summary, "\n")
-	rest, has := strings.CutPrefix(rest, words.before+"\n")
-	if rest == "" {
-		return "", nil
-	}
-	all := strings.Split(rest, "\n")
-	for i, line := range all {
-		if !has || strings.HasPrefix(line, "- ") {
-			return strings.Join(all[:i], "\n"), all[i:]
-		}
-	}
-	return rest, nil
 }
 
 // lines are what a digest says of one message, the last line first.

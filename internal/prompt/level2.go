@@ -27,35 +27,7 @@ type UserData struct {
 }
 
 // Unread says to people why the workspace's document was not read.
-func Unread(why regie.Code) regie.Sentence {
-	switch why {
-	case regie.CodeNotText:
-		return regie.Say("it is not text")
-	case regie.CodePathOutside:
-		return regie.Say("it is a link that leads out of the workspace")
-	case regie.CodeFileNotFound:
-		return regie.Say("it is a link that leads nowhere")
-	case regie.CodePathProtected:
-		return regie.Say("it leads to what may hold a secret")
-	case regie.CodeNotAFile:
-		return regie.Say("it is a directory")
-	case regie.CodeSpecialFile:
-		return regie.Say("it is not a regular file")
-	case regie.CodeNoPermission:
-		return regie.Say("this program may not read it")
-	default:
-		return regie.Say("it cannot be read")
-	}
-}
-
-// unreadFrench is Unread for a model that is spoken to in French.
-var unreadFrench = map[regie.Code]string{
-	regie.CodeNotText: "ce n'est pas du texte", regie.CodePathOutside: "c'est un lien qui sort de l'espace de travail",
-	regie.CodeFileNotFound:  "c'est un lien qui ne mène nulle part",
-	regie.CodePathProtected: "il mène à ce qui peut contenir un secret",
-	regie.CodeNotAFile:      "c'est un répertoire", regie.CodeSpecialFile: "ce n'est pas un fichier ordinaire",
-	regie.CodeNoPermission: "ce programme n'a pas le droit de le lire",
-}
+func Unread(why regie.Code) regie.Sentence { return regie.Say("it cannot be read (%s)", string(why)) }
 
 // notRead tells the model, and whoever looks at its prompt, that there is a document that it was
 // not given.
@@ -63,11 +35,7 @@ func notRead(d UserData) string {
 	if !d.French {
 		return AgentsFile + " is there and was not read: " + Unread(d.Unread).String() + "."
 	}
-	why, known := unreadFrench[d.Unread]
-	if !known {
-		why = "il ne peut pas être lu"
-	}
-	return AgentsFile + " est là et n'a pas été lu : " + why + "."
+	return AgentsFile + " est là et n'a pas été lu (" + string(d.Unread) + ")."
 }
 
 // Level2Bytes is how large level 2 may be under these limits, in bytes.

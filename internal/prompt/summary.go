@@ -2,8 +2,6 @@ package prompt
 
 import (
 	"fmt"
-	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -60,11 +58,9 @@ func (v View) SummaryText(reply *provider.Reply) (text, why string) {
 
 // What is wrong with a summary.
 const (
-	summaryNone    = "the model wrote no summary"
-	summaryCalls   = "the model called tools instead of writing a summary"
-	summaryShort   = "the model's summary is too short to stand for what it is to replace"
-	summaryLoops   = "the model's summary says the same over and over"
-	summaryNothing = "the model's summary names nothing of what it is to replace"
+	summaryNone  = "the model wrote no summary"
+	summaryCalls = "the model called tools instead of writing a summary"
+	summaryShort = "the model's summary is too short to stand for what it is to replace"
 )
 
 const (
@@ -72,111 +68,18 @@ const (
 	briefSummary = 800 // however much there was, so much may say it
 )
 
-// SummaryFault is why a text cannot stand for pieces, "" where it may: it is too short, goes round
-// in circles, or names nothing of them. It depends on what they say alone, not on how anybody
-// counts tokens, so that a recorded run is judged as it was. Whether what it says is right nobody
-// can tell.
+// SummaryFault is why a text cannot stand for pieces, "" where it may: it is too short. It depends
+// on what they say alone, not on how anybody counts tokens, so that a recorded run is judged as it
+// was. Whether what it says is right nobody can tell.
 func (v View) SummaryFault(text string, pieces []Piece) string {
 	hidden := 0
 	for i := range pieces {
 		hidden += Size(v.Show(pieces[i].Entry))
 	}
-	switch {
-	case len(text) < min(max(leastSummary, hidden/50), briefSummary, hidden/4):
+	if len(text) < min(max(leastSummary, hidden/50), briefSummary, hidden/4) {
 		return summaryShort
-	case loops(text):
-		return summaryLoops
-	case !names(text, pieces):
-		return summaryNothing
-	default:
-		return ""
 	}
-}
-
-const (
-	minLoop   = 40 // words, below which nothing goes round in circles
-	loopWords = 4  // that stand together again and again
-)
-
-// loops reports whether a text is mostly the same few words again. Of prose nearly every four words
-// in a row stand there once; a model that is caught in a loop has a handful of them.
-func loops(text string) bool {
-	words := strings.Fields(strings.ToLower(text))
-	if len(words) < minLoop {
-		return false
-	}
-	distinct := map[string]bool{}
-	runs := len(words) - loopWords + 1
-	for i := range runs {
-		distinct[strings.Join(words[i:i+loopWords], " ")] = true
-	}
-	return len(distinct)*4 < runs
-}
-
-const (
-	minMarks = 3 // that stand in what is hidden; with fewer a summary may do without them
-	// words of five letters and more that a summary shares with what it is to replace, where it has
-	// none of its marks
-	minShared = 2
-	maxMarks  = 4096
-	maxLooked = 4 << 10 // bytes of a text that are looked through for words
-)
-
-// marked is what keeps its form in any language: a path, a number, an identifier; word is what need
-// not.
-var (
-	marked = regexp.MustCompile(`[\pL\pN_][\pL\pN_./:@-]*[\pL\pN_]`)
-	word   = regexp.MustCompile(`\pL{5,}`)
-)
-
-// names reports whether a text has anything of what pieces asked for and did: one of the paths,
-// numbers and identifiers in requests and arguments, where there are some, or a few of the words.
-func names(text string, pieces []Piece) bool {
-	marks, words := map[string]bool{}, map[string]bool{}
-	look := func(said string) {
-		for _, w := range word.FindAllString(strings.ToLower(shorten(said, maxLooked)), -1) {
-			if len(words) < maxMarks {
-				words[w] = true
-			}
-		}
-	}
-	mark := func(said string) {
-		for _, m := range marked.FindAllString(strings.ToLower(said), maxMarks) {
-			if strings.ContainsAny(m, "0123456789_/.@") && len(marks) < maxMarks {
-				marks[m], marks[path.Base(m)] = true, true
-			}
-		}
-		look(said)
-	}
-	for i := range pieces {
-		m := pieces[i].Message
-		switch {
-		case m.Sender == regie.SenderUser:
-			mark(said(m))
-		case m.AI != nil:
-			look(m.AI.Text())
-		}
-		for c := range pieces[i].Calls {
-			mark(pieces[i].Calls[c].Arguments)
-			look(pieces[i].Calls[c].Result)
-		}
-	}
-	if len(marks) < minMarks {
-		return true
-	}
-	text = strings.ToLower(text)
-	for m := range marks {
-		if strings.Contains(text, m) {
-			return true
-		}
-	}
-	shared := map[string]bool{}
-	for _, w := range word.FindAllString(text, -1) {
-		if words[w] {
-			shared[w] = true
-		}
-	}
-	return len(shared) >= minShared
+	return ""
 }
 
 // summaryTurn is a CONTEXT_SUMMARY as the model reads it.

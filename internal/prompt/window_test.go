@@ -157,7 +157,7 @@ func TestPlansAreLegal(t *testing.T) {
 					cuts++
 					summary.System.Compaction = prompt.Compact(pieces, cut, w, round, room)
 				} else {
-					c, cut, _ := prompt.WithoutModel(pieces, room, w, round, true)
+					c, cut, _ := prompt.WithoutModel(pieces, room, w, round)
 					if c == nil {
 						break
 					}
@@ -365,7 +365,7 @@ func TestWithoutModel(t *testing.T) {
 		"no model and no window":   {"u", prompt.Room{Budget: 50}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _, _ := prompt.WithoutModel(pieces(c.thread), c.room, prompt.Window{}, regie.ID{15: 1}, true)
+			got, _, _ := prompt.WithoutModel(pieces(c.thread), c.room, prompt.Window{}, regie.ID{15: 1})
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

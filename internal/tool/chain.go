@@ -16,7 +16,6 @@ type State struct {
 	Name   string // as in a Precondition
 	Exists bool
 	Data   []byte
-	By     regie.ID // the call that leaves it
 }
 
 // Hash is what a precondition about this state holds.
@@ -47,9 +46,6 @@ func Foresee(ctx context.Context, t Tool, inv *Invocation) []State {
 	if a.err != nil {
 		return nil
 	}
-	for i := range a.value {
-		a.value[i].By = inv.CallID
-	}
 	return a.value
 }
 
@@ -64,19 +60,13 @@ func (inv *Invocation) Assumes(kind regie.PreconditionKind, name string) (State,
 	return State{}, false
 }
 
-// chain notes which preconditions of a preview a call before it has still to bring about, and tells
-// the person.
-func chain(inv *Invocation, p *regie.Preview) {
-	chained := false
-	preconditions := append([]regie.Precondition(nil), p.Preconditions...)
-	for i := range preconditions {
-		if s, ok := inv.Assumes(preconditions[i].Kind, preconditions[i].Name); ok && s.Hash() == preconditions[i].Hash {
-			preconditions[i].After, chained = s.By, true
-		}
-	}
-	if chained {
-		p.Preconditions = preconditions
+// warnChained tells the person which previews count on a call before them.
+func warnChained(inv *Invocation, p *regie.Preview) {
+	if slices.ContainsFunc(p.Preconditions, func(c regie.Precondition) bool {
+		s, ok := inv.Assumes(c.Kind, c.Name)
+		return ok && s.Hash() == c.Hash
+	}) {
 		p.Warnings = append(p.Warnings,
-			regie.Say("shown as it will be after the calls before it in this reply: where those go otherwise, you are asked again"))
+			regie.Say("shown as it will be after the calls before it in this reply: where those go otherwise, it is not run"))
 	}
 }

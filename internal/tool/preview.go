@@ -183,7 +183,7 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 	name := t.Definition().Name
 	p.Sentence = harmless(p.Sentence)
 	p.Warnings = append([]regie.Sentence(nil), p.Warnings...)
-	chain(inv, &p)
+	warnChained(inv, &p)
 	for i, warning := range p.Warnings {
 		p.Warnings[i] = harmless(warning)
 	}
