@@ -97,7 +97,7 @@ func answers(m *model, keys ...string) {
 			continue
 		}
 		m.obey(pressed([]rune(key)[0]))
-		if m.letter.typed != "" {
+		if m.letter.name != "" {
 			works(m.obey(stands{m.letter.serial}))
 		}
 	}
@@ -107,8 +107,8 @@ func scrollback(m *model) string { return ansi.Strip(strings.Join(m.paper.out, "
 
 func shown(m *model) string {
 	var out strings.Builder
-	m.screen.room = m.screen.height
-	for _, line := range m.dialog.view(m) {
+	m.armed = true
+	for _, line := range m.asked(m.screen.height) {
 		for _, s := range line {
 			out.WriteString(s.text)
 		}
@@ -200,11 +200,11 @@ func TestEditedIsShown(t *testing.T) {
 	m.Editor = func(_ context.Context, path string) error {
 		return os.WriteFile(filepath.Clean(path), []byte(edited), 0o600)
 	}
-	run := &editing{ctx: t.Context(), editor: m.Editor, arguments: a.Review().Arguments}
-	if err := run.Run(); err != nil {
+	draft, err := chat.Edit(t.Context(), m.Editor, a.Review().Arguments, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	a.Edited(run.edited, run.err)
+	a.Edited(draft, nil)
 	works(m.drain())
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +zwei") {
 		t.Fatalf("%d answers were stored; the scrollback has:\n%s", len(decided()), out)
@@ -249,7 +249,7 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds("once more\n")
-	a.Edited(run.edited, run.err)
+	a.Edited(draft, nil)
 	works(m.drain())
 	answers(m, "y")
 	if got := decided(); len(got) != 1 || string(got[0].Arguments) != edited {

@@ -134,24 +134,25 @@ func (m *model) see(item dispatch.Item) {
 			return
 		}
 		m.paper.flush()
-		m.meter.message(&message)
 		if message.Sender == regie.SenderUser {
 			m.history.add(message.LinearText())
 		}
-		if message.Usage != nil { // what it costs is seen while one can still stop it
+		if message.AI != nil && message.Usage != nil { // what it costs is seen while one can still stop it
+			m.meter.prompt = message.Usage.Input + message.Usage.Output
 			m.measure(message.RoundID)
 		}
 	case regie.EventRound:
-		switch {
-		case ends && (body.RoundID == open || open.IsZero()):
+		if ends && (body.RoundID == open || open.IsZero()) {
+			m.hint = ""
 			m.measure(body.RoundID)
 			m.run(m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.Began)))
-		case body.State == string(regie.RoundRunning) && body.Stop == "":
-			m.bounds(body.RoundID)
 		}
-	case regie.EventApproval, regie.EventQuestion:
-		if asked, ok := m.dialog.(moves); ok { // somebody may have answered elsewhere
-			asked.heard(m, event.Body)
+	case regie.EventApproval, regie.EventQuestion: // somebody may have answered elsewhere
+		switch d := m.dialog.(type) {
+		case *approving:
+			d.Heard(event.Body)
+		case *questioning:
+			d.heard(m, event.Body)
 		}
 	}
 }
@@ -180,7 +181,7 @@ type signalled struct{ signal os.Signal }
 func (m *model) signal(s os.Signal) {
 	switch {
 	case s == syscall.SIGTSTP: // in the person's editor; it is refused already
-		m.stays()
+		m.suspend()
 	case s == syscall.SIGINT && !m.Round.IsZero() && !m.Interrupting:
 		m.Interrupt()
 	default:

@@ -50,8 +50,8 @@ func TestMeter(t *testing.T) {
 				m.meter.takenUp(c.past)
 			}
 			for id, spent := range c.costs {
-				m.meter.round(id, known(0), regie.Limits{}) // once more, with what it has cost by then
-				m.meter.round(id, spent, regie.Limits{})
+				m.meter.round(&store.RoundView{Round: regie.Round{ID: id}, Spent: known(0)}) // once more, with what it has cost by then
+				m.meter.round(&store.RoundView{Round: regie.Round{ID: id}, Spent: spent})
 			}
 			if got := m.meter.cost(m); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

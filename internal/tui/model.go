@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -25,18 +27,7 @@ type Config struct {
 	// Bell says when the person is called: BellAuto, BellAlways or BellOff.
 	Bell Bell
 	// Aside is what the rest of the process writes to; nil where it writes nothing.
-	Aside *Aside
-}
-
-// dialog is something that the person is asked; it has the keyboard while it is there.
-type dialog interface {
-	key(m *model, name, typed string)
-	view(m *model) [][]span
-}
-
-// line is a dialog that the person may write in; what is pasted may have no room there.
-type line interface {
-	paste(s string) (writes, fits bool)
+	Aside Aside
 }
 
 // model is a conversation as it is drawn.
@@ -60,8 +51,7 @@ type model struct {
 	popup   popup
 	// draftEsc is when Esc was pressed with something written.
 	draftEsc time.Time
-	hint     string // below the prompt, until the next key
-	runHint  string // the same, as long as a run is open
+	hint     string // below the prompt, until the next key or the end of the run
 	once     bool   // Ctrl-C at an empty prompt
 	ticking  bool
 	bell     bell
@@ -74,19 +64,18 @@ type model struct {
 }
 
 func newModel(ctx context.Context, c Config) *model {
-	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: newBell(c)}
+	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: bell{when: cmp.Or(c.Bell, BellAuto)}}
 	m.meter = newMeter(store.Spent{})
 	stream := chat.Stream{Out: replies{m}, Err: notes{m}, Apart: true}
 	m.Conversation = chat.NewConversation(ctx, c.Config, surface{m}, stream)
 	m.Stream.Mark, m.ShownRounds = m.Calls.Mark, shownRounds
-	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
+	m.paper = paper{m: m, markdown: markdown{parser: newParser(), width: 80}}
 	return m
 }
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	m.openChat()
-	m.history.load(m)
 	m.aside()
 	m.engineHas()
 	m.measure(regie.ID{})
@@ -110,18 +99,17 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.screen.said, m.screen.ready = msg, true
 		m.screen.width, m.screen.height = max(msg.Width, narrow), max(msg.Height, 2)
-		m.paper.resized(m.screen.width)
+		m.paper.width = m.screen.width - 1 // as below what is printed: the last column stays empty
 	case tea.ColorProfileMsg:
 		m.screen.profile(msg)
 	case tea.KeyPressMsg:
-		m.bell.near()
 		m.pressed(msg)
 	case tea.PasteMsg:
 		m.pastes(msg.Content)
 	case tea.FocusMsg:
-		m.bell.focus(true)
+		m.bell.told, m.bell.focused = true, true
 	case tea.BlurMsg:
-		m.bell.focus(false)
+		m.bell.told, m.bell.focused = true, false
 	case done:
 		m.run(msg())
 	case printed:
@@ -145,38 +133,28 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 // pastes takes what is pasted: into the line that a dialog or a search has, and else into the
 // prompt, as the letters of a message: a paste decides nothing.
 func (m *model) pastes(content string) {
-	m.stillTyping()
-	if m.hasField() && m.letter.typed != "" {
-		m.words(m.letter.typed)
+	m.typed = time.Now()
+	if m.hasField() && m.letter.name != "" {
+		m.words(m.letter.name)
 	}
 	if m.hasField() {
-		if line, ok := m.dialog.(line); ok {
-			if writes, fits := line.paste(content); writes {
-				m.fits(fits)
-				return
-			}
+		if q, ok := m.dialog.(*questioning); ok && q.takes(content) {
+			q.writes = true
+		}
+		if field := m.dialog.field(); field != nil {
+			m.fits(field.paste(content))
+			return
 		}
 		m.armed = false
 	}
 	if m.history.searching {
-		m.history.paste(m, content)
+		taken := m.history.query.paste(strings.TrimSpace(content))
+		m.history.look(m, len(m.history.list))
+		m.fits(taken)
 		return
 	}
 	m.fits(m.draft.paste(content))
 	m.popup.follow(m)
-	m.popup.fetch(m)
-}
-
-// stillTyping says that something was typed or pasted just now.
-func (m *model) stillTyping() {
-	m.swept = m.swept && time.Since(m.typed) < quiet
-	m.typed = time.Now()
-}
-
-// typeText puts what was typed into the prompt.
-func (m *model) typeText(typed string) bool {
-	m.fits(m.draft.insert(typed))
-	return true
 }
 
 // fits says so where what was typed or pasted has no room in the message, and was not taken.
@@ -216,18 +194,6 @@ func (m *model) openNow(d dialog, hint string) {
 	m.open(d)
 	if m.armed = !m.writing(); !m.armed {
 		m.hint = hint
-	}
-}
-
-// forgo closes what the person had opened and left again for the prompt, where they send something:
-// it would come back over what is asked then.
-func (m *model) forgo() {
-	switch m.dialog.(type) {
-	case *picking:
-		m.closeDialog()
-	case *undoing:
-		m.closeDialog()
-		m.Note(m.Text.T("nothing was undone"))
 	}
 }
 

@@ -50,9 +50,7 @@ func (m surface) Separate() { m.paper.space() }
 func (m surface) Reset() {
 	m.paper.flush()
 	m.work.over()
-	last := m.meter
-	m.meter = newMeter(last.today)
-	m.meter.asked, m.meter.heard = last.asked, last.asked // what is under way was asked for the other chat
+	m.meter = newMeter(m.meter.today)
 	if d, ok := m.dialog.(*instead); ok {
 		m.back(d.typed)
 	}
@@ -62,9 +60,6 @@ func (m surface) Reset() {
 // TakenUp implements chat.Renderer.
 func (m surface) TakenUp(past *chat.Past) {
 	m.meter.takenUp(past)
-	if m.Request.Model == "" {
-		m.meter.provider, m.meter.model, m.meter.chosen = past.View.Provider, past.View.Model, asksFor(&m.Request)
-	}
 	for i := range past.Rounds {
 		m.work.past(&past.Rounds[i])
 		if past.Rounds[i].Round.ID == past.Running {
@@ -74,13 +69,13 @@ func (m surface) TakenUp(past *chat.Past) {
 	m.paper.flush()
 	m.paper.space()
 	m.measure(past.Last)
-	m.history.load(m.model)
 }
 
 // Settled implements chat.Renderer.
 func (m surface) Settled() {
-	if d, ok := m.dialog.(moves); ok {
-		m.overtaken(d)
+	switch m.dialog.(type) {
+	case *approving, *questioning:
+		m.overtaken()
 	}
 }
 
@@ -88,7 +83,7 @@ func (m surface) Settled() {
 func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 	switch {
 	case o.Command && regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.empty():
-		m.runHint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
+		m.hint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
 		m.draft.set(o.Typed)
 	case err != nil, o.Session != m.Session:
 		m.ShowError(err)
@@ -102,7 +97,7 @@ func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 			m.Due = m.Waiting()
 		}
 	case run.Pending && o.When == store.Steer:
-		m.runHint = m.Text.T("the agent gets it with its next step")
+		m.hint = m.Text.T("the agent gets it with its next step")
 	}
 }
 

@@ -20,7 +20,7 @@ func looking(t *testing.T, said ...string) *model {
 	t.Helper()
 	m := newModel(t.Context(), Config{Config: chat.Config{Text: text.New("en")}})
 	m.obey(tea.WindowSizeMsg{Width: 80, Height: 24})
-	m.history.list, m.history.end = said, true
+	m.history.list, m.history.loaded = said, true
 	return m
 }
 

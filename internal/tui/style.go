@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 
@@ -29,26 +30,16 @@ const (
 
 // code is the style's SGR sequence, "" where it is plain.
 func (s style) code(colours bool) string {
-	var b []byte
-	add := func(is bool, n int) {
+	var b []string
+	for i, is := range []bool{s.bold, s.faint, s.italic, s.underline, s.reverse, s.strike, colours && s.fg != 0} {
 		if is {
-			if len(b) > 0 {
-				b = append(b, ';')
-			}
-			b = strconv.AppendInt(b, int64(n), 10)
+			b = append(b, strconv.Itoa([]int{1, 2, 3, 4, 7, 9, int(s.fg)}[i]))
 		}
 	}
-	add(s.bold, 1)
-	add(s.faint, 2)
-	add(s.italic, 3)
-	add(s.underline, 4)
-	add(s.reverse, 7)
-	add(s.strike, 9)
-	add(colours && s.fg != 0, int(s.fg))
 	if len(b) == 0 {
 		return ""
 	}
-	return "\x1b[" + string(b) + "m"
+	return "\x1b[" + strings.Join(b, ";") + "m"
 }
 
 // span is text of one style. Its text holds nothing that acts on a terminal; line feeds end lines.
@@ -83,112 +74,100 @@ func wide(line []span) int {
 	return n
 }
 
-// most is how many columns a cluster may take: terminals do not agree on what is joined of several
-// characters (families, flags, tones of skin), and a finished line that a terminal finds too long
-// moves all that is drawn below it.
-func most(cluster string, columns int) int {
-	sum, last := 0, rune(0)
-	for _, r := range cluster {
-		if r == 0xfe0f && ansi.StringWidth(string(last)) == 1 { // shown as a picture
-			sum++
-		}
-		sum += ansi.StringWidth(string(r))
-		last = r
-	}
-	return max(columns, sum)
-}
-
-// mostWide is how many columns spans may take.
-func mostWide(line []span) int {
-	n := 0
-	for _, s := range line {
-		for rest := s.text; rest != ""; {
-			cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-			if cluster == "" {
-				break
+// clusters are the characters of spans as a reader counts them, each with the columns that it may
+// take: terminals do not agree on what is joined of several characters (families, flags, tones of
+// skin), and a finished line that a terminal finds too long moves all that is drawn below it.
+func clusters(line []span) iter.Seq2[span, int] {
+	return func(yield func(span, int) bool) {
+		for _, s := range line {
+			for rest := s.text; rest != ""; {
+				cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
+				if cluster == "" {
+					break
+				}
+				rest = rest[len(cluster):]
+				sum := 0
+				for _, r := range cluster {
+					if sum += ansi.StringWidth(string(r)); r == 0xfe0f { // shown as a picture
+						sum++
+					}
+				}
+				if !yield(span{cluster, s.style}, max(columns, sum)) {
+					return
+				}
 			}
-			rest = rest[len(cluster):]
-			n += most(cluster, columns)
 		}
 	}
-	return n
 }
 
 // wrap breaks spans into lines of at most a width, at spaces where it can, and inside what is too
 // long for a line. Line feeds break too.
 func wrap(spans []span, width int) [][]span {
 	w := wrapper{width: max(width, 2)}
-	for _, s := range spans {
-		for rest := s.text; rest != ""; {
-			cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-			if cluster == "" {
-				break
-			}
-			rest = rest[len(cluster):]
-			w.put(cluster, min(most(cluster, columns), w.width), s.style)
-		}
+	for cluster, columns := range clusters(spans) {
+		w.put(cluster, min(columns, w.width))
 	}
 	w.word()
 	w.end()
 	return w.lines
 }
 
-// wrapper is a text on its way into lines.
+// wrapper is a text on its way into lines: the line that is being filled, the spaces behind it and
+// the word that is being read.
 type wrapper struct {
-	width int
-	lines [][]span
-	line  []span
-	used  int
-	// held is the word that is being read, with its width; gap is the spaces before it.
-	held  []span
-	holds int
-	gap   []span
-	gaps  int
+	width           int
+	lines           [][]span
+	line, gap, held piece
 }
 
-func (w *wrapper) put(cluster string, columns int, s style) {
-	switch cluster {
+// piece is a part of a line.
+type piece struct {
+	spans   []span
+	columns int
+}
+
+func (p *piece) put(s span, columns int) {
+	p.spans, p.columns = push(p.spans, s.text, s.style), p.columns+columns
+}
+
+func (w *wrapper) put(cluster span, columns int) {
+	switch cluster.text {
 	case "\n":
 		w.word()
 		w.end()
 	case " ", "\t":
-		if w.holds > 0 {
-			w.word()
-		}
-		w.gap = push(w.gap, " ", s)
-		w.gaps++
+		w.word()
+		w.gap.put(span{" ", cluster.style}, 1)
 	default:
-		if w.holds+columns > w.width { // longer than a line
+		if w.held.columns+columns > w.width { // longer than a line
 			w.word()
 			w.end()
 		}
-		w.held = push(w.held, cluster, s)
-		w.holds += columns
+		w.held.put(cluster, columns)
 	}
 }
 
 // word moves the held word to the line, or to the next one.
 func (w *wrapper) word() {
-	if w.holds == 0 {
+	if w.held.columns == 0 {
 		return
 	}
-	if w.used > 0 && w.used+w.gaps+w.holds > w.width {
-		w.gap, w.gaps = nil, 0
+	if w.line.columns > 0 && w.line.columns+w.gap.columns+w.held.columns > w.width {
 		w.end()
 	}
-	if w.gaps+w.holds > w.width { // an indent that leaves no room
-		w.gap, w.gaps = nil, 0
+	if w.gap.columns+w.held.columns > w.width { // an indent that leaves no room
+		w.gap = piece{}
 	}
-	for _, s := range append(w.gap, w.held...) {
-		w.line = push(w.line, s.text, s.style)
+	for _, s := range append(w.gap.spans, w.held.spans...) {
+		w.line.put(s, 0)
 	}
-	w.used += w.gaps + w.holds
-	w.gap, w.gaps, w.held, w.holds = nil, 0, nil, 0
+	w.line.columns += w.gap.columns + w.held.columns
+	w.gap, w.held = piece{}, piece{}
 }
 
 func (w *wrapper) end() {
-	w.lines = append(w.lines, w.line)
-	w.line, w.used, w.gap, w.gaps = nil, 0, nil, 0
+	w.lines = append(w.lines, w.line.spans)
+	w.line, w.gap = piece{}, piece{}
 }
 
 func push(line []span, text string, s style) []span {
@@ -200,26 +179,16 @@ func push(line []span, text string, s style) []span {
 }
 
 // chop breaks a line at exact columns, as a terminal does: for code, where every space counts.
-func chop(line []span, width int) [][]span {
+func chop(line []span, width int) (out [][]span) {
 	width = max(width, 2)
-	var out [][]span
-	var now []span
-	used := 0
-	for _, s := range line {
-		for rest := s.text; rest != ""; {
-			cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-			if cluster == "" {
-				break
-			}
-			rest = rest[len(cluster):]
-			if columns = min(most(cluster, columns), width); used+columns > width && used > 0 {
-				out, now, used = append(out, now), nil, 0
-			}
-			now = push(now, cluster, s.style)
-			used += columns
+	var now piece
+	for cluster, columns := range clusters(line) {
+		if columns = min(columns, width); now.columns+columns > width && now.columns > 0 {
+			out, now = append(out, now.spans), piece{}
 		}
+		now.put(cluster, columns)
 	}
-	return append(out, now)
+	return append(out, now.spans)
 }
 
 // cut shortens a text that must stay on one line.

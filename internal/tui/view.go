@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,17 +15,8 @@ import (
 // promptMark stands before what the person writes.
 const promptMark = "› "
 
-// tiny is how many lines a terminal has at least for all of the live part to have its place.
-const tiny = 10
-
 // narrow is how many columns a terminal has at least for a key to be seen.
 const narrow = 9
-
-// choices is how many things to choose from are shown together, so that what is picked is seen in
-// the smallest terminal too.
-func (s *screen) choices(most int) int {
-	return max(1, min(most, s.height-6))
-}
 
 // View implements tea.Model: the live part, which never fills the screen.
 func (m *model) View() tea.View {
@@ -37,21 +27,9 @@ func (m *model) View() tea.View {
 	width, room := m.screen.width, m.screen.height-1
 	input, y, x := m.input(width, max(1, room/2))
 	below := m.below(width, max(1, room-len(input)))
-	gap := 1
-	// what is asked goes before the prompt, which has not the keyboard, and before the empty line
-	if m.screen.height < tiny {
-		gap = 0
-		if m.hasField() {
-			input, y, x = nil, 0, 0
-		}
-	}
-	room -= len(input) + gap
-	asked, fits := m.asked(max(room-len(below), 0))
-	if !fits && m.screen.height < tiny {
-		below = nil
-		asked, _ = m.asked(max(room, 0))
-	}
-	room -= len(below) + len(asked)
+	room -= len(input) + len(below) + 1
+	asked := m.asked(max(room, 1))
+	room -= len(asked)
 	queue := m.queued(width)
 	queue = queue[:min(len(queue), max(room/2, 0))]
 	room -= len(queue)
@@ -65,7 +43,7 @@ func (m *model) View() tea.View {
 	lines = append(lines, live...)
 	lines = append(lines, working...)
 	lines = append(lines, queue...)
-	if gap > 0 && (len(lines) > 0 || m.paper.wrote) {
+	if len(lines) > 0 || m.paper.wrote {
 		lines = append(lines, nil)
 	}
 	lines = append(lines, asked...)
@@ -85,64 +63,6 @@ func (m *model) View() tea.View {
 	v.ReportFocus = true
 	v.WindowTitle = m.title()
 	return v
-}
-
-// asked is what a dialog asks, in at most so many lines, and whether all of it fits. What Enter
-// would do comes before all else, then the keys; where not even that has its place, no key decides
-// anything.
-func (m *model) asked(most int) (lines [][]span, fits bool) {
-	m.screen.small = false
-	if m.dialog == nil || !m.armed {
-		return nil, true
-	}
-	m.screen.room, m.screen.keys, m.screen.from, m.screen.to = most, 0, 0, 0
-	lines = m.dialog.view(m)
-	picked := m.screen.to - m.screen.from
-	if m.screen.said.Width < narrow || picked > most || most == 0 {
-		m.screen.small = true
-		return m.tooSmall(most), false
-	}
-	if len(lines) <= most {
-		return lines, true
-	}
-	body, keys := lines[:len(lines)-m.screen.keys], lines[len(lines)-m.screen.keys:]
-	keys = keys[:min(len(keys), most-picked)]
-	room := min(most-len(keys), len(body))
-	from := max(0, m.screen.to-room)
-	body = body[from : from+room]
-	if len(keys) == 0 && picked > 0 {
-		body[len(body)-1] = m.screen.keysBehind(body[len(body)-1], lines[len(lines)-m.screen.keys:])
-	}
-	return slices.Concat(body, keys), false
-}
-
-// keysBehind puts as many keys as fit behind the last line of what is picked, where they have no
-// line of their own.
-func (s *screen) keysBehind(line []span, keys [][]span) []span {
-	for _, key := range slices.Concat(keys...) {
-		more := append(slices.Clip(line), span{text: " "}, span{strings.TrimSpace(key.text), key.style})
-		if wide(more) > s.width-1 {
-			break
-		}
-		line = more
-	}
-	return line
-}
-
-// tooSmall says, in at most so many lines, that what is asked has no room, and the keys that there
-// are then: as much of it as fits.
-func (m *model) tooSmall(most int) (lines [][]span) {
-	esc := m.Text.T("[Esc]")
-	for _, said := range []string{
-		m.Text.T("too small to answer: make the terminal larger, or %s", esc),
-		m.Text.T("too small: %s", esc), esc,
-	} {
-		lines = wrap([]span{{said, style{fg: yellow}}}, m.screen.said.Width-1)
-		if len(lines) <= most {
-			break
-		}
-	}
-	return lines[:min(len(lines), max(most, 1))]
 }
 
 // input is the prompt with what the person writes, at most so many lines around the cursor.
@@ -178,15 +98,8 @@ func (m *model) pasted(paste string) string {
 // below is what stands under the prompt, in at most so many lines: what can be completed, before
 // the status.
 func (m *model) below(width, most int) [][]span {
-	if m.history.searching && m.screen.height <= 3 { // what is found has the place
-		return nil
-	}
 	lines := m.popup.view(m, width, most)
-	hint := cmp.Or(m.hint, m.Asking)
-	if hint == "" && !m.Round.IsZero() {
-		hint = m.runHint
-	}
-	if hint != "" {
+	if hint := cmp.Or(m.hint, m.Asking); hint != "" {
 		lines = append(lines, []span{{"  " + cut(plain.Line(hint), width-3), style{fg: yellow}}})
 	}
 	lines = append(lines, m.status(width))
@@ -220,8 +133,7 @@ func (m *model) status(width int) []span {
 			parts = append(parts, []span{{s, style{faint: true}}})
 		}
 	}
-	_, answers := m.answers()
-	add(plain.Line(answers))
+	add(plain.Line(m.answers()))
 	if m.Request.Agent != "main" {
 		add(plain.Line(m.Request.Agent))
 	}
