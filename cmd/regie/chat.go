@@ -87,7 +87,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
-	drawn := terminal && !f.plain && isTerminal(env.stdout) && tui.Fits(os.Environ())
+	drawn := terminal && !f.plain && isTerminal(env.stdout) && os.Getenv("TERM") != "" && os.Getenv("TERM") != "dumb"
 	var aside tui.Aside
 	if drawn { // only the drawn terminal writes then
 		aside = tui.NewAside()

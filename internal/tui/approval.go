@@ -217,8 +217,11 @@ func (a *approving) callKeys(m *model) (list []key) {
 		}
 		list = append(append(list, edit), no...)
 	}
-	if proposed && len(a.Left()) > 1 {
+	switch {
+	case proposed && len(a.Left()) > 1:
 		list = append(list, key{"Y", t.T("[Y] yes to all"), a.allowAll}, key{"N", t.T("[N] no to all"), a.DenyLeft})
+	case proposed: // pressed once too often
+		list = append(list, key{"Y", "", a.allowAll}, key{"N", "", a.DenyLeft})
 	}
 	if cut {
 		list = append(list, key{"v", t.T("[v] whole diff"), a.ShowDiff})
@@ -295,20 +298,13 @@ func (command) SetStderr(io.Writer) {}
 
 // decisionWords says in words what the person decided.
 func decisionWords(t *text.Printer, d *regie.Decision, calls int) string {
-	var said string
-	switch {
-	case d.Answer == regie.AnswerDeny && calls > 1:
-		said = t.T("denied: %d calls", calls)
-	case d.Answer == regie.AnswerDeny:
-		said = t.T("denied")
-	case d.Answer == regie.AnswerSession:
-		said = t.T("allowed for the rest of this session")
-	case d.Answer == regie.AnswerAlways:
-		said = t.T("allowed always, in this workspace")
-	case calls > 1:
-		said = t.T("allowed once: %d calls", calls)
-	default:
-		said = t.T("allowed once")
+	said := map[regie.Answer]string{
+		regie.AnswerAllow: t.T("allowed once"), regie.AnswerDeny: t.T("denied"),
+		regie.AnswerSession: t.T("allowed for the rest of this session"),
+		regie.AnswerAlways:  t.T("allowed always, in this workspace"),
+	}[d.Answer]
+	if calls > 1 {
+		said += ", " + t.T("%d calls", calls)
 	}
 	if d.Scope != nil {
 		said += ": " + plain.Line(t.Sentence(d.Scope.Sentence))

@@ -63,19 +63,9 @@ func (e *editor) set(s string) {
 	e.place(s, recalledLines)
 }
 
-// insert puts typed text at the cursor. It reports false, and leaves all as it was, where the
-// message has no room for it.
-func (e *editor) insert(s string) bool {
-	fits := len(e.value())+len(s) <= maxTyped
-	if fits {
-		e.put([]rune(unmarked(s))...)
-	}
-	return fits
-}
-
-// paste puts a pasted text at the cursor: as one mark where it has so many lines, or many
+// insert puts what is typed or pasted at the cursor: as one mark where it has so many lines, or many
 // characters. It reports false, and leaves all as it was, where the message has no room for it.
-func (e *editor) paste(s string) bool {
+func (e *editor) insert(s string) bool {
 	fits := len(e.value())+len(s) <= maxTyped
 	if fits {
 		e.place(s, pasteLines)
@@ -85,7 +75,12 @@ func (e *editor) paste(s string) bool {
 
 func (e *editor) place(s string, lines int) {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
-	s = unmarked(strings.ToValidUTF8(s, "\ufffd"))
+	s = strings.Map(func(r rune) rune {
+		if r >= firstMark && r <= lastMark {
+			return -1
+		}
+		return r
+	}, s) // what is no UTF-8 becomes U+FFFD
 	if strings.Count(s, "\n") < lines && len(s) < lines*pasteChars/pasteLines {
 		e.put([]rune(s)...)
 		return
@@ -97,16 +92,6 @@ func (e *editor) place(s string, lines int) {
 func (e *editor) put(runes ...rune) {
 	e.text = slices.Insert(e.text, e.at, runes...)
 	e.at += len(runes)
-}
-
-// unmarked is a text without what would stand for a paste.
-func unmarked(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= firstMark && r <= lastMark {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // remove takes characters away.

@@ -53,9 +53,9 @@ func TestEditorPaste(t *testing.T) {
 	long, short := strings.Repeat("a line\r\n", 20), "one\ntwo"
 	var e editor
 	e.insert("see ")
-	e.paste(long)
+	e.insert(long)
 	e.insert(" and ")
-	e.paste(short)
+	e.insert(short)
 	name := func(string) string { return "[20 lines]" }
 	rows, y, x := e.rows(80, name)
 	if len(rows) != 2 || rows[0].text != "see [20 lines] and one" || rows[1].text != "two" || y != 1 || x != 3 {
@@ -69,8 +69,8 @@ func TestEditorPaste(t *testing.T) {
 	if got := e.value(); got != "see  and one\ntwo" {
 		t.Errorf("without the paste it is %q", got)
 	}
-	e.paste(strings.Repeat("x", pasteChars+1))
-	e.paste(long)
+	e.insert(strings.Repeat("x", pasteChars+1))
+	e.insert(long)
 	e.remove(4, 5)
 	if !strings.HasPrefix(e.value(), "see a line\n") {
 		t.Errorf("the other paste is left: %q", e.value()[:20])

@@ -72,31 +72,27 @@ func (m *model) next() tea.Cmd {
 
 // release shows what was held back: what the person said stands above what came of it.
 func (m *model) release() {
-	m.holds--
-	if m.holds > 0 || m.held == nil {
-		return
+	if m.holds--; m.holds == 0 && m.held != nil {
+		m.took(*m.held)
 	}
-	held := *m.held
-	m.held = nil
-	m.took(held)
 }
 
+// took takes in what has happened, and then what happens next. It stops where something waits for
+// what stands above it.
 func (m *model) took(taken items) {
 	if taken.feed != m.Feed {
 		return
 	}
-	for i, item := range taken.list {
-		if m.holds > 0 { // it waits for what stands above the others
-			taken.list = taken.list[i:]
-			m.held = &taken
-			return
-		}
+	for m.holds == 0 && len(taken.list) > 0 {
+		item := taken.list[0]
+		taken.list = taken.list[1:]
 		m.see(item)
 	}
 	if m.holds > 0 {
-		m.held = &items{feed: taken.feed}
+		m.held = &taken
 		return
 	}
+	m.held = nil
 	m.run(m.next())
 }
 
@@ -134,6 +130,7 @@ func (m *model) see(item dispatch.Item) {
 			return
 		}
 		m.paper.flush()
+		m.work.message(&message)
 		if message.Sender == regie.SenderUser {
 			m.history.add(message.LinearText())
 		}
@@ -174,9 +171,6 @@ func (m *model) openChat() {
 		}
 	})
 }
-
-// signalled is a signal of the operating system.
-type signalled struct{ signal os.Signal }
 
 func (m *model) signal(s os.Signal) {
 	switch {

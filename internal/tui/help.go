@@ -16,7 +16,7 @@ func (m surface) ShowHelp() {
 	m.paper.space()
 	for _, row := range [][2]string{
 		{"Enter", t.T("send; while the agent works it is queued")},
-		{"Alt-Enter", t.T("another line, as Shift-Enter, Ctrl-J and a \\ at the end do")},
+		{"Alt-Enter", t.T("another line, as Shift-Enter and Ctrl-J do")},
 		{"@path", t.T("the file or directory is read and sent with the message")},
 		{"!command", t.T("run a command yourself, with the approval that the agent's need")},
 		{"Esc", t.T("interrupt the run; twice clears what you wrote")},

@@ -143,11 +143,6 @@ func (m *model) escape() {
 
 // enter sends what was written, or obeys it.
 func (m *model) enter() {
-	if n := m.draft.at; n > 0 && n == len(m.draft.text) && m.draft.text[n-1] == '\\' { // goes on on the next line
-		m.draft.remove(n-1, n)
-		m.draft.insert("\n")
-		return
-	}
 	typed := m.draft.value()
 	if strings.TrimSpace(typed) == "" {
 		return

@@ -26,14 +26,20 @@ func (a Aside) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// aside shows what others write.
-func (m *model) aside() {
+// listen takes in what comes from outside the conversation: what the rest of the process writes, and
+// the signals of the operating system.
+func (m *model) listen() {
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		select {
 		case line := <-m.config.Aside: // nil never has one
 			return func() {
 				m.Note(plain.Strip(line))
-				m.aside()
+				m.listen()
+			}
+		case signal := <-m.Signals:
+			return func() {
+				m.signal(signal)
+				m.listen()
 			}
 		case <-ctx.Done():
 			return nil

@@ -1,11 +1,11 @@
 package tui
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
@@ -18,17 +18,7 @@ import (
 
 // newParser reads Markdown with tables, lists of tasks and strikethrough.
 func newParser() parser.Parser {
-	p := parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
-		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
-	)
-	p.AddOptions(
-		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
-		parser.WithInlineParsers(util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0)),
-	)
-	return p
+	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.TaskList, extension.Strikethrough)).Parser()
 }
 
 const (
@@ -38,8 +28,6 @@ const (
 	codeIndent = 2
 	// maxOpen bounds a block, or a line, that does not end, in bytes: it is broken there.
 	maxOpen = 8 << 10
-	// maxRefs bounds how many definitions of links are remembered of a reply.
-	maxRefs = 500
 )
 
 // markdown makes lines of a reply in Markdown that streams in. It hands over the blocks that are
@@ -140,9 +128,8 @@ func (r *markdown) parse(source string) (ast.Node, parser.Context) {
 // blocks after it; those before stand there already, so that a definition is shown too.
 func (r *markdown) finish(source string) [][]span {
 	out := r.draft(source)
-	if _, known := r.parse(source); len(r.refs) < maxRefs {
-		r.refs = known.References()
-	}
+	_, known := r.parse(source)
+	r.refs = known.References()
 	trimmed := strings.TrimRight(source, " \t\n")
 	r.began, r.skip, r.goesOn = r.began || trimmed != "", 0, false
 	r.gap = strings.Count(source[len(trimmed):], "\n") > 1
@@ -174,7 +161,6 @@ func (r *markdown) left() [][]span {
 type page struct {
 	source []byte
 	skip   int  // lines of the first block's code that are left out
-	cells  bool // what is read stands in a table, where a bar in code is written with a backslash
 }
 
 // blocks are the blocks below a node, with an empty line between those that are not items of a
@@ -344,9 +330,6 @@ func (p *page) inline(parent ast.Node, s style) []span {
 // comes in through one.
 func (p *page) unescaped(n *ast.Text) string {
 	value := n.Segment.Value(p.source)
-	if n.IsRaw() && p.cells {
-		value = bytes.ReplaceAll(value, []byte(`\|`), []byte("|"))
-	}
 	if !n.IsRaw() {
 		value = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(value)))
 	}

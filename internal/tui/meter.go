@@ -18,12 +18,12 @@ type meter struct {
 	// have cost until now.
 	before  regie.Spending
 	counted map[regie.ID]regie.Spending
-	today   store.Spent
+	most    int64  // that it may cost
 	model   string // that the newest run was asked with
 }
 
-func newMeter(today store.Spent) meter {
-	return meter{before: regie.Spending{Known: true}, counted: map[regie.ID]regie.Spending{}, today: today}
+func newMeter() meter {
+	return meter{before: regie.Spending{Known: true}, counted: map[regie.ID]regie.Spending{}}
 }
 
 func (g *meter) context(m *model) string {
@@ -37,46 +37,24 @@ func (g *meter) context(m *model) string {
 	}
 }
 
-// spent is what the chat has cost, the run that is under way included.
-func (g *meter) spent() regie.Spending {
+// cost is what the chat has cost, and what it may cost.
+func (g *meter) cost(m *model) string {
 	out := g.before
 	for _, s := range g.counted {
 		out.Cost += s.Cost
 		out.Known = out.Known && s.Known
 	}
-	return out
+	said, most := chat.Cost(m.Text, regie.Spending{Cost: out.Cost, Known: out.Known}), g.most
+	switch {
+	case most > 0:
+		return said + m.Text.T(" of $%s", regie.Dollars(most))
+	case chat.Paid(out):
+		return said
+	}
+	return ""
 }
 
-// cost is what the chat has cost, and of the caps the one of which the largest part is spent.
-func (g *meter) cost(m *model) string {
-	t, spent, round, caps, dollars := m.Text, g.spent(), g.counted[m.Round].Cost, g.today.Caps, regie.Dollars
-	if m.Round.IsZero() {
-		caps.Round = 0
-	}
-	said, largest := "", -1.0
-	for _, c := range []struct {
-		has, most int64
-		said      string
-	}{
-		{spent.Cost, caps.Session, t.T(" of $%s", dollars(caps.Session))},
-		{round, caps.Round, " · " + t.T("this run $%s of $%s", dollars(round), dollars(caps.Round))},
-		{
-			g.today.Workspace.Cost, caps.Workspace,
-			" · " + t.T("today here $%s of $%s", dollars(g.today.Workspace.Cost), dollars(caps.Workspace)),
-		},
-		{g.today.All.Cost, caps.Day, " · " + t.T("today $%s of $%s", dollars(g.today.All.Cost), dollars(caps.Day))},
-	} {
-		if part := float64(c.has) / float64(c.most); c.most > 0 && part > largest {
-			said, largest = c.said, part
-		}
-	}
-	if said == "" && !chat.Paid(spent) {
-		return ""
-	}
-	return chat.Cost(t, regie.Spending{Cost: spent.Cost, Known: spent.Known}) + said
-}
-
-// measure reads what a round has cost, and what today has: of all rounds where it is zero.
+// measure reads what a round has cost, if one is named, and what a chat may cost.
 func (m *model) measure(round regie.ID) {
 	session, root := m.Session, m.Request.Root
 	m.Do(chat.Beside, func(ctx context.Context) func() {
@@ -90,7 +68,7 @@ func (m *model) measure(round regie.ID) {
 				m.meter.round(&view)
 			}
 			if err == nil {
-				m.meter.today = today
+				m.meter.most = today.Caps.Session
 			}
 		}
 	})

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // Config is what a chat at a terminal needs.
@@ -65,7 +65,7 @@ type model struct {
 
 func newModel(ctx context.Context, c Config) *model {
 	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: bell{when: cmp.Or(c.Bell, BellAuto)}}
-	m.meter = newMeter(store.Spent{})
+	m.meter = newMeter()
 	stream := chat.Stream{Out: replies{m}, Err: notes{m}, Apart: true}
 	m.Conversation = chat.NewConversation(ctx, c.Config, surface{m}, stream)
 	m.Stream.Mark, m.ShownRounds = m.Calls.Mark, shownRounds
@@ -76,7 +76,7 @@ func newModel(ctx context.Context, c Config) *model {
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	m.openChat()
-	m.aside()
+	m.listen()
 	m.engineHas()
 	m.measure(regie.ID{})
 	return m.drain()
@@ -89,8 +89,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.attend()
 	m.run(m.print())
 	m.run(m.tick())
-	cmd := m.drain()
-	return m, cmd
+	return m, m.drain()
 }
 
 // obey takes a message in, and returns what the library runs then.
@@ -101,7 +100,7 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		m.screen.width, m.screen.height = max(msg.Width, narrow), max(msg.Height, 2)
 		m.paper.width = m.screen.width - 1 // as below what is printed: the last column stays empty
 	case tea.ColorProfileMsg:
-		m.screen.profile(msg)
+		m.screen.colours = msg.Profile >= colorprofile.ANSI
 	case tea.KeyPressMsg:
 		m.pressed(msg)
 	case tea.PasteMsg:
@@ -124,8 +123,6 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		m.ticking = false
 	case stands:
 		m.letterStands(msg.serial)
-	case signalled:
-		m.signal(msg.signal)
 	}
 	return m.drain()
 }
@@ -142,18 +139,18 @@ func (m *model) pastes(content string) {
 			q.writes = true
 		}
 		if field := m.dialog.field(); field != nil {
-			m.fits(field.paste(content))
+			m.fits(field.insert(content))
 			return
 		}
 		m.armed = false
 	}
 	if m.history.searching {
-		taken := m.history.query.paste(strings.TrimSpace(content))
+		taken := m.history.query.insert(strings.TrimSpace(content))
 		m.history.look(m, len(m.history.list))
 		m.fits(taken)
 		return
 	}
-	m.fits(m.draft.paste(content))
+	m.fits(m.draft.insert(content))
 	m.popup.follow(m)
 }
 
@@ -190,10 +187,10 @@ func (m *model) writing() bool { return !m.draft.empty() || m.history.searching 
 
 // openNow is open for what follows from what the person has just typed: it has the keyboard at
 // once, unless they write something else by now; then it is hinted at.
-func (m *model) openNow(d dialog, hint string) {
+func (m *model) openNow(d dialog) {
 	m.open(d)
 	if m.armed = !m.writing(); !m.armed {
-		m.hint = hint
+		m.hint = m.Text.T("Tab shows what you asked for")
 	}
 }
 

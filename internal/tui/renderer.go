@@ -50,7 +50,7 @@ func (m surface) Separate() { m.paper.space() }
 func (m surface) Reset() {
 	m.paper.flush()
 	m.work.over()
-	m.meter = newMeter(m.meter.today)
+	m.meter = newMeter()
 	if d, ok := m.dialog.(*instead); ok {
 		m.back(d.typed)
 	}
@@ -62,9 +62,6 @@ func (m surface) TakenUp(past *chat.Past) {
 	m.meter.takenUp(past)
 	for i := range past.Rounds {
 		m.work.past(&past.Rounds[i])
-		if past.Rounds[i].Round.ID == past.Running {
-			m.work.plan = planOf(&past.Rounds[i])
-		}
 	}
 	m.paper.flush()
 	m.paper.space()
@@ -104,13 +101,10 @@ func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 // unsent keeps what was not taken: a message in the prompt, a command too where it is one command
 // there.
 func (m surface) unsent(o *chat.Outgoing) {
-	switch {
-	case !o.Command:
-		m.back(o.Typed)
-	case m.draft.empty():
-		m.draft.set(o.Typed)
-	default:
+	if o.Command && !m.draft.empty() {
 		m.history.add(o.Typed)
+	} else {
+		m.back(o.Typed)
 	}
 }
 
@@ -127,7 +121,7 @@ func (m surface) EditMessage(said string) bool {
 // Choose implements chat.Renderer.
 func (m surface) Choose(choice *chat.Choice) {
 	if m.free() {
-		m.openNow(&picking{Choice: choice}, m.Text.T("Tab shows what you asked for"))
+		m.openNow(&picking{Choice: choice})
 	}
 }
 
@@ -148,7 +142,7 @@ func (m surface) ConfirmUndo(undo *chat.UndoOffer) {
 
 // ConfirmWithdrawal implements chat.Renderer.
 func (m surface) ConfirmWithdrawal(typed string, question bool) {
-	m.openNow(&instead{typed: m.with(typed), question: question}, m.Text.T("not sent yet: Tab shows why"))
+	m.openNow(&instead{typed: m.with(typed), question: question})
 }
 
 // ClearScreen implements chat.Renderer.

@@ -59,8 +59,6 @@ func newScreen(env []string) screen {
 	return screen{width: 80, height: 24, colours: colorprofile.Env(env) >= colorprofile.ANSI}
 }
 
-func (s *screen) profile(msg tea.ColorProfileMsg) { s.colours = msg.Profile >= colorprofile.ANSI }
-
 // printed says that the terminal has what was last written into its scrollback.
 type printed struct{}
 
@@ -100,13 +98,10 @@ func (p *paper) space() {
 
 // trimmed is a line without spaces at its end.
 func trimmed(line []span) []span {
-	for n := len(line); n > 0; n-- {
-		last := line[n-1]
-		if last.text = strings.TrimRight(last.text, " "); last.text != "" {
-			out := append([]span{}, line[:n-1]...)
-			return append(out, last)
+	for n := len(line) - 1; n >= 0; n-- {
+		if text := strings.TrimRight(line[n].text, " "); text != "" {
+			return append(slices.Clone(line[:n]), span{text, line[n].style})
 		}
-		line = line[:n-1]
 	}
 	return nil
 }
@@ -201,30 +196,17 @@ func noted(line string, said bool, width int) [][]span {
 	mark, rest, found := strings.Cut(bare, " ")
 	marks := map[string]colour{"✓": green, "✗": red, "–": yellow, "!": yellow, "…": yellow, "→": cyan}
 	switch {
-	case said:
-		return hanging(tabs(line), style{bold: true}, "  ", width)
+	case said: // behind "› " or two spaces
+		runes := []rune(line)
+		first := span{string(runes[:min(2, len(runes))]), style{bold: true}}
+		return prefixed(wrap([]span{{tabs(string(runes[min(2, len(runes)):])), first.style}}, width-2), first, span{text: "  "})
 	case found && mark == "│":
 		return diffLine(indent+"│ ", rest, width)
 	case found && marks[mark] != 0:
 		return prefixed(wrap([]span{{text: tabs(rest)}}, width-len(indent)-2),
 			span{indent + mark + " ", style{fg: marks[mark]}}, span{text: indent + "  "})
 	}
-	return hanging(indent+tabs(bare), style{}, indent, width)
-}
-
-// hanging breaks a line; what follows its first piece is indented.
-func hanging(line string, s style, indent string, width int) [][]span {
-	lines := wrap([]span{{line, s}}, width)
-	if len(lines) == 1 || indent == "" {
-		return lines
-	}
-	var first strings.Builder
-	for _, piece := range lines[0] {
-		first.WriteString(piece.text)
-	}
-	rest := strings.TrimLeft(strings.TrimPrefix(line, first.String()), " ")
-	more := wrap([]span{{rest, s}}, width-len(indent))
-	return append(lines[:1], prefixed(more, span{text: indent}, span{text: indent})...)
+	return prefixed(wrap([]span{{text: tabs(bare)}}, width-len(indent)), span{text: indent}, span{text: indent})
 }
 
 // diffLine is a line of a diff, or of an output, behind its bar.

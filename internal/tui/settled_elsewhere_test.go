@@ -72,7 +72,7 @@ func TestSettledElsewhere(t *testing.T) {
 	}{
 		{"approval", a, regie.EventApproval, map[string]any{
 			"approval_id": a.Asked.ID, "state": regie.ApprovalDecided, "calls": []any{allowed(first), allowed(second)},
-		}, "elsewhere, by alice: allowed once: 2 calls", false},
+		}, "elsewhere, by alice: allowed once, 2 calls", false},
 		{"one call", b, regie.EventApproval, map[string]any{"approval_id": b.Asked.ID, "state": regie.ApprovalOpen, "calls": []any{allowed(first)}}, "elsewhere, by alice: allowed once", true},
 		{"question", q, regie.EventQuestion, map[string]any{
 			"question_id": q.asked.ID, "state": regie.WaitResolved, "reply": map[string]any{"text": "blue", "by": "alice"},
@@ -108,7 +108,7 @@ func TestRefusedElsewhere(t *testing.T) {
 		stays  bool
 	}{
 		"one call":  {regie.ApprovalOpen, nil, "elsewhere, by alice: allowed once\n", true},
-		"all calls": {regie.ApprovalDecided, by(second), "elsewhere, by alice: allowed once: 2 calls\n", false},
+		"all calls": {regie.ApprovalDecided, by(second), "elsewhere, by alice: allowed once, 2 calls\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := batch(regie.Approval{ID: regie.NewID(), State: regie.ApprovalOpen, Reviews: []regie.Review{{CallID: first}, {CallID: second}}})

@@ -53,14 +53,10 @@ type span struct {
 func paint(line []span, colours bool) string {
 	var b strings.Builder
 	for _, s := range line {
-		code := s.style.code(colours)
-		if code == "" {
-			b.WriteString(s.text)
-			continue
+		if code := s.style.code(colours); code != "" {
+			s.text = code + s.text + "\x1b[m"
 		}
-		b.WriteString(code)
 		b.WriteString(s.text)
-		b.WriteString("\x1b[m")
 	}
 	return b.String()
 }
@@ -100,26 +96,6 @@ func clusters(line []span) iter.Seq2[span, int] {
 	}
 }
 
-// wrap breaks spans into lines of at most a width, at spaces where it can, and inside what is too
-// long for a line. Line feeds break too.
-func wrap(spans []span, width int) [][]span {
-	w := wrapper{width: max(width, 2)}
-	for cluster, columns := range clusters(spans) {
-		w.put(cluster, min(columns, w.width))
-	}
-	w.word()
-	w.end()
-	return w.lines
-}
-
-// wrapper is a text on its way into lines: the line that is being filled, the spaces behind it and
-// the word that is being read.
-type wrapper struct {
-	width           int
-	lines           [][]span
-	line, gap, held piece
-}
-
 // piece is a part of a line.
 type piece struct {
 	spans   []span
@@ -130,44 +106,51 @@ func (p *piece) put(s span, columns int) {
 	p.spans, p.columns = push(p.spans, s.text, s.style), p.columns+columns
 }
 
-func (w *wrapper) put(cluster span, columns int) {
-	switch cluster.text {
-	case "\n":
-		w.word()
-		w.end()
-	case " ", "\t":
-		w.word()
-		w.gap.put(span{" ", cluster.style}, 1)
-	default:
-		if w.held.columns+columns > w.width { // longer than a line
-			w.word()
-			w.end()
+// wrap breaks spans into lines of at most a width, at spaces where it can, and inside what is too
+// long for a line. Line feeds break too.
+func wrap(spans []span, width int) (lines [][]span) {
+	width = max(width, 2)
+	var line, gap, word piece
+	end := func() {
+		lines = append(lines, line.spans)
+		line, gap = piece{}, piece{}
+	}
+	place := func() { // the word goes to the line, or to the next one
+		if line.columns > 0 && line.columns+gap.columns+word.columns > width {
+			end()
 		}
-		w.held.put(cluster, columns)
+		if gap.columns+word.columns > width { // an indent that leaves no room
+			gap = piece{}
+		}
+		line.columns += gap.columns + word.columns
+		for _, s := range append(gap.spans, word.spans...) {
+			line.put(s, 0)
+		}
+		gap, word = piece{}, piece{}
 	}
-}
-
-// word moves the held word to the line, or to the next one.
-func (w *wrapper) word() {
-	if w.held.columns == 0 {
-		return
+	for cluster, columns := range clusters(spans) {
+		columns = min(columns, width)
+		space, feed := cluster.text == " " || cluster.text == "\t", cluster.text == "\n"
+		long := !space && !feed && word.columns+columns > width
+		if word.columns > 0 && (space || feed || long) {
+			place()
+		}
+		switch {
+		case space:
+			gap.put(span{" ", cluster.style}, 1)
+			continue
+		case feed || long:
+			end()
+		}
+		if !feed {
+			word.put(cluster, columns)
+		}
 	}
-	if w.line.columns > 0 && w.line.columns+w.gap.columns+w.held.columns > w.width {
-		w.end()
+	if word.columns > 0 {
+		place()
 	}
-	if w.gap.columns+w.held.columns > w.width { // an indent that leaves no room
-		w.gap = piece{}
-	}
-	for _, s := range append(w.gap.spans, w.held.spans...) {
-		w.line.put(s, 0)
-	}
-	w.line.columns += w.gap.columns + w.held.columns
-	w.gap, w.held = piece{}, piece{}
-}
-
-func (w *wrapper) end() {
-	w.lines = append(w.lines, w.line.spans)
-	w.line, w.gap = piece{}, piece{}
+	end()
+	return lines
 }
 
 func push(line []span, text string, s style) []span {

@@ -13,8 +13,6 @@ const minColumn = 6
 // table writes a table with its columns as wide as they need to be; where they do not fit their
 // cells are wrapped, and where that leaves too little each row becomes a list of its cells.
 func (p *page) table(table *east.Table, width int) (out [][]span) {
-	p.cells = true
-	defer func() { p.cells = false }()
 	var rows [][][]span
 	for node := table.FirstChild(); node != nil; node = node.NextSibling() {
 		var row [][]span

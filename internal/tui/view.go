@@ -61,7 +61,9 @@ func (m *model) View() tea.View {
 		v.Cursor.Blink = false
 	}
 	v.ReportFocus = true
-	v.WindowTitle = m.title()
+	if v.WindowTitle = "regie · " + plain.Line(filepath.Base(m.Request.Root)); m.Waiting() {
+		v.WindowTitle = "? " + v.WindowTitle
+	}
 	return v
 }
 
@@ -107,19 +109,16 @@ func (m *model) below(width, most int) [][]span {
 }
 
 // queued are the messages that wait for their turn.
-func (m *model) queued(width int) [][]span {
-	var out [][]span
+func (m *model) queued(width int) (out [][]span) {
 	queue := m.Queue()
 	for i, q := range queue {
-		text := strings.Join(strings.Fields(plain.Line(q.Text)), " ")
 		state := []span{{"  " + m.Text.T("queued"), style{fg: yellow}}}
 		if i == len(queue)-1 && width >= 60 {
 			state = append(state, span{"  " + m.Text.T("Up takes it back"), style{faint: true}})
 		}
-		out = append(out, append([]span{{"  ⏳ ", style{}}, {
-			cut(text, max(8, width-8-wide(state))),
-			style{faint: true},
-		}}, state...))
+		text := strings.Join(strings.Fields(plain.Line(q.Text)), " ")
+		text = cut(text, max(8, width-8-wide(state)))
+		out = append(out, append([]span{{text: "  ⏳ "}, {text, style{faint: true}}}, state...))
 	}
 	return out
 }
@@ -143,19 +142,14 @@ func (m *model) status(width int) []span {
 		add(m.Text.T("queued: %d", n))
 	}
 	out := []span{{text: "  "}}
-	used := 2
-	for _, part := range parts {
-		n := wide(part)
-		if used > 2 {
-			n += 3
+	for i, part := range parts {
+		if i > 0 {
+			part = append([]span{{" · ", style{faint: true}}}, part...)
 		}
-		if used > 2 && used+n > width-1 { // what happens is said in any case, as far as it fits
+		if i > 0 && wide(out)+wide(part) > width-1 { // what happens is said in any case, as far as it fits
 			break
 		}
-		if used > 2 {
-			out = append(out, span{" · ", style{faint: true}})
-		}
-		out, used = append(out, part...), used+n
+		out = append(out, part...)
 	}
 	return out
 }
@@ -168,46 +162,39 @@ func (m *model) doing() []span {
 		since = " " + elapsed(max(0, time.Since(m.Began)))
 	}
 	t := m.Text
-	var said, key string
+	words := map[regie.SessionState][2]string{
+		regie.SessionActive:            {t.T("working") + since, t.T("Esc interrupts")},
+		regie.SessionQueued:            {t.T("waits for a slot")},
+		regie.SessionWaitingValidation: {t.T("waits for your answer"), m.answerHint()},
+		regie.SessionWaitingResponse:   {t.T("waits for your answer"), m.answerHint()},
+		regie.SessionWaitingNetwork:    {t.T("waits for the network")},
+		regie.SessionWaitingTask:       {t.T("waits for a task")},
+		regie.SessionPaused:            {t.T("paused"), t.T("/resume goes on")},
+		regie.SessionClosed:            {t.T("closed")},
+		regie.SessionIdle:              {t.T("ready"), t.T("/help")},
+	}[m.State]
+	look.bold = m.Waiting()
 	switch {
 	case m.once:
-		said = t.T("Ctrl-C once more leaves")
+		words = [2]string{t.T("Ctrl-C once more leaves")}
 	case m.Interrupting:
-		said = t.T("interrupting… (once more to leave it as it is)")
+		words = [2]string{t.T("interrupting… (once more to leave it as it is)")}
 	case m.Stop == regie.StopPause && m.State != regie.SessionPaused:
-		said = t.T("pausing…")
+		words = [2]string{t.T("pausing…")}
 	case m.State == regie.SessionActive && m.silent > 0:
-		said, key = t.T("the model has not answered for %d s", m.silent), t.T("Esc stops")
-	case m.State == regie.SessionActive:
-		said, key = t.T("working")+since, t.T("Esc interrupts")
-	case m.State == regie.SessionQueued && m.Place > 0:
-		said = t.T("waits for a slot, place %d", m.Place)
-	case m.State == regie.SessionQueued:
-		said = t.T("waits for a slot")
-	case m.Waiting():
-		said, key, look.bold = t.T("waits for your answer"), m.answerHint(), true
-	case m.State == regie.SessionWaitingNetwork:
-		said = t.T("waits for the network")
-	case m.State == regie.SessionWaitingTask:
-		said = t.T("waits for a task")
-	case m.State == regie.SessionPaused:
-		said, key = t.T("paused"), t.T("/resume goes on")
-	case m.State == regie.SessionClosed:
-		said, look = t.T("closed"), faint
-	default:
-		said, key, look = t.T("ready"), t.T("/help"), faint
+		words = [2]string{t.T("the model has not answered for %d s", m.silent), t.T("Esc stops")}
+	case m.State == regie.SessionIdle, m.State == regie.SessionClosed:
+		look = faint
 	}
-	if key == "" {
-		return []span{{said, look}}
+	if words[1] == "" {
+		return []span{{words[0], look}}
 	}
-	return []span{{said, look}, {"  " + key, faint}}
+	return []span{{words[0], look}, {"  " + words[1], faint}}
 }
 
 // answerHint is what a key does about what waits for the person.
 func (m *model) answerHint() string {
 	switch t := m.Text; {
-	case m.history.searching:
-		return t.T("Esc ends the search")
 	case m.Due && m.opened():
 		return t.T("Esc shows it")
 	case !m.armed && !m.draft.empty():
@@ -217,16 +204,4 @@ func (m *model) answerHint() string {
 	default:
 		return ""
 	}
-}
-
-// title is the window's.
-func (m *model) title() string {
-	mark := ""
-	switch {
-	case m.Waiting():
-		mark = "? "
-	case m.Busy():
-		mark = "… "
-	}
-	return mark + "regie · " + plain.Line(filepath.Base(m.Request.Root))
 }
