@@ -278,10 +278,7 @@ func (a *approving) edit() {
 		edited, err = chat.Edit(m.ctx, m.Editor, arguments, draft)
 		return err
 	}), func(err error) tea.Msg {
-		return done(func() tea.Cmd {
-			a.Edited(edited, err)
-			return m.drain()
-		})
+		return done(func() { a.Edited(edited, err) })
 	}))
 }
 

@@ -93,12 +93,12 @@ func answers(m *model, keys ...string) {
 		m.typed = time.Now().Add(-quiet)
 		m.attend()
 		if key == "Enter" {
-			works(m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+			works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
 			continue
 		}
 		m.obey(pressed([]rune(key)[0]))
 		if m.letter.name != "" {
-			works(m.obey(stands{m.letter.serial}))
+			works(m, m.obey(stands{m.letter.serial}))
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestLongerAnswerShowsAll(t *testing.T) {
 	m, a, decided := proposed(t, "docs/a.txt", "docs/b.txt")
 	answers(m, "a")
 	for range a.Review().Preview.Scopes[1:] { // the widest one is the last
-		works(m.obey(tea.KeyPressMsg{Code: tea.KeyDown}))
+		works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyDown}))
 	}
 	answers(m, "Enter")
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +of docs/b.txt") || !strings.Contains(out, "it allows the calls 2 with it") {
@@ -205,7 +205,7 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Edited(draft, nil)
-	works(m.drain())
+	works(m, m.drain())
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +zwei") {
 		t.Fatalf("%d answers were stored; the scrollback has:\n%s", len(decided()), out)
 	}
@@ -235,7 +235,7 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatalf("%+v\n%s", decided(), view)
 	}
 	a.Edited([]byte(`{"path":`), regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON"))
-	works(m.drain())
+	works(m, m.drain())
 	answers(m, "y")
 	if view := shown(m); len(decided()) > 0 || !strings.Contains(view, "[b] as it was proposed") {
 		t.Fatalf("%+v\n%s", decided(), view)
@@ -250,7 +250,7 @@ func TestEditedIsShown(t *testing.T) {
 	}
 	holds("once more\n")
 	a.Edited(draft, nil)
-	works(m.drain())
+	works(m, m.drain())
 	answers(m, "y")
 	if got := decided(); len(got) != 1 || string(got[0].Arguments) != edited {
 		t.Fatalf("%+v", got)

@@ -59,16 +59,6 @@ func (f *focus) askAgain() { f.armed, f.letter.name, f.typed = false, "", time.N
 // hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
 func (f *focus) hasField() bool { return f.dialog != nil && f.armed }
 
-// opened reports whether something that the person opened themselves has the keyboard, so that what
-// waits for them is not asked yet.
-func (f *focus) opened() bool {
-	switch f.dialog.(type) {
-	case *picking, *undoing:
-		return f.armed
-	}
-	return false
-}
-
 // answerKey gives a key to the dialog, a letter after a moment. A letter that is no key begins a
 // message: nothing typed is lost, and Enter behind it sends that, and takes nothing of what is
 // asked. Enter behind a letter only ends its wait: what it would take was not seen.

@@ -124,70 +124,58 @@ func (e *editor) before() int {
 
 // word is the word at the cursor, with where it begins.
 func (e *editor) word() (string, int) {
-	from := e.back(unicode.IsSpace)
+	from := e.seek(-1, unicode.IsSpace)
 	return string(e.text[from:e.at]), from
 }
 
-// back is how far back from the cursor nothing ends a word; on the same in the other direction.
-func (e *editor) back(ends func(rune) bool) int {
+// seek is how far the text goes on from the cursor, in one direction, without something like that.
+func (e *editor) seek(by int, ends func(rune) bool) int {
 	i := e.at
-	for i > 0 && !ends(e.text[i-1]) {
-		i--
+	for by < 0 && i > 0 && !ends(e.text[i-1]) || by > 0 && i < len(e.text) && !ends(e.text[i]) {
+		i += by
 	}
 	return i
 }
 
-func (e *editor) on(ends func(rune) bool) int {
-	i := e.at
-	for i < len(e.text) && !ends(e.text[i]) {
-		i++
-	}
-	return i
+// wordEnd is where the next word ends in a direction.
+func (e *editor) wordEnd(by int, inside, outside func(rune) bool) int {
+	from := *e
+	from.at = e.seek(by, inside)
+	return from.seek(by, outside)
 }
 
-func isLineEnd(r rune) bool { return r == '\n' }
-
-func isNoLetter(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
-
-// skip moves the cursor as long as it stands behind, or before, something like that.
-func (e *editor) skipBack(is func(rune) bool) {
-	for e.at > 0 && is(e.text[e.at-1]) {
-		e.at--
-	}
-}
+func isLineEnd(r rune) bool  { return r == '\n' }
+func isNoSpace(r rune) bool  { return !unicode.IsSpace(r) }
+func isNoLetter(r rune) bool { return !isLetter(r) }
+func isLetter(r rune) bool   { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
 // key obeys a key of editing, and reports whether it was one.
 func (e *editor) key(name string) bool {
-	at := e.at
 	switch name {
 	case "left", "ctrl+b":
 		e.at = e.before()
 	case "right", "ctrl+f":
 		e.at += e.cluster(e.at)
 	case "alt+left", "ctrl+left", "alt+b":
-		e.skipBack(isNoLetter)
-		e.at = e.back(isNoLetter)
+		e.at = e.wordEnd(-1, isLetter, isNoLetter)
 	case "alt+right", "ctrl+right", "alt+f":
-		e.at = e.on(func(r rune) bool { return !isNoLetter(r) })
-		e.at = e.on(isNoLetter)
+		e.at = e.wordEnd(1, isLetter, isNoLetter)
 	case "home", "ctrl+a":
-		e.at = e.back(isLineEnd)
+		e.at = e.seek(-1, isLineEnd)
 	case "end", "ctrl+e":
-		e.at = e.on(isLineEnd)
+		e.at = e.seek(1, isLineEnd)
 	case "backspace", "ctrl+h":
-		e.remove(e.before(), at)
+		e.remove(e.before(), e.at)
 	case "delete", "ctrl+d":
-		e.remove(at, at+e.cluster(at))
+		e.remove(e.at, e.at+e.cluster(e.at))
 	case "ctrl+w":
-		e.skipBack(unicode.IsSpace)
-		e.remove(e.back(unicode.IsSpace), at)
+		e.remove(e.wordEnd(-1, isNoSpace, unicode.IsSpace), e.at)
 	case "alt+backspace", "ctrl+backspace":
-		e.skipBack(isNoLetter)
-		e.remove(e.back(isNoLetter), at)
+		e.remove(e.wordEnd(-1, isLetter, isNoLetter), e.at)
 	case "ctrl+u":
-		e.remove(e.back(isLineEnd), at)
+		e.remove(e.seek(-1, isLineEnd), e.at)
 	case "ctrl+k":
-		e.remove(at, max(e.on(isLineEnd), at+e.cluster(at)))
+		e.remove(e.at, max(e.seek(1, isLineEnd), e.at+e.cluster(e.at)))
 	case "alt+enter", "shift+enter", "ctrl+j":
 		e.insert("\n")
 	default:

@@ -16,7 +16,7 @@ const patienceWithCode = 100 * time.Millisecond
 func highlight(source, lang string) (out [][]span) {
 	lexer := lexers.Get(lang)
 	if lang == "" || lexer == nil {
-		return uncoloured(source)
+		lexer = lexers.Fallback
 	}
 	tokens, err := lexer.Tokenise(nil, source)
 	if err != nil {

@@ -101,14 +101,17 @@ func hears(t *testing.T, feed *chat.Feed, kind regie.EventType, wanted map[strin
 }
 
 // works does what the chat would do next, until there is nothing.
-func works(cmd tea.Cmd) {
+func works(m *model, cmd tea.Cmd) {
 	for cmd != nil {
 		switch then := cmd().(type) {
 		case done:
-			cmd = then()
+			if then != nil {
+				then()
+			}
+			cmd = m.drain()
 		case tea.BatchMsg:
 			for _, one := range then {
-				works(one)
+				works(m, one)
 			}
 			return
 		default:
@@ -125,7 +128,7 @@ func TestHistoryReadsOn(t *testing.T) {
 	h := &m.history
 	m.Session = ids[1]
 	h.search(m)
-	works(m.drain())
+	works(m, m.drain())
 	if got := strings.Join(h.list, " "); got != "the oldest of them in between first second third" || h.found != 4 {
 		t.Fatalf("it knows %q, and finds %d", got, h.found)
 	}

@@ -56,7 +56,7 @@ func (r *markdown) add(piece string) (out [][]span) {
 		if end < 0 || end > maxOpen { // at a space, or between characters
 			for end = maxOpen; !utf8.RuneStart(r.partial[end]); end-- {
 			}
-			if space := strings.LastIndexByte(r.partial[:end], ' '); space > maxOpen/2 {
+			if space := strings.LastIndexByte(r.partial[:end], ' '); space > 0 {
 				end = space
 			}
 			rest = end
@@ -160,7 +160,7 @@ func (r *markdown) left() [][]span {
 // page walks through one parsed source.
 type page struct {
 	source []byte
-	skip   int  // lines of the first block's code that are left out
+	skip   int // lines of the first block's code that are left out
 }
 
 // blocks are the blocks below a node, with an empty line between those that are not items of a

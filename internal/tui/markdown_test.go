@@ -112,9 +112,9 @@ Again the site (http://a.example), [^1] and [c][none].
 // a table is one.
 func TestUncertainWidth(t *testing.T) {
 	for source, want := range map[string]string{
-		"aaaaa 👍🏽 bb":                            "aaaaa\n👍🏽 bb",
+		"aaaaa 👍🏽 bb":                         "aaaaa\n👍🏽 bb",
 		"| a | b |\n|---|---|\n| ❤️ | `xy` |": "a  │ b\n───┼───\n❤️ │ xy",
-		"```\nabcde🇫🇷f\n```":                     "  abcde\n  🇫🇷f",
+		"```\nabcde🇫🇷f\n```":                  "  abcde\n  🇫🇷f",
 	} {
 		var got []string
 		for _, line := range written(source, 1, 9) {
@@ -163,7 +163,6 @@ func abs(n int) int {
 	}
 	return n
 }
-
 
 // What goes on for long is handed over in pieces, so that what is open stays small, nothing of it is
 // lost, and the highlighting of code knows what stands before.

@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"context"
-	"strconv"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
@@ -27,14 +26,10 @@ func newMeter() meter {
 }
 
 func (g *meter) context(m *model) string {
-	switch {
-	case g.prompt == 0:
+	if g.prompt == 0 || g.budget == 0 {
 		return ""
-	case g.budget == 0:
-		return m.Text.T("context %s", strconv.FormatInt((g.prompt+500)/1000, 10)+"k")
-	default:
-		return m.Text.T("context %d%%", min(999, int(g.prompt*100/g.budget)))
 	}
+	return m.Text.T("context %d%%", min(999, int(g.prompt*100/g.budget)))
 }
 
 // cost is what the chat has cost, and what it may cost.

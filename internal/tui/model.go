@@ -110,7 +110,9 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	case tea.BlurMsg:
 		m.bell.told, m.bell.focused = true, false
 	case done:
-		m.run(msg())
+		if msg != nil {
+			msg()
+		}
 	case printed:
 		m.paper.printing = false
 	case items:

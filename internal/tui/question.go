@@ -57,7 +57,8 @@ func (q *questioning) keys(m *model) ([]key, bool) {
 	case module.Kind == regie.ModuleValidation:
 		return []key{
 			{"y o Y O", t.T("[y] yes"), func() { q.reply(m, chat.YesNo(true)) }},
-			{"n N", t.T("[n] no"), func() { q.reply(m, chat.YesNo(false)) }}, later,
+			{"n N", t.T("[n] no"), func() { q.reply(m, chat.YesNo(false)) }},
+			later,
 		}, q.busy
 	}
 	toggle := func() { q.chosen[q.picked] = module.AllowMultiple && !q.chosen[q.picked] }

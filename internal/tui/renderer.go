@@ -18,7 +18,7 @@ type surface struct{ *model }
 // Do implements chat.Renderer.
 func (m *model) Do(order chat.Order, work chat.Work) {
 	if order == chat.Beside {
-		m.run(m.beside(work))
+		m.beside(work)
 		return
 	}
 	if order == chat.Held {
@@ -32,8 +32,7 @@ func (m *model) Do(order chat.Order, work chat.Work) {
 			}
 		}
 	}
-	m.ops = append(m.ops, work)
-	m.nextOp()
+	m.inOrder(work)
 }
 
 // ShowError implements chat.Renderer.

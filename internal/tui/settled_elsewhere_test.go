@@ -85,7 +85,7 @@ func TestSettledElsewhere(t *testing.T) {
 			if (m.dialog != nil) != row.stays || m.armed {
 				t.Fatalf("the dialog stands there: %v, with the keyboard: %v", m.dialog != nil, m.armed)
 			}
-			if len(m.ops) > 0 || m.busyOps || !m.draft.empty() || !slices.Contains(m.history.list, "because of") {
+			if m.last != nil || !m.draft.empty() || !slices.Contains(m.history.list, "because of") {
 				t.Errorf("the prompt holds %q, and %q is known", m.draft.value(), m.history.list)
 			}
 			if out := strings.Join(m.paper.out, "\n"); !strings.Contains(out, row.said) {

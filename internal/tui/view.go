@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,20 +37,16 @@ func (m *model) View() tea.View {
 	working := m.work.lines(m, max(0, room/2))
 	room -= len(working)
 	live := m.paper.live(max(0, min(room-1, m.screen.height*2/3)))
-	var lines [][]span
+	above := slices.Concat(live, working, queue)
 	if len(live) > 0 && m.paper.wrote {
-		lines = append(lines, nil)
+		above = append([][]span{nil}, above...)
 	}
-	lines = append(lines, live...)
-	lines = append(lines, working...)
-	lines = append(lines, queue...)
-	if len(lines) > 0 || m.paper.wrote {
-		lines = append(lines, nil)
+	if len(above) > 0 || m.paper.wrote {
+		above = append(above, nil)
 	}
-	lines = append(lines, asked...)
-	y += len(lines)
-	lines = append(lines, input...)
-	lines = append(lines, below...)
+	above = append(above, asked...)
+	y += len(above)
+	lines := slices.Concat(above, input, below)
 	out := make([]string, len(lines))
 	for i, line := range lines {
 		out[i] = cut(paint(line, m.screen.colours), width-1)
@@ -195,8 +192,6 @@ func (m *model) doing() []span {
 // answerHint is what a key does about what waits for the person.
 func (m *model) answerHint() string {
 	switch t := m.Text; {
-	case m.Due && m.opened():
-		return t.T("Esc shows it")
 	case !m.armed && !m.draft.empty():
 		return t.T("Tab answers, Enter sends what you write instead")
 	case m.dialog == nil:

@@ -167,21 +167,19 @@ func (w *work) steps(m *model, room int) [][]span {
 	if len(w.plan) == 0 || room < 1 {
 		return nil
 	}
-	done, active := 0, -1
+	done, at := 0, 0
 	for i, s := range w.plan {
 		if s.Status == "done" {
 			done++
-		} else if active < 0 || s.Status == "active" && w.plan[active].Status != "active" {
-			active = i
+		}
+		if s.Status != "pending" {
+			at = i
 		}
 	}
-	from, to := 0, len(w.plan)
-	if n := room - 1; n < to {
-		from = min(max(0, max(active, 0)-n/3), to-n)
-		to = from + n
-	}
+	n := min(room-1, len(w.plan))
+	from := max(0, min(at-n/3, len(w.plan)-n))
 	out := [][]span{{{"  " + m.Text.T("plan, %d of %d done", done, len(w.plan)), style{faint: true}}}}
-	for _, s := range w.plan[from:to] {
+	for _, s := range w.plan[from : from+n] {
 		mark, look := "☐ ", style{}
 		switch s.Status {
 		case "done":
