@@ -120,8 +120,8 @@ func works(m *model, cmd tea.Cmd) {
 	}
 }
 
-// The history has what was said in the chats of the workspace, this one last, and a search says when
-// it finds nothing older.
+// The history has what was said in the chats of the workspace, this one last, and a search says
+// when it finds nothing older.
 func TestHistoryReadsOn(t *testing.T) {
 	c, ids := talked(t, []string{"the oldest of them"}, []string{"first", "second", "third"}, []string{"in between"})
 	m := newModel(t.Context(), c)

@@ -9,7 +9,8 @@ import (
 )
 
 // Aside takes what the rest of the process would write to the terminal, its log for example, while
-// the chat has that: it is shown as lines above the prompt. What comes while 200 lines wait is lost.
+// the chat has that: it is shown as lines above the prompt. What comes while 200 lines wait is
+// lost.
 type Aside chan string
 
 // NewAside returns one that nobody reads yet.
@@ -26,8 +27,8 @@ func (a Aside) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// listen takes in what comes from outside the conversation: what the rest of the process writes, and
-// the signals of the operating system.
+// listen takes in what comes from outside the conversation: what the rest of the process writes,
+// and the signals of the operating system.
 func (m *model) listen() {
 	m.Do(chat.Beside, func(ctx context.Context) func() {
 		select {

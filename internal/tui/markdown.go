@@ -39,7 +39,7 @@ type markdown struct {
 	// open are the complete lines of the block that may go on, partial is the line behind them.
 	open, partial string
 	// skip is how many lines of the open block's code were handed over, goesOn that it is the rest
-	// of a longer one, gap that an empty line stands before it, began that something was handed over.
+	// of a longer one, gap that an empty line stands before it, began that some block was.
 	skip               int
 	goesOn, gap, began bool
 }

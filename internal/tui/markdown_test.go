@@ -164,8 +164,8 @@ func abs(n int) int {
 	return n
 }
 
-// What goes on for long is handed over in pieces, so that what is open stays small, nothing of it is
-// lost, and the highlighting of code knows what stands before.
+// What goes on for long is handed over in pieces, so that what is open stays small, nothing of it
+// is lost, and the highlighting of code knows what stands before.
 func TestLongBlocks(t *testing.T) {
 	for start, word := range map[string]string{"": "été日本 word ", "```\n": "one more\n", "- ": "été日本 word ", "```python\ns = \"\"\"a\n": "a text\n", "|a|\n|-|\n": "|a cell|\n"} {
 		r := markdown{parser: newParser(), width: 60}
