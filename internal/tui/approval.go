@@ -31,15 +31,15 @@ func (m *model) ask() {
 				return
 			}
 			for i := range inbox.Approvals {
-				if !m.Later[inbox.Approvals[i].ID] {
-					m.put(newApproving(m, inbox.Approvals[i]))
-					return
+				if m.dialog == nil && !m.Later[inbox.Approvals[i].ID] {
+					a := newApproving(m, inbox.Approvals[i])
+					m.put(a, a.begin)
 				}
 			}
 			for i := range inbox.Questions {
-				if !m.Later[inbox.Questions[i].ID] {
-					m.put(&questioning{asked: inbox.Questions[i], chosen: map[int]bool{}})
-					return
+				if m.dialog == nil && !m.Later[inbox.Questions[i].ID] {
+					q := &questioning{asked: inbox.Questions[i], chosen: map[int]bool{}}
+					m.put(q, func() { q.begin(m) })
 				}
 			}
 		}
@@ -47,15 +47,11 @@ func (m *model) ask() {
 }
 
 // put shows something that waits for the person, and calls them.
-func (m *model) put(d interface {
-	dialog
-	begin(m *model)
-},
-) {
+func (m *model) put(d dialog, begin func()) {
 	m.paper.flush()
 	m.paper.space()
 	m.open(d)
-	d.begin(m)
+	begin()
 	m.run(m.bell.ring(m.Text.T("waits for your answer"), time.Since(m.Began)))
 }
 
@@ -99,7 +95,7 @@ const (
 // spans are how long an answer for longer may hold; zero has no end.
 var spans = []time.Duration{0, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour}
 
-func (a *approving) begin(*model) {
+func (a *approving) begin() {
 	a.own = true
 	a.listed = a.Begin()
 }

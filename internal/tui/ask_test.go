@@ -57,7 +57,7 @@ func (m *model) puts(a *approving) {
 	a.attach(m)
 	m.open(a)
 	m.armed = true
-	a.begin(m)
+	a.begin()
 }
 
 // proposed is such a chat of an engine whose model wants to write files. decided are the answers

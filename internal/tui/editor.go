@@ -64,7 +64,8 @@ func (e *editor) set(s string) {
 }
 
 // insert puts what is typed or pasted at the cursor: as one mark where it has so many lines, or
-// many characters. It reports false, and leaves all as it was, where the message has no room for it.
+// many characters. It reports false, and leaves all as it was, where the message has no room for
+// it.
 func (e *editor) insert(s string) bool {
 	fits := len(e.value())+len(s) <= maxTyped
 	if fits {

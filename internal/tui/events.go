@@ -18,8 +18,6 @@ const (
 	// together is how long what streams in is collected before it is shown: the eye sees no
 	// difference, and typing stays quick.
 	together = 20 * time.Millisecond
-	// atOnce bounds how many items are taken together.
-	atOnce = 512
 	// shownRounds is how many messages with their answers are shown before one goes on.
 	shownRounds = 10
 )
@@ -55,18 +53,15 @@ func (m *model) next() tea.Cmd {
 		case err := <-feed.Ended:
 			return ended{err, feed}
 		}
-		timer := time.NewTimer(together)
-		defer timer.Stop()
-		for len(list) < atOnce {
+		timer := time.After(together)
+		for {
 			select {
 			case item := <-feed.Items:
 				list = append(list, item)
-				continue
-			case <-timer.C:
+			case <-timer:
+				return items{list, feed}
 			}
-			break
 		}
-		return items{list, feed}
 	}
 }
 

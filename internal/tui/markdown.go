@@ -103,7 +103,8 @@ func (r *markdown) takeLine(line string) (out [][]span) {
 	switch {
 	case n > 0 && code.Lines().At(n-1).Stop == len(r.open): // its end has not come
 		if long || n >= r.skip+codePiece {
-			out = append(out, r.draft(r.open)...)
+			lines, _ := r.draft(r.open)
+			out = append(out, lines...)
 			r.began, r.goesOn, r.skip = true, true, n
 		}
 		if long {
@@ -127,8 +128,7 @@ func (r *markdown) parse(source string) (ast.Node, parser.Context) {
 // finish returns the lines of a block that is complete. The links that it defines are known to the
 // blocks after it; those before stand there already, so that a definition is shown too.
 func (r *markdown) finish(source string) [][]span {
-	out := r.draft(source)
-	_, known := r.parse(source)
+	out, known := r.draft(source)
 	r.refs = known.References()
 	trimmed := strings.TrimRight(source, " \t\n")
 	r.began, r.skip, r.goesOn = r.began || trimmed != "", 0, false
@@ -138,23 +138,20 @@ func (r *markdown) finish(source string) [][]span {
 
 // draft are lines of a block that may go on, none wider than the reply. What the block says acts on
 // nothing: see internal/plain.
-func (r *markdown) draft(source string) [][]span {
-	doc, _ := r.parse(source)
-	p := &page{source: []byte(source), skip: r.skip}
-	out := p.blocks(doc, r.width)
+func (r *markdown) draft(source string) ([][]span, parser.Context) {
+	doc, known := r.parse(source)
+	out := (&page{source: []byte(source), skip: r.skip}).blocks(doc, r.width)
 	_, code := doc.FirstChild().(*ast.FencedCodeBlock)
 	if len(out) > 0 && r.began && !r.goesOn && (r.gap || code) {
 		out = append([][]span{nil}, out...)
 	}
-	return out
+	return out, known
 }
 
 // left are the lines of what is not complete.
 func (r *markdown) left() [][]span {
-	if strings.TrimSpace(r.open+r.partial) == "" {
-		return nil
-	}
-	return r.draft(r.open + plain.Strip(r.partial) + "\n")
+	out, _ := r.draft(r.open + plain.Strip(r.partial) + "\n")
+	return out
 }
 
 // page walks through one parsed source.
