@@ -284,8 +284,6 @@ func (p *page) inline(parent ast.Node, s style) []span {
 			if n.HardLineBreak() || n.SoftLineBreak() {
 				out = append(out, span{"\n", s})
 			}
-		case *ast.String:
-			out = append(out, span{string(n.Value), s})
 		case *ast.CodeSpan:
 			code := s
 			code.fg = magenta

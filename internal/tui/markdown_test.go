@@ -108,24 +108,6 @@ Again the site (http://a.example), [^1] and [c][none].
 	}
 }
 
-// Where terminals may count more columns than we do, a line has room for that; a bar in the code of
-// a table is one.
-func TestUncertainWidth(t *testing.T) {
-	for source, want := range map[string]string{
-		"aaaaa 👍🏽 bb":                         "aaaaa\n👍🏽 bb",
-		"| a | b |\n|---|---|\n| ❤️ | `xy` |": "a  │ b\n───┼───\n❤️ │ xy",
-		"```\nabcde🇫🇷f\n```":                  "  abcde\n  🇫🇷f",
-	} {
-		var got []string
-		for _, line := range written(source, 1, 9) {
-			got = append(got, ansi.Strip(line))
-		}
-		if strings.Join(got, "\n") != want {
-			t.Errorf("%q:\n%s", source, strings.Join(got, "\n"))
-		}
-	}
-}
-
 // FuzzMarkdown holds that no line is wider than the terminal, that nothing in it acts on that, and
 // that the pieces in which a source comes make no difference to what is said.
 func FuzzMarkdown(f *testing.F) {

@@ -70,27 +70,16 @@ func wide(line []span) int {
 	return n
 }
 
-// clusters are the characters of spans as a reader counts them, each with the columns that it may
-// take: terminals do not agree on what is joined of several characters (families, flags, tones of
-// skin), and a finished line that a terminal finds too long moves all that is drawn below it.
+// clusters are the characters of spans as a reader counts them, each with its columns.
 func clusters(line []span) iter.Seq2[span, int] {
 	return func(yield func(span, int) bool) {
 		for _, s := range line {
 			for rest := s.text; rest != ""; {
 				cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-				if cluster == "" {
-					break
-				}
-				rest = rest[len(cluster):]
-				sum := 0
-				for _, r := range cluster {
-					if sum += ansi.StringWidth(string(r)); r == 0xfe0f { // shown as a picture
-						sum++
-					}
-				}
-				if !yield(span{cluster, s.style}, max(columns, sum)) {
+				if !yield(span{cluster, s.style}, columns) {
 					return
 				}
+				rest = rest[len(cluster):]
 			}
 		}
 	}
