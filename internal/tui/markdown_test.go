@@ -161,15 +161,15 @@ func TestLongBlocks(t *testing.T) {
 			}
 		}
 		put(r.add(start))
-		for range 2000 {
+		for range 1300 {
 			if put(r.add(word)); len(r.open)+len(r.partial) > 2*maxOpen || start == "```\n" && len(r.left()) > codePiece {
 				t.Fatalf("%q: %d bytes are open", start, len(r.open))
 			}
 		}
 		put(r.end())
 		text := strings.Join(strings.Fields(ansi.Strip(said.String())), " ")
-		if n := strings.Count(text, strings.Trim(word, "| \n")); n != 2000 {
-			t.Errorf("%q: %d of 2000 are there", start, n)
+		if n := strings.Count(text, strings.Trim(word, "| \n")); n != 1300 {
+			t.Errorf("%q: %d of 1300 are there", start, n)
 		}
 	}
 }

@@ -66,10 +66,11 @@ type model struct {
 func newModel(ctx context.Context, c Config) *model {
 	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: bell{when: cmp.Or(c.Bell, BellAuto)}}
 	m.meter = newMeter()
-	stream := chat.Stream{Out: replies{m}, Err: notes{m}, Apart: true}
+	m.paper = paper{m: m, markdown: markdown{parser: newParser(), width: 80}}
+	reply := func(text string) { m.paper.reply(m.paper.add(text)) }
+	stream := chat.Stream{Out: writer(reply), Err: writer(m.paper.note), Apart: true}
 	m.Conversation = chat.NewConversation(ctx, c.Config, surface{m}, stream)
 	m.Stream.Mark, m.ShownRounds = m.Calls.Mark, shownRounds
-	m.paper = paper{m: m, markdown: markdown{parser: newParser(), width: 80}}
 	return m
 }
 

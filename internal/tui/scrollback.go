@@ -143,12 +143,12 @@ func (m *model) print() tea.Cmd {
 	return tea.Sequence(tea.Println(bundle), func() tea.Msg { return redraw{} }, func() tea.Msg { return printed{} })
 }
 
-// replies is where the text of replies is written.
-type replies struct{ m *model }
+// writer is where a chat.Stream writes to.
+type writer func(text string)
 
 // Write implements io.Writer.
-func (w replies) Write(data []byte) (int, error) {
-	w.m.paper.reply(w.m.paper.add(string(data)))
+func (w writer) Write(data []byte) (int, error) {
+	w(string(data))
 	return len(data), nil
 }
 
@@ -156,25 +156,21 @@ func (w replies) Write(data []byte) (int, error) {
 // last.
 const maxSaid = 60
 
-// notes is where all else is written, in whole lines.
-type notes struct{ m *model }
-
-// Write implements io.Writer.
-func (w notes) Write(data []byte) (int, error) {
-	p := &w.m.paper
-	if !w.m.Stream.Telling() { // else it stands above the block that is open, which goes on below it
+// note writes whole lines beside the replies.
+func (p *paper) note(text string) {
+	if !p.m.Stream.Telling() { // else it stands above the block that is open, which goes on below it
 		p.flush()
 	}
-	text := strings.TrimSuffix(string(data), "\n")
-	if p.inReply || strings.HasPrefix(text, "› ") {
+	text = strings.TrimSuffix(text, "\n")
+	said := strings.HasPrefix(text, "› ")
+	if p.inReply || said {
 		p.space()
 		p.inReply = false
 	}
-	said := strings.HasPrefix(text, "› ")
 	lines := strings.Split(text, "\n")
 	if said && len(lines) > maxSaid { // the person knows what they pasted
 		left := len(lines) - maxSaid
-		lines = slices.Concat(lines[:maxSaid/2], []string{"  " + w.m.Text.T("… %d more lines", left)},
+		lines = slices.Concat(lines[:maxSaid/2], []string{"  " + p.m.Text.T("… %d more lines", left)},
 			lines[len(lines)-maxSaid/2:])
 	}
 	for _, line := range lines {
@@ -185,7 +181,6 @@ func (w notes) Write(data []byte) (int, error) {
 	if said {
 		p.space()
 	}
-	return len(data), nil
 }
 
 // noted is a line beside the replies as it is shown: by what it begins with. said says that it is a
