@@ -24,6 +24,9 @@ func newParser() parser.Parser {
 const (
 	// codePiece is how many lines of code are handed over together while their block is open.
 	codePiece = 16
+	// codeContext is how many lines of it are coloured together: what begins in one such part and
+	// ends in another, as a long comment, is coloured to the end of its part.
+	codeContext = 6 * codePiece
 	// codeIndent stands before each line of code.
 	codeIndent = 2
 	// maxOpen bounds a block, or a line, that does not end, in bytes: it is broken there.
@@ -107,7 +110,7 @@ func (r *markdown) takeLine(line string) (out [][]span) {
 			out = append(out, lines...)
 			r.began, r.goesOn, r.skip = true, true, n
 		}
-		if long {
+		if long || n >= codeContext {
 			r.open, r.skip = r.open[:strings.IndexByte(r.open, '\n')+1], 0
 		}
 	case long:
