@@ -87,8 +87,8 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
-	drawn := terminal && !f.plain && isTerminal(env.stdout) && tui.Fits(os.Environ())
-	var aside *tui.Aside
+	drawn := terminal && !f.plain && isTerminal(env.stdout) && os.Getenv("TERM") != "" && os.Getenv("TERM") != "dumb"
+	var aside tui.Aside
 	if drawn { // only the drawn terminal writes then
 		aside = tui.NewAside()
 		env.stderr = aside
@@ -145,10 +145,10 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 }
 
 // restoreStderr writes to standard error again, first the lines that were kept aside.
-func restoreStderr(env *environment, aside *tui.Aside) {
+func restoreStderr(env *environment, aside tui.Aside) {
 	env.stderr = os.Stderr
-	for _, line := range aside.Take() {
-		fmt.Fprintln(env.stderr, plain.Strip(line))
+	for len(aside) > 0 {
+		fmt.Fprintln(env.stderr, plain.Strip(<-aside))
 	}
 }
 

@@ -20,7 +20,7 @@ var wideTypes = map[string]int{
 	"internal/doctor.exam":           46,
 	"internal/httpapi.server":        48,
 	"internal/store/storetest.World": 60,
-	"internal/tui.model":             60,
+	"internal/tui.model":             51,
 	"internal/workspace.Root":        53,
 }
 

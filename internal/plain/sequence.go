@@ -22,24 +22,15 @@ const (
 // acts: what ended too early, or not at all.
 func bare(s string) string {
 	var b strings.Builder
-	kept := 0
-	for i := 0; i < len(s); {
-		n, _ := sequence(s[i:])
+	b.Grow(len(s))
+	for s != "" {
+		n, _ := sequence(s)
 		if n == 0 {
-			i += width(s[i:])
-			continue
+			n = width(s)
+			b.WriteString(s[:n])
 		}
-		if kept == 0 {
-			b.Grow(len(s))
-		}
-		b.WriteString(s[kept:i])
-		i += n
-		kept = i
+		s = s[n:]
 	}
-	if kept == 0 {
-		return s
-	}
-	b.WriteString(s[kept:])
 	return b.String()
 }
 

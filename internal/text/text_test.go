@@ -44,7 +44,7 @@ func TestT(t *testing.T) {
 		want string
 	}{
 		"cost $%s":                       {[]any{"0.0042"}, "coût 0,0042 $"},
-		"this run $%s of $%s":            {[]any{"0.10", "1.00"}, "cette exécution 0,10 $ sur 1,00 $"},
+		"the budget of $%s for one run":  {[]any{"1.00"}, "le budget de 1,00 $ pour une exécution"},
 		"%d%% of %5.2f for %s: $%s, $%s": {[]any{3, 1.5, "v1.2", "-0.07", "v1.2"}, "3% of  1,50 for v1.2: $-0,07, $v1.2"},
 	} {
 		if got := french.T(format, c.args...); got != c.want {

@@ -57,7 +57,7 @@ func (m *model) puts(a *approving) {
 	a.attach(m)
 	m.open(a)
 	m.armed = true
-	a.begin(m)
+	a.begin()
 }
 
 // proposed is such a chat of an engine whose model wants to write files. decided are the answers
@@ -93,12 +93,12 @@ func answers(m *model, keys ...string) {
 		m.typed = time.Now().Add(-quiet)
 		m.attend()
 		if key == "Enter" {
-			works(m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+			works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
 			continue
 		}
 		m.obey(pressed([]rune(key)[0]))
-		if m.letter.typed != "" {
-			works(m.obey(stands{m.letter.serial}))
+		if m.letter.name != "" {
+			works(m, m.obey(stands{m.letter.serial}))
 		}
 	}
 }
@@ -107,8 +107,8 @@ func scrollback(m *model) string { return ansi.Strip(strings.Join(m.paper.out, "
 
 func shown(m *model) string {
 	var out strings.Builder
-	m.screen.room = m.screen.height
-	for _, line := range m.dialog.view(m) {
+	m.armed = true
+	for _, line := range m.asked(m.screen.height) {
 		for _, s := range line {
 			out.WriteString(s.text)
 		}
@@ -152,7 +152,7 @@ func TestLongerAnswerShowsAll(t *testing.T) {
 	m, a, decided := proposed(t, "docs/a.txt", "docs/b.txt")
 	answers(m, "a")
 	for range a.Review().Preview.Scopes[1:] { // the widest one is the last
-		works(m.obey(tea.KeyPressMsg{Code: tea.KeyDown}))
+		works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyDown}))
 	}
 	answers(m, "Enter")
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +of docs/b.txt") || !strings.Contains(out, "it allows the calls 2 with it") {
@@ -200,12 +200,12 @@ func TestEditedIsShown(t *testing.T) {
 	m.Editor = func(_ context.Context, path string) error {
 		return os.WriteFile(filepath.Clean(path), []byte(edited), 0o600)
 	}
-	run := &editing{ctx: t.Context(), editor: m.Editor, arguments: a.Review().Arguments}
-	if err := run.Run(); err != nil {
+	draft, err := chat.Edit(t.Context(), m.Editor, a.Review().Arguments, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	a.Edited(run.edited, run.err)
-	works(m.drain())
+	a.Edited(draft, nil)
+	works(m, m.drain())
 	if out := scrollback(m); len(decided()) > 0 || !strings.Contains(out, "│ +zwei") {
 		t.Fatalf("%d answers were stored; the scrollback has:\n%s", len(decided()), out)
 	}
@@ -235,7 +235,7 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatalf("%+v\n%s", decided(), view)
 	}
 	a.Edited([]byte(`{"path":`), regie.Errorf(regie.CodeBadArguments, "the edited arguments are not JSON"))
-	works(m.drain())
+	works(m, m.drain())
 	answers(m, "y")
 	if view := shown(m); len(decided()) > 0 || !strings.Contains(view, "[b] as it was proposed") {
 		t.Fatalf("%+v\n%s", decided(), view)
@@ -249,8 +249,8 @@ func TestEditedIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds("once more\n")
-	a.Edited(run.edited, run.err)
-	works(m.drain())
+	a.Edited(draft, nil)
+	works(m, m.drain())
 	answers(m, "y")
 	if got := decided(); len(got) != 1 || string(got[0].Arguments) != edited {
 		t.Fatalf("%+v", got)

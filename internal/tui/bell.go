@@ -41,39 +41,19 @@ type bell struct {
 	when    Bell
 	told    bool // the terminal says whether it is looked at
 	focused bool
-	pressed time.Time
 }
-
-func newBell(c Config) bell {
-	when := c.Bell
-	if when == "" {
-		when = BellAuto
-	}
-	return bell{when: when}
-}
-
-func (b *bell) focus(is bool) { b.told, b.focused = true, is }
-
-// near says that a key was pressed: the person is there.
-func (b *bell) near() { b.pressed = time.Now() }
 
 // wanted reports whether the person is to be called after so much work.
-func (b *bell) wanted(worked time.Duration, now time.Time) bool {
-	switch {
-	case b.when == BellOff:
-		return false
-	case b.when == BellAlways:
-		return true
-	case b.told:
+func (b *bell) wanted(worked time.Duration) bool {
+	if b.when == BellAuto && b.told {
 		return !b.focused
-	default:
-		return worked >= patient && now.Sub(b.pressed) >= patient
 	}
+	return b.when == BellAlways || b.when == BellAuto && worked >= patient
 }
 
 // ring calls the person, where that is wanted. What it says is ours, never a model's.
 func (b *bell) ring(why string, worked time.Duration) tea.Cmd {
-	if !b.wanted(worked, time.Now()) {
+	if !b.wanted(worked) {
 		return nil
 	}
 	said := plain.Line("regie: " + why)

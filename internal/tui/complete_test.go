@@ -38,7 +38,7 @@ func completing(t *testing.T, files ...string) *model {
 func offered(m *model, typed string) []string {
 	m.draft, m.popup = editor{}, popup{}
 	for _, r := range typed {
-		works(m.obey(tea.KeyPressMsg{Code: r, Text: string(r)}))
+		works(m, m.obey(tea.KeyPressMsg{Code: r, Text: string(r)}))
 	}
 	out := make([]string, len(m.popup.offers))
 	for i, o := range m.popup.offers {

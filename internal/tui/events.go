@@ -18,8 +18,6 @@ const (
 	// together is how long what streams in is collected before it is shown: the eye sees no
 	// difference, and typing stays quick.
 	together = 20 * time.Millisecond
-	// atOnce bounds how many items are taken together.
-	atOnce = 512
 	// shownRounds is how many messages with their answers are shown before one goes on.
 	shownRounds = 10
 )
@@ -55,48 +53,41 @@ func (m *model) next() tea.Cmd {
 		case err := <-feed.Ended:
 			return ended{err, feed}
 		}
-		timer := time.NewTimer(together)
-		defer timer.Stop()
-		for len(list) < atOnce {
+		timer := time.After(together)
+		for {
 			select {
 			case item := <-feed.Items:
 				list = append(list, item)
-				continue
-			case <-timer.C:
+			case <-timer:
+				return items{list, feed}
 			}
-			break
 		}
-		return items{list, feed}
 	}
 }
 
 // release shows what was held back: what the person said stands above what came of it.
 func (m *model) release() {
-	m.holds--
-	if m.holds > 0 || m.held == nil {
-		return
+	if m.holds--; m.holds == 0 && m.held != nil {
+		m.took(*m.held)
 	}
-	held := *m.held
-	m.held = nil
-	m.took(held)
 }
 
+// took takes in what has happened, and then what happens next. It stops where something waits for
+// what stands above it.
 func (m *model) took(taken items) {
 	if taken.feed != m.Feed {
 		return
 	}
-	for i, item := range taken.list {
-		if m.holds > 0 { // it waits for what stands above the others
-			taken.list = taken.list[i:]
-			m.held = &taken
-			return
-		}
+	for m.holds == 0 && len(taken.list) > 0 {
+		item := taken.list[0]
+		taken.list = taken.list[1:]
 		m.see(item)
 	}
 	if m.holds > 0 {
-		m.held = &items{feed: taken.feed}
+		m.held = &taken
 		return
 	}
+	m.held = nil
 	m.run(m.next())
 }
 
@@ -134,24 +125,26 @@ func (m *model) see(item dispatch.Item) {
 			return
 		}
 		m.paper.flush()
-		m.meter.message(&message)
+		m.work.message(&message)
 		if message.Sender == regie.SenderUser {
 			m.history.add(message.LinearText())
 		}
-		if message.Usage != nil { // what it costs is seen while one can still stop it
+		if message.AI != nil && message.Usage != nil { // what it costs is seen while one can still stop it
+			m.meter.prompt = message.Usage.Input + message.Usage.Output
 			m.measure(message.RoundID)
 		}
 	case regie.EventRound:
-		switch {
-		case ends && (body.RoundID == open || open.IsZero()):
+		if ends && (body.RoundID == open || open.IsZero()) {
+			m.hint = ""
 			m.measure(body.RoundID)
 			m.run(m.bell.ring(m.Text.T("the agent has finished"), time.Since(m.Began)))
-		case body.State == string(regie.RoundRunning) && body.Stop == "":
-			m.bounds(body.RoundID)
 		}
-	case regie.EventApproval, regie.EventQuestion:
-		if asked, ok := m.dialog.(moves); ok { // somebody may have answered elsewhere
-			asked.heard(m, event.Body)
+	case regie.EventApproval, regie.EventQuestion: // somebody may have answered elsewhere
+		switch d := m.dialog.(type) {
+		case *approving:
+			d.Heard(event.Body)
+		case *questioning:
+			d.heard(m, event.Body)
 		}
 	}
 }
@@ -174,13 +167,10 @@ func (m *model) openChat() {
 	})
 }
 
-// signalled is a signal of the operating system.
-type signalled struct{ signal os.Signal }
-
 func (m *model) signal(s os.Signal) {
 	switch {
 	case s == syscall.SIGTSTP: // in the person's editor; it is refused already
-		m.stays()
+		m.suspend()
 	case s == syscall.SIGINT && !m.Round.IsZero() && !m.Interrupting:
 		m.Interrupt()
 	default:

@@ -16,7 +16,7 @@ func (m surface) ShowHelp() {
 	m.paper.space()
 	for _, row := range [][2]string{
 		{"Enter", t.T("send; while the agent works it is queued")},
-		{"Alt-Enter", t.T("another line, as Shift-Enter, Ctrl-J and a \\ at the end do")},
+		{"Alt-Enter", t.T("another line, as Shift-Enter and Ctrl-J do")},
 		{"@path", t.T("the file or directory is read and sent with the message")},
 		{"!command", t.T("run a command yourself, with the approval that the agent's need")},
 		{"Esc", t.T("interrupt the run; twice clears what you wrote")},
@@ -33,18 +33,12 @@ func (m surface) ShowHelp() {
 	m.paper.space()
 }
 
-// helpLine writes what can be typed or pressed, and behind it, on as many lines as it needs, what
-// that does.
+// helpLine writes what can be typed or pressed, and behind it what that does.
 func (m surface) helpLine(name, about string) {
 	const column = 14
 	before := span{"  " + name + strings.Repeat(" ", max(1, column-2-len(name))), style{fg: cyan}}
-	width := m.screen.width - column - 1
-	if width < 20 { // it stands below
-		m.paper.line([]span{before})
-		before, width = span{text: "    "}, m.screen.width-5
-	}
-	for _, piece := range wrap([]span{{text: about}}, width) {
-		m.paper.line(append([]span{before}, piece...))
-		before = span{text: strings.Repeat(" ", m.screen.width-1-width)}
+	for _, line := range prefixed(wrap([]span{{text: about}}, m.screen.width-column-1), before,
+		span{text: strings.Repeat(" ", column)}) {
+		m.paper.line(line)
 	}
 }

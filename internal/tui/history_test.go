@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -102,14 +101,17 @@ func hears(t *testing.T, feed *chat.Feed, kind regie.EventType, wanted map[strin
 }
 
 // works does what the chat would do next, until there is nothing.
-func works(cmd tea.Cmd) {
+func works(m *model, cmd tea.Cmd) {
 	for cmd != nil {
 		switch then := cmd().(type) {
 		case done:
-			cmd = then()
+			if then != nil {
+				then()
+			}
+			cmd = m.drain()
 		case tea.BatchMsg:
 			for _, one := range then {
-				works(one)
+				works(m, one)
 			}
 			return
 		default:
@@ -118,31 +120,21 @@ func works(cmd tea.Cmd) {
 	}
 }
 
-// The history has the newest messages of a chat, and a search reads as far back as it goes; then it
-// says so.
+// The history has what was said in the chats of the workspace, this one last, and a search says
+// when it finds nothing older.
 func TestHistoryReadsOn(t *testing.T) {
-	c, ids := talked(t, []string{"the oldest of them"}, []string{"in between"}, []string{"first", "second", "third"})
-	if got := saidIn(t.Context(), c.Control, ids[2], 4); !slices.Equal(got, []string{"second", "third"}) {
-		t.Errorf("the newest are %q", got)
-	}
+	c, ids := talked(t, []string{"the oldest of them"}, []string{"first", "second", "third"}, []string{"in between"})
 	m := newModel(t.Context(), c)
 	h := &m.history
-	press := func(name, typed string) {
-		h.key(m, name, typed)
-		works(m.drain())
-	}
+	m.Session = ids[1]
 	h.search(m)
-	h.begins(m)
-	works(m.drain())
+	works(m, m.drain())
 	if got := strings.Join(h.list, " "); got != "the oldest of them in between first second third" || h.found != 4 {
 		t.Fatalf("it knows %q, and finds %d", got, h.found)
 	}
-	press("o", "oldest")
-	if h.found < 0 || h.list[h.found] != "the oldest of them" {
-		t.Fatalf("it finds %d of %q", h.found, h.list)
-	}
-	press("ctrl+r", "")
-	if h.found < 0 || h.list[h.found] != "the oldest of them" || !h.end || !strings.Contains(m.hint, "nothing older") {
+	h.key(m, "o", "oldest")
+	h.key(m, "ctrl+r", "")
+	if h.found < 0 || h.list[h.found] != "the oldest of them" || !strings.Contains(m.hint, "nothing older") {
 		t.Errorf("it finds %d of %q, and says %q", h.found, h.list, m.hint)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // pressed obeys a key.
 func (m *model) pressed(msg tea.KeyPressMsg) {
 	name, typed := msg.String(), msg.Key().Text
-	m.hint, m.runHint = "", ""
+	m.hint = ""
 	if name != "ctrl+c" {
 		m.once = false
 	}
@@ -30,14 +30,16 @@ func (m *model) pressed(msg tea.KeyPressMsg) {
 		m.answerKey(name, typed)
 		return
 	}
-	m.stillTyping()
+	m.typed = time.Now()
 	switch {
 	case m.history.searching:
 		m.history.key(m, name, typed)
 	case m.popup.key(m, name), m.promptKey(name):
-	case m.draft.key(name), typed != "" && m.typeText(typed):
+	default:
+		if !m.draft.key(name) && typed != "" {
+			m.fits(m.draft.insert(typed))
+		}
 		m.popup.follow(m)
-		m.popup.fetch(m)
 	}
 }
 
@@ -47,10 +49,10 @@ func (m *model) promptKey(name string) bool {
 	case "esc":
 		m.escape()
 	case "ctrl+d":
-		if m.draft.empty() {
-			m.Leave()
+		if !m.draft.empty() {
+			return false
 		}
-		m.draft.key("delete")
+		m.Leave()
 	case "enter":
 		m.enter()
 	case "tab":
@@ -61,12 +63,10 @@ func (m *model) promptKey(name string) bool {
 			clear(m.Later)
 			m.Due, m.typed = true, time.Time{}
 		default:
-			m.popup.open(m)
-			m.popup.fetch(m)
+			m.popup.follow(m)
 		}
 	case "ctrl+r":
 		m.history.search(m)
-		m.history.begins(m)
 	case "ctrl+o":
 		m.ShowCall("")
 	case "ctrl+l":
@@ -78,7 +78,7 @@ func (m *model) promptKey(name string) bool {
 		case m.draft.empty() && m.history.at == 0 && len(queue) > 0:
 			m.TakeBack(queue[len(queue)-1], true)
 		default:
-			m.history.back(m)
+			m.history.load(m, func() { m.history.older(m) })
 		}
 	case "down", "ctrl+n":
 		if !m.draft.vertical(1, m.screen.width-3, m.pasted) {
@@ -94,35 +94,28 @@ func (m *model) promptKey(name string) bool {
 // other programs wait for it.
 func (m *model) suspend() {
 	if m.config.IsEngine != nil && m.config.IsEngine() {
-		m.stays()
+		m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
 		return
 	}
 	m.run(tea.Suspend)
 }
 
-// stays says why Ctrl-Z stops nothing.
-func (m *model) stays() {
-	m.hint = m.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns")
-}
-
 // cancel obeys Ctrl-C: it closes what is open, clears what was written, interrupts the run; where
 // there is nothing of that, twice leaves.
 func (m *model) cancel() {
-	_, asks := m.dialog.(moves)
+	switch m.dialog.(type) {
+	case *picking, *undoing, *instead:
+		m.decide("esc")
+		return
+	}
 	switch {
 	case m.history.searching:
 		m.history.searching = false
 	case m.popup.shown():
-		m.popup = popup{}
-	case m.dialog != nil && !asks:
-		d, ok := m.dialog.(*instead)
-		m.closeDialog()
-		if ok {
-			d.back(m)
-		}
+		m.popup.offers = nil
 	case !m.draft.empty() && !m.hasField():
 		m.history.add(m.draft.value())
-		m.draft = editor{killed: m.draft.killed}
+		m.draft = editor{}
 	case m.Interrupting || m.once:
 		m.result.Signalled = m.Interrupting
 		m.Leave()
@@ -141,7 +134,7 @@ func (m *model) escape() {
 		m.Interrupt()
 	case !m.draft.empty() && time.Since(m.draftEsc) < 2*time.Second:
 		m.history.add(m.draft.value())
-		m.draft = editor{killed: m.draft.killed}
+		m.draft = editor{}
 	case !m.draft.empty():
 		m.draftEsc = time.Now()
 		m.hint = m.Text.T("Esc once more clears what you wrote")
@@ -150,20 +143,17 @@ func (m *model) escape() {
 
 // enter sends what was written, or obeys it.
 func (m *model) enter() {
-	if n := m.draft.at; n > 0 && n == len(m.draft.text) && m.draft.text[n-1] == '\\' { // goes on on the next line
-		m.draft.remove(n-1, n)
-		m.draft.insert("\n")
-		return
-	}
 	typed := m.draft.value()
-	if strings.TrimSpace(typed) == "" || m.heldBack() {
+	if strings.TrimSpace(typed) == "" {
 		return
 	}
-	m.draft = editor{killed: m.draft.killed}
-	m.popup = popup{}
+	m.draft, m.popup.offers = editor{}, nil
 	m.history.ends()
 	m.history.add(typed)
-	m.forgo()
+	switch m.dialog.(type) { // opened and left again for the prompt: it would come back over what is asked
+	case *picking, *undoing:
+		m.decide("esc")
+	}
 	switch {
 	case strings.HasPrefix(typed, "//"):
 		m.Say(m.with(typed[1:]))

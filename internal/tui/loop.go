@@ -9,47 +9,39 @@ import (
 )
 
 // done is what work hands back to the loop: what is to happen there.
-type done func() tea.Cmd
+type done func()
 
 // loop runs work beside the program's loop.
 type loop struct {
-	ctx     context.Context
-	cmds    []tea.Cmd   // what the library has not got
-	ops     []chat.Work // what is said to the Control, in order
-	busyOps bool
+	ctx  context.Context
+	cmds []tea.Cmd     // what the library has not got
+	last chan struct{} // closed once the last work is done that waits for the work before it
 }
 
 // beside runs work on a goroutine of the library, and what it returns in the loop.
-func (l *loop) beside(work chat.Work) tea.Cmd {
-	return func() tea.Msg {
-		then := work(l.ctx)
-		if then == nil {
-			return nil
-		}
-		return done(func() tea.Cmd {
-			then()
-			return l.drain()
-		})
-	}
+func (l *loop) beside(work chat.Work) {
+	l.run(func() tea.Msg { return done(work(l.ctx)) })
 }
 
-// nextOp begins the next of what happens in the order in which the person said it.
-func (l *loop) nextOp() {
-	if l.busyOps || len(l.ops) == 0 {
-		return
-	}
-	next := l.ops[0]
-	l.ops, l.busyOps = l.ops[1:], true
-	l.run(l.beside(func(ctx context.Context) func() {
-		then := next(ctx)
+// inOrder is beside behind the work before it, as the person said it.
+func (l *loop) inOrder(work chat.Work) {
+	before, over := l.last, make(chan struct{})
+	l.last = over
+	l.beside(func(ctx context.Context) func() {
+		if before != nil {
+			select {
+			case <-before:
+			case <-ctx.Done():
+			}
+		}
+		then := work(ctx)
 		return func() {
-			l.busyOps = false
 			if then != nil {
 				then()
 			}
-			l.nextOp()
+			close(over)
 		}
-	}))
+	})
 }
 
 // run has the library run a command once the loop is done with a message.

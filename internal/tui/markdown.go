@@ -1,10 +1,11 @@
 package tui
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
@@ -17,82 +18,149 @@ import (
 
 // newParser reads Markdown with tables, lists of tasks and strikethrough.
 func newParser() parser.Parser {
-	p := parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
-		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
-	)
-	p.AddOptions(
-		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
-		parser.WithInlineParsers(util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0)),
-	)
-	return p
+	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.TaskList, extension.Strikethrough)).Parser()
 }
 
-// renderer makes lines of blocks of Markdown.
-type renderer struct {
+const (
+	// codePiece is how many lines of code are handed over together while their block is open.
+	codePiece = 16
+	// codeContext is how many lines of it are coloured together: what begins in one such part and
+	// ends in another, as a long comment, is coloured to the end of its part.
+	codeContext = 6 * codePiece
+	// codeIndent stands before each line of code.
+	codeIndent = 2
+	// maxOpen bounds a block, or a line, that does not end, in bytes: it is broken there.
+	maxOpen = 8 << 10
+)
+
+// markdown makes lines of a reply in Markdown that streams in. It hands over the blocks that are
+// complete: all but the last one, each item of a list for itself.
+type markdown struct {
 	parser parser.Parser
 	width  int                // columns
-	refs   []parser.Reference // where the links lead that the finished blocks of the reply define
+	refs   []parser.Reference // where the links lead that the finished blocks define
+	// open are the complete lines of the block that may go on, partial is the line behind them.
+	open, partial string
+	// skip is how many lines of the open block's code were handed over, goesOn that it is the rest
+	// of a longer one, gap that an empty line stands before it, began that some block was.
+	skip               int
+	goesOn, gap, began bool
 }
 
-// maxRefs bounds how many definitions of links are remembered of a reply.
-const maxRefs = 500
-
-// lines are a finished block as lines of spans, none wider than the renderer's width. What the
-// block says acts on nothing: see internal/plain. The links that it defines are known to the blocks
-// after it; those before stand there already, as they were written, so a definition is shown too.
-func (r *renderer) lines(b block) [][]span {
-	lines, known := r.draft(b)
-	if known != nil && len(r.refs) < maxRefs {
-		r.refs = known.References()
+// add takes a piece and returns the lines of what it completes; nil stands for an empty line.
+func (r *markdown) add(piece string) (out [][]span) {
+	r.partial += piece
+	for {
+		end := strings.IndexByte(r.partial, '\n')
+		rest := end + 1
+		if end < 0 && len(r.partial) <= maxOpen {
+			return out
+		}
+		if end < 0 || end > maxOpen { // at a space, or between characters
+			for end = maxOpen; !utf8.RuneStart(r.partial[end]); end-- {
+			}
+			if space := strings.LastIndexByte(r.partial[:end], ' '); space > 0 {
+				end = space
+			}
+			rest = end
+		}
+		line := r.partial[:end]
+		r.partial = r.partial[rest:]
+		out = append(out, r.takeLine(plain.Strip(line)+"\n")...)
 	}
-	return lines
 }
 
-// draft is lines of a block that may go on: what it defines may yet change, and is not remembered.
-func (r *renderer) draft(b block) ([][]span, parser.Context) {
-	if b.kind == fence {
-		return r.fence(b), nil
+// end returns what is left, and begins another reply.
+func (r *markdown) end() (out [][]span) {
+	if r.partial != "" {
+		out = r.add("\n")
 	}
+	out = append(out, r.finish(r.open)...)
+	*r = markdown{parser: r.parser, width: r.width}
+	return out
+}
+
+// takeLine takes a line, and returns the block before it if it begins another one.
+func (r *markdown) takeLine(line string) (out [][]span) {
+	before := r.open
+	r.open += line
+	if strings.TrimSpace(r.open) == "" {
+		r.open, r.gap = "", true
+		return nil
+	}
+	doc, _ := r.parse(r.open)
+	last := doc.LastChild()
+	if _, table := last.(*east.Table); table { // the line before may be its head
+		before = before[:strings.LastIndexByte(strings.TrimSuffix(before, "\n"), '\n')+1]
+	}
+	_, list := last.(*ast.List)
+	if before != "" && (doc.FirstChild() != last || list && last.FirstChild() != last.LastChild()) {
+		out, r.open = r.finish(before), r.open[len(before):]
+	}
+	long := len(r.open) > maxOpen
+	code, ok := last.(*ast.FencedCodeBlock)
+	n := 0
+	if ok {
+		n = code.Lines().Len()
+	}
+	switch {
+	case n > 0 && code.Lines().At(n-1).Stop == len(r.open): // its end has not come
+		if long || n >= r.skip+codePiece {
+			lines, _ := r.draft(r.open)
+			out = append(out, lines...)
+			r.began, r.goesOn, r.skip = true, true, n
+		}
+		if long || n >= codeContext {
+			r.open, r.skip = r.open[:strings.IndexByte(r.open, '\n')+1], 0
+		}
+	case long:
+		out, r.open = append(out, r.finish(r.open)...), ""
+	}
+	return out
+}
+
+// parse reads a source, with the links that are known.
+func (r *markdown) parse(source string) (ast.Node, parser.Context) {
 	known := parser.NewContext()
 	for _, ref := range r.refs {
 		known.AddReference(ref)
 	}
-	source := []byte(plain.Strip(b.source) + "\n")
-	p := &page{source: source, render: r}
-	return p.blocks(r.parser.Parse(text.NewReader(source), parser.WithContext(known)), r.width), known
+	return r.parser.Parse(text.NewReader([]byte(source)), parser.WithContext(known)), known
 }
 
-// forget ends a reply: the next one defines its own links.
-func (r *renderer) forget() { r.refs = nil }
-
-// codeIndent stands before each line of code.
-const codeIndent = 2
-
-func (r *renderer) fence(b block) [][]span {
-	if b.source == "" {
-		return nil
-	}
-	return r.code(plain.Strip(b.source), plain.Strip(b.lang), plain.Strip(b.context))
+// finish returns the lines of a block that is complete. The links that it defines are known to the
+// blocks after it; those before stand there already, so that a definition is shown too.
+func (r *markdown) finish(source string) [][]span {
+	out, known := r.draft(source)
+	r.refs = known.References()
+	trimmed := strings.TrimRight(source, " \t\n")
+	r.began, r.skip, r.goesOn = r.began || trimmed != "", 0, false
+	r.gap = strings.Count(source[len(trimmed):], "\n") > 1
+	return out
 }
 
-func (r *renderer) code(source, lang, context string) [][]span {
-	var out [][]span
-	for _, line := range highlight(source, lang, context) {
-		for _, piece := range chop(line, r.width-codeIndent) {
-			out = append(out, append([]span{{text: strings.Repeat(" ", codeIndent)}}, piece...))
-		}
+// draft are lines of a block that may go on, none wider than the reply. What the block says acts on
+// nothing: see internal/plain.
+func (r *markdown) draft(source string) ([][]span, parser.Context) {
+	doc, known := r.parse(source)
+	out := (&page{source: []byte(source), skip: r.skip}).blocks(doc, r.width)
+	_, code := doc.FirstChild().(*ast.FencedCodeBlock)
+	if len(out) > 0 && r.began && !r.goesOn && (r.gap || code) {
+		out = append([][]span{nil}, out...)
 	}
+	return out, known
+}
+
+// left are the lines of what is not complete.
+func (r *markdown) left() [][]span {
+	out, _ := r.draft(r.open + plain.Strip(r.partial) + "\n")
 	return out
 }
 
 // page walks through one parsed source.
 type page struct {
 	source []byte
-	render *renderer
-	cells  bool // what is read stands in a table, where a bar in code is written with a backslash
+	skip   int // lines of the first block's code that are left out
 }
 
 // blocks are the blocks below a node, with an empty line between those that are not items of a
@@ -107,9 +175,8 @@ func (p *page) blocks(parent ast.Node, width int) [][]span {
 		list, isList := parent.(*ast.List)
 		_, inItem := parent.(*ast.ListItem)
 		_, below := node.(*ast.List)
-		_, defines := node.(*ast.LinkReferenceDefinition)
-		_, defined := node.PreviousSibling().(*ast.LinkReferenceDefinition)
-		tight := isList && list.IsTight || inItem && below || defines && defined
+		tight := isList && list.IsTight || inItem && below ||
+			node.Kind() == ast.KindLinkReferenceDefinition && !node.HasBlankPreviousLines()
 		if len(out) > 0 && !tight {
 			out = append(out, nil)
 		}
@@ -133,31 +200,33 @@ func (p *page) block(node ast.Node, width int) [][]span {
 	case *ast.List:
 		return p.list(n, width)
 	case *ast.FencedCodeBlock:
-		return p.inner(n.Lines(), string(n.Language(p.source)), width)
+		return p.code(n.Lines(), string(n.Language(p.source)), width)
 	case *ast.CodeBlock:
-		return p.inner(n.Lines(), "", width)
+		return p.code(n.Lines(), "", width)
 	case *ast.HTMLBlock:
 		return wrap([]span{{text: strings.TrimRight(p.literal(n.Lines()), "\n")}}, width)
 	case *east.Table:
 		return p.table(n, width)
 	case *ast.LinkReferenceDefinition:
-		return wrap([]span{{plain.Strip("[" + string(n.Label) + "]: " + titled(n)), style{faint: true}}}, width)
+		defined := "[" + string(n.Label) + "]: " + string(n.Destination)
+		if len(n.Title) > 0 {
+			defined += ` "` + string(n.Title) + `"`
+		}
+		return wrap([]span{{plain.Strip(defined), style{faint: true}}}, width)
 	default:
 		return wrap(p.inline(n, style{}), width)
 	}
 }
 
-// titled is where a definition leads, with the title that it has.
-func titled(n *ast.LinkReferenceDefinition) string {
-	if len(n.Title) == 0 {
-		return string(n.Destination)
+func (p *page) code(lines *text.Segments, lang string, width int) (out [][]span) {
+	rows := highlight(strings.TrimRight(p.literal(lines), "\n"), lang)
+	for _, line := range rows[min(p.skip, len(rows)):] {
+		for _, piece := range chop(line, width-codeIndent) {
+			out = append(out, append([]span{{text: strings.Repeat(" ", codeIndent)}}, piece...))
+		}
 	}
-	return string(n.Destination) + ` "` + string(n.Title) + `"`
-}
-
-func (p *page) inner(lines *text.Segments, lang string, width int) [][]span {
-	r := renderer{width: width}
-	return r.code(strings.TrimRight(p.literal(lines), "\n"), lang, "")
+	p.skip = 0
+	return out
 }
 
 func (p *page) literal(lines *text.Segments) string {
@@ -218,30 +287,25 @@ func (p *page) inline(parent ast.Node, s style) []span {
 			if n.HardLineBreak() || n.SoftLineBreak() {
 				out = append(out, span{"\n", s})
 			}
-		case *ast.String:
-			out = append(out, span{string(n.Value), s})
 		case *ast.CodeSpan:
 			code := s
 			code.fg = magenta
 			out = append(out, p.inline(n, code)...)
 		case *ast.Emphasis:
 			strong := s
-			if n.Level == 1 {
-				strong.italic = true
-			} else {
-				strong.bold = true
-			}
+			strong.italic, strong.bold = s.italic || n.Level == 1, s.bold || n.Level > 1
 			out = append(out, p.inline(n, strong)...)
 		case *east.Strikethrough:
 			struck := s
 			struck.strike = true
 			out = append(out, p.inline(n, struck)...)
 		case *ast.Link:
-			out = append(out, p.link(p.inline(n, underlined(s)), string(n.Destination), s)...)
+			out = append(out, p.link(n, n.Destination, s)...)
 		case *ast.Image:
-			out = append(out, p.link(p.inline(n, underlined(s)), string(n.Destination), s)...)
+			out = append(out, p.link(n, n.Destination, s)...)
 		case *ast.AutoLink:
-			out = append(out, span{string(n.URL(p.source)), underlined(s)})
+			s.underline = true
+			out = append(out, span{string(n.URL(p.source)), s})
 		case *east.TaskCheckBox:
 			box := "☐ "
 			if n.IsChecked {
@@ -264,31 +328,24 @@ func (p *page) inline(parent ast.Node, s style) []span {
 // comes in through one.
 func (p *page) unescaped(n *ast.Text) string {
 	value := n.Segment.Value(p.source)
-	if n.IsRaw() && p.cells {
-		value = bytes.ReplaceAll(value, []byte(`\|`), []byte("|"))
-	}
 	if !n.IsRaw() {
 		value = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(value)))
 	}
 	return plain.Strip(string(value))
 }
 
-func underlined(s style) style {
-	s.underline = true
-	return s
-}
-
 // link is a text with where it leads: a person sees the address, not only what the model calls it.
-func (p *page) link(label []span, to string, s style) []span {
+func (p *page) link(n ast.Node, destination []byte, s style) []span {
+	address := s
+	s.underline, address.faint = true, true
+	label := p.inline(n, s)
 	var said strings.Builder
 	for _, piece := range label {
 		said.WriteString(piece.text)
 	}
-	to = plain.Strip(to)
+	to := plain.Strip(string(destination))
 	if to == "" || said.String() == to || "mailto:"+said.String() == to {
 		return label
 	}
-	address := s
-	address.faint = true
 	return append(label, span{" (" + to + ")", address})
 }

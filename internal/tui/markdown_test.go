@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -11,25 +10,19 @@ import (
 
 // written is Markdown as it stands in the scrollback when it came in pieces of some bytes.
 func written(source string, piece, width int) []string {
-	r := renderer{parser: newParser(), width: width}
-	var c cutter
+	r := markdown{parser: newParser(), width: width}
 	var out []string
-	put := func(blocks []block) {
-		for _, b := range blocks {
-			if b.gap {
-				out = append(out, "")
-			}
-			for _, line := range r.lines(b) {
-				out = append(out, paint(trimmed(line), false))
-			}
+	put := func(lines [][]span) {
+		for _, line := range lines {
+			out = append(out, paint(trimmed(line), false))
 		}
 	}
 	for rest := source; rest != ""; {
 		n := min(piece, len(rest))
-		put(c.add(rest[:n]))
+		put(r.add(rest[:n]))
 		rest = rest[n:]
 	}
-	put(c.end())
+	put(r.end())
 	return out
 }
 
@@ -113,80 +106,6 @@ Again the site (http://a.example), [^1] and [c][none].
 			t.Errorf("in pieces of %d bytes:\n%s", piece, strings.Join(got, "\n"))
 		}
 	}
-	r := renderer{parser: newParser(), width: 60}
-	if _, _ = r.draft(block{source: "[a]: http://a.exa"}); len(r.refs) != 0 {
-		t.Error("half an address is remembered")
-	}
-}
-
-// Where terminals may count more columns than we do, a line has room for that; a bar in the code of
-// a table is one.
-func TestUncertainWidth(t *testing.T) {
-	for source, want := range map[string]string{
-		"aaaaa 👍🏽 bb":                            "aaaaa\n👍🏽 bb",
-		"| a | b |\n|---|---|\n| ❤️ | `x\\|y` |": "a  │ b\n───┼────\n❤️ │ x|y",
-		"```\nabcde🇫🇷f\n```":                     "  abcde\n  🇫🇷f",
-	} {
-		var got []string
-		for _, line := range written(source, 1, 9) {
-			got = append(got, ansi.Strip(line))
-		}
-		if strings.Join(got, "\n") != want {
-			t.Errorf("%q:\n%s", source, strings.Join(got, "\n"))
-		}
-	}
-}
-
-// Code that goes on for long is given back in pieces, so that the open block stays small, and the
-// highlighting of a piece knows what stands before.
-func TestCutLongCode(t *testing.T) {
-	var c cutter
-	out := c.add("```python\ns = \"\"\"a text\n")
-	for i := range 100 {
-		out = append(out, c.add(fmt.Sprintf("line %d\n", i))...)
-		if left, ok := c.left(); ok && strings.Count(left.source, "\n") > codePiece {
-			t.Fatalf("%d lines are open", strings.Count(left.source, "\n"))
-		}
-	}
-	out = append(out, c.add("\"\"\"\n```\n")...)
-	lines := 0
-	for i, b := range out {
-		lines += strings.Count(b.source, "\n") + 1
-		if b.first != (i == 0) || b.closed != (i == len(out)-1) {
-			t.Errorf("block %d: first %v, closed %v", i, b.first, b.closed)
-		}
-	}
-	if lines != 102 || len(out) < 6 {
-		t.Errorf("%d lines in %d blocks", lines, len(out))
-	}
-	for _, line := range highlight(out[1].source, "python", out[1].context) {
-		if len(line) != 1 || line[0].style.fg != green {
-			t.Fatalf("a line of a text is %+v", line)
-		}
-	}
-}
-
-// A line without an end does not make each piece cost more than the one before: it is broken, and
-// nothing of it is lost.
-func TestCutLongLine(t *testing.T) {
-	for _, start := range []string{"", "```\n", "- "} {
-		var c cutter
-		var out []block
-		out = append(out, c.add(start)...)
-		for range 3000 {
-			out = append(out, c.add("été日本 word ")...)
-			if len(c.rest) > 2*maxLine {
-				t.Fatalf("%q: %d bytes are open", start, len(c.rest))
-			}
-		}
-		var said strings.Builder
-		for _, b := range append(out, c.end()...) {
-			said.WriteString(b.source + " ")
-		}
-		if n := strings.Count(strings.Join(strings.Fields(said.String()), " "), "été日本 word"); n != 3000 {
-			t.Errorf("%q: %d of 3000 are there", start, n)
-		}
-	}
 }
 
 // FuzzMarkdown holds that no line is wider than the terminal, that nothing in it acts on that, and
@@ -227,32 +146,30 @@ func abs(n int) int {
 	return n
 }
 
-// TestCutLongTable has a table that is longer than what is held back stay a table, under its head
-// again, whatever comes after it.
-func TestCutLongTable(t *testing.T) {
-	var source strings.Builder
-	source.WriteString("before\n\n| name | n |\n|---|--:|\n")
-	for i := range 900 {
-		fmt.Fprintf(&source, "| cell number %d | %d |\n", i, i)
-	}
-	for _, after := range []string{"", "\n\nafter | it\n", "# Title\n", "| open"} {
-		for _, piece := range []int{7, 4096, 1 << 20} {
-			out := written(source.String()+after, piece, 60)
-			text, rows := strings.Join(out, "\n"), 0
-			for _, line := range out {
-				if strings.HasPrefix(line, "|") && after != "| open" {
-					t.Fatalf("a row stands as it was written: %q", line)
+// What goes on for long is handed over in pieces, so that what is open stays small, nothing of it
+// is lost, and the highlighting of code knows what stands before.
+func TestLongBlocks(t *testing.T) {
+	for start, word := range map[string]string{"": "été日本 word ", "```\n": "one more\n", "- ": "été日本 word ", "```python\ns = \"\"\"a\n": "a text\n", "|a|\n|-|\n": "|a cell|\n"} {
+		r := markdown{parser: newParser(), width: 60}
+		var said strings.Builder
+		put := func(lines [][]span) {
+			for _, line := range lines {
+				if len(line) == 2 && line[1].text == "a text" && said.Len() < maxOpen/10 && line[1].style.fg != green {
+					t.Fatalf("a line of a text is %+v", line)
 				}
-				if strings.Contains(line, "cell number ") {
-					rows++
-				}
+				said.WriteString(paint(line, false) + " ")
 			}
-			if heads := strings.Count(text, "name"); rows != 900 || heads < 2 || heads > 6 {
-				t.Errorf("%d rows under %d heads, in pieces of %d", rows, heads, piece)
+		}
+		put(r.add(start))
+		for i := range 1300 {
+			if put(r.add(word)); len(r.open)+len(r.partial) > 2*maxOpen || start == "```\n" && i%50 == 49 && len(r.left()) > codePiece {
+				t.Fatalf("%q: %d bytes are open", start, len(r.open))
 			}
-			if strings.Contains(after, "after") && !strings.Contains(text, "after | it") {
-				t.Error("what came after the table is gone")
-			}
+		}
+		put(r.end())
+		text := strings.Join(strings.Fields(ansi.Strip(said.String())), " ")
+		if n := strings.Count(text, strings.Trim(word, "| \n")); n != 1300 {
+			t.Errorf("%q: %d of 1300 are there", start, n)
 		}
 	}
 }

@@ -9,35 +9,22 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestMeter has the status line say what a chat costs while it runs, and the cap that is reached
-// first.
+// TestMeter has the status line say what a chat costs while it runs, and its cap.
 func TestMeter(t *testing.T) {
 	const dollar = 1_000_000
 	old, running, fresh := regie.NewID(), regie.NewID(), regie.NewID()
 	known := func(cost int64) regie.Spending { return regie.Spending{Cost: cost, Known: true} }
 	for _, c := range []struct {
 		name  string
-		today store.Spent
+		most  int64
 		past  *chat.Past
 		costs map[regie.ID]regie.Spending
-		round regie.ID
 		want  string
 	}{
 		{name: "nothing spent, nothing capped"},
-		{name: "a cap before anything is spent", today: store.Spent{Caps: regie.Caps{Session: 5 * dollar}}, want: "cost $0.00 of $5.00"},
-		{
-			name: "the run's is nearest", today: store.Spent{Caps: regie.Caps{Session: 5 * dollar, Round: dollar}}, round: fresh,
-			costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: known(dollar / 2)}, want: "cost $1.50 · this run $0.50 of $1.00",
-		},
-		{name: "a run's cap while none goes on", today: store.Spent{Caps: regie.Caps{Round: dollar}}, costs: map[regie.ID]regie.Spending{old: known(dollar / 2)}, want: "cost $0.50"},
-		{
-			name: "the day's is nearest", today: store.Spent{All: known(19 * dollar), Caps: regie.Caps{Session: 5 * dollar, Day: 20 * dollar}}, round: fresh,
-			costs: map[regie.ID]regie.Spending{fresh: known(dollar)}, want: "cost $1.00 · today $19.00 of $20.00",
-		},
-		{
-			name: "the workspace's is nearest", today: store.Spent{Workspace: known(9 * dollar), All: known(10 * dollar), Caps: regie.Caps{Workspace: 10 * dollar, Day: 20 * dollar}},
-			costs: map[regie.ID]regie.Spending{fresh: known(dollar)}, want: "cost $1.00 · today here $9.00 of $10.00",
-		},
+		{name: "a cap before anything is spent", most: 5 * dollar, want: "cost $0.00 of $5.00"},
+		{name: "what is spent of it", most: 5 * dollar, costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: known(dollar / 2)}, want: "cost $1.50 of $5.00"},
+		{name: "no cap", costs: map[regie.ID]regie.Spending{old: known(dollar / 2)}, want: "cost $0.50"},
 		{name: "taken up in the middle of a run", past: &chat.Past{
 			View:   store.SessionView{Spent: known(3 * dollar), History: []regie.Round{{ID: old, State: regie.RoundEnded}, {ID: running, State: regie.RoundRunning}}},
 			Rounds: []store.RoundView{{Round: regie.Round{ID: old, State: regie.RoundEnded}, Spent: known(2 * dollar)}, {Round: regie.Round{ID: running}, Spent: known(dollar)}},
@@ -45,13 +32,14 @@ func TestMeter(t *testing.T) {
 		{name: "a cost that nobody knows", costs: map[regie.ID]regie.Spending{old: known(dollar), fresh: {}}, want: "cost unknown, at least $1.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: text.New("en")}, Round: c.round}, meter: newMeter(c.today)}
+			m := &model{Conversation: &chat.Conversation{Config: chat.Config{Text: text.New("en")}}, meter: newMeter()}
+			m.meter.most = c.most
 			if c.past != nil {
 				m.meter.takenUp(c.past)
 			}
 			for id, spent := range c.costs {
-				m.meter.round(id, known(0), regie.Limits{}) // once more, with what it has cost by then
-				m.meter.round(id, spent, regie.Limits{})
+				m.meter.round(&store.RoundView{Round: regie.Round{ID: id}, Spent: known(0)}) // once more, with what it has cost by then
+				m.meter.round(&store.RoundView{Round: regie.Round{ID: id}, Spent: spent})
 			}
 			if got := m.meter.cost(m); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

@@ -1,16 +1,18 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // Config is what a chat at a terminal needs.
@@ -25,18 +27,7 @@ type Config struct {
 	// Bell says when the person is called: BellAuto, BellAlways or BellOff.
 	Bell Bell
 	// Aside is what the rest of the process writes to; nil where it writes nothing.
-	Aside *Aside
-}
-
-// dialog is something that the person is asked; it has the keyboard while it is there.
-type dialog interface {
-	key(m *model, name, typed string)
-	view(m *model) [][]span
-}
-
-// line is a dialog that the person may write in; what is pasted may have no room there.
-type line interface {
-	paste(s string) (writes, fits bool)
+	Aside Aside
 }
 
 // model is a conversation as it is drawn.
@@ -60,8 +51,7 @@ type model struct {
 	popup   popup
 	// draftEsc is when Esc was pressed with something written.
 	draftEsc time.Time
-	hint     string // below the prompt, until the next key
-	runHint  string // the same, as long as a run is open
+	hint     string // below the prompt, until the next key or the end of the run
 	once     bool   // Ctrl-C at an empty prompt
 	ticking  bool
 	bell     bell
@@ -74,20 +64,20 @@ type model struct {
 }
 
 func newModel(ctx context.Context, c Config) *model {
-	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: newBell(c)}
-	m.meter = newMeter(store.Spent{})
-	stream := chat.Stream{Out: replies{m}, Err: notes{m}, Apart: true}
+	m := &model{config: c, loop: loop{ctx: ctx}, screen: newScreen(c.Env), bell: bell{when: cmp.Or(c.Bell, BellAuto)}}
+	m.meter = newMeter()
+	m.paper = paper{m: m, markdown: markdown{parser: newParser(), width: 80}}
+	reply := func(text string) { m.paper.reply(m.paper.add(text)) }
+	stream := chat.Stream{Out: writer(reply), Err: writer(m.paper.note), Apart: true}
 	m.Conversation = chat.NewConversation(ctx, c.Config, surface{m}, stream)
 	m.Stream.Mark, m.ShownRounds = m.Calls.Mark, shownRounds
-	m.paper = paper{m: m, render: renderer{parser: newParser(), width: 80}}
 	return m
 }
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd {
 	m.openChat()
-	m.history.load(m)
-	m.aside()
+	m.listen()
 	m.engineHas()
 	m.measure(regie.ID{})
 	return m.drain()
@@ -100,8 +90,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.attend()
 	m.run(m.print())
 	m.run(m.tick())
-	cmd := m.drain()
-	return m, cmd
+	return m, m.drain()
 }
 
 // obey takes a message in, and returns what the library runs then.
@@ -110,20 +99,21 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.screen.said, m.screen.ready = msg, true
 		m.screen.width, m.screen.height = max(msg.Width, narrow), max(msg.Height, 2)
-		m.paper.resized(m.screen.width)
+		m.paper.width = m.screen.width - 1 // as below what is printed: the last column stays empty
 	case tea.ColorProfileMsg:
-		m.screen.profile(msg)
+		m.screen.colours = msg.Profile >= colorprofile.ANSI
 	case tea.KeyPressMsg:
-		m.bell.near()
 		m.pressed(msg)
 	case tea.PasteMsg:
 		m.pastes(msg.Content)
 	case tea.FocusMsg:
-		m.bell.focus(true)
+		m.bell.told, m.bell.focused = true, true
 	case tea.BlurMsg:
-		m.bell.focus(false)
+		m.bell.told, m.bell.focused = true, false
 	case done:
-		m.run(msg())
+		if msg != nil {
+			msg()
+		}
 	case printed:
 		m.paper.printing = false
 	case items:
@@ -136,8 +126,6 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 		m.ticking = false
 	case stands:
 		m.letterStands(msg.serial)
-	case signalled:
-		m.signal(msg.signal)
 	}
 	return m.drain()
 }
@@ -145,38 +133,28 @@ func (m *model) obey(msg tea.Msg) tea.Cmd {
 // pastes takes what is pasted: into the line that a dialog or a search has, and else into the
 // prompt, as the letters of a message: a paste decides nothing.
 func (m *model) pastes(content string) {
-	m.stillTyping()
-	if m.hasField() && m.letter.typed != "" {
-		m.words(m.letter.typed)
+	m.typed = time.Now()
+	if m.hasField() && m.letter.name != "" {
+		m.words(m.letter.name)
 	}
 	if m.hasField() {
-		if line, ok := m.dialog.(line); ok {
-			if writes, fits := line.paste(content); writes {
-				m.fits(fits)
-				return
-			}
+		if q, ok := m.dialog.(*questioning); ok && q.takes(content) {
+			q.writes = true
+		}
+		if field := m.dialog.field(); field != nil {
+			m.fits(field.insert(content))
+			return
 		}
 		m.armed = false
 	}
 	if m.history.searching {
-		m.history.paste(m, content)
+		taken := m.history.query.insert(strings.TrimSpace(content))
+		m.history.look(m, len(m.history.list))
+		m.fits(taken)
 		return
 	}
-	m.fits(m.draft.paste(content))
+	m.fits(m.draft.insert(content))
 	m.popup.follow(m)
-	m.popup.fetch(m)
-}
-
-// stillTyping says that something was typed or pasted just now.
-func (m *model) stillTyping() {
-	m.swept = m.swept && time.Since(m.typed) < quiet
-	m.typed = time.Now()
-}
-
-// typeText puts what was typed into the prompt.
-func (m *model) typeText(typed string) bool {
-	m.fits(m.draft.insert(typed))
-	return true
 }
 
 // fits says so where what was typed or pasted has no room in the message, and was not taken.
@@ -212,22 +190,10 @@ func (m *model) writing() bool { return !m.draft.empty() || m.history.searching 
 
 // openNow is open for what follows from what the person has just typed: it has the keyboard at
 // once, unless they write something else by now; then it is hinted at.
-func (m *model) openNow(d dialog, hint string) {
+func (m *model) openNow(d dialog) {
 	m.open(d)
 	if m.armed = !m.writing(); !m.armed {
-		m.hint = hint
-	}
-}
-
-// forgo closes what the person had opened and left again for the prompt, where they send something:
-// it would come back over what is asked then.
-func (m *model) forgo() {
-	switch m.dialog.(type) {
-	case *picking:
-		m.closeDialog()
-	case *undoing:
-		m.closeDialog()
-		m.Note(m.Text.T("nothing was undone"))
+		m.hint = m.Text.T("Tab shows what you asked for")
 	}
 }
 

@@ -22,7 +22,7 @@ func TestNarrow(t *testing.T) {
 		a.Asked.Reviews[0].Preview.Warnings = []regie.Sentence{regie.Say("the directory docs is made")}
 		m := opened(t, a, width)
 		m.Note("  ✓ files.write_file some/dir/file.txt 0.4 ms  [1]")
-		m.paper.blocks(m.paper.cutter.add("Some words here.\n\n- one item of a list\n  1. and another\n\n> quoted words\n\n```sh\nls -la there\n```\n\n| a | b | c |\n|---|---|---|\n| one | two | three |\n\n# Head\n"))
+		m.paper.reply(m.paper.add("Some words here.\n\n- one item of a list\n  1. and another\n\n> quoted words\n\n```sh\nls -la there\n```\n\n| a | b | c |\n|---|---|---|\n| one | two | three |\n\n# Head\n"))
 		m.paper.flush()
 		rows := strings.Split(scrollback(m), "\n")
 		diff := false
@@ -50,7 +50,7 @@ func TestLiveLine(t *testing.T) {
 		for i := range 40 {
 			words = append(words, fmt.Sprintf("word%d", i))
 		}
-		m.paper.blocks(m.paper.cutter.add(strings.Join(words, " ")))
+		m.paper.reply(m.paper.add(strings.Join(words, " ")))
 		view := ansi.Strip(m.View().Content)
 		for _, word := range words {
 			if !strings.Contains(view+" ", word) {

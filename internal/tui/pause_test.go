@@ -19,7 +19,7 @@ func heeds(t *testing.T, m *model, until func() bool) {
 		select {
 		case item := <-m.Feed.Items:
 			m.see(item)
-			works(m.drain())
+			works(m, m.drain())
 		case err := <-m.Feed.Ended:
 			t.Fatal(err)
 		}
@@ -46,10 +46,10 @@ func TestResumed(t *testing.T) {
 	t.Cleanup(m.Feed.Stop)
 	heeds(t, m, func() bool { return m.Round == run.RoundID })
 	m.Obey("/pause")
-	works(m.drain())
+	works(m, m.drain())
 	heeds(t, m, func() bool { return m.State == regie.SessionPaused })
 	m.Obey("/resume")
-	works(m.drain())
+	works(m, m.drain())
 	heeds(t, m, func() bool { return m.State != regie.SessionPaused })
 	if out := paint(m.status(80), false); !strings.Contains(out, "working") {
 		t.Errorf("the status says %q", out)
@@ -71,7 +71,7 @@ func TestSilentModel(t *testing.T) {
 		{dispatch.Delta{}, "working"},
 	} {
 		m.see(dispatch.Item{Delta: &want.delta})
-		works(m.drain())
+		works(m, m.drain())
 		if out := paint(m.status(80), false); !strings.Contains(out, want.says) || strings.Contains(out, "Esc stops") != (want.delta.Silent > 0) {
 			t.Errorf("the status says %q, want %q", out, want.says)
 		}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -13,13 +14,12 @@ import (
 
 // questioning puts a question of the agent to the person (spec 4.5).
 type questioning struct {
-	asked   regie.Question
-	picked  int
-	chosen  map[int]bool // where several may be
-	numbers numbers
-	text    editor // an answer in their own words
-	writes  bool
-	busy    bool
+	asked  regie.Question
+	picked int
+	chosen map[int]bool // where several may be
+	text   editor       // an answer in their own words
+	writes bool
+	busy   bool
 }
 
 func (q *questioning) begin(m *model) {
@@ -28,37 +28,48 @@ func (q *questioning) begin(m *model) {
 	q.writes = q.asked.Module.Kind != regie.ModuleValidation && len(q.asked.Module.Options) == 0
 }
 
-func (q *questioning) key(m *model, name, typed string) {
-	module := &q.asked.Module
-	switch {
-	case q.busy:
-	case q.writes:
-		q.write(m, name, typed)
-	case name == "esc", typed == "l":
-		q.putOff(m)
-	case module.Kind == regie.ModuleValidation:
-		switch strings.ToLower(typed) {
-		case "y", "o":
-			q.reply(m, chat.YesNo(true))
-		case "n":
-			q.reply(m, chat.YesNo(false))
-		}
-	case q.number(typed):
-	case name == "up":
-		q.picked = max(0, q.picked-1)
-	case name == "down":
-		q.picked = min(len(module.Options)-1, q.picked+1)
-	case typed == "t" && module.AllowFreeText:
-		q.writes = true
-	case name == "enter":
-		q.choose(m)
+func (q *questioning) field() *editor {
+	if q.writes {
+		return &q.text
 	}
+	return nil
 }
 
-// putOff leaves the question in the inbox; Up has what was written of an answer.
-func (q *questioning) putOff(m *model) {
-	m.history.add(q.text.value())
-	m.putOff(q.asked.ID)
+// takes reports whether what is typed answers in the person's own words. What the prompt has
+// commands for goes there.
+func (q *questioning) takes(typed string) bool {
+	return !q.busy && q.asked.Module.AllowFreeText && !strings.HasPrefix(typed, "/") &&
+		!strings.HasPrefix(typed, regie.CommandMark)
+}
+
+func (q *questioning) keys(m *model) ([]key, bool) {
+	t, module := m.Text, &q.asked.Module
+	answer := key{"enter", t.T("[Enter] answer"), func() { q.answer(m) }}
+	later := key{"l esc", t.T("[l] later"), func() {
+		m.history.add(q.text.value()) // Up has what was written of an answer
+		m.putOff(q.asked.ID)
+	}}
+	switch {
+	case q.writes && len(module.Options) == 0:
+		return []key{answer, {"esc", t.T("[Esc] back"), later.do}}, q.busy
+	case q.writes:
+		return []key{answer, {"esc", t.T("[Esc] back"), func() { q.writes = false }}}, q.busy
+	case module.Kind == regie.ModuleValidation:
+		return []key{
+			{"y o Y O", t.T("[y] yes"), func() { q.reply(m, chat.YesNo(true)) }},
+			{"n N", t.T("[n] no"), func() { q.reply(m, chat.YesNo(false)) }},
+			later,
+		}, q.busy
+	}
+	toggle := func() { q.chosen[q.picked] = module.AllowMultiple && !q.chosen[q.picked] }
+	list := append(pickKeys(&q.picked, len(module.Options), toggle), answer)
+	if module.AllowMultiple {
+		list = append(list, key{"space", t.T("[Space] choose"), toggle})
+	}
+	if module.AllowFreeText {
+		list = append(list, key{"t", t.T("[t] in your own words"), func() { q.writes = true }})
+	}
+	return append(list, later), q.busy
 }
 
 // ticked are the numbers of the options that are chosen, of several.
@@ -72,55 +83,30 @@ func (q *questioning) ticked() []string {
 	return numbers
 }
 
-func (q *questioning) choose(m *model) {
+// answer gives what is chosen, or what is written, beside what is chosen of several.
+func (q *questioning) answer(m *model) {
+	words := strings.TrimSpace(q.text.value())
 	numbers := q.ticked()
-	if len(numbers) == 0 {
+	switch {
+	case q.writes && words == "":
+		return
+	case !q.writes && len(numbers) == 0:
 		numbers = []string{fmt.Sprint(q.picked + 1)}
 	}
-	reply, err := chat.Choose(&q.asked.Module, strings.Join(numbers, ","))
-	if err != nil {
-		m.hint = m.Text.Error(err)
-		return
+	var reply regie.QuestionReply
+	if len(numbers) > 0 {
+		var err error
+		if reply, err = chat.Choose(&q.asked.Module, strings.Join(numbers, ",")); err != nil {
+			m.hint = m.Text.Error(err)
+			return
+		}
 	}
-	m.history.add(q.text.value()) // words that are not sent
+	if q.writes {
+		reply.Text = words
+	} else {
+		m.history.add(words) // that are not sent
+	}
 	q.reply(m, reply)
-}
-
-func (q *questioning) write(m *model, name, typed string) {
-	switch name {
-	case "esc":
-		if len(q.asked.Module.Options) == 0 {
-			q.putOff(m)
-			return
-		}
-		q.writes = false
-	case "enter":
-		if text := strings.TrimSpace(q.text.value()); text != "" {
-			var reply regie.QuestionReply
-			if numbers := q.ticked(); len(numbers) > 0 { // the words stand beside what is chosen
-				var err error
-				if reply, err = chat.Choose(&q.asked.Module, strings.Join(numbers, ",")); err != nil {
-					m.hint = m.Text.Error(err)
-					return
-				}
-			}
-			reply.Text = text
-			q.reply(m, reply)
-			return
-		}
-	default:
-		if !q.text.key(name) {
-			m.fits(q.text.insert(typed))
-		}
-	}
-}
-
-func (q *questioning) paste(s string) (writes, fits bool) {
-	if !q.writes && (q.busy || !q.asked.Module.AllowFreeText) {
-		return false, true
-	}
-	q.writes = true
-	return true, q.text.paste(s)
 }
 
 func (q *questioning) reply(m *model, reply regie.QuestionReply) {
@@ -134,41 +120,53 @@ func (q *questioning) reply(m *model, reply regie.QuestionReply) {
 			switch regie.CodeOf(err) {
 			case "":
 				m.Note("     → " + chat.ReplyWords(m.Text, &reply))
+				q.writes = false
 			case regie.CodeConflict, regie.CodeExpired, regie.CodeNotFound:
 			default:
 				return
 			}
-			if m.dialog != dialog(q) {
-				return
+			if m.dialog == dialog(q) {
+				m.overtaken()
+				m.Due = m.Waiting()
+				m.Later[q.asked.ID] = true // it is answered; what else waits is asked
 			}
-			if err != nil {
-				m.overtaken(q)
-			} else {
-				m.closeDialog()
-			}
-			m.Due = m.Waiting()
-			m.Later[q.asked.ID] = true // it is answered; what else waits is asked
 		}
 	})
 }
 
-func (q *questioning) view(m *model) [][]span {
-	width, t, module := m.screen.width-2, m.Text, &q.asked.Module
-	first, _, _ := strings.Cut(strings.TrimSpace(module.Text), "\n")
-	lines := [][]span{{{"? ", style{fg: yellow, bold: true}}, {cut(plain.Line(first), width-2), style{bold: true}}}}
-	switch {
-	case q.writes:
-		if chosen := q.ticked(); len(chosen) > 0 {
-			lines = append(lines, []span{{text: "  " + cut(t.T("beside %s:", strings.Join(chosen, ", ")), width-2)}})
-		}
-		lines = m.field(lines, &q.text, span{"  " + promptMark, style{fg: cyan}})
-		return append(lines, m.screen.keyLines(len(lines), t.T("[Enter] answer"), t.T("[Esc] back"))...)
-	case module.Kind == regie.ModuleValidation:
-		return append(lines, m.screen.keyLines(len(lines), t.T("[y] yes"), t.T("[n] no"), t.T("[l] later"))...)
+// heard takes in that somebody else has answered, or that nobody has.
+func (q *questioning) heard(m *model, body json.RawMessage) {
+	var event struct {
+		ID    regie.ID             `json:"question_id"`
+		State regie.WaitState      `json:"state"`
+		Reply *regie.QuestionReply `json:"reply"`
 	}
-	most := m.screen.choices(max(3, m.screen.height/2))
-	from := min(max(0, q.picked-most/2), max(0, len(module.Options)-most))
-	for i := from; i < min(len(module.Options), from+most); i++ {
+	if json.Unmarshal(body, &event) != nil || event.ID != q.asked.ID || event.State == regie.WaitOpen || q.busy {
+		return
+	}
+	if event.Reply != nil {
+		said := chat.ReplyWords(m.Text, event.Reply)
+		m.Note("     → " + m.Text.T("elsewhere, by %s: %s", plain.Line(event.Reply.By), said))
+	}
+	m.overtaken()
+	m.Due = m.Waiting()
+}
+
+func (q *questioning) view(m *model) [][]span {
+	module := &q.asked.Module
+	first, _, _ := strings.Cut(strings.TrimSpace(module.Text), "\n")
+	lines := m.screen.question(plain.Line(first))
+	switch chosen := q.ticked(); {
+	case q.writes && len(chosen) > 0:
+		lines = append(lines, []span{{text: "  " + m.Text.T("beside %s:", strings.Join(chosen, ", "))}})
+		fallthrough
+	case q.writes:
+		return append(lines, m.written(&q.text, span{"  " + promptMark, style{fg: cyan}})...)
+	case module.Kind == regie.ModuleValidation:
+		return lines
+	}
+	options := make([]string, len(module.Options))
+	for i, option := range module.Options {
 		box := ""
 		if module.AllowMultiple {
 			box = "☐ "
@@ -176,18 +174,7 @@ func (q *questioning) view(m *model) [][]span {
 				box = "☑ "
 			}
 		}
-		number, option := fmt.Sprintf("%d  ", i+1), plain.Line(module.Options[i])
-		lines = m.screen.choice(lines, i == q.picked, box, number, option, width)
+		options[i] = fmt.Sprintf("%s%d  %s", box, i+1, plain.Line(option))
 	}
-	list := []string{t.T("[Enter] answer")}
-	if n := len(module.Options); n > 9 {
-		list = append(list, t.T("[1-%d] by number (a space ends one)", n))
-	}
-	if module.AllowMultiple {
-		list = append(list, t.T("[Space] choose"))
-	}
-	if module.AllowFreeText {
-		list = append(list, t.T("[t] in your own words"))
-	}
-	return append(lines, m.screen.keyLines(len(lines), append(list, t.T("[l] later"))...)...)
+	return append(lines, m.screen.choices(options, q.picked)...)
 }

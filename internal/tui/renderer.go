@@ -18,7 +18,7 @@ type surface struct{ *model }
 // Do implements chat.Renderer.
 func (m *model) Do(order chat.Order, work chat.Work) {
 	if order == chat.Beside {
-		m.run(m.beside(work))
+		m.beside(work)
 		return
 	}
 	if order == chat.Held {
@@ -32,8 +32,7 @@ func (m *model) Do(order chat.Order, work chat.Work) {
 			}
 		}
 	}
-	m.ops = append(m.ops, work)
-	m.nextOp()
+	m.inOrder(work)
 }
 
 // ShowError implements chat.Renderer.
@@ -50,9 +49,7 @@ func (m surface) Separate() { m.paper.space() }
 func (m surface) Reset() {
 	m.paper.flush()
 	m.work.over()
-	last := m.meter
-	m.meter = newMeter(last.today)
-	m.meter.asked, m.meter.heard = last.asked, last.asked // what is under way was asked for the other chat
+	m.meter = newMeter()
 	if d, ok := m.dialog.(*instead); ok {
 		m.back(d.typed)
 	}
@@ -62,25 +59,19 @@ func (m surface) Reset() {
 // TakenUp implements chat.Renderer.
 func (m surface) TakenUp(past *chat.Past) {
 	m.meter.takenUp(past)
-	if m.Request.Model == "" {
-		m.meter.provider, m.meter.model, m.meter.chosen = past.View.Provider, past.View.Model, asksFor(&m.Request)
-	}
 	for i := range past.Rounds {
 		m.work.past(&past.Rounds[i])
-		if past.Rounds[i].Round.ID == past.Running {
-			m.work.plan = planOf(&past.Rounds[i])
-		}
 	}
 	m.paper.flush()
 	m.paper.space()
 	m.measure(past.Last)
-	m.history.load(m.model)
 }
 
 // Settled implements chat.Renderer.
 func (m surface) Settled() {
-	if d, ok := m.dialog.(moves); ok {
-		m.overtaken(d)
+	switch m.dialog.(type) {
+	case *approving, *questioning:
+		m.overtaken()
 	}
 }
 
@@ -88,7 +79,7 @@ func (m surface) Settled() {
 func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 	switch {
 	case o.Command && regie.CodeOf(err) == regie.CodeRoundInProgress && m.draft.empty():
-		m.runHint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
+		m.hint = m.Text.T("a run is open: the command stays here, to be given when it has ended")
 		m.draft.set(o.Typed)
 	case err != nil, o.Session != m.Session:
 		m.ShowError(err)
@@ -102,20 +93,17 @@ func (m surface) Sent(o *chat.Outgoing, run dispatch.Run, err error) {
 			m.Due = m.Waiting()
 		}
 	case run.Pending && o.When == store.Steer:
-		m.runHint = m.Text.T("the agent gets it with its next step")
+		m.hint = m.Text.T("the agent gets it with its next step")
 	}
 }
 
 // unsent keeps what was not taken: a message in the prompt, a command too where it is one command
 // there.
 func (m surface) unsent(o *chat.Outgoing) {
-	switch {
-	case !o.Command:
-		m.back(o.Typed)
-	case m.draft.empty():
-		m.draft.set(o.Typed)
-	default:
+	if o.Command && !m.draft.empty() {
 		m.history.add(o.Typed)
+	} else {
+		m.back(o.Typed)
 	}
 }
 
@@ -132,7 +120,7 @@ func (m surface) EditMessage(said string) bool {
 // Choose implements chat.Renderer.
 func (m surface) Choose(choice *chat.Choice) {
 	if m.free() {
-		m.openNow(&picking{Choice: choice}, m.Text.T("Tab shows what you asked for"))
+		m.openNow(&picking{Choice: choice})
 	}
 }
 
@@ -153,7 +141,7 @@ func (m surface) ConfirmUndo(undo *chat.UndoOffer) {
 
 // ConfirmWithdrawal implements chat.Renderer.
 func (m surface) ConfirmWithdrawal(typed string, question bool) {
-	m.openNow(&instead{typed: m.with(typed), question: question}, m.Text.T("not sent yet: Tab shows why"))
+	m.openNow(&instead{typed: m.with(typed), question: question})
 }
 
 // ClearScreen implements chat.Renderer.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +18,6 @@ type screen struct {
 	ready         bool // the terminal has said its size
 	said          tea.WindowSizeMsg
 	colours       bool
-	room, keys    int  // how many lines what is asked may have, and how many of them, the last ones, its keys have
-	from, to      int  // of these lines what Enter would do: what is picked, or what is being written
 	small         bool // what is asked has no room: no key decides anything
 	drawn         []drawn
 	stands        func() bool // whether the live part has been on the terminal; nil: there is none
@@ -60,8 +59,6 @@ func newScreen(env []string) screen {
 	return screen{width: 80, height: 24, colours: colorprofile.Env(env) >= colorprofile.ANSI}
 }
 
-func (s *screen) profile(msg tea.ColorProfileMsg) { s.colours = msg.Profile >= colorprofile.ANSI }
-
 // printed says that the terminal has what was last written into its scrollback.
 type printed struct{}
 
@@ -73,28 +70,14 @@ type redraw struct{}
 // paper is the scrollback: what is written there is finished.
 type paper struct {
 	m        *model
-	render   renderer
-	cutter   cutter // the reply that streams in
+	markdown // the reply that streams in
 	out      []string
 	printing bool
 	wrote    bool // something other than an empty line stands last
 	inReply  bool // what stands last is of a reply
-	// tail is the open block as it is shown, and what it was made from.
-	tail       [][]span
-	tailSource string
-	tailWidth  int
-}
-
-// resized has lines made for a terminal of some columns. Its last one stays empty, as below what is
-// printed: so what streams in stands as it will be printed.
-func (p *paper) resized(width int) { p.render.width = width - 1 }
-
-// margin is what a line is indented by, of what it would be where there is room.
-func margin(indent, width int) int {
-	if width < 30 {
-		return min(indent, width/8)
-	}
-	return indent
+	// tail is the open block as it is shown, and tailOf what it was made from.
+	tail   [][]span
+	tailOf string
 }
 
 // idle reports whether all is on the terminal.
@@ -115,35 +98,28 @@ func (p *paper) space() {
 
 // trimmed is a line without spaces at its end.
 func trimmed(line []span) []span {
-	for n := len(line); n > 0; n-- {
-		last := line[n-1]
-		if last.text = strings.TrimRight(last.text, " "); last.text != "" {
-			out := append([]span{}, line[:n-1]...)
-			return append(out, last)
+	for n := len(line) - 1; n >= 0; n-- {
+		if text := strings.TrimRight(line[n].text, " "); text != "" {
+			return append(slices.Clone(line[:n]), span{text, line[n].style})
 		}
-		line = line[:n-1]
 	}
 	return nil
 }
 
-// blocks writes finished blocks of a reply.
-func (p *paper) blocks(blocks []block) {
-	for _, b := range blocks {
-		if !p.inReply || b.gap || b.kind == fence && b.first {
+// reply writes finished lines of a reply; nil stands for an empty one.
+func (p *paper) reply(lines [][]span) {
+	for _, line := range lines {
+		if !p.inReply || line == nil {
 			p.space()
 		}
-		p.inReply = true
-		for _, line := range p.render.lines(b) {
+		if p.inReply = true; line != nil {
 			p.line(line)
 		}
 	}
 }
 
 // flush finishes the reply, as far as it goes.
-func (p *paper) flush() {
-	p.blocks(p.cutter.end())
-	p.render.forget()
-}
+func (p *paper) flush() { p.reply(p.end()) }
 
 // lookAgain is how soon it is looked again whether the live part stands.
 const lookAgain = 5 * time.Millisecond
@@ -167,12 +143,12 @@ func (m *model) print() tea.Cmd {
 	return tea.Sequence(tea.Println(bundle), func() tea.Msg { return redraw{} }, func() tea.Msg { return printed{} })
 }
 
-// replies is where the text of replies is written.
-type replies struct{ m *model }
+// writer is where a chat.Stream writes to.
+type writer func(text string)
 
 // Write implements io.Writer.
-func (w replies) Write(data []byte) (int, error) {
-	w.m.paper.blocks(w.m.paper.cutter.add(string(data)))
+func (w writer) Write(data []byte) (int, error) {
+	w(string(data))
 	return len(data), nil
 }
 
@@ -180,96 +156,52 @@ func (w replies) Write(data []byte) (int, error) {
 // last.
 const maxSaid = 60
 
-// notes is where all else is written, in whole lines.
-type notes struct{ m *model }
-
-// Write implements io.Writer.
-func (w notes) Write(data []byte) (int, error) {
-	p := &w.m.paper
-	if !w.m.Stream.Telling() { // else it stands above the block that is open, which goes on below it
+// note writes whole lines beside the replies.
+func (p *paper) note(text string) {
+	if !p.m.Stream.Telling() { // else it stands above the block that is open, which goes on below it
 		p.flush()
 	}
-	text := strings.TrimSuffix(string(data), "\n")
-	if p.inReply || strings.HasPrefix(text, "› ") {
+	text = strings.TrimSuffix(text, "\n")
+	said := strings.HasPrefix(text, "› ")
+	if p.inReply || said {
 		p.space()
 		p.inReply = false
 	}
-	said := strings.HasPrefix(text, "› ")
 	lines := strings.Split(text, "\n")
 	if said && len(lines) > maxSaid { // the person knows what they pasted
 		left := len(lines) - maxSaid
-		lines = slices.Concat(lines[:maxSaid/2], []string{"  " + w.m.Text.T("… %d more lines", left)},
+		lines = slices.Concat(lines[:maxSaid/2], []string{"  " + p.m.Text.T("… %d more lines", left)},
 			lines[len(lines)-maxSaid/2:])
 	}
 	for _, line := range lines {
-		for _, spans := range noted(plain.Strip(line), said, p.render.width) {
+		for _, spans := range noted(plain.Strip(line), said, p.width) {
 			p.line(spans)
 		}
 	}
 	if said {
 		p.space()
 	}
-	return len(data), nil
 }
 
 // noted is a line beside the replies as it is shown: by what it begins with. said says that it is a
 // person's message.
 func noted(line string, said bool, width int) [][]span {
-	if said {
-		return indentWrap(line, style{bold: true}, 2, width)
-	}
 	bare := strings.TrimLeft(line, " ")
-	indent := margin(len(line)-len(bare), width)
+	indent := strings.Repeat(" ", min(len(line)-len(bare), width/2))
 	mark, rest, found := strings.Cut(bare, " ")
-	var s style
+	marks := map[string]colour{"✓": green, "✗": red, "–": yellow, "!": yellow, "…": yellow, "→": cyan}
 	switch {
-	case !found:
-		mark, rest = "", bare
-	case mark == "✓":
-		s.fg = green
-	case mark == "✗":
-		s.fg = red
-	case mark == "–", mark == "!", mark == "…":
-		s.fg = yellow
-	case mark == "→":
-		s.fg = cyan
-	case mark == "│":
-		return diffLine(strings.Repeat(" ", indent)+"│ ", rest, width)
-	default:
-		mark, rest = "", bare
+	case said: // behind "› " or two spaces
+		runes := []rune(line)
+		first := span{string(runes[:min(2, len(runes))]), style{bold: true}}
+		return prefixed(wrap([]span{{tabs(string(runes[min(2, len(runes)):])), first.style}}, width-2), first, span{text: "  "})
+	case found && mark == "│":
+		return diffLine(indent+"│ ", rest, width)
+	case found && marks[mark] != 0:
+		return prefixed(wrap([]span{{text: tabs(rest)}}, width-len(indent)-2),
+			span{indent + mark + " ", style{fg: marks[mark]}}, span{text: indent + "  "})
 	}
-	if mark == "" {
-		return indentWrap(strings.Repeat(" ", min(indent, len(line)-len(bare)))+bare, style{}, indent, width)
-	}
-	var out [][]span
-	for i, spans := range wrap([]span{{text: tabs(rest)}}, width-indent-2) {
-		first := []span{{text: strings.Repeat(" ", indent)}, {mark + " ", s}}
-		if i > 0 {
-			first = []span{{text: strings.Repeat(" ", indent+2)}}
-		}
-		out = append(out, append(first, spans...))
-	}
-	return out
-}
-
-// indentWrap breaks a line; what follows its first piece is indented.
-func indentWrap(line string, s style, indent, width int) [][]span {
-	lines := wrap([]span{{tabs(line), s}}, width)
-	if len(lines) == 1 {
-		return lines
-	}
-	indent = min(indent, width/2)
-	first := lines[0]
-	var said strings.Builder
-	for _, piece := range first {
-		said.WriteString(piece.text)
-	}
-	rest := strings.TrimLeft(strings.TrimPrefix(tabs(line), said.String()), " ")
-	out := [][]span{first}
-	for _, more := range wrap([]span{{rest, s}}, width-indent) {
-		out = append(out, append([]span{{text: strings.Repeat(" ", indent)}}, more...))
-	}
-	return out
+	return prefixed(wrap([]span{{text: tabs(bare)}}, width-len(indent)), span{text: indent}, span{text: indent})
 }
 
 // diffLine is a line of a diff, or of an output, behind its bar.
@@ -285,22 +217,14 @@ func diffLine(bar, line string, width int) [][]span {
 	case strings.HasPrefix(line, "@@"):
 		s.fg = cyan
 	}
-	var out [][]span
-	for _, piece := range chop([]span{{tabs(line), s}}, width-len([]rune(bar))) {
-		out = append(out, append([]span{{bar, style{faint: true}}}, piece...))
-	}
-	return out
+	edge := span{bar, style{faint: true}}
+	return prefixed(chop([]span{{tabs(line), s}}, width-len([]rune(bar))), edge, edge)
 }
 
 // live is the open block of the reply, at most so many lines of it, the last ones.
 func (p *paper) live(most int) [][]span {
-	b, ok := p.cutter.left()
-	if !ok {
-		return nil
-	}
-	if key := b.lang + "\x00" + b.source; key != p.tailSource || p.render.width != p.tailWidth {
-		p.tailSource, p.tailWidth = key, p.render.width
-		p.tail, _ = p.render.draft(b)
+	if of := fmt.Sprint(p.width, p.skip, p.open, p.partial); of != p.tailOf {
+		p.tail, p.tailOf = p.left(), of
 	}
 	return p.tail[max(0, len(p.tail)-most):]
 }

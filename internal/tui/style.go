@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 
@@ -29,26 +30,16 @@ const (
 
 // code is the style's SGR sequence, "" where it is plain.
 func (s style) code(colours bool) string {
-	var b []byte
-	add := func(is bool, n int) {
+	var b []string
+	for i, is := range []bool{s.bold, s.faint, s.italic, s.underline, s.reverse, s.strike, colours && s.fg != 0} {
 		if is {
-			if len(b) > 0 {
-				b = append(b, ';')
-			}
-			b = strconv.AppendInt(b, int64(n), 10)
+			b = append(b, strconv.Itoa([]int{1, 2, 3, 4, 7, 9, int(s.fg)}[i]))
 		}
 	}
-	add(s.bold, 1)
-	add(s.faint, 2)
-	add(s.italic, 3)
-	add(s.underline, 4)
-	add(s.reverse, 7)
-	add(s.strike, 9)
-	add(colours && s.fg != 0, int(s.fg))
 	if len(b) == 0 {
 		return ""
 	}
-	return "\x1b[" + string(b) + "m"
+	return "\x1b[" + strings.Join(b, ";") + "m"
 }
 
 // span is text of one style. Its text holds nothing that acts on a terminal; line feeds end lines.
@@ -62,14 +53,10 @@ type span struct {
 func paint(line []span, colours bool) string {
 	var b strings.Builder
 	for _, s := range line {
-		code := s.style.code(colours)
-		if code == "" {
-			b.WriteString(s.text)
-			continue
+		if code := s.style.code(colours); code != "" {
+			s.text = code + s.text + "\x1b[m"
 		}
-		b.WriteString(code)
 		b.WriteString(s.text)
-		b.WriteString("\x1b[m")
 	}
 	return b.String()
 }
@@ -83,112 +70,76 @@ func wide(line []span) int {
 	return n
 }
 
-// most is how many columns a cluster may take: terminals do not agree on what is joined of several
-// characters (families, flags, tones of skin), and a finished line that a terminal finds too long
-// moves all that is drawn below it.
-func most(cluster string, columns int) int {
-	sum, last := 0, rune(0)
-	for _, r := range cluster {
-		if r == 0xfe0f && ansi.StringWidth(string(last)) == 1 { // shown as a picture
-			sum++
+// clusters are the characters of spans as a reader counts them, each with its columns.
+func clusters(line []span) iter.Seq2[span, int] {
+	return func(yield func(span, int) bool) {
+		for _, s := range line {
+			for rest := s.text; rest != ""; {
+				cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
+				if !yield(span{cluster, s.style}, columns) {
+					return
+				}
+				rest = rest[len(cluster):]
+			}
 		}
-		sum += ansi.StringWidth(string(r))
-		last = r
 	}
-	return max(columns, sum)
 }
 
-// mostWide is how many columns spans may take.
-func mostWide(line []span) int {
-	n := 0
-	for _, s := range line {
-		for rest := s.text; rest != ""; {
-			cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-			if cluster == "" {
-				break
-			}
-			rest = rest[len(cluster):]
-			n += most(cluster, columns)
-		}
-	}
-	return n
+// piece is a part of a line.
+type piece struct {
+	spans   []span
+	columns int
+}
+
+func (p *piece) put(s span, columns int) {
+	p.spans, p.columns = push(p.spans, s.text, s.style), p.columns+columns
 }
 
 // wrap breaks spans into lines of at most a width, at spaces where it can, and inside what is too
 // long for a line. Line feeds break too.
-func wrap(spans []span, width int) [][]span {
-	w := wrapper{width: max(width, 2)}
-	for _, s := range spans {
-		for rest := s.text; rest != ""; {
-			cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-			if cluster == "" {
-				break
-			}
-			rest = rest[len(cluster):]
-			w.put(cluster, min(most(cluster, columns), w.width), s.style)
+func wrap(spans []span, width int) (lines [][]span) {
+	width = max(width, 2)
+	var line, gap, word piece
+	end := func() {
+		lines = append(lines, line.spans)
+		line, gap = piece{}, piece{}
+	}
+	place := func() { // the word goes to the line, or to the next one
+		if line.columns > 0 && line.columns+gap.columns+word.columns > width {
+			end()
+		}
+		if gap.columns+word.columns > width { // an indent that leaves no room
+			gap = piece{}
+		}
+		line.columns += gap.columns + word.columns
+		for _, s := range append(gap.spans, word.spans...) {
+			line.put(s, 0)
+		}
+		gap, word = piece{}, piece{}
+	}
+	for cluster, columns := range clusters(spans) {
+		columns = min(columns, width)
+		space, feed := cluster.text == " " || cluster.text == "\t", cluster.text == "\n"
+		long := !space && !feed && word.columns+columns > width
+		if word.columns > 0 && (space || feed || long) {
+			place()
+		}
+		switch {
+		case space:
+			gap.put(span{" ", cluster.style}, 1)
+			continue
+		case feed || long:
+			end()
+		}
+		if !feed {
+			word.put(cluster, columns)
 		}
 	}
-	w.word()
-	w.end()
-	return w.lines
-}
-
-// wrapper is a text on its way into lines.
-type wrapper struct {
-	width int
-	lines [][]span
-	line  []span
-	used  int
-	// held is the word that is being read, with its width; gap is the spaces before it.
-	held  []span
-	holds int
-	gap   []span
-	gaps  int
-}
-
-func (w *wrapper) put(cluster string, columns int, s style) {
-	switch cluster {
-	case "\n":
-		w.word()
-		w.end()
-	case " ", "\t":
-		if w.holds > 0 {
-			w.word()
-		}
-		w.gap = push(w.gap, " ", s)
-		w.gaps++
-	default:
-		if w.holds+columns > w.width { // longer than a line
-			w.word()
-			w.end()
-		}
-		w.held = push(w.held, cluster, s)
-		w.holds += columns
+	if word.columns > 0 {
+		place()
 	}
-}
-
-// word moves the held word to the line, or to the next one.
-func (w *wrapper) word() {
-	if w.holds == 0 {
-		return
-	}
-	if w.used > 0 && w.used+w.gaps+w.holds > w.width {
-		w.gap, w.gaps = nil, 0
-		w.end()
-	}
-	if w.gaps+w.holds > w.width { // an indent that leaves no room
-		w.gap, w.gaps = nil, 0
-	}
-	for _, s := range append(w.gap, w.held...) {
-		w.line = push(w.line, s.text, s.style)
-	}
-	w.used += w.gaps + w.holds
-	w.gap, w.gaps, w.held, w.holds = nil, 0, nil, 0
-}
-
-func (w *wrapper) end() {
-	w.lines = append(w.lines, w.line)
-	w.line, w.used, w.gap, w.gaps = nil, 0, nil, 0
+	end()
+	return lines
 }
 
 func push(line []span, text string, s style) []span {
@@ -200,26 +151,16 @@ func push(line []span, text string, s style) []span {
 }
 
 // chop breaks a line at exact columns, as a terminal does: for code, where every space counts.
-func chop(line []span, width int) [][]span {
+func chop(line []span, width int) (out [][]span) {
 	width = max(width, 2)
-	var out [][]span
-	var now []span
-	used := 0
-	for _, s := range line {
-		for rest := s.text; rest != ""; {
-			cluster, columns := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-			if cluster == "" {
-				break
-			}
-			rest = rest[len(cluster):]
-			if columns = min(most(cluster, columns), width); used+columns > width && used > 0 {
-				out, now, used = append(out, now), nil, 0
-			}
-			now = push(now, cluster, s.style)
-			used += columns
+	var now piece
+	for cluster, columns := range clusters(line) {
+		if columns = min(columns, width); now.columns+columns > width && now.columns > 0 {
+			out, now = append(out, now.spans), piece{}
 		}
+		now.put(cluster, columns)
 	}
-	return append(out, now)
+	return append(out, now.spans)
 }
 
 // cut shortens a text that must stay on one line.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	east "github.com/yuin/goldmark/extension/ast"
@@ -11,27 +12,19 @@ const minColumn = 6
 
 // table writes a table with its columns as wide as they need to be; where they do not fit their
 // cells are wrapped, and where that leaves too little each row becomes a list of its cells.
-func (p *page) table(table *east.Table, width int) [][]span {
-	p.cells = true
-	defer func() { p.cells = false }()
+func (p *page) table(table *east.Table, width int) (out [][]span) {
 	var rows [][][]span
-	columns := 0
 	for node := table.FirstChild(); node != nil; node = node.NextSibling() {
 		var row [][]span
-		s := style{}
-		if _, head := node.(*east.TableHeader); head {
-			s.bold = true
-		}
 		for cell := node.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			row = append(row, p.inline(cell, s))
+			row = append(row, p.inline(cell, style{bold: len(rows) == 0}))
 		}
-		rows, columns = append(rows, row), max(columns, len(row))
+		rows = append(rows, row)
 	}
-	widths, fits := columnWidths(rows, columns, width)
-	if !fits {
-		return p.records(rows, width)
+	widths := columnWidths(rows, width)
+	if widths == nil {
+		return records(rows, width)
 	}
-	var out [][]span
 	for i, row := range rows {
 		out = append(out, tableRow(row, widths, table.Alignments)...)
 		if i == 0 {
@@ -45,55 +38,36 @@ func (p *page) table(table *east.Table, width int) [][]span {
 	return out
 }
 
-// columnWidths shares a width among columns; fits is false where some would be narrower than
-// minColumn without need.
-func columnWidths(rows [][][]span, columns, width int) (widths []int, fits bool) {
-	widths = make([]int, columns)
-	unsure := 0 // how much longer a terminal may find a row that is as wide as it can be
-	for _, row := range rows {
-		more := 0
-		for i, cell := range row {
-			most := mostWide(cell)
-			widths[i] = max(widths[i], most, 1)
-			more += most - wide(cell)
+// columnWidths shares a width among columns, the widest of which are made narrower; nil where some
+// would be narrower than minColumn.
+func columnWidths(rows [][][]span, width int) []int {
+	widths := make([]int, len(rows[0]))
+	room := width - 3*(len(widths)-1)
+	for i := range widths {
+		for _, row := range rows {
+			if i < len(row) {
+				widths[i] = max(widths[i], min(wide(row[i]), width), 1)
+			}
 		}
-		unsure = max(unsure, more)
+		room -= widths[i]
 	}
-	room := width - 3*(columns-1) - min(unsure, width/4)
-	for {
-		total, widest := 0, 0
-		for i, w := range widths {
-			total += w
-			if w > widths[widest] {
-				widest = i
-			}
-		}
-		if total <= room {
-			return widths, true
-		}
-		second := minColumn
-		for i, w := range widths {
-			if i != widest && w > second {
-				second = w
-			}
-		}
+	for ; room < 0; room++ {
+		widest := slices.Index(widths, slices.Max(widths))
 		if widths[widest] <= minColumn {
-			return widths, false
+			return nil
 		}
-		widths[widest] = max(minColumn, min(widths[widest]-1, max(second, widths[widest]-(total-room))))
+		widths[widest]--
 	}
+	return widths
 }
 
-func tableRow(row [][]span, widths []int, alignments []east.Alignment) [][]span {
+func tableRow(row [][]span, widths []int, alignments []east.Alignment) (out [][]span) {
 	cells := make([][][]span, len(widths))
 	height := 1
-	for i := range widths {
-		if i < len(row) {
-			cells[i] = wrap(row[i], widths[i])
-			height = max(height, len(cells[i]))
-		}
+	for i := range min(len(widths), len(row)) {
+		cells[i] = wrap(row[i], widths[i])
+		height = max(height, len(cells[i]))
 	}
-	var out [][]span
 	for y := range height {
 		var line []span
 		for i, w := range widths {
@@ -105,37 +79,28 @@ func tableRow(row [][]span, widths []int, alignments []east.Alignment) [][]span 
 				cell = cells[i][y]
 			}
 			left, right := 0, max(0, w-wide(cell))
-			if i < len(alignments) {
-				switch alignments[i] {
-				case east.AlignRight:
-					left, right = right, 0
-				case east.AlignCenter:
-					left, right = right/2, right-right/2
-				}
-			}
-			if i == len(widths)-1 {
-				right = 0 // no spaces at the end of a line
+			switch alignments[i] {
+			case east.AlignRight:
+				left, right = right, 0
+			case east.AlignCenter:
+				left, right = right/2, right-right/2
 			}
 			line = append(line, span{text: strings.Repeat(" ", left)})
 			line = append(append(line, cell...), span{text: strings.Repeat(" ", right)})
 		}
-		out = append(out, line)
+		out = append(out, trimmed(line))
 	}
 	return out
 }
 
 // records writes a table that is too wide as one list of cells for each row.
-func (p *page) records(rows [][][]span, width int) [][]span {
-	var out [][]span
-	for i := 1; i < len(rows); i++ {
-		if i > 1 {
+func records(rows [][][]span, width int) (out [][]span) {
+	for i, row := range rows[1:] {
+		if i > 0 {
 			out = append(out, nil)
 		}
-		for n, cell := range rows[i] {
-			var line []span
-			if n < len(rows[0]) && len(rows[0][n]) > 0 {
-				line = append(append(line, rows[0][n]...), span{text: ": "})
-			}
+		for n, cell := range row {
+			line := append(slices.Clone(rows[0][n]), span{text: ": "})
 			out = append(out, wrap(append(line, cell...), width)...)
 		}
 	}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -53,8 +54,12 @@ func (t *terminal) Write(data []byte) (int, error) {
 		}
 		return len(data), nil
 	}
+	down := 0
+	if room[1] != nil {
+		down = steps(room[1])
+	}
 	rows := steps(room[3]) - len(room[2]) + 1
-	if _, err := t.File.WriteString(t.insert(rows, rows-1-steps(room[1]), string(data[len(room[0]):]))); err != nil {
+	if _, err := t.File.WriteString(t.insert(rows, rows-1-down, string(data[len(room[0]):]))); err != nil {
 		return 0, err
 	}
 	return len(data), nil
@@ -88,17 +93,10 @@ func (t *terminal) insert(rows, up int, lines string) string {
 	return b.String()
 }
 
-// steps is the count of a movement of the cursor: one where it is left out, none where there is no
-// movement.
+// steps is the count of a movement of the cursor: one where it is left out.
 func steps(digits []byte) int {
-	switch n, err := strconv.Atoi(string(digits)); {
-	case digits == nil:
-		return 0
-	case err != nil:
-		return 1
-	default:
-		return n
-	}
+	n, _ := strconv.Atoi(cmp.Or(string(digits), "1"))
+	return n
 }
 
 // WriteString implements io.StringWriter.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -32,21 +31,7 @@ func Run(ctx context.Context, c Config) (chat.Result, error) {
 		tea.WithoutSignalHandler(), tea.WithFilter(reflow(m, out)),
 		tea.WithFPS(120), // a key is seen within 9 ms
 	)
-	handed := make(chan struct{})
-	go func() {
-		defer close(handed)
-		for {
-			select {
-			case s := <-c.Signals:
-				program.Send(signalled{s})
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
 	_, err := program.Run()
-	cancel()
-	<-handed
 	m.result.Last = m.Last
 	switch {
 	case m.err != nil:
@@ -66,15 +51,4 @@ func greeting(m *model) string {
 		{"regie ", style{bold: true}},
 		{plain.Line(m.Text.T("%s in %s", m.Request.Agent, m.Request.Root)), style{faint: true}},
 	}, m.screen.colours)
-}
-
-// Fits reports whether a terminal of this environment can show the chat: one that knows no cursor
-// is served in plain lines.
-func Fits(env []string) bool {
-	for _, variable := range env {
-		if name, value, _ := strings.Cut(variable, "="); name == "TERM" {
-			return value != "" && value != "dumb"
-		}
-	}
-	return false
 }

@@ -71,15 +71,15 @@ func becomes(t *testing.T, c Config, session regie.ID, after int64, state regie.
 // says types a message, and has what follows happen.
 func says(m *model, said string) {
 	for _, r := range said {
-		works(m.obey(pressed(r)))
+		works(m, m.obey(pressed(r)))
 	}
-	works(m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+	works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
 }
 
 // alone presses a letter, which stands alone.
 func alone(m *model, r rune) {
 	m.obey(pressed(r))
-	works(m.obey(stands{m.letter.serial}))
+	works(m, m.obey(stands{m.letter.serial}))
 }
 
 // Nothing is lost of several messages that are written while something waits: they are one that is
@@ -98,12 +98,12 @@ func TestSecondMessageWhileWaiting(t *testing.T) {
 	m.obey(ctrl('u'))
 	m.draft = editor{}
 	says(m, "one more")
-	works(m.obey(tea.PasteMsg{Content: "and another"}))
+	works(m, m.obey(tea.PasteMsg{Content: "and another"}))
 	m.obey(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
 	if m.dialog != nil || m.draft.value() != "one more\nand another" {
 		t.Fatalf("Ctrl-C leaves %q", m.draft.value())
 	}
-	works(m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
+	works(m, m.obey(tea.KeyPressMsg{Code: tea.KeyEnter}))
 	alone(m, 'y')
 	ends(t, chat.Follow(t.Context(), m.Control, m.Session, m.Seen), m.Round)
 	if got := asked(); !strings.Contains(got, `one more\nand another`) || !m.draft.empty() {
@@ -120,7 +120,7 @@ func TestMessageOnItsWay(t *testing.T) {
 	types(m, "second")
 	two := m.obey(tea.KeyPressMsg{Code: tea.KeyEnter})
 	types(m, "thi")
-	works(tea.Batch(one, two))
+	works(m, tea.Batch(one, two))
 	if d, ok := m.dialog.(*instead); !ok || m.armed || d.typed != "first\nsecond" {
 		t.Fatalf("%T asks, with the keyboard: %v", m.dialog, m.armed)
 	}

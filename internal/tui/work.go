@@ -68,41 +68,51 @@ func (w *work) event(event *regie.Event) {
 			Steps []step `json:"steps"`
 		} `json:"plan"`
 	}
+	if event.Type == regie.EventMessage || json.Unmarshal(event.Body, &body) != nil {
+		return
+	}
 	switch event.Type {
-	case regie.EventMessage:
-		var message regie.Message
-		if json.Unmarshal(event.Body, &message) == nil && message.AI != nil {
-			for _, part := range message.AI.Parts {
-				if part.Type == regie.PartCall {
-					w.at(part.CallID).tool = part.Tool
-				}
-			}
-		}
 	case regie.EventToolCall:
-		if json.Unmarshal(event.Body, &body) == nil {
-			call := w.at(body.CallID)
-			call.tool = cmp.Or(body.Tool, call.tool)
-			if body.State == regie.CallStarted {
-				call.since = time.Now()
-			}
+		call := w.at(body.CallID)
+		call.tool = cmp.Or(body.Tool, call.tool)
+		if body.State == regie.CallStarted {
+			call.since = time.Now()
 		}
 	case regie.EventToolResult:
-		if json.Unmarshal(event.Body, &body) == nil {
-			w.running = slices.DeleteFunc(w.running, func(r running) bool { return r.id == body.CallID })
-		}
+		w.running = slices.DeleteFunc(w.running, func(r running) bool { return r.id == body.CallID })
 	case regie.EventPlan:
-		if json.Unmarshal(event.Body, &body) == nil {
-			w.plan = body.Plan.Steps
+		w.plan = body.Plan.Steps
+	}
+}
+
+// message takes in the calls that a reply asks for.
+func (w *work) message(message *regie.Message) {
+	if message.AI == nil {
+		return
+	}
+	for _, part := range message.AI.Parts {
+		if part.Type == regie.PartCall {
+			w.at(part.CallID).tool = part.Tool
 		}
 	}
 }
 
-// past notes the calls of a round that is taken up and that are on their way.
+// past notes the calls of a round that is taken up and goes on: those on their way, and the plan as
+// its last call has it.
 func (w *work) past(view *store.RoundView) {
+	if view.Round.State == regie.RoundEnded {
+		return
+	}
 	for i := range view.Exchanges {
 		for n := range view.Exchanges[i].Calls {
-			if call := &view.Exchanges[i].Calls[n]; !call.State.Settled() && view.Round.State != regie.RoundEnded {
+			call := &view.Exchanges[i].Calls[n]
+			if !call.State.Settled() {
 				w.running = append(w.running, running{id: call.ID, tool: call.Tool})
+			}
+			var plan struct{ Steps []step }
+			if call.Tool == planTool && call.State == regie.CallSucceeded &&
+				json.Unmarshal([]byte(call.Arguments), &plan) == nil {
+				w.plan = plan.Steps
 			}
 		}
 	}
@@ -157,23 +167,19 @@ func (w *work) steps(m *model, room int) [][]span {
 	if len(w.plan) == 0 || room < 1 {
 		return nil
 	}
-	done, active := 0, -1
+	done, at := 0, 0
 	for i, s := range w.plan {
 		if s.Status == "done" {
 			done++
-		} else if active < 0 || s.Status == "active" && w.plan[active].Status != "active" {
-			active = i
+		}
+		if s.Status != "pending" {
+			at = i
 		}
 	}
-	from, to := 0, len(w.plan)
-	title := m.Text.T("plan")
-	if n := room - 1; n < to {
-		from = min(max(0, max(active, 0)-n/3), to-n)
-		to = from + n
-		title = m.Text.T("plan, %d of %d done", done, len(w.plan))
-	}
-	out := [][]span{{{"  " + title, style{faint: true}}}}
-	for _, s := range w.plan[from:to] {
+	n := min(room-1, len(w.plan))
+	from := max(0, min(at-n/3, len(w.plan)-n))
+	out := [][]span{{{"  " + m.Text.T("plan, %d of %d done", done, len(w.plan)), style{faint: true}}}}
+	for _, s := range w.plan[from : from+n] {
 		mark, look := "☐ ", style{}
 		switch s.Status {
 		case "done":
@@ -188,29 +194,6 @@ func (w *work) steps(m *model, room int) [][]span {
 
 // planTool is the tool whose last call is the plan.
 const planTool = "session.update_plan"
-
-// planOf is the plan of a round that is taken up, as its last call has it.
-func planOf(view *store.RoundView) (steps []step) {
-	for i := range view.Exchanges {
-		for n := range view.Exchanges[i].Calls {
-			call := &view.Exchanges[i].Calls[n]
-			if call.Tool != planTool || call.State != regie.CallSucceeded {
-				continue
-			}
-			var plan struct {
-				Steps []step `json:"steps"`
-			}
-			arguments := []byte(call.Arguments)
-			if len(call.Executed) > 0 {
-				arguments = call.Executed
-			}
-			if json.Unmarshal(arguments, &plan) == nil {
-				steps = plan.Steps
-			}
-		}
-	}
-	return steps
-}
 
 // elapsed says how long something has taken.
 func elapsed(d time.Duration) string {

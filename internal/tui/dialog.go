@@ -1,0 +1,234 @@
+package tui
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// dialog is something that the person is asked; it has the keyboard while it is armed.
+type dialog interface {
+	// view is what is asked, without its keys.
+	view(m *model) [][]span
+	// keys are the keys that answer; busy says that an answer is on its way, and none acts.
+	keys(m *model) (list []key, busy bool)
+	// field is what the person writes in, nil where they write nothing.
+	field() *editor
+}
+
+// key is something that can be pressed: its names, separated by spaces, and the words that are
+// shown of it, if any.
+type key struct {
+	names, label string
+	do           func()
+}
+
+// focus says who has the keyboard: the prompt, or what the person is asked.
+type focus struct {
+	dialog dialog
+	armed  bool // the dialog takes keys
+	letter letter
+	typed  time.Time // when something was typed last
+}
+
+// letter is a key of a dialog that waits whether another one follows.
+type letter struct {
+	name   string
+	serial int
+}
+
+// stands says that nothing was typed behind a letter.
+type stands struct{ serial int }
+
+// aloneFor is how long a letter stands alone before it decides something: with another letter
+// behind it, it was the beginning of a message, and decides nothing.
+const aloneFor = 300 * time.Millisecond
+
+func (f *focus) open(d dialog) { f.dialog, f.armed = d, false }
+
+func (f *focus) closeDialog() { f.dialog, f.armed, f.letter.name = nil, false, "" }
+
+// askAgain has what was just written read before a key answers: as where a dialog opens, the
+// keyboard is the prompt's for a moment.
+func (f *focus) askAgain() { f.armed, f.letter.name, f.typed = false, "", time.Now() }
+
+// hasField reports whether a dialog has the keyboard: then the cursor is not in the prompt.
+func (f *focus) hasField() bool { return f.dialog != nil && f.armed }
+
+// answerKey gives a key to the dialog, a letter after a moment. A letter that is no key begins a
+// message: nothing typed is lost, and Enter behind it sends that, and takes nothing of what is
+// asked. Enter behind a letter only ends its wait: what it would take was not seen.
+func (m *model) answerKey(name, typed string) {
+	field, is := m.dialog.field(), m.keyNamed(name) != nil
+	switch waits := m.letter.name; {
+	case waits != "" && typed != "":
+		m.words(waits + typed)
+	case waits != "":
+		if m.letterStands(m.letter.serial); name != "enter" && m.hasField() {
+			m.answerKey(name, typed)
+		}
+	case is && len(typed) == 1 && unicode.IsLetter(rune(typed[0])):
+		m.letter = letter{name, m.letter.serial + 1}
+		serial := m.letter.serial
+		m.run(tea.Tick(aloneFor, func(time.Time) tea.Msg { return stands{serial} }))
+	case is:
+		m.decide(name)
+	case field != nil:
+		if !field.key(name) {
+			m.fits(field.insert(typed))
+		}
+	case strings.TrimSpace(typed) != "":
+		m.words(typed)
+	}
+}
+
+// keyNamed is a key of the dialog, nil where it has none of that name.
+func (m *model) keyNamed(name string) func() {
+	list, busy := m.dialog.keys(m)
+	for _, k := range list {
+		switch {
+		case !slices.Contains(strings.Fields(k.names), name):
+		case busy:
+			return func() {}
+		default:
+			return k.do
+		}
+	}
+	return nil
+}
+
+// decide has a key of the dialog act, where what it would do can be seen.
+func (m *model) decide(name string) {
+	if do := m.keyNamed(name); do != nil && (!m.screen.small || name == "esc") {
+		do()
+	}
+}
+
+// words has what is typed be the beginning of a message, unless it answers a question.
+func (m *model) words(typed string) {
+	m.letter.name = ""
+	if q, ok := m.dialog.(*questioning); ok && q.takes(typed) {
+		q.writes = true
+		m.fits(q.text.insert(typed))
+		return
+	}
+	m.armed, m.typed = false, time.Now()
+	m.fits(m.draft.insert(typed))
+	m.popup.follow(m)
+}
+
+// letterStands has the letter decide, unless something was typed behind it.
+func (m *model) letterStands(serial int) {
+	name := m.letter.name
+	if name == "" || m.letter.serial != serial {
+		return
+	}
+	m.letter.name = ""
+	if m.hasField() {
+		m.decide(name)
+	}
+}
+
+// overtaken closes a dialog whose question is settled without it. Up has what was written there.
+func (m *model) overtaken() {
+	if field := m.dialog.field(); field != nil {
+		m.history.add(field.value())
+	}
+	m.closeDialog()
+}
+
+// asked is what a dialog asks, in at most so many lines. Where it does not fit no key decides
+// anything.
+func (m *model) asked(most int) [][]span {
+	m.screen.small = false
+	if !m.hasField() {
+		return nil
+	}
+	list, _ := m.dialog.keys(m)
+	lines := append(m.dialog.view(m), keyLines(list, m.screen.width-2)...)
+	if m.screen.small = len(lines) > most; m.screen.small {
+		return [][]span{{{m.Text.T("too small to answer: make the terminal larger, or %s", m.Text.T("[Esc]")), style{fg: yellow}}}}
+	}
+	return lines
+}
+
+// keyLines are what can be pressed, on as many lines as it needs; a key stays on its line.
+func keyLines(list []key, width int) [][]span {
+	const bound = "\u00a0"
+	var line []span
+	for _, k := range list {
+		if mark, rest, found := strings.Cut(k.label, " "); k.label != "" {
+			line = append(line, span{mark, style{fg: cyan}})
+			if found {
+				line = append(line, span{text: bound + strings.ReplaceAll(rest, " ", bound)})
+			}
+			line = append(line, span{text: "  "})
+		}
+	}
+	lines := wrap(line, width-2)
+	for _, line := range lines {
+		for i := range line {
+			line[i].text = strings.ReplaceAll(line[i].text, bound, " ")
+		}
+	}
+	return prefixed(lines, span{text: "  "}, span{text: "  "})
+}
+
+// question is what is asked, at the head of a dialog, on at most a fifth of the screen; it stands
+// whole above.
+func (s *screen) question(said string) [][]span {
+	bold := style{bold: true}
+	lines := wrap([]span{{said, bold}}, s.width-4)
+	if most := max(1, s.height/5); len(lines) > most {
+		lines = append(lines[:most-1], append(lines[most-1], span{"…", bold}))
+	}
+	return prefixed(lines, span{"? ", style{fg: yellow, bold: true}}, span{text: "  "})
+}
+
+// choices are several things to choose from, as many around the one that is picked as have room.
+func (s *screen) choices(options []string, picked int) (lines [][]span) {
+	most := max(3, s.height/2)
+	from := min(max(0, picked-most/2), max(0, len(options)-most))
+	for i := from; i < min(len(options), from+most); i++ {
+		mark := span{text: "    "}
+		if i == picked {
+			mark = span{"  ▸ ", style{bold: true, fg: cyan}}
+		}
+		option := wrap([]span{{options[i], mark.style}}, s.width-9)
+		lines = append(lines, prefixed(option, mark, span{text: "       "})...)
+	}
+	return lines
+}
+
+// pickKeys move what is picked among some things, by the arrows and, where numbered is not nil, the
+// first nine by number, which calls that.
+func pickKeys(picked *int, n int, numbered func()) []key {
+	list := []key{
+		{"up ctrl+p", "", func() { *picked = max(0, *picked-1) }},
+		{"down ctrl+n", "", func() { *picked = max(0, min(n-1, *picked+1)) }},
+	}
+	for i := range min(n, 9) {
+		if numbered != nil {
+			list = append(list, key{strconv.Itoa(i + 1), "", func() {
+				*picked = i
+				numbered()
+			}})
+		}
+	}
+	return list
+}
+
+// written adds what is being written into a dialog, with its cursor.
+func (m *model) written(e *editor, mark span) (lines [][]span) {
+	rows, _, _ := e.rows(m.screen.width-6, m.pasted)
+	for _, r := range rows {
+		lines = append(lines, []span{mark, {text: r.text}})
+	}
+	last := len(lines) - 1
+	lines[last] = append(lines[last], span{" ", style{reverse: true}})
+	return lines
+}
