@@ -381,7 +381,7 @@ func (c *Chat) Sent(m *Outgoing, run dispatch.Run, err error) {
 	case run.Pending: // it is shown when its turn comes
 		c.Note(c.Text.T("queued: the agent gets it when this run has ended (/steer TEXT: with its next step)"))
 	default:
-		c.Stream.Own(run.MessageID)
+		c.Stream.Own(run.MessageID, true)
 	}
 }
 

@@ -285,10 +285,10 @@ func TestStream(t *testing.T) {
 	event(regie.EventNotice, regie.Notice{Kind: regie.NoticeNetworkDown, Text: "no\x1b[2J route"})
 	event(regie.EventNotice, regie.Notice{Kind: "of a later version"})
 	want := "I look.\n  ✓ files.␊read_file a␛[2J.md 1.5 ms\nI see.\n› and\n  then?\nAnd now?\n" +
-		"… the model is asked again: its answer ended in the middle; what it said above does not count\n" +
-		"… the model is asked again in 42 s: its server is overloaded\n" +
+		"… the model is asked again: TRUNCATED_STREAM; what it said above does not count\n" +
+		"… the model is asked again in 42 s: PROVIDER_BUSY\n" +
 		"Now it is done.\nLost\nNothing is lost.\nCut0;off.\nthe run ended: the limit of 1 replies\n" +
-		"the model has not been reached for 1h0m (no route); the run still waits for it\n"
+		"the model has not been reached for 1h0m0s (no route); the run still waits for it\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // Look says what a person may name with @: what stands at a path of the workspace, as a block
@@ -124,21 +123,4 @@ func (m *mentions) named(name string) (regie.EnrichmentBlock, bool) {
 	block, ok := m.look(name)
 	block.Type = regie.EnrichmentPointer
 	return block, ok && block.Validate() == nil
-}
-
-// whyNotRead is why something that a person named was not read.
-func whyNotRead(t *text.Printer, code regie.Code) string {
-	switch code {
-	case regie.CodePathProtected:
-		return t.T(
-			"it may hold a secret, which the model's provider would get; ask the agent to read it, then you are asked")
-	case regie.CodeForbidden:
-		return t.T("a rule forbids it")
-	case regie.CodeFileNotFound:
-		return t.T("it is not there any more")
-	case regie.CodeNoPermission:
-		return t.T("the operating system does not let it be read")
-	default:
-		return string(code)
-	}
 }

@@ -56,15 +56,14 @@ func TestOutputSequences(t *testing.T) {
 // TestEndsWrittenOver: what a command wrote over, as progress bars do, is shown whole, each on a
 // line of its own.
 func TestEndsWrittenOver(t *testing.T) {
-	printer := text.New("en")
 	for put, want := range map[string][]string{
-		"\rprogress 1\rprogress 2\rprogress 3": {"  │ progress 1", "  │ progress 2", "  │ progress 3"},
-		"one\r\n\r\ntwo\r\r\n":                 {"  │ one", "  │ ", "  │ two"},
-		"safe\rrm -rf\n\nend\n":                {"  │ safe", "  │ rm -rf", "  │ ", "  │ end"},
-		"1\r2\r3\r4\r5":                        {"  │ 1", "  │ 2", "  … 1 more lines", "  │ 4", "  │ 5"},
-		"\x1b[1mbold\x1b[0m\r\x1b[2Kdone":      {"  │ bold", "  │ done"},
+		"one\r\n\r\ntwo\r\n":             {"  │ one", "  │ ", "  │ two"},
+		"safe\rrm -rf\n\nend\n":           {"  │ safe", "  │ rm -rf", "  │ ", "  │ end"},
+		"1\r2\r3\r4\r5":                   {"  │ 1", "  │ 2", "  … 1 more lines", "  │ 4", "  │ 5"},
+		"\x1b[1mbold\x1b[0m\r\x1b[2Kdone": {"  │ bold", "  │ done"},
+		"\n": nil,
 	} {
-		if got := Ends(printer, put, 2, 2); !slices.Equal(got, want) {
+		if got := ends(text.New("en"), put, 2, 2); !slices.Equal(got, want) {
 			t.Errorf("%q is %q, want %q", put, got, want)
 		}
 	}

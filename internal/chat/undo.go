@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -161,9 +160,9 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	return out
 }
 
-// UndoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message
+// undoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message
 // to go back to; files alone; by force.
-func UndoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
+func undoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
 	to := false
 	for word := range strings.FieldsSeq(rest) {
 		runs, err := strconv.Atoi(word)
@@ -187,16 +186,12 @@ func UndoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
 
 // UndoInTheWay says that nothing was undone, and what could be done about it.
 func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, force bool, how string) string {
-	conflicts := plan.Conflicts(force)
-	switch stuck := plan.Stuck(); {
-	case !force && stuck > 0 && (stuck < len(plan.Files) || plan.Chat):
-		return t.T(
-			"nothing was undone: of %d files %d are in the way; %s leaves the %d that cannot be put back as they are, and puts back the rest", len(plan.Files), len(conflicts), how, stuck)
-	case stuck == 0:
-		return t.T(
-			"nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", len(plan.Files), len(conflicts), how)
+	said := t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), len(plan.Conflicts(force)))
+	if force || plan.Stuck() == len(plan.Files) && !plan.Chat {
+		return said
 	}
-	return t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), len(conflicts))
+	return said + "; " + t.T(
+		"%s puts them back all the same, keeps what they hold now and leaves what cannot be put back", how)
 }
 
 // UndoLeaves says, before a person agrees to an undo by force, what it leaves; "" where that is
@@ -210,15 +205,6 @@ func UndoLeaves(t *text.Printer, plans []regie.UndoPlan, force bool) string {
 		return ""
 	}
 	return t.T("of %d files %d cannot be put back and stay as they are (✗)", files, stuck)
-}
-
-// UndoEvent tells an undo that was done elsewhere as one line, and "" for what is none.
-func UndoEvent(t *text.Printer, event *regie.Event) (line string, id regie.ID) {
-	var u regie.Undo
-	if json.Unmarshal(event.Body, &u) != nil || u.State != regie.UndoDone {
-		return "", u.ID
-	}
-	return plain.Strip(t.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(t, &u)), u.ID
 }
 
 // superseded marks a message that no longer counts.
