@@ -22,7 +22,7 @@ func newACPCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveStdio(cmd.Context(), env, func(ctx context.Context, conn *app.Conn, log *slog.Logger) error {
 				return acp.Serve(ctx, acp.Config{
-					Control: conn, Text: env.text, Version: version, Log: log, Look: app.Look,
+					Control: conn.Client, Text: env.text, Version: version, Log: log, Look: app.Look,
 					Request: func(dir string) (dispatch.RunRequest, error) {
 						request, err := newProtocolRequest(ctx, env, dir, agent, here)
 						request.Policy.Questions = true

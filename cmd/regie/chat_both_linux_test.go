@@ -88,7 +88,7 @@ func TestChatClose(t *testing.T) {
 	c := s.regie("chat")
 	c.expect("> ")
 	c.enter("/close")
-	c.expect("nothing was said in this chat")
+	c.expect("nothing runs in this chat")
 	c.enter("write")
 	c.expect("[l] later")
 	c.enter("l")

@@ -94,7 +94,7 @@ func undoRuns(ctx context.Context, env *environment, series chat.UndoSeries, f u
 		}
 	}
 	_, err = writeStore(ctx, env, func(conn *app.Conn) (any, error) {
-		return nil, applyUndos(ctx, env, conn, in, plans, f)
+		return nil, applyUndos(ctx, env, conn.Client, in, plans, f)
 	})
 	return err
 }
@@ -144,7 +144,7 @@ func planUndos(ctx context.Context, env *environment, in *dispatch.UndoRequest, 
 	plans, err = readWorkspace(ctx, env, false, nil, func(conn *app.Conn, root string) ([]regie.UndoPlan, error) {
 		in.Root = root
 		if f.session != "" {
-			found, err := chat.FindSession(ctx, conn, in.Root, f.session)
+			found, err := chat.FindSession(ctx, conn.Client, in.Root, f.session)
 			if err != nil {
 				return nil, err
 			}

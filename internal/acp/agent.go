@@ -11,6 +11,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
@@ -31,18 +32,8 @@ type Config struct {
 	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
 }
 
-// Control is what an agent asks of an engine: the methods of client.Client that it needs.
-type Control interface {
-	Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error)
-	Interrupt(ctx context.Context, round regie.ID) error
-	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
-	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
-	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
-	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
-	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
-	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
-	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
-}
+// Control is what an agent asks of an engine.
+type Control = *client.Client
 
 // agent serves one editor.
 type agent struct {
