@@ -134,7 +134,7 @@ func TestChatSecondThoughts(t *testing.T) {
 	c.expect("│ +two")
 	c.expect("[Y] again allows these 2 calls")
 	c.enter("what?")
-	c.expect("b goes back, and nothing is decided")
+	c.expect("[Y] again allows these 2 calls")
 	c.enter("no")
 	c.expect("[l] later")
 	c.enter("n")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
@@ -12,7 +13,7 @@ import (
 
 // Markdown writes a session to be read.
 func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
-	page := &Page{Text: t}
+	page := &Page{Text: t, Now: time.Now}
 	line := func(format string, args ...any) { fmt.Fprintln(w, plain.Strip(fmt.Sprintf(format, args...))) }
 	line("# %s\n", shortened(e.Session.Name, 200))
 	line("- %s", t.T("session %s", e.Session.ID.String()))
@@ -24,12 +25,8 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 	}
 	for i := range e.Messages {
 		m := &e.Messages[i]
-		at := m.Time
-		if m.Message.Copied != nil {
-			at = m.Message.Copied.At
-		}
-		line("\n## %s — %s\n", page.Speaker(&m.Message), at.Local().Format("2006-01-02 15:04:05"))
-		if said := Said(t, &m.Message); said != "" {
+		line("\n## %s — %s\n", page.speaker(&m.Message), saidAt(m))
+		if said := toldBy(t, &m.Message); said != "" {
 			line("%s", fenced(said))
 		}
 		for j := range m.Calls {
@@ -66,12 +63,3 @@ func fenced(s string) string {
 
 // lineEnds are what a reader may take for the end of a line, besides a line feed.
 var lineEnds = strings.NewReplacer("\u2028", "\n", "\u2029", "\n")
-
-// shortened is a text on one line, of so many characters at most.
-func shortened(s string, most int) string {
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return string(runes)
-}

@@ -57,11 +57,11 @@ func TestOutputSequences(t *testing.T) {
 // line of its own.
 func TestEndsWrittenOver(t *testing.T) {
 	for put, want := range map[string][]string{
-		"one\r\n\r\ntwo\r\n":             {"  │ one", "  │ ", "  │ two"},
+		"one\r\n\r\ntwo\r\n":              {"  │ one", "  │ ", "  │ two"},
 		"safe\rrm -rf\n\nend\n":           {"  │ safe", "  │ rm -rf", "  │ ", "  │ end"},
 		"1\r2\r3\r4\r5":                   {"  │ 1", "  │ 2", "  … 1 more lines", "  │ 4", "  │ 5"},
 		"\x1b[1mbold\x1b[0m\r\x1b[2Kdone": {"  │ bold", "  │ done"},
-		"\n": nil,
+		"\n":                              nil,
 	} {
 		if got := ends(text.New("en"), put, 2, 2); !slices.Equal(got, want) {
 			t.Errorf("%q is %q, want %q", put, got, want)

@@ -67,29 +67,20 @@ func (p *Page) rule(r *store.StandingRule) {
 
 // FindRule returns the one rule that a person names, in whatever state: by its id, by the last four
 // or more characters of it, by its first eight or more, or as "last", the newest that holds in the
-// workspace at root. What holds is preferred to what does not. Errors are those of Find.
+// workspace at root. Errors are those of Find.
 func FindRule(ctx context.Context, control Control, root, name string) (store.StandingRule, error) {
-	filter := store.RuleFilter{Root: root}
-	none := regie.Errorf(regie.CodeNotFound,
-		"no answer for longer holds in this workspace: see regie rules list --all --ended")
-	if name != "last" {
-		filter.Root = ""
-		none = regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
-		var err error
-		if filter.ID, filter.Short, err = idOrPart(name); err != nil {
-			return store.StandingRule{}, err
-		}
+	none := regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
+	if name == "last" {
+		none = regie.Errorf(regie.CodeNotFound,
+			"no answer for longer holds in this workspace: see regie rules list --all --ended")
+	} else {
+		root = ""
 	}
-	list, err := control.Rules(ctx, filter)
-	if err != nil {
-		return store.StandingRule{}, err
-	}
-	rule, err := pickOne(list.Rules, func(r *store.StandingRule) regie.ID { return r.ID },
-		func(r *store.StandingRule) bool { return r.State == regie.RuleActive }, name, none)
-	if err != nil {
-		return store.StandingRule{}, err
-	}
-	return *rule, nil
+	return findOne(name, none, func(r *store.StandingRule) regie.ID { return r.ID },
+		func(id regie.ID, part string) ([]store.StandingRule, error) {
+			list, err := control.Rules(ctx, store.RuleFilter{Root: root, ID: id, Short: part})
+			return list.Rules, err
+		})
 }
 
 // Revoked says that a rule was taken back, as it was found before.

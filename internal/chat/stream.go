@@ -28,9 +28,12 @@ type Stream struct {
 	// its lines.
 	Apart bool
 
-	open    io.Writer // where a line was begun and not ended
-	reply   place     // whose text is being written
-	shown   string    // what has come of it
+	open io.Writer // where a line was begun and not ended
+	// prompted says that the person's prompt stands there.
+	prompted bool
+
+	reply   place  // whose text is being written
+	shown   string // what has come of it
 	pieces  plain.Stream
 	told    place // the last reply that was written whole
 	batch   place // a reply whose calls have not all their results
@@ -84,18 +87,18 @@ func (s *Stream) Telling() bool { return s.shown != "" }
 func (s *Stream) Prompt(prompt string) {
 	s.fresh()
 	fmt.Fprint(s.Err, prompt)
-	s.open = s.Err
+	s.open, s.prompted = s.Err, true
 }
 
 // Typed tells that the terminal has shown the end of a line.
-func (s *Stream) Typed() { s.open = nil }
+func (s *Stream) Typed() { s.open, s.prompted = nil, false }
 
 // fresh makes the cursor stand at the beginning of a line.
 func (s *Stream) fresh() {
 	if s.open != nil {
 		fmt.Fprintln(s.open)
 	}
-	s.open = nil
+	s.Typed()
 }
 
 func (s *Stream) write(content string) {
@@ -104,6 +107,7 @@ func (s *Stream) write(content string) {
 		return
 	}
 	fmt.Fprint(s.Out, content)
+	s.prompted = false
 	if s.open = s.Out; strings.HasSuffix(content, "\n") {
 		s.open = nil
 	}

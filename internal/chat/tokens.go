@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -65,35 +66,18 @@ func (p *Page) token(t *regie.Token, names map[regie.ID]string) {
 	}
 }
 
-// TokenLister lists tokens, as control.Tokens.
-type TokenLister interface {
-	List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error)
-}
-
-// FindToken returns the one token that a person names, in whatever state: by its id, by the last
-// four or more characters of it, by its first eight or more, or by its name. What opens something
-// is preferred to what does not. It returns CodeNotFound where there is none, and CodeConflict
-// where there are several.
-func FindToken(ctx context.Context, tokens TokenLister, name string) (regie.Token, error) {
-	all, err := tokens.List(ctx, store.TokenFilter{Ended: true})
+// FindToken returns the one token that a person names, of those that open something: by its id, by
+// the last four or more characters of it, by its first eight or more, or by its name. Errors are
+// those of Find.
+func FindToken(ctx context.Context, control Control, name string) (regie.Token, error) {
+	all, err := control.Tokens.List(ctx, store.TokenFilter{})
 	if err != nil {
 		return regie.Token{}, err
 	}
-	part, err := PartOfID(name)
-	if err != nil {
-		part = ""
-	}
-	var found []regie.Token
-	for i := range all {
-		if all[i].ID.String() == name || all[i].Name == name || part != "" && hasPart(all[i].ID, part) {
-			found = append(found, all[i])
-		}
-	}
-	token, err := pickOne(found, func(t *regie.Token) regie.ID { return t.ID },
-		func(t *regie.Token) bool { return t.RevokedAt.IsZero() }, plain.Line(name), regie.Errorf(regie.CodeNotFound,
-			"no token has the id or the name %s: see regie token list --ended", plain.Line(name)))
-	if err != nil {
-		return regie.Token{}, err
-	}
-	return *token, nil
+	part, _ := PartOfID(name)
+	found := slices.DeleteFunc(all, func(t regie.Token) bool {
+		return t.Name != name && (part == "" || !hasPart(t.ID, part))
+	})
+	return pickOne(found, func(t *regie.Token) regie.ID { return t.ID }, plain.Line(name), regie.Errorf(regie.CodeNotFound,
+		"no token has the id or the name %s: see regie token list", plain.Line(name)))
 }

@@ -1,13 +1,16 @@
 package chat
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -26,13 +29,13 @@ func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 // the way, and what stays as it is. Of each diff at most limit lines are shown where that is not 0.
 // It reports whether there was more.
 func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
+	again := !plan.Undoes.IsZero()
 	what := p.Text.T("undo of run %s", plan.RoundID)
-	if !plan.Undoes.IsZero() {
-		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again",
-			Short(plan.Undoes), plan.RoundID)
+	if again {
+		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again", Short(plan.Undoes), plan.RoundID)
 	}
 	if plan.Text != "" {
-		what += "  " + p.Text.T("\"%s\"", plain.Line(oneLine(plan.Text)))
+		what += "  \"" + plain.Line(shortened(plan.Text, shownText)) + "\""
 	}
 	p.line(what)
 	for i := range plan.Previews {
@@ -47,45 +50,36 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 		more = p.Diff(&regie.Review{Preview: regie.Preview{Diff: f.Diff}}, limit) || more
 	}
 	if len(plan.Removes) > 0 {
-		p.line("     " + p.Text.T("the directories that are empty then go: %s",
-			plain.Line(strings.Join(plan.Removes, ", "))))
+		p.line("     " + plain.Line(p.Text.T("the directories that are empty then go: %s", strings.Join(plan.Removes, ", "))))
 	}
 	switch {
-	case plan.Chat && p.restores(plan):
+	case plan.Chat && again:
 		p.line("     " + p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
 	case plan.Chat:
-		p.line("     " + p.Text.T("messages that are taken out of the conversation, and stay readable: %d",
-			plan.Messages))
+		p.line("     " + p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
 	}
 	p.effects(plan.Effects)
 	return more
 }
 
-// restores says that an undo brings messages again: it takes back one that took them out.
-func (p *Page) restores(plan *regie.UndoPlan) bool { return !plan.Undoes.IsZero() }
-
 // effects lists what is not taken back.
 func (p *Page) effects(list []regie.Effect) {
-	if len(list) == 0 {
-		return
+	if len(list) > 0 {
+		p.line("     " + p.Text.T("this cannot be undone and stays as it is:"))
 	}
-	p.line("     " + p.Text.T("this cannot be undone and stays as it is:"))
 	for i := range list {
 		e := &list[i]
+		line := e.Tool + " " + shortened(e.Arguments, shownText)
 		if e.Trash != "" {
-			p.line("       " +
-				p.Text.T("%s was deleted and is too large to be put back by itself; move it back from %s",
-					plain.Line(e.Arguments), plain.Line(e.Trash)))
-			continue
+			line = p.Text.T("%s was deleted and is too large to be put back by itself; move it back from %s", e.Arguments, e.Trash)
 		}
-		line := "       " + plain.Line(e.Tool) + " " + plain.Line(oneLine(e.Arguments))
 		if e.State == regie.CallUnknown {
 			line += "  " + p.Text.T("(nobody knows what became of it)")
 		}
-		p.line(line)
 		if e.Why != nil {
-			p.line("         " + plain.Line(p.Text.Sentence(*e.Why)))
+			line += ": " + p.Text.Sentence(*e.Why)
 		}
+		p.line("       " + plain.Line(line))
 	}
 }
 
@@ -94,32 +88,42 @@ func (p *Page) Undone(u *regie.Undo) {
 	p.line(p.Text.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(p.Text, u))
 	for i := range u.Files {
 		f := &u.Files[i]
-		mark, name := "✓", plain.Line(f.Path)
-		said := p.Text.T("put back")
+		mark, said := "✓", p.Text.T("put back")
 		switch {
 		case f.Outcome == regie.FileNotUndone:
 			mark, said = "✗", p.Text.T("left as it is")
 			if f.Why != nil {
-				said += ": " + plain.Line(p.Text.Sentence(*f.Why))
+				said += ": " + p.Text.Sentence(*f.Why)
 			}
 		case !f.To.Exists():
 			said = p.Text.T("removed")
-		case !f.From.Exists():
-			said = p.Text.T("restored")
 		}
-		p.line("  " + mark + " " + name + "  " + said)
+		p.line("  " + mark + " " + plain.Line(f.Path+"  "+said))
 	}
 	p.effects(u.Effects)
-	again, back := p.Text.T("what was left can be undone again: regie undo %s", Short(u.RoundID)),
-		p.Text.T("to take this undo back: regie undo %s", Short(u.ID))
-	if p.Inside { // it is typed there too
-		again, back = p.Text.T("what was left can be undone again: /undo %s", Short(u.RoundID)),
-			p.Text.T("to take this undo back: /undo %s", Short(u.ID))
-	}
 	if u.Left() > 0 {
-		p.line(again)
+		p.line(p.Text.T("what was left can be undone again: %s", p.undoCommand(Short(u.RoundID))))
 	}
-	p.line(back)
+	p.line(p.Text.T("to take this undo back: %s", p.undoCommand(Short(u.ID))))
+}
+
+// undoCommand is what undoes something where this is read.
+func (p *Page) undoCommand(id string) string {
+	if p.Inside { // it is typed there too
+		return "/undo " + id
+	}
+	return p.Text.Typed("regie undo " + id)
+}
+
+// Redo writes how several undos are taken back together: the last one first.
+func (p *Page) Redo(done []regie.Undo) {
+	var names []string
+	for i := range slices.Backward(done) {
+		names = append(names, Short(done[i].ID))
+	}
+	if len(done) > 1 {
+		p.line(p.Text.T("to take all of it back: %s", p.undoCommand(strings.Join(names, " "))))
+	}
 }
 
 // undoCounts says how much went back.
@@ -142,20 +146,12 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	var out []string
 	for i := range undos {
 		u := &undos[i]
-		line := t.T("undone by %s, %s", plain.Line(u.By), u.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+		at := u.CreatedAt.Local().Format("2006-01-02 15:04:05")
+		line := t.T("undone by %s, %s", plain.Line(u.By), at)
 		if !u.Undoes.IsZero() {
-			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), plain.Line(u.By),
-				u.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), plain.Line(u.By), at)
 		}
-		if u.Forced {
-			line += " " + t.T("(forced)")
-		}
-		if u.State != regie.UndoDone {
-			line += ": " + t.T("under way")
-		} else {
-			line += ": " + undoCounts(t, u)
-		}
-		out = append(out, line+"  ("+Short(u.ID)+")")
+		out = append(out, line+": "+undoCounts(t, u)+"  ("+Short(u.ID)+")")
 	}
 	return out
 }
@@ -207,21 +203,81 @@ func UndoLeaves(t *text.Printer, plans []regie.UndoPlan, force bool) string {
 	return t.T("of %d files %d cannot be put back and stay as they are (✗)", files, stuck)
 }
 
-// superseded marks a message that no longer counts.
-func (p *Page) superseded(is bool) string {
-	if !is {
-		return ""
-	}
-	return "  " + p.Text.T("(no longer part of the conversation)")
+// MaxSeries bounds how many runs are undone together.
+const MaxSeries = 100
+
+// UndoSeries says which undos a person wants together.
+type UndoSeries struct {
+	// Names are runs and undos, in the order in which they are to be undone; none: the newest runs.
+	Names []string
+	// Runs is how many runs are meant where none is named; 0 is one. Back is a message, by its
+	// number in the session or by its id, or a run: all that its session has done from there on.
+	Runs int
+	Back string
 }
 
-// undos writes what was taken back in a session.
-func (p *Page) undos(list []regie.Undo) {
-	if len(list) == 0 {
-		return
+// UndoPlans plans the undos of a series, each as if those before it were done. It stops at the
+// first in whose way something stands: nothing of a series is done then. Where there are fewer runs
+// than are wanted it plans what there is.
+func UndoPlans(ctx context.Context, control Control, in dispatch.UndoRequest, series UndoSeries) (
+	out []regie.UndoPlan, err error,
+) {
+	wanted := max(1, series.Runs, len(series.Names))
+	if series.Back != "" && series.Runs == 0 && len(series.Names) == 0 {
+		wanted = MaxSeries
 	}
-	p.line("")
-	for i, line := range UndoLines(p.Text, list) {
-		p.line(p.Text.T("run %s", list[i].RoundID.String()) + "  " + line)
+	if wanted > MaxSeries {
+		return nil, regie.Errorf(regie.CodeBadRequest, "at most %d runs are undone together", MaxSeries)
 	}
+	in.Back = series.Back
+	// from eight digits on it is a part of an id
+	if number, err := strconv.ParseInt(series.Back, 10, 32); err == nil && len(series.Back) < 8 {
+		if in.SessionID.IsZero() {
+			return nil, regie.Errorf(regie.CodeBadRequest, "the number of a message counts in a session: name that too")
+		}
+		view, err := control.Session(ctx, in.SessionID)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(view.Thread, func(m store.MessageView) bool { return m.Seq == number })
+		if at < 0 {
+			return nil, regie.Errorf(regie.CodeNotFound, "the session has no message %d", number)
+		}
+		in.Back = view.Thread[at].Message.ID.String()
+	}
+	for n := range wanted {
+		next := in
+		if len(series.Names) > 0 {
+			if err := UndoNamed(&next, series.Names[n]); err != nil {
+				return nil, err
+			}
+		}
+		plan, err := control.PlanUndo(ctx, next)
+		if regie.CodeOf(err) == regie.CodeNotFound && len(out) > 0 && len(series.Names) == 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, plan)
+		if len(plan.Conflicts(in.Force)) > 0 {
+			break
+		}
+		in.Over = append(in.Over, UndoTarget(&plan))
+	}
+	return out, nil
+}
+
+// UndoTarget is what a plan undoes: a run, or an undo.
+func UndoTarget(plan *regie.UndoPlan) regie.ID {
+	if !plan.Undoes.IsZero() {
+		return plan.Undoes
+	}
+	return plan.RoundID
+}
+
+// Agreed is the request for a plan that a person agreed to.
+func Agreed(in dispatch.UndoRequest, plan *regie.UndoPlan) dispatch.UndoRequest {
+	in.UndoID, in.Target, in.Short, in.Back, in.Over, in.Plan = regie.NewID(), UndoTarget(plan), "", "", nil, plan.Plan
+	return in
 }
