@@ -82,9 +82,6 @@ func undoRuns(ctx context.Context, env *environment, series chat.UndoSeries, f u
 		fmt.Fprintln(env.stderr, "regie: "+chat.UndoInTheWay(env.text, last, f.force, "--force"))
 		return exit{exitError}
 	}
-	if leaves := chat.UndoLeaves(env.text, plans, f.force); leaves != "" && !f.json {
-		fmt.Fprintln(env.stderr, "regie: "+leaves)
-	}
 	if f.dry {
 		return nil
 	}
@@ -150,7 +147,7 @@ func planUndos(ctx context.Context, env *environment, in *dispatch.UndoRequest, 
 			}
 			in.SessionID = found.ID
 		}
-		return chat.UndoPlans(ctx, conn, *in, series)
+		return chat.UndoPlans(ctx, conn.Client, *in, series)
 	})
 	if err == nil && len(plans) == 0 {
 		err = regie.Errorf(regie.CodeNotFound, "no run here has changed files that can be put back")

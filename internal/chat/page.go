@@ -131,7 +131,7 @@ func (p *Page) head(made time.Time, state, workspace, name string, session, roun
 	if p.Inside {
 		return state
 	}
-	parts := p.Text.T("%s ago", p.span(p.Now().Sub(made))) + ", " + state
+	parts := p.Text.T("%s ago", p.ago(made)) + ", " + state
 	if p.Everywhere {
 		parts += ", " + plain.Line(workspace)
 	}
@@ -147,6 +147,9 @@ func (p *Page) expiry(at time.Time) string {
 	}
 	return p.Text.T("expired")
 }
+
+// ago is how long ago something was.
+func (p *Page) ago(at time.Time) string { return p.span(p.Now().Sub(at)) }
 
 // span says how long, to the unit that matters.
 func (p *Page) span(d time.Duration) string {

@@ -25,10 +25,7 @@ func (p *Page) Rules(list store.RuleList) {
 	case holds != "":
 		p.line("")
 		p.line(p.Text.T("to take one back: regie rules revoke %s", holds))
-	case len(list.Rules) > 0:
-	case p.Everywhere:
-		p.line(p.Text.T("no answer for longer holds anywhere (--ended: those that did)"))
-	default:
+	case len(list.Rules) == 0:
 		p.line(p.Text.T("no answer for longer holds in this workspace (--all: everywhere, --ended: those that did)"))
 	}
 	if list.AuditError != "" {
@@ -47,10 +44,8 @@ func (p *Page) rule(r *store.StandingRule) {
 	}
 	state := p.expiry(r.ExpiresAt)
 	if r.State == regie.RuleRevoked {
-		state = p.Text.T("revoked %s ago by %s", p.span(p.Now().Sub(r.RevokedAt)), plain.Line(r.RevokedBy))
+		state = p.Text.T("revoked %s ago by %s", p.ago(r.RevokedAt), plain.Line(r.RevokedBy))
 	}
-	p.line(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
-	p.line("     " + p.Text.T("%s, made %s ago by %s", state, p.span(p.Now().Sub(r.CreatedAt)), plain.Line(r.Author)))
 	where := p.Text.T("in every session of this workspace")
 	switch {
 	case !r.SessionID.IsZero():
@@ -58,6 +53,8 @@ func (p *Page) rule(r *store.StandingRule) {
 	case p.Everywhere:
 		where = p.Text.T("in every session of the workspace %s", plain.Line(r.Workspace))
 	}
+	p.line(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
+	p.line("     " + p.Text.T("%s, made %s ago by %s", state, p.ago(r.CreatedAt), plain.Line(r.Author)))
 	p.line("     " + where)
 	if !r.FromCall.IsZero() {
 		p.line("     " + p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),

@@ -49,7 +49,7 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 	for i := range list {
 		s := &list[i]
 		line := Short(s.ID) + "  " + fmt.Sprintf("%-18s", stateOf(s)) + "  " +
-			p.Text.T("%s ago", p.span(p.Now().Sub(s.LastActivity))) + "  " + plain.Line(s.Name)
+			p.Text.T("%s ago", p.ago(s.LastActivity)) + "  " + plain.Line(s.Name)
 		var news []string // what somebody who comes back wants to know first
 		if s.Finished {
 			news = append(news, p.Text.T("finished while you were away"))

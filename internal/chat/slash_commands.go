@@ -310,9 +310,6 @@ func (u *UndoOffer) Show() bool {
 		c.Note(UndoInTheWay(c.Text, last, u.in.Force, "/undo force"))
 		return false
 	}
-	if leaves := UndoLeaves(c.Text, u.plans, u.in.Force); leaves != "" {
-		c.Note(leaves)
-	}
 	return true
 }
 

@@ -190,19 +190,6 @@ func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, force bool, how string)
 		"%s puts them back all the same, keeps what they hold now and leaves what cannot be put back", how)
 }
 
-// UndoLeaves says, before a person agrees to an undo by force, what it leaves; "" where that is
-// nothing.
-func UndoLeaves(t *text.Printer, plans []regie.UndoPlan, force bool) string {
-	files, stuck := 0, 0
-	for i := range plans {
-		files, stuck = files+len(plans[i].Files), stuck+plans[i].Stuck()
-	}
-	if !force || stuck == 0 {
-		return ""
-	}
-	return t.T("of %d files %d cannot be put back and stay as they are (✗)", files, stuck)
-}
-
 // MaxSeries bounds how many runs are undone together.
 const MaxSeries = 100
 
