@@ -407,7 +407,7 @@ func (w *follower) progress(event *regie.Event) {
 			w.why = chat.Told(w.text, m.System)
 		}
 		w.away = w.away && m.AI == nil
-		if line := chat.CachedLine(w.text, &m, time.Now()); line != "" {
+		if line := chat.CachedLine(w.text, &m); line != "" {
 			w.show("  " + line)
 		}
 		switch {

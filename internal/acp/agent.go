@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +50,6 @@ type agent struct {
 // session is a session that the editor has open.
 type session struct {
 	id      regie.ID
-	dir     string // as the editor named it
 	request dispatch.RunRequest
 
 	mu      sync.Mutex
@@ -76,7 +77,10 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	for _, s := range a.opened() {
+	a.mu.Lock()
+	opened := slices.Collect(maps.Values(a.sessions))
+	a.mu.Unlock()
+	for _, s := range opened {
 		s.stopFollowing()
 	}
 	return nil
@@ -93,29 +97,17 @@ func (g *gate) Read(p []byte) (int, error) {
 	return g.Reader.Read(p)
 }
 
-func (a *agent) opened() []*session {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var out []*session
-	for _, s := range a.sessions {
-		out = append(out, s)
-	}
-	return out
-}
-
 // Initialize implements sdk.Agent.
 func (a *agent) Initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
 	title := "Regie"
 	return sdk.InitializeResponse{
-		ProtocolVersion: sdk.ProtocolVersionNumber, AgentInfo: &sdk.Implementation{
-			Name: "regie", Title: &title,
-			Version: a.Version,
-		}, AuthMethods: []sdk.AuthMethod{},
+		ProtocolVersion: sdk.ProtocolVersionNumber, AuthMethods: []sdk.AuthMethod{},
+		AgentInfo: &sdk.Implementation{Name: "regie", Title: &title, Version: a.Version},
 		AgentCapabilities: sdk.AgentCapabilities{
 			LoadSession: true, PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true},
 			SessionCapabilities: sdk.SessionCapabilities{
-				List:   &sdk.SessionListCapabilities{},
-				Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{},
+				List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
+				Close: &sdk.SessionCloseCapabilities{},
 			},
 		},
 	}, nil
@@ -161,7 +153,7 @@ func (a *agent) NewSession(_ context.Context, in sdk.NewSessionRequest) (sdk.New
 	if err != nil {
 		return sdk.NewSessionResponse{}, err
 	}
-	s := &session{id: regie.NewID(), dir: in.Cwd, request: request}
+	s := &session{id: regie.NewID(), request: request}
 	a.open(s)
 	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id.String())}, nil
 }
@@ -231,19 +223,15 @@ func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string,
 	if old, err := a.known(named); err == nil {
 		old.stopFollowing()
 	}
-	s := &session{id: id, dir: dir, request: request, seen: view.Head, made: true}
+	s := &session{id: id, request: request, seen: view.Head, made: true}
 	a.open(s)
 	return view, s, nil
 }
 
-// maxListed is how many sessions a page of a list has at most.
-const maxListed = 100
-
-// ListSessions implements sdk.Agent. The cursor of a page is what the HTTP API has too.
+// ListSessions implements sdk.Agent: the newest sessions, on one page.
 func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
 	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
-	// automations are no conversations; one more tells whether there is a page behind
-	filter := store.SessionFilter{Limit: maxListed + 1, Type: regie.SessionChat}
+	filter := store.SessionFilter{Type: regie.SessionChat} // automations are no conversations
 	if in.Cwd != nil {
 		request, err := a.in(*in.Cwd, 0)
 		if err != nil {
@@ -251,35 +239,18 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (s
 		}
 		filter.Root = request.Root
 	}
-	if in.Cursor != nil {
-		var err error
-		if filter.Before, err = store.ParseCursor(cursorOf, *in.Cursor); err != nil {
-			return out, a.refused(err)
-		}
-	}
 	found, err := a.Control.Sessions(ctx, filter)
 	if err != nil {
 		return out, a.refused(err)
 	}
-	if len(found) > maxListed {
-		found = found[:maxListed]
-		last := &found[maxListed-1]
-		next := store.Cursor(cursorOf, store.Mark{At: last.LastActivity, ID: last.ID})
-		out.NextCursor = &next
-	}
 	for i := range found {
 		f := &found[i]
 		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
-		out.Sessions = append(out.Sessions, sdk.SessionInfo{
-			SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root,
-			Title: &name, UpdatedAt: &at,
-		})
+		out.Sessions = append(out.Sessions,
+			sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at})
 	}
 	return out, nil
 }
-
-// cursorOf is the list that a cursor is of.
-const cursorOf = "sessions"
 
 // CloseSession implements sdk.Agent: the editor is told no more of it. Nothing of it is stopped.
 func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
@@ -322,19 +293,15 @@ func (a *agent) interrupt(ctx context.Context, round regie.ID) error {
 // refused is an error as the editor shows it: its sentence in the person's language, with the
 // stable code.
 func (a *agent) refused(err error) error {
-	code := regie.CodeOf(err)
-	number := -32603
+	code, number := regie.CodeOf(err), -32602
 	switch code {
-	case regie.CodeBadRequest, regie.CodeBadID, regie.CodePathInvalid, regie.CodePathProtected, regie.CodePathOutside,
-		regie.CodeNotADirectory, regie.CodeConflict:
-		number = -32602
 	case regie.CodeNotFound, regie.CodeFileNotFound:
 		number = -32002
+	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeDiskFull, regie.CodeDatabaseDown:
+		number = -32603
 	}
-	return &sdk.RequestError{
-		Code: number, Message: plain.Strip(a.Text.Error(err)),
-		Data: map[string]any{"code": string(code)},
-	}
+	data := map[string]any{"code": string(code)}
+	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: data}
 }
 
 // tell sends one update.

@@ -1,8 +1,10 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 
@@ -177,19 +179,6 @@ func (f *follower) think(ctx context.Context, text string) error {
 	return f.tell(ctx, f.s, sdk.UpdateAgentThoughtText(text))
 }
 
-// thinkStored tells the thoughts of a reply that did not stream to this follower.
-func (f *follower) thinkStored(ctx context.Context, parts []regie.Part) error {
-	for i := range parts {
-		if parts[i].Type != regie.PartThinking {
-			continue
-		}
-		if err := f.think(ctx, plain.Strip(parts[i].Text)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // body is what is read of an event's body.
 type body struct {
 	RoundID regie.ID           `json:"round_id"`
@@ -309,19 +298,16 @@ func (f *follower) message(ctx context.Context, m *regie.Message) error {
 // reply tells what of a reply did not stream, its calls, and its usage.
 func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error {
 	whole := plain.Strip(strings.TrimPrefix(m.AI.Text(), regie.InvalidFormat))
-	rest := whole
+	rest, thought := whole, thoughts(m.AI)
 	if at == f.at {
-		if err := f.think(ctx, f.thought.Rest()); err != nil {
-			return err
-		}
-	} else if err := f.thinkStored(ctx, m.AI.Parts); err != nil {
-		return err
-	}
-	if at == f.at && f.told != "" {
+		thought = f.thought.Rest()
 		var is bool
 		if rest, is = strings.CutPrefix(whole, f.told); !is { // pieces of it got lost: the whole of it
 			rest = "\n\n" + whole
 		}
+	}
+	if err := f.think(ctx, thought); err != nil {
+		return err
 	}
 	if err := f.say(ctx, rest); err != nil {
 		return err
@@ -338,37 +324,37 @@ func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error 
 	if len(m.CallIDs()) > 0 {
 		f.batch = at
 	}
-	for i := range view.Exchanges {
-		if view.Exchanges[i].Number != m.Exchange {
+	for c := range callsOf(&view, m.Exchange) {
+		if silent(c.Tool) {
 			continue
 		}
-		for j := range view.Exchanges[i].Calls {
-			c := &view.Exchanges[i].Calls[j]
-			if silent(c.Tool) {
-				continue
-			}
-			d := f.s.draw(c.Tool, c.Arguments)
-			f.drawn[c.ID] = true
-			if err := f.tell(ctx, f.s, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title,
-				sdk.WithStartKind(d.kind), sdk.WithStartStatus(sdk.ToolCallStatusPending),
-				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content),
-				sdk.WithStartRawInput(d.input))); err != nil {
-				return err
-			}
+		f.drawn[c.ID] = true
+		shown := *c
+		shown.State = regie.CallProposed
+		if err := f.tell(ctx, f.s, f.s.start(&shown)); err != nil {
+			return err
 		}
 	}
-	return f.usage(ctx, m, view.Round.Limits.ContextTokens)
-}
-
-// usage tells how full the context is, where that is bounded.
-func (f *follower) usage(ctx context.Context, m *regie.Message, size int) error {
+	size := view.Round.Limits.ContextTokens
 	if m.Usage == nil || size <= 0 {
 		return nil
 	}
 	return f.tell(ctx, f.s, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{
-		Size: size,
-		Used: int(m.Usage.Input + m.Usage.Output),
+		Size: size, Used: int(m.Usage.Input + m.Usage.Output),
 	}})
+}
+
+// callsOf are the calls of an exchange of a round.
+func callsOf(view *store.RoundView, exchange int) iter.Seq[*regie.Call] {
+	return func(yield func(*regie.Call) bool) {
+		for i := range view.Exchanges {
+			for j := range view.Exchanges[i].Calls {
+				if view.Exchanges[i].Number == exchange && !yield(&view.Exchanges[i].Calls[j]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // results tells what the calls of a batch brought.
@@ -377,27 +363,15 @@ func (f *follower) results(ctx context.Context, m *regie.Message) error {
 	if err != nil {
 		return f.refused(err)
 	}
-	of := map[regie.ID]bool{}
-	for _, id := range m.System.CallIDs {
-		of[id] = true
-	}
-	for i := range view.Exchanges {
-		for j := range view.Exchanges[i].Calls {
-			c := &view.Exchanges[i].Calls[j]
-			if !of[c.ID] || !f.drawn[c.ID] {
-				continue
-			}
-			written := c.Arguments
-			if len(c.Executed) > 0 {
-				written = string(c.Executed)
-			}
-			content := slices.Concat(f.s.draw(c.Tool, written).content,
-				[]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(resultOf(c)))})
-			status := sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c)))
-			update := sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), status, sdk.WithUpdateContent(content))
-			if err := f.tell(ctx, f.s, update); err != nil {
-				return err
-			}
+	for c := range callsOf(&view, m.Exchange) {
+		if !f.drawn[c.ID] || !slices.Contains(m.System.CallIDs, c.ID) {
+			continue
+		}
+		written := cmp.Or(string(c.Executed), c.Arguments)
+		content := append(f.s.draw(c.Tool, written).content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
+		if err := f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()),
+			sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c))), sdk.WithUpdateContent(content))); err != nil {
+			return err
 		}
 	}
 	return nil

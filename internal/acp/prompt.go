@@ -95,29 +95,17 @@ func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) 
 		case m.Message.Sender == regie.SenderUser:
 			updates = append(updates, sdk.UpdateUserMessageText(plain.Strip(m.Message.LinearText())))
 		case m.Message.AI != nil:
-			for _, part := range m.Message.AI.Parts {
-				switch {
-				case part.Type == regie.PartThinking && part.Text != "":
-					updates = append(updates, sdk.UpdateAgentThoughtText(plain.Strip(part.Text)))
-				case part.Type == regie.PartText && part.Text != "":
-					updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(part.Text)))
-				}
+			if thought := thoughts(m.Message.AI); thought != "" {
+				updates = append(updates, sdk.UpdateAgentThoughtText(thought))
 			}
+			updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(m.Message.AI.Text())))
 		case m.Message.Text != "":
 			updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(m.Message.Text)))
 		}
 		for j := range m.Calls {
-			c := &m.Calls[j]
-			if silent(c.Tool) {
-				continue
+			if !silent(m.Calls[j].Tool) {
+				updates = append(updates, s.start(&m.Calls[j]))
 			}
-			d := s.draw(c.Tool, c.Arguments)
-			if c.State.Settled() {
-				d.content = append(d.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
-			}
-			updates = append(updates, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title,
-				sdk.WithStartKind(d.kind), sdk.WithStartStatus(settledAs(c.State, store.ExitCode(c))),
-				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content), sdk.WithStartRawInput(d.input)))
 		}
 		for _, update := range updates {
 			if err := a.tell(ctx, s, update); err != nil {
@@ -126,4 +114,14 @@ func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) 
 		}
 	}
 	return nil
+}
+
+// thoughts are what a reply thinks.
+func thoughts(reply *regie.AIReply) (out string) {
+	for i := range reply.Parts {
+		if reply.Parts[i].Type == regie.PartThinking {
+			out += plain.Strip(reply.Parts[i].Text)
+		}
+	}
+	return out
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
@@ -13,7 +12,7 @@ import (
 
 // Markdown writes a session to be read.
 func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
-	page := &Page{Text: t, Now: time.Now}
+	page := &Page{Text: t}
 	line := func(format string, args ...any) { fmt.Fprintln(w, plain.Strip(fmt.Sprintf(format, args...))) }
 	line("# %s\n", shortened(e.Session.Name, 200))
 	line("- %s", t.T("session %s", e.Session.ID.String()))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
@@ -192,19 +191,19 @@ func (p *Page) speaker(m *regie.Message) string {
 		model += ", " + p.Text.T("in place of the run's own provider")
 	}
 	out := plain.Line(m.Author.ID) + " (" + model + ")"
-	if cached := CachedLine(p.Text, m, p.Now()); cached != "" {
+	if cached := CachedLine(p.Text, m); cached != "" {
 		out += "  " + cached
 	}
 	return out
 }
 
 // CachedLine says of an answer that it came from the response cache (spec 6.4), "" of any other.
-func CachedLine(t *text.Printer, m *regie.Message, now time.Time) string {
+func CachedLine(t *text.Printer, m *regie.Message) string {
 	if m.AI == nil || m.AI.Cached.IsZero() {
 		return ""
 	}
-	age := now.Sub(m.AI.Cached).Round(time.Second)
-	return t.T("(from the response cache, answered %s ago; --no-cache asks the model)", max(age, 0).String())
+	at := m.AI.Cached.Local().Format("2006-01-02 15:04:05")
+	return t.T("(from the response cache, answered %s; --no-cache asks the model)", at)
 }
 
 func (p *Page) call(c *regie.Call) {

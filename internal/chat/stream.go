@@ -264,7 +264,7 @@ func (s *Stream) replied(m *regie.Message, at place) {
 	}
 	s.write(s.pieces.Add(rest) + s.pieces.Rest())
 	s.fresh()
-	if line := CachedLine(s.Text, m, time.Now()); line != "" {
+	if line := CachedLine(s.Text, m); line != "" {
 		s.Note("  " + line)
 	}
 	if len(m.CallIDs()) > 0 && m.Copied == nil {
