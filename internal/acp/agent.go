@@ -54,7 +54,6 @@ type session struct {
 
 	mu      sync.Mutex
 	seen    int64 // the last event of its log that was told
-	made    bool  // the store knows it
 	running regie.ID
 	leave   func() // ends who follows it, and waits for that
 }
@@ -223,7 +222,7 @@ func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string,
 	if old, err := a.known(named); err == nil {
 		old.stopFollowing()
 	}
-	s := &session{id: id, request: request, seen: view.Head, made: true}
+	s := &session{id: id, request: request, seen: view.Head}
 	a.open(s)
 	return view, s, nil
 }
@@ -272,9 +271,8 @@ func (a *agent) Cancel(ctx context.Context, in sdk.CancelNotification) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	round := s.running
-	s.mu.Unlock()
+	var round regie.ID
+	s.locked(func() { round = s.running })
 	if round.IsZero() {
 		return nil
 	}

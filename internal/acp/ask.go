@@ -41,15 +41,12 @@ func (f *follower) stopAsking() {
 }
 
 // left ends a turn whose person has left open what they were asked.
-func (f *follower) left(ctx context.Context, err error) (sdk.StopReason, error) {
+func (f *follower) left(err error) (sdk.StopReason, error) {
 	if !errors.Is(err, errLater) {
 		return "", f.refused(err)
 	}
-	if err := f.say(ctx, "\n\n"+f.Text.T(
-		"what was asked stays open: answer it with regie approvals, or load this session again")); err != nil {
-		return "", err
-	}
-	return sdk.StopReasonEndTurn, nil
+	f.say("\n\n" + f.Text.T("what was asked stays open: answer it with regie approvals, or load this session again"))
+	return sdk.StopReasonEndTurn, f.err
 }
 
 // putAll puts everything that is open to the person, one thing after another.

@@ -30,9 +30,7 @@ func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptRes
 	if err != nil {
 		return sdk.PromptResponse{}, a.refused(err)
 	}
-	s.mu.Lock()
-	s.made, s.running = true, run.RoundID
-	s.mu.Unlock()
+	s.locked(func() { s.running = run.RoundID })
 	f := a.follow(s, run.RoundID)
 	f.own, f.pending = run.MessageID, run.Pending
 	if run.Pending { // what the run before it waits for is asked again
@@ -55,32 +53,38 @@ func (a *agent) goOn(s *session, view store.SessionView) {
 	if n == 0 || view.History[n-1].State == regie.RoundEnded {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running = view.History[n-1].ID
 	ctx, cancel := context.WithCancel(a.ctx)
 	done := make(chan struct{})
-	s.leave = func() {
-		cancel()
-		<-done
-	}
-	f := a.follow(s, s.running)
+	f := a.follow(s, view.History[n-1].ID)
 	f.background, f.state = true, view.State
+	s.locked(func() {
+		s.running, s.leave = f.round, func() {
+			cancel()
+			<-done
+		}
+	})
 	go func() {
 		defer close(done)
 		_, _ = f.run(ctx) // who follows next reads on; an error of the engine meets the next prompt too
 	}()
 }
 
+// locked runs something that touches what a prompt and who follows in the background share.
+func (s *session) locked(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+}
+
 // stopFollowing ends who follows the session in the background.
 func (s *session) stopFollowing() {
-	s.mu.Lock()
-	leave := s.leave
-	s.leave = nil
-	s.mu.Unlock()
-	if leave != nil {
-		leave()
-	}
+	leave := func() {}
+	s.locked(func() {
+		if s.leave != nil {
+			leave, s.leave = s.leave, nil
+		}
+	})
+	leave()
 }
 
 // replay tells the editor what a stored session has said.
