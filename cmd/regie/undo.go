@@ -26,7 +26,7 @@ func newUndoCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undo [ID...]", Args: arguments(0, chat.MaxSeries),
 		Short: env.T("Take back what a run did to files"),
-		Long:  env.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now, and leaves what cannot be put back as it is. What a run did otherwise is listed and stays.\nSeveral runs are undone together, the newest first: the last ones with --runs, all since a message with --to, or those that are named, in that order. All of it is shown first, and where something is in the way nothing is done.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
+		Long:  env.T("Take back all that a run did to files: the newest run of this workspace that changed some and is not undone, or the one that is named. What becomes of each file is shown first, and asked.\n\nWhere a file is not as the run left it nothing is undone; --force puts it back all the same and keeps what it holds now, and leaves what cannot be put back as it is. What a run did otherwise is listed and stays.\nSeveral runs are undone together, the newest first: the last ones with --runs, all since a run with --to, or those that are named, in that order. All of it is shown first, and where something is in the way nothing is done.\nNothing is lost: regie undo with the ID of an undo takes that back, and so does the work again."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			series.Names = args
 			switch {
@@ -44,7 +44,7 @@ func newUndoCommand(env *environment) *cobra.Command {
 	flags.StringVar(&f.session, "session", "", env.T("the newest run of this session: its id, or the end of it, or last"))
 	flags.IntVar(&series.Runs, "runs", 0, env.T("so many of the newest runs"))
 	flags.StringVar(&series.Back, "to", "",
-		env.T("back to before this message (its number, with --session, or its id) or this run: all that its session has done since"))
+		env.T("back to before this run: all that its session has done since"))
 	flags.BoolVar(&f.chat, "chat", false, env.T("also take what was said in that run out of the conversation"))
 	flags.BoolVar(&f.force, "force", false,
 		env.T("put files back that were changed since, and leave those that cannot be; what they hold now is kept"))

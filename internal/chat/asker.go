@@ -117,11 +117,16 @@ func (h *lineHost) Hint(line string) { h.Page.line("     " + line) }
 // Asking implements BatchHost.
 func (h *lineHost) Asking() bool { return true }
 
-// Reread, Moved, Closed and Decided implement BatchHost: lines are read whole, and the loop shows
-// what is asked next.
-func (h *lineHost) Reread()                  {}
-func (h *lineHost) Moved()                   {}
-func (h *lineHost) Closed()                  {}
+// Reread implements BatchHost: a line is read whole.
+func (h *lineHost) Reread() {}
+
+// Moved implements BatchHost: the loop shows the call.
+func (h *lineHost) Moved() {}
+
+// Closed implements BatchHost: the loop ends.
+func (h *lineHost) Closed() {}
+
+// Decided implements BatchHost: the terminal shows what was typed.
 func (h *lineHost) Decided([]regie.Decision) {}
 
 // Elsewhere implements BatchHost: the error says who has answered.
@@ -193,7 +198,7 @@ func (h *lineHost) onceMore(calls []regie.Decision, prompt, yes string) bool {
 		word := h.next(prompt + " > ")
 		_, denied := denial(word)
 		switch {
-		case word == yes:
+		case word == yes, yes == "y" && agrees(word):
 			return true
 		case h.err != nil, denied, word == "b", word == "l":
 			return false

@@ -318,10 +318,14 @@ func (c *Chat) ShowError(err error) {
 // Separate implements Renderer.
 func (c *Chat) Separate() { c.Stream.fresh() }
 
-// Reset, TakenUp and Settled implement Renderer: readLine notices what is settled.
-func (c *Chat) Reset()        {}
+// Reset implements Renderer.
+func (c *Chat) Reset() {}
+
+// TakenUp implements Renderer.
 func (c *Chat) TakenUp(*Past) {}
-func (c *Chat) Settled()      {}
+
+// Settled implements Renderer: readLine notices it.
+func (c *Chat) Settled() {}
 
 // Sent implements Renderer. The terminal shows what was typed there.
 func (c *Chat) Sent(m *Outgoing, run dispatch.Run, err error) {

@@ -209,7 +209,6 @@ func TestEdit(t *testing.T) {
 		"spaces":    {write("{ \"n\": 12345678901234567890,\n \"path\": \"a\\u202e.txt\" }"), regie.CodeConflict},
 		"empty":     {write(" \n"), regie.CodeBadArguments},
 		"not JSON":  {write(`{"path": }`), regie.CodeBadArguments},
-		"too large": {write(strings.Repeat("x", maxEdited+1)), regie.CodeBadArguments},
 		"removed":   {func(_ context.Context, path string) error { return os.Remove(path) }, regie.CodeToolError},
 		"fails":     {func(context.Context, string) error { return errors.New("exit status 1") }, regie.CodeToolError},
 	} {

@@ -244,29 +244,29 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 	logs := 0
 	for i := range reports {
 		r := &reports[i]
-		what := p.Text.T("session %s", Short(r.ID)) + "  " + plain.Line(r.Name)
+		name := plain.Line(r.Name)
+		what := p.Text.T("session %s", Short(r.ID)) + "  " + name
 		switch {
-		case r.Kind == "workspace" && r.Events == 0 && r.Error == "":
-			continue // it has no rules and never had any
 		case r.Kind == "user":
-			what = p.Text.T("tokens of %s", plain.Line(r.Name))
+			what = p.Text.T("tokens of %s", name)
 		case r.Kind == "workspace":
-			what = p.Text.T("rules of %s", plain.Line(r.Name))
+			what = p.Text.T("rules of %s", name)
 		case r.Removed:
-			what = p.Text.T("session %s", Short(r.ID)) + "  " + p.Text.T("(removed)")
+			what += p.Text.T("(removed)")
 		}
-		logs++
-		if r.Error != "" {
+		switch {
+		case r.Error != "":
 			broken++
 			p.line("✗ " + what)
 			p.line("    " + plain.Line(r.Error))
+		case r.Kind == "workspace" && r.Events == 0: // it has no rules and never had any
 			continue
+		case r.Erased > 0:
+			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified, %d erased", r.Events, r.Erased))
+		default:
+			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified", r.Events))
 		}
-		what = "✓ " + what + "  " + p.Text.T("%d events, chain verified", r.Events)
-		if r.Erased > 0 {
-			what += ", " + p.Text.T("%d erased", r.Erased)
-		}
-		p.line(what)
+		logs++
 	}
 	p.line("")
 	p.line(p.Text.T("logs: %d, not what was written: %d", logs, broken))

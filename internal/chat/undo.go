@@ -10,7 +10,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
@@ -197,8 +196,8 @@ const MaxSeries = 100
 type UndoSeries struct {
 	// Names are runs and undos, in the order in which they are to be undone; none: the newest runs.
 	Names []string
-	// Runs is how many runs are meant where none is named; 0 is one. Back is a message, by its
-	// number in the session or by its id, or a run: all that its session has done from there on.
+	// Runs is how many runs are meant where none is named; 0 is one. Back is a run, or the id of a
+	// message: all that its session has done from there on.
 	Runs int
 	Back string
 }
@@ -217,21 +216,6 @@ func UndoPlans(ctx context.Context, control Control, in dispatch.UndoRequest, se
 		return nil, regie.Errorf(regie.CodeBadRequest, "at most %d runs are undone together", MaxSeries)
 	}
 	in.Back = series.Back
-	// from eight digits on it is a part of an id
-	if number, err := strconv.ParseInt(series.Back, 10, 32); err == nil && len(series.Back) < 8 {
-		if in.SessionID.IsZero() {
-			return nil, regie.Errorf(regie.CodeBadRequest, "the number of a message counts in a session: name that too")
-		}
-		view, err := control.Session(ctx, in.SessionID)
-		if err != nil {
-			return nil, err
-		}
-		at := slices.IndexFunc(view.Thread, func(m store.MessageView) bool { return m.Seq == number })
-		if at < 0 {
-			return nil, regie.Errorf(regie.CodeNotFound, "the session has no message %d", number)
-		}
-		in.Back = view.Thread[at].Message.ID.String()
-	}
 	for n := range wanted {
 		next := in
 		if len(series.Names) > 0 {
