@@ -332,7 +332,7 @@ func (b *Batch) news(decisions []regie.Decision) (out [][]regie.Decision) {
 
 // Covered are the calls of a batch, from one on, that an answer for longer covers, allowed, with
 // their numbers; none for no scope. It was given to be asked no more; what must be asked about in
-// spite of it stays (decision 19), and so does what leads through a link to where it does not reach.
+// spite of it stays (decision 19), and so does what leads through a link out of its reach.
 func Covered(asked *regie.Approval, from int, scope *regie.Scope) (decisions []regie.Decision, numbers []string) {
 	for i := from; scope != nil && i < len(asked.Reviews); i++ {
 		review := &asked.Reviews[i]

@@ -12,56 +12,45 @@ import (
 )
 
 // Calls are the calls of a chat that can be unfolded, each by its number. The zero value is ready.
-type Calls struct {
-	done  []doneCall
-	known map[regie.ID]int // numbers in done, from 1
-}
+type Calls struct{ done []doneCall }
 
 // doneCall is a call that can be unfolded.
 type doneCall struct{ id, round regie.ID }
 
+// number is a call's number, from 1; 0 where it has none.
+func (c *Calls) number(call regie.ID) int {
+	return 1 + slices.IndexFunc(c.done, func(d doneCall) bool { return d.id == call })
+}
+
 // Number gives a call of a round its number, once.
 func (c *Calls) Number(call, round regie.ID) {
-	if c.known[call] > 0 || round.IsZero() {
-		return
+	if c.number(call) == 0 && !round.IsZero() {
+		c.done = append(c.done, doneCall{call, round})
 	}
-	if c.known == nil {
-		c.known = map[regie.ID]int{}
-	}
-	c.done = append(c.done, doneCall{id: call, round: round})
-	c.known[call] = len(c.done)
 }
 
 // Mark is what stands behind a call's result: the number under which it is unfolded.
 func (c *Calls) Mark(call regie.ID) string {
-	if c.known[call] == 0 {
+	n := c.number(call)
+	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("  [%d]", c.known[call])
+	return fmt.Sprintf("  [%d]", n)
 }
 
-// Forget forgets all calls.
-func (c *Calls) Forget() {
-	c.done = nil
-	clear(c.known)
-}
-
-// Find is the number of the call that a person means: a number, or none for the newest one. It
+// find is the call that a person means, with its number: a number, or none for the newest one. It
 // returns CodeNotFound where there is no such call.
-func (c *Calls) Find(word string) (number int, err error) {
-	n := len(c.done)
-	if word != "" {
-		if n, err = strconv.Atoi(strings.Trim(word, "[]")); err != nil {
-			n = 0
-		}
+func (c *Calls) find(word string) (one *doneCall, n int, err error) {
+	if n = len(c.done); word != "" {
+		n, _ = strconv.Atoi(strings.Trim(word, "[]"))
 	}
 	if n < 1 || n > len(c.done) {
-		return 0, errNoCall()
+		return nil, 0, errNoCall()
 	}
-	return n, nil
+	return &c.done[n-1], n, nil
 }
 
-// read reads a call by its number, as Find has it.
+// read reads the call, as it stands by now.
 func (c *doneCall) read(ctx context.Context, control Control) (*regie.Call, error) {
 	view, err := control.Get(ctx, c.round)
 	if err != nil {

@@ -205,12 +205,12 @@ func TestEdit(t *testing.T) {
 		editor Editor
 		code   regie.Code
 	}{
-		"changed":   {write(`{"path": "b.txt"}`), ""},
-		"spaces":    {write("{ \"n\": 12345678901234567890,\n \"path\": \"a\\u202e.txt\" }"), regie.CodeConflict},
-		"empty":     {write(" \n"), regie.CodeBadArguments},
-		"not JSON":  {write(`{"path": }`), regie.CodeBadArguments},
-		"removed":   {func(_ context.Context, path string) error { return os.Remove(path) }, regie.CodeToolError},
-		"fails":     {func(context.Context, string) error { return errors.New("exit status 1") }, regie.CodeToolError},
+		"changed":  {write(`{"path": "b.txt"}`), ""},
+		"spaces":   {write("{ \"n\": 12345678901234567890,\n \"path\": \"a\\u202e.txt\" }"), regie.CodeConflict},
+		"empty":    {write(" \n"), regie.CodeBadArguments},
+		"not JSON": {write(`{"path": }`), regie.CodeBadArguments},
+		"removed":  {func(_ context.Context, path string) error { return os.Remove(path) }, regie.CodeToolError},
+		"fails":    {func(context.Context, string) error { return errors.New("exit status 1") }, regie.CodeToolError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
@@ -356,20 +356,5 @@ func TestInputPaste(t *testing.T) {
 	in.Close()
 	if got, ok := <-in.Lines(); ok {
 		t.Errorf("got %q after the end", got)
-	}
-}
-
-func TestEditorLine(t *testing.T) {
-	env := map[string]string{}
-	get := func(name string) string { return env[name] }
-	for _, want := range []string{"vi", "nano", "code --wait"} {
-		if got := EditorLine(get); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		if env["EDITOR"] == "" {
-			env["EDITOR"] = "nano"
-		} else {
-			env["VISUAL"] = "code --wait"
-		}
 	}
 }

@@ -126,13 +126,10 @@ func NewConversation(ctx context.Context, c Config, r Renderer, stream Stream) *
 	return conversation
 }
 
-// Waiting reports whether a session waits for a person.
-func Waiting(s regie.SessionState) bool {
-	return s == regie.SessionWaitingValidation || s == regie.SessionWaitingResponse
-}
-
 // Waiting reports whether the session waits for the person.
-func (c *Conversation) Waiting() bool { return Waiting(c.State) }
+func (c *Conversation) Waiting() bool {
+	return c.State == regie.SessionWaitingValidation || c.State == regie.SessionWaitingResponse
+}
 
 // Busy says that the agent works: what is typed now is queued.
 func (c *Conversation) Busy() bool {
@@ -161,7 +158,7 @@ func (c *Conversation) Start(session regie.ID) {
 	c.StopFollowing()
 	old := c.Stream
 	c.Stream = &Stream{Out: old.Out, Err: old.Err, Text: c.Text, Mark: old.Mark, Apart: old.Apart}
-	c.Calls.Forget()
+	c.Calls.done = nil
 	clear(c.Later)
 	c.Session, c.Round, c.Last, c.own = session, regie.ID{}, regie.ID{}, regie.ID{}
 	c.State, c.Stop, c.Seen, c.Place = regie.SessionIdle, "", 0, 0
@@ -327,8 +324,8 @@ func (c *Conversation) become(state regie.SessionState) {
 	if c.State == regie.SessionPaused && state != c.State { // the pause was taken back
 		c.Stop = ""
 	}
-	c.State, c.Due = state, Waiting(state)
-	if !c.Due {
+	c.State = state
+	if c.Due = c.Waiting(); !c.Due {
 		c.settle()
 	}
 }

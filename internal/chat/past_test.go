@@ -58,18 +58,3 @@ func TestPast(t *testing.T) {
 		t.Errorf("it goes on with %+v", c.Conversation)
 	}
 }
-
-// TestGreeting begins a chat with and without a model that is known.
-func TestGreeting(t *testing.T) {
-	for model, want := range map[string]string{
-		"":      "main in /work. /help lists what you can type, Ctrl-D leaves.",
-		"small": "main in /work, model small. /help lists what you can type, Ctrl-D leaves.",
-	} {
-		c := Chat{Conversation: &Conversation{}}
-		c.Text = text.New("en")
-		c.Request.Agent, c.Request.Root, c.Request.Model = "main", "/work", model
-		if got := c.greeting(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

@@ -256,12 +256,11 @@ func showCache(c *Conversation, word string) {
 
 // ShowCall unfolds a call by its number; without one the newest.
 func (c *Conversation) ShowCall(word string) {
-	n, err := c.Calls.Find(word)
+	one, n, err := c.Calls.find(word)
 	if err != nil {
 		c.Note(c.Text.Error(err))
 		return
 	}
-	one := c.Calls.done[n-1]
 	load(c, func(ctx context.Context) (*regie.Call, error) { return one.read(ctx, c.Control) }, func(call *regie.Call) {
 		c.unfold(call, n)
 		c.Renderer.Separate()
