@@ -43,7 +43,7 @@ func (f *follower) stopAsking() {
 // left ends a turn whose person has left open what they were asked.
 func (f *follower) left(err error) (sdk.StopReason, error) {
 	if !errors.Is(err, errLater) {
-		return "", f.refused(err)
+		return "", err
 	}
 	f.say("\n\n" + f.Text.T("what was asked stays open: answer it with regie approvals, or load this session again"))
 	return sdk.StopReasonEndTurn, f.err

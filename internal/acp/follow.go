@@ -80,7 +80,7 @@ func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 		case item := <-items:
 			f.item(item)
 		case err := <-failed:
-			return "", f.refused(err)
+			return "", err
 		case err := <-f.asked:
 			f.stopAsking()
 			if err != nil {
@@ -106,11 +106,7 @@ func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 }
 
 // fails keeps the first error.
-func (f *follower) fails(err error) {
-	if f.err == nil && err != nil {
-		f.err = f.refused(err)
-	}
-}
+func (f *follower) fails(err error) { f.err = cmp.Or(f.err, err) }
 
 // gone reports whether the editor has gone.
 func (f *follower) gone() bool {

@@ -12,15 +12,19 @@ import (
 
 // Prompt implements sdk.Agent: one message, and what becomes of it, to the end of its run.
 func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptResponse, error) {
+	stop, err := a.prompt(ctx, in)
+	return sdk.PromptResponse{StopReason: stop}, a.refused(err)
+}
+
+func (a *agent) prompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopReason, error) {
 	s, err := a.known(in.SessionId)
 	if err != nil {
-		return sdk.PromptResponse{}, err
+		return "", err
 	}
 	request := s.request
 	request.ClientID, request.SessionID = regie.NewID().String(), s.id
-	request.Segments, err = a.segments(s, in.Prompt)
-	if err != nil {
-		return sdk.PromptResponse{}, a.refused(err)
+	if request.Segments, err = a.segments(s, in.Prompt); err != nil {
+		return "", err
 	}
 	if len(request.Segments) == 1 && request.Segments[0].Enrichment == nil {
 		request.Text, request.Segments = request.Segments[0].Text, nil
@@ -28,27 +32,24 @@ func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptRes
 	s.stopFollowing()
 	run, err := a.Control.Submit(a.ctx, request) // whatever becomes of the prompt, the message is stored or it is not
 	if err != nil {
-		return sdk.PromptResponse{}, a.refused(err)
+		return "", err
 	}
 	s.locked(func() { s.running = run.RoundID })
 	f := a.follow(s, run.RoundID)
 	f.own, f.pending = run.MessageID, run.Pending
 	if run.Pending { // what the run before it waits for is asked again
-		found, err := a.Control.Sessions(a.ctx, store.SessionFilter{ID: s.id, Limit: 1})
+		view, err := a.Control.Session(a.ctx, s.id)
 		if err != nil {
-			return sdk.PromptResponse{}, a.refused(err)
+			return "", err
 		}
-		if len(found) == 1 {
-			f.state = found[0].State
-		}
+		f.state = view.State
 	}
-	stop, err := f.run(ctx)
-	return sdk.PromptResponse{StopReason: stop}, err
+	return f.run(ctx)
 }
 
 // goOn follows a session whose run goes on, in the background: to its end, to the next prompt, or
 // to the end of the connection.
-func (a *agent) goOn(s *session, view store.SessionView) {
+func (a *agent) goOn(s *session, view *store.SessionView) {
 	n := len(view.History)
 	if n == 0 || view.History[n-1].State == regie.RoundEnded {
 		return
@@ -88,7 +89,7 @@ func (s *session) stopFollowing() {
 }
 
 // replay tells the editor what a stored session has said.
-func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) error {
+func (a *agent) replay(ctx context.Context, s *session, view *store.SessionView) error {
 	for i := range view.Thread {
 		m := &view.Thread[i]
 		if m.Superseded || m.Message.System != nil {

@@ -181,12 +181,11 @@ func undoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
 
 // UndoInTheWay says that nothing was undone, and what could be done about it.
 func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, force bool, how string) string {
-	said := t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), len(plan.Conflicts(force)))
-	if force || plan.Stuck() == len(plan.Files) && !plan.Chat {
-		return said
+	files, conflicts := len(plan.Files), len(plan.Conflicts(force))
+	if force || plan.Stuck() == files && !plan.Chat {
+		return t.T("nothing was undone: of %d files %d are in the way", files, conflicts)
 	}
-	return said + "; " + t.T(
-		"%s puts them back all the same, keeps what they hold now and leaves what cannot be put back", how)
+	return t.T("nothing was undone: of %d files %d are in the way; %s puts them back all the same, keeps what they hold now and leaves what cannot be put back", files, conflicts, how)
 }
 
 // MaxSeries bounds how many runs are undone together.
