@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"slices"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -39,9 +38,9 @@ type follower struct {
 	whole   place // the last reply that was told whole
 	batch   place // a reply whose calls have not all their results
 	held    []*dispatch.Delta
-	drawn   map[regie.ID]bool
-	asking  func()     // ends the asking, where it is under way
-	asked   chan error // how it ended: nil where all was answered
+	drawn   map[regie.ID]regie.ID // the rounds of the calls that were told
+	asking  func()                // ends the asking, where it is under way
+	asked   chan error            // how it ended: nil where all was answered
 }
 
 // place is a reply's place: its round and exchange.
@@ -51,7 +50,7 @@ type place struct {
 }
 
 func (a *agent) follow(s *session, round regie.ID) *follower {
-	return &follower{agent: a, s: s, round: round, drawn: map[regie.ID]bool{}}
+	return &follower{agent: a, s: s, round: round, drawn: map[regie.ID]regie.ID{}}
 }
 
 // run follows to the end of the round. The end of ctx interrupts it where a prompt waits, unless
@@ -223,9 +222,8 @@ func (f *follower) event(event *regie.Event) {
 		}
 		f.at, f.told = place{}, ""
 	case regie.EventToolCall, regie.EventToolResult:
-		if f.drawn[b.CallID] {
-			f.tell(sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()),
-				sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))))
+		if round := f.drawn[b.CallID]; !round.IsZero() {
+			f.called(&b, round, event.Type == regie.EventToolResult)
 		}
 	case regie.EventPlan:
 		f.plan(&b)
@@ -267,9 +265,6 @@ func (f *follower) message(m *regie.Message) {
 		if at == f.batch {
 			f.batch = place{}
 		}
-		if len(m.System.CallIDs) > 0 {
-			f.results(m)
-		}
 	case m.Sender == regie.SenderAI && m.Text != "":
 		f.say("\n" + m.Text + "\n")
 	}
@@ -291,12 +286,15 @@ func (f *follower) reply(m *regie.Message, at place) {
 	f.whole, f.at, f.told = at, place{}, ""
 	if len(m.CallIDs()) > 0 {
 		f.batch = at
+	} else if m.Usage == nil {
+		return
 	}
 	// a reply's event binds arguments by their hash: the calls' rows have them
-	view := f.read(m, len(m.CallIDs()) > 0 || m.Usage != nil)
-	for c := range callsOf(view, m.Exchange) {
-		if shown := *c; !silent(c.Tool) {
-			f.drawn[c.ID], shown.State = true, regie.CallProposed
+	view, err := f.Control.Get(f.ctx, m.RoundID)
+	f.fails(err)
+	for c := range callsOf(&view) {
+		if shown := *c; c.Exchange == m.Exchange && !silent(c.Tool) {
+			f.drawn[c.ID], shown.State = m.RoundID, regie.CallProposed
 			f.tell(f.s.start(&shown))
 		}
 	}
@@ -307,23 +305,12 @@ func (f *follower) reply(m *regie.Message, at place) {
 	}
 }
 
-// read reads the round of a message, where it is needed.
-func (f *follower) read(m *regie.Message, needed bool) *store.RoundView {
-	var view store.RoundView
-	if needed {
-		var err error
-		view, err = f.Control.Get(f.ctx, m.RoundID)
-		f.fails(err)
-	}
-	return &view
-}
-
-// callsOf are the calls of an exchange of a round.
-func callsOf(view *store.RoundView, exchange int) iter.Seq[*regie.Call] {
+// callsOf are the calls of a round.
+func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
 	return func(yield func(*regie.Call) bool) {
 		for i := range view.Exchanges {
 			for j := range view.Exchanges[i].Calls {
-				if view.Exchanges[i].Number == exchange && !yield(&view.Exchanges[i].Calls[j]) {
+				if !yield(&view.Exchanges[i].Calls[j]) {
 					return
 				}
 			}
@@ -331,17 +318,21 @@ func callsOf(view *store.RoundView, exchange int) iter.Seq[*regie.Call] {
 	}
 }
 
-// results tells what the calls of a batch brought.
-func (f *follower) results(m *regie.Message) {
-	for c := range callsOf(f.read(m, true), m.Exchange) {
-		if !f.drawn[c.ID] || !slices.Contains(m.System.CallIDs, c.ID) {
-			continue
+// called tells how far a call has come, and what it brought.
+func (f *follower) called(b *body, round regie.ID, settled bool) {
+	options := []sdk.ToolCallUpdateOpt{sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))}
+	if settled {
+		view, err := f.Control.Get(f.ctx, round)
+		f.fails(err)
+		for c := range callsOf(&view) {
+			if c.ID == b.CallID {
+				drawn := f.s.draw(c.Tool, cmp.Or(string(c.Executed), c.Arguments))
+				options = append(options,
+					sdk.WithUpdateContent(append(drawn.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))))
+			}
 		}
-		drawn := f.s.draw(c.Tool, cmp.Or(string(c.Executed), c.Arguments))
-		content := append(drawn.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
-		f.tell(sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()),
-			sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c))), sdk.WithUpdateContent(content)))
 	}
+	f.tell(sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()), options...))
 }
 
 // ended says how the round ended.

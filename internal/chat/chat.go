@@ -116,7 +116,7 @@ func (c *Chat) Run() (Result, error) {
 // open takes up the session that was asked for, and shows its last messages.
 func (c *Chat) open() error {
 	if c.terminal {
-		c.Note(c.greeting())
+		c.Note(c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root))
 	}
 	if c.Continue == "" {
 		return nil
@@ -126,15 +126,6 @@ func (c *Chat) open() error {
 		c.goOn(past)
 	}
 	return err
-}
-
-// greeting is the first line, with the model where it is known already.
-func (c *Chat) greeting() string {
-	in := &c.Request
-	if in.Model == "" {
-		return c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", in.Agent, in.Root)
-	}
-	return c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", in.Agent, in.Root, in.Model)
 }
 
 // step does the next thing: asks what is due, or waits for the person, the session or a signal.

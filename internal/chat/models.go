@@ -48,7 +48,7 @@ func chooseModel(c *Conversation, name string) {
 			func(providers []dispatch.ProviderView) { c.setModel(providers, name) })
 		return
 	}
-	request, session, last := c.Request, c.Session, c.Last
+	request := c.Request
 	c.Asking = c.Text.T("asking which models there are…")
 	load(c, func(ctx context.Context) (has answering, err error) {
 		if has.agents, err = c.Control.Agents(ctx); err != nil {
@@ -56,13 +56,6 @@ func chooseModel(c *Conversation, name string) {
 		}
 		if has.provider, has.model = request.Provider, request.Model; has.model == "" {
 			has.provider, has.model = EngineModel(has.agents, request.Agent)
-			if !last.IsZero() {
-				view, err := c.Control.Session(ctx, session)
-				if err != nil {
-					return has, err
-				}
-				has.provider, has.model = view.Provider, cmp.Or(view.Model, has.model)
-			}
 		}
 		asking, cancel := context.WithTimeout(ctx, listWithin)
 		defer cancel()

@@ -37,7 +37,6 @@ type Stream struct {
 	pieces  plain.Stream
 	told    place // the last reply that was written whole
 	batch   place // a reply whose calls have not all their results
-	limited bool  // the limit that stops the round was told
 	running regie.ID
 	held    []*dispatch.Delta // of what the events have not reached yet
 	own     map[regie.ID]bool
@@ -227,10 +226,6 @@ func (s *Stream) message(m *regie.Message) {
 		if at == s.batch {
 			s.batch = place{}
 		}
-		if m.System.Type == regie.SystemLimitReached {
-			s.limited = true
-			s.Note(Told(s.Text, m.System))
-		}
 	case m.Sender == regie.SenderAI && m.Text != "": // what was to be said once the actions had succeeded
 		s.fresh()
 		s.write(m.Text)
@@ -320,16 +315,14 @@ func (s *Stream) round(event *regie.Event) {
 		}
 		return
 	}
-	said := s.limited && (body.End == regie.EndLimit || body.End == regie.EndEarlyStop)
-	s.reply, s.shown, s.batch, s.limited = place{}, "", place{}, false
+	s.reply, s.shown, s.batch = place{}, "", place{}
 	answered := body.End == regie.EndAnswered || body.End == regie.EndCompleted
 	switch {
 	case body.End == regie.EndInterrupted:
 		s.Note(s.Text.T("interrupted"))
 	case body.End == regie.EndStopped:
 		s.Note(s.Text.T("stopped"))
-	case said, answered && body.Note.IsZero():
-	default:
+	case !answered || !body.Note.IsZero():
 		s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
 	}
 }
