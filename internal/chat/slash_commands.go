@@ -22,7 +22,7 @@ type SlashCommand struct {
 func SlashCommands(t *text.Printer) []SlashCommand {
 	return []SlashCommand{
 		{"/help", t.T("what can be typed and pressed"), func(c *Conversation, _ string) { c.Renderer.ShowHelp() }},
-		{"/undo", t.T("take the newest run back, after a look at it: /undo [N | files | ID | to ID]"), planUndo},
+		{"/undo", t.T("take the newest run back, after a look at it: /undo [files | force | ID]"), planUndo},
 		{"/fork", t.T("go on in a copy of this chat; the files stay as they are"), forkChat},
 		{"/resume", t.T("go on with a paused run, or with another chat: /resume [ID]"), resumeChat},
 		{"/new", t.T("begin another chat"), func(c *Conversation, _ string) {
@@ -278,9 +278,9 @@ func steerRun(c *Conversation, typed string) {
 // UndoOffer is what an undo would take back. The person sees it and agrees to it, or not (decision
 // 16).
 type UndoOffer struct {
-	c     *Conversation
-	in    dispatch.UndoRequest
-	plans []regie.UndoPlan
+	c    *Conversation
+	in   dispatch.UndoRequest
+	plan regie.UndoPlan
 	// More says that a diff was shortened.
 	More bool
 }
@@ -292,31 +292,28 @@ func planUndo(c *Conversation, rest string) {
 		return
 	}
 	in := dispatch.UndoRequest{Chat: true, SessionID: c.Session, Root: c.Request.Root}
-	series := undoWords(&in, rest)
-	load(c, func(ctx context.Context) ([]regie.UndoPlan, error) {
-		return UndoPlans(ctx, c.Control, in, series)
-	}, func(plans []regie.UndoPlan) { c.Renderer.ConfirmUndo(&UndoOffer{c: c, in: in, plans: plans}) })
+	if err := undoWords(&in, rest); err != nil {
+		c.Renderer.ShowError(err)
+		return
+	}
+	load(c, func(ctx context.Context) (regie.UndoPlan, error) { return c.Control.PlanUndo(ctx, in) },
+		func(plan regie.UndoPlan) { c.Renderer.ConfirmUndo(&UndoOffer{c: c, in: in, plan: plan}) })
 }
 
 // Show writes what would be taken back, and reports whether it can be.
 func (u *UndoOffer) Show() bool {
-	c := u.c
-	c.Renderer.Separate()
-	for i := range u.plans {
-		u.More = c.Page.UndoPlan(&u.plans[i], shownLines) || u.More
+	u.c.Renderer.Separate()
+	u.More = u.c.Page.UndoPlan(&u.plan, shownLines)
+	fits := len(u.plan.Conflicts(u.in.Force)) == 0
+	if !fits {
+		u.c.Note(UndoInTheWay(u.c.Text, &u.plan, "/undo force"))
 	}
-	if last := &u.plans[len(u.plans)-1]; len(last.Conflicts(u.in.Force)) > 0 {
-		c.Note(UndoInTheWay(c.Text, last, u.in.Force, "/undo force"))
-		return false
-	}
-	return true
+	return fits
 }
 
 // ShowWhole writes the diffs whole.
 func (u *UndoOffer) ShowWhole() {
-	for i := range u.plans {
-		u.c.Page.UndoPlan(&u.plans[i], 0)
-	}
+	u.c.Page.UndoPlan(&u.plan, 0)
 	u.More = false
 }
 
@@ -325,27 +322,14 @@ func (u *UndoOffer) Refuse() { u.c.Note(u.c.Text.T("nothing was undone")) }
 
 // Agree takes it back, and calls then once that is shown.
 func (u *UndoOffer) Agree(then func()) {
-	c := u.c
-	var agreed []dispatch.UndoRequest
-	for i := range u.plans {
-		agreed = append(agreed, Agreed(u.in, &u.plans[i]))
-		c.Stream.Own(agreed[i].UndoID, true)
-	}
+	c, agreed := u.c, Agreed(u.in, &u.plan)
+	c.Stream.Own(agreed.UndoID, true)
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
-		var undone []regie.Undo
-		var err error
-		for i := 0; i < len(agreed) && err == nil; i++ {
-			var one regie.Undo
-			if one, err = c.Control.Undo(ctx, agreed[i]); err == nil {
-				undone = append(undone, one)
-			}
-		}
+		undone, err := c.Control.Undo(ctx, agreed)
 		return func() {
-			for i := range undone {
-				c.Page.Undone(&undone[i])
+			if c.Renderer.ShowError(err); err == nil {
+				c.Page.Undone(&undone)
 			}
-			c.Page.Redo(undone)
-			c.Renderer.ShowError(err)
 			then()
 		}
 	})

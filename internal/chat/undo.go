@@ -1,10 +1,7 @@
 package chat
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -69,9 +66,6 @@ func (p *Page) effects(list []regie.Effect) {
 	for i := range list {
 		e := &list[i]
 		line := e.Tool + " " + shortened(e.Arguments, shownText)
-		if e.Trash != "" {
-			line = p.Text.T("%s was deleted and is too large to be put back by itself; move it back from %s", e.Arguments, e.Trash)
-		}
 		if e.State == regie.CallUnknown {
 			line += "  " + p.Text.T("(nobody knows what became of it)")
 		}
@@ -114,17 +108,6 @@ func (p *Page) undoCommand(id string) string {
 	return p.Text.Typed("regie undo " + id)
 }
 
-// Redo writes how several undos are taken back together: the last one first.
-func (p *Page) Redo(done []regie.Undo) {
-	var names []string
-	for i := range slices.Backward(done) {
-		names = append(names, Short(done[i].ID))
-	}
-	if len(done) > 1 {
-		p.line(p.Text.T("to take all of it back: %s", p.undoCommand(strings.Join(names, " "))))
-	}
-}
-
 // undoCounts says how much went back.
 func undoCounts(t *text.Printer, u *regie.Undo) string {
 	var parts []string
@@ -155,99 +138,35 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	return out
 }
 
-// undoWords reads what stands behind /undo: how many runs, or ids; "to" and the run or the message
-// to go back to; files alone; by force.
-func undoWords(in *dispatch.UndoRequest, rest string) (series UndoSeries) {
-	to := false
+// undoWords reads what stands behind /undo: an id; files alone; by force.
+func undoWords(in *dispatch.UndoRequest, rest string) (err error) {
 	for word := range strings.FieldsSeq(rest) {
-		runs, err := strconv.Atoi(word)
-		switch {
-		case to:
-			series.Back, to = word, false
-		case word == "files":
+		switch word {
+		case "files":
 			in.Chat = false
-		case word == "force":
+		case "force":
 			in.Force = true
-		case word == "to":
-			to = true
-		case err == nil && runs > 0 && runs <= MaxSeries: // a part of an id has four letters
-			series.Runs = runs
 		default:
-			series.Names = append(series.Names, word)
+			err = UndoNamed(in, word)
 		}
 	}
-	return series
+	return err
 }
 
 // UndoInTheWay says that nothing was undone, and what could be done about it.
-func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, force bool, how string) string {
-	files, conflicts := len(plan.Files), len(plan.Conflicts(force))
-	if force || plan.Stuck() == files && !plan.Chat {
+func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, how string) string {
+	files, conflicts := len(plan.Files), len(plan.Conflicts(false))
+	if len(plan.Conflicts(true)) > 0 {
 		return t.T("nothing was undone: of %d files %d are in the way", files, conflicts)
 	}
-	return t.T("nothing was undone: of %d files %d are in the way; %s puts them back all the same, keeps what they hold now and leaves what cannot be put back", files, conflicts, how)
-}
-
-// MaxSeries bounds how many runs are undone together.
-const MaxSeries = 100
-
-// UndoSeries says which undos a person wants together.
-type UndoSeries struct {
-	// Names are runs and undos, in the order in which they are to be undone; none: the newest runs.
-	Names []string
-	// Runs is how many runs are meant where none is named; 0 is one. Back is a run, or the id of a
-	// message: all that its session has done from there on.
-	Runs int
-	Back string
-}
-
-// UndoPlans plans the undos of a series, each as if those before it were done. It stops at the
-// first in whose way something stands: nothing of a series is done then. Where there are fewer runs
-// than are wanted it plans what there is.
-func UndoPlans(ctx context.Context, control Control, in dispatch.UndoRequest, series UndoSeries) (
-	out []regie.UndoPlan, err error,
-) {
-	wanted := max(1, series.Runs, len(series.Names))
-	if series.Back != "" && series.Runs == 0 && len(series.Names) == 0 {
-		wanted = MaxSeries
-	}
-	if wanted > MaxSeries {
-		return nil, regie.Errorf(regie.CodeBadRequest, "at most %d runs are undone together", MaxSeries)
-	}
-	in.Back = series.Back
-	for n := range wanted {
-		next := in
-		if len(series.Names) > 0 {
-			if err := UndoNamed(&next, series.Names[n]); err != nil {
-				return nil, err
-			}
-		}
-		plan, err := control.PlanUndo(ctx, next)
-		if regie.CodeOf(err) == regie.CodeNotFound && len(out) > 0 && len(series.Names) == 0 {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, plan)
-		if len(plan.Conflicts(in.Force)) > 0 {
-			break
-		}
-		in.Over = append(in.Over, UndoTarget(&plan))
-	}
-	return out, nil
-}
-
-// UndoTarget is what a plan undoes: a run, or an undo.
-func UndoTarget(plan *regie.UndoPlan) regie.ID {
-	if !plan.Undoes.IsZero() {
-		return plan.Undoes
-	}
-	return plan.RoundID
+	return t.T("nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", files, conflicts, how)
 }
 
 // Agreed is the request for a plan that a person agreed to.
 func Agreed(in dispatch.UndoRequest, plan *regie.UndoPlan) dispatch.UndoRequest {
-	in.UndoID, in.Target, in.Short, in.Back, in.Over, in.Plan = regie.NewID(), UndoTarget(plan), "", "", nil, plan.Plan
+	in.UndoID, in.Target, in.Short, in.Plan = regie.NewID(), plan.RoundID, "", plan.Plan
+	if !plan.Undoes.IsZero() {
+		in.Target = plan.Undoes
+	}
 	return in
 }
