@@ -173,7 +173,7 @@ func (a *agent) ResumeSession(ctx context.Context, in sdk.ResumeSessionRequest) 
 	return out, a.refused(a.take(ctx, in.SessionId, in.Cwd, nil))
 }
 
-// take opens a stored session, shows it, and follows its run. One of another workspace is not found.
+// take opens a stored session, shows it, and follows its run. One of another workspace is unknown.
 func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string,
 	show func(context.Context, *session, *store.SessionView) error,
 ) error {
