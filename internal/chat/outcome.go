@@ -68,8 +68,11 @@ func (o *outcome) line(t *text.Printer, label string) string {
 	switch {
 	case label != "" && o.State == regie.CallSucceeded:
 		return "  ✓ " + plain.Line(t.T("read for the model: %s (%d bytes)", label, o.Bytes))
+	case label != "" && o.Error == regie.CodePathProtected:
+		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+t.T(
+			"it may hold a secret, which the model's provider would get; ask the agent to read it, then you are asked"))
 	case label != "":
-		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+whyNotRead(t, o.Error))
+		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+string(o.Error))
 	case o.ResolvedAs != "":
 		if o.State != regie.CallSucceeded {
 			mark = "✗"
@@ -90,13 +93,4 @@ func (o *outcome) line(t *text.Printer, label string) string {
 	}
 	took := t.T("%.1f ms", float64(o.DurationUS)/1000)
 	return plain.Line(fmt.Sprintf("  %s %s%s %s%s", mark, o.Tool, about, took, why))
-}
-
-// whyNotRead is why something that a person named was not read.
-func whyNotRead(t *text.Printer, code regie.Code) string {
-	if code == regie.CodePathProtected {
-		return t.T(
-			"it may hold a secret, which the model's provider would get; ask the agent to read it, then you are asked")
-	}
-	return string(code)
 }

@@ -279,12 +279,12 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 		lines = append(lines, "  ! "+plain.Line(t.Sentence(notice.Document)))
 	}
 	ends := regie.Strictest(notice.Hooks)
-	for i := range notice.Hooks {
-		if ends == &notice.Hooks[i] && ends.On == regie.HookBeforeRound { // the end of the round says it
-			continue
-		}
-		if line := hookLine(t, &notice.Hooks[i]); line != "" {
-			lines = append(lines, line)
+	for i := range notice.Hooks { // those that objected, or could not be heard
+		h := &notice.Hooks[i]
+		told := h == ends && h.On == regie.HookBeforeRound // by the end of the round
+		if !told && (h.Verdict != "" || !h.Failure.IsZero()) {
+			about := cmp.Or(h.Tool, string(h.On))
+			lines = append(lines, "  ! "+plain.Line(t.T("%s: %s", about, t.Sentence(h.Objection()))))
 		}
 	}
 	for _, missing := range notice.Missing {
