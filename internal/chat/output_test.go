@@ -26,18 +26,6 @@ func TestOutputSaid(t *testing.T) {
 	}
 }
 
-// TestOutputSilence: a terminal that draws nothing says that the model is silent, and which key
-// stops it.
-func TestOutputSilence(t *testing.T) {
-	for language, want := range map[string]string{
-		"en": "… the model has not answered for 30 s; Ctrl-C stops", "fr": "… le modèle ne répond pas depuis 30 s ; Ctrl-C arrête",
-	} {
-		if got := (&Output{}).Lines(text.New(language), &dispatch.Delta{Silent: 30}); !slices.Equal(got, []string{want}) {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestOutputSequences: a line that is shown before it has ended is not cut within what a terminal
 // is told.
 func TestOutputSequences(t *testing.T) {
