@@ -20,9 +20,9 @@ func newACPCommand(env *environment) *cobra.Command {
 		Short: env.T("Be the agent of an editor that speaks the Agent Client Protocol"),
 		Long:  env.T("Speak the Agent Client Protocol on standard input and output, for an editor that starts this program: chat, plans, calls with their diffs, and the dialogue in which you allow or reject them.\n\nThe workspace is that of the directory which the editor opens. An editor that goes away stops nothing: what runs goes on with the next regie, and the editor finds it when it loads the session."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serveStdio(cmd.Context(), env, func(ctx context.Context, conn *app.Conn, log *slog.Logger) error {
+			return serveStdio(cmd.Context(), env, func(ctx context.Context, conn *app.Conn, _ *slog.Logger) error {
 				return acp.Serve(ctx, acp.Config{
-					Control: conn, Text: env.text, Version: version, Log: log, Look: app.Look,
+					Control: conn.Client, Text: env.text, Version: version, Look: app.Look,
 					Request: func(dir string) (dispatch.RunRequest, error) {
 						request, err := newProtocolRequest(ctx, env, dir, agent, here)
 						request.Policy.Questions = true

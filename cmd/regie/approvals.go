@@ -43,7 +43,7 @@ func newApprovalsCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inbox, err := readWorkspace(cmd.Context(), env, false, store.Inbox{},
 				func(conn *app.Conn, root string) (store.Inbox, error) {
-					return chat.Find(cmd.Context(), conn, root, args[0])
+					return chat.Find(cmd.Context(), conn.Client, root, args[0])
 				})
 			return printResult(env, asJSON, inbox, err, func(p *chat.Page) { p.Everywhere = true; p.Show(inbox) })
 		},

@@ -229,7 +229,7 @@ func answerWaiting(ctx context.Context, env *environment, noContinue bool, name 
 	}
 	env.level.Set(slog.LevelError) // this command says that the run cannot go on here
 	outcome, err := withConn(ctx, env, app.Options{StoreOnly: noContinue}, func(conn *app.Conn) (outcome, err error) {
-		inbox, err := chat.Find(ctx, conn, root, name)
+		inbox, err := chat.Find(ctx, conn.Client, root, name)
 		if err != nil {
 			return nil, err
 		}

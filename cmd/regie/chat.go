@@ -114,7 +114,7 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 	}
 	var result chat.Result
 	common := chat.Config{
-		Control: conn, Text: env.text, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
+		Control: conn.Client, Text: env.text, Editor: chat.Command(chat.EditorLine(os.Getenv)), Signals: signals,
 		Request: request, Look: app.Look(request.Root), Skills: skillNotes(env, request.Root),
 		Settings: env.config.FingerprintOf, Continue: f.resume,
 	}

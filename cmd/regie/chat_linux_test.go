@@ -178,7 +178,6 @@ func TestChatApprovals(t *testing.T) {
 	c.expect("│ +one")
 	c.expect("[l] later")
 	c.enter("yes!") // no answer
-	c.expect("allow this call, once")
 	c.expect("[l] later")
 	c.enter("y")
 	c.expect("call 2 of 4:")

@@ -166,29 +166,3 @@ func TestFrenchServerErrors(t *testing.T) {
 		c.expect("le serveur du modèle a répondu 401 : vérifiez la clé d'API : No such key.")
 	}
 }
-
-// TestChatPastCut interrupts a reply: what it had said is there when the chat is opened again.
-func TestChatPastCut(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = w.Write([]byte("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"now writing\"}}]}\n\n"))
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	c := s.regie("chat", "--plain")
-	c.expect("> ")
-	c.enter("go")
-	c.expect("now writing")
-	c.press("\x03")
-	c.expect("interrupted")
-	c.expect("> ")
-	c.enter("/exit")
-	c.ends(0)
-	c = s.regie("chat", "--plain", "-c")
-	c.expect("› go")
-	c.expect("now writing")
-	c.expect("interrupted")
-	c.enter("/exit")
-	c.ends(0)
-}

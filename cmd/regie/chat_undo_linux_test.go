@@ -97,8 +97,8 @@ func TestChatUndo(t *testing.T) {
 	c.ends(0)
 
 	again := s.regie("chat", "-c")
-	again.expect("(taken back: regie runs show ")
 	again.expect("› once more")
+	again.expect("undo ")
 	again.expect("> ")
 	again.press("\x04")
 	again.ends(0)

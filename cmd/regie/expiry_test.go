@@ -56,7 +56,7 @@ func TestExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	// also what is closed is found by the end of its id
-	inbox, err := chat.Find(t.Context(), conn, root, chat.Short(parsed))
+	inbox, err := chat.Find(t.Context(), conn.Client, root, chat.Short(parsed))
 	if err != nil || len(inbox.Approvals) != 1 || inbox.Approvals[0].State != regie.ApprovalExpired {
 		t.Errorf("%+v, %v", inbox, err)
 	}

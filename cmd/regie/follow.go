@@ -80,7 +80,7 @@ func (w *follower) askPerson() {
 	page := w.page(w.stderr)
 	page.Inside = true
 	w.asker = &chat.Asker{
-		Control: w.control, Page: page, Next: w.next, Settle: w.awaitQuiet,
+		Control: w.control.Client, Page: page, Next: w.next, Settle: w.awaitQuiet,
 		Edit: func(ctx context.Context, path string) error {
 			defer w.input.Pause()()
 			return editor(ctx, path)
@@ -93,7 +93,7 @@ func (w *follower) watch(ctx context.Context) (outcome, err error) {
 	if w.ended {
 		return w.finish(ctx)
 	}
-	w.feed = chat.Follow(ctx, w.control, w.session, w.after)
+	w.feed = chat.Follow(ctx, w.control.Client, w.session, w.after)
 	defer func() { w.feed.Stop() }()
 	for left := false; !left && !w.ended && !w.paused && !w.parked; {
 		if w.waits {
@@ -218,7 +218,7 @@ func (w *follower) settle(ctx context.Context) error {
 // submit submits the request of a new round.
 func (w *follower) submit(ctx context.Context, f runFlags, request dispatch.RunRequest) error {
 	if f.session != "" {
-		found, err := chat.FindSession(ctx, w.control, request.Root, f.session)
+		found, err := chat.FindSession(ctx, w.control.Client, request.Root, f.session)
 		if err != nil {
 			return err
 		}
@@ -407,7 +407,7 @@ func (w *follower) progress(event *regie.Event) {
 			w.why = chat.Told(w.text, m.System)
 		}
 		w.away = w.away && m.AI == nil
-		if line := chat.CachedLine(w.text, &m, time.Now()); line != "" {
+		if line := chat.CachedLine(w.text, &m); line != "" {
 			w.show("  " + line)
 		}
 		switch {

@@ -131,14 +131,14 @@ func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest,
 			in.CallPart, err = chat.PartOfID(call)
 		}
 	case run != "":
-		in.RoundID, err = runID(ctx, conn, in.Root, run)
+		in.RoundID, err = runID(ctx, conn.Client, in.Root, run)
 	case args[0] == "last":
 		var round regie.Round
-		round, err = newestRun(ctx, conn, in.Root)
+		round, err = newestRun(ctx, conn.Client, in.Root)
 		in.SessionID = round.SessionID
 	default:
 		var found store.SessionSummary
-		found, err = chat.FindSession(ctx, conn, in.Root, args[0])
+		found, err = chat.FindSession(ctx, conn.Client, in.Root, args[0])
 		in.SessionID = found.ID
 	}
 	return err

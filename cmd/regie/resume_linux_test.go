@@ -71,10 +71,10 @@ func TestResumeShowsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended(ctx, t, conn, later.RoundID.String())
-	if last, err := runID(ctx, conn, request.Root, "last"); err != nil || last != later.RoundID {
+	if last, err := runID(ctx, conn.Client, request.Root, "last"); err != nil || last != later.RoundID {
 		t.Fatalf("the last run is %s, not %s: %v", last, later.RoundID, err)
 	}
-	if err := found.find(ctx, env, conn); err != nil {
+	if err := found.find(ctx, env, conn.Client); err != nil {
 		t.Fatal(err)
 	}
 	outcome, err := followRun(ctx, env, conn, runFlags{}, dispatch.RunRequest{}, found, nil)

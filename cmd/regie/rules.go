@@ -59,7 +59,7 @@ func revokeRules(ctx context.Context, env *environment, names []string) ([]store
 	return writeStore(ctx, env, func(conn *app.Conn) (found []store.StandingRule, _ error) {
 		var ids []regie.ID
 		for _, name := range names {
-			rule, err := chat.FindRule(ctx, conn, root, name)
+			rule, err := chat.FindRule(ctx, conn.Client, root, name)
 			if err != nil {
 				return nil, err
 			}

@@ -245,7 +245,7 @@ func startRun(ctx context.Context, env *environment, f runFlags, job string, sig
 		return nil, errors.Join(err, context.Cause(attaching))
 	}
 	if resumed != nil {
-		if err := resumed.find(attaching, env, conn); err != nil {
+		if err := resumed.find(attaching, env, conn.Client); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}

@@ -81,7 +81,7 @@ type runView struct {
 func loadRunView(ctx context.Context, env *environment, conn *app.Conn, all bool,
 	name string,
 ) (out runView, err error) {
-	if out.RoundView, err = findRun(ctx, env, conn, all, name); err != nil {
+	if out.RoundView, err = findRun(ctx, env, conn.Client, all, name); err != nil {
 		return out, err
 	}
 	for _, owner := range []regie.ID{out.Workspace.ID, out.Session.ID} {
@@ -260,7 +260,7 @@ func newReplayCommand(env *environment) *cobra.Command {
 		Long:  env.T("Run a stored run once more from its log: the replies are the stored ones, the results those of its calls. No model and no tool is called. What the model would be sent at each step is compared with the hash of what it was sent.\n\nExit codes: 0 each request is the same, 1 one is not."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := readStore(cmd.Context(), env, func(conn *app.Conn) (dispatch.Replay, error) {
-				view, err := findRun(cmd.Context(), env, conn, all, args[0])
+				view, err := findRun(cmd.Context(), env, conn.Client, all, args[0])
 				if err != nil {
 					return dispatch.Replay{}, err
 				}

@@ -69,7 +69,7 @@ func withSession[T any](ctx context.Context, env *environment, o app.Options, na
 		return out, err
 	}
 	return withConn(ctx, env, o, func(conn *app.Conn) (T, error) {
-		found, err := chat.FindSession(ctx, conn, root, name)
+		found, err := chat.FindSession(ctx, conn.Client, root, name)
 		if err != nil {
 			return out, err
 		}

@@ -38,7 +38,7 @@ func showRun(w io.Writer, t *text.Printer, view runView) error {
 	shown := map[string]bool{}
 	for i := range view.Notices {
 		m := &view.Notices[i]
-		for _, line := range append(chat.ToolNotice(t, m), chat.HookLines(t, m)...) {
+		for _, line := range chat.ToolNotice(t, m) {
 			if !shown[line] { // a run that waits says the same each time it is tried
 				p.line("%s", line)
 			}

@@ -157,7 +157,7 @@ func revokeTokens(ctx context.Context, env *environment, names []string) ([]regi
 	return writeStore(ctx, env, func(conn *app.Conn) (found []regie.Token, _ error) {
 		var in control.RevokeTokensRequest
 		for _, name := range names {
-			token, err := chat.FindToken(ctx, conn.Tokens, name)
+			token, err := chat.FindToken(ctx, conn.Client, name)
 			if err != nil {
 				return nil, err
 			}

@@ -85,8 +85,7 @@ func TestScreenServer(t *testing.T) {
 }
 
 // TestScreenServerModel chats with a server without a model of one's own: what the server has
-// answers, and nothing else can be chosen. A provider that it has no key for is told, with the
-// models that the file names.
+// answers, and nothing else can be chosen. A provider that it has no key for is told.
 func TestScreenServerModel(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, reply("The first answer."), reply("The second."))
@@ -107,7 +106,7 @@ func TestScreenServerModel(t *testing.T) {
 	p := emulator(client, 100, 30, "chat")
 	p.sees("›", "ready", "· scripted")
 	p.enter("/model")
-	p.sees("openai / scripted answers; /model NAME", "! anthropic: ", "no key", "large → wise-1", "▸ openai/scripted", "openai/another")
+	p.sees("openai / scripted answers; /model NAME", "! anthropic: ", "no key", "▸ openai/scripted", "openai/another")
 	p.press("Enter")
 	p.sees("openai / scripted answers from the next message on")
 	p.enter("one")

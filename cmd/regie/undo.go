@@ -59,7 +59,7 @@ func undoRun(ctx context.Context, env *environment, in dispatch.UndoRequest, f u
 	plan, err := readWorkspace(ctx, env, false, none, func(conn *app.Conn, root string) (regie.UndoPlan, error) {
 		in.Root = root
 		if f.session != "" {
-			found, err := chat.FindSession(ctx, conn, in.Root, f.session)
+			found, err := chat.FindSession(ctx, conn.Client, in.Root, f.session)
 			if err != nil {
 				return none, err
 			}

@@ -52,7 +52,7 @@ func verifyLogs(ctx context.Context, conn *app.Conn, root string, args []string)
 	if len(args) == 0 {
 		return conn.Verify(ctx, filter)
 	}
-	found, missing := chat.FindSession(ctx, conn, root, args[0])
+	found, missing := chat.FindSession(ctx, conn.Client, root, args[0])
 	switch {
 	case missing == nil:
 		filter.ID = found.ID

@@ -64,7 +64,6 @@ func TestRefused(t *testing.T) {
 		"the root":             {"session/new", object{"cwd": "/", "mcpServers": []any{}}, -32602},
 		"an unknown session":   {"session/load", object{"sessionId": "01a20470-a1cf-7b0c-a162-13704101d49e", "cwd": p.root, "mcpServers": []any{}}, -32002},
 		"another directory's":  {"session/load", object{"sessionId": session, "cwd": t.TempDir(), "mcpServers": []any{}}, -32002},
-		"a cursor of nothing":  {"session/list", object{"cursor": "garbage"}, -32602},
 		"a mode":               {"session/set_mode", object{"sessionId": session, "modeId": "x"}, -32601},
 		"an unknown method":    {"session/nothing", object{}, -32601},
 	} {

@@ -2,28 +2,31 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
-// Config sets an agent up; all but Log is required.
+// Config sets an agent up.
 type Config struct {
 	Control Control
 	Text    *text.Printer
 	Version string
-	// Log gets what an operator needs to see; nil discards it.
-	Log *slog.Logger
 	// Request is what a message in the workspace of a directory is sent with; it returns why the
 	// directory is none.
 	Request func(dir string) (dispatch.RunRequest, error)
@@ -31,18 +34,8 @@ type Config struct {
 	Look func(root string) func(path string) (regie.EnrichmentBlock, bool)
 }
 
-// Control is what an agent asks of an engine: the methods of client.Client that it needs.
-type Control interface {
-	Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error)
-	Interrupt(ctx context.Context, round regie.ID) error
-	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
-	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
-	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
-	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
-	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
-	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
-	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
-}
+// Control is what an agent asks of an engine.
+type Control = *client.Client
 
 // agent serves one editor.
 type agent struct {
@@ -57,12 +50,10 @@ type agent struct {
 // session is a session that the editor has open.
 type session struct {
 	id      regie.ID
-	dir     string // as the editor named it
 	request dispatch.RunRequest
 
 	mu      sync.Mutex
 	seen    int64 // the last event of its log that was told
-	made    bool  // the store knows it
 	running regie.ID
 	leave   func() // ends who follows it, and waits for that
 }
@@ -70,9 +61,6 @@ type session struct {
 // Serve speaks the protocol until the reader ends or ctx does. Nothing but the protocol is written
 // to out.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &agent{Config: c, ctx: ctx, sessions: map[sdk.SessionId]*session{}}
@@ -85,7 +73,10 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	for _, s := range a.opened() {
+	a.mu.Lock()
+	opened := slices.Collect(maps.Values(a.sessions))
+	a.mu.Unlock()
+	for _, s := range opened {
 		s.stopFollowing()
 	}
 	return nil
@@ -102,29 +93,17 @@ func (g *gate) Read(p []byte) (int, error) {
 	return g.Reader.Read(p)
 }
 
-func (a *agent) opened() []*session {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var out []*session
-	for _, s := range a.sessions {
-		out = append(out, s)
-	}
-	return out
-}
-
 // Initialize implements sdk.Agent.
 func (a *agent) Initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
 	title := "Regie"
 	return sdk.InitializeResponse{
-		ProtocolVersion: sdk.ProtocolVersionNumber, AgentInfo: &sdk.Implementation{
-			Name: "regie", Title: &title,
-			Version: a.Version,
-		}, AuthMethods: []sdk.AuthMethod{},
+		ProtocolVersion: sdk.ProtocolVersionNumber, AuthMethods: []sdk.AuthMethod{},
+		AgentInfo: &sdk.Implementation{Name: "regie", Title: &title, Version: a.Version},
 		AgentCapabilities: sdk.AgentCapabilities{
 			LoadSession: true, PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true},
 			SessionCapabilities: sdk.SessionCapabilities{
-				List:   &sdk.SessionListCapabilities{},
-				Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{},
+				List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
+				Close: &sdk.SessionCloseCapabilities{},
 			},
 		},
 	}, nil
@@ -148,31 +127,21 @@ func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOpti
 }
 
 // in is the request template of a directory.
-func (a *agent) in(dir string, servers int) (dispatch.RunRequest, error) {
+func (a *agent) in(dir string) (dispatch.RunRequest, error) {
 	if !filepath.IsAbs(dir) {
-		return dispatch.RunRequest{}, a.refused(regie.Errorf(regie.CodePathInvalid,
-			"the workspace %q is not an absolute path", dir))
+		return dispatch.RunRequest{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", dir)
 	}
-	request, err := a.Request(dir)
-	if err != nil {
-		return request, a.refused(err)
-	}
-	if servers > 0 {
-		a.Log.Warn("the editor's MCP servers are not used: they are configured as mcp_servers in regie.yaml", "servers",
-			servers)
-	}
-	return request, nil
+	return a.Request(dir)
 }
 
 // NewSession implements sdk.Agent. The store knows the session from its first message on.
 func (a *agent) NewSession(_ context.Context, in sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
-	request, err := a.in(in.Cwd, len(in.McpServers))
-	if err != nil {
-		return sdk.NewSessionResponse{}, err
+	s := &session{id: regie.NewID()}
+	var err error
+	if s.request, err = a.in(in.Cwd); err == nil {
+		a.open(s)
 	}
-	s := &session{id: regie.NewID(), dir: in.Cwd, request: request}
-	a.open(s)
-	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id.String())}, nil
+	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.id.String())}, a.refused(err)
 }
 
 func (a *agent) open(s *session) {
@@ -188,119 +157,90 @@ func (a *agent) known(id sdk.SessionId) (*session, error) {
 	if s := a.sessions[id]; s != nil {
 		return s, nil
 	}
-	return nil, a.refused(regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first",
-		plain.Line(clip(string(id), 60))))
+	return nil, regie.Errorf(regie.CodeNotFound, "the session %s is not open here: load it first", plain.Line(clip(string(id), 60)))
 }
 
 // LoadSession implements sdk.AgentLoader: what was said is told anew, and where a run of it goes on
 // it is followed.
-func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
-	view, s, err := a.take(ctx, in.SessionId, in.Cwd, len(in.McpServers))
-	if err != nil {
-		return sdk.LoadSessionResponse{}, err
-	}
-	if err := a.replay(ctx, s, view); err != nil {
-		return sdk.LoadSessionResponse{}, err
-	}
-	a.goOn(s, view)
-	return sdk.LoadSessionResponse{}, nil
+func (a *agent) LoadSession(ctx context.Context, in sdk.LoadSessionRequest) (out sdk.LoadSessionResponse, _ error) {
+	return out, a.refused(a.take(ctx, in.SessionId, in.Cwd, a.replay))
 }
 
 // ResumeSession implements sdk.Agent: LoadSession without what was said.
-func (a *agent) ResumeSession(ctx context.Context, in sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
-	view, s, err := a.take(ctx, in.SessionId, in.Cwd, len(in.McpServers))
-	if err != nil {
-		return sdk.ResumeSessionResponse{}, err
-	}
-	a.goOn(s, view)
-	return sdk.ResumeSessionResponse{}, nil
+func (a *agent) ResumeSession(ctx context.Context, in sdk.ResumeSessionRequest) (
+	out sdk.ResumeSessionResponse, _ error,
+) {
+	return out, a.refused(a.take(ctx, in.SessionId, in.Cwd, nil))
 }
 
-// take opens a stored session. One of another workspace is not found.
+// take opens a stored session, shows it, and follows its run. One of another workspace is unknown.
 func (a *agent) take(ctx context.Context, named sdk.SessionId, dir string,
-	servers int,
-) (store.SessionView, *session, error) {
-	request, err := a.in(dir, servers)
+	show func(context.Context, *session, *store.SessionView) error,
+) error {
+	request, err := a.in(dir)
 	if err != nil {
-		return store.SessionView{}, nil, err
+		return err
 	}
 	id, err := regie.ParseID(string(named))
 	if err != nil {
-		return store.SessionView{}, nil, a.refused(err)
+		return err
 	}
 	view, err := a.Control.Session(ctx, id)
 	if err == nil && view.Root != request.Root {
 		err = regie.Errorf(regie.CodeNotFound, "there is no session %s here", id)
 	}
 	if err != nil {
-		return view, nil, a.refused(err)
+		return err
 	}
 	// the session's own
 	request.Agent, request.Provider, request.Model, request.Settings = view.Agent, "", "", regie.Hash{}
 	if old, err := a.known(named); err == nil {
 		old.stopFollowing()
 	}
-	s := &session{id: id, dir: dir, request: request, seen: view.Head, made: true}
+	s := &session{id: id, request: request, seen: view.Head}
 	a.open(s)
-	return view, s, nil
+	if show != nil {
+		err = show(ctx, s, &view)
+	}
+	if err == nil {
+		a.goOn(s, &view)
+	}
+	return err
 }
 
-// maxListed is how many sessions a page of a list has at most.
-const maxListed = 100
-
-// ListSessions implements sdk.Agent. The cursor of a page is what the HTTP API has too.
-func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
-	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
-	// automations are no conversations; one more tells whether there is a page behind
-	filter := store.SessionFilter{Limit: maxListed + 1, Type: regie.SessionChat}
+// ListSessions implements sdk.Agent: the newest sessions, on one page.
+func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
+	out sdk.ListSessionsResponse, err error,
+) {
+	filter := store.SessionFilter{Type: regie.SessionChat} // automations are no conversations
 	if in.Cwd != nil {
-		request, err := a.in(*in.Cwd, 0)
+		request, err := a.in(*in.Cwd)
 		if err != nil {
-			return out, err
+			return out, a.refused(err)
 		}
 		filter.Root = request.Root
 	}
-	if in.Cursor != nil {
-		var err error
-		if filter.Before, err = store.ParseCursor(cursorOf, *in.Cursor); err != nil {
-			return out, a.refused(err)
-		}
-	}
 	found, err := a.Control.Sessions(ctx, filter)
-	if err != nil {
-		return out, a.refused(err)
-	}
-	if len(found) > maxListed {
-		found = found[:maxListed]
-		last := &found[maxListed-1]
-		next := store.Cursor(cursorOf, store.Mark{At: last.LastActivity, ID: last.ID})
-		out.NextCursor = &next
-	}
+	out.Sessions = make([]sdk.SessionInfo, len(found))
 	for i := range found {
 		f := &found[i]
 		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
-		out.Sessions = append(out.Sessions, sdk.SessionInfo{
-			SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root,
-			Title: &name, UpdatedAt: &at,
-		})
+		out.Sessions[i] = sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at}
 	}
-	return out, nil
+	return out, a.refused(err)
 }
 
-// cursorOf is the list that a cursor is of.
-const cursorOf = "sessions"
-
 // CloseSession implements sdk.Agent: the editor is told no more of it. Nothing of it is stopped.
-func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
+func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (out sdk.CloseSessionResponse, _ error) {
 	s, err := a.known(in.SessionId)
 	if err != nil {
-		return sdk.CloseSessionResponse{}, err
+		return out, a.refused(err)
 	}
 	s.stopFollowing()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.sessions, in.SessionId)
-	return sdk.CloseSessionResponse{}, nil
+	return out, nil
 }
 
 // Cancel implements sdk.Agent: the run is interrupted (decision 6). A prompt that waits for it is
@@ -308,15 +248,13 @@ func (a *agent) CloseSession(_ context.Context, in sdk.CloseSessionRequest) (sdk
 func (a *agent) Cancel(ctx context.Context, in sdk.CancelNotification) error {
 	s, err := a.known(in.SessionId)
 	if err != nil {
-		return err
+		return a.refused(err)
 	}
-	s.mu.Lock()
-	round := s.running
-	s.mu.Unlock()
-	if round.IsZero() {
+	var round regie.ID
+	if s.locked(func() { round = s.running }); round.IsZero() {
 		return nil
 	}
-	return a.interrupt(ctx, round)
+	return a.refused(a.interrupt(ctx, round))
 }
 
 // interrupt interrupts a round; one that has ended meanwhile needs none.
@@ -331,19 +269,18 @@ func (a *agent) interrupt(ctx context.Context, round regie.ID) error {
 // refused is an error as the editor shows it: its sentence in the person's language, with the
 // stable code.
 func (a *agent) refused(err error) error {
-	code := regie.CodeOf(err)
-	number := -32603
+	if _, is := errors.AsType[*sdk.RequestError](err); is || err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	code, number := regie.CodeOf(err), -32602
 	switch code {
-	case regie.CodeBadRequest, regie.CodeBadID, regie.CodePathInvalid, regie.CodePathProtected, regie.CodePathOutside,
-		regie.CodeNotADirectory, regie.CodeConflict:
-		number = -32602
 	case regie.CodeNotFound, regie.CodeFileNotFound:
 		number = -32002
+	case regie.CodeInternal, regie.CodeEngineGone, regie.CodeDiskFull, regie.CodeDatabaseDown:
+		number = -32603
 	}
-	return &sdk.RequestError{
-		Code: number, Message: plain.Strip(a.Text.Error(err)),
-		Data: map[string]any{"code": string(code)},
-	}
+	data := map[string]any{"code": string(code)}
+	return &sdk.RequestError{Code: number, Message: plain.Strip(a.Text.Error(err)), Data: data}
 }
 
 // tell sends one update.
@@ -356,8 +293,5 @@ func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	for most > 0 && text[most]&0xC0 == 0x80 { // not in the middle of a character
-		most--
-	}
-	return text[:most] + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -41,15 +41,12 @@ func (f *follower) stopAsking() {
 }
 
 // left ends a turn whose person has left open what they were asked.
-func (f *follower) left(ctx context.Context, err error) (sdk.StopReason, error) {
+func (f *follower) left(err error) (sdk.StopReason, error) {
 	if !errors.Is(err, errLater) {
-		return "", f.refused(err)
-	}
-	if err := f.say(ctx, "\n\n"+f.Text.T(
-		"what was asked stays open: answer it with regie approvals, or load this session again")); err != nil {
 		return "", err
 	}
-	return sdk.StopReasonEndTurn, nil
+	f.say("\n\n" + f.Text.T("what was asked stays open: answer it with regie approvals, or load this session again"))
+	return sdk.StopReasonEndTurn, f.err
 }
 
 // putAll puts everything that is open to the person, one thing after another.
@@ -75,175 +72,124 @@ func (f *follower) putAll(ctx context.Context) error {
 	return nil
 }
 
-// The ids of the options of a permission.
-const (
-	optionOnce    = "once"
-	optionSession = "session:"
-	optionAlways  = "always:"
-	optionReject  = "reject"
-	optionYes     = "yes"
-	optionNo      = "no"
-	optionChoice  = "choice:"
-	optionWrite   = "write"
-)
-
-// options are what the person can say to a call: once, for longer with what that covers in words,
-// no.
-func (f *follower) options(review *regie.Review) []sdk.PermissionOption {
-	t := f.Text
-	out := []sdk.PermissionOption{{
-		Kind: sdk.PermissionOptionKindAllowOnce,
-		Name: t.T("Allow once"), OptionId: optionOnce,
-	}}
-	for i := range review.Preview.Scopes {
-		covers := plain.Line(t.Sentence(review.Preview.Scopes[i].Sentence))
-		session, always := sdk.PermissionOptionId(optionSession+strconv.Itoa(i)),
-			sdk.PermissionOptionId(optionAlways+strconv.Itoa(i))
-		out = append(out,
-			sdk.PermissionOption{
-				Kind: sdk.PermissionOptionKindAllowAlways,
-				Name: t.T("Allow in this session: %s", covers), OptionId: session,
-			},
-			sdk.PermissionOption{
-				Kind: sdk.PermissionOptionKindAllowAlways,
-				Name: t.T("Always allow in this workspace: %s", covers), OptionId: always,
-			})
-	}
-	return append(out, sdk.PermissionOption{
-		Kind: sdk.PermissionOptionKindRejectOnce,
-		Name: t.T("Reject"), OptionId: optionReject,
-	})
+// choice is something that the person can say, and what it means.
+type choice[T any] struct {
+	kind     sdk.PermissionOptionKind
+	id, name string
+	means    T
 }
 
-// putCall puts one call to the person and stores what they say.
+// choose asks the person, and returns what they said, with the reason that the protocol has no word
+// for. It returns errLater for what they leave open; what was not offered decides nothing.
+func choose[T any](ctx context.Context, f *follower, call sdk.ToolCallUpdate, choices []choice[T]) (
+	means T, reason string, err error,
+) {
+	pending := sdk.ToolCallStatusPending
+	call.Status = &pending
+	request := sdk.RequestPermissionRequest{SessionId: sdk.SessionId(f.s.id.String()), ToolCall: call}
+	for _, c := range choices {
+		request.Options = append(request.Options,
+			sdk.PermissionOption{Kind: c.kind, Name: c.name, OptionId: sdk.PermissionOptionId(c.id)})
+	}
+	out, err := f.conn.RequestPermission(ctx, request)
+	if ctx.Err() != nil {
+		return means, "", context.Cause(ctx)
+	}
+	for _, c := range choices {
+		if err == nil && out.Outcome.Selected != nil && string(out.Outcome.Selected.OptionId) == c.id {
+			reason, _ = out.Meta["reason"].(string)
+			return c.means, reason, nil
+		}
+	}
+	return means, "", errLater
+}
+
+// putCall puts one call to the person and stores what they say: once, for longer with what that
+// covers in words, no.
 func (f *follower) putCall(ctx context.Context, approval regie.ID, review *regie.Review) error {
+	t := f.Text
 	d := f.s.draw(review.Tool, string(review.Arguments))
-	title := plain.Visible(f.Text.Sentence(review.Preview.Sentence))
+	title := plain.Visible(t.Sentence(review.Preview.Sentence))
 	var why []string
 	for i := range review.Grounds {
-		why = append(why, plain.Visible(f.Text.Sentence(review.Grounds[i].Sentence)))
+		why = append(why, plain.Visible(t.Sentence(review.Grounds[i].Sentence)))
 	}
 	for _, warning := range review.Preview.Warnings {
-		why = append(why, "! "+plain.Visible(f.Text.Sentence(warning)))
+		why = append(why, "! "+plain.Visible(t.Sentence(warning)))
 	}
-	at := f.s.request.Root
-	if len(d.locations) > 0 {
-		at = d.locations[0].Path
+	if diff := review.Preview.Diff; diff != "" {
+		why = append(why, "```diff\n"+plain.Visible(diff)+"\n```")
 	}
-	content := hunks(at, review.Preview.Diff)
 	if len(why) > 0 {
-		content = append([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(why, "\n")))}, content...)
+		d.content = append([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(why, "\n")))}, d.content...)
 	}
-	pending := sdk.ToolCallStatusPending
-	out, err := f.permission(ctx, sdk.ToolCallUpdate{
-		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind, Status: &pending,
-		Locations: d.locations, Content: content, RawInput: d.input,
-	}, f.options(review))
+	choices := []choice[regie.Decision]{
+		{sdk.PermissionOptionKindAllowOnce, "once", t.T("Allow once"), regie.Decision{Answer: regie.AnswerAllow}},
+	}
+	for i := range review.Preview.Scopes {
+		scope, n := &review.Preview.Scopes[i], strconv.Itoa(i)
+		covers := plain.Line(t.Sentence(scope.Sentence))
+		choices = append(choices,
+			choice[regie.Decision]{
+				sdk.PermissionOptionKindAllowAlways, "session:" + n, t.T("Allow in this session: %s", covers),
+				regie.Decision{Answer: regie.AnswerSession, Scope: scope},
+			},
+			choice[regie.Decision]{
+				sdk.PermissionOptionKindAllowAlways, "always:" + n, t.T("Always allow in this workspace: %s", covers),
+				regie.Decision{Answer: regie.AnswerAlways, Scope: scope},
+			})
+	}
+	choices = append(choices, choice[regie.Decision]{
+		sdk.PermissionOptionKindRejectOnce, "reject", t.T("Reject"), regie.Decision{Answer: regie.AnswerDeny},
+	})
+	decision, reason, err := choose(ctx, f, sdk.ToolCallUpdate{
+		ToolCallId: sdk.ToolCallId(review.CallID.String()), Title: &title, Kind: &d.kind,
+		Locations: d.locations, Content: d.content, RawInput: d.input,
+	}, choices)
 	if err != nil {
 		return err
 	}
-	decision, err := decided(review, string(out.Outcome.Selected.OptionId))
-	if err != nil {
-		return err
-	}
-	if decision.Answer == regie.AnswerDeny { // the protocol has no word for why
-		decision.Reason, _ = out.Meta["reason"].(string)
+	decision.CallID = review.CallID
+	if decision.Answer == regie.AnswerDeny {
+		decision.Reason = reason
 	}
 	_, err = f.Control.Decide(ctx, dispatch.DecideRequest{
-		ApprovalID: approval, Request: regie.NewID().String(),
-		Decisions: []regie.Decision{decision},
+		ApprovalID: approval, Request: regie.NewID().String(), Decisions: []regie.Decision{decision},
 	})
 	return overtaken(err)
-}
-
-// permission asks the person; errLater is what they leave open.
-func (f *follower) permission(ctx context.Context, call sdk.ToolCallUpdate,
-	options []sdk.PermissionOption,
-) (sdk.RequestPermissionResponse, error) {
-	out, err := f.conn.RequestPermission(ctx, sdk.RequestPermissionRequest{
-		SessionId: sdk.SessionId(f.s.id.String()),
-		ToolCall:  call, Options: options,
-	})
-	switch {
-	case ctx.Err() != nil:
-		return out, context.Cause(ctx)
-	case err != nil || out.Outcome.Selected == nil:
-		return out, errLater
-	}
-	return out, nil
-}
-
-// decided reads the option that the person chose; one that was not offered decides nothing.
-func decided(review *regie.Review, option string) (regie.Decision, error) {
-	d := regie.Decision{CallID: review.CallID}
-	for prefix, answer := range map[string]regie.Answer{
-		optionSession: regie.AnswerSession,
-		optionAlways:  regie.AnswerAlways,
-	} {
-		number, ok := strings.CutPrefix(option, prefix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 || n >= len(review.Preview.Scopes) {
-			return d, errLater
-		}
-		d.Answer, d.Scope = answer, &review.Preview.Scopes[n]
-		return d, nil
-	}
-	switch option {
-	case optionOnce:
-		d.Answer = regie.AnswerAllow
-	case optionReject:
-		d.Answer = regie.AnswerDeny
-	default:
-		return d, errLater
-	}
-	return d, nil
 }
 
 // putQuestion puts a question to the person as a choice: of its options, or of yes and no. What is
 // to be written is written as the next message.
 func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
-	t := f.Text
-	var options []sdk.PermissionOption
-	option := func(kind sdk.PermissionOptionKind, name, id string) {
-		options = append(options, sdk.PermissionOption{Kind: kind, Name: name, OptionId: sdk.PermissionOptionId(id)})
+	yes, no := true, false
+	var choices []choice[regie.QuestionReply]
+	option := func(kind sdk.PermissionOptionKind, id, name string, reply regie.QuestionReply) {
+		choices = append(choices, choice[regie.QuestionReply]{kind, id, name, reply})
 	}
 	if q.Module.Kind == regie.ModuleValidation {
-		option(sdk.PermissionOptionKindAllowOnce, t.T("Yes"), optionYes)
-		option(sdk.PermissionOptionKindRejectOnce, t.T("No"), optionNo)
+		option(sdk.PermissionOptionKindAllowOnce, "yes", f.Text.T("Yes"), regie.QuestionReply{Yes: &yes})
+		option(sdk.PermissionOptionKindRejectOnce, "no", f.Text.T("No"), regie.QuestionReply{Yes: &no})
 	}
-	for i, choice := range q.Module.Options {
-		option(sdk.PermissionOptionKindAllowOnce, plain.Line(choice), optionChoice+strconv.Itoa(i))
+	for i, name := range q.Module.Options {
+		reply := regie.QuestionReply{Choices: []string{name}}
+		option(sdk.PermissionOptionKindAllowOnce, "choice:"+strconv.Itoa(i), plain.Line(name), reply)
 	}
 	if q.Module.AllowFreeText {
-		option(sdk.PermissionOptionKindRejectOnce, t.T("Answer in my next message"), optionWrite)
+		option(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"), regie.QuestionReply{})
 	}
-	title, kind, pending := plain.Visible(q.Module.Text), sdk.ToolKindOther, sdk.ToolCallStatusPending
-	out, err := f.permission(ctx, sdk.ToolCallUpdate{
-		ToolCallId: sdk.ToolCallId(q.CallID.String()), Title: &title,
-		Kind: &kind, Status: &pending,
-	}, options)
-	if err != nil {
+	title, kind := plain.Visible(q.Module.Text), sdk.ToolKindOther
+	reply, _, err := choose(ctx, f, sdk.ToolCallUpdate{
+		ToolCallId: sdk.ToolCallId(q.CallID.String()), Title: &title, Kind: &kind,
+	}, choices)
+	switch {
+	case err != nil:
 		return err
-	}
-	var reply regie.QuestionReply
-	switch chosen := string(out.Outcome.Selected.OptionId); chosen {
-	case optionYes, optionNo:
-		yes := chosen == optionYes
-		reply.Yes = &yes
-	default:
-		number, _ := strings.CutPrefix(chosen, optionChoice)
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 || n >= len(q.Module.Options) {
-			return errLater
-		}
-		reply.Choices = []string{q.Module.Options[n]}
+	case reply.Yes == nil && len(reply.Choices) == 0:
+		return errLater
 	}
 	_, err = f.Control.Answer(ctx, dispatch.AnswerRequest{
-		QuestionID: q.ID,
-		Request:    regie.NewID().String(), Reply: reply,
+		QuestionID: q.ID, Request: regie.NewID().String(), Reply: reply,
 	})
 	return overtaken(err)
 }

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // maxShown bounds what is shown of a call's result, in bytes.
@@ -57,25 +59,25 @@ func (a *agent) segments(s *session, blocks []sdk.ContentBlock) ([]regie.Segment
 	return out, nil
 }
 
-// within is the path in the workspace that an address names.
+// within is the path in the workspace that an address names, also through a link or below the
+// directory that the editor has open.
 func (s *session) within(address string) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
 		return "", false
 	}
-	for _, base := range []string{s.request.Root, s.dir} {
-		if rel, err := filepath.Rel(base, u.Path); err == nil && filepath.IsLocal(rel) {
-			if base == s.dir && base != s.request.Root { // which may be a name through a link, or below the root
-				if resolved, err := filepath.EvalSymlinks(u.Path); err == nil {
-					if rel, err = filepath.Rel(s.request.Root, resolved); err != nil || !filepath.IsLocal(rel) {
-						return "", false
-					}
-				}
-			}
+	for _, path := range []string{u.Path, resolved(u.Path)} {
+		if rel, err := filepath.Rel(s.request.Root, path); err == nil && filepath.IsLocal(rel) {
 			return filepath.ToSlash(rel), true
 		}
 	}
 	return "", false
+}
+
+// resolved is a path without links, as far as it is there.
+func resolved(path string) string {
+	path, _ = filepath.EvalSymlinks(path)
+	return path
 }
 
 // silent are the tools that are shown in another way: as a plan, a question, an answer.
@@ -83,25 +85,15 @@ func silent(tool string) bool {
 	return tool == "session.update_plan" || tool == "session.ask_user" || tool == "session.complete"
 }
 
-// kindOf is what an editor shows a call as.
-func kindOf(tool string) sdk.ToolKind {
-	switch tool {
-	case "files.read_file", "files.list_files", "session.read_result", "skills.read_skill":
-		return sdk.ToolKindRead
-	case "files.search_text", "files.search_semantic":
-		return sdk.ToolKindSearch
-	case "files.write_file", "files.edit_file":
-		return sdk.ToolKindEdit
-	case "files.delete_file":
-		return sdk.ToolKindDelete
-	case "shell.shell_exec":
-		return sdk.ToolKindExecute
-	default:
-		return sdk.ToolKindOther
-	}
+// kinds are what an editor shows calls as.
+var kinds = map[string]sdk.ToolKind{
+	"files.read_file": sdk.ToolKindRead, "files.list_files": sdk.ToolKindRead, "skills.read_skill": sdk.ToolKindRead,
+	"session.read_result": sdk.ToolKindRead, "files.search_text": sdk.ToolKindSearch,
+	"files.search_semantic": sdk.ToolKindSearch, "files.write_file": sdk.ToolKindEdit,
+	"files.edit_file": sdk.ToolKindEdit, "files.delete_file": sdk.ToolKindDelete, "shell.shell_exec": sdk.ToolKindExecute,
 }
 
-// known are the arguments that say what a call is about.
+// arguments are those that say what a call is about.
 type arguments struct {
 	Path    string `json:"path"`
 	Query   string `json:"query"`
@@ -127,13 +119,8 @@ type drawn struct {
 func (s *session) draw(tool, written string) drawn {
 	var args arguments
 	_ = json.Unmarshal([]byte(written), &args) // a model's: what does not fit is shown without
-	d := drawn{kind: kindOf(tool), title: plain.Line(tool)}
-	for _, about := range []string{args.Path, args.Query, args.Command} {
-		if about != "" {
-			d.title += " " + plain.Line(clip(about, 200))
-			break
-		}
-	}
+	d := drawn{kind: cmp.Or(kinds[tool], sdk.ToolKindOther)}
+	d.title = plain.Line(strings.TrimSpace(tool + " " + clip(cmp.Or(args.Path, args.Query, args.Command), 200)))
 	var input any
 	if json.Unmarshal([]byte(written), &input) == nil {
 		d.input = harmless(input)
@@ -174,74 +161,35 @@ func harmless(value any) any {
 	return value
 }
 
-// hunks are a unified diff as an editor shows it: each hunk with what it replaces. What is no diff
-// is a text.
-func hunks(at, diff string) []sdk.ToolCallContent {
-	if diff == "" {
-		return nil
+// start is a call as an editor is told it first, with what it brought where it has that.
+func (s *session) start(c *regie.Call) sdk.SessionUpdate {
+	d := s.draw(c.Tool, c.Arguments)
+	if c.State.Settled() {
+		d.content = append(d.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
 	}
-	diff = plain.Visible(diff)
-	var out []sdk.ToolCallContent
-	var before, after strings.Builder
-	within := false
-	flush := func() {
-		if within {
-			if before.Len() == 0 {
-				out = append(out, sdk.ToolDiffContent(at, after.String()))
-			} else {
-				out = append(out, sdk.ToolDiffContent(at, after.String(), before.String()))
-			}
-		}
-		before.Reset()
-		after.Reset()
-	}
-	for line := range strings.Lines(diff) {
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			flush()
-			within = true
-		case !within && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
-		case within && strings.HasPrefix(line, "+"):
-			after.WriteString(line[1:])
-		case within && strings.HasPrefix(line, "-"):
-			before.WriteString(line[1:])
-		case within && strings.HasPrefix(line, " "):
-			before.WriteString(line[1:])
-			after.WriteString(line[1:])
-		case within && strings.HasPrefix(line, `\`): // no newline at the end of the file
-		default: // shortened, or no diff at all: the text as it is
-			return []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock("```diff\n" + diff + "\n```"))}
-		}
-	}
-	flush()
-	return out
+	return sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title, sdk.WithStartKind(d.kind),
+		sdk.WithStartStatus(settledAs(c.State, store.ExitCode(c))), sdk.WithStartLocations(d.locations),
+		sdk.WithStartContent(d.content), sdk.WithStartRawInput(d.input))
 }
 
-// settledAs is what an editor shows the end of a call as.
+// settledAs is what an editor shows the end of a call as; exit is that of a command that failed.
 func settledAs(state regie.CallState, exit string) sdk.ToolCallStatus {
-	if exit != "" { // a command that failed
+	switch {
+	case exit != "", state == regie.CallFailed, state == regie.CallUnknown, state == regie.CallNotRun:
 		return sdk.ToolCallStatusFailed
-	}
-	switch state {
-	case regie.CallSucceeded:
+	case state == regie.CallSucceeded:
 		return sdk.ToolCallStatusCompleted
-	case regie.CallFailed, regie.CallUnknown, regie.CallNotRun:
-		return sdk.ToolCallStatusFailed
-	case regie.CallStarted:
+	case state == regie.CallStarted:
 		return sdk.ToolCallStatusInProgress
-	default:
-		return sdk.ToolCallStatusPending
 	}
+	return sdk.ToolCallStatusPending
 }
 
 // resultOf is what a call brought, for people.
 func resultOf(c *regie.Call) string {
-	switch {
-	case c.Error != nil:
-		return plain.Strip(clip(string(c.Error.Code)+": "+c.Error.Message, maxShown))
-	case c.NotRun != "":
-		return string(c.NotRun)
-	default:
-		return plain.Strip(clip(c.Result, maxShown))
+	result := cmp.Or(c.Result, string(c.NotRun))
+	if c.Error != nil {
+		result = string(c.Error.Code) + ": " + c.Error.Message
 	}
+	return plain.Strip(clip(result, maxShown))
 }

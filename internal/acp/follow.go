@@ -1,9 +1,10 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
+	"iter"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -28,6 +29,7 @@ type follower struct {
 
 	end  regie.RoundEnd
 	note regie.Sentence
+	err  error // the first of telling and of asking the engine, which ends it
 
 	at      place // the reply whose text is told
 	told    string
@@ -36,9 +38,9 @@ type follower struct {
 	whole   place // the last reply that was told whole
 	batch   place // a reply whose calls have not all their results
 	held    []*dispatch.Delta
-	drawn   map[regie.ID]bool
-	asking  func()     // ends the asking, where it is under way
-	asked   chan error // how it ended: nil where all was answered
+	drawn   map[regie.ID]regie.ID // the rounds of the calls that were told
+	asking  func()                // ends the asking, where it is under way
+	asked   chan error            // how it ended: nil where all was answered
 }
 
 // place is a reply's place: its round and exchange.
@@ -48,7 +50,7 @@ type place struct {
 }
 
 func (a *agent) follow(s *session, round regie.ID) *follower {
-	return &follower{agent: a, s: s, round: round, drawn: map[regie.ID]bool{}}
+	return &follower{agent: a, s: s, round: round, drawn: map[regie.ID]regie.ID{}}
 }
 
 // run follows to the end of the round. The end of ctx interrupts it where a prompt waits, unless
@@ -57,9 +59,8 @@ func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 	inner, leave := context.WithCancel(f.ctx)
 	defer leave()
 	items, failed := make(chan dispatch.Item), make(chan error, 1)
-	f.s.mu.Lock()
-	after := f.s.seen
-	f.s.mu.Unlock()
+	var after int64
+	f.s.locked(func() { after = f.s.seen })
 	go func() {
 		failed <- f.Control.Events(inner, f.s.id, after, func(item dispatch.Item) error {
 			select {
@@ -72,19 +73,17 @@ func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 	}()
 	defer f.stopAsking()
 	stopped := ctx.Done()
-	for f.end == "" {
+	for f.end == "" && f.err == nil {
 		f.ask(inner)
 		select {
 		case item := <-items:
-			if err := f.item(inner, item); err != nil {
-				return "", err
-			}
+			f.item(item)
 		case err := <-failed:
-			return "", f.refused(err)
+			return "", err
 		case err := <-f.asked:
 			f.stopAsking()
 			if err != nil {
-				return f.left(inner, err)
+				return f.left(err)
 			}
 			f.state = "" // until an event says that more is asked
 		case <-f.conn.Done():
@@ -96,13 +95,17 @@ func (f *follower) run(ctx context.Context) (sdk.StopReason, error) {
 			}
 			f.cancelled = true
 			f.stopAsking()
-			if err := f.interrupt(inner, f.round); err != nil {
-				return "", f.refused(err)
-			}
+			f.fails(f.interrupt(inner, f.round))
 		}
 	}
-	return f.ended(inner)
+	if f.err != nil {
+		return "", f.err
+	}
+	return f.ended()
 }
+
+// fails keeps the first error.
+func (f *follower) fails(err error) { f.err = cmp.Or(f.err, err) }
 
 // gone reports whether the editor has gone.
 func (f *follower) gone() bool {
@@ -114,80 +117,60 @@ func (f *follower) gone() bool {
 	}
 }
 
-// say tells a piece of what the agent says.
-func (f *follower) say(ctx context.Context, text string) error {
-	if text = plain.Strip(text); text == "" {
-		return nil
+// tell sends one update.
+func (f *follower) tell(update sdk.SessionUpdate) {
+	if f.err == nil {
+		f.err = f.agent.tell(f.ctx, f.s, update)
 	}
-	return f.tell(ctx, f.s, sdk.UpdateAgentMessageText(text))
+}
+
+// say tells a piece of what the agent says.
+func (f *follower) say(text string) {
+	if text = plain.Strip(text); text != "" {
+		f.tell(sdk.UpdateAgentMessageText(text))
+	}
+}
+
+// think tells a piece of what the agent thinks.
+func (f *follower) think(text string) {
+	if text != "" {
+		f.tell(sdk.UpdateAgentThoughtText(text))
+	}
 }
 
 // item tells one item.
-func (f *follower) item(ctx context.Context, item dispatch.Item) error {
+func (f *follower) item(item dispatch.Item) {
 	if item.Delta != nil {
-		if err := f.delta(ctx, item.Delta); err != nil {
-			return err
-		}
+		f.delta(item.Delta)
 	}
 	if item.Event != nil {
-		if err := f.event(ctx, item.Event); err != nil {
-			return err
-		}
-		f.s.mu.Lock()
-		f.s.seen = item.Event.Seq
-		f.s.mu.Unlock()
+		f.event(item.Event)
+		f.s.locked(func() { f.s.seen = item.Event.Seq })
 	}
 	held := f.held
 	f.held = nil
 	for _, d := range held {
-		if err := f.delta(ctx, d); err != nil {
-			return err
-		}
+		f.delta(d)
 	}
-	return nil
 }
 
 // delta tells a piece of a reply. Deltas overtake events: what belongs behind an event that has not
 // come yet is held back, and what comes behind its message is dropped, because the message has it.
-func (f *follower) delta(ctx context.Context, d *dispatch.Delta) error {
+func (f *follower) delta(d *dispatch.Delta) {
 	at := place{d.RoundID, d.Exchange}
 	switch {
 	case d.Content == "" && d.Thinking == "" || at == f.whole:
-		return nil
+		return
 	case f.at != place{} && f.at != at, f.batch != place{} && f.batch.round == at.round:
 		f.held = append(f.held, d)
-		return nil
-	}
-	if f.at != at {
+		return
+	case f.at != at:
 		f.at, f.pieces, f.thought = at, plain.Stream{}, plain.Stream{}
 	}
-	if err := f.think(ctx, f.thought.Add(d.Thinking)); err != nil {
-		return err
-	}
+	f.think(f.thought.Add(d.Thinking))
 	piece := f.pieces.Add(d.Content)
 	f.told += piece
-	return f.say(ctx, piece)
-}
-
-// think tells a piece of what the agent thinks.
-func (f *follower) think(ctx context.Context, text string) error {
-	if text == "" {
-		return nil
-	}
-	return f.tell(ctx, f.s, sdk.UpdateAgentThoughtText(text))
-}
-
-// thinkStored tells the thoughts of a reply that did not stream to this follower.
-func (f *follower) thinkStored(ctx context.Context, parts []regie.Part) error {
-	for i := range parts {
-		if parts[i].Type != regie.PartThinking {
-			continue
-		}
-		if err := f.think(ctx, plain.Strip(parts[i].Text)); err != nil {
-			return err
-		}
-	}
-	return nil
+	f.say(piece)
 }
 
 // body is what is read of an event's body.
@@ -199,7 +182,6 @@ type body struct {
 	Note    regie.Sentence     `json:"end_note"`
 	CallID  regie.ID           `json:"call_id"`
 	Message regie.ID           `json:"message_id"`
-	Tool    string             `json:"tool"`
 	Exit    string             `json:"exit"`
 	Plan    struct {
 		Steps []struct {
@@ -209,21 +191,17 @@ type body struct {
 	} `json:"plan"`
 }
 
-func (f *follower) event(ctx context.Context, event *regie.Event) error {
-	if event.Type == regie.EventMessage {
-		var m regie.Message
-		if len(event.Body) == 0 || json.Unmarshal(event.Body, &m) != nil { // erased
-			return nil //nolint:nilerr // what is not there is not told
-		}
-		return f.message(ctx, &m)
+// event tells an event; what was erased is not told.
+func (f *follower) event(event *regie.Event) {
+	var m regie.Message
+	if event.Type == regie.EventMessage && json.Unmarshal(event.Body, &m) == nil {
+		f.message(&m)
 	}
 	var b body
-	if json.Unmarshal(event.Body, &b) != nil {
-		return nil //nolint:nilerr // erased: what is not there is not told
+	if event.Type == regie.EventMessage || json.Unmarshal(event.Body, &b) != nil {
+		return
 	}
-	if b.Session != "" {
-		f.state = b.Session
-	}
+	f.state = cmp.Or(b.Session, f.state)
 	switch event.Type {
 	case regie.EventSessionState:
 		f.state = regie.SessionState(b.State)
@@ -239,196 +217,141 @@ func (f *follower) event(ctx context.Context, event *regie.Event) error {
 			f.end = regie.EndStopped
 		}
 	case regie.EventStreamReset:
-		told := f.told
-		f.at, f.told = place{}, ""
-		if told != "" {
-			return f.say(ctx, "\n\n"+f.Text.T("the model is asked again")+"\n\n")
+		if f.told != "" {
+			f.say("\n\n" + f.Text.T("the model is asked again") + "\n\n")
 		}
+		f.at, f.told = place{}, ""
 	case regie.EventToolCall, regie.EventToolResult:
-		if f.drawn[b.CallID] {
-			return f.tell(ctx, f.s, sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()),
-				sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))))
+		if round := f.drawn[b.CallID]; !round.IsZero() {
+			f.called(&b, round, event.Type == regie.EventToolResult)
 		}
 	case regie.EventPlan:
-		return f.plan(ctx, &b)
+		f.plan(&b)
 	}
-	return nil
 }
 
-func (f *follower) plan(ctx context.Context, b *body) error {
+func (f *follower) plan(b *body) {
 	entries := []sdk.PlanEntry{}
 	for _, step := range b.Plan.Steps {
 		status := map[string]sdk.PlanEntryStatus{
 			"active": sdk.PlanEntryStatusInProgress,
 			"done":   sdk.PlanEntryStatusCompleted,
 		}[step.Status]
-		if status == "" {
-			status = sdk.PlanEntryStatusPending
-		}
 		entries = append(entries, sdk.PlanEntry{
-			Content:  plain.Line(step.Text),
-			Priority: sdk.PlanEntryPriorityMedium, Status: status,
+			Content: plain.Line(step.Text), Priority: sdk.PlanEntryPriorityMedium,
+			Status: cmp.Or(status, sdk.PlanEntryStatusPending),
 		})
 	}
-	return f.tell(ctx, f.s, sdk.UpdatePlan(entries...))
+	f.tell(sdk.UpdatePlan(entries...))
 }
 
 // message tells what of a message was not told yet.
-func (f *follower) message(ctx context.Context, m *regie.Message) error {
+func (f *follower) message(m *regie.Message) {
 	at := place{m.RoundID, m.Exchange}
 	switch {
-	case m.Sender == regie.SenderUser:
-		if m.ID == f.own { // its turn has come
-			f.round, f.pending = m.RoundID, false
-			f.s.mu.Lock()
-			f.s.running = m.RoundID
-			f.s.mu.Unlock()
-			if f.cancelled { // it was to end before it had begun
-				return f.interrupt(ctx, f.round)
-			}
-		} else if !m.ExcludeFromPrompt && !f.own.IsZero() && m.RoundID != f.round {
-			return f.tell(ctx, f.s, sdk.UpdateUserMessageText(plain.Strip(m.LinearText())))
+	case m.Sender == regie.SenderUser && m.ID == f.own: // its turn has come
+		f.round, f.pending = m.RoundID, false
+		f.s.locked(func() { f.s.running = m.RoundID })
+		if f.cancelled { // it was to end before it had begun
+			f.fails(f.interrupt(f.ctx, f.round))
 		}
-		return nil
+	case m.Sender == regie.SenderUser:
+		if !m.ExcludeFromPrompt && !f.own.IsZero() && m.RoundID != f.round {
+			f.tell(sdk.UpdateUserMessageText(plain.Strip(m.LinearText())))
+		}
 	case m.AI != nil:
-		return f.reply(ctx, m, at)
+		f.reply(m, at)
 	case m.System != nil:
 		if at == f.batch {
 			f.batch = place{}
 		}
-		if len(m.System.CallIDs) > 0 {
-			return f.results(ctx, m)
-		}
-		return nil
 	case m.Sender == regie.SenderAI && m.Text != "":
-		return f.say(ctx, "\n"+m.Text+"\n")
+		f.say("\n" + m.Text + "\n")
 	}
-	return nil
 }
 
 // reply tells what of a reply did not stream, its calls, and its usage.
-func (f *follower) reply(ctx context.Context, m *regie.Message, at place) error {
+func (f *follower) reply(m *regie.Message, at place) {
 	whole := plain.Strip(strings.TrimPrefix(m.AI.Text(), regie.InvalidFormat))
-	rest := whole
+	rest, thought := whole, thoughts(m.AI)
 	if at == f.at {
-		if err := f.think(ctx, f.thought.Rest()); err != nil {
-			return err
-		}
-	} else if err := f.thinkStored(ctx, m.AI.Parts); err != nil {
-		return err
-	}
-	if at == f.at && f.told != "" {
+		thought = f.thought.Rest()
 		var is bool
 		if rest, is = strings.CutPrefix(whole, f.told); !is { // pieces of it got lost: the whole of it
 			rest = "\n\n" + whole
 		}
 	}
-	if err := f.say(ctx, rest); err != nil {
-		return err
-	}
+	f.think(thought)
+	f.say(rest)
 	f.whole, f.at, f.told = at, place{}, ""
-	if len(m.CallIDs()) == 0 && m.Usage == nil {
-		return nil
-	}
-	// a reply's event binds arguments by their hash: the calls' rows have them
-	view, err := f.Control.Get(ctx, m.RoundID)
-	if err != nil {
-		return f.refused(err)
-	}
 	if len(m.CallIDs()) > 0 {
 		f.batch = at
+	} else if m.Usage == nil {
+		return
 	}
-	for i := range view.Exchanges {
-		if view.Exchanges[i].Number != m.Exchange {
-			continue
-		}
-		for j := range view.Exchanges[i].Calls {
-			c := &view.Exchanges[i].Calls[j]
-			if silent(c.Tool) {
-				continue
-			}
-			d := f.s.draw(c.Tool, c.Arguments)
-			f.drawn[c.ID] = true
-			if err := f.tell(ctx, f.s, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title,
-				sdk.WithStartKind(d.kind), sdk.WithStartStatus(sdk.ToolCallStatusPending),
-				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content),
-				sdk.WithStartRawInput(d.input))); err != nil {
-				return err
-			}
+	// a reply's event binds arguments by their hash: the calls' rows have them
+	view, err := f.Control.Get(f.ctx, m.RoundID)
+	f.fails(err)
+	for c := range callsOf(&view) {
+		if shown := *c; c.Exchange == m.Exchange && !silent(c.Tool) {
+			f.drawn[c.ID], shown.State = m.RoundID, regie.CallProposed
+			f.tell(f.s.start(&shown))
 		}
 	}
-	return f.usage(ctx, m, view.Round.Limits.ContextTokens)
+	if size := view.Round.Limits.ContextTokens; m.Usage != nil && size > 0 { // how full the context is
+		f.tell(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{
+			Size: size, Used: int(m.Usage.Input + m.Usage.Output),
+		}})
+	}
 }
 
-// usage tells how full the context is, where that is bounded.
-func (f *follower) usage(ctx context.Context, m *regie.Message, size int) error {
-	if m.Usage == nil || size <= 0 {
-		return nil
-	}
-	return f.tell(ctx, f.s, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{
-		Size: size,
-		Used: int(m.Usage.Input + m.Usage.Output),
-	}})
-}
-
-// results tells what the calls of a batch brought.
-func (f *follower) results(ctx context.Context, m *regie.Message) error {
-	view, err := f.Control.Get(ctx, m.RoundID)
-	if err != nil {
-		return f.refused(err)
-	}
-	of := map[regie.ID]bool{}
-	for _, id := range m.System.CallIDs {
-		of[id] = true
-	}
-	for i := range view.Exchanges {
-		for j := range view.Exchanges[i].Calls {
-			c := &view.Exchanges[i].Calls[j]
-			if !of[c.ID] || !f.drawn[c.ID] {
-				continue
-			}
-			written := c.Arguments
-			if len(c.Executed) > 0 {
-				written = string(c.Executed)
-			}
-			content := slices.Concat(f.s.draw(c.Tool, written).content,
-				[]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(resultOf(c)))})
-			status := sdk.WithUpdateStatus(settledAs(c.State, store.ExitCode(c)))
-			update := sdk.UpdateToolCall(sdk.ToolCallId(c.ID.String()), status, sdk.WithUpdateContent(content))
-			if err := f.tell(ctx, f.s, update); err != nil {
-				return err
+// callsOf are the calls of a round.
+func callsOf(view *store.RoundView) iter.Seq[*regie.Call] {
+	return func(yield func(*regie.Call) bool) {
+		for i := range view.Exchanges {
+			for j := range view.Exchanges[i].Calls {
+				if !yield(&view.Exchanges[i].Calls[j]) {
+					return
+				}
 			}
 		}
 	}
-	return nil
+}
+
+// called tells how far a call has come, and what it brought.
+func (f *follower) called(b *body, round regie.ID, settled bool) {
+	options := []sdk.ToolCallUpdateOpt{sdk.WithUpdateStatus(settledAs(regie.CallState(b.State), b.Exit))}
+	if settled {
+		view, err := f.Control.Get(f.ctx, round)
+		f.fails(err)
+		for c := range callsOf(&view) {
+			if c.ID == b.CallID {
+				drawn := f.s.draw(c.Tool, cmp.Or(string(c.Executed), c.Arguments))
+				options = append(options,
+					sdk.WithUpdateContent(append(drawn.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))))
+			}
+		}
+	}
+	f.tell(sdk.UpdateToolCall(sdk.ToolCallId(b.CallID.String()), options...))
 }
 
 // ended says how the round ended.
-func (f *follower) ended(ctx context.Context) (sdk.StopReason, error) {
-	f.s.mu.Lock()
-	f.s.running = regie.ID{}
-	f.s.mu.Unlock()
+func (f *follower) ended() (sdk.StopReason, error) {
+	f.s.locked(func() { f.s.running = regie.ID{} })
 	why := f.Text.T("the run ended: %s", f.Text.Sentence(f.note))
 	switch f.end {
-	case regie.EndAnswered, regie.EndCompleted, regie.EndDenied, regie.EndClientTools:
-		if f.cancelled {
-			return sdk.StopReasonCancelled, nil
-		}
-		return sdk.StopReasonEndTurn, nil
 	case regie.EndInterrupted, regie.EndStopped:
 		return sdk.StopReasonCancelled, nil
-	case regie.EndProviderError:
-		if f.cancelled {
+	case regie.EndAnswered, regie.EndCompleted, regie.EndDenied, regie.EndClientTools, regie.EndProviderError:
+		switch {
+		case f.cancelled:
 			return sdk.StopReasonCancelled, nil
+		case f.end != regie.EndProviderError:
+			return sdk.StopReasonEndTurn, nil
 		}
-		return "", &sdk.RequestError{
-			Code: -32603, Message: plain.Strip(why),
-			Data: map[string]any{"end_reason": string(f.end)},
-		}
-	default:
-		if err := f.say(ctx, "\n\n"+why); err != nil {
-			return "", err
-		}
-		return sdk.StopReasonMaxTurnRequests, nil
+		data := map[string]any{"end_reason": string(f.end)}
+		return "", &sdk.RequestError{Code: -32603, Message: plain.Strip(why), Data: data}
 	}
+	f.say("\n\n" + why)
+	return sdk.StopReasonMaxTurnRequests, f.err
 }

@@ -12,15 +12,19 @@ import (
 
 // Prompt implements sdk.Agent: one message, and what becomes of it, to the end of its run.
 func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptResponse, error) {
+	stop, err := a.prompt(ctx, in)
+	return sdk.PromptResponse{StopReason: stop}, a.refused(err)
+}
+
+func (a *agent) prompt(ctx context.Context, in sdk.PromptRequest) (sdk.StopReason, error) {
 	s, err := a.known(in.SessionId)
 	if err != nil {
-		return sdk.PromptResponse{}, err
+		return "", err
 	}
 	request := s.request
 	request.ClientID, request.SessionID = regie.NewID().String(), s.id
-	request.Segments, err = a.segments(s, in.Prompt)
-	if err != nil {
-		return sdk.PromptResponse{}, a.refused(err)
+	if request.Segments, err = a.segments(s, in.Prompt); err != nil {
+		return "", err
 	}
 	if len(request.Segments) == 1 && request.Segments[0].Enrichment == nil {
 		request.Text, request.Segments = request.Segments[0].Text, nil
@@ -28,63 +32,64 @@ func (a *agent) Prompt(ctx context.Context, in sdk.PromptRequest) (sdk.PromptRes
 	s.stopFollowing()
 	run, err := a.Control.Submit(a.ctx, request) // whatever becomes of the prompt, the message is stored or it is not
 	if err != nil {
-		return sdk.PromptResponse{}, a.refused(err)
+		return "", err
 	}
-	s.mu.Lock()
-	s.made, s.running = true, run.RoundID
-	s.mu.Unlock()
+	s.locked(func() { s.running = run.RoundID })
 	f := a.follow(s, run.RoundID)
 	f.own, f.pending = run.MessageID, run.Pending
 	if run.Pending { // what the run before it waits for is asked again
-		found, err := a.Control.Sessions(a.ctx, store.SessionFilter{ID: s.id, Limit: 1})
+		view, err := a.Control.Session(a.ctx, s.id)
 		if err != nil {
-			return sdk.PromptResponse{}, a.refused(err)
+			return "", err
 		}
-		if len(found) == 1 {
-			f.state = found[0].State
-		}
+		f.state = view.State
 	}
-	stop, err := f.run(ctx)
-	return sdk.PromptResponse{StopReason: stop}, err
+	return f.run(ctx)
 }
 
 // goOn follows a session whose run goes on, in the background: to its end, to the next prompt, or
 // to the end of the connection.
-func (a *agent) goOn(s *session, view store.SessionView) {
+func (a *agent) goOn(s *session, view *store.SessionView) {
 	n := len(view.History)
 	if n == 0 || view.History[n-1].State == regie.RoundEnded {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running = view.History[n-1].ID
 	ctx, cancel := context.WithCancel(a.ctx)
 	done := make(chan struct{})
-	s.leave = func() {
-		cancel()
-		<-done
-	}
-	f := a.follow(s, s.running)
+	f := a.follow(s, view.History[n-1].ID)
 	f.background, f.state = true, view.State
+	s.locked(func() {
+		s.running, s.leave = f.round, func() {
+			cancel()
+			<-done
+		}
+	})
 	go func() {
 		defer close(done)
 		_, _ = f.run(ctx) // who follows next reads on; an error of the engine meets the next prompt too
 	}()
 }
 
+// locked runs something that touches what a prompt and who follows in the background share.
+func (s *session) locked(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+}
+
 // stopFollowing ends who follows the session in the background.
 func (s *session) stopFollowing() {
-	s.mu.Lock()
-	leave := s.leave
-	s.leave = nil
-	s.mu.Unlock()
-	if leave != nil {
-		leave()
-	}
+	leave := func() {}
+	s.locked(func() {
+		if s.leave != nil {
+			leave, s.leave = s.leave, nil
+		}
+	})
+	leave()
 }
 
 // replay tells the editor what a stored session has said.
-func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) error {
+func (a *agent) replay(ctx context.Context, s *session, view *store.SessionView) error {
 	for i := range view.Thread {
 		m := &view.Thread[i]
 		if m.Superseded || m.Message.System != nil {
@@ -95,29 +100,17 @@ func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) 
 		case m.Message.Sender == regie.SenderUser:
 			updates = append(updates, sdk.UpdateUserMessageText(plain.Strip(m.Message.LinearText())))
 		case m.Message.AI != nil:
-			for _, part := range m.Message.AI.Parts {
-				switch {
-				case part.Type == regie.PartThinking && part.Text != "":
-					updates = append(updates, sdk.UpdateAgentThoughtText(plain.Strip(part.Text)))
-				case part.Type == regie.PartText && part.Text != "":
-					updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(part.Text)))
-				}
+			if thought := thoughts(m.Message.AI); thought != "" {
+				updates = append(updates, sdk.UpdateAgentThoughtText(thought))
 			}
+			updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(m.Message.AI.Text())))
 		case m.Message.Text != "":
 			updates = append(updates, sdk.UpdateAgentMessageText(plain.Strip(m.Message.Text)))
 		}
 		for j := range m.Calls {
-			c := &m.Calls[j]
-			if silent(c.Tool) {
-				continue
+			if !silent(m.Calls[j].Tool) {
+				updates = append(updates, s.start(&m.Calls[j]))
 			}
-			d := s.draw(c.Tool, c.Arguments)
-			if c.State.Settled() {
-				d.content = append(d.content, sdk.ToolContent(sdk.TextBlock(resultOf(c))))
-			}
-			updates = append(updates, sdk.StartToolCall(sdk.ToolCallId(c.ID.String()), d.title,
-				sdk.WithStartKind(d.kind), sdk.WithStartStatus(settledAs(c.State, store.ExitCode(c))),
-				sdk.WithStartLocations(d.locations), sdk.WithStartContent(d.content), sdk.WithStartRawInput(d.input)))
 		}
 		for _, update := range updates {
 			if err := a.tell(ctx, s, update); err != nil {
@@ -126,4 +119,14 @@ func (a *agent) replay(ctx context.Context, s *session, view store.SessionView) 
 		}
 	}
 	return nil
+}
+
+// thoughts are what a reply thinks.
+func thoughts(reply *regie.AIReply) (out string) {
+	for i := range reply.Parts {
+		if reply.Parts[i].Type == regie.PartThinking {
+			out += plain.Strip(reply.Parts[i].Text)
+		}
+	}
+	return out
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -48,7 +47,7 @@ func (b *bed) held(want string) {
 	}
 }
 
-func (b *bed) decide(control chat.Control, a regie.Approval, decisions ...regie.Decision) {
+func (b *bed) decide(control service, a regie.Approval, decisions ...regie.Decision) {
 	b.t.Helper()
 	if _, err := control.Decide(b.t.Context(), decide(a, regie.NewID().String(), decisions...)); err != nil {
 		b.t.Fatal(err)
@@ -176,7 +175,7 @@ func TestReviewOfAnEdit(t *testing.T) {
 	b, conn, run, asked := chained(t, write("a", "b.txt", "one\n"))
 	other := b.connect()
 	edit := regie.Decision{CallID: asked.Reviews[0].CallID, Answer: regie.AnswerAllow, Arguments: json.RawMessage(`{"content":"two\n","mode":"overwrite","path":"a.txt"}`)}
-	for name, control := range map[string]chat.Control{"engine": conn, "client": other} {
+	for name, control := range map[string]service{"engine": conn, "client": other} {
 		got, err := control.Review(t.Context(), decide(asked, "1", edit))
 		if err != nil || len(got.Reviews) != 1 || !strings.Contains(got.Reviews[0].Preview.Diff, "-zero\n+two") || len(got.Reviews[0].Preview.Preconditions) != 1 {
 			t.Fatalf("%s: %+v, %v", name, got, err)

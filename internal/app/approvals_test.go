@@ -11,13 +11,12 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
 
 // parked waits until a session waits for people and returns what it waits for.
-func (b *bed) parked(control chat.Control, session regie.ID) store.Inbox {
+func (b *bed) parked(control service, session regie.ID) store.Inbox {
 	b.t.Helper()
 	b.until(control, session, func(e *regie.Event) bool {
 		var body struct {
@@ -38,7 +37,7 @@ func (b *bed) parked(control chat.Control, session regie.ID) store.Inbox {
 }
 
 // next waits for an approval after another one, which may be none.
-func (b *bed) next(control chat.Control, session, after regie.ID) (next regie.Approval) {
+func (b *bed) next(control service, session, after regie.ID) (next regie.Approval) {
 	b.t.Helper()
 	b.until(control, session, func(*regie.Event) bool {
 		inbox, err := control.Inbox(b.t.Context(), store.InboxFilter{SessionID: session})
@@ -102,7 +101,7 @@ func TestBatchAcrossRestart(t *testing.T) {
 	// Two clients answer the third call at once: one is told that the other did.
 	var group sync.WaitGroup
 	errs := make([]error, 2)
-	for i, control := range []chat.Control{engine, client} {
+	for i, control := range []service{engine, client} {
 		group.Go(func() {
 			_, errs[i] = control.Decide(t.Context(), decide(asked, []string{"engine", "client"}[i],
 				regie.Decision{CallID: asked.Reviews[2].CallID, Answer: regie.AnswerDeny, Reason: "not that one"}))
@@ -200,7 +199,7 @@ func TestStalePreview(t *testing.T) {
 }
 
 // rounds lists the rounds of the workspace once there are n.
-func (b *bed) rounds(control chat.Control, n int) []store.RoundSummary {
+func (b *bed) rounds(control service, n int) []store.RoundSummary {
 	b.t.Helper()
 	list, err := control.List(b.t.Context(), store.RoundFilter{Root: b.root, Limit: 10})
 	if err != nil || len(list) < n {

@@ -289,7 +289,7 @@ func TestLastChat(t *testing.T) {
 	b := newBed(t, newModel(t, says("Hello."), says("Done.")))
 	chatted := b.run(everything)
 	b.ask(b.unattended(""))
-	past, err := chat.Open(t.Context(), b.connect(), b.request(everything).Root, "last", 5)
+	past, err := chat.Open(t.Context(), b.connect().Client, b.request(everything).Root, "last", 5)
 	if err != nil || past.View.ID != chatted.Session.ID {
 		t.Errorf("%s, %v; want %s", past.View.ID, err, chatted.Session.ID)
 	}

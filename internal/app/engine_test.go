@@ -11,7 +11,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -120,7 +119,7 @@ func TestSubmitRefuses(t *testing.T) {
 		"bad pattern":    {func(r *dispatch.RunRequest) { r.Policy.Allow = []string{"[files"} }, regie.CodeBadPattern},
 		"bad policy":     {func(r *dispatch.RunRequest) { r.Policy.OnApproval = "maybe" }, regie.CodeBadRequest},
 	} {
-		for surface, control := range map[string]chat.Control{"engine": conn, "client": client} {
+		for surface, control := range map[string]service{"engine": conn, "client": client} {
 			request := b.request(everything)
 			c.spoil(&request)
 			if _, err := control.Submit(t.Context(), request); regie.CodeOf(err) != c.code {

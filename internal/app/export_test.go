@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/access"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -41,7 +41,7 @@ func Makers() map[string]bool {
 func (c *Conn) Service() *control.Service { return c.engine.service }
 
 // Control is a client of an engine.
-func (e *Engine) Control() chat.Control { return e.Client("en") }
+func (e *Engine) Control() *client.Client { return e.Client("en") }
 
 // LinkBrowser makes a link that lets a browser in, for this machine's user.
 func (e *Engine) LinkBrowser(ctx context.Context) (control.SetupLink, error) {

@@ -10,7 +10,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/tool"
 )
@@ -39,7 +38,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	storing, err := app.Connect(t.Context(), app.Options{Config: third.settings, Tools: b.tools, StoreOnly: true})
 	fatal(t, err)
 	defer storing.Close()
-	for i, answers := range []chat.Control{storing, there, storing, here} {
+	for i, answers := range []service{storing, there, storing, here} {
 		run := b.startRun(here, approval.Policy{})
 		asked := b.parked(here, run.SessionID).Approvals[0]
 		began := time.Now()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 )
@@ -42,7 +41,7 @@ func (b *bed) events(session regie.ID) []regie.Event {
 	return b.eventsOf(conn, view)
 }
 
-func (b *bed) eventsOf(conn chat.Control, view store.RoundView) (out []regie.Event) {
+func (b *bed) eventsOf(conn service, view store.RoundView) (out []regie.Event) {
 	b.t.Helper()
 	b.until(conn, view.Session.ID, func(e *regie.Event) bool {
 		out = append(out, *e)

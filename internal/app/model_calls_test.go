@@ -15,7 +15,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/engine"
@@ -249,7 +248,7 @@ func TestEscAtEveryMoment(t *testing.T) {
 }
 
 // state waits until a session takes a state.
-func (b *bed) state(control chat.Control, session regie.ID, want regie.SessionState) {
+func (b *bed) state(control service, session regie.ID, want regie.SessionState) {
 	b.t.Helper()
 	b.until(control, session, func(e *regie.Event) bool {
 		var body struct {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -173,7 +172,7 @@ func TestCapEndsChat(t *testing.T) {
 }
 
 // limitSaid is what the person was told when the run stopped.
-func limitSaid(t *testing.T, conn chat.Control, run dispatch.Run) string {
+func limitSaid(t *testing.T, conn service, run dispatch.Run) string {
 	t.Helper()
 	session, err := conn.Session(t.Context(), run.SessionID)
 	fatal(t, err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/httpapi"
 	"github.com/regie-run/regie/internal/store"
@@ -23,7 +22,7 @@ func (b *bed) command(session regie.ID, command string) dispatch.RunRequest {
 }
 
 // gives has a person give a command in a new session.
-func (b *bed) gives(control chat.Control, command string) (regie.ID, dispatch.Run) {
+func (b *bed) gives(control service, command string) (regie.ID, dispatch.Run) {
 	b.t.Helper()
 	session := regie.NewID()
 	run := b.send(control, b.command(session, command))

@@ -15,7 +15,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dialect"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/prompt"
@@ -211,7 +210,7 @@ func TestReplayCallsNothing(t *testing.T) {
 	s.tell(func() {})
 	s.over.Store(true)
 	rounds := s.rounds(s.conn, 2)
-	check := func(control chat.Control, want int) {
+	check := func(control service, want int) {
 		t.Helper()
 		asked := s.m.count()
 		total := 0

@@ -12,7 +12,6 @@ import (
 	"github.com/regie-run/regie/internal/access"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/tool"
@@ -20,7 +19,7 @@ import (
 
 // allowBelow answers the first call of an approval always, below its directory, until a time or for
 // good, and returns the rule.
-func (b *bed) allowBelow(control chat.Control, asked regie.Approval, expires time.Time) store.StandingRule {
+func (b *bed) allowBelow(control service, asked regie.Approval, expires time.Time) store.StandingRule {
 	b.t.Helper()
 	var under *regie.Scope
 	for i, scope := range asked.Reviews[0].Preview.Scopes {

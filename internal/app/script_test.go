@@ -20,7 +20,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/provider"
@@ -219,7 +218,7 @@ func (b *bed) attach(options app.Options) *app.Conn {
 }
 
 // send stores a request.
-func (b *bed) send(control chat.Control, in dispatch.RunRequest) dispatch.Run {
+func (b *bed) send(control service, in dispatch.RunRequest) dispatch.Run {
 	b.t.Helper()
 	run, err := control.Submit(b.t.Context(), in)
 	fatal(b.t, err)
@@ -241,7 +240,7 @@ func (b *bed) startAsked(policy approval.Policy) (*app.Conn, dispatch.Run, regie
 }
 
 // round reads what is stored of a round.
-func (b *bed) round(control chat.Control, id regie.ID) store.RoundView {
+func (b *bed) round(control service, id regie.ID) store.RoundView {
 	b.t.Helper()
 	view, err := control.Get(b.t.Context(), id)
 	fatal(b.t, err)
@@ -294,7 +293,7 @@ func (b *bed) run(policy approval.Policy) store.RoundView {
 var errSeen = errors.New("seen")
 
 // until reads a session's events until one satisfies want.
-func (b *bed) until(control chat.Control, session regie.ID, want func(*regie.Event) bool) {
+func (b *bed) until(control service, session regie.ID, want func(*regie.Event) bool) {
 	b.t.Helper()
 	err := control.Events(b.t.Context(), session, 0, func(item dispatch.Item) error {
 		if item.Event != nil && want(item.Event) {
@@ -308,7 +307,7 @@ func (b *bed) until(control chat.Control, session regie.ID, want func(*regie.Eve
 }
 
 // unlikeWritten is what verifying a log finds, empty where it is what was written.
-func unlikeWritten(t *testing.T, control chat.Control, owner regie.ID) string {
+func unlikeWritten(t *testing.T, control service, owner regie.ID) string {
 	t.Helper()
 	logs, err := control.Verify(t.Context(), store.LogFilter{ID: owner})
 	if err != nil || len(logs) != 1 {
@@ -318,7 +317,7 @@ func unlikeWritten(t *testing.T, control chat.Control, owner regie.ID) string {
 }
 
 // positionOf returns where a message stands in the log of its session.
-func (b *bed) positionOf(control chat.Control, session, message regie.ID) int64 {
+func (b *bed) positionOf(control service, session, message regie.ID) int64 {
 	b.t.Helper()
 	views, err := control.Messages(b.t.Context(), dispatch.MessagesRequest{SessionID: session})
 	fatal(b.t, err)
@@ -332,7 +331,7 @@ func (b *bed) positionOf(control chat.Control, session, message regie.ID) int64 
 }
 
 // await waits for the end of a round.
-func (b *bed) await(control chat.Control, run dispatch.Run) store.RoundView {
+func (b *bed) await(control service, run dispatch.Run) store.RoundView {
 	b.t.Helper()
 	b.until(control, run.SessionID, func(e *regie.Event) bool {
 		var body struct {
@@ -404,4 +403,28 @@ func action(t *testing.T, name string, class regie.EffectClass, run func(context
 	out, err := tool.New(regie.ToolDefinition{Name: name, Description: "an action", Kind: regie.KindAction, Class: class, Risk: regie.RiskInternal}, handler)
 	fatal(t, err)
 	return out
+}
+
+// service is what the tests ask of a connection and of a client.
+type service interface {
+	Submit(ctx context.Context, in dispatch.RunRequest) (dispatch.Run, error)
+	Interrupt(ctx context.Context, round regie.ID) error
+	Pause(ctx context.Context, round regie.ID) error
+	Resume(ctx context.Context, round regie.ID) error
+	Stop(ctx context.Context, session regie.ID) (dispatch.Stopped, error)
+	Inbox(ctx context.Context, filter store.InboxFilter) (store.Inbox, error)
+	Review(ctx context.Context, in dispatch.DecideRequest) (dispatch.Reviewed, error)
+	Decide(ctx context.Context, in dispatch.DecideRequest) (store.Resolved, error)
+	Messages(ctx context.Context, in dispatch.MessagesRequest) ([]store.MessageView, error)
+	Answer(ctx context.Context, in dispatch.AnswerRequest) (store.Resolved, error)
+	Rules(ctx context.Context, filter store.RuleFilter) (store.RuleList, error)
+	Revoke(ctx context.Context, in dispatch.RevokeRequest) error
+	Get(ctx context.Context, round regie.ID) (store.RoundView, error)
+	List(ctx context.Context, filter store.RoundFilter) ([]store.RoundSummary, error)
+	Spent(ctx context.Context, root string) (store.Spent, error)
+	Events(ctx context.Context, session regie.ID, after int64, sink func(dispatch.Item) error) error
+	Sessions(ctx context.Context, filter store.SessionFilter) ([]store.SessionSummary, error)
+	Session(ctx context.Context, session regie.ID) (store.SessionView, error)
+	Verify(ctx context.Context, filter store.LogFilter) ([]store.LogReport, error)
+	Replay(ctx context.Context, round regie.ID) (dispatch.Replay, error)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/store"
@@ -28,12 +27,12 @@ func (c *counted) step(step http.HandlerFunc) http.HandlerFunc {
 }
 
 // startRun submits the bed's job.
-func (b *bed) startRun(conn chat.Control, policy approval.Policy) dispatch.Run {
+func (b *bed) startRun(conn service, policy approval.Policy) dispatch.Run {
 	b.t.Helper()
 	return b.submit(conn, func(in *dispatch.RunRequest) { in.Policy = policy })
 }
 
-func (b *bed) submit(conn chat.Control, change func(*dispatch.RunRequest)) dispatch.Run {
+func (b *bed) submit(conn service, change func(*dispatch.RunRequest)) dispatch.Run {
 	b.t.Helper()
 	in := b.request(everything)
 	if change != nil {
@@ -45,7 +44,7 @@ func (b *bed) submit(conn chat.Control, change func(*dispatch.RunRequest)) dispa
 }
 
 // summary is a session as lists have it.
-func (b *bed) summary(conn chat.Control, session regie.ID) store.SessionSummary {
+func (b *bed) summary(conn service, session regie.ID) store.SessionSummary {
 	b.t.Helper()
 	list, err := conn.Sessions(b.t.Context(), store.SessionFilter{ID: session})
 	if err != nil || len(list) != 1 {

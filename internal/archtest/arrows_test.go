@@ -31,7 +31,7 @@ var arrows = []arrow{
 		".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/httpread", "internal/provider", "internal/provider/sse", "internal/store",
 	}, "a transport: OpenAI's format in, what the log says of a round out"},
 	{"client", []string{".", "internal/access", "internal/approval", "internal/control", "internal/dispatch", "internal/store"}, "the same from the other end, also for the commands of this process: the service over HTTP"},
-	{"internal/chat", []string{".", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only its Control"},
+	{"internal/chat", []string{".", "client", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "the terminal in plain lines: knows only the client"},
 	{"internal/mcpserver", []string{".", "internal/access", "internal/approval", "internal/dispatch", "internal/httpread", "internal/plain", "internal/store", "internal/text"}, "a transport: the service for MCP clients; internal/toolkit/mcp is our own client"},
 	{"internal/httpread", []string{"."}, "bodies whole and within bounds, for what speaks HTTP"},
 	{"internal/access", []string{".", "internal/store"}, "who asks a server; knows no transport"},
@@ -39,7 +39,7 @@ var arrows = []arrow{
 		".", "internal/access", "internal/approval", "internal/config", "internal/dispatch", "internal/engine", "internal/index", "internal/plain", "internal/prompt", "internal/provider", "internal/provider/cache", "internal/snapshot", "internal/store",
 		"internal/store/sqlite", "internal/text", "internal/tool", "internal/toolkit/session", "internal/toolkit/shell", "internal/undo", "internal/workspace",
 	}, "the service: one type per noun, who may do what; knows no transport"},
-	{"internal/acp", []string{".", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: a client for editors"},
+	{"internal/acp", []string{".", "client", "internal/approval", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: a client for editors"},
 	{"internal/tui", []string{".", "internal/chat", "internal/dispatch", "internal/plain", "internal/store", "internal/text"}, "a transport: knows only Control; what it shows is worded in internal/chat"},
 	{"internal/automation", []string{".", "internal/dispatch", "internal/store"}, "turns what is due into a submission"},
 	{"internal/dispatch", []string{

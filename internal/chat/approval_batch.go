@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -156,8 +157,7 @@ func (b *Batch) Decide(decisions []regie.Decision) {
 	b.Host.Do(Held, func(ctx context.Context) func() {
 		_, err := b.Control.Decide(ctx, in)
 		return func() {
-			b.Busy = false
-			if err != nil {
+			if b.Busy = false; err != nil {
 				b.refused(decisions, err)
 			} else {
 				b.decided(decisions)
@@ -173,28 +173,24 @@ func (b *Batch) decided(decisions []regie.Decision) {
 	if !b.covers {
 		b.Host.Decided(decisions)
 	}
-	b.covers = false
-	if scope := decisions[0].Scope; scope != nil {
-		if more, numbers := Covered(&b.Asked, b.At+1, scope); len(more) > 0 {
-			b.Page.line("     " + b.Page.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
-			b.covers = true
-			b.Decide(more)
-			return
-		}
-	}
-	if b.Host.Asking() {
+	more, numbers := Covered(&b.Asked, b.At+1, decisions[0].Scope)
+	if b.covers = len(more) > 0; b.covers {
+		b.Page.line("     " + b.Page.Text.T("that covers, and allows, the calls %s", strings.Join(numbers, ", ")))
+		b.Decide(more)
+	} else if b.Host.Asking() {
 		b.advance()
 	}
 }
 
 // refused takes in why decisions were not stored.
 func (b *Batch) refused(decisions []regie.Decision, err error) {
-	if regie.CodeOf(err) == regie.CodeConflict { // somebody else has answered, this call or another one
+	code := regie.CodeOf(err)
+	if code == regie.CodeConflict { // somebody else has answered, this call or another one
 		b.again(err)
 		return
 	}
 	b.Host.ShowError(err)
-	switch code := regie.CodeOf(err); {
+	switch {
 	case code == regie.CodeExpired, code == regie.CodeNotFound:
 		b.At = len(b.Asked.Reviews)
 		b.Host.Closed()
@@ -260,9 +256,8 @@ func (b *Batch) preview() {
 // again reads the approval, where a decision was refused because somebody else had decided: who did
 // is told, or else why it was.
 func (b *Batch) again(why error) {
-	filter := store.InboxFilter{ID: b.Asked.ID}
 	b.Host.Do(Beside, func(ctx context.Context) func() {
-		inbox, err := b.Control.Inbox(ctx, filter)
+		inbox, err := b.Control.Inbox(ctx, store.InboxFilter{ID: b.Asked.ID})
 		return func() {
 			switch {
 			case err != nil:
@@ -277,32 +272,16 @@ func (b *Batch) again(why error) {
 // Take takes the approval as it is now; none: it is gone.
 func (b *Batch) Take(now []regie.Approval, why error) {
 	var decided []regie.Decision
+	state := regie.ApprovalWithdrawn
 	for i := range now {
+		state = now[i].State
 		for _, review := range now[i].Reviews {
 			if review.Decision != nil {
 				decided = append(decided, *review.Decision)
 			}
 		}
 	}
-	if news := b.news(decided); !b.Host.Elsewhere(news) {
-		b.Host.ShowError(why)
-	}
-	if len(now) == 0 {
-		b.At = len(b.Asked.Reviews)
-	} else {
-		b.Asked = now[0]
-	}
-	b.settle()
-}
-
-// settle goes on where others have decided.
-func (b *Batch) settle() {
-	switch {
-	case b.Over():
-		b.Host.Closed()
-	case b.Review().Decision != nil:
-		b.advance()
-	}
+	b.adopt(decided, state, why)
 }
 
 // Heard takes in what the log says that others have decided.
@@ -312,12 +291,23 @@ func (b *Batch) Heard(body json.RawMessage) {
 		State regie.ApprovalState `json:"state"`
 		Calls []regie.Decision    `json:"calls"`
 	}
-	if json.Unmarshal(body, &event) != nil || event.ID != b.Asked.ID || b.Busy {
-		return
+	if json.Unmarshal(body, &event) == nil && event.ID == b.Asked.ID && !b.Busy {
+		b.adopt(event.Calls, event.State, nil)
 	}
-	b.Host.Elsewhere(b.news(event.Calls))
-	b.Asked.State = event.State
-	b.settle()
+}
+
+// adopt goes on where others have decided, or tells why there is nothing new.
+func (b *Batch) adopt(decisions []regie.Decision, state regie.ApprovalState, why error) {
+	if !b.Host.Elsewhere(b.news(decisions)) {
+		b.Host.ShowError(why)
+	}
+	b.Asked.State = state
+	switch {
+	case b.Over():
+		b.Host.Closed()
+	case b.Review().Decision != nil:
+		b.advance()
+	}
 }
 
 // news takes in decisions of others, and returns those that were not known, by their answers.
@@ -341,10 +331,10 @@ func (b *Batch) news(decisions []regie.Decision) (out [][]regie.Decision) {
 }
 
 // Covered are the calls of a batch, from one on, that an answer for longer covers, allowed, with
-// their numbers. It was given to be asked no more; what must be asked about in spite of it stays
-// (decision 19), and so does what leads through a link to where the answer does not reach.
+// their numbers; none for no scope. It was given to be asked no more; what must be asked about in
+// spite of it stays (decision 19), and so does what leads through a link out of its reach.
 func Covered(asked *regie.Approval, from int, scope *regie.Scope) (decisions []regie.Decision, numbers []string) {
-	for i := from; i < len(asked.Reviews); i++ {
+	for i := from; scope != nil && i < len(asked.Reviews); i++ {
 		review := &asked.Reviews[i]
 		var arguments map[string]any
 		if review.Decision != nil || review.Verdict != regie.VerdictAsk ||
@@ -360,17 +350,15 @@ func Covered(asked *regie.Approval, from int, scope *regie.Scope) (decisions []r
 
 // reviewed is the review of a call; an empty one where the approval has none.
 func reviewed(asked *regie.Approval, call regie.ID) *regie.Review {
-	for i := range asked.Reviews {
-		if asked.Reviews[i].CallID == call {
-			return &asked.Reviews[i]
-		}
+	at := slices.IndexFunc(asked.Reviews, func(r regie.Review) bool { return r.CallID == call })
+	if at < 0 {
+		return &regie.Review{Decision: &regie.Decision{}}
 	}
-	return &regie.Review{Decision: &regie.Decision{}}
+	return &asked.Reviews[at]
 }
 
 // Undecided are the calls of an approval from one on that nobody has decided.
-func Undecided(asked *regie.Approval, from int) []regie.Decision {
-	var out []regie.Decision
+func Undecided(asked *regie.Approval, from int) (out []regie.Decision) {
 	for i := from; i < len(asked.Reviews); i++ {
 		if asked.Reviews[i].Decision == nil {
 			out = append(out, regie.Decision{CallID: asked.Reviews[i].CallID})

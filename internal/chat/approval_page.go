@@ -2,7 +2,6 @@ package chat
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -90,50 +89,6 @@ func (s Seen) Whole(p *Page, a *regie.Approval, decisions []regie.Decision) {
 	for _, i := range s.Cut(a, decisions) {
 		p.line(p.Text.T("call %d of %d:", i+1, len(a.Reviews)))
 		p.Diff(&a.Reviews[i], 0)
-	}
-}
-
-// agreesToAll asks once more before all that are left are allowed, where the person had not been
-// shown each of them whole.
-func (h *lineHost) agreesToAll(left []regie.Decision) bool {
-	t := h.Page.Text
-	return h.onceMore(left, t.T("[Y] again allows these %d calls  [b] back", len(left)),
-		t.T("Y allows all of them; b goes back, and nothing is decided"), func(word string) bool { return word == "Y" })
-}
-
-// agreesAlong asks once more before an answer for longer allows calls of the same approval with it
-// that the person had not been shown whole.
-func (h *lineHost) agreesAlong(scope *regie.Scope) bool {
-	more, numbers := Covered(&h.Asked, h.At+1, scope)
-	t := h.Page.Text
-	return h.onceMore(more, t.T("it allows the calls %s with it: [y] yes  [b] back", strings.Join(numbers, ", ")),
-		t.T("y allows them with this one; b goes back, and nothing is decided"), agrees)
-}
-
-// onceMore shows what of some calls the person has not been shown, and asks whether they are
-// allowed. A no goes back: they are asked about the call again.
-func (h *lineHost) onceMore(calls []regie.Decision, prompt, help string, agrees func(word string) bool) bool {
-	some := h.Seen.Show(h.Page, &h.Asked, calls)
-	cut := len(h.Seen.Cut(&h.Asked, calls)) > 0
-	if !some && !cut {
-		return true
-	}
-	if cut {
-		prompt += "  " + h.Page.Text.T("[v] whole diff")
-	}
-	for {
-		word := h.next(prompt + " > ")
-		_, denied := denial(word)
-		switch {
-		case h.err != nil, denied, word == "b", word == "l":
-			return false
-		case agrees(word):
-			return true
-		case word == "v":
-			h.Seen.Whole(h.Page, &h.Asked, calls)
-		default:
-			h.Hint(help)
-		}
 	}
 }
 

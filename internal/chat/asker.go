@@ -1,12 +1,12 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -43,42 +43,30 @@ type Asker struct {
 // Control.
 func (a *Asker) Ask(ctx context.Context, session regie.ID) (later int, err error) {
 	inbox, err := a.Control.Inbox(ctx, store.InboxFilter{SessionID: session})
-	if err != nil {
-		return 0, err
-	}
 	if a.later == nil {
 		a.later = map[regie.ID]bool{}
 	}
-	for i := range inbox.Approvals {
-		asked := &inbox.Approvals[i]
-		if !a.later[asked.ID] {
-			if err := a.approval(ctx, asked); err != nil {
-				return later, err
+	put := func(id regie.ID, ask func() error) {
+		if err == nil && !a.later[id] {
+			if err = a.Settle(ctx); err == nil {
+				err = cmp.Or(ask(), a.Page.Err())
 			}
 		}
-		if a.later[asked.ID] {
+		if a.later[id] {
 			later++
 		}
+	}
+	for i := range inbox.Approvals {
+		put(inbox.Approvals[i].ID, func() error { return a.approval(ctx, &inbox.Approvals[i]) })
 	}
 	for i := range inbox.Questions {
-		asked := &inbox.Questions[i]
-		if !a.later[asked.ID] {
-			if err := a.question(ctx, asked); err != nil {
-				return later, err
-			}
-		}
-		if a.later[asked.ID] {
-			later++
-		}
+		put(inbox.Questions[i].ID, func() error { return a.question(ctx, &inbox.Questions[i]) })
 	}
-	return later, nil
+	return later, err
 }
 
 // approval puts the undecided calls of an approval to the person, one by one.
 func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
-	if err := a.Settle(ctx); err != nil {
-		return err
-	}
 	h := &lineHost{asker: a, ctx: ctx}
 	h.Batch = &Batch{Control: a.Control, Page: a.Page, Host: h, Asked: *asked}
 	h.Begin()
@@ -98,7 +86,7 @@ func (a *Asker) approval(ctx context.Context, asked *regie.Approval) error {
 			return err
 		}
 	}
-	return a.Page.Err()
+	return nil
 }
 
 // lineHost puts a Batch to a person line by line.
@@ -144,15 +132,8 @@ func (h *lineHost) Decided([]regie.Decision) {}
 // Elsewhere implements BatchHost: the error says who has answered.
 func (h *lineHost) Elsewhere([][]regie.Decision) bool { return false }
 
-// agrees reports whether a word says yes, in either language.
-func agrees(word string) bool {
-	switch strings.ToLower(word) {
-	case "yes", "o", "oui":
-		return true
-	default:
-		return word == "y" // Y is for all that are left
-	}
-}
+// agrees reports whether a word says yes, in either language; Y is for all that are left.
+func agrees(word string) bool { return slices.Contains([]string{"y", "yes", "o", "oui"}, word) }
 
 // obey takes a word of the person. later says that they leave the approval for later.
 func (h *lineHost) obey(word string) (later bool, err error) {
@@ -177,30 +158,54 @@ func (h *lineHost) obey(word string) (later bool, err error) {
 		h.asker.putOff(h.Asked.ID)
 		return true, nil
 	case word == "Y" && proposed:
-		left := h.Left()
-		if h.agreesToAll(left) {
+		left, t := h.Left(), h.Page.Text
+		if h.onceMore(left, t.T("[Y] again allows these %d calls  [b] back", len(left)), "Y") {
 			AnswerAll(left, regie.AnswerAllow, "")
 			h.Decide(left)
 		}
 	case (word == "s" || word == "a") && proposed:
-		if d, ok := h.chooseScope(word); ok && h.agreesAlong(d.Scope) {
-			h.Decide([]regie.Decision{d})
+		if d, ok := h.chooseScope(word); ok {
+			more, numbers := Covered(&h.Asked, h.At+1, d.Scope)
+			prompt := h.Page.Text.T("it allows the calls %s with it: [y] yes  [b] back", strings.Join(numbers, ", "))
+			if h.onceMore(more, prompt, "y") {
+				h.Decide([]regie.Decision{d})
+			}
 		}
-	default:
-		h.explain()
 	}
 	return false, h.err
 }
 
-// denial reads "n", "N" and "n: reason".
+// denial reads "n", "no" and "n: reason".
 func denial(word string) (reason string, denied bool) {
-	if slices.Contains([]string{"n", "N", "no", "non", "No", "Non"}, word) {
-		return "", true
-	}
-	if reason, ok := strings.CutPrefix(word, "n:"); ok {
+	if reason, denied = strings.CutPrefix(word, "n:"); denied {
 		return strings.TrimSpace(reason), true
 	}
-	return "", false
+	return "", slices.Contains([]string{"n", "no", "non"}, word)
+}
+
+// onceMore shows what of some calls the person has not been shown whole, and asks whether they are
+// allowed: nothing else than yes allows them. Else they are asked about the call again.
+func (h *lineHost) onceMore(calls []regie.Decision, prompt, yes string) bool {
+	some := h.Seen.Show(h.Page, &h.Asked, calls)
+	cut := len(h.Seen.Cut(&h.Asked, calls)) > 0
+	if !some && !cut {
+		return true
+	}
+	if cut {
+		prompt += "  " + h.Page.Text.T("[v] whole diff")
+	}
+	for {
+		word := h.next(prompt + " > ")
+		_, denied := denial(word)
+		switch {
+		case word == yes, yes == "y" && agrees(word):
+			return true
+		case h.err != nil, denied, word == "b", word == "l":
+			return false
+		case word == "v":
+			h.Seen.Whole(h.Page, &h.Asked, calls)
+		}
+	}
 }
 
 // told shows an error that the person can do something about; the others are returned.
@@ -233,20 +238,17 @@ func (h *lineHost) chooseScope(word string) (d regie.Decision, ok bool) {
 	h.Page.Scopes(scopes)
 	for {
 		line := h.next(t.T("the number of what is allowed, with a time where it is to end (1 24h or 1 7d), or b to go back: "))
-		words := strings.Fields(line)
-		if h.err != nil || len(words) == 1 && words[0] == "b" {
+		number, time, timed := strings.Cut(line, " ")
+		n, err := strconv.Atoi(number)
+		switch {
+		case h.err != nil || line == "b":
 			return d, false
-		}
-		if len(words) == 0 || len(words) > 2 {
+		case err != nil || n < 1 || n > len(scopes):
 			continue
 		}
-		n, err := strconv.Atoi(words[0])
-		if err != nil || n < 1 || n > len(scopes) {
-			continue
-		}
-		d.Scope, d.ExpiresAt = &scopes[n-1], time.Time{}
-		if len(words) == 2 {
-			span, err := Span(words[1])
+		d.Scope = &scopes[n-1]
+		if timed {
+			span, err := Span(strings.TrimSpace(time))
 			if err != nil {
 				h.Hint(t.Error(err))
 				continue
@@ -291,20 +293,4 @@ func (h *lineHost) choices() string {
 		prompt += "  " + t.T("[v] whole diff")
 	}
 	return prompt + " > "
-}
-
-// explain says what the letters do.
-func (h *lineHost) explain() {
-	t := h.Page.Text
-	for _, line := range []string{
-		t.T("y       allow this call, once"),
-		t.T("s, a    allow it for this session, or always: you choose what that covers"),
-		t.T("e       edit the arguments, see what it does then, and allow it once"),
-		t.T("n       deny it;  n: because …  tells the agent why"),
-		t.T("Y, N    the same for all calls of this approval that are left"),
-		t.T("v       show the whole diff;  c  name all calls of this approval"),
-		t.T("l       later: it stays in the inbox;  Ctrl-C interrupts the run"),
-	} {
-		h.Hint(line)
-	}
 }

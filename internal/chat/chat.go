@@ -39,7 +39,6 @@ type Chat struct {
 	asker     *Asker
 	failed    error // what ends the chat after this step
 	signalled bool
-	prompted  bool
 }
 
 // Result is how a chat was left.
@@ -117,7 +116,7 @@ func (c *Chat) Run() (Result, error) {
 // open takes up the session that was asked for, and shows its last messages.
 func (c *Chat) open() error {
 	if c.terminal {
-		c.Note(c.greeting())
+		c.Note(c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root))
 	}
 	if c.Continue == "" {
 		return nil
@@ -129,104 +128,86 @@ func (c *Chat) open() error {
 	return err
 }
 
-// greeting is the first line, with the model where it is known already.
-func (c *Chat) greeting() string {
-	if c.Request.Model == "" {
-		return c.Text.T("%s in %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent, c.Request.Root)
-	}
-	return c.Text.T("%s in %s, model %s. /help lists what you can type, Ctrl-D leaves.", c.Request.Agent,
-		c.Request.Root, c.Request.Model)
-}
-
 // step does the next thing: asks what is due, or waits for the person, the session or a signal.
 func (c *Chat) step(ctx context.Context) error {
 	if c.Due {
 		return c.ask(ctx)
 	}
-	var lines <-chan string
-	if c.terminal || !c.Busy() {
-		lines = c.input.Lines()
-	}
 	var settled <-chan time.Time
 	// what follows an end at once, such as the round of a queued message, comes first
-	if c.terminal && !c.Busy() && !c.prompted {
-		timer := time.NewTimer(Moment)
-		defer timer.Stop()
-		settled = timer.C
+	if c.terminal && !c.Busy() && !c.Stream.prompted {
+		settled = time.After(Moment)
 	}
-	select {
-	case <-settled:
+	line, typed, quiet, err := c.await(ctx, c.terminal || !c.Busy(), settled, !c.Busy())
+	switch {
+	case quiet:
 		c.MarkRead(ctx)
 		c.Stream.Prompt("> ")
-		c.prompted = true
-		return nil
-	case line, ok := <-lines:
-		if !ok {
-			return ErrLeave
+	case typed:
+		c.obey(line)
+	}
+	return err
+}
+
+// await handles what happens next: an item of the session or a signal, or, where it reads, a line
+// that was typed; quiet says that nothing did for a moment.
+func (c *Chat) await(ctx context.Context, reads bool, moment <-chan time.Time, atPrompt bool) (
+	line string, typed, quiet bool, err error,
+) {
+	var lines <-chan string
+	if reads {
+		lines = c.input.Lines()
+	}
+	feed := c.Feed
+	if feed == nil {
+		feed = &Feed{}
+	}
+	select {
+	case line, typed = <-lines:
+		if !typed {
+			return "", false, false, ErrLeave
 		}
 		c.Stream.Typed()
-		c.prompted = false
-		c.obey(line)
-		return nil
-	case item := <-c.items():
+	case item := <-feed.Items:
 		c.see(item)
-		return nil
-	case err := <-c.ended():
-		return c.lost(err)
+	case err := <-feed.Ended:
+		return "", false, false, c.lost(err)
 	case s := <-c.Signals:
-		return c.signal(s, !c.Busy())
+		return "", false, false, c.signal(s, atPrompt)
+	case <-moment:
+		quiet = true
+	case <-ctx.Done():
+		return "", false, false, context.Cause(ctx)
 	}
+	return line, typed, quiet, nil
 }
 
-// next is Asker's: it shows what happens meanwhile, and notices when nothing waits any more.
+// next is Asker's: it shows a prompt and returns the person's line, or ErrMoved once nothing waits
+// any more. What happens meanwhile is shown.
 func (c *Chat) next(ctx context.Context, prompt string) (string, error) {
-	return c.readLine(ctx, prompt, c.Waiting, func(s os.Signal) error { return c.signal(s, false) })
+	return c.readLine(ctx, prompt, c.Waiting, false)
 }
 
-// readLine shows a prompt and returns the person's line, or ErrMoved once holds is false. What
-// happens meanwhile is shown.
-func (c *Chat) readLine(ctx context.Context, prompt string, holds func() bool, signal func(os.Signal) error,
-) (string, error) {
-	asked := false
-	for {
-		if !holds() {
-			return "", ErrMoved
-		}
-		if !asked {
+// readLine shows a prompt and returns the person's line, or ErrMoved once holds is false. What is
+// written meanwhile stands behind the prompt, which is shown again.
+func (c *Chat) readLine(ctx context.Context, prompt string, holds func() bool, atPrompt bool) (string, error) {
+	for holds() {
+		if !c.Stream.prompted {
 			c.Stream.Prompt(prompt)
 		}
-		select {
-		case line, ok := <-c.input.Lines():
-			if !ok {
-				return "", ErrLeave
-			}
-			c.Stream.Typed()
-			return line, nil
-		case item := <-c.items():
-			open := c.Stream.open
-			c.see(item)
-			asked = open == c.Stream.open // what was written stands behind the prompt
-		case err := <-c.ended():
-			return "", c.lost(err)
-		case s := <-c.Signals:
-			if err := signal(s); err != nil {
-				return "", err
-			}
-			asked = s != syscall.SIGTSTP // why it is refused stands behind the prompt
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+		line, typed, _, err := c.await(ctx, true, nil, atPrompt)
+		if typed || err != nil {
+			return line, err
 		}
 	}
+	return "", ErrMoved
 }
 
 // reply reads one line of the person while nothing of the session waits for them. Ctrl-C leaves the
 // question, not the chat: the line is empty then.
 func (c *Chat) reply(prompt string) string {
-	line, err := c.readLine(c.ctx, prompt, func() bool { return true }, func(s os.Signal) error {
-		_ = c.signal(s, true) // it says that the person leaves, and they leave the question
-		return ErrMoved
-	})
-	if err != nil && !errors.Is(err, ErrMoved) {
+	line, err := c.readLine(c.ctx, prompt, func() bool { return true }, true)
+	if left := errors.Is(err, ErrLeave) && !c.signalled; err != nil && !left && !errors.Is(err, ErrMoved) {
 		c.failed = err
 	}
 	return strings.TrimSpace(line)
@@ -234,31 +215,18 @@ func (c *Chat) reply(prompt string) string {
 
 // settleItems is Asker's: it shows what has happened until nothing has for a moment.
 func (c *Chat) settleItems(ctx context.Context) error {
-	for {
-		timer := time.NewTimer(Moment)
-		select {
-		case <-timer.C:
-			return nil
-		case item := <-c.items():
-			timer.Stop()
-			if c.see(item); !c.Waiting() {
-				return ErrMoved
-			}
-		case err := <-c.ended():
-			timer.Stop()
-			return c.lost(err)
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
+	for c.Waiting() {
+		if _, _, quiet, err := c.await(ctx, false, time.After(Moment), false); quiet || err != nil {
+			return err
 		}
 	}
+	return ErrMoved
 }
 
 // ask puts to the person what the session waits for. Without one, that ends the chat.
 func (c *Chat) ask(ctx context.Context) error {
 	c.Due = false
 	c.Stream.fresh()
-	c.prompted = false
 	if !c.terminal {
 		inbox, err := c.Control.Inbox(ctx, store.InboxFilter{SessionID: c.Session})
 		if err != nil || count(inbox) == 0 {
@@ -271,27 +239,9 @@ func (c *Chat) ask(ctx context.Context) error {
 	return err
 }
 
-func (c *Chat) items() <-chan dispatch.Item {
-	if c.Feed == nil {
-		return nil
-	}
-	return c.Feed.Items
-}
-
-func (c *Chat) ended() <-chan error {
-	if c.Feed == nil {
-		return nil
-	}
-	return c.Feed.Ended
-}
-
 // see takes an item in.
 func (c *Chat) see(item dispatch.Item) {
-	open := c.Stream.open
 	c.See(item)
-	if open != nil && c.Stream.open != open {
-		c.prompted = false
-	}
 	if item.Event != nil && item.Event.Type == regie.EventSessionState && c.State == regie.SessionQueued {
 		c.Note(QueuedLine(c.Text, c.Place))
 	}
@@ -310,7 +260,6 @@ func (c *Chat) lost(why error) error {
 func (c *Chat) signal(s os.Signal, atPrompt bool) error {
 	if s == syscall.SIGTSTP {
 		c.Note(c.Text.T("no Ctrl-Z: runs go on in this program. Ctrl-D leaves, regie chat -c returns"))
-		c.prompted = false
 		return nil
 	}
 	if s != os.Interrupt || atPrompt || c.Interrupting || c.Round.IsZero() {
@@ -361,7 +310,7 @@ func (c *Chat) ShowError(err error) {
 func (c *Chat) Separate() { c.Stream.fresh() }
 
 // Reset implements Renderer.
-func (c *Chat) Reset() { c.prompted = false }
+func (c *Chat) Reset() {}
 
 // TakenUp implements Renderer.
 func (c *Chat) TakenUp(*Past) {}
@@ -381,7 +330,7 @@ func (c *Chat) Sent(m *Outgoing, run dispatch.Run, err error) {
 	case run.Pending: // it is shown when its turn comes
 		c.Note(c.Text.T("queued: the agent gets it when this run has ended (/steer TEXT: with its next step)"))
 	default:
-		c.Stream.Own(run.MessageID)
+		c.Stream.Own(run.MessageID, true)
 	}
 }
 

@@ -104,18 +104,15 @@ type Conversation struct {
 	Place        int // in the queue for a slot
 	Stop         regie.StopRequest
 	Seen         int64 // the last event that was shown
-	read         int64 // the last one that is stored as read
 	Began        time.Time
 	Due          bool              // the session waits for something that the person was not asked yet
 	Later        map[regie.ID]bool // what was put off
 	Interrupting bool
 	own          regie.ID // the call of a command that the person gave, until its round has ended
-	taking       bool     // a message is being taken back
+	past         *Past    // which is being shown
 
 	// Asking says what is being asked for and may take a while.
-	Asking   string
-	models   []dispatch.ProviderModels // as the providers said last
-	modelsAt time.Time
+	Asking string
 }
 
 // NewConversation returns one of a new session.
@@ -129,13 +126,10 @@ func NewConversation(ctx context.Context, c Config, r Renderer, stream Stream) *
 	return conversation
 }
 
-// Waiting reports whether a session waits for a person.
-func Waiting(s regie.SessionState) bool {
-	return s == regie.SessionWaitingValidation || s == regie.SessionWaitingResponse
-}
-
 // Waiting reports whether the session waits for the person.
-func (c *Conversation) Waiting() bool { return Waiting(c.State) }
+func (c *Conversation) Waiting() bool {
+	return c.State == regie.SessionWaitingValidation || c.State == regie.SessionWaitingResponse
+}
 
 // Busy says that the agent works: what is typed now is queued.
 func (c *Conversation) Busy() bool {
@@ -144,13 +138,6 @@ func (c *Conversation) Busy() bool {
 
 // Note writes a line beside the replies.
 func (c *Conversation) Note(line string) { c.Stream.Note(line) }
-
-// notes writes lines.
-func (c *Conversation) notes(lines []string) {
-	for _, line := range lines {
-		c.Note(line)
-	}
-}
 
 // load reads something beside the loop and shows it there; an error is shown in its place.
 func load[T any](c *Conversation, read func(ctx context.Context) (T, error), show func(T)) {
@@ -165,46 +152,40 @@ func load[T any](c *Conversation, read func(ctx context.Context) (T, error), sho
 	})
 }
 
-// tell says something to the Control, and notes that it did.
-func (c *Conversation) tell(say func(ctx context.Context) error, done string) {
-	load(c, func(ctx context.Context) (string, error) { return done, say(ctx) }, func(done string) {
-		if done != "" {
-			c.Note(done)
-		}
-	})
-}
-
 // Start makes the conversation one of another session.
 func (c *Conversation) Start(session regie.ID) {
 	c.markReadBeside()
 	c.StopFollowing()
 	old := c.Stream
 	c.Stream = &Stream{Out: old.Out, Err: old.Err, Text: c.Text, Mark: old.Mark, Apart: old.Apart}
-	c.Calls.Forget()
+	c.Calls.done = nil
 	clear(c.Later)
 	c.Session, c.Round, c.Last, c.own = session, regie.ID{}, regie.ID{}, regie.ID{}
-	c.State, c.Stop, c.Seen, c.read, c.Place = regie.SessionIdle, "", 0, 0, 0
+	c.State, c.Stop, c.Seen, c.Place = regie.SessionIdle, "", 0, 0
 	c.Due, c.Interrupting = false, false
 	c.Renderer.Reset()
 }
 
-// TakeUp goes on with a chat that was opened.
+// TakeUp goes on with a chat that was opened: its last events are shown as they were when they
+// came.
 func (c *Conversation) TakeUp(past *Past) {
 	c.Start(past.View.ID)
 	c.Request.Agent = past.View.Agent
-	c.Calls.Copies(past)
-	for i := range past.Rounds {
-		c.Calls.Past(&past.Rounds[i])
+	if from := past.View.ForkedFrom; from != nil {
+		c.Note(c.Page.forkedFrom(from) + "; " + c.Text.T("the files of the workspace were not forked"))
 	}
-	c.Stream.Past(past)
-	c.Last, c.Round, c.Seen, c.own = past.Last, past.Running, past.View.Head, OwnRunning(past)
-	if !c.Round.IsZero() { // how it ends counts for the exit code
-		c.Rounds = append(c.Rounds, c.Round)
+	c.past = past
+	rounds := c.Rounds
+	for _, event := range past.Events {
+		c.See(dispatch.Item{Event: event})
 	}
-	for i := range past.Rounds {
-		if past.Rounds[i].Round.ID == past.Running {
-			c.Began = past.Rounds[i].Round.StartedAt
-		}
+	c.past, c.Rounds, c.Interrupting = nil, rounds, false
+	c.Last, c.Round, c.Seen = past.Last, past.Running, past.View.Head
+	for i := range past.Rounds { // how it ends counts for the exit code
+		c.Rounds, c.Began = append(c.Rounds, c.Round), past.Rounds[i].Round.StartedAt
+	}
+	for i := range past.View.Pending {
+		c.Stream.queue(past.View.Pending[i].Message.ID, past.View.Pending[i].Message.LinearText())
 	}
 	c.Renderer.TakenUp(past)
 	c.become(past.View.State)
@@ -244,27 +225,21 @@ const readWithin = 2 * time.Second
 // MarkRead says how far the person has read (decision 45). That it could not be stored is no reason
 // to do anything otherwise, or to wait.
 func (c *Conversation) MarkRead(ctx context.Context) {
-	if c.Unattended || c.Seen == c.read {
+	if c.Unattended || c.Seen == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWithin)
 	defer cancel()
-	if c.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: c.Session, Seq: c.Seen}) == nil {
-		c.read = c.Seen
-	}
+	_ = c.Control.MarkRead(ctx, dispatch.ReadRequest{SessionID: c.Session, Seq: c.Seen})
 }
 
 // markReadBeside is MarkRead beside the loop: at the end of each run, and before another chat takes
 // this one's place.
 func (c *Conversation) markReadBeside() {
-	mark := &Conversation{Config: c.Config, Unattended: c.Unattended, Session: c.Session, Seen: c.Seen, read: c.read}
+	mark := *c
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
 		mark.MarkRead(ctx)
-		return func() {
-			if mark.Session == c.Session {
-				c.read = max(c.read, mark.read)
-			}
-		}
+		return nil
 	})
 }
 
@@ -280,19 +255,18 @@ type change struct {
 // See takes an item in.
 func (c *Conversation) See(item dispatch.Item) {
 	event := item.Event
-	var body change
-	if event != nil {
-		_ = json.Unmarshal(event.Body, &body) // without a field it says nothing of the state
+	if event == nil {
+		c.Stream.Item(item)
+		return
 	}
-	if event != nil && event.Type == regie.EventToolResult {
+	var body change
+	_ = json.Unmarshal(event.Body, &body) // without a field it says nothing of the state
+	if event.Type == regie.EventToolResult {
 		c.Calls.Number(body.CallID, c.Round)
 	}
 	c.Stream.Item(item)
-	if event == nil {
-		return
-	}
 	c.Seen = event.Seq
-	if id, is := OwnCall(event); is {
+	if id, is := ownCall(event); is {
 		c.own = id
 	}
 	switch event.Type {
@@ -319,7 +293,9 @@ func (c *Conversation) turn(event *regie.Event, body *change) {
 		if body.RoundID == c.Round || c.Round.IsZero() {
 			c.Round, c.State, c.Interrupting, c.Stop = regie.ID{}, regie.SessionIdle, false, ""
 			c.settle()
-			c.markReadBeside()
+			if c.past == nil {
+				c.markReadBeside()
+			}
 		}
 	case body.State == string(regie.RoundRunning) && body.Stop == "":
 		if c.Round != body.RoundID {
@@ -348,8 +324,8 @@ func (c *Conversation) become(state regie.SessionState) {
 	if c.State == regie.SessionPaused && state != c.State { // the pause was taken back
 		c.Stop = ""
 	}
-	c.State, c.Due = state, Waiting(state)
-	if !c.Due {
+	c.State = state
+	if c.Due = c.Waiting(); !c.Due {
 		c.settle()
 	}
 }
@@ -476,28 +452,28 @@ func (c *Conversation) sent(m *Outgoing, run dispatch.Run, err error) {
 // TakeBack takes a queued message back; edit puts it into the prompt. In order with what is sent: a
 // message that is on its way is stored before.
 func (c *Conversation) TakeBack(q Queued, edit bool) {
-	if c.taking {
+	if c.Stream.own[q.ID] { // it is under way
 		return
 	}
-	c.taking = true
-	c.Stream.Taking(q.ID, true)
+	c.Stream.Own(q.ID, true)
 	session := c.Session
 	c.Renderer.Do(InOrder, func(ctx context.Context) func() {
 		message, err := c.Control.TakeBack(ctx, dispatch.TakeBackRequest{SessionID: session, MessageID: q.ID})
 		return func() {
-			c.taking = false
 			switch {
 			case session != c.Session:
 			case err != nil:
-				c.Stream.Taking(q.ID, false)
+				c.Stream.Own(q.ID, false)
 				c.Renderer.ShowError(err)
 			default:
-				said := message.LinearText()
-				c.Stream.TakenBack(message.ID, said, edit && c.Renderer.EditMessage(said))
+				c.Stream.unqueue(q.ID)
+				if said := message.LinearText(); !edit || !c.Renderer.EditMessage(said) {
+					c.Stream.withdrawn(said, true)
+				}
 			}
 		}
 	})
 }
 
 // Queue are the messages that wait for their turn.
-func (c *Conversation) Queue() []Queued { return c.Stream.Queue() }
+func (c *Conversation) Queue() []Queued { return c.Stream.waiting }

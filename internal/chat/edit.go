@@ -37,36 +37,29 @@ func EditorLine(env func(string) string) string {
 	return "vi"
 }
 
-// maxEdited bounds in bytes what a person may write in place of the arguments.
-const maxEdited = 4 << 20
-
 // Edit has a person change the arguments of a call, and returns what they wrote as JSON (spec 4.4).
 // The file that they edit lies in a directory of its own that nobody else can read, and is removed
 // afterwards. draft is what they begin with. Edit returns what they wrote also where it cannot be
 // used, as the next draft, with CodeBadArguments; and CodeConflict where they changed nothing,
 // CodeToolError where the editor failed.
 func Edit(ctx context.Context, editor Editor, arguments json.RawMessage, draft []byte) (edited []byte, err error) {
-	dir, err := os.MkdirTemp("", "regie-edit-")
-	if err != nil {
-		return nil, regie.Errorf(regie.CodeToolError, "there is no room for a file to edit: %v", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path := filepath.Join(dir, "arguments.json")
 	if len(draft) == 0 {
 		draft = Pretty(arguments)
 	}
-	if err := os.WriteFile(path, draft, 0o600); err != nil {
-		return nil, regie.Errorf(regie.CodeToolError, "there is no room for a file to edit: %v", err)
+	dir, err := os.MkdirTemp("", "regie-edit-")
+	path := filepath.Join(dir, "arguments.json")
+	if err == nil {
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		err = os.WriteFile(path, draft, 0o600)
 	}
-	if err := editor(ctx, path); err != nil {
-		return nil, regie.Errorf(regie.CodeToolError, "the editor failed, so nothing is decided: %v", err)
+	if err == nil {
+		err = editor(ctx, path)
 	}
-	if info, err := os.Stat(path); err == nil && info.Size() > maxEdited {
-		return nil, regie.Errorf(regie.CodeBadArguments, "the edited arguments have more than %d bytes", maxEdited)
+	if err == nil {
+		edited, err = os.ReadFile(path)
 	}
-	edited, err = os.ReadFile(path)
 	if err != nil {
-		return nil, regie.Errorf(regie.CodeToolError, "what was edited cannot be read: %v", err)
+		return nil, regie.Errorf(regie.CodeToolError, "the editor failed, so nothing is decided: %v", err)
 	}
 	return edited, usable(arguments, edited)
 }

@@ -29,6 +29,7 @@ type Input struct {
 	wake     [2]*os.File // a byte here ends the waiting for input
 	gate     sync.Mutex  // held while the file is read, and while somebody else has it
 	left     []byte      // read and not yet a line
+	ended    bool
 }
 
 // NewInput starts to read. Lines is closed at the end of the input.
@@ -65,74 +66,56 @@ func (in *Input) read() {
 	var message []string
 	for {
 		line, ok := in.line()
-		if !ok {
-			if len(message) > 0 {
-				in.send(strings.Join(message, "\n"))
+		line, more := strings.CutSuffix(line, "\\")
+		if ok {
+			message = append(message, line)
+		}
+		if ok && (more || in.terminal && (bytes.IndexByte(in.left, '\n') >= 0 || in.poll(together))) {
+			continue
+		}
+		if len(message) > 0 {
+			select {
+			case in.lines <- strings.Join(message, "\n"):
+			case <-in.quit:
+				return
 			}
+		}
+		if message = nil; !ok {
 			return
 		}
-		if goesOn, more := strings.CutSuffix(line, "\\"); more {
-			message = append(message, goesOn)
-			continue
-		}
-		message = append(message, line)
-		if in.terminal && (bytes.IndexByte(in.left, '\n') >= 0 || in.poll(together)) {
-			continue
-		}
-		if !in.send(strings.Join(message, "\n")) {
-			return
-		}
-		message = nil
-	}
-}
-
-func (in *Input) send(message string) bool {
-	select {
-	case in.lines <- message:
-		return true
-	case <-in.quit:
-		return false
 	}
 }
 
 // line returns the next line. At the end of the input what is left is one too, if it is any.
 func (in *Input) line() (string, bool) {
 	for {
-		if line, rest, found := bytes.Cut(in.left, []byte("\n")); found || len(in.left) >= maxLine {
+		line, rest, found := bytes.Cut(in.left, []byte("\n"))
+		if found || len(line) >= maxLine || in.ended && len(line) > 0 {
 			in.left = rest
 			return strings.TrimSuffix(string(line), "\r"), true
 		}
-		in.poll(-1)
-		if in.closed() {
+		if in.ended {
 			return "", false
 		}
-		if err := in.fill(); err != nil {
-			line := string(in.left)
-			in.left = nil
-			return line, line != ""
-		}
+		in.fill()
 	}
 }
 
-// fill reads what is there. What was there a moment ago may have gone to somebody else meanwhile.
-func (in *Input) fill() error {
+// fill waits for what comes, and reads it. What was there a moment ago may have gone to somebody
+// else meanwhile.
+func (in *Input) fill() {
+	in.poll(-1)
 	in.gate.Lock()
 	defer in.gate.Unlock()
-	if !in.poll(0) {
-		return nil
-	}
-	buffer := make([]byte, 4096)
-	n, err := in.file.Read(buffer)
-	in.left = append(in.left, buffer[:n]...)
-	return err
-}
-
-func (in *Input) closed() bool {
 	select {
 	case <-in.quit:
-		return true
+		in.left, in.ended = nil, true
 	default:
-		return false
+		if in.poll(0) {
+			buffer := make([]byte, 4096)
+			n, err := in.file.Read(buffer)
+			in.left, in.ended = append(in.left, buffer[:n]...), err != nil
+		}
 	}
 }
 

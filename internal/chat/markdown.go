@@ -24,12 +24,8 @@ func Markdown(w io.Writer, t *text.Printer, e *store.SessionExport) {
 	}
 	for i := range e.Messages {
 		m := &e.Messages[i]
-		at := m.Time
-		if m.Message.Copied != nil {
-			at = m.Message.Copied.At
-		}
-		line("\n## %s — %s\n", page.Speaker(&m.Message), at.Local().Format("2006-01-02 15:04:05"))
-		if said := Said(t, &m.Message); said != "" {
+		line("\n## %s — %s\n", page.speaker(&m.Message), saidAt(m))
+		if said := toldBy(t, &m.Message); said != "" {
 			line("%s", fenced(said))
 		}
 		for j := range m.Calls {
@@ -66,12 +62,3 @@ func fenced(s string) string {
 
 // lineEnds are what a reader may take for the end of a line, besides a line feed.
 var lineEnds = strings.NewReplacer("\u2028", "\n", "\u2029", "\n")
-
-// shortened is a text on one line, of so many characters at most.
-func shortened(s string, most int) string {
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return string(runes)
-}

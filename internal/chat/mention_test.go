@@ -42,8 +42,7 @@ func TestMentions(t *testing.T) {
 		"@src/../a.md":                       "<a.md>",
 		"everything in @. please":            "everything in |<./>| please",
 		"@a.md and @./a.md and @src/../a.md": "<a.md>| and @./a.md and @src/../a.md",
-		`not \@a.md, but @src`:               "not @a.md, but |<src/>",
-		`\@a.md`:                             "@a.md",
+		`not \@a.md, but @src`:               `not \@a.md, but |<src/>`,
 
 		"me@example.org":        "",
 		"@someone, look":        "",
@@ -96,7 +95,7 @@ func FuzzMentions(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, s := range segments {
-			if s.Text != "" && !strings.Contains(strings.ReplaceAll(typed, `\@`, "@"), strings.ReplaceAll(s.Text, `\@`, "@")) {
+			if s.Text != "" && !strings.Contains(typed, s.Text) {
 				t.Fatalf("%q was not typed: %q", s.Text, typed)
 			}
 		}

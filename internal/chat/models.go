@@ -3,24 +3,20 @@ package chat
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
 )
 
-// ListWithin is how long it may take until all providers have said which models they have: a little
+// listWithin is how long it may take until all providers have said which models they have: a little
 // longer than each has for it.
-const ListWithin = 6 * time.Second
+const listWithin = 6 * time.Second
 
-// ModelName is a model with its provider, where that is known.
-func ModelName(provider, model string) string {
+// modelName is a model with its provider, where that is known.
+func modelName(provider, model string) string {
 	if provider == "" {
 		return plain.Line(model)
 	}
@@ -37,101 +33,82 @@ func EngineModel(agents []dispatch.AgentView, agent string) (provider, model str
 	return "", ""
 }
 
-// Answers says which model answers, and how another one is chosen.
-func Answers(t *text.Printer, provider, model string) string {
-	if model == "" {
-		return t.T("no model is chosen")
-	}
-	return t.T("%s answers; /model NAME chooses another one", ModelName(provider, model))
+// answering is what is known of the models of an engine, and of the one that answers next.
+type answering struct {
+	agents          []dispatch.AgentView
+	provider, model string
+	list            []dispatch.ProviderModels
+	err             error // why there is no list: what was used can be chosen all the same
 }
 
-// Silent tells of the providers that do not answer.
-func Silent(t *text.Printer, list []dispatch.ProviderModels, note func(line string)) {
-	for i := range list {
-		p := &list[i]
-		if p.Reachable {
-			continue
-		}
-		note("  ! " + plain.Line(p.Name+": "+cmp.Or(t.Sentence(p.Said), p.Error,
-			t.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
-		for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
-			note("    " + plain.Line(size+" → "+p.Sizes[size]))
-		}
+// chooseModel says which model answers and which there are, or chooses another one.
+func chooseModel(c *Conversation, name string) {
+	if name != "" {
+		load(c, func(ctx context.Context) ([]dispatch.ProviderView, error) { return c.Control.Providers(ctx) },
+			func(providers []dispatch.ProviderView) { c.setModel(providers, name) })
+		return
 	}
+	request := c.Request
+	c.Asking = c.Text.T("asking which models there are…")
+	load(c, func(ctx context.Context) (has answering, err error) {
+		if has.agents, err = c.Control.Agents(ctx); err != nil {
+			return has, err
+		}
+		if has.provider, has.model = request.Provider, request.Model; has.model == "" {
+			has.provider, has.model = EngineModel(has.agents, request.Agent)
+		}
+		asking, cancel := context.WithTimeout(ctx, listWithin)
+		defer cancel()
+		has.list, has.err = c.Control.Models(asking)
+		return has, nil
+	}, c.offerModels)
 }
 
-// Choosable are the models that can be chosen, as provider/name: the one that answers and those of
-// the agents first, then what the providers have.
-func Choosable(provider, model string, agents []dispatch.AgentView, list []dispatch.ProviderModels) []string {
-	var out []string
+// offerModels shows which model answers, which providers do not, and has the person choose.
+func (c *Conversation) offerModels(has answering) {
+	c.Renderer.ShowError(has.err)
+	if has.model == "" {
+		c.Note(c.Text.T("no model is chosen"))
+	} else {
+		c.Note(c.Text.T("%s answers; /model NAME chooses another one", modelName(has.provider, has.model)))
+	}
+	choice := &Choice{Title: c.Text.T("which model:"), Then: func(name string) { chooseModel(c, name) }}
 	add := func(provider, name string) {
-		k := name
-		if provider != "" {
-			k = provider + "/" + name
-		}
-		if name != "" && !slices.Contains(out, k) {
-			out = append(out, k)
+		value := strings.TrimPrefix(provider+"/"+name, "/")
+		if name != "" && !slices.Contains(choice.Options, Option{value, value}) {
+			choice.Options = append(choice.Options, Option{value, value})
 		}
 	}
-	add(provider, model)
-	for i := range agents {
-		add(agents[i].Provider, agents[i].Model)
+	add(has.provider, has.model)
+	for i := range has.agents {
+		add(has.agents[i].Provider, has.agents[i].Model)
 	}
-	for i := range list {
-		for k := range list[i].Models {
-			if v := &list[i].Models[k]; v.Tools || !v.Embeds {
-				add(list[i].Name, v.Name)
+	for i := range has.list {
+		p := &has.list[i]
+		if !p.Reachable {
+			c.Note("  ! " + plain.Line(p.Name+": "+cmp.Or(c.Text.Sentence(p.Said), p.Error,
+				c.Text.T("no key: regie setup stores one, or api_key_env in regie.yaml names its variable"))))
+		}
+		for k := range p.Models {
+			if v := &p.Models[k]; v.Tools || !v.Embeds {
+				add(p.Name, v.Name)
 			}
 		}
 	}
-	return out
+	if len(choice.Options) > 0 {
+		c.Renderer.Choose(choice)
+	}
 }
 
-// ChooseModel has a model answer from the next message on, and says so. providers are the names of
-// all; settings is the fingerprint of the settings of one, and may be nil.
-func ChooseModel(t *text.Printer, request *dispatch.RunRequest, providers []string,
-	settings func(provider string) regie.Hash, name string,
-) string {
-	if provider, model, found := strings.Cut(name, "/"); found && slices.Contains(providers, provider) {
-		request.Provider, name = provider, model
-		if settings != nil && !request.Settings.IsZero() {
-			request.Settings = settings(provider)
+// setModel has a model answer from the next message on.
+func (c *Conversation) setModel(providers []dispatch.ProviderView, name string) {
+	provider, model, found := strings.Cut(name, "/")
+	if found && slices.ContainsFunc(providers, func(p dispatch.ProviderView) bool { return p.Name == provider }) {
+		c.Request.Provider, name = provider, model
+		if c.Settings != nil && !c.Request.Settings.IsZero() {
+			c.Request.Settings = c.Settings(provider)
 		}
 	}
-	request.Model = name
-	return t.T("%s answers from the next message on", ModelName(request.Provider, name))
-}
-
-// Cached says what is in the response cache of a workspace; word is "clear" to empty it.
-func Cached(ctx context.Context, control Control, t *text.Printer, root, word string) (string, error) {
-	if word == "clear" {
-		cleared, err := control.ClearCache(ctx, dispatch.ClearRequest{Root: root})
-		return t.T("answers that went from the response cache: %s", strconv.FormatInt(cleared.Entries, 10)), err
-	}
-	s, err := control.CacheStats(ctx, root)
-	return t.T("response cache of this workspace: %d answers, given again %d times, about %d tokens saved",
-		int(s.Entries), int(s.Hits), int(s.Saved)), err
-}
-
-// Costs are what a chat, zero where nothing was said in it, and today have cost, a line each.
-func Costs(ctx context.Context, control Control, t *text.Printer, root string,
-	session regie.ID,
-) (out []string, err error) {
-	spent, err := control.Spent(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	if !session.IsZero() {
-		view, err := control.Session(ctx, session)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t.T("this chat: %s", Cost(t, view.Spent)))
-	}
-	if line := Today(t, spent, false); line != "" {
-		return append(out, line), nil
-	} else if session.IsZero() {
-		out = append(out, t.T("nothing was spent today"))
-	}
-	return out, nil
+	c.Request.Model = name
+	c.Note(c.Text.T("%s answers from the next message on", modelName(c.Request.Provider, name)))
 }

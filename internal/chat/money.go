@@ -14,14 +14,10 @@ func Cost(t *text.Printer, s regie.Spending) string {
 		return t.T("cost $%s, $%s of it estimated", regie.Dollars(s.Cost), regie.Dollars(s.Estimated))
 	case s.Known:
 		return t.T("cost $%s", regie.Dollars(s.Cost))
-	case s.Cost == 0 && s.Due == 0:
+	case s.Cost == 0:
 		return t.T("cost unknown")
-	case s.Due == 0:
-		return t.T("cost unknown, at least $%s", regie.Dollars(s.Cost))
-	default:
-		return t.T("cost unknown, at least $%s, and up to $%s may be due for calls whose end nobody knows",
-			regie.Dollars(s.Cost), regie.Dollars(s.Due))
 	}
+	return t.T("cost unknown, at least $%s", regie.Dollars(s.Cost))
 }
 
 // Paid reports whether there is anything to say of a cost: it is neither nothing nor known to be

@@ -3,16 +3,49 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
 )
 
-// outcome is what the line of a call's result says. The event has it while somebody watches, and
-// the call itself later: so there is one line for both.
+// Fold writes the results of calls as lines; what a person named is shown as they named it. The
+// zero value is ready.
+type Fold struct {
+	named map[regie.ID]string // the calls of the last enrichments
+}
+
+// Lines are what an event is shown as, where it is a call's result.
+func (f *Fold) Lines(t *text.Printer, event *regie.Event) []string {
+	switch event.Type {
+	case regie.EventMessage:
+		var m regie.Message
+		if json.Unmarshal(event.Body, &m) != nil || !m.Enriching() {
+			return nil
+		}
+		f.named = map[regie.ID]string{}
+		for _, part := range m.System.Queries {
+			f.named[part.CallID] = part.Text
+		}
+	case regie.EventToolResult:
+		var o outcome
+		if json.Unmarshal(event.Body, &o) == nil {
+			return []string{o.line(t, f.named[o.CallID])}
+		}
+	}
+	return nil
+}
+
+// callOf is the call that an event is about; zero where it is about none.
+func callOf(event *regie.Event) regie.ID {
+	var body struct {
+		CallID regie.ID `json:"call_id"`
+	}
+	_ = json.Unmarshal(event.Body, &body)
+	return body.CallID
+}
+
+// outcome is what the line of a call's result says.
 type outcome struct {
 	CallID     regie.ID         `json:"call_id"`
 	Tool       string           `json:"tool"`
@@ -28,46 +61,18 @@ type outcome struct {
 	Exit       string           `json:"exit"` // the exit code of a command that failed
 }
 
-// eventOutcome is the outcome that an event tells; false where it tells none.
-func eventOutcome(event *regie.Event) (out outcome, is bool) {
-	if event.Type != regie.EventToolResult || json.Unmarshal(event.Body, &out) != nil {
-		return outcome{}, false
-	}
-	return out, true
-}
-
-// callOutcome is the outcome of a call that has its result.
-func callOutcome(c *regie.Call) outcome {
-	out := outcome{
-		CallID: c.ID, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun,
-		Recovered: c.Recovered, Bytes: len(c.Result),
-		DurationUS: c.DurationUS, Exit: store.ExitCode(c),
-	}
-	if c.Error != nil {
-		out.Error = c.Error.Code
-	}
-	if c.Resolution != nil {
-		out.ResolvedAs, out.ResolvedBy = c.Resolution.As, c.Resolution.By
-	}
-	return out
-}
-
-// exited takes in what a person's own command brought; known is false where that does not begin
-// with its exit code.
-func (o *outcome) exited(result string) (known bool) {
-	first, _, _ := strings.Cut(result, "\n")
-	code, known := strings.CutPrefix(first, regie.CommandExit)
-	if known && code != "0" {
-		o.Exit = plain.Line(code)
-	}
-	return known
-}
-
-// line is an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for all
-// else.
-func (o *outcome) line(t *text.Printer) string {
+// line is an outcome as one line: ✓ for what succeeded, – for what was not run, ✗ for all else.
+// What a person named has its label.
+func (o *outcome) line(t *text.Printer, label string) string {
 	mark, why := "✓", ""
 	switch {
+	case label != "" && o.State == regie.CallSucceeded:
+		return "  ✓ " + plain.Line(t.T("read for the model: %s (%d bytes)", label, o.Bytes))
+	case label != "" && o.Error == regie.CodePathProtected:
+		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+t.T(
+			"it may hold a secret, which the model's provider would get; ask the agent to read it, then you are asked"))
+	case label != "":
+		return "  ✗ " + plain.Line(t.T("not read: %s", label)+": "+string(o.Error))
 	case o.ResolvedAs != "":
 		if o.State != regie.CallSucceeded {
 			mark = "✗"
@@ -78,23 +83,14 @@ func (o *outcome) line(t *text.Printer) string {
 	case o.State != regie.CallSucceeded:
 		mark, why = "✗", " "+string(o.Error)
 	case o.Exit != "":
-		mark, why = "✗", "  "+t.T("exit code %s", plain.Line(o.Exit))
+		mark, why = "✗", "  "+t.T("exit code %s", o.Exit)
 	case o.Recovered:
 		why = " " + t.T("(recovered after the crash)")
 	}
-	about := ""
-	if o.About != "" {
-		about = " " + plain.Line(o.About)
+	about := o.About
+	if about != "" {
+		about = " " + about
 	}
-	return plain.Line(fmt.Sprintf("  %s %s%s %s%s", mark, plain.Line(o.Tool), about,
-		t.T("%.1f ms", float64(o.DurationUS)/1000), why))
-}
-
-// named says what became of something that a person named, which is called so.
-func (o *outcome) named(t *text.Printer, label string) string {
-	label = plain.Line(label)
-	if o.State == regie.CallSucceeded {
-		return "  ✓ " + t.T("read for the model: %s (%d bytes)", label, o.Bytes)
-	}
-	return "  ✗ " + t.T("not read: %s", label) + ": " + whyNotRead(t, o.Error)
+	took := t.T("%.1f ms", float64(o.DurationUS)/1000)
+	return plain.Line(fmt.Sprintf("  %s %s%s %s%s", mark, o.Tool, about, took, why))
 }

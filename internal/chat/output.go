@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -49,17 +48,12 @@ func (o *Output) Lines(t *text.Printer, d *dispatch.Delta) []string {
 
 // Rest is what is left of a call's output, where an event tells that it has its result.
 func (o *Output) Rest(event *regie.Event) []string {
-	var body struct {
-		CallID regie.ID `json:"call_id"`
-	}
-	if event.Type != regie.EventToolResult || json.Unmarshal(event.Body, &body) != nil {
+	call := callOf(event)
+	rest := o.open[call]
+	if event.Type != regie.EventToolResult || rest == "" {
 		return nil
 	}
-	rest := o.open[body.CallID]
-	delete(o.open, body.CallID)
-	if rest == "" {
-		return nil
-	}
+	delete(o.open, call)
 	return marked(rest)
 }
 

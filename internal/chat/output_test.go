@@ -26,18 +26,6 @@ func TestOutputSaid(t *testing.T) {
 	}
 }
 
-// TestOutputSilence: a terminal that draws nothing says that the model is silent, and which key
-// stops it.
-func TestOutputSilence(t *testing.T) {
-	for language, want := range map[string]string{
-		"en": "… the model has not answered for 30 s; Ctrl-C stops", "fr": "… le modèle ne répond pas depuis 30 s ; Ctrl-C arrête",
-	} {
-		if got := (&Output{}).Lines(text.New(language), &dispatch.Delta{Silent: 30}); !slices.Equal(got, []string{want}) {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestOutputSequences: a line that is shown before it has ended is not cut within what a terminal
 // is told.
 func TestOutputSequences(t *testing.T) {
@@ -56,15 +44,14 @@ func TestOutputSequences(t *testing.T) {
 // TestEndsWrittenOver: what a command wrote over, as progress bars do, is shown whole, each on a
 // line of its own.
 func TestEndsWrittenOver(t *testing.T) {
-	printer := text.New("en")
 	for put, want := range map[string][]string{
-		"\rprogress 1\rprogress 2\rprogress 3": {"  │ progress 1", "  │ progress 2", "  │ progress 3"},
-		"one\r\n\r\ntwo\r\r\n":                 {"  │ one", "  │ ", "  │ two"},
-		"safe\rrm -rf\n\nend\n":                {"  │ safe", "  │ rm -rf", "  │ ", "  │ end"},
-		"1\r2\r3\r4\r5":                        {"  │ 1", "  │ 2", "  … 1 more lines", "  │ 4", "  │ 5"},
-		"\x1b[1mbold\x1b[0m\r\x1b[2Kdone":      {"  │ bold", "  │ done"},
+		"one\r\n\r\ntwo\r\n":              {"  │ one", "  │ ", "  │ two"},
+		"safe\rrm -rf\n\nend\n":           {"  │ safe", "  │ rm -rf", "  │ ", "  │ end"},
+		"1\r2\r3\r4\r5":                   {"  │ 1", "  │ 2", "  … 1 more lines", "  │ 4", "  │ 5"},
+		"\x1b[1mbold\x1b[0m\r\x1b[2Kdone": {"  │ bold", "  │ done"},
+		"\n":                              nil,
 	} {
-		if got := Ends(printer, put, 2, 2); !slices.Equal(got, want) {
+		if got := ends(text.New("en"), put, 2, 2); !slices.Equal(got, want) {
 			t.Errorf("%q is %q, want %q", put, got, want)
 		}
 	}

@@ -41,13 +41,11 @@ func (p *Page) line(line string) {
 
 // Inbox lists what waits: sentences, reasons and warnings without the diffs.
 func (p *Page) Inbox(inbox store.Inbox) {
-	if count(inbox) == 0 {
-		if p.Everywhere {
-			p.line(p.Text.T("nothing waits for an answer"))
-		} else {
-			p.line(p.Text.T("nothing waits for an answer in this workspace (--all: everywhere)"))
-		}
-		return
+	switch {
+	case count(inbox) == 0 && p.Everywhere:
+		p.line(p.Text.T("nothing waits for an answer"))
+	case count(inbox) == 0:
+		p.line(p.Text.T("nothing waits for an answer in this workspace (--all: everywhere)"))
 	}
 	for i := range inbox.Approvals {
 		a := &inbox.Approvals[i]
@@ -62,29 +60,20 @@ func (p *Page) Inbox(inbox store.Inbox) {
 		p.Question(&inbox.Questions[i])
 		p.line("")
 	}
-	id := "ID"
-	if count(inbox) == 1 {
-		id = inboxID(inbox)
-	}
-	if len(inbox.Approvals) > 0 {
+	if n := len(inbox.Approvals); n > 0 {
+		id := "ID"
+		if n == 1 {
+			id = Short(inbox.Approvals[0].ID)
+		}
 		p.line(p.Text.T("the diffs: regie approvals show %s", id))
 		p.line(p.Text.T(
 			"to decide: regie approve %s, regie deny %s --reason \"…\"; with the numbers of calls, only those", id, id))
 	}
 	for i := range inbox.Questions {
-		if inbox.Questions[i].Reply != nil {
-			continue
+		if q := &inbox.Questions[i]; q.Reply == nil {
+			p.line(p.Text.T("to answer: regie answer %s", Short(q.ID)+" "+AnswerWith(p.Text, &q.Module)))
 		}
-		p.line(p.Text.T("to answer: regie answer %s", Short(inbox.Questions[i].ID)+" "+
-			AnswerWith(p.Text, &inbox.Questions[i].Module)))
 	}
-}
-
-func inboxID(inbox store.Inbox) string {
-	if len(inbox.Approvals) > 0 {
-		return Short(inbox.Approvals[0].ID)
-	}
-	return Short(inbox.Questions[0].ID)
 }
 
 // Show writes one approval or question with everything: diffs, and what an answer for longer would
@@ -113,44 +102,40 @@ func (p *Page) Show(inbox store.Inbox) {
 
 // ApprovalHead writes the line above an approval's calls.
 func (p *Page) ApprovalHead(a *regie.Approval) {
-	state := p.expiry(a.ExpiresAt)
-	switch a.State {
-	case regie.ApprovalDecided:
-		state = p.Text.T("decided")
-	case regie.ApprovalExpired:
-		state = p.Text.T("expired")
-	case regie.ApprovalWithdrawn:
-		state = p.Text.T("withdrawn")
-	}
-	p.line(p.Text.T("approval %s", Short(a.ID)) + "  " + p.head(a.CreatedAt, state, a.Workspace,
-		a.SessionName, a.SessionID, a.RoundID))
+	p.line(p.Text.T("approval %s", Short(a.ID)) + "  " + p.head(a.CreatedAt, p.state(string(a.State), a.ExpiresAt),
+		a.Workspace, a.SessionName, a.SessionID, a.RoundID))
 }
 
 // QuestionHead writes the line above a question.
 func (p *Page) QuestionHead(q *regie.Question) {
-	state := p.expiry(q.ExpiresAt)
-	switch q.State {
-	case regie.WaitResolved:
-		state = p.Text.T("answered")
-	case regie.WaitExpired:
-		state = p.Text.T("expired")
-	case regie.WaitWithdrawn:
-		state = p.Text.T("withdrawn")
+	p.line(p.Text.T("question %s", Short(q.ID)) + "  " + p.head(q.CreatedAt, p.state(string(q.State), q.ExpiresAt),
+		q.Workspace, q.SessionName, q.SessionID, q.RoundID))
+}
+
+// state is the state of an approval or a question in words.
+func (p *Page) state(state string, expires time.Time) string {
+	switch state {
+	case string(regie.ApprovalDecided):
+		return p.Text.T("decided")
+	case string(regie.WaitResolved):
+		return p.Text.T("answered")
+	case string(regie.ApprovalExpired):
+		return p.Text.T("expired")
+	case string(regie.ApprovalWithdrawn):
+		return p.Text.T("withdrawn")
 	}
-	p.line(p.Text.T("question %s", Short(q.ID)) + "  " + p.head(q.CreatedAt, state, q.Workspace,
-		q.SessionName, q.SessionID, q.RoundID))
+	return p.expiry(expires)
 }
 
 func (p *Page) head(made time.Time, state, workspace, name string, session, round regie.ID) string {
-	parts := []string{p.Text.T("%s ago", p.span(p.Now().Sub(made))), state}
 	if p.Inside {
 		return state
 	}
+	parts := p.Text.T("%s ago", p.ago(made)) + ", " + state
 	if p.Everywhere {
-		parts = append(parts, plain.Line(workspace))
+		parts += ", " + plain.Line(workspace)
 	}
-	return strings.Join(parts, ", ") + "  " + p.Text.T("session %s \"%s\", run %s",
-		Short(session), plain.Line(name), round)
+	return parts + "  " + p.Text.T("session %s \"%s\", run %s", Short(session), plain.Line(name), round)
 }
 
 func (p *Page) expiry(at time.Time) string {
@@ -163,17 +148,20 @@ func (p *Page) expiry(at time.Time) string {
 	return p.Text.T("expired")
 }
 
+// ago is how long ago something was.
+func (p *Page) ago(at time.Time) string { return p.span(p.Now().Sub(at)) }
+
 // span says how long, to the unit that matters.
 func (p *Page) span(d time.Duration) string {
-	switch {
+	switch count := func(unit time.Duration) string { return strconv.Itoa(int(d.Round(unit) / unit)) }; {
 	case d < time.Minute:
 		return p.Text.T("%s s", strconv.Itoa(max(0, int(d/time.Second))))
 	case d < time.Hour:
-		return p.Text.T("%s min", strconv.Itoa(int(d.Round(time.Minute)/time.Minute)))
+		return p.Text.T("%s min", count(time.Minute))
 	case d < 48*time.Hour:
-		return p.Text.T("%s h", strconv.Itoa(int(d.Round(time.Hour)/time.Hour)))
+		return p.Text.T("%s h", count(time.Hour))
 	default:
-		return p.Text.T("%s d", strconv.Itoa(int(d.Round(24*time.Hour)/(24*time.Hour))))
+		return p.Text.T("%s d", count(24*time.Hour))
 	}
 }
 
@@ -195,7 +183,7 @@ func (p *Page) Review(number int, review *regie.Review) {
 // decision says in words what was decided.
 func (p *Page) decision(d *regie.Decision) string {
 	by := plain.Line(d.By)
-	var said string
+	said := p.Text.T("%s denied it", by)
 	switch d.Answer {
 	case regie.AnswerAllow:
 		said = p.Text.T("%s allowed it once", by)
@@ -203,8 +191,6 @@ func (p *Page) decision(d *regie.Decision) string {
 		said = p.Text.T("%s allowed it for the rest of the session", by)
 	case regie.AnswerAlways:
 		said = p.Text.T("%s allowed it always", by)
-	default:
-		said = p.Text.T("%s denied it", by)
 	}
 	if d.Scope != nil {
 		said += ": " + plain.Line(p.Text.Sentence(d.Scope.Sentence))
@@ -237,10 +223,9 @@ func (p *Page) Question(q *regie.Question) {
 	for i, option := range q.Module.Options {
 		p.line(fmt.Sprintf("     %3d  %s", i+1, plain.Line(option)))
 	}
-	if q.Reply == nil {
-		return
+	if q.Reply != nil {
+		p.line("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), ReplyWords(p.Text, q.Reply)))
 	}
-	p.line("     → " + p.Text.T("%s answered: %s", plain.Line(q.Reply.By), ReplyWords(p.Text, q.Reply)))
 }
 
 // ReplyWords is the answer to a question in words.

@@ -150,7 +150,7 @@ func TestQuestions(t *testing.T) {
 	defer input.Close()
 	shown := &page{t: t, grown: make(chan struct{})}
 	talk := chat.New(t.Context(), chat.PlainConfig{
-		Input: input, Out: shown, Err: shown, Terminal: true, Config: chat.Config{Control: conn, Text: text.New("en"), Request: dispatch.RunRequest{
+		Input: input, Out: shown, Err: shown, Terminal: true, Config: chat.Config{Control: conn.Client, Text: text.New("en"), Request: dispatch.RunRequest{
 			Root: t.TempDir(), FoundBy: "directory", Agent: "main", Provider: settings.Provider, Model: settings.Model, Policy: approval.Policy{Questions: true},
 		}},
 	})

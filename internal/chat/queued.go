@@ -10,13 +10,9 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// QueuedLine says that a run waits for a slot, and at which place, from 1 (spec 5.1); 0 where it
-// goes on after it had let another one go first.
+// QueuedLine says that a run waits for a slot, and at which place, from 1 (spec 5.1).
 func QueuedLine(t *text.Printer, place int) string {
-	if place > 0 {
-		return t.T("no slot is free: queued at place %d, the run starts by itself", place)
-	}
-	return t.T("other runs go first: the run is queued and goes on by itself")
+	return t.T("no slot is free: queued at place %d, the run starts by itself", max(place, 1))
 }
 
 // Queued is a message that waits for its turn (decision 10).
@@ -24,9 +20,6 @@ type Queued struct {
 	ID   regie.ID
 	Text string
 }
-
-// Queue are the messages that wait for their turn, in their order.
-func (s *Stream) Queue() []Queued { return s.waiting }
 
 func (s *Stream) queue(id regie.ID, said string) {
 	s.unqueue(id)
@@ -44,50 +37,34 @@ func (s *Stream) unqueue(id regie.ID) (said string) {
 	return said
 }
 
-// Taking notes that a message is being taken back here, which tells what became of it itself; not,
-// that it was not.
-func (s *Stream) Taking(message regie.ID, is bool) {
-	if s.given == nil {
-		s.given = map[regie.ID]bool{}
-	}
-	s.given[message] = is
-}
-
-// TakenBack shows a message that was taken back, unless it stands elsewhere, in the prompt for
-// example.
-func (s *Stream) TakenBack(message regie.ID, said string, elsewhere bool) {
-	s.unqueue(message)
-	if elsewhere || said == "" {
+// withdrawn shows a message that the agent does not read: a person took it back, or a stop did.
+func (s *Stream) withdrawn(said string, takenBack bool) {
+	switch {
+	case said == "":
 		return
+	case takenBack:
+		s.Note(s.Text.T("taken back, the agent does not read it:"))
+	default:
+		s.Note(s.Text.T("not sent, the agent never read it:"))
 	}
-	s.Note(s.Text.T("taken back, the agent does not read it:"))
-	s.Note("› " + strings.ReplaceAll(said, "\n", "\n  "))
+	s.quote(said)
 }
 
-// QueueLines lists what waits, a line each, with the numbers that /queue takes.
-func QueueLines(t *text.Printer, queue []Queued) []string {
-	if len(queue) == 0 {
-		return []string{t.T("no message waits for its turn")}
-	}
-	out := []string{t.T("these wait for their turn; /queue rm N takes one back:")}
-	for i, q := range queue {
-		out = append(out, "  "+strconv.Itoa(i+1)+"  "+plain.Line(strings.Join(strings.Fields(q.Text), " ")))
-	}
-	return out
-}
-
-// FindQueued finds the message that a person means: a number of QueueLines, or none for the last
-// one.
-func FindQueued(queue []Queued, number string) (Queued, bool) {
-	n := len(queue)
-	if number != "" {
-		var err error
-		if n, err = strconv.Atoi(strings.Trim(number, "[].")); err != nil {
-			return Queued{}, false
+// editQueue lists what waits for its turn, or takes one of it back (decision 10).
+func editQueue(c *Conversation, rest string) {
+	word, number, _ := strings.Cut(rest, " ")
+	queue := c.Queue()
+	switch n, err := strconv.Atoi(strings.TrimSpace(number)); {
+	case word != "rm" && word != "edit" && len(queue) == 0:
+		c.Note(c.Text.T("no message waits for its turn"))
+	case word != "rm" && word != "edit":
+		c.Note(c.Text.T("these wait for their turn; /queue rm N takes one back:"))
+		for i, q := range queue {
+			c.Note("  " + strconv.Itoa(i+1) + "  " + plain.Line(q.Text))
 		}
+	case err != nil, n < 1, n > len(queue):
+		c.Note(c.Text.T("there is no such message in the queue: /queue lists them"))
+	default:
+		c.TakeBack(queue[n-1], word == "edit")
 	}
-	if n < 1 || n > len(queue) {
-		return Queued{}, false
-	}
-	return queue[n-1], true
 }

@@ -25,10 +25,7 @@ func (p *Page) Rules(list store.RuleList) {
 	case holds != "":
 		p.line("")
 		p.line(p.Text.T("to take one back: regie rules revoke %s", holds))
-	case len(list.Rules) > 0:
-	case p.Everywhere:
-		p.line(p.Text.T("no answer for longer holds anywhere (--ended: those that did)"))
-	default:
+	case len(list.Rules) == 0:
 		p.line(p.Text.T("no answer for longer holds in this workspace (--all: everywhere, --ended: those that did)"))
 	}
 	if list.AuditError != "" {
@@ -47,10 +44,8 @@ func (p *Page) rule(r *store.StandingRule) {
 	}
 	state := p.expiry(r.ExpiresAt)
 	if r.State == regie.RuleRevoked {
-		state = p.Text.T("revoked %s ago by %s", p.span(p.Now().Sub(r.RevokedAt)), plain.Line(r.RevokedBy))
+		state = p.Text.T("revoked %s ago by %s", p.ago(r.RevokedAt), plain.Line(r.RevokedBy))
 	}
-	p.line(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
-	p.line("     " + p.Text.T("%s, made %s ago by %s", state, p.span(p.Now().Sub(r.CreatedAt)), plain.Line(r.Author)))
 	where := p.Text.T("in every session of this workspace")
 	switch {
 	case !r.SessionID.IsZero():
@@ -58,6 +53,8 @@ func (p *Page) rule(r *store.StandingRule) {
 	case p.Everywhere:
 		where = p.Text.T("in every session of the workspace %s", plain.Line(r.Workspace))
 	}
+	p.line(p.Text.T("rule %s", Short(r.ID)) + "  " + said)
+	p.line("     " + p.Text.T("%s, made %s ago by %s", state, p.ago(r.CreatedAt), plain.Line(r.Author)))
 	p.line("     " + where)
 	if !r.FromCall.IsZero() {
 		p.line("     " + p.Text.T("the answer to \"%s\", call %s of run %s", plain.Line(p.Text.Sentence(r.Call)),
@@ -67,29 +64,20 @@ func (p *Page) rule(r *store.StandingRule) {
 
 // FindRule returns the one rule that a person names, in whatever state: by its id, by the last four
 // or more characters of it, by its first eight or more, or as "last", the newest that holds in the
-// workspace at root. What holds is preferred to what does not. Errors are those of Find.
+// workspace at root. Errors are those of Find.
 func FindRule(ctx context.Context, control Control, root, name string) (store.StandingRule, error) {
-	filter := store.RuleFilter{Root: root}
-	none := regie.Errorf(regie.CodeNotFound,
-		"no answer for longer holds in this workspace: see regie rules list --all --ended")
-	if name != "last" {
-		filter.Root = ""
-		none = regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
-		var err error
-		if filter.ID, filter.Short, err = idOrPart(name); err != nil {
-			return store.StandingRule{}, err
-		}
+	none := regie.Errorf(regie.CodeNotFound, "no rule has the id %s: see regie rules list --all --ended", name)
+	if name == "last" {
+		none = regie.Errorf(regie.CodeNotFound,
+			"no answer for longer holds in this workspace: see regie rules list --all --ended")
+	} else {
+		root = ""
 	}
-	list, err := control.Rules(ctx, filter)
-	if err != nil {
-		return store.StandingRule{}, err
-	}
-	rule, err := pickOne(list.Rules, func(r *store.StandingRule) regie.ID { return r.ID },
-		func(r *store.StandingRule) bool { return r.State == regie.RuleActive }, name, none)
-	if err != nil {
-		return store.StandingRule{}, err
-	}
-	return *rule, nil
+	return findOne(name, none, func(r *store.StandingRule) regie.ID { return r.ID },
+		func(id regie.ID, part string) ([]store.StandingRule, error) {
+			list, err := control.Rules(ctx, store.RuleFilter{Root: root, ID: id, Short: part})
+			return list.Rules, err
+		})
 }
 
 // Revoked says that a rule was taken back, as it was found before.

@@ -1,11 +1,11 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
@@ -24,42 +24,40 @@ func FindSession(ctx context.Context, control Control, root, name string) (store
 func findSession(ctx context.Context, control Control, root, name string,
 	last regie.SessionType,
 ) (store.SessionSummary, error) {
-	filter := store.SessionFilter{Root: root, Limit: 1, Type: last}
-	none := regie.Errorf(regie.CodeNotFound, "there is no chat in this workspace yet: start one with regie chat")
-	if name != "last" {
-		filter = store.SessionFilter{Root: root}
-		none = regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie sessions list", name)
-		var err error
-		if filter.ID, filter.Short, err = idOrPart(name); err != nil {
-			return store.SessionSummary{}, err
-		}
+	filter := store.SessionFilter{Root: root}
+	none := regie.Errorf(regie.CodeNotFound, "there is no chat %s in this workspace: see regie sessions list", name)
+	if name == "last" {
+		filter.Limit, filter.Type = 1, last
+		none = regie.Errorf(regie.CodeNotFound, "there is no chat in this workspace yet: start one with regie chat")
 	}
-	found, err := control.Sessions(ctx, filter)
-	if err != nil {
-		return store.SessionSummary{}, err
-	}
-	session, err := pickOne(found, func(s *store.SessionSummary) regie.ID { return s.ID }, nil, name, none)
-	if err != nil {
-		return store.SessionSummary{}, err
-	}
-	return *session, nil
+	return findOne(name, none, func(s *store.SessionSummary) regie.ID { return s.ID },
+		func(id regie.ID, part string) ([]store.SessionSummary, error) {
+			filter.ID, filter.Short = id, part
+			return control.Sessions(ctx, filter)
+		})
 }
 
 // Sessions lists sessions, each with its state and what is new in it (decision 45).
 func (p *Page) Sessions(list []store.SessionSummary) {
-	if len(list) == 0 {
-		if p.Everywhere {
-			p.line(p.Text.T("no sessions yet"))
-		} else {
-			p.line(p.Text.T("no sessions in this workspace (--all: everywhere)"))
-		}
+	switch {
+	case len(list) == 0 && p.Everywhere:
+		p.line(p.Text.T("no sessions yet"))
+	case len(list) == 0:
+		p.line(p.Text.T("no sessions in this workspace (--all: everywhere)"))
 	}
 	for i := range list {
 		s := &list[i]
 		line := Short(s.ID) + "  " + fmt.Sprintf("%-18s", stateOf(s)) + "  " +
-			p.Text.T("%s ago", p.span(p.Now().Sub(s.LastActivity))) + "  " + plain.Line(s.Name)
-		if news := p.news(s); news != "" {
-			line += "  (" + news + ")"
+			p.Text.T("%s ago", p.ago(s.LastActivity)) + "  " + plain.Line(s.Name)
+		var news []string // what somebody who comes back wants to know first
+		if s.Finished {
+			news = append(news, p.Text.T("finished while you were away"))
+		}
+		if s.Unread > 0 {
+			news = append(news, p.Text.T("%d unread", s.Unread))
+		}
+		if len(news) > 0 {
+			line += "  (" + strings.Join(news, ", ") + ")"
 		}
 		p.line(line)
 		if s.ForkedFrom != nil {
@@ -71,36 +69,14 @@ func (p *Page) Sessions(list []store.SessionSummary) {
 	}
 }
 
-// stateOf is a session's state, with what closed it (decision 44).
+// stateOf is a session's state, with what closed it (decision 44), or its place among those that
+// wait for a slot.
 func stateOf(s *store.SessionSummary) string {
-	if s.QueuePosition > 0 { // its place among those that wait for a slot
-		return string(s.State) + " " + strconv.Itoa(s.QueuePosition)
+	state := string(s.State) + " " + string(s.EndReason)
+	if s.QueuePosition > 0 {
+		state = string(s.State) + " " + strconv.Itoa(s.QueuePosition)
 	}
-	if s.EndReason == "" {
-		return string(s.State)
-	}
-	return string(s.State) + " " + string(s.EndReason)
-}
-
-// news is what somebody who comes back wants to know first.
-func (p *Page) news(s *store.SessionSummary) string {
-	switch {
-	case s.Finished && s.Unread > 0:
-		return p.Text.T("finished while you were away") + ", " + p.unread(s.Unread)
-	case s.Finished:
-		return p.Text.T("finished while you were away")
-	case s.Unread > 0:
-		return p.unread(s.Unread)
-	default:
-		return ""
-	}
-}
-
-func (p *Page) unread(n int) string {
-	if n == 1 {
-		return p.Text.T("1 unread")
-	}
-	return p.Text.T("%d unread", n)
+	return strings.TrimSpace(state)
 }
 
 // Messages is a number of messages in words.
@@ -127,23 +103,21 @@ func (p *Page) Session(view *store.SessionView) {
 	if s.ForkedFrom != nil {
 		p.line("  " + p.forkedFrom(s.ForkedFrom) + "; " + p.Text.T("the files of the workspace were not forked"))
 	}
-	for _, fork := range view.Forks {
-		p.line("  " + p.Text.T("forked as %s", Short(fork)))
-	}
 	for i := range view.Thread {
 		p.message(&view.Thread[i])
 	}
-	p.undos(view.Undos)
-	for i := range view.Pending {
-		p.line("")
-		p.line("     " + p.Text.T("waits for its turn") + ": " +
-			plain.Line(oneLine(view.Pending[i].Message.LinearText())))
-	}
 	p.line("")
+	for i, line := range UndoLines(p.Text, view.Undos) {
+		p.line(p.Text.T("run %s", view.Undos[i].RoundID.String()) + "  " + line)
+	}
+	for i := range view.Pending {
+		said := view.Pending[i].Message.LinearText()
+		p.line("     " + p.Text.T("waits for its turn") + ": " + plain.Line(shortened(said, shownText)))
+	}
 	p.line(p.Text.T("messages: %d, runs: %d", s.Messages, s.Rounds) + ", " + Cost(p.Text, view.Spent))
 	if n := len(view.History); n > 0 && !view.History[n-1].EndNote.IsZero() {
 		last := &view.History[n-1]
-		p.line(p.Text.T("the last run ended: %s", string(last.End)+", "+plain.Line(p.Text.Sentence(last.EndNote))))
+		p.line(plain.Line(p.Text.T("the last run ended: %s", string(last.End)+", "+p.Text.Sentence(last.EndNote))))
 	}
 	switch {
 	case view.AuditError != "":
@@ -153,16 +127,24 @@ func (p *Page) Session(view *store.SessionView) {
 	}
 }
 
-// message writes one message with its place in the log, by which a fork names it.
-func (p *Page) message(m *store.MessageView) {
+// saidAt is when a message was written, one of a fork in what that was made from.
+func saidAt(m *store.MessageView) string {
 	at := m.Time
 	if m.Message.Copied != nil {
 		at = m.Message.Copied.At
 	}
+	return at.Local().Format("2006-01-02 15:04:05")
+}
+
+// message writes one message with its place in the log, by which a fork names it.
+func (p *Page) message(m *store.MessageView) {
+	line := fmt.Sprintf("%4d  %s  ", m.Seq, saidAt(m)) + p.speaker(&m.Message)
+	if m.Superseded {
+		line += "  " + p.Text.T("(no longer part of the conversation)")
+	}
 	p.line("")
-	p.line(fmt.Sprintf("%4d  %s  ", m.Seq, at.Local().Format("2006-01-02 15:04:05")) +
-		p.Speaker(&m.Message) + p.superseded(m.Superseded))
-	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(Said(p.Text, &m.Message)), "\n"), "\n") {
+	p.line(line)
+	for line := range strings.SplitSeq(strings.TrimRight(plain.Visible(toldBy(p.Text, &m.Message)), "\n"), "\n") {
 		if line != "" {
 			p.line("      " + line)
 		}
@@ -176,15 +158,10 @@ func (p *Page) message(m *store.MessageView) {
 }
 
 // Told is what a notice of the system tells a person.
-func Told(t *text.Printer, m *regie.SystemContent) string {
-	if len(m.Said) == 0 {
-		return m.Summary
-	}
-	return said(t, m.Said)
-}
+func Told(t *text.Printer, m *regie.SystemContent) string { return cmp.Or(said(t, m.Said), m.Summary) }
 
-// Said is what a message says to a person.
-func Said(t *text.Printer, m *regie.Message) string {
+// toldBy is what a message says to a person.
+func toldBy(t *text.Printer, m *regie.Message) string {
 	switch {
 	case m.AI != nil:
 		return m.AI.Text()
@@ -194,48 +171,39 @@ func Said(t *text.Printer, m *regie.Message) string {
 		return Told(t, m.System)
 	case len(m.Rich) > 0:
 		return m.LinearText()
-	default:
-		return m.Text
 	}
+	return m.Text
 }
 
-// Speaker says who a message is from.
-func (p *Page) Speaker(m *regie.Message) string {
+// speaker says who a message is from, with the model, and where that is not the run's own its
+// provider too.
+func (p *Page) speaker(m *regie.Message) string {
 	switch {
 	case m.System != nil:
 		return string(m.System.Type)
 	case m.Sender == regie.SenderUser, m.AI != nil && m.Author.Kind == regie.AuthorUser: // a command of their own
 		return p.Text.T("you")
-	case m.Author.Model != "":
-		model := plain.Line(m.Author.Model)
-		if m.Author.Provider != "" { // not the run's own
-			model = plain.Line(m.Author.Provider) + " / " + model + ", " +
-				p.Text.T("in place of the run's own provider")
-		}
-		return plain.Line(m.Author.ID) + " (" + model + ")" + p.cached(m)
-	default:
+	case m.Author.Model == "":
 		return plain.Line(m.Author.ID)
 	}
+	model := modelName(m.Author.Provider, m.Author.Model)
+	if m.Author.Provider != "" {
+		model += ", " + p.Text.T("in place of the run's own provider")
+	}
+	out := plain.Line(m.Author.ID) + " (" + model + ")"
+	if cached := CachedLine(p.Text, m); cached != "" {
+		out += "  " + cached
+	}
+	return out
 }
 
-// cached marks an answer from the response cache (spec 6.4), with when the model gave it.
-func (p *Page) cached(m *regie.Message) string {
+// CachedLine says of an answer that it came from the response cache (spec 6.4), "" of any other.
+func CachedLine(t *text.Printer, m *regie.Message) string {
 	if m.AI == nil || m.AI.Cached.IsZero() {
 		return ""
 	}
-	return "  " + p.Text.T("(from the response cache, answered %s)", m.AI.Cached.Local().Format("2006-01-02 15:04:05"))
-}
-
-// CachedLine says of an answer that it came from the response cache, "" of any other.
-func CachedLine(t *text.Printer, m *regie.Message, now time.Time) string {
-	if m.AI == nil || m.AI.Cached.IsZero() {
-		return ""
-	}
-	age := now.Sub(m.AI.Cached).Round(time.Second)
-	if age >= time.Hour {
-		age = age.Round(time.Minute)
-	}
-	return t.T("(from the response cache, answered %s ago; --no-cache asks the model)", max(age, 0).String())
+	at := m.AI.Cached.Local().Format("2006-01-02 15:04:05")
+	return t.T("(from the response cache, answered %s; --no-cache asks the model)", at)
 }
 
 func (p *Page) call(c *regie.Call) {
@@ -247,24 +215,25 @@ func (p *Page) call(c *regie.Call) {
 	if c.Error != nil {
 		outcome = string(c.Error.Code) + ": " + c.Error.Message
 	}
-	p.line(fmt.Sprintf("   %2d %s %s", c.Ordinal+1, plain.Line(c.Tool), plain.Line(oneLine(c.Arguments))))
+	short := func(s string) string { return plain.Line(shortened(s, shownText)) }
+	p.line(fmt.Sprintf("   %2d %s %s", c.Ordinal+1, plain.Line(c.Tool), short(c.Arguments)))
 	if len(c.Executed) > 0 {
-		p.line("      " + p.Text.T("with edited arguments") + ": " + plain.Line(oneLine(string(c.Executed))))
+		p.line("      " + p.Text.T("with edited arguments") + ": " + short(string(c.Executed)))
 	}
-	p.line("      " + state + "  " + plain.Line(oneLine(outcome)))
-	if c.Resolution != nil {
-		p.line("      " + p.Text.T("%s found out: %s", plain.Line(c.Resolution.By), string(c.Resolution.As)) + " " +
-			plain.Line(c.Resolution.Note))
+	p.line("      " + state + "  " + short(outcome))
+	if r := c.Resolution; r != nil {
+		p.line("      " + plain.Line(p.Text.T("%s found out: %s", r.By, string(r.As))+" "+r.Note))
 	}
 }
 
 // shownText is how much of a text is shown on its line, in characters.
 const shownText = 100
 
-func oneLine(s string) string {
+// shortened is a text on one line, of so many characters at most.
+func shortened(s string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) > shownText {
-		return string(runes[:shownText-1]) + "…"
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
 	return string(runes)
 }
@@ -275,31 +244,29 @@ func (p *Page) Logs(reports []store.LogReport) (broken int) {
 	logs := 0
 	for i := range reports {
 		r := &reports[i]
-		what := p.Text.T("session %s", Short(r.ID))
+		name := plain.Line(r.Name)
+		what := p.Text.T("session %s", Short(r.ID)) + "  " + name
 		switch {
-		case r.Kind == "workspace" && r.Events == 0 && r.Error == "":
-			continue // it has no rules and never had any
 		case r.Kind == "user":
-			what = p.Text.T("tokens of %s", plain.Line(r.Name))
+			what = p.Text.T("tokens of %s", name)
 		case r.Kind == "workspace":
-			what = p.Text.T("rules of %s", plain.Line(r.Name))
+			what = p.Text.T("rules of %s", name)
 		case r.Removed:
-			what += "  " + p.Text.T("(removed)")
-		default:
-			what += "  " + plain.Line(r.Name)
+			what += p.Text.T("(removed)")
 		}
-		logs++
-		if r.Error != "" {
+		switch {
+		case r.Error != "":
 			broken++
 			p.line("✗ " + what)
 			p.line("    " + plain.Line(r.Error))
+		case r.Kind == "workspace" && r.Events == 0: // it has no rules and never had any
 			continue
+		case r.Erased > 0:
+			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified, %d erased", r.Events, r.Erased))
+		default:
+			p.line("✓ " + what + "  " + p.Text.T("%d events, chain verified", r.Events))
 		}
-		state := p.Text.T("%d events, chain verified", r.Events)
-		if r.Erased > 0 {
-			state += ", " + p.Text.T("%d erased", r.Erased)
-		}
-		p.line("✓ " + what + "  " + state)
+		logs++
 	}
 	p.line("")
 	p.line(p.Text.T("logs: %d, not what was written: %d", logs, broken))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
@@ -26,8 +25,15 @@ func SlashCommands(t *text.Printer) []SlashCommand {
 		{"/undo", t.T("take the newest run back, after a look at it: /undo [files | force | ID]"), planUndo},
 		{"/fork", t.T("go on in a copy of this chat; the files stay as they are"), forkChat},
 		{"/resume", t.T("go on with a paused run, or with another chat: /resume [ID]"), resumeChat},
-		{"/new", t.T("begin another chat"), startAnother},
-		{"/clear", t.T("begin another chat on an empty screen"), clearScreen},
+		{"/new", t.T("begin another chat"), func(c *Conversation, _ string) {
+			c.Start(regie.NewID())
+			c.Renderer.Separate()
+			c.Note(c.Text.T("a new chat"))
+		}},
+		{"/clear", t.T("begin another chat on an empty screen"), func(c *Conversation, _ string) {
+			c.Start(regie.NewID())
+			c.Renderer.ClearScreen()
+		}},
 		{"/model", t.T("which model answers: /model [NAME | PROVIDER/NAME]"), chooseModel},
 		{"/agent", t.T("which agent answers in a new chat: /agent [NAME]"), chooseAgent},
 		{"/approvals", t.T("ask again what this chat waits for"), askAgain},
@@ -38,11 +44,25 @@ func SlashCommands(t *text.Printer) []SlashCommand {
 		{"/show", t.T("unfold a call: /show [NUMBER]"), (*Conversation).ShowCall},
 		{"/steer", t.T("give the agent something with its next step: /steer TEXT"), steerRun},
 		{"/queue", t.T("what waits for its turn: /queue [rm N | edit N]"), editQueue},
-		{"/pause", t.T("start nothing new; /resume goes on"), pauseRun},
-		{"/stop", t.T("end the run and close the chat; a message opens it again"), stopRun},
-		{"/close", t.T("close the chat while nothing runs or waits"), closeSession},
-		{"/skills", t.T("the skills that the agent has here"), listSkills},
-		{"/quit", t.T("leave; what runs stays as it is stored"), leaveChat},
+		{"/pause", t.T("start nothing new; /resume goes on"), func(c *Conversation, _ string) {
+			c.tell(!c.Round.IsZero(), c.Round, Control.Pause, "")
+		}},
+		{"/stop", t.T("end the run and close the chat; a message opens it again"), func(c *Conversation, _ string) {
+			stop := func(control Control, ctx context.Context, session regie.ID) error {
+				_, err := control.Stop(ctx, session) // the log tells what it gives back
+				return err
+			}
+			c.tell(!c.Round.IsZero(), c.Session, stop, "")
+		}},
+		{"/close", t.T("close the chat while nothing runs or waits"), func(c *Conversation, _ string) {
+			c.tell(!c.Last.IsZero(), c.Session, Control.CloseSession, c.Text.T("closed; a message opens it again"))
+		}},
+		{"/skills", t.T("the skills that the agent has here"), func(c *Conversation, _ string) {
+			if c.Skills != nil {
+				c.Skills(c.Note)
+			}
+		}},
+		{"/quit", t.T("leave; what runs stays as it is stored"), func(c *Conversation, _ string) { c.Renderer.Leave() }},
 	}
 }
 
@@ -63,25 +83,24 @@ func (c *Conversation) Obey(line string) {
 		plain.Line(word)))
 }
 
-// begun reports whether something was said in the chat, and else says that nothing was.
-func (c *Conversation) begun() bool {
-	if c.Last.IsZero() {
-		c.Note(c.Text.T("nothing was said in this chat"))
-	}
-	return !c.Last.IsZero()
-}
-
-// running reports whether a run is open, and else says that none is.
-func (c *Conversation) running() bool {
-	if c.Round.IsZero() {
+// tell says something about a round or a session to the Control, where there is one, and notes that
+// it did.
+func (c *Conversation) tell(has bool, id regie.ID, say func(Control, context.Context, regie.ID) error, done string) {
+	if !has {
 		c.Note(c.Text.T("nothing runs in this chat"))
+		return
 	}
-	return !c.Round.IsZero()
+	load(c, func(ctx context.Context) (string, error) { return done, say(c.Control, ctx, id) }, func(done string) {
+		if done != "" {
+			c.Note(done)
+		}
+	})
 }
 
 // forkChat goes on in a copy of this chat (decision 17).
 func forkChat(c *Conversation, name string) {
-	if !c.begun() {
+	if c.Last.IsZero() {
+		c.Note(c.Text.T("nothing was said in this chat"))
 		return
 	}
 	in, root := dispatch.ForkRequest{SessionID: regie.NewID(), From: c.Session, Name: name}, c.Request.Root
@@ -117,8 +136,7 @@ func resumeChat(c *Conversation, name string) {
 		return
 	case c.State == regie.SessionPaused && !c.Round.IsZero():
 		clear(c.Later) // what was put off before the pause is asked again
-		round := c.Round
-		c.tell(func(ctx context.Context) error { return c.Control.Resume(ctx, round) }, "")
+		c.tell(true, c.Round, Control.Resume, "")
 		return
 	}
 	filter := store.SessionFilter{Root: c.Request.Root, Type: regie.SessionChat, Limit: 50}
@@ -145,107 +163,24 @@ func (c *Conversation) choose(choice *Choice) {
 	c.Renderer.Choose(choice)
 }
 
-func startAnother(c *Conversation, _ string) {
-	c.Start(regie.NewID())
-	c.Renderer.Separate()
-	c.Note(c.Text.T("a new chat"))
-}
-
-func clearScreen(c *Conversation, _ string) {
-	c.Start(regie.NewID())
-	c.Renderer.ClearScreen()
-}
-
-// listHolds is how long what the providers said of their models is taken for true.
-const listHolds = 5 * time.Minute
-
-// answering is what is known of the models and agents of an engine.
-type answering struct {
-	providers       []string
-	agents          []dispatch.AgentView
-	provider, model string // of the next message
-	list            []dispatch.ProviderModels
-	listErr         error // what was used can be chosen all the same
-}
-
-// chooseModel says which model answers and which there are, or chooses another one.
-func chooseModel(c *Conversation, name string) {
-	request, session, last := c.Request, c.Session, c.Last
-	asks := name == "" && time.Since(c.modelsAt) > listHolds
-	has := answering{list: c.models}
-	if asks {
-		c.Asking = c.Text.T("asking which models there are…")
-	}
-	load(c, func(ctx context.Context) (answering, error) {
-		providers, err := c.Control.Providers(ctx)
-		if err != nil {
-			return has, err
-		}
-		for i := range providers {
-			has.providers = append(has.providers, providers[i].Name)
-		}
-		if has.agents, err = c.Control.Agents(ctx); err != nil || name != "" {
-			return has, err
-		}
-		has.provider, has.model = request.Provider, request.Model
-		if request.Model == "" {
-			has.provider, has.model = EngineModel(has.agents, request.Agent)
-		}
-		if request.Model == "" && !last.IsZero() {
-			view, err := c.Control.Session(ctx, session)
-			if err != nil {
-				return has, err
-			}
-			if view.Model != "" {
-				has.provider, has.model = view.Provider, view.Model
-			}
-		}
-		if asks {
-			asking, cancel := context.WithTimeout(ctx, ListWithin)
-			defer cancel()
-			has.list, has.listErr = c.Control.Models(asking)
-		}
-		return has, nil
-	}, func(has answering) {
-		setModel := func(name string) {
-			c.Note(ChooseModel(c.Text, &c.Request, has.providers, c.Settings, name))
-		}
-		if name != "" {
-			setModel(name)
-			return
-		}
-		if c.Renderer.ShowError(has.listErr); asks && has.listErr == nil {
-			c.models, c.modelsAt = has.list, time.Now()
-		}
-		c.Note(Answers(c.Text, has.provider, has.model))
-		Silent(c.Text, has.list, c.Note)
-		choice := &Choice{Title: c.Text.T("which model:"), Then: setModel}
-		for _, k := range Choosable(has.provider, has.model, has.agents, has.list) {
-			choice.Options = append(choice.Options, Option{k, k})
-		}
-		if len(choice.Options) > 1 || has.model == "" && len(choice.Options) > 0 {
-			c.Renderer.Choose(choice)
-		}
-	})
-}
-
 // chooseAgent says which agents there are, or begins a new chat with one.
 func chooseAgent(c *Conversation, name string) {
-	load(c, c.Control.Agents, func(agents []dispatch.AgentView) {
-		choice := &Choice{Title: c.Text.T("which agent:"), Then: c.setAgent, Note: c.Text.T(
-			"%s answers here; /agent NAME begins a new chat with another one", plain.Line(c.Request.Agent))}
-		for i := range agents {
-			choice.Options = append(choice.Options, Option{agents[i].Name, agents[i].Name + "  " + agents[i].Model})
-		}
-		if slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }) {
-			c.setAgent(name)
-			return
-		}
-		if name != "" {
-			c.Note(c.Text.T("there is no agent %s", plain.Line(name)))
-		}
-		c.choose(choice)
-	})
+	load(c, func(ctx context.Context) ([]dispatch.AgentView, error) { return c.Control.Agents(ctx) },
+		func(agents []dispatch.AgentView) {
+			choice := &Choice{Title: c.Text.T("which agent:"), Then: c.setAgent, Note: c.Text.T(
+				"%s answers here; /agent NAME begins a new chat with another one", plain.Line(c.Request.Agent))}
+			for i := range agents {
+				choice.Options = append(choice.Options, Option{agents[i].Name, agents[i].Name + "  " + agents[i].Model})
+			}
+			switch {
+			case slices.ContainsFunc(agents, func(a dispatch.AgentView) bool { return a.Name == name }):
+				c.setAgent(name)
+			case name != "":
+				c.Note(c.Text.T("there is no agent %s", plain.Line(name)))
+			default:
+				c.choose(choice)
+			}
+		})
 }
 
 func (c *Conversation) setAgent(name string) {
@@ -268,12 +203,7 @@ func askAgain(c *Conversation, _ string) {
 
 func listRules(c *Conversation, _ string) {
 	filter := store.RuleFilter{Root: c.Request.Root}
-	load(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules(ctx, filter) },
-		func(list store.RuleList) {
-			page := *c.Page
-			page.Inside = false
-			page.Rules(list)
-		})
+	load(c, func(ctx context.Context) (store.RuleList, error) { return c.Control.Rules(ctx, filter) }, c.Page.Rules)
 }
 
 func revokeRule(c *Conversation, name string) {
@@ -291,33 +221,48 @@ func revokeRule(c *Conversation, name string) {
 	}, func(rule store.StandingRule) { c.Note(Revoked(c.Text, &rule)) })
 }
 
+// showCost says what the chat and today have cost.
 func showCost(c *Conversation, _ string) {
-	session, root := c.Session, c.Request.Root
-	if c.Last.IsZero() {
-		session = regie.ID{}
-	}
-	load(c, func(ctx context.Context) ([]string, error) {
-		return Costs(ctx, c.Control, c.Text, root, session)
-	}, c.notes)
+	session, root, last := c.Session, c.Request.Root, c.Last
+	load(c, func(ctx context.Context) (out []string, err error) {
+		if !last.IsZero() {
+			view, err := c.Control.Session(ctx, session)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, c.Text.T("this chat: %s", Cost(c.Text, view.Spent)))
+		}
+		spent, err := c.Control.Spent(ctx, root)
+		if line := Today(c.Text, spent, false); line != "" {
+			out = append(out, line)
+		}
+		return out, err
+	}, c.Stream.notes)
 }
 
+// showCache says what is in the response cache of the workspace, or empties it.
 func showCache(c *Conversation, word string) {
 	root := c.Request.Root
 	load(c, func(ctx context.Context) (string, error) {
-		return Cached(ctx, c.Control, c.Text, root, word)
+		if word == "clear" {
+			cleared, err := c.Control.ClearCache(ctx, dispatch.ClearRequest{Root: root})
+			return c.Text.T("answers that went from the response cache: %d", int(cleared.Entries)), err
+		}
+		s, err := c.Control.CacheStats(ctx, root)
+		return c.Text.T("response cache of this workspace: %d answers, given again %d times, about %d tokens saved",
+			int(s.Entries), int(s.Hits), int(s.Saved)), err
 	}, c.Note)
 }
 
 // ShowCall unfolds a call by its number; without one the newest.
 func (c *Conversation) ShowCall(word string) {
-	n, err := c.Calls.Find(word)
+	one, n, err := c.Calls.find(word)
 	if err != nil {
 		c.Note(c.Text.Error(err))
 		return
 	}
-	read := c.Calls.Read(n)
-	load(c, func(ctx context.Context) (*regie.Call, error) { return read(ctx, c.Control) }, func(call *regie.Call) {
-		Unfold(c.Text, call, n, c.Note)
+	load(c, func(ctx context.Context) (*regie.Call, error) { return one.read(ctx, c.Control) }, func(call *regie.Call) {
+		c.unfold(call, n)
 		c.Renderer.Separate()
 	})
 }
@@ -329,54 +274,6 @@ func steerRun(c *Conversation, typed string) {
 	}
 	c.Send(typed, store.Steer)
 }
-
-// editQueue lists what waits for its turn, or takes one of it back (decision 10).
-func editQueue(c *Conversation, rest string) {
-	word, number, _ := strings.Cut(rest, " ")
-	if word != "rm" && word != "edit" {
-		c.notes(QueueLines(c.Text, c.Queue()))
-		return
-	}
-	q, ok := FindQueued(c.Queue(), strings.TrimSpace(number))
-	if !ok {
-		c.Note(c.Text.T("there is no such message in the queue: /queue lists them"))
-		return
-	}
-	c.TakeBack(q, word == "edit")
-}
-
-func pauseRun(c *Conversation, _ string) {
-	if round := c.Round; c.running() {
-		c.tell(func(ctx context.Context) error { return c.Control.Pause(ctx, round) }, "")
-	}
-}
-
-func stopRun(c *Conversation, _ string) {
-	session := c.Session
-	if !c.running() {
-		return
-	}
-	c.tell(func(ctx context.Context) error {
-		_, err := c.Control.Stop(ctx, session) // the log tells what it gives back
-		return err
-	}, "")
-}
-
-func closeSession(c *Conversation, _ string) {
-	session := c.Session
-	if c.begun() {
-		c.tell(func(ctx context.Context) error { return c.Control.CloseSession(ctx, session) },
-			c.Text.T("closed; a message opens it again"))
-	}
-}
-
-func listSkills(c *Conversation, _ string) {
-	if c.Skills != nil {
-		c.Skills(c.Note)
-	}
-}
-
-func leaveChat(c *Conversation, _ string) { c.Renderer.Leave() }
 
 // UndoOffer is what an undo would take back. The person sees it and agrees to it, or not (decision
 // 16).
@@ -390,29 +287,28 @@ type UndoOffer struct {
 
 // planUndo plans what would be taken back of the newest run, or of what is named.
 func planUndo(c *Conversation, rest string) {
-	if rest == "" && !c.begun() {
+	if rest == "" && c.Last.IsZero() {
+		c.Note(c.Text.T("nothing was said in this chat"))
 		return
 	}
 	in := dispatch.UndoRequest{Chat: true, SessionID: c.Session, Root: c.Request.Root}
-	err := UndoWords(&in, rest)
-	load(c, func(ctx context.Context) (regie.UndoPlan, error) {
-		if err != nil {
-			return regie.UndoPlan{}, err
-		}
-		return c.Control.PlanUndo(ctx, in)
-	}, func(plan regie.UndoPlan) { c.Renderer.ConfirmUndo(&UndoOffer{c: c, in: in, plan: plan}) })
+	if err := undoWords(&in, rest); err != nil {
+		c.Renderer.ShowError(err)
+		return
+	}
+	load(c, func(ctx context.Context) (regie.UndoPlan, error) { return c.Control.PlanUndo(ctx, in) },
+		func(plan regie.UndoPlan) { c.Renderer.ConfirmUndo(&UndoOffer{c: c, in: in, plan: plan}) })
 }
 
 // Show writes what would be taken back, and reports whether it can be.
 func (u *UndoOffer) Show() bool {
-	c := u.c
-	c.Renderer.Separate()
-	u.More = c.Page.UndoPlan(&u.plan, shownLines)
-	if len(u.plan.Conflicts(u.in.Force)) > 0 {
-		c.Note(UndoInTheWay(c.Text, &u.plan, "/undo force"))
-		return false
+	u.c.Renderer.Separate()
+	u.More = u.c.Page.UndoPlan(&u.plan, shownLines)
+	fits := len(u.plan.Conflicts(u.in.Force)) == 0
+	if !fits {
+		u.c.Note(UndoInTheWay(u.c.Text, &u.plan, "/undo force"))
 	}
-	return true
+	return fits
 }
 
 // ShowWhole writes the diffs whole.
@@ -426,44 +322,15 @@ func (u *UndoOffer) Refuse() { u.c.Note(u.c.Text.T("nothing was undone")) }
 
 // Agree takes it back, and calls then once that is shown.
 func (u *UndoOffer) Agree(then func()) {
-	c := u.c
-	agreed := Agreed(u.in, &u.plan)
-	c.Stream.Own(agreed.UndoID)
+	c, agreed := u.c, Agreed(u.in, &u.plan)
+	c.Stream.Own(agreed.UndoID, true)
 	c.Renderer.Do(Beside, func(ctx context.Context) func() {
 		undone, err := c.Control.Undo(ctx, agreed)
 		return func() {
-			if err == nil {
+			if c.Renderer.ShowError(err); err == nil {
 				c.Page.Undone(&undone)
 			}
-			c.Renderer.ShowError(err)
 			then()
-		}
-	})
-}
-
-// showOutcome shows what came of the person's own command, once its round has ended: they gave it
-// to read that. What comes behind the end waits for it.
-func (c *Conversation) showOutcome(round regie.ID) {
-	own, session := c.own, c.Session
-	if c.own = (regie.ID{}); own.IsZero() {
-		return
-	}
-	c.Renderer.Do(Held, func(ctx context.Context) func() {
-		view, err := c.Control.Get(ctx, round)
-		return func() {
-			if session != c.Session { // another chat has been taken up since
-				return
-			}
-			defer c.Stream.Came("") // where nothing was found
-			c.Renderer.ShowError(err)
-			for i := range view.Exchanges {
-				for k := range view.Exchanges[i].Calls {
-					if call := &view.Exchanges[i].Calls[k]; call.ID == own {
-						c.Stream.Came(call.Result)
-						c.showOwn(call)
-					}
-				}
-			}
 		}
 	})
 }

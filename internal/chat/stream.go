@@ -1,10 +1,10 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -28,22 +28,20 @@ type Stream struct {
 	// its lines.
 	Apart bool
 
-	open    io.Writer // where a line was begun and not ended
-	reply   place     // whose text is being written
-	shown   string    // what has come of it
+	open io.Writer // where a line was begun and not ended
+	// prompted says that the person's prompt stands there.
+	prompted bool
+
+	reply   place  // whose text is being written
+	shown   string // what has come of it
 	pieces  plain.Stream
 	told    place // the last reply that was written whole
 	batch   place // a reply whose calls have not all their results
-	limited bool  // the limit that stops the round was told
 	running regie.ID
 	held    []*dispatch.Delta // of what the events have not reached yet
 	own     map[regie.ID]bool
-	missing string            // what was told last of tools that are away
-	waiting []Queued          // messages that wait for their turn
-	given   map[regie.ID]bool // those that came back, once they were shown
-
-	command regie.ID     // the call of the person's own command
-	came    *regie.Event // how it ended, until that is shown
+	missing string   // what was told last of tools that are away
+	waiting []Queued // messages that wait for their turn
 
 	fold   Fold
 	output Output
@@ -55,27 +53,13 @@ type place struct {
 	exchange int
 }
 
-// Own tells that a message was typed here, or that an undo was asked for here: it is not shown
-// again.
-func (s *Stream) Own(message regie.ID) {
+// Own tells whether a message was typed or is being taken back here, or an undo was asked for here:
+// what its event tells is shown already.
+func (s *Stream) Own(id regie.ID, is bool) {
 	if s.own == nil {
 		s.own = map[regie.ID]bool{}
 	}
-	s.own[message] = true
-}
-
-// GivenBack shows a message that came back unread, once: a stop tells it, and the log too (decision
-// 10).
-func (s *Stream) GivenBack(message regie.ID, text string) {
-	if s.given == nil {
-		s.given = map[regie.ID]bool{}
-	}
-	if text == "" || s.given[message] {
-		return
-	}
-	s.given[message] = true
-	s.Note(s.Text.T("not sent, the agent never read it:"))
-	s.Note("› " + strings.ReplaceAll(text, "\n", "\n  "))
+	s.own[id] = is
 }
 
 // Note writes a line beside the replies.
@@ -86,6 +70,15 @@ func (s *Stream) Note(line string) {
 	fmt.Fprintln(s.Err, plain.Strip(line))
 }
 
+func (s *Stream) notes(lines []string) {
+	for _, line := range lines {
+		s.Note(line)
+	}
+}
+
+// quote writes what a person said.
+func (s *Stream) quote(said string) { s.Note("› " + strings.ReplaceAll(said, "\n", "\n  ")) }
+
 // Telling reports whether a reply is being written that is not whole.
 func (s *Stream) Telling() bool { return s.shown != "" }
 
@@ -93,18 +86,18 @@ func (s *Stream) Telling() bool { return s.shown != "" }
 func (s *Stream) Prompt(prompt string) {
 	s.fresh()
 	fmt.Fprint(s.Err, prompt)
-	s.open = s.Err
+	s.open, s.prompted = s.Err, true
 }
 
 // Typed tells that the terminal has shown the end of a line.
-func (s *Stream) Typed() { s.open = nil }
+func (s *Stream) Typed() { s.open, s.prompted = nil, false }
 
 // fresh makes the cursor stand at the beginning of a line.
 func (s *Stream) fresh() {
 	if s.open != nil {
 		fmt.Fprintln(s.open)
 	}
-	s.open = nil
+	s.Typed()
 }
 
 func (s *Stream) write(content string) {
@@ -113,6 +106,7 @@ func (s *Stream) write(content string) {
 		return
 	}
 	fmt.Fprint(s.Out, content)
+	s.prompted = false
 	if s.open = s.Out; strings.HasSuffix(content, "\n") {
 		s.open = nil
 	}
@@ -122,40 +116,28 @@ func (s *Stream) write(content string) {
 func (s *Stream) Item(item dispatch.Item) {
 	defer s.release()
 	if item.Delta != nil {
-		for _, line := range s.output.Lines(s.Text, item.Delta) {
-			s.Note(line)
-		}
+		s.notes(s.output.Lines(s.Text, item.Delta))
 		s.delta(item.Delta)
 	}
-	if item.Event == nil {
+	event := item.Event
+	if event == nil {
 		return
 	}
-	for _, line := range s.output.Rest(item.Event) {
-		s.Note(line)
-	}
-	if id, is := OwnCall(item.Event); is {
-		s.command = id
-	}
-	lines := s.fold.Lines(s.Text, item.Event)
-	for i, line := range lines {
-		if s.ends(item.Event) {
-			s.came = item.Event
-			continue
-		}
-		if i == len(lines)-1 { // what stands before it is of other calls
-			line += s.mark(item.Event)
+	s.notes(s.output.Rest(event))
+	for _, line := range s.fold.Lines(s.Text, event) {
+		if s.Mark != nil {
+			line += s.Mark(callOf(event))
 		}
 		s.Note(line)
 	}
-	switch item.Event.Type {
-	case regie.EventMessage:
+	switch event.Type {
+	case regie.EventMessage, regie.EventMessagePending:
 		var m regie.Message
-		if json.Unmarshal(item.Event.Body, &m) == nil {
+		switch {
+		case json.Unmarshal(event.Body, &m) != nil:
+		case event.Type == regie.EventMessage:
 			s.message(&m)
-		}
-	case regie.EventMessagePending:
-		var m regie.Message
-		if json.Unmarshal(item.Event.Body, &m) == nil {
+		default:
 			s.queue(m.ID, m.LinearText())
 		}
 	case regie.EventMessageWithdrawn:
@@ -163,34 +145,32 @@ func (s *Stream) Item(item dispatch.Item) {
 			MessageID regie.ID `json:"message_id"`
 			TakenBack bool     `json:"taken_back"`
 		}
-		if json.Unmarshal(item.Event.Body, &body) == nil {
-			if said := s.unqueue(body.MessageID); body.TakenBack {
-				s.TakenBack(body.MessageID, said, s.given[body.MessageID])
-			} else {
-				s.GivenBack(body.MessageID, said)
-			}
+		_ = json.Unmarshal(event.Body, &body)
+		if said := s.unqueue(body.MessageID); !s.own[body.MessageID] {
+			s.withdrawn(said, body.TakenBack)
 		}
 	case regie.EventStreamReset:
 		told := s.Telling()
 		s.shown = ""
-		switch line, long := ResetLine(s.Text, item.Event); { // of a short one nobody has seen anything (decision 53)
+		switch line, long := ResetLine(s.Text, event); { // of a short one nobody has seen anything (decision 53)
 		case told:
 			s.Note(s.Text.T("… %s; what it said above does not count", line))
 		case long:
 			s.Note("… " + line)
 		}
 	case regie.EventFallback:
-		s.Note("  " + FallbackLine(s.Text, item.Event))
+		s.Note("  " + FallbackLine(s.Text, event))
 	case regie.EventNotice:
-		if line := NoticeLine(s.Text, item.Event); line != "" {
+		if line := NoticeLine(s.Text, event); line != "" {
 			s.Note(line)
 		}
 	case regie.EventUndo:
-		if line, id := UndoEvent(s.Text, item.Event); line != "" && !s.own[id] {
-			s.Note(line)
+		var u regie.Undo
+		if json.Unmarshal(event.Body, &u) == nil && u.State == regie.UndoDone && !s.own[u.ID] {
+			s.Note(s.Text.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(s.Text, &u))
 		}
 	case regie.EventRound:
-		s.round(item.Event)
+		s.round(event)
 	}
 }
 
@@ -234,71 +214,56 @@ func (s *Stream) message(m *regie.Message) {
 	at := place{m.RoundID, m.Exchange}
 	s.unqueue(m.ID)
 	switch {
-	case m.AI != nil && strings.HasPrefix(m.AI.Text(), regie.InvalidFormat):
-		s.unreadable(m.AI.Text(), at)
 	case m.AI != nil:
-		whole, shown := m.AI.Text(), s.shown
-		if at != s.reply {
-			shown = ""
+		s.replied(m, at)
+	case m.Author.ID == regie.ComponentTools: // a chat whose runs all miss the same tools says so once
+		lines := ToolNotice(s.Text, m)
+		if told := strings.Join(lines, "\n"); told != s.missing {
+			s.missing = told
+			s.notes(lines)
 		}
-		rest, is := strings.CutPrefix(whole, shown)
-		if !is || shown == "" { // pieces of it got lost: the whole of it, on lines of its own
-			s.fresh()
-			rest, s.pieces = whole, plain.Stream{}
-		}
-		s.write(s.pieces.Add(rest) + s.pieces.Rest())
-		s.fresh()
-		s.told, s.reply, s.shown = at, place{}, ""
-		if line := CachedLine(s.Text, m, time.Now()); line != "" {
-			s.Note("  " + line)
-		}
-		if len(m.CallIDs()) > 0 {
-			s.batch = at
-		}
-	case m.Author.ID == regie.ComponentTools:
-		s.tools(m)
 	case m.System != nil:
 		if at == s.batch {
 			s.batch = place{}
-		}
-		if m.System.Type == regie.SystemLimitReached {
-			s.limited = true
-			s.Note(Told(s.Text, m.System))
 		}
 	case m.Sender == regie.SenderAI && m.Text != "": // what was to be said once the actions had succeeded
 		s.fresh()
 		s.write(m.Text)
 		s.fresh()
 	case m.Sender == regie.SenderUser && !m.ExcludeFromPrompt && !s.own[m.ID]:
-		s.Note("› " + strings.ReplaceAll(m.LinearText(), "\n", "\n  "))
+		s.quote(m.LinearText())
 	}
 }
 
 // maxUnreadable bounds what is shown of a reply that cannot be read, in bytes.
 const maxUnreadable = 2000
 
-// unreadable shows a reply that is no reply in its dialect: what the model wrote, so that nothing
-// is kept from the person (spec 2.2).
-func (s *Stream) unreadable(text string, at place) {
-	raw := strings.TrimSpace(strings.TrimPrefix(text, regie.InvalidFormat))
-	if len(raw) > maxUnreadable {
-		raw = strings.ToValidUTF8(raw[:maxUnreadable], "") + "…"
+// replied writes what of a reply was not seen yet. Of one that is none in its dialect it shows what
+// the model wrote, so that nothing is kept from the person (spec 2.2).
+func (s *Stream) replied(m *regie.Message, at place) {
+	whole, shown := m.AI.Text(), s.shown
+	if at != s.reply {
+		shown = ""
 	}
 	s.told, s.reply, s.shown = at, place{}, ""
-	s.Note(s.Text.T("the model's reply cannot be read; it is asked to write it again. It wrote:"))
-	s.Note(raw)
-}
-
-// tools tells which tools are away. A chat whose runs all miss the same ones says so once.
-func (s *Stream) tools(m *regie.Message) {
-	lines := ToolNotice(s.Text, m)
-	told := strings.Join(lines, "\n")
-	if told == s.missing {
+	if raw, is := strings.CutPrefix(whole, regie.InvalidFormat); is {
+		raw = strings.TrimSpace(raw)
+		s.Note(s.Text.T("the model's reply cannot be read; it is asked to write it again. It wrote:"))
+		s.Note(strings.ToValidUTF8(raw[:min(len(raw), maxUnreadable)], ""))
 		return
 	}
-	s.missing = told
-	for _, line := range lines {
-		s.Note(line)
+	rest, is := strings.CutPrefix(whole, shown)
+	if !is || shown == "" { // pieces of it got lost: the whole of it, on lines of its own
+		s.fresh()
+		rest, s.pieces = whole, plain.Stream{}
+	}
+	s.write(s.pieces.Add(rest) + s.pieces.Rest())
+	s.fresh()
+	if line := CachedLine(s.Text, m); line != "" {
+		s.Note("  " + line)
+	}
+	if len(m.CallIDs()) > 0 && m.Copied == nil {
+		s.batch = at
 	}
 }
 
@@ -314,22 +279,20 @@ func ToolNotice(t *text.Printer, m *regie.Message) []string {
 		lines = append(lines, "  ! "+plain.Line(t.Sentence(notice.Document)))
 	}
 	ends := regie.Strictest(notice.Hooks)
-	for i := range notice.Hooks {
-		if ends == &notice.Hooks[i] && ends.On == regie.HookBeforeRound { // the end of the round says it
-			continue
-		}
-		if line := hookLine(t, &notice.Hooks[i]); line != "" {
-			lines = append(lines, line)
+	for i := range notice.Hooks { // those that objected, or could not be heard
+		h := &notice.Hooks[i]
+		told := h == ends && h.On == regie.HookBeforeRound // by the end of the round
+		if !told && (h.Verdict != "" || !h.Failure.IsZero()) {
+			about := cmp.Or(h.Tool, string(h.On))
+			lines = append(lines, "  ! "+plain.Line(t.T("%s: %s", about, t.Sentence(h.Objection()))))
 		}
 	}
 	for _, missing := range notice.Missing {
-		why := plain.Line(missing.Why)
-		if notice.CallID.IsZero() {
-			lines = append(lines, t.T("  ! without the tools of %s: %s", plain.Line(missing.Toolkit), why))
-		} else {
-			lines = append(lines, t.T("  … the run waits for %s, to go on with what it had begun there: %s",
-				plain.Line(missing.Toolkit), why))
+		line := t.T("  ! without the tools of %s: %s", missing.Toolkit, missing.Why)
+		if !notice.CallID.IsZero() {
+			line = t.T("  … the run waits for %s, to go on with what it had begun there: %s", missing.Toolkit, missing.Why)
 		}
+		lines = append(lines, plain.Line(line))
 	}
 	return lines
 }
@@ -343,37 +306,24 @@ func (s *Stream) round(event *regie.Event) {
 		End     regie.RoundEnd    `json:"end_reason"`
 		Note    regie.Sentence    `json:"end_note"`
 	}
-	if json.Unmarshal(event.Body, &body) != nil {
+	switch {
+	case json.Unmarshal(event.Body, &body) != nil:
 		return
-	}
-	if body.State != regie.RoundEnded {
+	case body.State != regie.RoundEnded:
 		if body.Stop == "" {
 			s.running = body.RoundID
 		}
 		return
 	}
 	s.reply, s.shown, s.batch = place{}, "", place{}
-	s.ended(body.End, body.Note)
-	s.limited = false
-}
-
-// ended says how a round ended that has no answer.
-func (s *Stream) ended(end regie.RoundEnd, note regie.Sentence) {
-	switch end {
-	case regie.EndAnswered, regie.EndCompleted:
-		if !note.IsZero() {
-			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(note)))
-		}
-	case regie.EndLimit, regie.EndEarlyStop:
-		if !s.limited { // else the message has said it
-			s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(note)))
-		}
-	case regie.EndInterrupted:
+	answered := body.End == regie.EndAnswered || body.End == regie.EndCompleted
+	switch {
+	case body.End == regie.EndInterrupted:
 		s.Note(s.Text.T("interrupted"))
-	case regie.EndStopped:
+	case body.End == regie.EndStopped:
 		s.Note(s.Text.T("stopped"))
-	default:
-		s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(note)))
+	case !answered || !body.Note.IsZero():
+		s.Note(s.Text.T("the run ended: %s", s.Text.Sentence(body.Note)))
 	}
 }
 
@@ -383,31 +333,19 @@ func NoticeLine(t *text.Printer, event *regie.Event) string {
 	if json.Unmarshal(event.Body, &n) != nil {
 		return ""
 	}
-	lasts := event.Time.Sub(n.Since).Round(time.Second).String()
-	if rough := event.Time.Sub(n.Since).Round(time.Minute); rough > 0 {
-		lasts = strings.TrimSuffix(rough.String(), "0s")
-	}
-	switch n.Kind {
-	case regie.NoticeNetworkDown:
-		if len(n.Said) > 0 {
-			return plain.Strip(said(t, n.Said))
-		}
-		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it",
-			lasts, reason(t, n.Why, n.Text)))
-	case regie.NoticeNetworkGiveUp:
-		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused",
-			lasts, reason(t, n.Why, n.Text)))
-	case regie.NoticeBudget, regie.NoticeProvider:
-		return plain.Strip(said(t, n.Said))
-	case regie.NoticeFailed:
-		why := n.Text
-		if len(n.Said) > 0 {
-			why = said(t, n.Said)
-		}
+	ours, lasts := said(t, n.Said), event.Time.Sub(n.Since).Round(time.Second).String()
+	why := cmp.Or(ours, t.Sentence(n.Why), n.Text)
+	switch {
+	case n.Kind == regie.NoticeBudget, n.Kind == regie.NoticeProvider, n.Kind == regie.NoticeNetworkDown && ours != "":
+		return plain.Strip(ours)
+	case n.Kind == regie.NoticeNetworkDown:
+		return plain.Strip(t.T("the model has not been reached for %s (%s); the run still waits for it", lasts, why))
+	case n.Kind == regie.NoticeNetworkGiveUp:
+		return plain.Strip(t.T("the model was not reached for %s (%s); the run is paused", lasts, why))
+	case n.Kind == regie.NoticeFailed:
 		return plain.Strip(t.T("the unattended run has failed: %s", why))
-	default:
-		return ""
 	}
+	return ""
 }
 
 // said are sentences in the language of the surface.
@@ -427,70 +365,20 @@ const patience = 5 * time.Second
 func ResetLine(t *text.Printer, event *regie.Event) (line string, long bool) {
 	var body struct {
 		Code   regie.Code `json:"code"`
-		Status int        `json:"status"`
 		WaitMS int64      `json:"wait_ms"`
 	}
-	if json.Unmarshal(event.Body, &body) != nil || body.Code == "" { // erased
-		return t.T("the model is asked again"), false
+	_ = json.Unmarshal(event.Body, &body) // what was erased is said without its reason
+	if wait := time.Duration(body.WaitMS) * time.Millisecond; wait >= patience {
+		seconds := strconv.Itoa(int(wait.Round(time.Second) / time.Second))
+		return t.T("the model is asked again in %s s: %s", seconds, string(body.Code)), true
 	}
-	switch body.Code { // what has cut it, and not its server
-	case regie.CodeStopRequested:
-		return t.T("the run was paused while the model answered, and asks it again when it goes on"), false
-	case regie.CodeEngineGone:
-		return t.T("the process that asked the model has ended, and the next one asks again"), false
-	}
-	wait := time.Duration(body.WaitMS) * time.Millisecond
-	why := string(body.Code)
-	switch body.Code {
-	case regie.CodeProviderBusy:
-		why = busy(t, body.Status)
-	case regie.CodeTruncatedStream:
-		why = t.T("its answer ended in the middle")
-	case regie.CodeProviderBroken:
-		why = t.T("the connection broke")
-	case regie.CodeTimeout:
-		why = t.T("it took too long")
-	case regie.CodeBadReply:
-		why = t.T("its answer could not be used")
-	case regie.CodeEmptyReply:
-		why = t.T("its answer was empty")
-	}
-	if wait >= patience {
-		return t.T("the model is asked again in %s s: %s", strconv.Itoa(int(wait.Round(time.Second)/time.Second)), why),
-			true
-	}
-	return t.T("the model is asked again: %s", why), false
-}
-
-// busy says why a server that may answer later does not now, by its status.
-func busy(t *text.Printer, status int) string {
-	switch status {
-	case http.StatusServiceUnavailable, 529: // which is Anthropic's
-		return t.T("its server is overloaded")
-	case http.StatusTooManyRequests:
-		return t.T("its server takes no more requests for now")
-	case 0: // in the stream, or by a vendor's own word
-		return t.T("its server reported an error")
-	default:
-		return t.T("its server answered %d", status)
-	}
+	return t.T("the model is asked again: %s", string(body.Code)), false
 }
 
 // FallbackLine says which provider goes on, and why (spec 3.6).
 func FallbackLine(t *text.Printer, event *regie.Event) string {
 	var f regie.Fallback
-	if json.Unmarshal(event.Body, &f) != nil || f.Provider == "" { // erased
-		return t.T("another provider goes on")
-	}
-	return plain.Strip(t.T("%s (%s) answers, because %s did not: %s", plain.Line(f.Provider), plain.Line(f.Model),
-		plain.Line(f.Instead), plain.Line(reason(t, f.Why, f.Text))))
-}
-
-// reason is a failure's sentence in the language of the surface; what was stored before there was
-// one is in its own words.
-func reason(t *text.Printer, said regie.Sentence, text string) string {
-	if said.IsZero() {
-		return text
-	}
-	return t.Sentence(said)
+	_ = json.Unmarshal(event.Body, &f) // what was erased is said without names
+	return plain.Line(t.T("%s (%s) answers, because %s did not: %s", f.Provider, f.Model, f.Instead,
+		cmp.Or(t.Sentence(f.Why), f.Text)))
 }

@@ -1,8 +1,8 @@
 package chat
 
 import (
-	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -13,87 +13,63 @@ import (
 // Tokens lists tokens and the logins of browsers, each with what it opens, and how long (spec
 // 11.2). Places are the workspaces that they may name.
 func (p *Page) Tokens(tokens []regie.Token, places []regie.Workspace) {
-	names := map[regie.ID]string{}
-	for i := range places {
-		names[places[i].ID] = places[i].Root
-	}
 	for i := range tokens {
-		p.token(&tokens[i], names)
+		p.token(&tokens[i], places)
 	}
-	if len(tokens) == 0 {
-		p.line(p.Text.T("no token opens anything but that of the data directory: regie token add makes one (--ended: those that did)"))
+	if n := len(tokens); n > 0 {
+		p.line("")
+		p.line(p.Text.T("to end one: regie token revoke %s", Short(tokens[n-1].ID)))
 		return
 	}
-	p.line("")
-	p.line(p.Text.T("to end one: regie token revoke %s", Short(tokens[len(tokens)-1].ID)))
+	p.line(p.Text.T("no token opens anything but that of the data directory: regie token add makes one (--ended: those that did)"))
 }
 
-func (p *Page) token(t *regie.Token, names map[regie.ID]string) {
+func (p *Page) token(t *regie.Token, places []regie.Workspace) {
 	what := p.Text.T("token %s", Short(t.ID))
 	if t.Kind == regie.TokenBrowser {
 		what = p.Text.T("browser %s", Short(t.ID))
 	}
 	p.line(what + "  " + plain.Line(t.Name))
-	var state string
-	switch t.StateAt(p.Now()) {
-	case regie.TokenRevoked:
-		state = p.Text.T("revoked %s ago by %s", p.span(p.Now().Sub(t.RevokedAt)), plain.Line(t.RevokedBy))
-	case regie.TokenExpired:
-		state = p.Text.T("expired %s ago", p.span(p.Now().Sub(t.ExpiresAt)))
-	default:
-		state = p.Text.T("without an end")
-		if !t.ExpiresAt.IsZero() {
-			state = p.Text.T("ends in %s", p.span(t.ExpiresAt.Sub(p.Now())))
-		}
+	state := p.expiry(t.ExpiresAt)
+	if t.StateAt(p.Now()) == regie.TokenRevoked {
+		state = p.Text.T("revoked %s ago by %s", p.ago(t.RevokedAt), plain.Line(t.RevokedBy))
 	}
 	used := p.Text.T("never used")
 	if !t.LastUsedAt.IsZero() {
-		used = p.Text.T("used about %s ago", p.span(p.Now().Sub(t.LastUsedAt)))
+		used = p.Text.T("used about %s ago", p.ago(t.LastUsedAt))
 	}
-	p.line("     " + p.Text.T("%s, made %s ago, %s", state, p.span(p.Now().Sub(t.CreatedAt)), used))
+	p.line("     " + p.Text.T("%s, made %s ago, %s", state, p.ago(t.CreatedAt), used))
 	opens := p.Text.T("opens: %s", regie.ScopeWords(t.Scopes))
 	if t.OnApproval != "" {
 		opens += "; " + p.Text.T("approvals: %s", t.OnApproval)
 	}
 	p.line("     " + opens)
-	if len(t.Workspaces) > 0 {
-		where := make([]string, 0, len(t.Workspaces))
-		for _, id := range t.Workspaces {
-			where = append(where, plain.Line(cmp.Or(names[id], id.String())))
+	var where []string
+	for _, id := range t.Workspaces {
+		at := slices.IndexFunc(places, func(w regie.Workspace) bool { return w.ID == id })
+		if at < 0 {
+			where = append(where, id.String())
+		} else {
+			where = append(where, plain.Line(places[at].Root))
 		}
+	}
+	if len(where) > 0 {
 		p.line("     " + p.Text.T("only in: %s", strings.Join(where, ", ")))
 	}
 }
 
-// TokenLister lists tokens, as control.Tokens.
-type TokenLister interface {
-	List(ctx context.Context, filter store.TokenFilter) ([]regie.Token, error)
-}
-
-// FindToken returns the one token that a person names, in whatever state: by its id, by the last
-// four or more characters of it, by its first eight or more, or by its name. What opens something
-// is preferred to what does not. It returns CodeNotFound where there is none, and CodeConflict
-// where there are several.
-func FindToken(ctx context.Context, tokens TokenLister, name string) (regie.Token, error) {
-	all, err := tokens.List(ctx, store.TokenFilter{Ended: true})
+// FindToken returns the one token that a person names, of those that open something: by its id, by
+// the last four or more characters of it, by its first eight or more, or by its name. Errors are
+// those of Find.
+func FindToken(ctx context.Context, control Control, name string) (regie.Token, error) {
+	all, err := control.Tokens.List(ctx, store.TokenFilter{})
 	if err != nil {
 		return regie.Token{}, err
 	}
-	part, err := PartOfID(name)
-	if err != nil {
-		part = ""
-	}
-	var found []regie.Token
-	for i := range all {
-		if all[i].ID.String() == name || all[i].Name == name || part != "" && hasPart(all[i].ID, part) {
-			found = append(found, all[i])
-		}
-	}
-	token, err := pickOne(found, func(t *regie.Token) regie.ID { return t.ID },
-		func(t *regie.Token) bool { return t.RevokedAt.IsZero() }, plain.Line(name), regie.Errorf(regie.CodeNotFound,
-			"no token has the id or the name %s: see regie token list --ended", plain.Line(name)))
-	if err != nil {
-		return regie.Token{}, err
-	}
-	return *token, nil
+	part, _ := PartOfID(name)
+	found := slices.DeleteFunc(all, func(t regie.Token) bool {
+		return t.Name != name && (part == "" || !hasPart(t.ID, part))
+	})
+	return pickOne(found, func(t *regie.Token) regie.ID { return t.ID }, plain.Line(name), regie.Errorf(regie.CodeNotFound,
+		"no token has the id or the name %s: see regie token list", plain.Line(name)))
 }

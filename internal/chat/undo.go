@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -26,13 +25,13 @@ func UndoNamed(in *dispatch.UndoRequest, name string) (err error) {
 // the way, and what stays as it is. Of each diff at most limit lines are shown where that is not 0.
 // It reports whether there was more.
 func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
+	again := !plan.Undoes.IsZero()
 	what := p.Text.T("undo of run %s", plan.RoundID)
-	if !plan.Undoes.IsZero() {
-		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again",
-			Short(plan.Undoes), plan.RoundID)
+	if again {
+		what = p.Text.T("undo of the undo %s: what it took back of run %s comes again", Short(plan.Undoes), plan.RoundID)
 	}
 	if plan.Text != "" {
-		what += "  " + p.Text.T("\"%s\"", plain.Line(oneLine(plan.Text)))
+		what += "  \"" + plain.Line(shortened(plan.Text, shownText)) + "\""
 	}
 	p.line(what)
 	for i := range plan.Previews {
@@ -47,39 +46,33 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 		more = p.Diff(&regie.Review{Preview: regie.Preview{Diff: f.Diff}}, limit) || more
 	}
 	if len(plan.Removes) > 0 {
-		p.line("     " + p.Text.T("the directories that are empty then go: %s",
-			plain.Line(strings.Join(plan.Removes, ", "))))
+		p.line("     " + plain.Line(p.Text.T("the directories that are empty then go: %s", strings.Join(plan.Removes, ", "))))
 	}
 	switch {
-	case plan.Chat && p.restores(plan):
+	case plan.Chat && again:
 		p.line("     " + p.Text.T("messages that are part of the conversation again: %d", plan.Messages))
 	case plan.Chat:
-		p.line("     " + p.Text.T("messages that are taken out of the conversation, and stay readable: %d",
-			plan.Messages))
+		p.line("     " + p.Text.T("messages that are taken out of the conversation, and stay readable: %d", plan.Messages))
 	}
 	p.effects(plan.Effects)
 	return more
 }
 
-// restores says that an undo brings messages again: it takes back one that took them out.
-func (p *Page) restores(plan *regie.UndoPlan) bool { return !plan.Undoes.IsZero() }
-
 // effects lists what is not taken back.
 func (p *Page) effects(list []regie.Effect) {
-	if len(list) == 0 {
-		return
+	if len(list) > 0 {
+		p.line("     " + p.Text.T("this cannot be undone and stays as it is:"))
 	}
-	p.line("     " + p.Text.T("this cannot be undone and stays as it is:"))
 	for i := range list {
 		e := &list[i]
-		line := "       " + plain.Line(e.Tool) + " " + plain.Line(oneLine(e.Arguments))
+		line := e.Tool + " " + shortened(e.Arguments, shownText)
 		if e.State == regie.CallUnknown {
 			line += "  " + p.Text.T("(nobody knows what became of it)")
 		}
-		p.line(line)
 		if e.Why != nil {
-			p.line("         " + plain.Line(p.Text.Sentence(*e.Why)))
+			line += ": " + p.Text.Sentence(*e.Why)
 		}
+		p.line("       " + plain.Line(line))
 	}
 }
 
@@ -88,32 +81,31 @@ func (p *Page) Undone(u *regie.Undo) {
 	p.line(p.Text.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(p.Text, u))
 	for i := range u.Files {
 		f := &u.Files[i]
-		mark, name := "✓", plain.Line(f.Path)
-		said := p.Text.T("put back")
+		mark, said := "✓", p.Text.T("put back")
 		switch {
 		case f.Outcome == regie.FileNotUndone:
 			mark, said = "✗", p.Text.T("left as it is")
 			if f.Why != nil {
-				said += ": " + plain.Line(p.Text.Sentence(*f.Why))
+				said += ": " + p.Text.Sentence(*f.Why)
 			}
 		case !f.To.Exists():
 			said = p.Text.T("removed")
-		case !f.From.Exists():
-			said = p.Text.T("restored")
 		}
-		p.line("  " + mark + " " + name + "  " + said)
+		p.line("  " + mark + " " + plain.Line(f.Path+"  "+said))
 	}
 	p.effects(u.Effects)
-	again, back := p.Text.T("what was left can be undone again: regie undo %s", Short(u.RoundID)),
-		p.Text.T("to take this undo back: regie undo %s", Short(u.ID))
-	if p.Inside { // it is typed there too
-		again, back = p.Text.T("what was left can be undone again: /undo %s", Short(u.RoundID)),
-			p.Text.T("to take this undo back: /undo %s", Short(u.ID))
-	}
 	if u.Left() > 0 {
-		p.line(again)
+		p.line(p.Text.T("what was left can be undone again: %s", p.undoCommand(Short(u.RoundID))))
 	}
-	p.line(back)
+	p.line(p.Text.T("to take this undo back: %s", p.undoCommand(Short(u.ID))))
+}
+
+// undoCommand is what undoes something where this is read.
+func (p *Page) undoCommand(id string) string {
+	if p.Inside { // it is typed there too
+		return "/undo " + id
+	}
+	return p.Text.Typed("regie undo " + id)
 }
 
 // undoCounts says how much went back.
@@ -136,40 +128,18 @@ func UndoLines(t *text.Printer, undos []regie.Undo) []string {
 	var out []string
 	for i := range undos {
 		u := &undos[i]
-		line := t.T("undone by %s, %s", plain.Line(u.By), u.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+		at := u.CreatedAt.Local().Format("2006-01-02 15:04:05")
+		line := t.T("undone by %s, %s", plain.Line(u.By), at)
 		if !u.Undoes.IsZero() {
-			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), plain.Line(u.By),
-				u.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+			line = t.T("the undo %s was taken back by %s, %s", Short(u.Undoes), plain.Line(u.By), at)
 		}
-		if u.Forced {
-			line += " " + t.T("(forced)")
-		}
-		if u.State != regie.UndoDone {
-			line += ": " + t.T("under way")
-		} else {
-			line += ": " + undoCounts(t, u)
-		}
-		out = append(out, line+"  ("+Short(u.ID)+")")
+		out = append(out, line+": "+undoCounts(t, u)+"  ("+Short(u.ID)+")")
 	}
 	return out
 }
 
-// UndoTarget is what a plan undoes: a run, or an undo.
-func UndoTarget(plan *regie.UndoPlan) regie.ID {
-	if !plan.Undoes.IsZero() {
-		return plan.Undoes
-	}
-	return plan.RoundID
-}
-
-// Agreed is the request for a plan that a person agreed to.
-func Agreed(in dispatch.UndoRequest, plan *regie.UndoPlan) dispatch.UndoRequest {
-	in.UndoID, in.Target, in.Short, in.Plan = regie.NewID(), UndoTarget(plan), "", plan.Plan
-	return in
-}
-
-// UndoWords reads what stands behind /undo: an id; files alone; by force.
-func UndoWords(in *dispatch.UndoRequest, rest string) error {
+// undoWords reads what stands behind /undo: an id; files alone; by force.
+func undoWords(in *dispatch.UndoRequest, rest string) (err error) {
 	for word := range strings.FieldsSeq(rest) {
 		switch word {
 		case "files":
@@ -177,48 +147,26 @@ func UndoWords(in *dispatch.UndoRequest, rest string) error {
 		case "force":
 			in.Force = true
 		default:
-			if err := UndoNamed(in, word); err != nil {
-				return err
-			}
+			err = UndoNamed(in, word)
 		}
 	}
-	return nil
+	return err
 }
 
 // UndoInTheWay says that nothing was undone, and what could be done about it.
 func UndoInTheWay(t *text.Printer, plan *regie.UndoPlan, how string) string {
-	conflicts := len(plan.Conflicts(false))
-	if len(plan.Conflicts(true)) == 0 {
-		return t.T(
-			"nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", len(plan.Files), conflicts, how)
+	files, conflicts := len(plan.Files), len(plan.Conflicts(false))
+	if len(plan.Conflicts(true)) > 0 {
+		return t.T("nothing was undone: of %d files %d are in the way", files, conflicts)
 	}
-	return t.T("nothing was undone: of %d files %d are in the way", len(plan.Files), conflicts)
+	return t.T("nothing was undone: of %d files %d are in the way; %s puts them back all the same and keeps what they hold now", files, conflicts, how)
 }
 
-// UndoEvent tells an undo that was done elsewhere as one line, and "" for what is none.
-func UndoEvent(t *text.Printer, event *regie.Event) (line string, id regie.ID) {
-	var u regie.Undo
-	if json.Unmarshal(event.Body, &u) != nil || u.State != regie.UndoDone {
-		return "", u.ID
+// Agreed is the request for a plan that a person agreed to.
+func Agreed(in dispatch.UndoRequest, plan *regie.UndoPlan) dispatch.UndoRequest {
+	in.UndoID, in.Target, in.Short, in.Plan = regie.NewID(), plan.RoundID, "", plan.Plan
+	if !plan.Undoes.IsZero() {
+		in.Target = plan.Undoes
 	}
-	return plain.Strip(t.T("undo %s of run %s", Short(u.ID), u.RoundID) + ": " + undoCounts(t, &u)), u.ID
-}
-
-// superseded marks a message that no longer counts.
-func (p *Page) superseded(is bool) string {
-	if !is {
-		return ""
-	}
-	return "  " + p.Text.T("(no longer part of the conversation)")
-}
-
-// undos writes what was taken back in a session.
-func (p *Page) undos(list []regie.Undo) {
-	if len(list) == 0 {
-		return
-	}
-	p.line("")
-	for i, line := range UndoLines(p.Text, list) {
-		p.line(p.Text.T("run %s", list[i].RoundID.String()) + "  " + line)
-	}
+	return in
 }
