@@ -21,7 +21,7 @@ var wideTypes = map[string]int{
 	"internal/httpapi.server":        60,
 	"internal/store/storetest.World": 60,
 	"internal/tui.model":             60,
-	"internal/workspace.Root":        53,
+	"internal/workspace.Root":        51,
 }
 
 // Ratchets of names and prose, in thousandths. They only go down.
