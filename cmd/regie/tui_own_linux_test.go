@@ -94,7 +94,7 @@ func TestScreenHelp(t *testing.T) {
 	p := chatAt(s, 50, 24)
 	p.enter("/help")
 	p.sees("complete; show again", "ready")
-	p.inOrder("/undo", "to ID]", "/agent", "[NAME]", "Alt-Enter", "Ctrl-J do", "!command", "agent's need")
+	p.inOrder("/undo", "force", "ID]", "/agent", "[NAME]", "Alt-Enter", "Ctrl-J do", "!command", "agent's need")
 	p.leaves()
 }
 

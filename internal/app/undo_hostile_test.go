@@ -24,7 +24,8 @@ import (
 )
 
 // TestUndoHostile puts something else in the place of what a round left: nothing is undone, nothing
-// is followed out of the workspace, and where there is no file to keep, force undoes nothing either.
+// is followed out of the workspace, and where there is no file to keep, force undoes nothing
+// either.
 func TestUndoHostile(t *testing.T) {
 	t.Parallel()
 	const forceable, never = true, false

@@ -9,8 +9,8 @@
 //
 // What can happen to the file:
 //   - A kill at any moment leaves what was committed.
-//   - A damaged file, one of another version or of another program is made anew by the next use, and
-//     the next update fills it. A file that is deleted while it is open is used to its end.
+//   - A damaged file, one of another version or of another program is made anew by the next use,
+//     and the next update fills it. A file that is deleted while it is open is used to its end.
 //   - A power cut may lose what was written last, not more; the next update reads those files
 //     again.
 //

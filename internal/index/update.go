@@ -65,8 +65,8 @@ type chunkRow struct {
 // Update brings the index up to what the workspace holds (spec 8.3): it reads files whose stamp
 // has moved, cuts those with another content into chunks, and takes out those that have gone.
 // Updates of one index, in whatever processes, come one after the other. progress may be nil; it
-// is called on the caller's goroutine, at most every 50 ms and at the end. What was done before the context ended stays. It returns the context's
-// error and the codes of Open.
+// is called on the caller's goroutine, at most every 50 ms and at the end. What was done before the
+// context ended stays. It returns the context's error and the codes of Open.
 func (x *Index) Update(ctx context.Context, progress func(Progress)) (out Summary, err error) {
 	started := time.Now()
 	unlock, err := lockFile(ctx, x.config.Path)

@@ -63,8 +63,9 @@ func (k *toolkit) track(ctx context.Context, inv *tool.Invocation) (tool.Tracked
 	return out, nil
 }
 
-// changes are what a command made of files. What it may have done besides is an error: where it was not confined to the workspace, or reached other machines, where files
-// were changed that are not covered, and where the history of the repository is another one.
+// changes are what a command made of files. What it may have done besides is an error: where it was
+// not confined to the workspace, where files were changed that are not covered, and where the
+// history of the repository is another one.
 func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.FileChange, error) {
 	var intended intent
 	var changed snapshot.Changes
