@@ -60,24 +60,18 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 			}
 		}
 		if len(view.Start)+len(view.Moved) > 0 {
-			d.tellPlaces(ctx, session)
+			if view, err = d.store.Queues(ctx, session); err == nil && len(view.Moved) > 0 {
+				err = d.store.TellPlaces(ctx, view.Moved)
+			}
+			if err != nil && d.base.Err() == nil {
+				d.log.Warn("the places of queued runs could not be told", "code", string(regie.CodeOf(err)), "error", err)
+			}
 		}
 		if !again {
 			return started
 		}
 	}
 	return started
-}
-
-// tellPlaces tells the sessions in the queue their places.
-func (d *Dispatcher) tellPlaces(ctx context.Context, session regie.ID) {
-	view, err := d.store.Queues(ctx, session)
-	if err == nil && len(view.Moved) > 0 {
-		err = d.store.TellPlaces(ctx, view.Moved)
-	}
-	if err != nil && d.base.Err() == nil {
-		d.log.Warn("the places of queued runs could not be told", "code", string(regie.CodeOf(err)), "error", err)
-	}
 }
 
 // startQueued claims a queued round and runs it. It reports whether it left the queue without

@@ -18,7 +18,8 @@ func (s moneyStore) CachedReply(ctx context.Context, of store.CacheOf, key regie
 		FROM cached_replies c JOIN sessions s ON s.n = c.session
 		WHERE c.key = ? AND c.expires_at > ? AND s.workspace_id = ? AND s.user_id = ? AND s.deleted_at IS NULL`,
 		key, now.UnixMicro(), of.WorkspaceID, of.UserID).
-		Scan(&out.SessionID, &out.Provider, &out.Model, &out.Reply, &out.Usage.Input, &out.Usage.Output, &out.At, &out.Expires)
+		Scan(&out.SessionID, &out.Provider, &out.Model, &out.Reply, &out.Usage.Input, &out.Usage.Output, &out.At,
+			&out.Expires)
 	return out, err == nil, unlessFound(err, nil)
 }
 

@@ -108,8 +108,9 @@ func (t sessionTx) family(id regie.ID) ([]tombstone, error) {
 		case undoing:
 			return nil, errUndoing
 		}
-		children, err := readAll(t.tx, func(row scanner, child *tombstone) error { return row.Scan(&child.id, &child.chain) },
-			"SELECT s.id, s.n FROM messages m JOIN calls c ON c.message_id = m.id JOIN sessions s ON s.parent_call = c.id WHERE m.session = ? AND s.deleted_at IS NULL",
+		children, err := readAll(t.tx, func(row scanner, child *tombstone) error {
+			return row.Scan(&child.id, &child.chain)
+		}, "SELECT s.id, s.n FROM messages m JOIN calls c ON c.message_id = m.id JOIN sessions s ON s.parent_call = c.id WHERE m.session = ? AND s.deleted_at IS NULL",
 			family[i].chain)
 		if err != nil {
 			return nil, err
@@ -254,7 +255,7 @@ func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *sto
 	if err := t.evidence("FROM calls c WHERE", nil, func(hash regie.Hash) { delete(blobs, hash) }); err != nil {
 		return err
 	}
-	for _, hash := range slices.SortedFunc(maps.Keys(blobs), func(a, b regie.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, hash := range slices.SortedFunc(maps.Keys(blobs), compareHashes) {
 		out.Blobs += t.count(strings.Join([]string{
 			"UPDATE blobs SET data = NULL WHERE hash = ?1 AND data IS NOT NULL AND noted_at <= ?2",
 			"NOT EXISTS (SELECT 1 FROM calls WHERE result_blob = ?1)",
@@ -268,3 +269,5 @@ func (t sessionTx) eraseBlobs(blobs map[regie.Hash]bool, now time.Time, out *sto
 	}
 	return nil
 }
+
+func compareHashes(a, b regie.Hash) int { return bytes.Compare(a[:], b[:]) }

@@ -104,7 +104,18 @@ func (j asJSON) Value() (driver.Value, error) {
 	return string(data), err
 }
 
-// queryAll reads all rows of a query.
+// queryList is queryAll for a list that is shown: one without rows is empty, not nil.
+func queryList[T any](ctx context.Context, q querier, scan func(scanner, *T) error, query string, args ...any) ([]T,
+	error,
+) {
+	out, err := queryAll(ctx, q, scan, query, args...)
+	if out == nil {
+		out = []T{}
+	}
+	return out, err
+}
+
+// queryAll reads all rows of a query; nil without one.
 func queryAll[T any](ctx context.Context, q querier, scan func(scanner, *T) error, query string, args ...any) ([]T,
 	error,
 ) {
@@ -113,7 +124,7 @@ func queryAll[T any](ctx context.Context, q querier, scan func(scanner, *T) erro
 		return nil, q.explain(err)
 	}
 	defer rows.Close()
-	out := []T{}
+	var out []T
 	for rows.Next() {
 		var item T
 		if err := scan(rows, &item); err != nil {

@@ -71,7 +71,7 @@ func named(id, state string) string {
 }
 
 func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Approval, error) {
-	return queryAll(ctx, q, func(row scanner, a *regie.Approval) error {
+	return queryList(ctx, q, func(row scanner, a *regie.Approval) error {
 		return row.Scan(&a.ID, &a.SessionID, &a.RoundID, &a.Exchange, &a.State, &a.CreatedAt, &a.ExpiresAt, &a.ClosedAt,
 			&a.Workspace, &a.Agent, &a.SessionName)
 	}, `SELECT a.id, s.id, a.round_id, a.exchange, a.state, a.created_at, a.expires_at, a.closed_at, w.name, s.agent, s.name
@@ -80,7 +80,7 @@ func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]
 }
 
 func readReviews(ctx context.Context, q querier, where string, args ...any) ([]regie.Review, error) {
-	return queryAll(ctx, q, func(row scanner, v *regie.Review) error {
+	return queryList(ctx, q, func(row scanner, v *regie.Review) error {
 		var d regie.Decision
 		err := row.Scan(&v.CallID, &v.Tool, &v.Definition, &v.Arguments, asJSON{&v.Preview}, &v.Verdict, asJSON{&v.Grounds},
 			&d.Answer, &d.Arguments, &d.Reason, asJSON{&d.Scope}, &d.ExpiresAt, &d.By, &d.At)
@@ -93,7 +93,7 @@ func readReviews(ctx context.Context, q querier, where string, args ...any) ([]r
 }
 
 func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Question, error) {
-	return queryAll(ctx, q, func(row scanner, u *regie.Question) error {
+	return queryList(ctx, q, func(row scanner, u *regie.Question) error {
 		return row.Scan(&u.ID, &u.SessionID, &u.RoundID, &u.CallID, &u.Workspace, &u.SessionName, &u.State,
 			asJSON{&u.Module}, &u.CreatedAt, &u.ExpiresAt, asJSON{&u.Reply})
 	}, `SELECT t.id, s.id, t.round_id, u.call_id, w.name, s.name, t.state, u.module, t.created_at, t.deadline, t.resolution
@@ -124,12 +124,17 @@ func readBatch(ctx context.Context, q querier, c *store.Claimed, round regie.ID,
 	if err != nil {
 		return err
 	}
-	c.Reviews, c.Asked = map[regie.ID]regie.Review{}, map[regie.ID]bool{}
+	if len(reviews) > 0 {
+		c.Reviews = map[regie.ID]regie.Review{}
+	}
 	for _, review := range reviews {
 		c.Reviews[review.CallID] = review
 	}
 	asked, err := queryAll(ctx, q, scanOne[regie.ID],
 		"SELECT u.call_id FROM calls c JOIN waits t ON t.object_id = c.id JOIN questions u ON u.wait_id = t.id WHERE c.message_id = ?", reply)
+	if len(asked) > 0 {
+		c.Asked = map[regie.ID]bool{}
+	}
 	for _, id := range asked {
 		c.Asked[id] = true
 	}

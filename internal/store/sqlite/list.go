@@ -63,7 +63,7 @@ func hasPart(id, part string) string {
 }
 
 func readSummaries(ctx context.Context, q querier, query string, args ...any) ([]store.SessionSummary, error) {
-	return queryAll(ctx, q, func(row scanner, s *store.SessionSummary) error {
+	return queryList(ctx, q, func(row scanner, s *store.SessionSummary) error {
 		return scanSession(row, &s.Session, &s.Workspace, &s.Root, &s.Head, &s.Messages, &s.Rounds, &s.Unread, &s.LastEnd,
 			&s.Finished)
 	}, query, args...)
@@ -119,7 +119,7 @@ func readView(ctx context.Context, q querier, id, user regie.ID) (store.SessionV
 	for _, m := range pending {
 		view.Pending = append(view.Pending, store.MessageView{Seq: m.Seq, Time: m.Time, Message: m})
 	}
-	if view.History, err = queryAll(ctx, q, scanRound, "SELECT "+roundColumns+
+	if view.History, err = queryList(ctx, q, scanRound, "SELECT "+roundColumns+
 		" FROM rounds r JOIN sessions s ON s.n = r.session WHERE s.id = ? ORDER BY r.number", id); err != nil {
 		return view, err
 	}
@@ -143,7 +143,7 @@ func (s sessionStore) Logs(ctx context.Context, filter store.LogFilter) ([]store
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err
 	}
-	return queryAll(ctx, s.read, func(row scanner, o *store.LogOwner) error {
+	return queryList(ctx, s.read, func(row scanner, o *store.LogOwner) error {
 		return row.Scan(&o.ID, &o.Kind, &o.Name, &o.Workspace, &o.Removed)
 	}, `SELECT o.id, o.kind, o.name, o.workspace, o.removed FROM (
 			SELECT id, 'workspace' AS kind, name, name AS workspace, 0 AS removed, root, 0 AS n, id AS owner FROM workspaces
@@ -220,7 +220,7 @@ func exportLog(ctx context.Context, q querier, out *store.ExportedLog, owner reg
 		return err
 	}
 	out.OwnerID, out.MAC = owner, hex.EncodeToString(mac)
-	out.Events, err = queryAll(ctx, q, func(row scanner, e *store.ExportedRow) error {
+	out.Events, err = queryList(ctx, q, func(row scanner, e *store.ExportedRow) error {
 		var mac, body []byte
 		err := row.Scan(&e.Seq, &e.Type, &e.AtMicros, &e.BodySHA256, &mac, &body)
 		if e.MAC = hex.EncodeToString(mac); body != nil {
@@ -235,7 +235,7 @@ func exportLog(ctx context.Context, q querier, out *store.ExportedLog, owner reg
 
 // exportBlobs adds the content that messages, calls and rounds name by its hash.
 func exportBlobs(ctx context.Context, q querier, out *store.SessionExport) (err error) {
-	out.Blobs, err = queryAll(ctx, q, func(row scanner, b *store.ExportedBlob) error {
+	out.Blobs, err = queryList(ctx, q, func(row scanner, b *store.ExportedBlob) error {
 		return row.Scan(&b.Hash, &b.Size, &b.Data)
 	}, `SELECT hash, size, data FROM blobs WHERE hash IN (
 			SELECT c.result_blob FROM sessions s CROSS JOIN messages m ON m.session = s.n CROSS JOIN calls c ON c.message_id = m.id WHERE s.id = ?1

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store"
@@ -60,7 +59,8 @@ func scanSession(row scanner, s *regie.Session, more ...any) error {
 	var forked regie.ForkPoint
 	err := row.Scan(append([]any{
 		&s.ID, &s.WorkspaceID, &s.UserID, &s.Agent, &s.Name, &s.Type, &s.Provider, &s.Model, &s.RequireValidation,
-		&s.State, &s.EndReason, &s.Origin, &s.TokenID, &s.CreatedAt, &s.LastActivity, &s.Epoch, &forked.SessionID, &forked.Seq,
+		&s.State, &s.EndReason, &s.Origin, &s.TokenID, &s.CreatedAt, &s.LastActivity, &s.Epoch, &forked.SessionID,
+		&forked.Seq,
 	}, more...)...)
 	if s.Origin != regie.OriginAPISession { // the others are not told
 		s.Origin = ""
@@ -127,13 +127,8 @@ func readMessage(ctx context.Context, q querier, id regie.ID) (regie.Message, er
 // message has none and keeps its row.
 func readMessages(ctx context.Context, q querier, where string, args ...any) ([]regie.Message, error) {
 	return queryAll(ctx, q, func(row scanner, m *regie.Message) error {
-		var body asJSON = asJSON{m}
-		var text json.RawMessage
-		err := row.Scan(&m.ID, &m.SessionID, &m.Seq, &m.Sender, &m.Author.Kind, &m.Author.ID, &m.Superseded, &m.Time, &text)
-		if err != nil || text == nil { // its body was erased
-			return err
-		}
-		return body.Scan([]byte(text))
+		return row.Scan(&m.ID, &m.SessionID, &m.Seq, &m.Sender, &m.Author.Kind, &m.Author.ID, &m.Superseded, &m.Time,
+			asJSON{m}) // nothing, where its body was erased
 	}, `SELECT m.id, s.id, coalesce(m.seq, m.pending_seq), m.sender, m.author_kind, m.author_id, m.superseded, e.at, b.body
 		FROM messages m JOIN sessions s ON s.n = m.session JOIN events e ON e.chain = m.session AND e.seq = coalesce(m.seq, m.pending_seq)
 		LEFT JOIN event_bodies b ON b.n = e.n `+where, args...)

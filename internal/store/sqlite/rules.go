@@ -43,7 +43,7 @@ func (s approvalStore) ListRules(ctx context.Context, filter store.RuleFilter,
 	}
 	// What the call did is in the review that the rule was made by: a call that was asked about
 	// twice has two.
-	all, err := queryAll(ctx, s.read, func(row scanner, rule *store.StandingRule) error {
+	all, err := queryList(ctx, s.read, func(row scanner, rule *store.StandingRule) error {
 		var shown regie.Preview
 		err := scanRuleAnd(row, &rule.Rule, &rule.Workspace, &rule.SessionName, &rule.RoundID, asJSON{&shown})
 		rule.State, rule.Call = rule.StateAt(now), shown.Sentence

@@ -164,7 +164,7 @@ func (s tokenStore) Tokens(ctx context.Context, filter store.TokenFilter, now ti
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err
 	}
-	all, err := queryAll(ctx, s.read, scanToken, "SELECT "+tokenColumns+` FROM tokens t WHERE (t.user_id = ?1 OR ?1 IS NULL) AND (t.id = ?2 OR ?2 IS NULL)
+	all, err := queryList(ctx, s.read, scanToken, "SELECT "+tokenColumns+` FROM tokens t WHERE (t.user_id = ?1 OR ?1 IS NULL) AND (t.id = ?2 OR ?2 IS NULL)
 		AND (t.kind = ?3 OR ?3 = '') AND (?4 = '' OR `+hasPart("t.id", "?4")+`)`+behind("t.created_at", "t.id", "?5", "?6"),
 		filter.UserID, filter.ID, string(filter.Kind), filter.Short, filter.After.Micros(), filter.After.ID)
 	if !filter.Ended && filter.ID.IsZero() && filter.Short == "" { // what opens something is known here, not to the statement

@@ -41,7 +41,7 @@ func readUndos(ctx context.Context, q querier, where string, args ...any) ([]reg
 }
 
 func readUndoFiles(ctx context.Context, q querier, undo regie.ID) ([]regie.UndoFile, error) {
-	return queryAll(ctx, q, func(row scanner, f *regie.UndoFile) error {
+	return queryList(ctx, q, func(row scanner, f *regie.UndoFile) error {
 		return row.Scan(&f.Path, &f.From.Hash, &f.From.Size, &f.From.Perm, &f.To.Hash, &f.To.Size, &f.To.Perm,
 			&f.To.DirPerm, &f.Outcome, &f.Code, asJSON{&f.Why})
 	}, `SELECT path, from_hash, from_size, from_perm, to_hash, to_size, to_perm, to_dir_perm, outcome, code, why FROM undo_files

@@ -153,7 +153,7 @@ func (s sessionStore) Rounds(ctx context.Context, filter store.RoundFilter) ([]s
 	if err != nil {
 		return nil, err
 	}
-	return queryAll(ctx, s.read, func(row scanner, line *store.RoundSummary) error {
+	return queryList(ctx, s.read, func(row scanner, line *store.RoundSummary) error {
 		var trigger regie.Message
 		err := scanSession(scannerFunc(func(session ...any) error {
 			return scanRoundAnd(row, &line.Round, append(session, asJSON{&trigger}, &line.Exchanges, &line.Calls)...)

@@ -20,12 +20,10 @@ func (w *World) automation() store.Submission {
 // nothing more is taken (decision 44).
 func closes(w *World) {
 	in := w.automation()
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	late := w.Submission("and this")
 	late.SessionID, late.New = in.SessionID, nil
-	_, err = w.Store.Submit(w.Ctx, late)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, late))(w)
 	answer := w.Answer(1)
 	answer.Advance.End = &store.End{
 		Reason: regie.EndLimit, Note: regie.Verbatim("a limit"),
@@ -35,8 +33,7 @@ func closes(w *World) {
 	session, _, err := w.Store.Session(w.Ctx, in.SessionID)
 	w.must(err)
 	w.equal("session", []any{session.State, session.EndReason}, []any{regie.SessionClosed, regie.SessionTimeout})
-	back, err := w.Store.Withdrawn(w.Ctx, in.SessionID)
-	w.must(err)
+	back := resultOf(w.Store.Withdrawn(w.Ctx, in.SessionID))(w)
 	if len(back) != 1 || back[0].ID != late.Message.ID {
 		w.T.Errorf("what came back is %+v", back)
 	}
@@ -55,21 +52,17 @@ func countsOn(w *World) {
 	} {
 		in := w.automation()
 		in.New.Type = kind
-		accepted, err := w.Store.Submit(w.Ctx, in)
-		w.must(err)
+		accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 		answer := w.Answer(1)
 		answer.Exchange.Usage, answer.Advance.Counters = regie.Usage{Input: 100, Output: 20},
 			regie.Counters{Total: 4, Retries: 1}
 		w.must(w.AppendReply(accepted.Fence, answer))
 		next := w.Submission("go on")
 		next.SessionID, next.New = in.SessionID, nil
-		_, err = w.Store.Submit(w.Ctx, next)
-		w.must(err)
-		round, err := w.Store.Round(w.Ctx, next.Round.ID)
-		w.must(err)
+		resultOf(w.Store.Submit(w.Ctx, next))(w)
+		round := resultOf(w.Store.Round(w.Ctx, next.Round.ID))(w)
 		w.equal(string(kind), [2]int64{int64(round.Counters.Total), round.Tokens}, want)
-		first, err := w.Store.Round(w.Ctx, accepted.RoundID)
-		w.must(err)
+		first := resultOf(w.Store.Round(w.Ctx, accepted.RoundID))(w)
 		w.equal("dialect", first.Dialect, regie.DialectJSON)
 	}
 }
@@ -129,8 +122,7 @@ func postText(w *World) {
 		End: &store.End{Reason: regie.EndAnswered},
 	}
 	w.must(w.CommitCalls(fence, settle))
-	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
 	last := thread.Messages[len(thread.Messages)-1]
 	if last.Text != "Written." || !last.ExcludeFromPrompt || last.Seq != thread.Messages[len(thread.Messages)-2].Seq+1 {
 		w.T.Errorf("the last message is %+v", last)
@@ -141,12 +133,10 @@ func postText(w *World) {
 // controlPositions asks for control of three queued automations: each has its own place.
 func controlPositions(w *World) {
 	w.Store.SetSlots(one)
-	_, err := w.Store.Submit(w.Ctx, w.automation())
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
 	var queued []regie.ID
 	for place := 1; place <= 3; place++ {
-		accepted, err := w.Store.Submit(w.Ctx, w.automation())
-		w.must(err)
+		accepted := resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
 		w.equal("place", accepted.Position, place)
 		queued = append(queued, accepted.Fence.SessionID)
 	}

@@ -13,8 +13,7 @@ func begun(w *World) {
 	one, other := regie.NewID(), regie.NewID()
 	in := w.Submission("go")
 	in.New.TokenID = one
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	made, err := w.Store.CreateSession(w.Ctx, regie.Session{
 		ID: regie.NewID(), WorkspaceID: w.Workspace.ID, UserID: w.User, Agent: "main", Type: regie.SessionChat,
 		Provider: "p", Model: "m", TokenID: other,
@@ -22,8 +21,7 @@ func begun(w *World) {
 	w.must(err)
 	next := w.Submission("me too")
 	next.SessionID, next.New.ID, next.New.TokenID = in.SessionID, in.SessionID, other
-	_, err = w.Store.Submit(w.Ctx, next)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, next))(w)
 	fork, err := w.Store.Fork(w.Ctx, store.Fork{
 		SessionID: regie.NewID(), From: in.SessionID,
 		At: accepted.Message.Seq, TokenID: other,
@@ -43,15 +41,12 @@ func begun(w *World) {
 	} {
 		session, _, err := w.Store.Session(w.Ctx, c.session)
 		w.must(err)
-		view, err := w.Store.SessionView(w.Ctx, c.session, w.User)
-		w.must(err)
-		list, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: c.session})
-		w.must(err)
+		view := resultOf(w.Store.SessionView(w.Ctx, c.session, w.User))(w)
+		list := resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{ID: c.session}))(w)
 		w.equal("begun by", []regie.ID{session.TokenID, view.TokenID, list[0].TokenID},
 			[]regie.ID{c.token, c.token, c.token})
 	}
-	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{SessionID: in.SessionID})
-	w.must(err)
+	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{SessionID: in.SessionID}))(w)
 	w.equal("of its round", rounds[0].Session.TokenID, one)
 }
 
@@ -62,8 +57,7 @@ func takenBackByToken(w *World) {
 	said := func(text string, token regie.ID) regie.ID {
 		in := w.Submission(text)
 		in.SessionID, in.New, in.Message.Author.TokenID = fence.SessionID, nil, token
-		accepted, err := w.Store.Submit(w.Ctx, in)
-		w.must(err)
+		accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 		return accepted.Message.ID
 	}
 	mine, theirs, kept := said("mine", one), said("theirs", other), said("kept", one)
@@ -73,14 +67,12 @@ func takenBackByToken(w *World) {
 		w.refused(regie.CodeNotFound, err)
 	}
 	for range 2 {
-		m, err := w.Store.TakeBack(w.Ctx, fence.SessionID, mine, one)
-		w.must(err)
+		m := resultOf(w.Store.TakeBack(w.Ctx, fence.SessionID, mine, one))(w)
 		w.equal("what came back", []any{m.Text, m.Author.TokenID}, []any{"mine", one})
 	}
 	_, err := w.Store.TakeBack(w.Ctx, fence.SessionID, mine, other)
 	w.refused(regie.CodeNotFound, err)
-	_, err = w.Store.AppendReply(w.Ctx, fence, w.Answer(1))
-	w.must(err)
+	resultOf(w.Store.AppendReply(w.Ctx, fence, w.Answer(1)))(w)
 	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, kept, one)
 	w.refused(regie.CodeConflict, err)
 	_, err = w.Store.TakeBack(w.Ctx, fence.SessionID, theirs, one)
@@ -105,8 +97,7 @@ func unasked(w *World) {
 	late.Attempt.Number = 2
 	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.FailAttempt(fence, late) })
 	w.must(w.FailAttempt(fence, in))
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("the exchange", []any{view.Exchanges[0].State, view.Exchanges[0].Error, len(view.Exchanges[0].Attempts)},
 		[]any{regie.ExchangeFailed, "stopped", 0})
 	w.equal("the money", view.Spent, regie.Spending{Known: true})

@@ -36,8 +36,7 @@ func (w *World) cached(of store.CacheOf, key string, now time.Time) (string, sto
 
 func (w *World) stats(root string) store.CacheStats {
 	w.T.Helper()
-	stats, err := w.Store.CacheStats(w.Ctx, root, time.Now())
-	w.must(err)
+	stats := resultOf(w.Store.CacheStats(w.Ctx, root, time.Now()))(w)
 	return stats
 }
 
@@ -80,19 +79,16 @@ func cache(w *World) {
 		[]any{"new", again.SessionID, int64(0)})
 
 	// A hit of what has gone since is no error, and neither is a refused reply kept.
-	gone, err := w.Store.ClearCache(w.Ctx, "/other")
-	w.must(err)
+	gone := resultOf(w.Store.ClearCache(w.Ctx, "/other"))(w)
 	w.equal("cleared elsewhere", gone, int64(0))
-	gone, err = w.Store.ClearCache(w.Ctx, "/w")
-	w.must(err)
+	gone = resultOf(w.Store.ClearCache(w.Ctx, "/w"))(w)
 	w.equal("cleared", []int64{gone, w.stats("").Entries}, []int64{1, 0})
 	reply := w.Answer(1)
 	reply.Hit = regie.HashOf([]byte("a"))
 	w.must(w.AppendReply(w.Start(), reply))
 
 	stale := w.Start()
-	_, err = w.Store.Claim(w.Ctx, stale.RoundID, "next")
-	w.must(err)
+	resultOf(w.Store.Claim(w.Ctx, stale.RoundID, "next"))(w)
 	reply = w.Answer(1)
 	reply.Keep = &store.CachedReply{Key: regie.HashOf([]byte("s")), Reply: []byte("x"), Expires: end}
 	w.refused(regie.CodeStale, w.AppendReply(stale, reply))
@@ -129,8 +125,7 @@ func cacheErased(w *World) {
 	own, end := store.CacheOf{WorkspaceID: w.Workspace.ID, UserID: w.User}, time.Now().Add(time.Hour)
 	fence := w.Kept("a", "secret", end)
 	other := w.Kept("b", "other", end)
-	_, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "ada"})
-	w.must(err)
+	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "ada"}))(w)
 	text, _ := w.cached(own, "a", time.Now())
 	w.equal("of the removed session", text, "")
 	text, _ = w.cached(own, "b", time.Now())

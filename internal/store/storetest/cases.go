@@ -14,8 +14,7 @@ import (
 func submit(w *World) {
 	in := w.Submission("hello")
 	in.Message.ClientID = "client-1"
-	first, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	first := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	if !first.Created || first.Duplicate || first.Message.Seq != 2 || first.Fence.Epoch != 1 {
 		w.T.Errorf("accepted %+v", first)
 	}
@@ -24,8 +23,7 @@ func submit(w *World) {
 	again := in
 	again.Message.ID, again.Round.ID = regie.NewID(), regie.NewID()
 	for _, repeat := range []store.Submission{again, in} {
-		second, err := w.Store.Submit(w.Ctx, repeat)
-		w.must(err)
+		second := resultOf(w.Store.Submit(w.Ctx, repeat))(w)
 		if !second.Duplicate || second.RoundID != first.RoundID ||
 			second.Message.ID != in.Message.ID || second.Message.Seq != 2 {
 			w.T.Errorf("a repeated submission gave %+v", second)
@@ -48,23 +46,20 @@ func submit(w *World) {
 	w.must(err)
 	w.equal("state", session.State, regie.SessionActive)
 	w.equal("workspace", workspace.Root, "/w")
-	round, err := w.Store.Round(w.Ctx, first.RoundID)
-	w.must(err)
+	round := resultOf(w.Store.Round(w.Ctx, first.RoundID))(w)
 	w.equal("round", round, in.Round, cmpopts.IgnoreFields(regie.Round{}, "SessionID", "StartedAt", "Number", "State",
 		"Phase", "Exchange", "Epoch"))
 	if round.State != regie.RoundRunning || round.Phase != regie.PhaseModel ||
 		round.Exchange != 1 || round.Number != 1 {
 		w.T.Errorf("a new round is %+v", round)
 	}
-	open, err := w.Store.OpenRound(w.Ctx, in.SessionID)
-	w.must(err)
+	open := resultOf(w.Store.OpenRound(w.Ctx, in.SessionID))(w)
 	w.equal("open round", open, first.RoundID)
 }
 
 func submitRefuses(w *World) {
 	in := w.Submission("first")
-	_, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, in))(w)
 	second := w.Submission("second")
 	second.SessionID, second.New = in.SessionID, nil
 	// One round at a time per session (spec 3).
@@ -76,15 +71,14 @@ func submitRefuses(w *World) {
 	})
 	template := w.Submission("template")
 	template.New.Type = regie.SessionSeed
-	_, err = w.Store.CreateSession(w.Ctx, *template.New)
-	w.must(err)
+	resultOf(w.Store.CreateSession(w.Ctx, *template.New))(w)
 	w.unchanged(template.SessionID, regie.CodeConflict, func() error {
 		_,
 			err := w.Store.Submit(w.Ctx, template)
 		return err
 	})
 	empty := w.Submission("")
-	_, err = w.Store.Submit(w.Ctx, empty)
+	_, err := w.Store.Submit(w.Ctx, empty)
 	w.refused(regie.CodeBadRequest, err)
 	if _, _, err := w.Store.Session(w.Ctx, empty.SessionID); regie.CodeOf(err) != regie.CodeNotFound {
 		w.T.Errorf("a refused submission left its session: %v", err)
@@ -99,8 +93,7 @@ func exchange(w *World) {
 	w.must(w.CommitCalls(fence, settle))
 	w.must(w.AppendReply(fence, w.Answer(2)))
 
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	if view.Round.State != regie.RoundEnded || view.Round.End != regie.EndAnswered ||
 		view.Round.EndedAt.IsZero() || len(view.Exchanges) != 2 {
 		w.T.Fatalf("the round is %+v", view.Round)
@@ -116,8 +109,7 @@ func exchange(w *World) {
 	w.must(err)
 	w.equal("session", session.State, regie.SessionIdle)
 
-	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
 	var senders []regie.Sender
 	for _, m := range thread.Messages {
 		senders = append(senders, m.Sender)
@@ -140,8 +132,7 @@ func exchangeAtOnce(w *World) {
 		reply.Calls[i].Attempts = 1
 	}
 	w.must(w.AppendReply(fence, reply))
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	if len(view.Exchanges) != 2 || view.Round.Phase != regie.PhaseModel || view.Round.Exchange != 2 ||
 		view.Exchanges[1].State != regie.ExchangeOpen {
 		w.T.Fatalf("the round is %+v with %d exchanges", view.Round, len(view.Exchanges))
@@ -169,8 +160,7 @@ func actionsOneByOne(w *World) {
 	second.Intent = []byte(`{"before":"y"}`)
 	// The result of one and the intent of the next are one transition (decision 4).
 	w.must(w.CommitCalls(fence, store.Settle{Exchange: 1, Settled: []regie.Call{first}, Start: &second}))
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	states := []regie.CallState{claimed.Calls[0].State, claimed.Calls[1].State}
 	w.equal("states", states, []regie.CallState{regie.CallSucceeded, regie.CallStarted})
 	w.equal("intent", string(claimed.Calls[1].Intent), `{"before":"y"}`)
@@ -194,8 +184,7 @@ func settleOnce(w *World) {
 	w.must(w.CommitCalls(fence, half))
 	half.Settled[0].Result = "another"
 	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.CommitCalls(fence, half) })
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("result", view.Exchanges[0].Calls[0].Result, `result of {"n":0}`)
 }
 
@@ -205,8 +194,7 @@ func replyIsWhole(w *World) {
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
 	reply.Calls = reply.Calls[:1]
 	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { return w.AppendReply(fence, reply) })
-	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
 	w.equal("messages", len(thread.Messages), 1)
 	// A second reply to the same exchange is refused.
 	w.must(w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery)))
@@ -217,8 +205,7 @@ func staleEpoch(w *World) {
 	fence := w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery)
 	w.must(w.AppendReply(fence, reply))
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	if claimed.Fence.Epoch <= fence.Epoch {
 		w.T.Errorf("the epoch went from %d to %d", fence.Epoch, claimed.Fence.Epoch)
 	}
@@ -246,8 +233,7 @@ func staleEpoch(w *World) {
 
 func interruptWins(w *World) {
 	fence := w.Start()
-	session, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopInterrupt)
-	w.must(err)
+	session := resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopInterrupt))(w)
 	w.equal("session", session, fence.SessionID)
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
 		return w.AppendReply(fence, w.Reply(fence, 1, regie.KindQuery))
@@ -259,13 +245,11 @@ func interruptWins(w *World) {
 	end.Calls[0].Error = &regie.CallError{Code: "INTERRUPTED", Message: "not run"}
 	end.Results = w.Settled(1, end.Calls).Message
 	end.Advance = store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndInterrupted}}
-	_, err = w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop)
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop))(w)
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error { return w.AppendReply(fence, end) })
 	end.Advance.End = &store.End{Reason: regie.EndStopped}
 	w.must(w.AppendReply(fence, end))
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("end", view.Round.End, regie.EndStopped)
 	w.equal("call", view.Exchanges[0].Calls[0].NotRun, regie.NotRunInterrupted)
 	w.equal("error", view.Exchanges[0].Calls[0].Error, end.Calls[0].Error)
@@ -276,8 +260,7 @@ func pauseStartsNothing(w *World) {
 	reply := w.Reply(fence, 1, regie.KindAction, regie.KindAction)
 	reply.Calls[0].State, reply.Calls[0].StartedAt = regie.CallStarted, time.Now()
 	w.must(w.AppendReply(fence, reply))
-	_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause)
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause))(w)
 	first := reply.Calls[0]
 	first.State, first.Result = regie.CallSucceeded, "ok"
 	second := reply.Calls[1]
@@ -293,16 +276,13 @@ func pauseStartsNothing(w *World) {
 	_, err = w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.refused(regie.CodeConflict, err)
 	w.must(w.Store.Resume(w.Ctx, fence.RoundID))
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	w.equal("resumes of a released round", claimed.Round.Counters.Resumes, 0)
 	w.equal("stop", claimed.Round.Stop, regie.StopRequest(""))
 	// A pause that met the end holds the round behind it, and is taken back all the same.
 	ended := w.Start()
-	_, err = w.Store.Submit(w.Ctx, w.further(ended))
-	w.must(err)
-	_, err = w.Store.RequestStop(w.Ctx, ended.RoundID, regie.StopPause)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, w.further(ended)))(w)
+	resultOf(w.Store.RequestStop(w.Ctx, ended.RoundID, regie.StopPause))(w)
 	w.must(w.AppendReply(ended, w.Answer(1)))
 	w.state(ended.SessionID, regie.SessionPaused)
 	w.must(w.Store.Resume(w.Ctx, ended.RoundID))
@@ -315,18 +295,15 @@ func stopIsIdempotent(w *World) {
 		regie.StopPause, regie.StopInterrupt,
 		regie.StopInterrupt, regie.StopPause,
 	} {
-		_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, word)
-		w.must(err)
+		resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, word))(w)
 	}
-	round, err := w.Store.Round(w.Ctx, fence.RoundID)
-	w.must(err)
+	round := resultOf(w.Store.Round(w.Ctx, fence.RoundID))(w)
 	w.equal("the stronger word stays", round.Stop, regie.StopInterrupt)
 	end := w.Answer(1)
 	end.Advance.End.Reason = regie.EndInterrupted
 	w.must(w.AppendReply(fence, end))
 	before := w.head(fence.SessionID)
-	_, err = w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop)
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop))(w)
 	w.equal("log after stopping an ended round", w.head(fence.SessionID), before)
 }
 
@@ -358,8 +335,7 @@ func attempts(w *World) {
 		Note:   regie.Verbatim("busy"),
 	}}
 	w.must(w.FailAttempt(fence, last))
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("end", []any{view.Round.End, view.Round.EndNote.String(), view.Exchanges[0].State},
 		[]any{regie.EndProviderError, "busy", regie.ExchangeFailed})
 	w.equal("attempts", len(view.Exchanges[0].Attempts), 2)
@@ -399,12 +375,10 @@ func streamEqualsLog(w *World) {
 	reply := w.Reply(fence, 1, regie.KindQuery)
 	w.must(w.AppendReply(fence, reply))
 	w.must(w.CommitCalls(fence, w.Settled(1, reply.Calls)))
-	all, err := w.Store.Events(w.Ctx, fence.SessionID, 0, 1000)
-	w.must(err)
+	all := resultOf(w.Store.Events(w.Ctx, fence.SessionID, 0, 1000))(w)
 	var paged []regie.Event
 	for after := int64(0); ; {
-		page, err := w.Store.Events(w.Ctx, fence.SessionID, after, 2)
-		w.must(err)
+		page := resultOf(w.Store.Events(w.Ctx, fence.SessionID, after, 2))(w)
 		if len(page) == 0 {
 			break
 		}
@@ -427,21 +401,17 @@ func sessionsNeverMix(w *World) {
 	a, b := w.Start(), w.Start()
 	reply := w.Reply(a, 1, regie.KindQuery)
 	w.must(w.AppendReply(a, reply))
-	thread, err := w.Store.Thread(w.Ctx, b.SessionID, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, b.SessionID, 0))(w)
 	if len(thread.Messages) != 1 || len(thread.Calls) != 0 {
 		w.T.Errorf("the other session's thread is %+v", thread)
 	}
-	other, err := w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "x", Root: "/x"})
-	w.must(err)
+	other := resultOf(w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "x", Root: "/x"}))(w)
 	if other.ID == w.Workspace.ID {
 		w.T.Error("two roots are one workspace")
 	}
-	list, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Root: "/x", Limit: 10})
-	w.must(err)
+	list := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Root: "/x", Limit: 10}))(w)
 	w.equal("rounds of the other workspace", len(list), 0)
-	list, err = w.Store.Rounds(w.Ctx, store.RoundFilter{Root: "/w", Limit: 10})
-	w.must(err)
+	list = resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Root: "/w", Limit: 10}))(w)
 	w.equal("rounds of the workspace", len(list), 2)
 	w.equal("calls of the older", list[1].Calls, 1)
 	w.equal("its text", list[1].Text, "go")
@@ -487,10 +457,8 @@ func neighboursUnharmed(w *World) {
 
 func blobsAndReadMarks(w *World) {
 	for _, data := range [][]byte{[]byte("level one"), {}, []byte("level one")} {
-		hash, err := w.Store.PutBlob(w.Ctx, data)
-		w.must(err)
-		got, err := w.Store.Blob(w.Ctx, hash)
-		w.must(err)
+		hash := resultOf(w.Store.PutBlob(w.Ctx, data))(w)
+		got := resultOf(w.Store.Blob(w.Ctx, hash))(w)
 		if !cmp.Equal(got, data, cmpopts.EquateEmpty()) || hash != regie.HashOf(data) {
 			w.T.Errorf("blob %q came back as %q", data, got)
 		}
@@ -521,16 +489,13 @@ func messageVariants(w *World) {
 		}
 	}
 	rich := w.Submission("x")
-	hash, err := w.Store.PutBlob(w.Ctx, []byte("picture"))
-	w.must(err)
+	hash := resultOf(w.Store.PutBlob(w.Ctx, []byte("picture")))(w)
 	rich.Message.Text = ""
 	rich.Message.Rich = []regie.Segment{
 		{Text: "see"},
 		{Attachment: &regie.Attachment{Blob: hash, MediaType: "image/png", Name: "a.png", Size: 7}},
 	}
-	_, err = w.Store.Submit(w.Ctx, rich)
-	w.must(err)
-	thread, err := w.Store.Thread(w.Ctx, rich.SessionID, 0)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, rich))(w)
+	thread := resultOf(w.Store.Thread(w.Ctx, rich.SessionID, 0))(w)
 	w.equal("segments", thread.Messages[0].Rich, rich.Message.Rich)
 }

@@ -12,8 +12,7 @@ import (
 // to its end.
 func (w *World) commanded(in store.Submission, state regie.CallState, changed json.RawMessage) store.Fence {
 	w.T.Helper()
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	fence := accepted.Fence
 	reply := w.Reply(fence, 1, regie.KindAction)
 	c := &reply.Calls[0]
@@ -34,8 +33,7 @@ func (w *World) commanded(in store.Submission, state regie.CallState, changed js
 // changed keeps what a call made of files with its result, until the last session goes that names
 // the contents from before (decision 16).
 func changed(w *World) {
-	before, err := w.Store.PutBlob(w.Ctx, []byte("what was there before a command"))
-	w.must(err)
+	before := resultOf(w.Store.PutBlob(w.Ctx, []byte("what was there before a command")))(w)
 	evidence, err := json.Marshal(map[string]any{"files": []regie.FileChange{
 		{Path: "a", Before: regie.FileState{Hash: before, Size: 31, Perm: 0o644}, Kept: true},
 	}})
@@ -45,18 +43,15 @@ func changed(w *World) {
 	second := w.commanded(w.Submission("two"), regie.CallUnknown, evidence)
 	none := w.Acted(w.Submission("three"))
 	for _, fence := range []store.Fence{first, second, none} {
-		source, err := w.Store.UndoSource(w.Ctx, fence.RoundID)
-		w.must(err)
+		source := resultOf(w.Store.UndoSource(w.Ctx, fence.RoundID))(w)
 		want := string(evidence)
 		if fence == none {
 			want = ""
 		}
 		w.equal("changed", string(source.Calls[0].Changed), want)
-		_, err = w.Store.Verify(w.Ctx, fence.SessionID)
-		w.must(err)
+		resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
 	}
-	later, err := w.Store.Later(w.Ctx, w.Workspace.ID, began)
-	w.must(err)
+	later := resultOf(w.Store.Later(w.Ctx, w.Workspace.ID, began))(w)
 	var told []string
 	for _, c := range later.Calls {
 		told = append(told, string(c.State)+" "+string(c.Changed))
@@ -68,23 +63,18 @@ func changed(w *World) {
 		At: w.head(first.SessionID),
 	})
 	w.must(err)
-	thread, err := w.Store.Thread(w.Ctx, forked.Session.ID, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, forked.Session.ID, 0))(w)
 	for _, calls := range thread.Calls {
 		for i := range calls {
 			w.equal("of a copy", len(calls[i].Changed), 0)
 		}
 	}
 
-	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: first.SessionID})
-	w.must(err)
-	kept, err := w.Store.Blob(w.Ctx, before)
-	w.must(err)
+	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: first.SessionID}))(w)
+	kept := resultOf(w.Store.Blob(w.Ctx, before))(w)
 	w.equal("what another session names", string(kept), "what was there before a command")
-	_, err = w.Store.Verify(w.Ctx, first.SessionID)
-	w.must(err)
-	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: second.SessionID})
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, first.SessionID))(w)
+	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: second.SessionID}))(w)
 	_, err = w.Store.Blob(w.Ctx, before)
 	w.refused(regie.CodeNotFound, err)
 }
@@ -97,8 +87,7 @@ func laterStarted(w *World) {
 	c := &reply.Calls[0]
 	c.State, c.StartedAt, c.Attempts, c.Intent = regie.CallStarted, time.Now(), 1, []byte(`{"path":"a"}`)
 	w.must(w.AppendReply(fence, reply))
-	later, err := w.Store.Later(w.Ctx, w.Workspace.ID, began)
-	w.must(err)
+	later := resultOf(w.Store.Later(w.Ctx, w.Workspace.ID, began))(w)
 	if len(later.Calls) != 1 || later.Calls[0].ID != c.ID || string(later.Calls[0].Intent) != `{"path":"a"}` {
 		w.T.Errorf("later: %+v", later.Calls)
 	}

@@ -12,8 +12,7 @@ func (w *World) HandedOut() (store.Fence, []regie.Call) {
 	w.T.Helper()
 	in := w.Submission("weather?")
 	in.New.Origin = regie.OriginAPISession
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	fence := accepted.Fence
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery, regie.KindQuery)
 	for i := range reply.Calls[1:] {
@@ -68,16 +67,13 @@ func clients(w *World) {
 		})
 	}
 	in := w.resultsOf(fence, b, a)
-	next, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	next := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	again := in
 	again.Round.ID = regie.NewID()
-	duplicate, err := w.Store.Submit(w.Ctx, again)
-	w.must(err)
+	duplicate := resultOf(w.Store.Submit(w.Ctx, again))(w)
 	w.equal("said again", []any{duplicate.Duplicate, duplicate.RoundID, duplicate.Message.Seq},
 		[]any{true, next.RoundID, next.Message.Seq})
-	round, err := w.Store.Round(w.Ctx, next.RoundID)
-	w.must(err)
+	round := resultOf(w.Store.Round(w.Ctx, next.RoundID))(w)
 	w.equal("the count goes on", round.Counters.Total, 1)
 	thread := w.legal(fence.SessionID)
 	last := thread.Messages[len(thread.Messages)-1]
@@ -98,15 +94,13 @@ func clients(w *World) {
 	other, left := w.HandedOut()
 	in = w.Submission("something else")
 	in.SessionID, in.New = other.SessionID, nil
-	_, err = w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, in))(w)
 	thread = w.legal(other.SessionID)
 	w.equal("not run", thread.Calls[left[0].MessageID][1].NotRun, regie.NotRunSuperseded)
 	w.verifies(other.SessionID)
 	w.waited()
 	gone, _ := w.HandedOut()
-	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: gone.SessionID, By: "me"})
-	w.must(err)
+	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: gone.SessionID, By: "me"}))(w)
 	w.verifies(gone.SessionID)
 }
 
@@ -117,8 +111,7 @@ func (w *World) waited() {
 	fence := w.Start()
 	in := w.Submission("and?")
 	in.SessionID, in.New = fence.SessionID, nil
-	pending, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	pending := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("pending", pending.Pending, true)
 	reply := w.Reply(fence, 1, regie.KindQuery)
 	reply.Calls[0].Origin = regie.OriginClient
@@ -126,8 +119,7 @@ func (w *World) waited() {
 		Phase: regie.PhaseEnd, Counters: regie.Counters{Total: 1},
 		End: &store.End{Reason: regie.EndClientTools},
 	}
-	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
-	w.must(err)
+	out := resultOf(w.Store.AppendReply(w.Ctx, fence, reply))(w)
 	w.equal("a round follows", out.Next.IsZero(), false)
 	thread := w.legal(fence.SessionID)
 	w.equal("not run", thread.Calls[reply.Message.ID][0].NotRun, regie.NotRunSuperseded)
@@ -136,8 +128,7 @@ func (w *World) waited() {
 
 func (w *World) verifies(session regie.ID) {
 	w.T.Helper()
-	_, err := w.Store.Verify(w.Ctx, session)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, session))(w)
 }
 
 // histories imports what a client brings, in the transition that makes its session.
@@ -163,8 +154,7 @@ func histories(w *World) {
 			System: &regie.SystemContent{Type: regie.SystemDataAdded, CallIDs: []regie.ID{call.ID}},
 		}},
 	}
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	thread := w.legal(in.SessionID)
 	w.equal("messages", len(thread.Messages), 4)
 	w.equal("the last one is the message", thread.Messages[3].ID, accepted.Message.ID)
@@ -177,13 +167,11 @@ func histories(w *World) {
 		return err
 	})
 
-	listed, err := w.Store.Sessions(w.Ctx, store.SessionFilter{})
-	w.must(err)
+	listed := resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{}))(w)
 	for _, s := range listed {
 		w.equal("origin of a session in a list", s.Origin, regie.SessionOrigin(""))
 	}
-	found, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: in.SessionID})
-	w.must(err)
+	found := resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{ID: in.SessionID}))(w)
 	w.equal("named", []any{len(found), found[0].Origin}, []any{1, regie.OriginAPISession})
 	due, next, err := w.Store.Unused(w.Ctx, found[0].LastActivity, 10)
 	w.must(err)
@@ -202,23 +190,19 @@ func passedOn(w *World) {
 			Model: "m", StartedAt: time.Now(),
 		}
 	}
-	before, err := w.Store.SpentToday(w.Ctx, "")
-	w.must(err)
+	before := resultOf(w.Store.SpentToday(w.Ctx, ""))(w)
 	wants := store.Reservation{
 		Prompt: 10, Reply: 90, Least: 20,
 		Caps: regie.Caps{Workspace: before.Workspace.Cost + 1_000_000},
 	}
 	first, second := call(), call()
-	granted, err := w.Store.ReserveProxied(w.Ctx, first, wants)
-	w.must(err)
+	granted := resultOf(w.Store.ReserveProxied(w.Ctx, first, wants))(w)
 	w.equal("granted", granted.Reserved, int64(100))
 	wants.Caps = regie.Caps{Round: 50}
-	granted, err = w.Store.ReserveProxied(w.Ctx, second, wants)
-	w.must(err)
+	granted = resultOf(w.Store.ReserveProxied(w.Ctx, second, wants))(w)
 	w.equal("shortened", granted.Reserved, int64(50))
 	wants.Caps = regie.Caps{Round: 29}
-	granted, err = w.Store.ReserveProxied(w.Ctx, call(), wants)
-	w.must(err)
+	granted = resultOf(w.Store.ReserveProxied(w.Ctx, call(), wants))(w)
 	w.equal("refused", granted.Refused, &store.OverCap{Scope: regie.CapRound, Cap: 29})
 	first.Money, first.Usage, first.Duration = regie.Money{Reserved: 100, Cost: 42, Known: true},
 		regie.Usage{Input: 7, Output: 3}, time.Millisecond
@@ -233,12 +217,10 @@ func passedOn(w *World) {
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))
 	// the process of the second and the fifth one has died
 	w.must(w.Store.LeftProxied(w.Ctx, time.Now().Add(time.Second)))
-	after, err := w.Store.SpentToday(w.Ctx, "")
-	w.must(err)
+	after := resultOf(w.Store.SpentToday(w.Ctx, ""))(w)
 	w.equal("spent", []any{after.All.Cost - before.All.Cost, after.All.Due - before.All.Due},
 		[]any{int64(43), int64(50)})
-	logged, err := w.Store.ProxiedCalls(w.Ctx, 10)
-	w.must(err)
+	logged := resultOf(w.Store.ProxiedCalls(w.Ctx, 10))(w)
 	w.equal("logged", []any{len(logged), logged[4].Usage, logged[4].Money.Cost, logged[3].Money.Known, logged[2].Code},
 		[]any{5, first.Usage, int64(42), false, regie.CodeProviderAuth})
 	w.equal("left", []any{logged[3].Code, logged[1].Money, logged[0].Code, logged[0].Money},

@@ -40,8 +40,7 @@ func summary(w *World) {
 	w.equal("purpose", claimed.Exchange.Purpose, regie.PurposeSummary)
 
 	want := regie.Compaction{Hidden: 1, Requests: []int{1}, Before: 100, After: 10}
-	head, err := w.Store.PutBlob(w.Ctx, []byte(`{"tools":[]}`))
-	w.must(err)
+	head := resultOf(w.Store.PutBlob(w.Ctx, []byte(`{"tools":[]}`)))(w)
 	in := store.Reply{
 		Message: summarised(1, want),
 		Exchange: regie.Exchange{
@@ -50,11 +49,9 @@ func summary(w *World) {
 		},
 		Advance: store.Advance{Phase: regie.PhaseModel, Open: &store.Open{Number: 2, Reason: regie.ExchangeStart}},
 	}
-	out, err := w.Store.AppendReply(w.Ctx, fence, in)
-	w.must(err)
+	out := resultOf(w.Store.AppendReply(w.Ctx, fence, in))(w)
 	w.equal("admitted", len(out.Admitted), 1)
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	first, next := view.Exchanges[0], view.Exchanges[1]
 	w.equal("the summary", []any{first.Purpose, first.State, first.ReplyID, first.Head, first.Usage.Input},
 		[]any{regie.PurposeSummary, regie.ExchangeReplied, in.Message.ID, head, int64(9)})
@@ -64,8 +61,7 @@ func summary(w *World) {
 		[]any{regie.ExchangePurpose(""), regie.ExchangeOpen, regie.ExchangeStart, true})
 	w.must(w.AppendReply(fence, w.Answer(2)))
 	w.refused(regie.CodeConflict, w.Store.BeginSummary(w.Ctx, fence, 2))
-	last, err := w.Store.LastRound(w.Ctx, fence.SessionID)
-	w.must(err)
+	last := resultOf(w.Store.LastRound(w.Ctx, fence.SessionID))(w)
 	w.equal("the newest round", last.ID, fence.RoundID)
 	if _, err := w.Store.Verify(w.Ctx, fence.SessionID); err != nil {
 		w.T.Error(err)
@@ -93,8 +89,7 @@ func noSummary(w *World) {
 		},
 	}
 	w.must(w.FailAttempt(fence, failure))
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("exchanges", []any{view.Exchanges[1].State, view.Exchanges[1].Purpose, view.Exchanges[2].State},
 		[]any{regie.ExchangeFailed, regie.PurposeSummary, regie.ExchangeOpen})
 	w.equal("attempts", len(view.Exchanges[1].Attempts), 1)

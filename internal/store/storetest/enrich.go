@@ -38,8 +38,7 @@ func enrich(w *World) {
 	submission.Message.Rich = []regie.Segment{{Text: "see "}, {
 		Enrichment: &regie.EnrichmentBlock{Type: regie.EnrichmentPointer, Target: regie.TargetFile, Path: "x"},
 	}}
-	accepted, err := w.Store.Submit(w.Ctx, submission)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, submission))(w)
 	fence := accepted.Fence
 	half := w.Named(fence, accepted.Message.ID)
 	half.Calls = half.Calls[:1]
@@ -49,48 +48,38 @@ func enrich(w *World) {
 	}
 	w.equal("events of half of it", w.head(fence.SessionID), before)
 	in := w.Named(fence, accepted.Message.ID)
-	out, err := w.Store.Enrich(w.Ctx, fence, in)
-	w.must(err)
+	out := resultOf(w.Store.Enrich(w.Ctx, fence, in))(w)
 	stale := fence
 	stale.Epoch--
 	w.unchanged(fence.SessionID, regie.CodeStale, func() error {
 		_, err := w.Store.Enrich(w.Ctx, stale, w.Named(fence, accepted.Message.ID))
 		return err
 	})
-	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
 	last := thread.Messages[len(thread.Messages)-1]
 	w.equal("its place", []any{last.ID, last.Seq, last.RoundID, last.System.Enriches},
 		[]any{in.Message.ID, out.Seq, fence.RoundID, accepted.Message.ID})
 	w.equal("its calls", idsOf(thread.Calls[last.ID]), last.CallIDs())
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	seen := view.Enrichments[0].Calls
 	w.equal("in the view of the round", []any{
 		len(view.Enrichments), len(seen), seen[1].Error.Code,
 		len(view.Exchanges[0].Calls),
 	}, []any{1, 2, regie.CodeFileNotFound, 0})
-	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
-	w.must(err)
-	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, At: accepted.Message.Seq})
-	w.must(err)
-	copied, err := w.Store.Thread(w.Ctx, forked.Session.ID, 0)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
+	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, At: accepted.Message.Seq}))(w)
+	copied := resultOf(w.Store.Thread(w.Ctx, forked.Session.ID, 0))(w)
 	w.equal("the fork at the message", []any{len(copied.Messages), forked.Calls, forked.Open}, []any{2, 2, false})
 	data := copied.Messages[1]
 	w.equal("the copy", []any{data.System.Enriches, idsOf(copied.Calls[data.ID])},
 		[]any{copied.Messages[0].ID, data.System.CallIDs})
 	w.equal("the calls of the copy", data.CallIDs(), data.System.CallIDs)
-	_, err = w.Store.Verify(w.Ctx, forked.Session.ID)
-	w.must(err)
-	_, err = w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopInterrupt)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, forked.Session.ID))(w)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopInterrupt))(w)
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
 		_, err := w.Store.Enrich(w.Ctx, fence, w.Named(fence, accepted.Message.ID))
 		return err
 	})
-	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: forked.Session.ID, By: "x"})
-	w.must(err)
-	_, err = w.Store.Verify(w.Ctx, forked.Session.ID)
-	w.must(err)
+	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: forked.Session.ID, By: "x"}))(w)
+	resultOf(w.Store.Verify(w.Ctx, forked.Session.ID))(w)
 }

@@ -26,8 +26,7 @@ func fallback(w *World) {
 	}
 	fails(1, store.Open{Number: 1}, nil)
 	fails(2, store.Open{Number: 1, Provider: "q", Model: "n"}, &told)
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "next"))(w)
 	fence = claimed.Fence
 	w.equal("who is asked", []string{claimed.Exchange.Provider, claimed.Exchange.Model, claimed.Round.Provider},
 		[]string{"q", "n", "p"})
@@ -43,8 +42,7 @@ func fallback(w *World) {
 	w.must(w.AppendReply(fence, reply))
 	w.must(w.CommitCalls(fence, w.Settled(2, reply.Calls)))
 
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	var asked []string
 	for _, a := range view.Exchanges[0].Attempts {
 		asked = append(asked, a.Provider+" "+a.Model)
@@ -53,8 +51,7 @@ func fallback(w *World) {
 		asked = append(asked, e.Provider+" "+e.Model)
 	}
 	w.equal("who was asked", asked, []string{"p m", "p m", "q n", "r o", "r o", "p m"})
-	events, err := w.Store.Events(w.Ctx, fence.SessionID, 0, 100)
-	w.must(err)
+	events := resultOf(w.Store.Events(w.Ctx, fence.SessionID, 0, 100))(w)
 	var found []regie.Fallback
 	for i := range events {
 		var f regie.Fallback

@@ -60,15 +60,13 @@ func (w *World) Full() {
 	failure.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndProviderError}}
 	w.must(w.FailAttempt(fence, failure))
 	// A message with an attachment and a client id, which starts a round under a pin.
-	hash, err := w.Store.PutBlob(w.Ctx, []byte("picture"))
-	w.must(err)
+	hash := resultOf(w.Store.PutBlob(w.Ctx, []byte("picture")))(w)
 	rich := w.Submission("")
 	rich.Message.ClientID, rich.Round.Pin, rich.Round.Policy = "client", hash, json.RawMessage("{}")
 	rich.Message.Rich = []regie.Segment{
 		{Attachment: &regie.Attachment{Blob: hash, MediaType: "image/png", Name: "a.png", Size: 7}},
 	}
-	_, err = w.Store.Submit(w.Ctx, rich)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, rich))(w)
 }
 
 // Half settles the query, and the action as UNKNOWN.

@@ -14,8 +14,7 @@ func handOver(w *World) {
 	fence := w.Start()
 	for range 5 {
 		w.must(w.Store.Release(w.Ctx, fence))
-		claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
-		w.must(err)
+		claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "next"))(w)
 		w.equal("resumes", claimed.Round.Counters.Resumes, 0)
 		w.refused(regie.CodeStale, w.AppendReply(fence, w.Answer(1)))
 		fence = claimed.Fence
@@ -53,8 +52,7 @@ func claimsTogether(w *World) {
 // resumesTogether takes a pause back from many sides at once: the log tells it once.
 func resumesTogether(w *World) {
 	fence := w.Start()
-	_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause)
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause))(w)
 	before := w.head(fence.SessionID)
 	together(8, func(int) {
 		if err := w.Store.Resume(w.Ctx, fence.RoundID); err != nil {

@@ -28,14 +28,12 @@ func leavesApprovals(w *World) {
 				ExpiresAt: time.Now().Add(time.Hour),
 			}}}
 		}
-		out, err := w.Store.AppendReply(w.Ctx, fence, reply)
-		w.must(err)
+		out := resultOf(w.Store.AppendReply(w.Ctx, fence, reply))(w)
 		return out
 	}
 	says := func(in store.Submission) store.Accepted {
 		w.T.Helper()
-		out, err := w.Store.Submit(w.Ctx, in)
-		w.must(err)
+		out := resultOf(w.Store.Submit(w.Ctx, in))(w)
 		return out
 	}
 
@@ -51,8 +49,7 @@ func leavesApprovals(w *World) {
 	fence = w.Start()
 	w.equal("parked", asks(fence, false).Parked, true)
 	w.equal("woken", says(steer(fence)).Ready, true)
-	batch, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	batch := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	w.equal("the question", batch.Calls[0].NotRun, regie.NotRunSuperseded)
 	w.head(fence.SessionID)
 

@@ -30,22 +30,19 @@ func (w *World) charged(fence store.Fence, exchange int, money regie.Money, want
 func (w *World) startFree(in store.Submission) store.Fence {
 	w.T.Helper()
 	in.Reserved = 0
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	return accepted.Fence
 }
 
 func (w *World) reserve(fence store.Fence, exchange int, wants store.Reservation) store.Granted {
 	w.T.Helper()
-	out, err := w.Store.Reserve(w.Ctx, fence, exchange, wants)
-	w.must(err)
+	out := resultOf(w.Store.Reserve(w.Ctx, fence, exchange, wants))(w)
 	return out
 }
 
 // money adds up what calls cost, by round, session, workspace and day.
 func money(w *World) {
-	other, err := w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "o", Root: "/o", FoundBy: "git"})
-	w.must(err)
+	other := resultOf(w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "o", Root: "/o", FoundBy: "git"}))(w)
 	fence := w.Start() // with 70 reserved
 	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Reserved: 70, Cost: 42, Known: true}, nil)))
 	w.must(w.FailAttempt(fence, store.Failure{ // cut, and charged
@@ -63,14 +60,12 @@ func money(w *World) {
 		Retry: &store.Open{Number: 2},
 	}))
 	want := regie.Spending{Cost: 50, Due: 30, Estimated: 8}
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("the round's", view.Spent, want)
 	failed := view.Exchanges[1].Attempts
 	w.equal("the attempts", []regie.Money{failed[0].Money, failed[1].Money},
 		[]regie.Money{{Cost: 8, Known: true, Estimated: true}, {Reserved: 30}})
-	session, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
-	w.must(err)
+	session := resultOf(w.Store.SessionView(w.Ctx, fence.SessionID, w.User))(w)
 	w.equal("the session's", session.Spent, want)
 
 	apart := w.Submission("elsewhere")
@@ -78,16 +73,14 @@ func money(w *World) {
 	fence = w.startFree(apart)
 	w.must(w.AppendReply(fence, w.charged(fence, 1, regie.Money{Cost: 7, Known: true}, nil)))
 	idle := w.startFree(w.Submission("nothing yet"))
-	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10})
-	w.must(err)
+	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10}))(w)
 	of := map[regie.ID]regie.Spending{}
 	for _, line := range rounds {
 		of[line.Round.ID] = line.Spent
 	}
 	w.equal("in the list", []regie.Spending{of[view.Round.ID], of[fence.RoundID], of[idle.RoundID]},
 		[]regie.Spending{want, {Cost: 7, Known: true}, {Known: true}})
-	today, err := w.Store.SpentToday(w.Ctx, "/o")
-	w.must(err)
+	today := resultOf(w.Store.SpentToday(w.Ctx, "/o"))(w)
 	w.equal("today", []regie.Spending{today.Workspace, today.All},
 		[]regie.Spending{{Cost: 7, Known: true}, {Cost: 57, Due: 30}})
 }
@@ -108,12 +101,9 @@ func (w *World) AgedAttempt(age func()) {
 	wants := store.Reservation{Prompt: 20, Reply: 80, Least: 80, Caps: regie.Caps{Session: 169}}
 	refused := store.Granted{Refused: &store.OverCap{Scope: regie.CapSession, Cap: 169, Used: 70}}
 	for _, want := range []regie.Spending{{Due: 70}, {Cost: 70, Known: true, Estimated: 70}} {
-		view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-		w.must(err)
-		session, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
-		w.must(err)
-		rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10})
-		w.must(err)
+		view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
+		session := resultOf(w.Store.SessionView(w.Ctx, fence.SessionID, w.User))(w)
+		rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10}))(w)
 		w.equal("the round, its session, in the list", []regie.Spending{view.Spent, session.Spent, rounds[0].Spent},
 			[]regie.Spending{want, want, want})
 		w.equal("the call", view.Exchanges[0].Attempts[0].Money,
@@ -195,8 +185,7 @@ func caps(w *World) {
 func capsTogether(w *World) {
 	const sessions, times, most = 8, 6, 100
 	for _, limit := range []regie.Caps{{Day: 1500}, {Workspace: 1500}} {
-		before, err := w.Store.SpentToday(w.Ctx, "")
-		w.must(err)
+		before := resultOf(w.Store.SpentToday(w.Ctx, ""))(w)
 		bound := before.All.Cost + before.All.Due + 1500
 		if limit.Day > 0 {
 			limit.Day = bound
@@ -247,8 +236,7 @@ func capsTogether(w *World) {
 			})
 		}
 		together.Wait()
-		after, err := w.Store.SpentToday(w.Ctx, "")
-		w.must(err)
+		after := resultOf(w.Store.SpentToday(w.Ctx, ""))(w)
 		if spent := after.All.Cost + after.All.Due; spent > bound || spent < bound-most {
 			w.T.Errorf("%d was spent of %d (%+v)", spent+1500-bound, 1500, limit)
 		}
@@ -271,15 +259,13 @@ func halt(w *World) {
 	w.must(w.Store.Halt(w.Ctx, fence, store.Halt{Notice: notice}))
 	session, _, err := w.Store.Session(w.Ctx, fence.SessionID)
 	w.must(err)
-	round, err := w.Store.Round(w.Ctx, fence.RoundID)
-	w.must(err)
+	round := resultOf(w.Store.Round(w.Ctx, fence.RoundID))(w)
 	w.equal("paused", []any{session.State, round.State, round.Stop},
 		[]any{regie.SessionPaused, regie.RoundRunning, regie.StopPause})
 	w.unchanged(fence.SessionID, regie.CodeStopRequested, func() error {
 		return w.Store.Halt(w.Ctx, fence, store.Halt{Notice: notice})
 	})
-	events, err := w.Store.Events(w.Ctx, fence.SessionID, 0, 100)
-	w.must(err)
+	events := resultOf(w.Store.Events(w.Ctx, fence.SessionID, 0, 100))(w)
 	told := 0
 	for i := range events {
 		if events[i].Type == regie.EventNotice {
@@ -288,9 +274,7 @@ func halt(w *World) {
 	}
 	w.equal("people are told once", told, 1)
 	w.must(w.Store.Resume(w.Ctx, fence.RoundID))
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "another")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "another"))(w)
 	w.equal("nobody died", claimed.Resumed, false)
-	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
 }

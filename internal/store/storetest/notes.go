@@ -25,8 +25,7 @@ func notice(n regie.ToolNotice) *regie.Message {
 func notes(w *World) {
 	fence := w.Start()
 	missing := []regie.Missing{{Toolkit: "bank", Why: "down"}}
-	out, err := w.Store.Note(w.Ctx, fence, store.Note{Message: notice(regie.ToolNotice{Missing: missing})})
-	w.must(err)
+	out := resultOf(w.Store.Note(w.Ctx, fence, store.Note{Message: notice(regie.ToolNotice{Missing: missing})}))(w)
 	w.equal("parked by a mere word", out.Parked, false)
 	reply := w.Reply(fence, 1, regie.KindAction, regie.KindAction)
 	reply.Calls[0].State, reply.Calls[0].StartedAt, reply.Calls[0].Attempts = regie.CallStarted, time.Now(), 1
@@ -37,9 +36,8 @@ func notes(w *World) {
 		_, err := w.Store.Note(w.Ctx, fence, store.Note{Waits: open, Until: until})
 		return err
 	})
-	out, err = w.Store.Note(w.Ctx, fence,
-		store.Note{Message: notice(regie.ToolNotice{Missing: missing, CallID: started}), Waits: started, Until: until})
-	w.must(err)
+	out = resultOf(w.Store.Note(w.Ctx, fence,
+		store.Note{Message: notice(regie.ToolNotice{Missing: missing, CallID: started}), Waits: started, Until: until}))(w)
 	w.equal("parked", out.Parked, true)
 	w.state(fence.SessionID, regie.SessionWaitingNetwork)
 	ready, next, err := w.Store.ExpireWaits(w.Ctx, time.Now())
@@ -48,8 +46,7 @@ func notes(w *World) {
 	ready, _, err = w.Store.ExpireWaits(w.Ctx, until.Add(time.Second))
 	w.must(err)
 	w.equal("ready", []any{len(ready), ready[0].RoundID}, []any{1, fence.RoundID})
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	// It was given back in good order, and yet the call may have had its effect.
 	w.equal("the call", []any{
 		claimed.Resumed, claimed.Calls[0].State, claimed.Calls[0].Recovered,
@@ -60,20 +57,16 @@ func notes(w *World) {
 	_, err = w.Store.Note(w.Ctx, fence, store.Note{Waits: started, Until: until})
 	w.refused(regie.CodeStale, err)
 
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("notices", len(view.Notices), 2)
 	for i, call := range []regie.ID{{}, started} {
 		got, ok := view.Notices[i].ToolNotice()
 		w.equal("notice", []any{ok, got}, []any{true, regie.ToolNotice{Missing: missing, CallID: call}})
 	}
 	// A stopping word comes before a wait; a pause lets a mere word pass.
-	_, err = w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause)
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause))(w)
 	_, err = w.Store.Note(w.Ctx, claimed.Fence, store.Note{Waits: started, Until: until})
 	w.refused(regie.CodeStopRequested, err)
-	_, err = w.Store.Note(w.Ctx, claimed.Fence, store.Note{Message: notice(regie.ToolNotice{Missing: missing})})
-	w.must(err)
-	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
-	w.must(err)
+	resultOf(w.Store.Note(w.Ctx, claimed.Fence, store.Note{Message: notice(regie.ToolNotice{Missing: missing})}))(w)
+	resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
 }

@@ -20,8 +20,7 @@ func lostResult(w *World) {
 	w.must(w.CommitCalls(fence, in))
 
 	read := func() regie.Call {
-		thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
-		w.must(err)
+		thread := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
 		return thread.Calls[reply.Message.ID][0]
 	}
 	if got := read(); got.ResultBlob != lost.ResultBlob || got.ResultLost != lost.ResultLost ||
@@ -37,8 +36,7 @@ func lostResult(w *World) {
 	}
 	w.head(fence.SessionID)
 
-	_, err = w.Store.PutBlob(w.Ctx, whole)
-	w.must(err)
+	resultOf(w.Store.PutBlob(w.Ctx, whole))(w)
 	if got, err := w.Store.WholeResult(w.Ctx, fence.SessionID, lost.ID); err != nil ||
 		got != string(whole) || read().ResultLost != 0 {
 		w.T.Errorf("stored later it reads %q, %v", got, err)
@@ -62,13 +60,11 @@ func outage(w *World) {
 			},
 		}
 		change(&in)
-		out, err := w.Store.FailAttempt(w.Ctx, fence, in)
-		w.must(err)
+		out := resultOf(w.Store.FailAttempt(w.Ctx, fence, in))(w)
 		w.equal("parked", out.Parked, true)
 	}
 	claim := func() *regie.Outage {
-		claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
-		w.must(err)
+		claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "next"))(w)
 		fence = claimed.Fence
 		return claimed.Outage
 	}
@@ -90,8 +86,7 @@ func outage(w *World) {
 	w.equal("the outage", claim(), &regie.Outage{Exchange: 1, Since: began, Tries: 1})
 
 	fails(2, func(*store.Failure) {})
-	_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause)
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause))(w)
 	expire(0)
 	if _, next, err := w.Store.ExpireWaits(w.Ctx, time.Now()); err != nil || !next.IsZero() {
 		w.T.Errorf("a paused session's deadline is %s, %v", next, err)
@@ -111,7 +106,7 @@ func outage(w *World) {
 	if found, err := w.Store.Orphans(w.Ctx); err != nil || len(found) != 0 {
 		w.T.Errorf("orphans %+v, %v", found, err)
 	}
-	_, err = w.Store.Claim(w.Ctx, fence.RoundID, "other")
+	_, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.refused(regie.CodeConflict, err)
 	w.must(w.Store.Resume(w.Ctx, fence.RoundID))
 	w.must(w.Store.Resume(w.Ctx, fence.RoundID)) // once more changes nothing

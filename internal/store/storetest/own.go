@@ -23,19 +23,16 @@ func (w *World) Own(fence store.Fence) store.Reply {
 func ownCommand(w *World) {
 	submission := w.Submission("!make")
 	submission.Command, submission.Reserved, submission.Message.ClientID = true, 0, "own"
-	accepted, err := w.Store.Submit(w.Ctx, submission)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, submission))(w)
 	fence := accepted.Fence
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	first := view.Exchanges[0]
 	w.equal("what its exchange is", []any{view.Round.Reason, first.Reason, first.State},
 		[]any{regie.ReasonUserMessage, regie.ExchangeCommand, regie.ExchangeOpen})
 
 	again := submission
 	again.Message.ID, again.Round.ID = regie.NewID(), regie.NewID()
-	repeated, err := w.Store.Submit(w.Ctx, again)
-	w.must(err)
+	repeated := resultOf(w.Store.Submit(w.Ctx, again))(w)
 	w.equal("the same once more", []any{repeated.Duplicate, repeated.RoundID}, []any{true, fence.RoundID})
 	other := again
 	other.Message.ClientID, other.WhenBusy = "other", store.Queue
@@ -46,13 +43,10 @@ func ownCommand(w *World) {
 
 	in := w.Own(fence)
 	started := in.Calls[0]
-	_, err = w.Store.AppendReply(w.Ctx, fence, in)
-	w.must(err)
+	resultOf(w.Store.AppendReply(w.Ctx, fence, in))(w)
 	started.State, started.Attempts, started.Intent = regie.CallStarted, 1, []byte(`{}`)
-	_, err = w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Start: &started})
-	w.must(err)
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	resultOf(w.Store.CommitCalls(w.Ctx, fence, store.Settle{Exchange: 1, Start: &started}))(w)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	taken := claimed.Calls[0]
 	w.equal("whoever takes it up", []any{claimed.Exchange.Reason, taken.State, taken.Origin},
 		[]any{regie.ExchangeCommand, regie.CallStarted, regie.OriginAPI})
@@ -60,14 +54,12 @@ func ownCommand(w *World) {
 	settle := w.Settled(1, []regie.Call{started})
 	settle.Message.System.Type = regie.SystemActionsExecuted
 	settle.Advance = &store.Advance{Phase: regie.PhaseEnd, End: &store.End{Reason: regie.EndCompleted}}
-	_, err = w.Store.CommitCalls(w.Ctx, fence, settle)
-	w.must(err)
+	resultOf(w.Store.CommitCalls(w.Ctx, fence, settle))(w)
 	w.unchanged(fence.SessionID, regie.CodeConflict, func() error { // one result
 		_, err := w.Store.CommitCalls(w.Ctx, fence, settle)
 		return err
 	})
-	view, err = w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view = resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	call := view.Exchanges[0].Calls[0]
 	w.equal("the end", []any{
 		view.Round.End, view.Round.Counters, view.Round.Tokens, view.Spent,
@@ -79,12 +71,9 @@ func ownCommand(w *World) {
 		regie.Spending{Known: true},
 		regie.CallSucceeded, regie.OriginAPI,
 	})
-	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
-	w.must(err)
-	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, At: w.head(fence.SessionID)})
-	w.must(err)
-	thread, err := w.Store.Thread(w.Ctx, forked.Session.ID, 0)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
+	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID, At: w.head(fence.SessionID)}))(w)
+	thread := resultOf(w.Store.Thread(w.Ctx, forked.Session.ID, 0))(w)
 	w.equal("the copy", []any{
 		len(thread.Messages), thread.Messages[1].ExcludeFromPrompt,
 		thread.Calls[thread.Messages[1].ID][0].Origin,

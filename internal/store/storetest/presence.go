@@ -17,8 +17,7 @@ func presence(w *World) {
 	}
 	all := func(want ...store.PresenceMark) {
 		w.T.Helper()
-		got, err := w.Store.Presences(w.Ctx, now.Add(-store.PresenceKept))
-		w.must(err)
+		got := resultOf(w.Store.Presences(w.Ctx, now.Add(-store.PresenceKept)))(w)
 		w.equal("presence", got, want)
 	}
 	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{
@@ -30,21 +29,17 @@ func presence(w *World) {
 	all(at("b", time.Minute, 0), at("a", time.Hour, time.Minute))
 	w.must(w.Store.Present(w.Ctx, []store.PresenceMark{at("b", time.Hour, time.Hour)})) // late
 	all(at("b", time.Minute, 0), at("a", time.Hour, time.Minute))
-	recent, err := w.Store.Presences(w.Ctx, now.Add(-30*time.Second))
-	w.must(err)
+	recent := resultOf(w.Store.Presences(w.Ctx, now.Add(-30*time.Second)))(w)
 	w.equal("since then", recent, []store.PresenceMark{at("b", time.Minute, 0)})
-	name, err := w.Store.UserName(w.Ctx, w.User)
-	w.must(err)
+	name := resultOf(w.Store.UserName(w.Ctx, w.User))(w)
 	w.equal("the user has a name", name != "", true)
-	name, err = w.Store.UserName(w.Ctx, regie.NewID())
-	w.must(err)
+	name = resultOf(w.Store.UserName(w.Ctx, regie.NewID()))(w)
 	w.equal("nobody's name", name, "")
 
 	w.Store.SetSlots(one)
 	counted := func() map[string]int {
 		w.T.Helper()
-		counts, err := w.Store.SlotCounts(w.Ctx)
-		w.must(err)
+		counts := resultOf(w.Store.SlotCounts(w.Ctx))(w)
 		out := map[string]int{}
 		for _, c := range counts {
 			if age := time.Since(c.Since); age < 0 || age > time.Hour {
@@ -55,8 +50,8 @@ func presence(w *World) {
 		return out
 	}
 	w.equal("nobody", counted(), map[string]int{})
-	over, err := w.Store.RequestControl(w.Ctx, store.Control{SessionID: w.idle(), For: -time.Second, Ask: slot.AskChat})
-	w.must(err)
+	over := resultOf(w.Store.RequestControl(w.Ctx,
+		store.Control{SessionID: w.idle(), For: -time.Second, Ask: slot.AskChat}))(w)
 	w.equal("reserved", over.State, store.ControlActivated)
 	w.equal("a reservation that has ended", counted(), map[string]int{})
 	first, _ := w.submitted()
@@ -66,13 +61,11 @@ func presence(w *World) {
 	w.queue(regie.ID{}, nil, []store.Fence{first})
 	w.must(w.Store.TellPlaces(w.Ctx, []regie.ID{third.SessionID, first.SessionID})) // one was told, one waits for nothing
 	w.equal("states", w.states(third.SessionID), []string{"QUEUED at 1"})
-	_, err = w.Store.RequestStop(w.Ctx, third.RoundID, regie.StopPause)
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, third.RoundID, regie.StopPause))(w)
 	w.queue(regie.ID{}, nil, nil)
 	w.equal("who moves up is told", w.states(second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1"})
 	w.equal("one waits", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 1})
 	w.must(w.Store.LeaveQueue(w.Ctx, second.RoundID))
-	view, err := w.Store.Queues(w.Ctx, regie.ID{})
-	w.must(err)
+	view := resultOf(w.Store.Queues(w.Ctx, regie.ID{}))(w)
 	w.equal("nobody is to be told anything", view.Moved, []regie.ID(nil))
 }

@@ -31,8 +31,7 @@ func (w *World) Standing(expires time.Time) regie.Rule {
 
 func (w *World) holding(want ...regie.ID) {
 	w.T.Helper()
-	all, err := w.Store.Rules(w.Ctx, w.Workspace.ID, regie.NewID())
-	w.must(err)
+	all := resultOf(w.Store.Rules(w.Ctx, w.Workspace.ID, regie.NewID()))(w)
 	var got []regie.ID
 	for _, rule := range all {
 		got = append(got, rule.ID)
@@ -62,8 +61,7 @@ func rulesRevoked(w *World) {
 	w.must(w.Store.RevokeRules(w.Ctx, store.RevokeRules{RuleIDs: []regie.ID{third.ID, second.ID}, By: "eve"}))
 	w.holding()
 
-	events, err := w.Store.Events(w.Ctx, w.Workspace.ID, before, 10)
-	w.must(err)
+	events := resultOf(w.Store.Events(w.Ctx, w.Workspace.ID, before, 10))(w)
 	var last struct {
 		RuleID regie.ID        `json:"rule_id"`
 		State  regie.RuleState `json:"state"`
@@ -73,11 +71,9 @@ func rulesRevoked(w *World) {
 	w.equal("the last event", []any{len(events), events[len(events)-1].Type, last.RuleID, last.State, last.By},
 		[]any{3, regie.EventRule, second.ID, regie.RuleRevoked, "eve"})
 
-	open, err := w.Store.ListRules(w.Ctx, store.RuleFilter{Root: "/w"}, time.Now())
-	w.must(err)
+	open := resultOf(w.Store.ListRules(w.Ctx, store.RuleFilter{Root: "/w"}, time.Now()))(w)
 	w.equal("rules that hold", len(open), 0)
-	all, err := w.Store.ListRules(w.Ctx, store.RuleFilter{Root: "/w", Ended: true}, time.Now())
-	w.must(err)
+	all := resultOf(w.Store.ListRules(w.Ctx, store.RuleFilter{Root: "/w", Ended: true}, time.Now()))(w)
 	if len(all) != 3 || all[2].RevokedBy != "bob" || all[1].RevokedBy != "eve" ||
 		all[0].State != regie.RuleRevoked || all[0].RevokedAt.IsZero() {
 		w.T.Errorf("the rules are %+v", all)
@@ -151,11 +147,9 @@ func rulesEnd(w *World) {
 // found is the session of a call that somebody was asked about.
 func found(w *World, call regie.ID) regie.ID {
 	w.T.Helper()
-	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 100})
-	w.must(err)
+	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 100}))(w)
 	for _, line := range rounds {
-		view, err := w.Store.RoundView(w.Ctx, line.Round.ID)
-		w.must(err)
+		view := resultOf(w.Store.RoundView(w.Ctx, line.Round.ID))(w)
 		for _, e := range view.Exchanges {
 			for i := range e.Calls {
 				if e.Calls[i].ID == call {
@@ -176,14 +170,12 @@ func givenBack(w *World) {
 		w.T.Helper()
 		in := w.Submission(text)
 		in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
-		accepted, err := w.Store.Submit(w.Ctx, in)
-		w.must(err)
+		accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 		return accepted.Message.ID
 	}
 	texts := func() []string {
 		w.T.Helper()
-		messages, err := w.Store.Withdrawn(w.Ctx, fence.SessionID)
-		w.must(err)
+		messages := resultOf(w.Store.Withdrawn(w.Ctx, fence.SessionID))(w)
 		out := []string{}
 		for _, m := range messages {
 			out = append(out, m.Text)
@@ -194,12 +186,10 @@ func givenBack(w *World) {
 	w.equal("given back before the stop", texts(), []string{})
 	before := w.head(fence.SessionID)
 	for range 2 {
-		_, err := w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop)
-		w.must(err)
+		resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop))(w)
 		w.equal("given back", texts(), []string{"one", "two"})
 	}
-	events, err := w.Store.Events(w.Ctx, fence.SessionID, before, 10)
-	w.must(err)
+	events := resultOf(w.Store.Events(w.Ctx, fence.SessionID, before, 10))(w)
 	var told []regie.ID
 	for _, e := range events {
 		var body struct {
@@ -219,16 +209,14 @@ func givenBack(w *World) {
 	w.equal("given back at the end", texts(), []string{"one", "two", "three"})
 	in := w.Submission("three")
 	in.SessionID, in.New, in.Message.ID = fence.SessionID, nil, third
-	again, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	again := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("a message that came back and is said again under its id",
 		[]bool{again.Duplicate, again.Pending}, []bool{true, false})
 	w.head(fence.SessionID)
 
 	in = w.Submission("a new beginning")
 	in.SessionID, in.New = fence.SessionID, nil
-	_, err = w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("given back by the round after", texts(), []string{})
 	w.head(fence.SessionID)
 }
@@ -237,11 +225,9 @@ func givenBack(w *World) {
 func askedAnew(w *World) {
 	fence, reply, asked := w.Ask(1)
 	call := reply.Calls[0].ID
-	_, err := w.decide(asked, "1", regie.Decision{CallID: call, Answer: regie.AnswerAllow})
-	w.must(err)
+	resultOf(w.decide(asked, "1", regie.Decision{CallID: call, Answer: regie.AnswerAllow}))(w)
 	again := w.AskAgain(fence, reply)
-	batch, err := w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID)
-	w.must(err)
+	batch := resultOf(w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID))(w)
 	review := batch.Reviews[call]
 	w.equal("the review", []any{review.Decision == nil, review.Verdict}, []any{true, again.Reviews[0].Verdict})
 	w.head(fence.SessionID)
@@ -250,8 +236,7 @@ func askedAnew(w *World) {
 // AskAgain asks anew about the first call of a reply that was decided, and must be asked about now.
 func (w *World) AskAgain(fence store.Fence, reply store.Reply) *regie.Approval {
 	w.T.Helper()
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "test")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "test"))(w)
 	reply.Calls = reply.Calls[:1]
 	again := w.Approval(claimed.Fence, reply)
 	again.Reviews[0].Verdict = regie.VerdictMustAsk

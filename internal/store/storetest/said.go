@@ -17,16 +17,13 @@ var saidCases = map[string]func(*World){
 func said(w *World) {
 	var want []string
 	for _, text := range []string{"first", "second"} {
-		accepted, err := w.Store.Submit(w.Ctx, w.Submission(text))
-		w.must(err)
+		accepted := resultOf(w.Store.Submit(w.Ctx, w.Submission(text)))(w)
 		w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
 		want = append(want, "USER in "+text, "AI in "+text)
 	}
-	gone, err := w.Store.Submit(w.Ctx, w.Submission("gone"))
-	w.must(err)
+	gone := resultOf(w.Store.Submit(w.Ctx, w.Submission("gone")))(w)
 	w.must(w.AppendReply(gone.Fence, w.Answer(1)))
-	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: gone.Fence.SessionID, By: "ada"})
-	w.must(err)
+	resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: gone.Fence.SessionID, By: "ada"}))(w)
 	slices.Reverse(want)
 	read := func(workspace, before regie.ID, most int) (out []string, last regie.ID) {
 		w.must(w.Store.Said(w.Ctx, workspace, before, func(m store.SaidMessage) bool {

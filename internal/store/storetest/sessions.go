@@ -17,8 +17,7 @@ func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 	w.T.Helper()
 	fence = w.Start()
 	reply := w.Reply(fence, 1, regie.KindQuery, regie.KindQuery)
-	blob, err := w.Store.PutBlob(w.Ctx, []byte("the whole result"))
-	w.must(err)
+	blob := resultOf(w.Store.PutBlob(w.Ctx, []byte("the whole result")))(w)
 	settle := w.Settled(1, reply.Calls)
 	settle.Settled[0].ResultBlob = blob
 	w.must(w.AppendReply(fence, reply))
@@ -54,8 +53,7 @@ func (w *World) Told() (fence store.Fence, unknown regie.Call) {
 // result, behind its reply, in this session.
 func (w *World) legal(session regie.ID) store.Thread {
 	w.T.Helper()
-	thread, err := w.Store.Thread(w.Ctx, session, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	var open []regie.ID
 	for i := range thread.Messages {
 		m := &thread.Messages[i]
@@ -89,13 +87,11 @@ func idsOf(calls []regie.Call) (out []regie.ID) {
 func fork(w *World) {
 	fence, unknown := w.Told()
 	head := w.head(fence.SessionID)
-	source, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
-	w.must(err)
+	source := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
 	opened := source.Messages[len(source.Messages)-1].Seq // the reply whose calls wait for a person
 	for at := int64(1); at <= head; at++ {
 		in := store.Fork{SessionID: regie.NewID(), From: fence.SessionID, At: at}
-		out, err := w.Store.Fork(w.Ctx, in)
-		w.must(err)
+		out := resultOf(w.Store.Fork(w.Ctx, in))(w)
 		w.head(in.SessionID)
 		copies := w.legal(in.SessionID)
 		w.equal("open", out.Open, at >= opened)
@@ -114,15 +110,13 @@ func fork(w *World) {
 			source.Messages[len(copies.Messages)].Seq <= at && !out.Open {
 			w.T.Errorf("a fork at %d ends with %d messages", at, len(copies.Messages))
 		}
-		again, err := w.Store.Fork(w.Ctx, in)
-		w.must(err)
+		again := resultOf(w.Store.Fork(w.Ctx, in))(w)
 		w.equal("the same fork again", []int{again.Messages, again.Calls}, []int{out.Messages, out.Calls})
 		session, _, err := w.Store.Session(w.Ctx, in.SessionID)
 		w.must(err)
 		w.equal("session", []any{session.State, session.Type, session.ForkedFrom.SessionID},
 			[]any{regie.SessionIdle, regie.SessionChat, fence.SessionID})
-		inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: in.SessionID, Closed: true})
-		w.must(err)
+		inbox := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: in.SessionID, Closed: true}))(w)
 		w.equal("inherited waits", len(inbox.Approvals)+len(inbox.Questions), 0)
 	}
 	w.equal("the source's log", w.head(fence.SessionID), head)
@@ -132,8 +126,7 @@ func fork(w *World) {
 
 // legalUpTo is a thread that may end in an open batch.
 func (w *World) legalUpTo(session regie.ID) store.Thread {
-	thread, err := w.Store.Thread(w.Ctx, session, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	return thread
 }
 
@@ -148,11 +141,9 @@ func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 	w.equal("name", first.Session.Name, "another way")
 	in := w.Submission("go on")
 	in.SessionID, in.New = first.Session.ID, nil
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
-	second, err := w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: first.Session.ID})
-	w.must(err)
+	second := resultOf(w.Store.Fork(w.Ctx, store.Fork{SessionID: regie.NewID(), From: first.Session.ID}))(w)
 	w.head(second.Session.ID)
 	thread := w.legal(second.Session.ID)
 	w.equal("messages", len(thread.Messages), first.Messages+2)
@@ -172,8 +163,7 @@ func (w *World) forkOfFork(fence store.Fence, unknown regie.Call) {
 	// What a shortened result names is the call that was made: it is read in the fork of a fork
 	// too, and in no other session.
 	w.equal("the unknown call", open.CopyOf, unknown.ID)
-	text, err := w.Store.WholeResult(w.Ctx, second.Session.ID, whole.CopyOf)
-	w.must(err)
+	text := resultOf(w.Store.WholeResult(w.Ctx, second.Session.ID, whole.CopyOf))(w)
 	w.equal("whole result", text, "the whole result")
 	_, err = w.Store.WholeResult(w.Ctx, second.Session.ID, regie.NewID())
 	w.refused(regie.CodeNotFound, err)
@@ -216,17 +206,14 @@ func forkRefuses(w *World) {
 // and its forks have what they had.
 func removal(w *World) {
 	fence, _ := w.Told()
-	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID})
-	w.must(err)
+	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID}))(w)
 	before := w.legal(forked.Session.ID)
 	w.unchanged(fence.SessionID, regie.CodeRoundInProgress, func() error {
 		_, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "ada"})
 		return err
 	})
-	_, err = w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop)
-	w.must(err)
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
-	w.must(err)
+	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopStop))(w)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "next"))(w)
 	w.must(w.CommitCalls(claimed.Fence, store.Settle{
 		Exchange: 3, Message: w.Settled(3, claimed.Calls).Message,
 		Advance: &store.Advance{
@@ -235,18 +222,15 @@ func removal(w *World) {
 		},
 	}))
 	head := w.head(fence.SessionID)
-	out, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "ada"})
-	w.must(err)
+	out := resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "ada"}))(w)
 	w.equal("removed", out, store.Removed{
 		SessionIDs: []regie.ID{fence.SessionID}, Bodies: head,
 		Forks: []regie.ID{forked.Session.ID},
 	})
-	report, err := w.Store.Verify(w.Ctx, fence.SessionID)
-	w.must(err)
+	report := resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
 	w.equal("the log", []int64{report.Events, report.Erased}, []int64{head + 1, head})
 	for range 2 { // again, and from now on it is not there
-		out, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "bob"})
-		w.must(err)
+		out = resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID, By: "bob"}))(w)
 		w.equal("removed again", out, store.Removed{SessionIDs: []regie.ID{}})
 	}
 	w.gone(fence)
@@ -259,14 +243,12 @@ func removal(w *World) {
 	for _, calls := range before.Calls {
 		for _, c := range calls {
 			if !c.ResultBlob.IsZero() {
-				_, err := w.Store.WholeResult(w.Ctx, session.ID, c.ID)
-				w.must(err)
+				resultOf(w.Store.WholeResult(w.Ctx, session.ID, c.ID))(w)
 			}
 		}
 	}
 	// With the last that names it the whole result goes too.
-	out, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: forked.Session.ID})
-	w.must(err)
+	out = resultOf(w.Store.Remove(w.Ctx, store.Remove{SessionID: forked.Session.ID}))(w)
 	w.equal("blobs", out.Blobs, int64(1))
 	w.head(forked.Session.ID)
 	_, err = w.Store.Remove(w.Ctx, store.Remove{SessionID: regie.NewID()})
@@ -324,18 +306,15 @@ func (w *World) gone(fence store.Fence) {
 	in.SessionID, in.New = fence.SessionID, nil
 	_, err = w.Store.Submit(w.Ctx, in)
 	w.refused(regie.CodeNotFound, err)
-	inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Closed: true})
-	w.must(err)
+	inbox := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{Closed: true}))(w)
 	for i := range inbox.Approvals {
 		if inbox.Approvals[i].SessionID == fence.SessionID {
 			w.T.Error("an approval of the removed session is listed")
 		}
 	}
-	listed, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: fence.SessionID})
-	w.must(err)
+	listed := resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{ID: fence.SessionID}))(w)
 	w.equal("listed", len(listed), 0)
-	logs, err := w.Store.Logs(w.Ctx, store.LogFilter{ID: fence.SessionID})
-	w.must(err)
+	logs := resultOf(w.Store.Logs(w.Ctx, store.LogFilter{ID: fence.SessionID}))(w)
 	w.equal("logs", logs, []store.LogOwner{{ID: fence.SessionID, Kind: "session", Workspace: "w", Removed: true}})
 }
 
@@ -394,11 +373,9 @@ func sessions(w *World) {
 // without a gap, bodies by their hashes, and messages and calls by what the bodies say.
 func (w *World) exported(fence store.Fence, view store.SessionView) {
 	w.T.Helper()
-	out, err := w.Store.Export(w.Ctx, fence.SessionID)
-	w.must(err)
+	out := resultOf(w.Store.Export(w.Ctx, fence.SessionID))(w)
 	w.equal("messages", out.Messages, view.Thread)
-	report, err := w.Store.Verify(w.Ctx, fence.SessionID)
-	w.must(err)
+	report := resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
 	w.equal("head", []any{out.Log.Head, out.Log.MAC, out.Format}, []any{report.Events, report.Head, "regie-session-1"})
 	for i, row := range out.Log.Events {
 		mac, err := hex.DecodeString(row.MAC)

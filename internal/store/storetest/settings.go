@@ -10,8 +10,7 @@ import (
 func settings(w *World) {
 	holds := func(want map[string]string) {
 		w.T.Helper()
-		got, err := w.Store.Settings(w.Ctx)
-		w.must(err)
+		got := resultOf(w.Store.Settings(w.Ctx))(w)
 		w.equal("settings", got, want)
 	}
 	holds(map[string]string{})
@@ -54,8 +53,7 @@ func requestKeys(w *World) {
 	key := regie.HashOf([]byte("begun"))
 	begin := func(what string, want store.KeyedWrite) {
 		w.T.Helper()
-		got, err := w.Store.BeginKeyed(w.Ctx, key, request)
-		w.must(err)
+		got := resultOf(w.Store.BeginKeyed(w.Ctx, key, request))(w)
 		w.equal(what, []any{got.Fresh, got.Status, string(got.Answer), got.Begun.IsZero()},
 			[]any{want.Fresh, want.Status, string(want.Answer), false})
 	}
@@ -74,8 +72,7 @@ func requestKeys(w *World) {
 	key = regie.HashOf([]byte("left"))
 	left := func(what string, want bool) {
 		w.T.Helper()
-		got, err := w.Store.BeginKeyed(w.Ctx, key, request)
-		w.must(err)
+		got := resultOf(w.Store.BeginKeyed(w.Ctx, key, request))(w)
 		w.equal(what, got.Left, want)
 	}
 	w.Store.SetHolder("one")

@@ -34,16 +34,14 @@ var one = slot.Capacity{Chat: 1, Automation: 1, API: 1}
 // submitted submits a message that makes a session, and returns its place in the queue.
 func (w *World) submitted() (store.Fence, int) {
 	w.T.Helper()
-	accepted, err := w.Store.Submit(w.Ctx, w.Submission("go"))
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, w.Submission("go")))(w)
 	return accepted.Fence, accepted.Position
 }
 
 // started are the sessions that the queue lets start, yielding those that are to let go.
 func (w *World) queue(session regie.ID, start, yield []store.Fence) {
 	w.T.Helper()
-	view, err := w.Store.Queues(w.Ctx, session)
-	w.must(err)
+	view := resultOf(w.Store.Queues(w.Ctx, session))(w)
 	ids := func(fences []store.Fence) (out []regie.ID) {
 		for _, f := range fences {
 			out = append(out, f.RoundID)
@@ -68,28 +66,23 @@ func (w *World) isQueued(fence store.Fence, position int) {
 	if _, err := w.Store.Claim(w.Ctx, fence.RoundID, "next"); !errors.Is(err, store.ErrQueued) {
 		w.T.Fatalf("a queued round was claimed: %v", err)
 	}
-	view, err := w.Store.SessionView(w.Ctx, fence.SessionID, w.User)
-	w.must(err)
+	view := resultOf(w.Store.SessionView(w.Ctx, fence.SessionID, w.User))(w)
 	w.equal("position", view.QueuePosition, position)
-	lines, err := w.Store.Sessions(w.Ctx, store.SessionFilter{ID: fence.SessionID, UserID: w.User})
-	w.must(err)
+	lines := resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{ID: fence.SessionID, UserID: w.User}))(w)
 	w.equal("position in the list", lines[0].QueuePosition, position)
-	orphans, err := w.Store.Orphans(w.Ctx)
-	w.must(err)
+	orphans := resultOf(w.Store.Orphans(w.Ctx))(w)
 	for _, o := range orphans {
 		if o.RoundID == fence.RoundID {
 			w.T.Error("a queued round is taken for an orphan")
 		}
 	}
-	_, err = w.Store.Verify(w.Ctx, fence.SessionID)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, fence.SessionID))(w)
 }
 
 // runs claims a round and returns its new fence.
 func (w *World) runs(fence store.Fence) store.Fence {
 	w.T.Helper()
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "next")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "next"))(w)
 	w.state(fence.SessionID, regie.SessionActive)
 	return claimed.Fence
 }
@@ -97,8 +90,7 @@ func (w *World) runs(fence store.Fence) store.Fence {
 // states are those that a session's log tells of, with the places.
 func (w *World) states(session regie.ID) (out []string) {
 	w.T.Helper()
-	events, err := w.Store.Events(w.Ctx, session, 0, 1000)
-	w.must(err)
+	events := resultOf(w.Store.Events(w.Ctx, session, 0, 1000))(w)
 	for _, e := range events {
 		if e.Type == regie.EventSessionState {
 			var body struct {
@@ -143,8 +135,7 @@ func slots(w *World) {
 	w.equal("states", w.states(first.SessionID), []string(nil))
 	for _, session := range []regie.ID{first.SessionID, second.SessionID, third.SessionID} {
 		w.state(session, regie.SessionIdle)
-		_, err := w.Store.Verify(w.Ctx, session)
-		w.must(err)
+		resultOf(w.Store.Verify(w.Ctx, session))(w)
 	}
 }
 
@@ -153,24 +144,19 @@ func slotsOfOthers(w *World) {
 	w.Store.SetSlots(one)
 	w.Start()
 	in := w.Submission("in another workspace")
-	workspace, err := w.Store.EnsureWorkspace(w.Ctx, w.User, regie.Workspace{Name: "x", Root: "/x", FoundBy: "git"})
-	w.must(err)
+	workspace := resultOf(w.Store.EnsureWorkspace(w.Ctx, w.User,
+		regie.Workspace{Name: "x", Root: "/x", FoundBy: "git"}))(w)
 	in.New.WorkspaceID = workspace.ID
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("place", accepted.Position, 0)
 	in = w.Submission("somebody else's")
-	other, err := w.Store.EnsureUser(w.Ctx, "bob")
-	w.must(err)
+	other := resultOf(w.Store.EnsureUser(w.Ctx, "bob"))(w)
 	in.New.UserID = other.ID
-	accepted, err = w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted = resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("place", accepted.Position, 0)
-	accepted, err = w.Store.Submit(w.Ctx, w.automation())
-	w.must(err)
+	accepted = resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
 	w.equal("place", accepted.Position, 0)
-	accepted, err = w.Store.Submit(w.Ctx, w.automation())
-	w.must(err)
+	accepted = resultOf(w.Store.Submit(w.Ctx, w.automation()))(w)
 	w.equal("place", accepted.Position, 1)
 
 	w.Store.SetSlots(slot.Capacity{Exclusive: true}) // what has a slot keeps it; there are fewer for whoever asks
@@ -226,8 +212,7 @@ func slotsYield(w *World) {
 	w.isQueued(first, 1)
 	w.queue(first.SessionID, nil, nil) // what goes on preempts nobody
 	w.must(w.AppendReply(second, w.Answer(1)))
-	claimed, err := w.Store.Claim(w.Ctx, first.RoundID, "next")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, first.RoundID, "next"))(w)
 	w.equal("resumed", claimed.Resumed, false)
 	w.equal("counted as a resume", claimed.Round.Counters.Resumes, 0)
 	w.must(w.AppendReply(claimed.Fence, w.Answer(1)))
@@ -358,19 +343,16 @@ func slotsNext(w *World) {
 	first := w.Start()
 	more := w.Submission("more")
 	more.SessionID, more.New = first.SessionID, nil
-	accepted, err := w.Store.Submit(w.Ctx, more)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, more))(w)
 	w.equal("pending", accepted.Pending, true)
 	second, _ := w.submitted()
-	out, err := w.Store.AppendReply(w.Ctx, first, w.Answer(1))
-	w.must(err)
+	out := resultOf(w.Store.AppendReply(w.Ctx, first, w.Answer(1)))(w)
 	next := store.Fence{SessionID: first.SessionID, RoundID: out.Next}
 	w.isQueued(next, 2)
 	w.queue(first.SessionID, []store.Fence{second}, nil)
 	w.must(w.AppendReply(w.runs(second), w.Answer(1)))
 	w.must(w.AppendReply(w.runs(next), w.Answer(1)))
-	_, err = w.Store.Verify(w.Ctx, first.SessionID)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, first.SessionID))(w)
 }
 
 // switched asks for control where another chat runs: its place is kept while that one lets go.
@@ -378,8 +360,8 @@ func switched(w *World) {
 	w.Store.SetSlots(slot.Capacity{Exclusive: true})
 	ask := func(session regie.ID) store.Controlled {
 		w.T.Helper()
-		out, err := w.Store.RequestControl(w.Ctx, store.Control{SessionID: session, For: time.Hour, Ask: slot.AskChat})
-		w.must(err)
+		out := resultOf(w.Store.RequestControl(w.Ctx,
+			store.Control{SessionID: session, For: time.Hour, Ask: slot.AskChat}))(w)
 		return out
 	}
 	first := w.Start()
@@ -399,8 +381,7 @@ func switched(w *World) {
 	w.queue(regie.ID{}, nil, nil)
 	in := w.Submission("switched")
 	in.SessionID, in.New = first.SessionID, nil
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("the asker's place", accepted.Position, 0)
 	w.must(w.AppendReply(accepted.Fence, w.Answer(1)))
 	between = w.runs(between)
@@ -409,8 +390,7 @@ func switched(w *World) {
 	w.queue(regie.ID{}, nil, []store.Fence{between})
 	in = w.Submission("too soon")
 	in.SessionID, in.New = first.SessionID, nil
-	accepted, err = w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted = resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("the place of who switched too soon", accepted.Position, 1)
 	w.queue(regie.ID{}, nil, []store.Fence{between})
 	w.must(w.AppendReply(between, w.Answer(1)))
@@ -423,8 +403,7 @@ func switched(w *World) {
 	w.must(w.Store.Yield(w.Ctx, second))
 	in = w.Submission("late")
 	in.SessionID, in.New = first.SessionID, nil
-	late, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	late := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("the place of who was switched from", late.Position, 1)
 	w.must(w.Store.ReleaseControl(w.Ctx, third))
 	late.Fence = w.runs(late.Fence)
@@ -437,8 +416,7 @@ func switched(w *World) {
 func (w *World) idle() regie.ID {
 	w.T.Helper()
 	in := w.Submission("")
-	made, err := w.Store.CreateSession(w.Ctx, *in.New)
-	w.must(err)
+	made := resultOf(w.Store.CreateSession(w.Ctx, *in.New))(w)
 	return made.ID
 }
 

@@ -120,11 +120,9 @@ type World struct {
 func NewWorld(t *testing.T, s *sqlite.Store) *World {
 	t.Helper()
 	w := &World{T: t, Store: s, Ctx: t.Context()}
-	user, err := s.EnsureUser(w.Ctx, "ada")
-	w.must(err)
+	user := resultOf(s.EnsureUser(w.Ctx, "ada"))(w)
 	w.User = user.ID
-	w.Workspace, err = s.EnsureWorkspace(w.Ctx, user.ID, regie.Workspace{Name: "w", Root: "/w", FoundBy: "git"})
-	w.must(err)
+	w.Workspace = resultOf(s.EnsureWorkspace(w.Ctx, user.ID, regie.Workspace{Name: "w", Root: "/w", FoundBy: "git"}))(w)
 	return w
 }
 
@@ -192,8 +190,7 @@ func (w *World) Submission(text string) store.Submission {
 // Start submits a message and returns its claimed round.
 func (w *World) Start() store.Fence {
 	w.T.Helper()
-	accepted, err := w.Store.Submit(w.Ctx, w.Submission("go"))
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, w.Submission("go")))(w)
 	return accepted.Fence
 }
 
@@ -299,8 +296,7 @@ func (w *World) Answer(exchange int) store.Reply {
 // head returns how far the session's log reaches, after verifying it.
 func (w *World) head(session regie.ID) int64 {
 	w.T.Helper()
-	report, err := w.Store.Verify(w.Ctx, session)
-	w.must(err)
+	report := resultOf(w.Store.Verify(w.Ctx, session))(w)
 	return report.Events
 }
 
@@ -320,4 +316,13 @@ func together(n int, fn func(i int)) {
 		group.Go(func() { fn(i) })
 	}
 	group.Wait()
+}
+
+// resultOf returns what a call of the store returned; the test ends where it failed.
+func resultOf[T any](value T, err error) func(*World) T {
+	return func(w *World) T {
+		w.T.Helper()
+		w.must(err)
+		return value
+	}
 }

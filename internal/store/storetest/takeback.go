@@ -15,8 +15,7 @@ func (w *World) waits(fence store.Fence, text string, when store.WhenBusy) regie
 	w.T.Helper()
 	in := w.Submission(text)
 	in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	w.equal("pending", accepted.Pending, true)
 	return accepted.Message.ID
 }
@@ -110,8 +109,7 @@ func takenBackTogether(w *World) {
 			w.must(taken)
 		default:
 			w.refused(regie.CodeConflict, taken)
-			_, err := w.Store.RequestStop(w.Ctx, out.Next, regie.StopStop)
-			w.must(err)
+			resultOf(w.Store.RequestStop(w.Ctx, out.Next, regie.StopStop))(w)
 		}
 	}
 }

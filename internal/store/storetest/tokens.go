@@ -26,14 +26,12 @@ func (w *World) token(of regie.Token) (regie.Token, regie.Hash) {
 		of.Scopes = []regie.TokenScope{regie.ScopeRead}
 	}
 	hash := regie.HashOf([]byte(of.ID.String()))
-	made, err := w.Store.CreateToken(w.Ctx, store.NewToken{Token: of, Hash: hash})
-	w.must(err)
+	made := resultOf(w.Store.CreateToken(w.Ctx, store.NewToken{Token: of, Hash: hash}))(w)
 	return made, hash
 }
 
 func (w *World) tokenIDs(filter store.TokenFilter, at time.Time) (out []regie.ID) {
-	list, err := w.Store.Tokens(w.Ctx, filter, at)
-	w.must(err)
+	list := resultOf(w.Store.Tokens(w.Ctx, filter, at))(w)
 	for i := range list {
 		out = append(out, list[i].ID)
 	}
@@ -100,8 +98,7 @@ func tokens(w *World) {
 	w.must(err)
 	w.equal("what is revoked is not used", again, found)
 
-	events, err := w.Store.Events(w.Ctx, w.User, before, 10)
-	w.must(err)
+	events := resultOf(w.Store.Events(w.Ctx, w.User, before, 10))(w)
 	var told struct {
 		TokenID regie.ID         `json:"token_id"`
 		State   regie.TokenState `json:"state"`
@@ -110,11 +107,9 @@ func tokens(w *World) {
 	w.must(json.Unmarshal(events[0].Body, &told))
 	w.equal("the event", []any{len(events), events[0].Type, told.TokenID, told.State, told.By},
 		[]any{1, regie.EventToken, first.ID, regie.TokenRevoked, "bob"})
-	report, err := w.Store.Verify(w.Ctx, w.User)
-	w.must(err)
+	report := resultOf(w.Store.Verify(w.Ctx, w.User))(w)
 	w.equal("verified", report.Events, int64(3))
-	logs, err := w.Store.Logs(w.Ctx, store.LogFilter{ID: w.User})
-	w.must(err)
+	logs := resultOf(w.Store.Logs(w.Ctx, store.LogFilter{ID: w.User}))(w)
 	w.equal("logs", []any{len(logs), logs[0].Kind}, []any{1, "user"})
 }
 
@@ -187,8 +182,7 @@ func workspaceOf(w *World) {
 		"session": fence.SessionID, "round": fence.RoundID, "call": reply.Calls[0].ID,
 		"approval": asked.ID, "rule": rule.ID,
 	} {
-		got, err := w.Store.WorkspaceOf(w.Ctx, id)
-		w.must(err)
+		got := resultOf(w.Store.WorkspaceOf(w.Ctx, id))(w)
 		w.equal("the workspace of the "+what, got, w.Workspace.ID)
 	}
 	_, err := w.Store.WorkspaceOf(w.Ctx, regie.NewID())

@@ -11,8 +11,7 @@ import (
 // Acted runs a round with one action that succeeded, to its end.
 func (w *World) Acted(in store.Submission) store.Fence {
 	w.T.Helper()
-	accepted, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
 	fence := accepted.Fence
 	reply := w.Reply(fence, 1, regie.KindAction)
 	c := &reply.Calls[0]
@@ -26,10 +25,8 @@ func (w *World) Acted(in store.Submission) store.Fence {
 // UndoOf is an undo of a round that has one file, whose contents are kept.
 func (w *World) UndoOf(fence store.Fence) regie.Undo {
 	w.T.Helper()
-	from, err := w.Store.PutBlob(w.Ctx, []byte("after"))
-	w.must(err)
-	to, err := w.Store.PutBlob(w.Ctx, []byte("before"))
-	w.must(err)
+	from := resultOf(w.Store.PutBlob(w.Ctx, []byte("after")))(w)
+	to := resultOf(w.Store.PutBlob(w.Ctx, []byte("before")))(w)
 	return regie.Undo{
 		ID: regie.NewID(), SessionID: fence.SessionID, RoundID: fence.RoundID, By: "ada", Chat: true,
 		Files: []regie.UndoFile{
@@ -63,12 +60,10 @@ func undo(w *World) {
 	other := w.Acted(w.Submission("another"))
 	fence := w.Acted(w.Submission("go"))
 	u := w.UndoOf(fence)
-	stored, err := w.Store.BeginUndo(w.Ctx, u, "test")
-	w.must(err)
+	stored := resultOf(w.Store.BeginUndo(w.Ctx, u, "test"))(w)
 	w.equal("state", []any{stored.State, stored.ID, stored.Seq, stored.DoneAt.IsZero()},
 		[]any{regie.UndoIntended, u.ID, w.head(fence.SessionID), true})
-	read, err := w.Store.Undo(w.Ctx, u.ID)
-	w.must(err)
+	read := resultOf(w.Store.Undo(w.Ctx, u.ID))(w)
 	w.equal("as it is read", read, stored.Undo)
 	again, err := w.Store.BeginUndo(w.Ctx, u, "test") // a repeated request
 	w.must(err)
@@ -95,8 +90,7 @@ func undo(w *World) {
 		_, err := w.Store.Remove(w.Ctx, store.Remove{SessionID: fence.SessionID})
 		return err
 	})
-	open, err := w.Store.OpenUndos(w.Ctx)
-	w.must(err)
+	open := resultOf(w.Store.OpenUndos(w.Ctx))(w)
 	w.equal("open", []any{len(open), open[0].ID, open[0].Workspace.Root}, []any{1, u.ID, w.Workspace.Root})
 
 	in := Finished(stored)
@@ -107,22 +101,18 @@ func undo(w *World) {
 			err := w.Store.FinishUndo(w.Ctx, short)
 		return err
 	})
-	done, err := w.Store.FinishUndo(w.Ctx, in)
-	w.must(err)
+	done := resultOf(w.Store.FinishUndo(w.Ctx, in))(w)
 	w.equal("files", done.Files, in.Files)
 	w.equal("done", []any{done.State, done.MessageID, done.Removes, done.Makes, done.Effects, done.Left()},
 		[]any{regie.UndoDone, in.Message.ID, u.Removes, u.Makes, u.Effects, 1})
 	head := w.head(fence.SessionID)
 	in.Message.ID = regie.NewID()
-	repeated, err := w.Store.FinishUndo(w.Ctx, in)
-	w.must(err)
+	repeated := resultOf(w.Store.FinishUndo(w.Ctx, in))(w)
 	w.equal("finished again", []any{repeated, w.head(fence.SessionID)}, []any{done, head})
-	open, err = w.Store.OpenUndos(w.Ctx)
-	w.must(err)
+	open = resultOf(w.Store.OpenUndos(w.Ctx))(w)
 	w.equal("open afterwards", len(open), 0)
 	w.superseded(fence.SessionID, []bool{true, true, true, true, false})
-	_, err = w.Store.Submit(w.Ctx, w.further(fence))
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, w.further(fence)))(w)
 	w.unchanged(fence.SessionID, regie.CodeRoundInProgress, func() error {
 		_,
 			err := w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "test")
@@ -146,15 +136,13 @@ func (w *World) further(fence store.Fence) store.Submission {
 // superseded compares which messages of a thread no longer count.
 func (w *World) superseded(session regie.ID, want []bool) {
 	w.T.Helper()
-	thread, err := w.Store.Thread(w.Ctx, session, 0)
-	w.must(err)
+	thread := resultOf(w.Store.Thread(w.Ctx, session, 0))(w)
 	got := make([]bool, len(thread.Messages))
 	for i := range thread.Messages {
 		got[i] = thread.Messages[i].Superseded
 	}
 	w.equal("superseded", got, want)
-	_, err = w.Store.Verify(w.Ctx, session)
-	w.must(err)
+	resultOf(w.Store.Verify(w.Ctx, session))(w)
 }
 
 // redo undoes an undo: its messages count again; only one that is done can be taken back.
@@ -171,21 +159,16 @@ func redo(w *World) {
 	third := w.UndoOf(fence)
 	third.Undoes = second.ID
 	for i, u := range []regie.Undo{first, second, third} {
-		held, err := w.Store.BeginUndo(w.Ctx, u, "test")
-		w.must(err)
-		_, err = w.Store.FinishUndo(w.Ctx, Finished(held))
-		w.must(err)
+		held := resultOf(w.Store.BeginUndo(w.Ctx, u, "test"))(w)
+		resultOf(w.Store.FinishUndo(w.Ctx, Finished(held)))(w)
 		gone := i%2 == 0
 		w.superseded(fence.SessionID, append([]bool{gone, gone, gone, gone}, make([]bool, i+1)...))
 	}
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	w.equal("undos", []any{len(view.Undos), view.Undos[2].Undoes}, []any{3, second.ID})
-	rounds, err := w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10})
-	w.must(err)
+	rounds := resultOf(w.Store.Rounds(w.Ctx, store.RoundFilter{Limit: 10}))(w)
 	w.equal("undone", rounds[0].Undone, true)
-	forked, err := w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID})
-	w.must(err)
+	forked := resultOf(w.Store.Fork(w.Ctx, store.Fork{From: fence.SessionID}))(w)
 	w.superseded(forked.Session.ID, []bool{true, true, true, true, false, false, false})
 }
 
@@ -193,26 +176,21 @@ func redo(w *World) {
 // (invariant 8).
 func undoTaken(w *World) {
 	fence := w.Acted(w.Submission("go"))
-	first, err := w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "first")
-	w.must(err)
-	second, err := w.Store.ClaimUndo(w.Ctx, first.ID, "second")
-	w.must(err)
+	first := resultOf(w.Store.BeginUndo(w.Ctx, w.UndoOf(fence), "first"))(w)
+	second := resultOf(w.Store.ClaimUndo(w.Ctx, first.ID, "second"))(w)
 	w.equal("claimed", second, store.HeldUndo{Undo: first.Undo, Epoch: first.Epoch + 1})
 	w.unchanged(fence.SessionID, regie.CodeStale, func() error {
 		_,
 			err := w.Store.FinishUndo(w.Ctx, Finished(first))
 		return err
 	})
-	done, err := w.Store.FinishUndo(w.Ctx, Finished(second))
-	w.must(err)
+	done := resultOf(w.Store.FinishUndo(w.Ctx, Finished(second)))(w)
 	w.equal("done", done.State, regie.UndoDone)
-	again, err := w.Store.ClaimUndo(w.Ctx, first.ID, "first")
-	w.must(err)
+	again := resultOf(w.Store.ClaimUndo(w.Ctx, first.ID, "first"))(w)
 	w.equal("a done one is nobody's", again, store.HeldUndo{Undo: done})
-	_, err = w.Store.ClaimUndo(w.Ctx, regie.NewID(), "first")
+	_, err := w.Store.ClaimUndo(w.Ctx, regie.NewID(), "first")
 	w.refused(regie.CodeNotFound, err)
-	next, err := w.Store.Submit(w.Ctx, w.further(fence))
-	w.must(err)
+	next := resultOf(w.Store.Submit(w.Ctx, w.further(fence)))(w)
 	if next.Fence.Epoch <= second.Epoch {
 		w.T.Errorf("the next round's epoch is %d, not above %d", next.Fence.Epoch, second.Epoch)
 	}
@@ -288,7 +266,6 @@ func undosTogether(w *World) {
 		}
 	})
 	w.equal("begun", begun.Load(), int64(1))
-	open, err := w.Store.OpenUndos(w.Ctx)
-	w.must(err)
+	open := resultOf(w.Store.OpenUndos(w.Ctx))(w)
 	w.equal("open", len(open), 1)
 }

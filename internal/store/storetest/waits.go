@@ -21,8 +21,7 @@ func (w *World) Ask(n int) (store.Fence, store.Reply, *regie.Approval) {
 	reply := w.Reply(fence, 1, kinds...)
 	asked := w.Approval(fence, reply)
 	reply.Ask, reply.Park = &store.Asked{Approval: asked}, true
-	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
-	w.must(err)
+	out := resultOf(w.Store.AppendReply(w.Ctx, fence, reply))(w)
 	if !out.Parked {
 		w.T.Fatal("the round did not park")
 	}
@@ -69,18 +68,15 @@ func approvals(w *World) {
 	w.state(fence.SessionID, regie.SessionWaitingValidation)
 	_, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.refused(regie.CodeConflict, err) // a waiting round has no holder
-	found, err := w.Store.Orphans(w.Ctx)
-	w.must(err)
+	found := resultOf(w.Store.Orphans(w.Ctx))(w)
 	w.equal("orphans", len(found), 0)
-	inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w"})
-	w.must(err)
+	inbox := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w"}))(w)
 	if len(inbox.Approvals) != 1 || len(inbox.Approvals[0].Reviews) != 3 {
 		w.T.Fatalf("the inbox holds %+v", inbox)
 	}
 	w.equal("review", inbox.Approvals[0].Reviews[1], asked.Reviews[1])
 	w.equal("expiry", inbox.Approvals[0].ExpiresAt, asked.ExpiresAt)
-	brief, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w", Brief: true})
-	w.must(err)
+	brief := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w", Brief: true}))(w)
 	if len(brief.Approvals) != 1 || len(brief.Approvals[0].Reviews) != 3 {
 		w.T.Fatalf("the brief inbox holds %+v", brief)
 	}
@@ -89,12 +85,10 @@ func approvals(w *World) {
 	w.equal("arguments of a list", string(short.Arguments), "")
 	w.equal("scopes of a list", short.Preview.Scopes, whole.Preview.Scopes)
 	w.equal("sentence of a list", short.Preview.Sentence, whole.Preview.Sentence)
-	other, err := w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/elsewhere"})
-	w.must(err)
+	other := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/elsewhere"}))(w)
 	w.equal("another workspace's inbox", len(other.Approvals), 0)
 
-	out, err := w.decide(asked, "1", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
-	w.must(err)
+	out := resultOf(w.decide(asked, "1", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow}))(w)
 	w.equal("ready", out.Ready, false)
 	before := w.head(fence.SessionID)
 	_, err = w.decide(asked, "1", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow}) // said again
@@ -114,13 +108,12 @@ func approvals(w *World) {
 	})
 	w.must(err)
 	before = w.head(fence.SessionID)
-	out, err = w.decide(asked, "5", regie.Decision{CallID: reply.Calls[2].ID, Answer: regie.AnswerDeny, Reason: "no"})
-	w.must(err)
+	out = resultOf(w.decide(asked, "5",
+		regie.Decision{CallID: reply.Calls[2].ID, Answer: regie.AnswerDeny, Reason: "no"}))(w)
 	w.follows(fence.SessionID, before, regie.EventApproval)
 	w.equal("ready", out.Ready, true)
 	w.state(fence.SessionID, regie.SessionActive)
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	w.equal("resumes", claimed.Round.Counters.Resumes, 0)
 	w.equal("states", []regie.CallState{claimed.Calls[0].State, claimed.Calls[1].State, claimed.Calls[2].State},
 		[]regie.CallState{regie.CallApproved, regie.CallApproved, regie.CallNotRun})
@@ -161,8 +154,7 @@ func decidedBeforeParking(w *World) {
 	asked := w.Approval(fence, store.Reply{Calls: reply.Calls[1:]})
 	reply.Ask = &store.Asked{Approval: asked}
 	w.must(w.AppendReply(fence, reply))
-	out, err := w.decide(asked, "x", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow})
-	w.must(err)
+	out := resultOf(w.decide(asked, "x", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow}))(w)
 	w.equal("ready", out.Ready, false) // the holder has it
 	query := reply.Calls[0]
 	query.State, query.Result = regie.CallSucceeded, "ok"
@@ -172,8 +164,7 @@ func decidedBeforeParking(w *World) {
 	})
 	w.must(err)
 	w.equal("parked", parked.Parked, false)
-	batch, err := w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID)
-	w.must(err)
+	batch := resultOf(w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID))(w)
 	w.equal("the action", batch.Calls[1].State, regie.CallApproved)
 	w.state(fence.SessionID, regie.SessionActive)
 }
@@ -182,8 +173,7 @@ func decidedBeforeParking(w *World) {
 // (decision 11).
 func expiry(w *World) {
 	fence, reply, asked := w.Ask(2)
-	_, err := w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow})
-	w.must(err)
+	resultOf(w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerAllow}))(w)
 	ready, next, err := w.Store.ExpireWaits(w.Ctx, asked.ExpiresAt.Add(-time.Second))
 	w.must(err)
 	if len(ready) != 0 || !next.Equal(asked.ExpiresAt) {
@@ -194,8 +184,7 @@ func expiry(w *World) {
 	if len(ready) != 1 || ready[0].RoundID != fence.RoundID || !next.IsZero() {
 		w.T.Errorf("at the deadline: %v, next %v", ready, next)
 	}
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	w.equal("decided in time", claimed.Calls[0].State, regie.CallApproved)
 	w.equal("not decided", claimed.Calls[1].NotRun, regie.NotRunExpired)
 	_, err = w.decide(asked, "y", regie.Decision{CallID: reply.Calls[1].ID, Answer: regie.AnswerAllow})
@@ -205,8 +194,7 @@ func expiry(w *World) {
 
 // follows holds that what a person decided stands in the log before what came of it.
 func (w *World) follows(session regie.ID, after int64, said regie.EventType) {
-	events, err := w.Store.Events(w.Ctx, session, after, 10)
-	w.must(err)
+	events := resultOf(w.Store.Events(w.Ctx, session, after, 10))(w)
 	var kinds []regie.EventType
 	for _, event := range events {
 		if event.Type == said || event.Type == regie.EventToolResult {
@@ -228,8 +216,7 @@ func question(w *World) {
 	reply.Ask, reply.Park = &store.Asked{Questions: []regie.Question{asked}}, true
 	w.must(w.AppendReply(fence, reply))
 	w.state(fence.SessionID, regie.SessionWaitingResponse)
-	inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: fence.SessionID})
-	w.must(err)
+	inbox := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{SessionID: fence.SessionID}))(w)
 	if len(inbox.Questions) != 1 || inbox.Questions[0].Module.Options[1] != "b" {
 		w.T.Fatalf("the inbox holds %+v", inbox)
 	}
@@ -249,8 +236,7 @@ func question(w *World) {
 	}
 	before := w.head(fence.SessionID)
 	for range 2 {
-		_, err := w.Store.Answer(w.Ctx, answer)
-		w.must(err)
+		resultOf(w.Store.Answer(w.Ctx, answer))(w)
 	}
 	w.follows(fence.SessionID, before, regie.EventQuestion)
 	for request, want := range map[string]int{"r": 1, "another": 0} {
@@ -262,10 +248,9 @@ func question(w *World) {
 		w.equal("questions that the answer "+request+" was given to", len(inbox.Questions), want)
 	}
 	answer.Request = "another"
-	_, err = w.Store.Answer(w.Ctx, answer)
+	_, err := w.Store.Answer(w.Ctx, answer)
 	w.refused(regie.CodeConflict, err)
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	w.equal("result", claimed.Calls[0].Result, "b")
 	w.equal("asked", claimed.Asked[reply.Calls[0].ID], true)
 	w.head(fence.SessionID)
@@ -280,10 +265,8 @@ func pending(w *World) {
 		in := w.Submission(text)
 		in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, when
 		in.Message.ClientID, in.Message.Opening = text, &regie.Opening{Zone: "Europe/Paris", User: text}
-		accepted, err := w.Store.Submit(w.Ctx, in)
-		w.must(err)
-		again, err := w.Store.Submit(w.Ctx, in)
-		w.must(err)
+		accepted := resultOf(w.Store.Submit(w.Ctx, in))(w)
+		again := resultOf(w.Store.Submit(w.Ctx, in))(w)
 		if !again.Duplicate || !again.Pending || again.RoundID != fence.RoundID ||
 			again.Message.Seq != accepted.Message.Seq ||
 			!accepted.Pending || accepted.RoundID != fence.RoundID {
@@ -301,26 +284,21 @@ func pending(w *World) {
 	say("queued two", store.Queue)
 	reply := w.Reply(fence, 1, regie.KindQuery)
 	w.must(w.AppendReply(fence, reply))
-	out, err := w.Store.CommitCalls(w.Ctx, fence, w.Settled(1, reply.Calls))
-	w.must(err)
+	out := resultOf(w.Store.CommitCalls(w.Ctx, fence, w.Settled(1, reply.Calls)))(w)
 	if len(out.Admitted) != 1 || out.Admitted[0].Text != "steering" || out.Admitted[0].Seq == 0 {
 		w.T.Errorf("admitted into the round: %+v", out.Admitted)
 	}
-	out, err = w.Store.AppendReply(w.Ctx, fence, w.Answer(2))
-	w.must(err)
+	out = resultOf(w.Store.AppendReply(w.Ctx, fence, w.Answer(2)))(w)
 	if out.Next.IsZero() {
 		w.T.Fatal("no next round")
 	}
 	w.state(fence.SessionID, regie.SessionActive)
-	found, err := w.Store.Orphans(w.Ctx)
-	w.must(err)
+	found := resultOf(w.Store.Orphans(w.Ctx))(w)
 	if len(found) != 1 || found[0].RoundID != out.Next {
 		w.T.Errorf("orphans %+v", found)
 	}
-	next, err := w.Store.Claim(w.Ctx, out.Next, "other")
-	w.must(err)
-	thread, err := w.Store.Thread(w.Ctx, fence.SessionID, 0)
-	w.must(err)
+	next := resultOf(w.Store.Claim(w.Ctx, out.Next, "other"))(w)
+	thread := resultOf(w.Store.Thread(w.Ctx, fence.SessionID, 0))(w)
 	var said []string
 	var last int64
 	for _, m := range thread.Messages {
@@ -350,15 +328,12 @@ func steeredBeforeParking(w *World) {
 	fence := w.Start()
 	in := w.Submission("something else")
 	in.SessionID, in.New, in.WhenBusy = fence.SessionID, nil, store.Steer
-	_, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, in))(w)
 	reply := w.Reply(fence, 1, regie.KindAction)
 	reply.Ask, reply.Park = &store.Asked{Approval: w.Approval(fence, reply)}, true
-	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
-	w.must(err)
+	out := resultOf(w.Store.AppendReply(w.Ctx, fence, reply))(w)
 	w.equal("parked", out.Parked, false)
-	batch, err := w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID)
-	w.must(err)
+	batch := resultOf(w.Store.Batch(w.Ctx, fence, 1, reply.Message.ID))(w)
 	w.equal("the call", batch.Calls[0].NotRun, regie.NotRunSuperseded)
 	w.state(fence.SessionID, regie.SessionActive)
 	w.head(fence.SessionID)
@@ -370,23 +345,18 @@ func steeredByWhoMayNot(w *World) {
 	fence := w.Start()
 	in := w.Submission("something else")
 	in.SessionID, in.New, in.WhenBusy, in.LeavesWaits = fence.SessionID, nil, store.Steer, true
-	_, err := w.Store.Submit(w.Ctx, in)
-	w.must(err)
+	resultOf(w.Store.Submit(w.Ctx, in))(w)
 	reply := w.Reply(fence, 1, regie.KindAction)
 	asked := w.Approval(fence, reply)
 	reply.Ask, reply.Park = &store.Asked{Approval: asked}, true
-	out, err := w.Store.AppendReply(w.Ctx, fence, reply)
-	w.must(err)
+	out := resultOf(w.Store.AppendReply(w.Ctx, fence, reply))(w)
 	w.equal("parked", out.Parked, true)
 	w.state(fence.SessionID, regie.SessionWaitingValidation)
-	_, err = w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny})
-	w.must(err)
-	claimed, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
-	w.must(err)
+	resultOf(w.decide(asked, "x", regie.Decision{CallID: reply.Calls[0].ID, Answer: regie.AnswerDeny}))(w)
+	claimed := resultOf(w.Store.Claim(w.Ctx, fence.RoundID, "other"))(w)
 	settle := w.Settled(1, nil)
 	settle.Message.System.CallIDs = []regie.ID{reply.Calls[0].ID}
-	settled, err := w.Store.CommitCalls(w.Ctx, claimed.Fence, settle)
-	w.must(err)
+	settled := resultOf(w.Store.CommitCalls(w.Ctx, claimed.Fence, settle))(w)
 	if len(settled.Admitted) != 1 || settled.Admitted[0].Text != "something else" {
 		w.T.Errorf("admitted into the round: %+v", settled.Admitted)
 	}
@@ -457,12 +427,10 @@ func rules(w *World) {
 		},
 	})
 	w.must(err)
-	own, err := w.Store.Rules(w.Ctx, w.Workspace.ID, fence.SessionID)
-	w.must(err)
+	own := resultOf(w.Store.Rules(w.Ctx, w.Workspace.ID, fence.SessionID))(w)
 	w.equal("rules of the session", len(own), 2)
 	w.equal("scope", own[0].Scope, scope)
-	others, err := w.Store.Rules(w.Ctx, w.Workspace.ID, w.Start().SessionID)
-	w.must(err)
+	others := resultOf(w.Store.Rules(w.Ctx, w.Workspace.ID, w.Start().SessionID))(w)
 	if len(others) != 1 || !others[0].SessionID.IsZero() || others[0].WorkspaceID != w.Workspace.ID {
 		w.T.Errorf("rules of another session: %+v", others)
 	}
@@ -490,8 +458,7 @@ func resolve(w *World) {
 		return w.Store.ResolveCall(w.Ctx, reply.Calls[1].ID, regie.ResolvedHappened, "", "bob")
 	})
 	w.refused(regie.CodeNotFound, w.Store.ResolveCall(w.Ctx, regie.NewID(), regie.ResolvedHappened, "", "bob"))
-	view, err := w.Store.RoundView(w.Ctx, fence.RoundID)
-	w.must(err)
+	view := resultOf(w.Store.RoundView(w.Ctx, fence.RoundID))(w)
 	got := view.Exchanges[0].Calls[0]
 	if got.State != regie.CallSucceeded || got.Resolution == nil || got.Resolution.By != "ada" ||
 		got.Resolution.Note == "" || got.Error == nil {
@@ -510,8 +477,7 @@ func inboxPages(w *World) {
 	var read []regie.ID
 	filter := store.InboxFilter{Closed: true, Limit: 2}
 	for {
-		inbox, err := w.Store.Inbox(w.Ctx, filter)
-		w.must(err)
+		inbox := resultOf(w.Store.Inbox(w.Ctx, filter))(w)
 		if len(inbox.Approvals) == 0 {
 			break
 		}
