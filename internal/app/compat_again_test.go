@@ -30,8 +30,8 @@ func TestCompatKeyBegun(t *testing.T) {
 	}
 }
 
-// TestCompatResultsAgain: results of calls count once. Where their round was refused, a message goes
-// on.
+// TestCompatResultsAgain: results of calls count once. Where their round was refused, a message
+// goes on.
 func TestCompatResultsAgain(t *testing.T) {
 	t.Parallel()
 	d, _, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))

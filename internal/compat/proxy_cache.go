@@ -20,8 +20,8 @@ type refusal struct {
 // Error implements error.
 func (r refusal) Error() string { return "the provider answered " + http.StatusText(r.status) }
 
-// fromCache answers from the response cache, or asks, once for all who ask the same. Streams are not
-// kept.
+// fromCache answers from the response cache, or asks, once for all who ask the same. Streams are
+// not kept.
 func (p *passing) fromCache(data []byte) {
 	asked := false
 	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.cacheKey(data), func() ([]byte, bool, error) {

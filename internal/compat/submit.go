@@ -59,8 +59,8 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 }
 
 // place puts what a request says where it belongs: into the session that it names, into the one
-// whose calls it answers, or into one of its own. With a key the ids are the same each time, so that
-// the store knows the request again.
+// whose calls it answers, or into one of its own. With a key the ids are the same each time: the
+// store knows the request again.
 func (s *server) place(ctx context.Context, a *agentRequest, place regie.Workspace, key string) (submitted, error) {
 	if !a.session.IsZero() {
 		return s.continueSession(ctx, a, place, key)
