@@ -8,8 +8,7 @@ import (
 	"github.com/regie-run/regie/internal/compat"
 )
 
-// TestCompatKeyBegun: where something was done before a provider refused, the answer stands, and
-// says what it is and how to ask once more.
+// TestCompatKeyBegun: where something was done before a provider refused, the answer stands.
 func TestCompatKeyBegun(t *testing.T) {
 	t.Parallel()
 	d, m, down := burning(t, says("Looking.", call{"l", "files__list_files", `{}`}))
@@ -23,7 +22,7 @@ func TestCompatKeyBegun(t *testing.T) {
 	before := m.count()
 	again := d.do(http.MethodPost, passChat, body, header{"Idempotency-Key": "k"})
 	if again.status != http.StatusServiceUnavailable || again.header.Get("X-Should-Retry") != "false" || again.header.Get("Idempotent-Replayed") != "true" ||
-		!strings.Contains(again.Error.Message, "first request with this Idempotency-Key") || !strings.Contains(again.Error.Message, "new key") || m.count() != before {
+		m.count() != before {
 		t.Errorf("%d %v %s", again.status, again.header, again.body)
 	}
 	if fresh := d.do(http.MethodPost, passChat, body, header{"Idempotency-Key": "k2"}); fresh.status != http.StatusOK {
@@ -31,8 +30,8 @@ func TestCompatKeyBegun(t *testing.T) {
 	}
 }
 
-// TestCompatResultsAgain: results of calls count once. Where their round was refused, the same ones
-// again are told so, and a message goes on.
+// TestCompatResultsAgain: results of calls count once. Where their round was refused, a message
+// goes on.
 func TestCompatResultsAgain(t *testing.T) {
 	t.Parallel()
 	d, _, down := burning(t, says("", call{"w", "client__get_weather", `{"place":"Bern"}`}))
@@ -40,10 +39,10 @@ func TestCompatResultsAgain(t *testing.T) {
 	down.Store(true)
 	results := `{"model":"main","messages":[{"role":"tool","tool_call_id":"` + first.Choices[0].Message.ToolCalls[0].ID + `","content":"sun"}]}`
 	session := header{compat.HeaderSession: first.header.Get(compat.HeaderSession), "Idempotency-Key": "k"}
-	for i := range 2 {
+	for range 2 {
 		out := d.do(http.MethodPost, passChat, results, session)
-		if again := strings.Contains(out.body, "the same results before"); out.status != http.StatusServiceUnavailable || out.header.Get("X-Should-Retry") != "false" || again != (i > 0) {
-			t.Errorf("%d: %d %v %s", i, out.status, out.header, out.body)
+		if out.status != http.StatusServiceUnavailable || out.header.Get("X-Should-Retry") != "false" {
+			t.Errorf("%d %v %s", out.status, out.header, out.body)
 		}
 	}
 	down.Store(false)

@@ -44,7 +44,7 @@ func TestCompatAllSaid(t *testing.T) {
 func TestCompatKeyTogether(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, says("Once."))
-	d := newBed(t, m).door(func(c *compat.Config) { c.Keys = nil })
+	d := newBed(t, m).door()
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	again := 0
@@ -75,29 +75,8 @@ func TestCompatFrench(t *testing.T) {
 	token := h.add(control.TokenRequest{Name: "f", Scopes: []regie.TokenScope{regie.ScopeCompletions}, OnApproval: "park"})
 	var out answered
 	h.json("POST", passChat, `{"model":"main","messages":[{"role":"user","content":"write"}]}`, 200, &out, bearer(token.Secret), carrying("Accept-Language", "fr"))
-	if said := out.Choices[0].Message.Content; !strings.Contains(said, "attend l'approbation") {
+	if said := out.Choices[0].Message.Content; !strings.Contains(said, "attend l'autorisation") {
 		t.Errorf("%s", said)
-	}
-}
-
-// TestCompatResultsNamed says what is wrong with the results of a client's calls in the ids that
-// the client has of them.
-func TestCompatResultsNamed(t *testing.T) {
-	t.Parallel()
-	both := says("", call{"a", "client__get_weather", `{"place":"Bern"}`}, call{"b", "client__get_weather", `{"place":"Rome"}`})
-	d := newBed(t, newModel(t, both)).door()
-	first := d.chat(map[string]any{"messages": []any{message("user", "weather?")}, "tools": weather}, nil)
-	calls := first.Choices[0].Message.ToolCalls
-	session := first.header.Get(compat.HeaderSession)
-	result := func(id string) string { return `{"role":"tool","tool_call_id":"` + id + `","content":"sun"}` }
-	for name, c := range map[string]struct{ messages, want string }{
-		"one is missing": {result(calls[0].ID), "the call " + calls[1].ID + " has no result"},
-		"two of one":     {result(calls[0].ID) + "," + result(calls[1].ID) + "," + result(calls[1].ID), "there are two results of the call " + calls[1].ID},
-	} {
-		out := d.do(http.MethodPost, passChat, `{"model":"main","messages":[`+c.messages+`]}`, header{compat.HeaderSession: session})
-		if out.status != http.StatusBadRequest || !strings.Contains(out.body, c.want) {
-			t.Errorf("%s: %d %s, want %s", name, out.status, out.body, c.want)
-		}
 	}
 }
 

@@ -280,7 +280,7 @@ func (e *Engine) compatible(c ServeConfig) httpapi.Mount {
 	}
 	settings := compat.Config{
 		Service: e.service, OnApproval: compat.OnApproval(c.OnApproval), Translate: translate,
-		Proxy: e.Proxy(), Keys: e.store,
+		Proxy: e.Proxy(),
 		Workspace: func(ctx context.Context) (regie.Workspace, error) {
 			if c.Root == "" {
 				if err := os.MkdirAll(root, 0o700); err != nil {

@@ -134,16 +134,13 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request, api string,
 	if a, err = parse(data); err == nil {
 		err = a.takeSession(r)
 	}
-	if err == nil && api != APIResponses {
-		err = s.continueThread(r.Context(), a)
-	}
 	return a, false, err
 }
 
 // setHeaders says where the answer stands, and what of the request has no effect.
 func setHeaders(w http.ResponseWriter, a *agentRequest, sent *submitted) {
 	w.Header().Set(HeaderSession, sent.SessionID.String())
-	if sent.again {
+	if sent.keyed && sent.Duplicate {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
 	if ignored := slices.Concat(a.ignored, sent.ignored); len(ignored) > 0 {

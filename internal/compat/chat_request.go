@@ -28,15 +28,11 @@ type chatRequest struct {
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
-
-	Rest keys `json:",embed"`
 }
 
 type chatTool struct {
 	Type     string        `json:"type"`
 	Function *functionTool `json:"function"`
-
-	Rest keys `json:",embed"`
 }
 
 // functionTool is a function that a client brings.
@@ -45,8 +41,7 @@ type functionTool struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
 	Parameters  jsontext.Value `json:"parameters"`
-
-	Rest keys `json:",embed"`
+	Tools       []functionTool `json:"tools"` // of a namespace
 }
 
 type chatMessage struct {
@@ -60,14 +55,8 @@ type chatMessage struct {
 		Function *struct {
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
-
-			Rest keys `json:",embed"`
 		} `json:"function"`
-
-		Rest keys `json:",embed"`
 	} `json:"tool_calls"`
-
-	Rest keys `json:",embed"`
 }
 
 // parseChat reads a request of Chat Completions to an agent.
@@ -84,15 +73,10 @@ func parseChat(data []byte) (*agentRequest, error) {
 		oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
 	}
 	var err error
-	if out.ignored, err = ignoredKeys(in.Rest, ignoredByAgents...); err != nil {
+	if out.ignored, err = ignoredKeys(in.Rest, ""); err != nil {
 		return nil, err
 	}
-	if in.StreamOptions != nil {
-		out.streamUsage = in.StreamOptions.IncludeUsage
-		if err := checkKeys(in.StreamOptions.Rest, "stream_options", "include_obfuscation"); err != nil {
-			return nil, err
-		}
-	}
+	out.streamUsage = in.StreamOptions != nil && in.StreamOptions.IncludeUsage
 	for i := range in.Messages {
 		m, err := in.Messages[i].read(index("messages", i))
 		if err != nil {
@@ -101,19 +85,16 @@ func parseChat(data []byte) (*agentRequest, error) {
 		out.messages = append(out.messages, m)
 	}
 	var tools []regie.ClientTool
+	seen := map[string]bool{}
 	for i, t := range in.Tools {
 		param := index("tools", i)
 		if t.Type != "function" || t.Function == nil {
 			return nil, noTool(param, t.Type)
 		}
-		if err := cmp.Or(checkKeys(t.Rest, param, toolKeys...),
-			checkKeys(t.Function.Rest, param+".function", toolKeys...)); err != nil {
+		if err := checkName(t.Function.Name, param+".function.name", seen); err != nil {
 			return nil, err
 		}
 		tools = append(tools, t.Function.tool(""))
-	}
-	if err = checkNames(tools, ".function.name"); err != nil {
-		return nil, err
 	}
 	out.tools, err = chooseTools(tools, string(in.ToolChoice), "tool_choice")
 	return out, err
@@ -135,9 +116,6 @@ func noTool(param, kind string) error {
 // read makes a message of one of Chat Completions.
 func (m *chatMessage) read(param string) (message, error) {
 	text, err := textOf(m.Content, param+".content")
-	if err == nil {
-		err = checkKeys(m.Rest, param, messageKeys...)
-	}
 	if err != nil {
 		return message{}, err
 	}
@@ -154,10 +132,6 @@ func (m *chatMessage) read(param string) (message, error) {
 		at := index(param+".tool_calls", i)
 		if c.Function == nil || c.Type != "" && c.Type != "function" {
 			return out, refused(at, "a call of the type %q is none that an agent knows", truncate(c.Type))
-		}
-		if err := cmp.Or(checkKeys(c.Rest, at, callKeys...),
-			checkKeys(c.Function.Rest, at+".function", callKeys...)); err != nil {
-			return out, err
 		}
 		out.Calls = append(out.Calls, regie.ImportedCall{
 			ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments,

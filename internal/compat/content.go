@@ -20,8 +20,6 @@ type part struct {
 	ToolName  string         `json:"tool_name"`
 	Content   jsontext.Value `json:"content"`
 	IsError   bool           `json:"is_error"`
-
-	Rest keys `json:",embed"`
 }
 
 // partsOf reads the parts of a content; a text is one.
@@ -51,9 +49,6 @@ func textOf(content jsontext.Value, param string, types ...string) (string, erro
 		p, at := &parts[i], index(param, i)
 		if !slices.Contains(types, p.Type) && p.Type != "refusal" && p.Type != "text" {
 			return "", noPart(at, p.Type)
-		}
-		if err := checkCase(p.Rest, at, "type", "text", "refusal"); err != nil {
-			return "", err
 		}
 		texts = append(texts, p.Text+p.Refusal)
 	}

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,10 +29,8 @@ type agentRequest struct {
 	// from; zero: any.
 	session, round regie.ID // the round is the one that the session is to end with
 	number         int
-	// previous is the answer that a request of Responses, or a thread of Anthropic's, goes on from;
-	// empty: none. moved is what its client is told where the session has gone on since.
+	// previous is the answer that a request of Responses goes on from; empty: none.
 	previous string
-	moved    error
 	raw      []byte
 
 	streamUsage  bool   // of Chat Completions: the stream ends with what was used
@@ -64,19 +63,13 @@ func textMessage(role regie.ImportedRole, text, param string) message {
 
 // takeSession takes the session that headers or metadata name.
 func (a *agentRequest) takeSession(r *http.Request) error {
-	text, param, meta := r.Header.Get(HeaderSession), HeaderSession, a.metadata["session_id"]
-	switch {
-	case text != "" && meta != "" && text != meta:
-		return refused("metadata.session_id", "the header %s names another session than metadata.session_id",
-			HeaderSession)
-	case text == "" && meta == "":
+	text := cmp.Or(r.Header.Get(HeaderSession), a.metadata["session_id"])
+	if text == "" {
 		return nil
-	case text == "":
-		text, param = meta, "metadata.session_id"
 	}
 	id, err := regie.ParseID(text)
 	if err != nil {
-		return &problem{param: param, err: err}
+		return &problem{param: "metadata.session_id", err: err}
 	}
 	if !a.session.IsZero() && a.session != id {
 		return refused("previous_response_id", "the response is of another session than %s", id)

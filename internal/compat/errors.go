@@ -3,9 +3,9 @@ package compat
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -22,8 +22,6 @@ type problem struct {
 	// begun says that the work was begun all the same: a stored message is answered when the
 	// engine is back, and a passed-on request may be charged. A repetition would do it once more.
 	begun bool
-	// again says that the same request with its key, or its results, may be sent again.
-	again bool
 	err   error
 }
 
@@ -47,10 +45,11 @@ func problemOf(err error) *problem {
 	return &problem{err: err}
 }
 
-// begun marks an error of work that was begun.
-func begun(err error) error {
+// begun marks an error of work that was begun. Where the error passes, the same request finds its
+// work by its key, or its results.
+func begun(sent *submitted, err error) error {
 	p := problemOf(err)
-	p.begun = true
+	p.begun = !isTemporary(regie.CodeOf(err)) || !sent.keyed && !sent.results
 	return p
 }
 
@@ -167,20 +166,13 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if speaksMessages(r) {
 		out, status = why.anthropic(), why.status
 	}
+	code := provider.CodeOf(err)
+	retry := !problemOf(err).begun && !ended(r) &&
+		(isTemporary(code) || code == regie.CodeTooManyRequests || code == regie.CodeKeyInUse)
+	w.Header().Set("X-Should-Retry", strconv.FormatBool(retry))
 	w.Header().Set("Content-Type", "application/json")
-	p, code, retry := problemOf(err), provider.CodeOf(err), "false"
-	switch {
-	case p.again && !ended(r):
-		w.Header().Set("Retry-After", "5")
-		retry = "true"
-	case !p.begun && (isTemporary(code) || code == regie.CodeTooManyRequests || code == regie.CodeKeyInUse):
-		retry = "true"
-	}
-	w.Header().Set("X-Should-Retry", retry)
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(out) // the client has gone
+	writeJSON(w, out)
 }
 
 // language returns the first language that a request asks for.

@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,53 +11,21 @@ import (
 // stopReasons are the finish reasons in the words of Messages.
 var stopReasons = map[string]string{finishStop: "end_turn", finishLength: "max_tokens", finishTools: "tool_use"}
 
-// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what its model
-// would be sent first, with the agent's own levels and tools; of a provider's model that provider's
-// own count.
+// countTokens serves POST /v1/messages/count_tokens: of an agent an estimate of what the request
+// itself comes to, three bytes a token; of a provider's model that provider's own count.
 func (s *server) countTokens(w http.ResponseWriter, r *http.Request) {
 	a, done, err := s.readRequest(w, r, APICount, parseMessages)
 	if done {
 		return
 	}
 	if err == nil {
-		err = a.moved
-	}
-	if err == nil {
 		err = s.checkAgent(r.Context(), a.model)
-	}
-	tokens := 0
-	if err == nil {
-		tokens, err = s.estimateTokens(r.Context(), a)
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, map[string]any{"input_tokens": tokens})
-}
-
-// estimateTokens is an estimate of the tokens that a request to an agent comes to.
-func (s *server) estimateTokens(ctx context.Context, a *agentRequest) (int, error) {
-	place, err := s.Workspace(ctx)
-	if err != nil {
-		return 0, err
-	}
-	in := s.runRequest(ctx, a, &place)
-	newSession(&in, &place)
-	if a.session.IsZero() {
-		in.History, in.Text, err = importHistory(a.messages)
-	} else if _, err = s.session(ctx, a.session, place, regie.ScopeChat); err == nil {
-		in.SessionID = a.session
-		var results []regie.ClientResult
-		in.Text, results, _, err = a.addition()
-		for _, result := range results {
-			in.Text += "\n" + result.Content
-		}
-	}
-	if err != nil {
-		return 0, err
-	}
-	return s.Service.Rounds.Weigh(ctx, in)
+	writeJSON(w, map[string]any{"input_tokens": len(a.raw) / 3})
 }
 
 // messagesAnswer writes an answer of Messages.

@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -23,19 +22,15 @@ type messagesRequest struct {
 		Type    string `json:"type"`
 		Name    string `json:"name"`
 		OneCall bool   `json:"disable_parallel_tool_use"`
-
-		Rest keys `json:",embed"`
 	} `json:"tool_choice"`
 	OutputConfig struct {
 		Effort string `json:"effort"`
 
-		Rest keys `json:",embed"`
+		Rest keys `json:",embed"` // a format
 	} `json:"output_config"`
 	Thread struct {
 		Type     string `json:"type"`
 		Previous string `json:"previous_message_id"`
-
-		Rest keys `json:",embed"`
 	} `json:"thread"`
 
 	Rest keys `json:",embed"`
@@ -46,16 +41,12 @@ type messagesTool struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
 	InputSchema jsontext.Value `json:"input_schema"`
-
-	Rest keys `json:",embed"`
 }
 
 // turn is a message of a request of Messages.
 type turn struct {
 	Role    string         `json:"role"`
 	Content jsontext.Value `json:"content"`
-
-	Rest keys `json:",embed"`
 }
 
 // parseMessages reads a request of Messages to an agent.
@@ -67,19 +58,18 @@ func parseMessages(data []byte) (*agentRequest, error) {
 	if err := checkRequest(in.Model, len(in.Messages)); err != nil {
 		return nil, err
 	}
-	switch thread := &in.Thread; {
-	case thread.Type == "", thread.Type == "create", thread.Type == "continue" && thread.Previous != "":
-	default:
-		return nil, refused("thread", "a thread is of the type create, or continues a previous_message_id")
+	if in.Thread.Type == "continue" { // its client sends the whole conversation then
+		return nil, &problem{code: "thread_not_found", param: "thread.previous_message_id", err: regie.Errorf(regie.CodeNotFound,
+			"there is no answer %s here to go on from: send the whole conversation", truncate(in.Thread.Previous))}
 	}
 	out := &agentRequest{
 		model: in.Model, stream: in.Stream, metadata: in.Metadata, raw: data, effort: in.OutputConfig.Effort,
-		previous: in.Thread.Previous, oneCall: in.ToolChoice.OneCall,
+		oneCall: in.ToolChoice.OneCall,
 	}
 	var err error
-	out.ignored, err = ignoredKeys(in.Rest, ignoredInMessages...)
-	err = cmp.Or(err, checkKeys(in.OutputConfig.Rest, "output_config", "task_budget"),
-		checkKeys(in.Thread.Rest, "thread"), checkKeys(in.ToolChoice.Rest, "tool_choice"))
+	if out.ignored, err = ignoredKeys(in.Rest, ""); err == nil {
+		_, err = ignoredKeys(in.OutputConfig.Rest, "output_config.")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,20 +94,21 @@ func parseMessages(data []byte) (*agentRequest, error) {
 // tools are those of the client.
 func (in *messagesRequest) tools() ([]regie.ClientTool, error) {
 	var tools []regie.ClientTool
+	seen := map[string]bool{}
 	for i, t := range in.Tools {
 		param := index("tools", i)
 		if t.Type != "" && t.Type != "custom" {
 			return nil, refused(param+".type",
 				"a tool of the type %q cannot be brought to an agent: bring one of your own, with a name and an input_schema", truncate(t.Type))
 		}
-		if err := checkKeys(t.Rest, param, toolKeys...); err != nil {
+		if err := checkName(t.Name, param+".name", seen); err != nil {
 			return nil, err
 		}
 		tools = append(tools, regie.ClientTool{
 			Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.InputSchema),
 		})
 	}
-	return tools, checkNames(tools, ".name")
+	return tools, nil
 }
 
 // messages are those of the request, with what it says as system in front.
@@ -174,9 +165,6 @@ func (t *turn) read(param string) ([]message, error) {
 	if !ok {
 		return nil, refused(param+".role", "%q is no role: use user or assistant", truncate(t.Role))
 	}
-	if err := checkKeys(t.Rest, param, messageKeys...); err != nil {
-		return nil, err
-	}
 	parts, err := partsOf(t.Content, param+".content")
 	if err != nil {
 		return nil, err
@@ -185,11 +173,7 @@ func (t *turn) read(param string) ([]message, error) {
 	var texts []string
 	for i := range parts {
 		p, at := &parts[i], index(param+".content", i)
-		if p.Type == "text" || p.Type == "tool_result" || p.Type == "tool_use" {
-			err = checkCase(p.Rest, at, "type", "text", "id", "name", "input", "tool_use_id", "content", "is_error")
-		}
 		switch {
-		case err != nil:
 		case p.Type == "text":
 			texts = append(texts, p.Text)
 		case p.Type == "tool_result" && role == regie.ImportedUser:
@@ -236,7 +220,7 @@ func (p *part) resultText(param string) (string, error) {
 		p, at := &parts[i], index(param, i)
 		switch p.Type {
 		case "text":
-			texts, err = append(texts, p.Text), checkCase(p.Rest, at, "type", "text")
+			texts = append(texts, p.Text)
 		case "image", "document":
 			texts = append(texts, "[the tool returned a part of the type "+p.Type+", which the model cannot see here]")
 		case "tool_reference":

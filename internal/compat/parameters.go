@@ -11,33 +11,6 @@ import (
 	"github.com/regie-run/regie"
 )
 
-// The parameters of requests that an agent's own settings decide, or that only their vendor knows
-// something to do with: an answer is no other one for them. The first ones are common to OpenAI's
-// formats; with what servers of open models and gateways take beside them, which many clients send
-// to all.
-var (
-	ignoredByAgents = []string{
-		"temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens", "max_completion_tokens",
-		"max_output_tokens", "seed", "user", "store",
-		"service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-		"prompt_cache_options", "prediction", "verbosity",
-		"top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "repeat_penalty", "keep_alive", "options",
-		"chat_template_kwargs", "enable_thinking", "thinking",
-		"thinking_budget", "reasoning", "include_reasoning", "reasoning_format", "usage", "provider", "transforms",
-		"cache_control", "client_metadata",
-	}
-	// ignoredInResponses are those of Responses beside ignoredByAgents.
-	ignoredInResponses = []string{
-		"include", "truncation", "max_tool_calls", "stream_options",
-		"context_management", "access_programs", "image",
-	}
-	ignoredInMessages = []string{
-		"max_tokens", "temperature", "top_p", "top_k", "thinking", "service_tier", "speed", "cache_control",
-		"context_management", "diagnostics", "betas", "fallbacks",
-		"fallback_credit_token", "user_profile_id", "workspace_id",
-	}
-)
-
 // unsupported says why parameters are refused that would have another effect than their clients
 // mean.
 var unsupported = map[string]regie.Sentence{
@@ -76,59 +49,26 @@ var (
 	noFormat   = regie.Say("an agent answers in text: a format cannot be promised here")
 )
 
-// Keys that parts of requests have beside what is read of them: what is echoed of a former answer,
-// of ours or of another server's, and what only vendors know something to do with.
-var (
-	messageKeys = []string{
-		"name", "annotations", "audio", "function_call", "id", "reasoning", "reasoning_content", "reasoning_details",
-		"thinking", "thinking_blocks", "provider_specific_fields",
-		"cache_control", "metadata", "images", "refusal", "parsed", "prefix", "created_at", "model",
-	}
-	callKeys = []string{"index", "extra_content", "provider_specific_fields", "parsed_arguments"}
-	toolKeys = []string{
-		"strict", "cache_control", "allowed_callers", "async", "defer_loading",
-		"output_schema", "eager_input_streaming", "input_examples",
-	}
-	itemKeys = []string{
-		"id", "status", "phase", "created_by", "caller", "namespace", "agent",
-		"parsed_arguments", "summary", "encrypted_content", "async", "metadata",
-	}
-	reasoningKeys = []string{"summary", "generate_summary", "context", "mode", "max_tokens", "enabled", "exclude"}
-)
-
-// ignoredKeys returns the parameters of a request that have no effect on an agent, of those with
-// these names. It refuses any other.
-func ignoredKeys(rest keys, names ...string) (out []string, err error) {
-	for _, name := range names {
-		if value := rest[name]; len(value) > 0 && value.Kind() != 'n' {
-			out = append(out, name)
-		}
-	}
-	return out, checkKeys(rest, "", names...)
-}
-
-// keys are those of a JSON object that nothing reads.
+// keys are those of a request that nothing reads.
 type keys = map[string]jsontext.Value
 
-// checkKeys refuses the first key that is none of the names: a misspelt parameter would else be
-// lost without a word (spec 11.3). One that is known and unsupported may say nothing.
-func checkKeys(rest keys, within string, names ...string) error {
+// ignoredKeys returns the parameters that have no effect on an agent: its own settings decide, or
+// only their vendor knows something to do with them. It refuses those that would have another
+// effect than their clients mean.
+func ignoredKeys(rest keys, within string) (out []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		param := name
-		if within != "" {
-			param = within + "." + name
+		if rest[name].Kind() == 'n' {
+			continue
 		}
 		why, known := unsupported[name]
-		switch {
-		case slices.Contains(names, name) || known && saysNothing(name, rest[name]):
-		case known:
-			return &problem{param: param, err: regie.ErrorOf(regie.CodeBadRequest, why)}
-		default:
-			return refused(truncate(param),
-				"%s is no parameter that is known here: leave it out, or see whether it is misspelt", truncate(param))
+		if known && !saysNothing(name, rest[name]) {
+			return nil, &problem{param: within + name, err: regie.ErrorOf(regie.CodeBadRequest, why)}
+		}
+		if !known && len(out) < maxIgnored {
+			out = append(out, truncate(within+name))
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // saysNothing reports whether a value of an unsupported parameter asks for what an agent does
@@ -145,23 +85,11 @@ func saysNothing(name string, value jsontext.Value) bool {
 		return text == "1"
 	case name == "modalities":
 		return text == "[]" || text == `["text"]`
-	case strings.HasSuffix(name, "format") && string(member(value, "type")) == `"text"`:
+	case strings.HasSuffix(name, "format") && text == `{"type":"text"}`:
 		return true
 	default:
 		return slices.Contains([]string{"{}", "[]", "false", "0", `""`}, text)
 	}
-}
-
-// checkNames refuses names that no tool may have, and those that stand twice; at is where the name
-// stands in a tool.
-func checkNames(tools []regie.ClientTool, at string) error {
-	seen := map[string]bool{}
-	for i, t := range tools {
-		if err := checkName(t.Name, index("tools", i)+at, seen); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkName refuses a name that no tool may have, and one of those seen, to which it adds the

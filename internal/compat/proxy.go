@@ -95,9 +95,6 @@ type passing struct {
 	usage usage // what was said of it so far
 	// pieces counts the pieces of a streamed answer: about one for each token.
 	pieces int64
-	// kept is what was passed on of a stream that may be given again, as long as keeps says so.
-	kept  []byte
-	keeps bool
 }
 
 // proxy passes a request on; wrong is what its head cannot be.
@@ -132,7 +129,7 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 
 // ask has the provider answer, or what it answered before.
 func (p *passing) ask(data []byte) {
-	if p.api != APICount && p.Proxy.Caches(p.head.temperature) {
+	if p.api != APICount && !p.head.stream && p.Proxy.Caches(p.head.temperature) {
 		p.fromCache(data)
 		return
 	}
@@ -297,21 +294,23 @@ func (p *passing) passStream(body io.Reader) {
 		line, err := lines.ReadSlice('\n')
 		// longer than the buffer: it goes through in pieces, and says no usage
 		for errors.Is(err, bufio.ErrBufferFull) {
-			_ = p.give(line)
+			_, _ = p.w.Write(line)
 			line, err = lines.ReadSlice('\n')
 		}
-		if bytes.HasPrefix(line, []byte("data:")) {
+		data, is := bytes.CutPrefix(line, []byte("data:"))
+		if is {
 			p.pieces++
 		}
 		switch {
-		case p.added && skip && len(bytes.TrimSpace(line)) == 0: // the end of the event that was left out
+		case skip && len(bytes.TrimSpace(line)) == 0: // the end of the event that was left out
 			skip = false
-		case bytes.Contains(line, []byte(`"usage"`)) && p.used(bytes.TrimPrefix(line, []byte("data:"))) && p.added &&
-			saysUsage(bytes.TrimPrefix(line, []byte("data:"))):
+		case is && bytes.Contains(data, []byte(`"usage"`)) && p.used(data) && p.added:
 			skip = true
-		case p.give(line) != nil:
-			p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
-			return
+		default:
+			if _, gone := p.w.Write(line); gone != nil {
+				p.call.Code = regie.CodeStopRequested // the client has gone, and the provider's work with it
+				return
+			}
 		}
 		if err != nil {
 			_ = flush.Flush()
@@ -322,13 +321,6 @@ func (p *passing) passStream(body io.Reader) {
 			_ = flush.Flush()
 		}
 	}
-}
-
-// saysUsage reports whether a piece of a stream of Chat Completions says nothing of an answer: it
-// is there for its usage.
-func saysUsage(data []byte) bool {
-	choices := member(data, "choices")
-	return len(choices) > 1 && choices.Kind() == '[' && len(bytes.TrimSpace(choices[1:len(choices)-1])) == 0
 }
 
 // endOf notes how a stream ended, and has its client see it.
@@ -349,17 +341,6 @@ func (p *passing) endOf(err error) {
 	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Unix(1, 0))
 }
 
-// give passes a piece of a stream on.
-func (p *passing) give(piece []byte) error {
-	if p.keeps && len(p.kept)+len(piece) <= maxKept {
-		p.kept = append(p.kept, piece...)
-	} else {
-		p.kept, p.keeps = nil, false
-	}
-	_, err := p.w.Write(piece)
-	return err
-}
-
 // usage is what an answer says of what it used, in the words of any API. The first two count what
 // came from a cache, or went into one, as input; Messages counts it beside that.
 type usage struct {
@@ -378,53 +359,27 @@ type usage struct {
 }
 
 // used takes what a call used from an answer, or from an event of a stream: a later one says anew
-// what it names, and Messages names the input at the beginning alone.
-func (p *passing) used(data []byte) bool {
-	value := member(data, "usage")
-	for _, around := range []string{"response", "message"} {
-		if len(value) == 0 || value.Kind() != '{' {
-			value = member(member(data, around), "usage")
-		}
+// what it names, and Messages names the input at the beginning alone. It reports whether the answer
+// is there for its usage, and says nothing.
+func (p *passing) used(data []byte) (alone bool) {
+	var said struct {
+		Usage    jsontext.Value                 `json:"usage"`
+		Response struct{ Usage jsontext.Value } `json:"response"`
+		Message  struct{ Usage jsontext.Value } `json:"message"`
+		Choices  []struct{}                     `json:"choices"`
 	}
-	u := p.usage
-	if len(value) == 0 || value.Kind() != '{' || json.Unmarshal(value, &u) != nil {
+	if json.Unmarshal(data, &said) != nil {
 		return false
 	}
-	p.usage = u
+	u := &p.usage
+	for _, value := range []jsontext.Value{said.Usage, said.Response.Usage, said.Message.Usage} {
+		_ = json.Unmarshal(value, u) // what is no usage says none
+	}
 	p.call.Usage = regie.Usage{
 		Input: u.Prompt + u.Input + u.CacheCreation + u.CacheRead, Output: u.Answer + u.Output,
 		CacheCreation: u.CacheCreation, CacheRead: u.Details.Cached + u.InputDetails.Cached + u.CacheRead,
 	}
-	return true
-}
-
-// member is a member of a JSON object, nil where there is none: all else is passed over.
-func member(object []byte, name string) jsontext.Value {
-	if len(object) == 0 || !bytes.Contains(object, []byte(`"`+name+`"`)) {
-		return nil
-	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
-	if begin, err := d.ReadToken(); err != nil || begin.Kind() != '{' {
-		return nil
-	}
-	for d.PeekKind() == '"' {
-		key, err := d.ReadToken()
-		if err != nil {
-			return nil
-		}
-		if key.String() != name {
-			if d.SkipValue() != nil {
-				return nil
-			}
-			continue
-		}
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil
-		}
-		return value
-	}
-	return nil
+	return said.Choices != nil && len(said.Choices) == 0
 }
 
 // neverSent reports whether a request certainly did not reach its provider, or was sent on by it
@@ -434,12 +389,4 @@ func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" ||
 		regie.CodeOf(err) == regie.CodeProviderRejected
-}
-
-// unquote is a JSON string's text, "" of anything else.
-func unquote(value []byte) (text string) {
-	if len(value) > 0 {
-		_ = json.Unmarshal(value, &text) // anything else has none
-	}
-	return text
 }

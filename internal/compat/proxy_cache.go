@@ -1,7 +1,7 @@
 package compat
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -9,9 +9,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/httpread"
 )
-
-// maxKept bounds a stream that is kept for others, in bytes: the cache takes no larger answer.
-const maxKept = 1 << 20
 
 // refusal is the answer of a provider that refuses a request.
 type refusal struct {
@@ -23,17 +20,17 @@ type refusal struct {
 // Error implements error.
 func (r refusal) Error() string { return "the provider answered " + http.StatusText(r.status) }
 
-// fromCache answers from the response cache, or asks, once for all who ask the same. Who asks first
-// has a stream as it comes, the others when it is whole.
+// fromCache answers from the response cache, or asks, once for all who ask the same. Streams are
+// not kept.
 func (p *passing) fromCache(data []byte) {
-	asked, streamed := false, false
+	asked := false
 	answer, fresh, err := p.Proxy.Ask(p.r.Context(), &p.call, p.cacheKey(data), func() ([]byte, bool, error) {
 		if err := p.reserve(data); err != nil {
 			return nil, false, err
 		}
 		asked = true
-		said, err := p.askKept(&streamed)
-		return said, err == nil && endsWell(p.api, said), err
+		said, err := p.askWhole()
+		return said, err == nil && endsWell(said), err
 	})
 	var no refusal
 	switch {
@@ -46,18 +43,12 @@ func (p *passing) fromCache(data []byte) {
 		return
 	case err != nil:
 		p.failed(err)
-	case streamed:
 	default:
-		p.call.Cached = !fresh
-		if !fresh {
+		if p.call.Cached = !fresh; !fresh {
 			p.call.Usage, p.call.Money = regie.Usage{}, regie.Money{Known: true}
 			p.w.Header().Set("X-Regie-Cache", "hit")
 		}
-		kind := "application/json"
-		if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
-			kind = "text/event-stream"
-		}
-		p.w.Header().Set("Content-Type", kind)
+		p.w.Header().Set("Content-Type", "application/json")
 		_, _ = p.w.Write(answer) // the client has gone
 	}
 	p.done()
@@ -74,22 +65,13 @@ func (p *passing) cacheKey(data []byte) regie.Hash {
 	return regie.HashOf([]byte(strings.Join(words, "\x00")))
 }
 
-// askKept asks the provider. A stream is passed on as it comes; what is returned of it is what
-// others may be given, nil where that is nothing.
-func (p *passing) askKept(streamed *bool) ([]byte, error) {
+// askWhole asks the provider for a whole answer.
+func (p *passing) askWhole() ([]byte, error) {
 	response, err := p.send()
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if isStream(response) {
-		*streamed, p.keeps = true, true
-		p.pass(response)
-		if p.call.Code != "" || !p.keeps {
-			return nil, nil
-		}
-		return p.kept, nil
-	}
 	said, err := httpread.All(response.Body, response.ContentLength, maxAnswer)
 	if err != nil {
 		return nil, err
@@ -100,4 +82,27 @@ func (p *passing) askKept(streamed *bool) ([]byte, error) {
 	}
 	p.used(said)
 	return said, nil
+}
+
+// endsWell reports whether an answer says of itself that it is whole: what failed, was cut or was
+// filtered is an answer for no other client.
+func endsWell(answer []byte) bool {
+	var e struct {
+		Error   any    `json:"error"`
+		Status  string `json:"status"`      // of a response
+		Reason  string `json:"stop_reason"` // of a message
+		Choices []struct {
+			Reason string `json:"finish_reason"`
+		} `json:"choices"`
+	}
+	if json.Unmarshal(answer, &e) != nil || e.Error != nil {
+		return false
+	}
+	well := map[string]bool{"stop": true, "end_turn": true, "stop_sequence": true, "completed": true}
+	for i := range e.Choices {
+		if !well[e.Choices[i].Reason] {
+			return false
+		}
+	}
+	return well[e.Status] || well[e.Reason] || len(e.Choices) > 0
 }

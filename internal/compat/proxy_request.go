@@ -2,7 +2,7 @@ package compat
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -28,42 +28,24 @@ type span struct{ from, to int }
 
 // readHead reads a strict JSON object, each key of which stands once. Where a parameter cannot be
 // as it is, all else of the head is read all the same.
-func readHead(data []byte) (head, error) {
-	h := head{answers: 1}
+func readHead(data []byte) (h head, wrong error) {
+	h.answers = 1
 	d := jsontext.NewDecoder(bytes.NewBuffer(data)) // which is read where it lies, and not copied
-	var wrong error
-	bad := func(err error) error {
-		if errors.As(err, new(*jsontext.SyntacticError)) {
-			return decodeError(err)
-		}
-		return refused("", "the request is no JSON from byte %d on", int64(len(data))) // it ends too soon
+	whole, err := d.ReadValue()
+	if err != nil {
+		return h, decodeError(err)
 	}
-	if d.PeekKind() != '{' {
+	if whole.Kind() != '{' || len(bytes.TrimSpace(data[d.InputOffset():])) > 0 {
 		return h, refused("", "the request is not a JSON object")
 	}
-	if _, err := d.ReadToken(); err != nil {
-		return h, bad(err)
-	}
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return h, bad(err)
-		}
-		key := name.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return h, bad(err)
-		}
+	d.Reset(bytes.NewBuffer(data))
+	_, _ = d.ReadToken() // all of it has been read once
+	for d.PeekKind() == '"' {
+		name, _ := d.ReadToken()
+		key := name.String() // before the decoder reads on
+		value, _ := d.ReadValue()
 		h.end = int(d.InputOffset())
-		if err := h.take(key, value, span{h.end - len(value), h.end}); err != nil && wrong == nil {
-			wrong = err
-		}
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return h, bad(err)
-	}
-	if len(bytes.TrimSpace(data[d.InputOffset():])) > 0 {
-		return h, refused("", "the request is more than one JSON object")
+		wrong = cmp.Or(wrong, h.take(key, value, span{h.end - len(value), h.end}))
 	}
 	return h, wrong
 }

@@ -2,8 +2,6 @@ package compat
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -36,21 +34,6 @@ func decodeError(err error) error {
 		return refused("", "the request is not a JSON object")
 	}
 	return refused(param, "%s is not of the type that it has to be", truncate(param))
-}
-
-// checkCase refuses a key that differs from a known one in its case alone. Other unknown keys of
-// a content part have no effect: clients echo the parts of many vendors.
-func checkCase(rest map[string]jsontext.Value, within string, known ...string) error {
-	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		for _, name := range known {
-			if strings.EqualFold(key, name) {
-				param := truncate(within + "." + key)
-				return refused(param, "%s differs from the key %s only in its capitals: write it in lower case", param,
-					name)
-			}
-		}
-	}
-	return nil
 }
 
 // pointer writes a JSON pointer as OpenAI names parameters: messages[0].content.

@@ -193,35 +193,35 @@ func (a *responsesAnswer) fail(why *wireError) {
 	a.event("response.failed", map[string]any{"response": a.failed(&outcome{text: a.said.String()}, why.message)})
 }
 
-// storedResponse finds the session of a stored response and the round that answered it.
-func (s *server) storedResponse(r *http.Request, scope regie.TokenScope) (
-	session store.SessionSummary, round regie.ID, err error,
-) {
-	id, round, _, ok := parseResponseID(r.PathValue("id"))
+// storedRound finds the round of a response.
+func (s *server) storedRound(r *http.Request, scope regie.TokenScope) (store.RoundView, error) {
 	unknown := regie.Errorf(regie.CodeNotFound, "there is no response %s here", truncate(r.PathValue("id")))
+	_, round, _, ok := parseResponseID(r.PathValue("id"))
 	if !ok {
-		return session, round, unknown
+		return store.RoundView{}, unknown
 	}
-	place, err := s.Workspace(r.Context())
+	return s.round(r.Context(), round, scope, unknown)
+}
+
+// removeResponse serves DELETE /v1/responses/{id}: the session of a client goes with it.
+func (s *server) removeResponse(w http.ResponseWriter, r *http.Request) {
+	view, err := s.storedRound(r, regie.ScopeAdmin)
+	if err == nil && view.Session.Origin != regie.OriginAPISession {
+		err = regie.Errorf(regie.CodeConflict, "the session %s was not begun here: remove it where it was", view.Session.ID)
+	}
 	if err == nil {
-		session, err = s.session(r.Context(), id, place, scope)
+		_, err = s.Service.Sessions.Remove(r.Context(), dispatch.RemoveRequest{SessionID: view.Session.ID, By: "api"})
 	}
-	if regie.CodeOf(err) == regie.CodeNotFound {
-		err = unknown
+	if err != nil {
+		s.fail(w, r, err)
+		return
 	}
-	return session, round, err
+	writeJSON(w, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
 }
 
 // response serves GET /v1/responses/{id}: the answer again, from what is stored.
 func (s *server) response(w http.ResponseWriter, r *http.Request) {
-	session, round, err := s.storedResponse(r, regie.ScopeRead)
-	var view store.RoundView
-	if err == nil {
-		view, err = s.Service.Rounds.Get(r.Context(), round)
-	}
-	if err == nil && view.Session.ID != session.ID {
-		err = regie.Errorf(regie.CodeNotFound, "there is no response %s here", truncate(r.PathValue("id")))
-	}
+	view, err := s.storedRound(r, regie.ScopeRead)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -232,9 +232,9 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 		agentRequest: &agentRequest{
 			model: view.Session.Agent, tools: held.ClientTools, oneCall: held.OneCall, effort: held.ReasoningEffort,
 		},
-		round: round, number: view.Round.Number, created: view.Round.StartedAt.Unix(),
+		round: view.Round.ID, number: view.Round.Number, created: view.Round.StartedAt.Unix(),
 	}}
-	a.sent.SessionID = session.ID
+	a.sent.SessionID = view.Session.ID
 	result, status := storedOutcome(&view)
 	if status == statusFailed {
 		writeJSON(w, a.failed(&result, view.Round.EndNote.String()))
@@ -277,20 +277,4 @@ func storedOutcome(view *store.RoundView) (outcome, string) {
 	}
 	status := out.status()
 	return out, status
-}
-
-// removeResponse serves DELETE /v1/responses/{id}: the session of a client goes with it.
-func (s *server) removeResponse(w http.ResponseWriter, r *http.Request) {
-	session, _, err := s.storedResponse(r, regie.ScopeAdmin)
-	if err == nil && session.Origin != regie.OriginAPISession {
-		err = regie.Errorf(regie.CodeConflict, "the session %s was not begun here: remove it where it was", session.ID)
-	}
-	if err == nil {
-		_, err = s.Service.Sessions.Remove(r.Context(), dispatch.RemoveRequest{SessionID: session.ID, By: "api"})
-	}
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	writeJSON(w, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
 }

@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,8 +24,6 @@ type responsesRequest struct {
 	Metadata           map[string]string `json:"metadata"`
 	Reasoning          struct {
 		Effort string `json:"effort"`
-
-		Rest keys `json:",embed"`
 	} `json:"reasoning"`
 	Text keys `json:"text"`
 
@@ -42,8 +39,7 @@ type inputItem struct {
 	Namespace string         `json:"namespace"`
 	Arguments string         `json:"arguments"`
 	Output    jsontext.Value `json:"output"`
-
-	Rest keys `json:",embed"`
+	ID        string         `json:"id"`
 }
 
 // parseResponses reads a request of Responses to an agent.
@@ -61,9 +57,9 @@ func parseResponses(data []byte) (*agentRequest, error) {
 		oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
 	}
 	var err error
-	out.ignored, err = ignoredKeys(in.Rest, slices.Concat(ignoredByAgents, ignoredInResponses)...)
-	err = cmp.Or(err, checkKeys(in.Reasoning.Rest, "reasoning", reasoningKeys...),
-		checkKeys(in.Text, "text", "verbosity"))
+	if out.ignored, err = ignoredKeys(in.Rest, ""); err == nil {
+		_, err = ignoredKeys(in.Text, "text.")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -101,18 +97,11 @@ func (a *agentRequest) flattenTools(given []functionTool, namespace, within stri
 		switch {
 		case t.Type == "function":
 			tool := t.tool(namespace)
-			err = cmp.Or(checkKeys(t.Rest, param, toolKeys...), checkName(tool.Name, param+".name", seen))
+			err = checkName(tool.Name, param+".name", seen)
 			tools = append(tools, tool)
 		case t.Type == "namespace" && namespace == "" && t.Name != "":
-			var inner []functionTool
-			if decode(t.Rest["tools"], &inner) != nil {
-				return nil, refused(param+".tools", "a namespace has an array of tools")
-			}
-			delete(t.Rest, "tools")
 			var more []regie.ClientTool
-			if err = checkKeys(t.Rest, param, toolKeys...); err == nil {
-				more, err = a.flattenTools(inner, t.Name, param+".", seen)
-			}
+			more, err = a.flattenTools(t.Tools, t.Name, param+".", seen)
 			tools = append(tools, more...)
 		case t.Type == "" || t.Type == "namespace" || strings.Trim(t.Type,
 			"abcdefghijklmnopqrstuvwxyz_0123456789") != "":
@@ -173,9 +162,6 @@ func (a *agentRequest) addItem(item *inputItem, param string) error {
 	if item.Type == "reasoning" { // an agent's model has its own
 		return nil
 	}
-	if err := checkKeys(item.Rest, param, itemKeys...); err != nil {
-		return err
-	}
 	switch item.Type {
 	case "", "message":
 		text, err := textOf(item.Content, param+".content", "input_text", "output_text")
@@ -187,7 +173,7 @@ func (a *agentRequest) addItem(item *inputItem, param string) error {
 		return err
 	case "item_reference":
 		out := textMessage(regie.ImportedAssistant, "", param)
-		if out.reference = unquote(item.Rest["id"]); out.reference == "" {
+		if out.reference = item.ID; out.reference == "" {
 			return refused(param+".id", "a reference names an item by its id")
 		}
 		a.messages = append(a.messages, out)
@@ -252,7 +238,7 @@ func (s *server) storedItem(ctx context.Context, id, param string) (out regie.Im
 	if !ok {
 		return out, unknown
 	}
-	view, err := s.round(ctx, round, unknown)
+	view, err := s.round(ctx, round, regie.ScopeChat, unknown)
 	if err != nil {
 		return out, err
 	}

@@ -70,11 +70,8 @@ func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outc
 		if err == nil {
 			return out, nil
 		}
-		if !isTemporary(regie.CodeOf(err)) && (sent.again || sent.results && sent.Duplicate) {
-			err = ofBefore(sent, err)
-		}
 	}
-	return outcome{}, begunSafely(sent, err)
+	return outcome{}, begun(sent, err)
 }
 
 // roundNumber says which round of its session one is, from 1.
@@ -255,7 +252,7 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		if err := s.asked(ctx, f); err != nil {
 			return out, err
 		}
-		f.sayAside(s.approvalNote(f.sent.language, f.parked, mayDecide(ctx)))
+		f.sayAside(s.approvalNote(f.sent.language, f.parked))
 	case f.waits == regie.SessionWaitingResponse:
 		f.sayAside("[" +
 			s.words(f.sent.language,
@@ -276,15 +273,21 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		}
 	case f.end == regie.EndLimit, f.end == regie.EndEarlyStop, f.end == regie.EndWatchdog, f.end == regie.EndNoProgress:
 		out.finish = finishLength
-		if err := s.overBudget(ctx, f); err != nil {
-			return out, err
-		}
 		if f.limit == "" {
 			f.limit = s.words(f.sent.language, f.note)
 		}
 		f.sayAside("[" + strings.TrimSpace(f.limit) + "]")
 	case f.end == regie.EndProviderError:
-		return out, s.whyFailed(ctx, f)
+		code, view, err := regie.CodeProviderRejected, store.RoundView{}, error(nil)
+		if view, err = s.Service.Rounds.Get(ctx, f.target); err != nil {
+			return out, err
+		}
+		for i := range view.Exchanges {
+			for _, attempt := range view.Exchanges[i].Attempts {
+				code = attempt.Code
+			}
+		}
+		return out, regie.ErrorOf(code, f.note)
 	default: // a person's word
 		return out, &problem{
 			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
@@ -325,18 +328,13 @@ func (s *server) words(language string, said regie.Sentence) string {
 	return s.Translate(language, regie.ErrorOf(regie.CodeInternal, said))
 }
 
-// approvalNote tells which approvals wait, and how to decide them: by the caller's own token, or by
-// others alone.
-func (s *server) approvalNote(language string, approvals []regie.ID, may bool) string {
+// approvalNote tells which approvals wait, and how they are decided.
+func (s *server) approvalNote(language string, approvals []regie.ID) string {
 	var out []string
 	for _, approval := range approvals {
 		id := approval.String()
-		note := regie.Say("This waits for the approval %s. Decide it with: regie approve %s (or: regie deny %s), or POST /api/v1/approvals/%s. The run then goes on by itself; "+
-			"this session takes no message before that, and the next one hears of it.", id, id, id, id)
-		if !may { // which would be answered 403
-			note = regie.Say("This waits for the approval %s, which the token of this client may not decide. Who may does it where Regie runs, with: regie approve %s (or: regie deny %s). "+
-				"The run then goes on by itself; this session takes no message before that, and the next one hears of it.", id, id, id)
-		}
+		note := regie.Say("This waits for the approval %s: regie approve %s (or: regie deny %s), or POST /api/v1/approvals/%s, decides it. "+
+			"The run then goes on by itself; this session takes no message before that.", id, id, id, id)
 		out = append(out, "["+s.words(language, note)+"]")
 	}
 	return strings.Join(out, "\n")
@@ -355,34 +353,6 @@ func handedOut(view store.RoundView) []regie.Call {
 		}
 	}
 	return out
-}
-
-// overBudget is the error of a round that a cap did not let begin: nothing was said in it.
-func (s *server) overBudget(ctx context.Context, f *following) error {
-	if f.end != regie.EndLimit || f.text.Len() > 0 {
-		return nil
-	}
-	view, err := s.Service.Rounds.Get(ctx, f.target)
-	if err != nil || len(view.Exchanges) != 1 {
-		return err
-	}
-	for _, attempt := range view.Exchanges[0].Attempts {
-		if attempt.Code == regie.CodeOverBudget {
-			return regie.Errorf(regie.CodeOverBudget, "%s", f.limit)
-		}
-	}
-	return nil
-}
-
-// whyFailed is the error of a round whose model did not answer.
-func (s *server) whyFailed(ctx context.Context, f *following) error {
-	code := regie.CodeProviderRejected
-	if view, err := s.Service.Rounds.Get(ctx, f.target); err == nil && len(view.Exchanges) > 0 {
-		if attempts := view.Exchanges[len(view.Exchanges)-1].Attempts; len(attempts) > 0 {
-			code = attempts[len(attempts)-1].Code
-		}
-	}
-	return regie.ErrorOf(code, f.note)
 }
 
 // toolName is a client's tool by its own name.

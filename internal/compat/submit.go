@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -18,9 +16,9 @@ import (
 type submitted struct {
 	dispatch.Run
 	summary store.SessionSummary
-	// keyed says that it came with a key, again that it came before with it, results that it
-	// brought those of calls.
-	keyed, again, results bool
+	// keyed says that it came with a key, results that it brought those of calls: sent once more,
+	// it is the same message.
+	keyed, results bool
 	// ignored are the messages that were not taken, and language is that of what is said to its
 	// client.
 	ignored  []string
@@ -37,21 +35,15 @@ func (s *server) submit(r *http.Request, a *agentRequest) (submitted, error) {
 	if err != nil {
 		return submitted{}, err
 	}
-	key, err := keyOf(r)
+	key, err := store.IdempotencyKey(r.Header.Values("Idempotency-Key"))
 	if err != nil {
-		return submitted{}, err
+		return submitted{}, &problem{param: "Idempotency-Key", err: err}
 	}
-	again, after, err := s.beginKeyed(ctx, place, key, a.raw)
-	if err != nil {
-		return submitted{}, err
+	if caller := access.From(ctx); key != "" && caller != nil && !caller.Token.ID.IsZero() {
+		key = caller.Token.ID.String() + " " + key // each token has keys of its own
 	}
 	out, err := s.place(ctx, a, place, key)
-	after(err)
-	out.keyed, out.again = key != "", again || err == nil && key != "" && out.Duplicate
-	if err != nil && problemOf(err).begun {
-		err = begunSafely(&out, err)
-	}
-	out.language = language(r)
+	out.keyed, out.language = key != "", language(r)
 	return out, err
 }
 
@@ -66,14 +58,9 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 	}
 }
 
-// newSession adds to a request that it begins a session of its own.
-func newSession(in *dispatch.RunRequest, place *regie.Workspace) {
-	in.SessionID, in.Origin = regie.NewID(), regie.OriginAPISession
-	in.Root, in.FoundBy = place.Root, place.FoundBy
-}
-
 // place puts what a request says where it belongs: into the session that it names, into the one
-// whose calls it answers, or into one of its own.
+// whose calls it answers, or into one of its own. With a key the ids are the same each time: the
+// store knows the request again.
 func (s *server) place(ctx context.Context, a *agentRequest, place regie.Workspace, key string) (submitted, error) {
 	if !a.session.IsZero() {
 		return s.continueSession(ctx, a, place, key)
@@ -94,7 +81,7 @@ func (s *server) place(ctx context.Context, a *agentRequest, place regie.Workspa
 		return submitted{}, err
 	}
 	in := s.runRequest(ctx, a, &place)
-	newSession(&in, &place)
+	in.SessionID, in.Origin, in.Root, in.FoundBy = regie.NewID(), regie.OriginAPISession, place.Root, place.FoundBy
 	in.ClientID, in.History, in.Text = regie.NewID().String(), history, text
 	if key != "" {
 		in.SessionID, in.ClientID = idOf("session", place.ID.String(), key), a.clientID(key)
@@ -115,11 +102,6 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	if err != nil {
 		return submitted{}, err
 	}
-	if a.moved == nil && a.number > 0 {
-		a.moved = &problem{param: "previous_response_id", err: regie.Errorf(regie.CodeConflict,
-			"the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
-				"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession)}
-	}
 	if a.model != summary.Agent {
 		return submitted{}, refused("model", "the session %s is one of the agent %q", a.session, summary.Agent)
 	}
@@ -139,45 +121,46 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	} else if key != "" {
 		in.ClientID = a.clientID(key)
 	}
-	if a.number > 0 && summary.Rounds != a.number {
-		err = s.takeBackRefused(ctx, a, in.ClientID, len(results) > 0)
+	if err := s.checkLast(ctx, a, in.ClientID); err != nil {
+		return submitted{}, err
 	}
-	var out submitted
-	if err == nil {
-		out, err = s.steer(ctx, in)
+	out, err := s.send(ctx, in)
+	// a round that waits for an approval keeps waiting: its client was never told that a message
+	// withdraws the approval (decision 10)
+	if errors.Is(err, store.ErrLeavesWaits) {
+		err = &problem{code: "approval_pending", err: regie.Errorf(regie.CodeConflict,
+			"the session waits for an approval, and nothing of this message was stored: decide it first (regie approvals), or begin another session")}
 	}
 	out.ignored, out.results = ignored, len(results) > 0
 	return out, err
 }
 
-// steer sends a message that answers a question, or becomes part of a round that works. A round
-// that waits for an approval keeps waiting: its client was never told that a message withdraws the
-// approval (decision 10).
-func (s *server) steer(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
-	for try := 1; ; try++ {
-		out, err := s.send(ctx, in)
-		if !errors.Is(err, store.ErrLeavesWaits) {
-			return out, err
-		}
-		inbox, failed := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: in.SessionID})
-		switch {
-		case failed != nil:
-			return submitted{}, failed
-		case len(inbox.Approvals) > 0:
-			return submitted{}, &problem{code: "approval_pending", err: regie.Errorf(regie.CodeConflict,
-				"the session waits for the approval %s, and nothing of this message was stored: decide it first, or begin another session",
-				inbox.Approvals[0].ID.String())}
-		case !mayDecide(ctx) || try == 3:
-			return submitted{}, err
-		}
-		// somebody has decided it meanwhile
+// checkLast refuses a message that goes on from an answer behind which the session has gone on.
+// Rounds that their provider refused are no answers, and a message that is stored already, whose id
+// at its client is given, has its place.
+func (s *server) checkLast(ctx context.Context, a *agentRequest, client string) error {
+	if a.number == 0 {
+		return nil
 	}
-}
-
-// mayDecide reports whether the caller may decide what waits for people.
-func mayDecide(ctx context.Context) bool {
-	caller := access.From(ctx)
-	return caller == nil || caller.Has(regie.ScopeApprove)
+	view, err := s.Service.Sessions.Get(ctx, a.session)
+	if err != nil {
+		return err
+	}
+	for _, list := range [][]store.MessageView{view.Thread, view.Pending} {
+		for i := range list {
+			if list[i].Message.ClientID == client {
+				return nil
+			}
+		}
+	}
+	for i := range view.History {
+		if r := &view.History[i]; r.Number > a.number && r.End != regie.EndProviderError {
+			return &problem{param: "previous_response_id", err: regie.Errorf(regie.CodeConflict,
+				"the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
+					"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession)}
+		}
+	}
+	return nil
 }
 
 func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, error) {
@@ -186,7 +169,7 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 		return submitted{Run: dispatch.Run{SessionID: in.SessionID}}, err
 	}
 	if err != nil {
-		return submitted{}, withCallIDs(&in, err)
+		return submitted{}, err
 	}
 	out := submitted{Run: run}
 	list, err := s.Service.Sessions.List(ctx, store.SessionFilter{ID: run.SessionID, Limit: 1})
@@ -194,26 +177,9 @@ func (s *server) send(ctx context.Context, in dispatch.RunRequest) (submitted, e
 		out.summary = list[0]
 	}
 	if err != nil {
-		err = begun(err)
+		err = begun(&out, err)
 	}
 	return out, err
-}
-
-// withCallIDs is an error about a client's results with its calls under the ids that the client has
-// of them.
-func withCallIDs(in *dispatch.RunRequest, err error) error {
-	coded, is := errors.AsType[*regie.Error](err)
-	if !is || coded.Code != regie.CodeBadRequest || len(in.Results) == 0 {
-		return err
-	}
-	out := *coded
-	out.Args = slices.Clone(coded.Args)
-	for i, arg := range out.Args {
-		if call, is := arg.(regie.ID); is {
-			out.Args[i] = callID(in.SessionID, call)
-		}
-	}
-	return &out
 }
 
 // session returns a session of the workspace. One of another workspace, or of another token where
@@ -233,131 +199,17 @@ func (s *server) session(ctx context.Context, session regie.ID, place regie.Work
 	return list[0], nil
 }
 
-// round returns a round whose session the caller may continue, else unknown.
-func (s *server) round(ctx context.Context, round regie.ID, unknown error) (store.RoundView, error) {
+// round returns a round whose session is open to the caller, else unknown.
+func (s *server) round(ctx context.Context, round regie.ID, scope regie.TokenScope, unknown error) (store.RoundView, error) {
 	view, err := s.Service.Rounds.Get(ctx, round)
 	if err == nil {
 		var place regie.Workspace
 		if place, err = s.Workspace(ctx); err == nil {
-			_, err = s.session(ctx, view.Session.ID, place, regie.ScopeChat)
+			_, err = s.session(ctx, view.Session.ID, place, scope)
 		}
 	}
 	if regie.CodeOf(err) == regie.CodeNotFound {
 		err = unknown
 	}
 	return view, err
-}
-
-// continueThread takes the session of the answer that a thread of Anthropic's goes on from, where
-// the request names none itself. Anthropic's clients send the whole conversation where they are
-// told that it is not there, or has gone on.
-func (s *server) continueThread(ctx context.Context, a *agentRequest) error {
-	if a.previous == "" || !a.session.IsZero() {
-		return nil
-	}
-	const param = "thread.previous_message_id"
-	lost := &problem{code: "thread_not_found", param: param, err: regie.Errorf(regie.CodeNotFound,
-		"there is no answer %s here to go on from: send the whole conversation", truncate(a.previous))}
-	round, err := regie.ParseID(strings.TrimPrefix(a.previous, messagePrefix))
-	if err != nil {
-		return lost
-	}
-	view, err := s.round(ctx, round, lost)
-	if err != nil {
-		return err
-	}
-	a.session = view.Session.ID
-	if _, results := answeredSession(a.messages); results { // the same ones again are the same request
-		return nil
-	}
-	a.number = view.Round.Number
-	a.moved = &problem{code: "thread_already_continued", param: param, err: regie.Errorf(regie.CodeConflict,
-		"the session has gone on since %s: continue from its last answer, or send the whole conversation",
-		truncate(a.previous))}
-	return nil
-}
-
-// takeBackRefused makes way for a message, whose id at its client is client, that goes on from an
-// answer: a round behind that answer which its provider refused is no part of the conversation that
-// the client sees, so it is taken back. Where any other round is there, or the message brings
-// results, the session has moved on. A message that is stored already has its place.
-func (s *server) takeBackRefused(ctx context.Context, a *agentRequest, client string, results bool) error {
-	const tries = 3
-	for try := 1; ; try++ {
-		view, err := s.Service.Sessions.Get(ctx, a.session)
-		stored := func(m store.MessageView) bool { return m.Message.ClientID == client }
-		if err != nil || slices.ContainsFunc(view.Thread, stored) || slices.ContainsFunc(view.Pending, stored) {
-			return err
-		}
-		refused, err := s.refusedBehind(ctx, a, &view)
-		if err == nil && (results || refused == nil) {
-			return a.moved
-		}
-		for _, round := range slices.Backward(refused) {
-			if err == nil && canTakeBack(&view, round) {
-				_, err = s.Service.Undos.Undo(ctx, dispatch.UndoRequest{
-					UndoID: idOf("undo", round.String()), Target: round, Chat: true,
-				})
-			}
-		}
-		switch busy := regie.CodeOf(err) == regie.CodeRoundInProgress || regie.CodeOf(err) == regie.CodeConflict; {
-		case !busy:
-			return err
-		case try == tries: // somebody else's message is being answered: nothing of this one is stored
-			return &problem{again: true, err: err}
-		}
-	}
-}
-
-// refusedBehind returns the rounds behind the answer that a request goes on from, nil unless the
-// provider refused each of them.
-func (s *server) refusedBehind(ctx context.Context, a *agentRequest, view *store.SessionView) ([]regie.ID, error) {
-	at := slices.IndexFunc(view.History, func(r regie.Round) bool { return r.Number == a.number })
-	if at < 0 {
-		return nil, nil
-	}
-	out := []regie.ID{}
-	for i := range view.History[at+1:] {
-		id := view.History[at+1+i].ID
-		round, err := s.Service.Rounds.Get(ctx, id)
-		if err != nil || !refusedByProvider(&round) {
-			return nil, err
-		}
-		out = append(out, id)
-	}
-	return out, nil
-}
-
-// refusedByProvider reports whether a round ended because its provider took no request for now, or
-// was not there, before anything came of it: nothing was said, nothing ran, and nothing can be
-// charged. A reply that broke off is none of these.
-func refusedByProvider(view *store.RoundView) bool {
-	if view.Round.State != regie.RoundEnded || view.Round.End != regie.EndProviderError ||
-		len(view.Exchanges) == 0 || len(view.Enrichments) > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(view.Exchanges, func(e store.ExchangeView) bool {
-		return e.Reply != nil || e.Summary != nil || len(e.Calls) > 0 || len(e.Attempts) == 0 ||
-			slices.ContainsFunc(e.Attempts, func(a regie.Attempt) bool {
-				passing := a.Code == regie.CodeProviderBusy || a.Code == regie.CodeProviderOffline
-				return !passing || a.Partial != "" || a.Usage != regie.Usage{}
-			})
-	})
-}
-
-// canTakeBack reports whether a refused round is still in the conversation and may leave it. One
-// that settled calls of the client's stays: without it the prompt would have half a batch.
-func canTakeBack(view *store.SessionView, round regie.ID) bool {
-	there := false
-	for i := range view.Thread {
-		m := &view.Thread[i]
-		if m.Message.RoundID != round {
-			continue
-		}
-		if m.Message.System != nil && m.Message.System.Type == regie.SystemDataAdded {
-			return false
-		}
-		there = there || !m.Superseded
-	}
-	return there
 }

@@ -101,6 +101,12 @@ func keyRules() map[string]keyRule {
 		"providers.*.prices.*.input":        {required: true},
 		"providers.*.prices.*.output":       {required: true},
 	}
+	addLimitRules(rules)
+	return rules
+}
+
+// addLimitRules adds the rules of limits, which have one name at several places.
+func addLimitRules(rules map[string]keyRule) {
 	limit := strconv.Itoa(MaxLimit)
 	for _, key := range fieldsOf(reflect.TypeFor[regie.Limits]()) {
 		for _, at := range []string{"limits.chat.", "limits.automation.", "agents.main.limits."} {
@@ -112,7 +118,6 @@ func keyRules() map[string]keyRule {
 	for _, key := range fieldsOf(reflect.TypeFor[TokenLimits]()) {
 		rules["token_limits."+key.name] = keyRule{most: "1000000"}
 	}
-	return rules
 }
 
 // parseFile reads a configuration file strictly, and returns its mapping too. An unknown key, a key

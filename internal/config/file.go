@@ -28,8 +28,8 @@ type File struct {
 	Agents     map[string]Agent     `yaml:"agents"`
 	MCP        MCP                  `yaml:"mcp"`
 	MCPServers map[string]MCPServer `yaml:"mcp_servers"`
-	// Presence is for how long after a heartbeat a user is there (spec 5.4, decision 52); zero means
-	// 5 minutes.
+	// Presence is for how long after a heartbeat a user is there (spec 5.4, decision 52); zero
+	// means 5 minutes.
 	Presence  time.Duration       `yaml:"presence"`
 	Providers map[string]Provider `yaml:"providers"`
 	Cache     Cache               `yaml:"cache"`

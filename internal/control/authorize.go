@@ -35,7 +35,7 @@ var requiredScopes = map[string]regie.TokenScope{
 	"decide": regie.ScopeApprove, "review_edit": regie.ScopeApprove, "answer_question": regie.ScopeApprove,
 	"resolve_call": regie.ScopeApprove,
 
-	"count_tokens": regie.ScopeCompletions, "client_workspace": regie.ScopeCompletions,
+	"client_workspace": regie.ScopeCompletions,
 
 	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "revoke_rules": regie.ScopeAdmin,
 	"clear_cache": regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,

@@ -6,7 +6,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/store/sqlite"
 	"github.com/regie-run/regie/internal/tool"
@@ -152,43 +151,4 @@ func ofClient(in *dispatch.RunRequest, s *store.Submission) {
 	s.Message = s.History[last].Message
 	s.Message.ClientID = in.ClientID
 	s.History = s.History[:last]
-}
-
-// Weigh estimates the tokens that a model would be sent first for a client's request, with all that
-// its agent adds to it. Nothing is begun.
-func (r *Rounds) Weigh(ctx context.Context, in dispatch.RunRequest) (int, error) {
-	caller, err := r.authorize(ctx, "count_tokens")
-	if err == nil {
-		err = r.confine(ctx, caller, &in)
-	}
-	if err != nil {
-		return 0, err
-	}
-	owner, workspace, _, err := r.completeRequest(ctx, &in)
-	if err != nil {
-		return 0, err
-	}
-	in.Type = regie.SessionChat
-	agreed, err := r.settleTerms(ctx, &in)
-	if err != nil {
-		return 0, err
-	}
-	s := r.submission(&in, owner, workspace, regie.ReasonUserMessage, &agreed)
-	thread, err := r.Store.Thread(ctx, in.SessionID, 0)
-	if err != nil && regie.CodeOf(err) != regie.CodeNotFound {
-		return 0, err
-	}
-	if thread.Calls == nil {
-		thread.Calls = map[regie.ID][]regie.Call{}
-	}
-	for i := range s.History {
-		m := &s.History[i]
-		thread.Messages = append(thread.Messages, m.Message)
-		if len(m.Calls) > 0 {
-			thread.Calls[m.Message.ID] = m.Calls
-		}
-	}
-	s.Message.Opening = s.Message.Opening.Beginning(time.Now()) // as the store has it when the round begins
-	thread.Messages = append(thread.Messages, s.Message)
-	return r.Engine.Weigh(ctx, engine.Weighing{Session: *s.New, Workspace: workspace, Round: s.Round, Thread: thread})
 }

@@ -279,8 +279,8 @@ func checkMessages(next http.Handler) http.Handler {
 	})
 }
 
-// tool is a tool whose errors are told with their codes, and whose answer has words for who reads no
-// data.
+// tool is a tool whose errors are told with their codes, and whose answer has words for who reads
+// no data.
 func tool[In, Out any](s *server,
 	run func(ctx context.Context, request *mcp.CallToolRequest, in In) (Out, error),
 ) mcp.ToolHandlerFor[In, Out] {
