@@ -224,6 +224,11 @@ func (c *Conn) sendToEngine(ctx context.Context, send func(*client.Client) error
 		c.tell(false)
 		asked := time.Now()
 		err = send(engine)
+		if regie.CodeOf(err) == regie.CodeNoToken && c.options.Config.Server != "" {
+			return regie.Errorf(regie.CodeNoToken,
+				"the Regie at %s takes another token: set REGIE_TOKEN to the one in its data directory (api.token)",
+				c.options.Config.Server)
+		}
 		if regie.CodeOf(err) == regie.CodeLocked && !c.isOwnEngine(engine) && c.options.Config.Server == "" {
 			return silent(c.options.Config.DataDir)
 		}

@@ -34,6 +34,7 @@ type placed struct {
 	hash  regie.Hash // of the file
 	fleet *mcp.Fleet
 	names []string
+	away  map[string]error // those that cannot be used as they are written
 
 	mu           sync.Mutex // guards the last registry that was given, with what it was made of
 	base, theirs *tool.Registry
@@ -106,7 +107,7 @@ func (s *servers) place(root string, found []config.MCPFileServer, hash regie.Ha
 
 // begin starts the servers of a file.
 func (s *servers) begin(root string, found []config.MCPFileServer, hash regie.Hash) *placed {
-	p := &placed{hash: hash}
+	p := &placed{hash: hash, away: map[string]error{}}
 	var settings []mcp.Config
 	for i := range found {
 		server, err := found[i].Server(root, os.Getenv)
@@ -118,6 +119,7 @@ func (s *servers) begin(root string, found []config.MCPFileServer, hash regie.Ha
 		if err != nil {
 			s.log.Info("an MCP server of a workspace cannot be used", "workspace", root,
 				"server", found[i].Name, "error", err)
+			p.away[found[i].Name] = err
 			continue
 		}
 		p.names, settings = append(p.names, found[i].Name), append(settings, c)
@@ -154,6 +156,11 @@ func (p *placed) over(base, theirs *tool.Registry) *tool.Registry {
 			continue
 		}
 		out = with
+	}
+	for name, why := range p.away {
+		if with, err := out.With(name, nil, why); err == nil && mcp.ValidName(name) {
+			out = with
+		}
 	}
 	p.base, p.theirs, p.with = base, theirs, out
 	return out

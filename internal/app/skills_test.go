@@ -348,5 +348,4 @@ func TestUsersSkills(t *testing.T) {
 	if strings.Join(names, " ") != "other plain" {
 		t.Errorf("%v", names)
 	}
-
 }
