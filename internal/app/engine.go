@@ -239,7 +239,7 @@ func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	settings := engine.Config{
 		Yields: func(round regie.ID) bool { return e.dispatcher.Yields(round) },
 		Store:  store, Providers: o.Models, Tools: tools, Delta: hub.Delta, Progress: hub.Progress,
-	
+
 		NetworkRetry:  o.Config.File.Automation.NetworkRetry,
 		NetworkGiveUp: time.Duration(o.Config.File.Automation.NetworkGiveUp),
 		Settings:      o.Config.FingerprintOf, UserData: places.userData, Files: places.files, Scoped: places.ToolsIn,

@@ -15,7 +15,13 @@ import (
 // toolRunner looks tools up and runs them.
 type toolRunner struct {
 	*run
-	early *early
+	early sync.WaitGroup // queries that were started before their reply was stored
+}
+
+// running is what came of a query.
+type running struct {
+	outcome tool.Outcome
+	tries   int
 }
 
 // storedArguments are what a call is stored to run with: the edited ones, or what the model wrote.
@@ -274,9 +280,9 @@ func anyCall(calls []regie.Call, is func(*regie.Call) bool) bool {
 	return false
 }
 
-func isAction(c *regie.Call) bool   { return c.Kind == regie.KindAction }
-func isStarted(c *regie.Call) bool  { return c.State == regie.CallStarted }
-func isOpen(c *regie.Call) bool     { return !c.State.Settled() }
+func isAction(c *regie.Call) bool  { return c.Kind == regie.KindAction }
+func isStarted(c *regie.Call) bool { return c.State == regie.CallStarted }
+func isOpen(c *regie.Call) bool    { return !c.State.Settled() }
 
 func idsOf(calls []regie.Call) []regie.ID {
 	out := make([]regie.ID, len(calls))
