@@ -105,12 +105,15 @@ func TestWritesOfOneFile(t *testing.T) {
 		"both edited, in one answer": {
 			calls[:2], false,
 			map[int]string{0: `{"path":"a.txt","mode":"overwrite","content":"uno\n"}`, 1: `{"path":"a.txt","mode":"append","content":"due\n"}`},
-			[]string{done, done}, "uno\ndue\n",
+			[]string{done, done},
+			"uno\ndue\n",
 		},
 		"edited onto the file of another": {
 			[]call{write("a", "b.txt", "one\n"), put("b", "append", "two\n")},
-			false, map[int]string{0: `{"path":"a.txt","mode":"overwrite","content":"one\n"}`},
-			[]string{done, stale}, "one\n",
+			false,
+			map[int]string{0: `{"path":"a.txt","mode":"overwrite","content":"one\n"}`},
+			[]string{done, stale},
+			"one\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

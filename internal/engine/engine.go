@@ -256,7 +256,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 		defer cancel()
 	}
 	err = r.loop(steps)
-	r.runner.stopEarly()
+	r.runner.early.Wait()
 	if err == nil {
 		r.runEndHooks()
 	}

@@ -15,7 +15,13 @@ import (
 // toolRunner looks tools up and runs them.
 type toolRunner struct {
 	*run
-	early *early
+	early sync.WaitGroup // queries that were started before their reply was stored
+}
+
+// running is what came of a query.
+type running struct {
+	outcome tool.Outcome
+	tries   int
 }
 
 // storedArguments are what a call is stored to run with: the edited ones, or what the model wrote.
