@@ -8,6 +8,7 @@ import (
 
 	"github.com/regie-run/regie/internal/acp"
 	"github.com/regie-run/regie/internal/app"
+	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/dispatch"
 )
 
@@ -24,9 +25,9 @@ func newACPCommand(env *environment) *cobra.Command {
 				return acp.Serve(ctx, acp.Config{
 					Control: conn.Client, Text: env.text, Version: version, Look: app.Look,
 					Request: func(dir string) (dispatch.RunRequest, error) {
-						request, err := newProtocolRequest(ctx, env, dir, agent, here)
-						request.Policy.Questions = true
-						return request, err
+						return newRequest(ctx, env, dir, here, agent, approval.Policy{
+							OnApproval: approval.Park, Questions: true,
+						})
 					},
 				}, env.stdin, env.stdout)
 			})

@@ -56,18 +56,12 @@ func newAnswerCommand(env *environment) *cobra.Command {
 // replyTo returns an answer of the kind that the question asks for.
 func replyTo(m *regie.Module, text []string, choice string, yesNo, yes bool) (reply regie.QuestionReply, _ error) {
 	switch validation := m.Kind == regie.ModuleValidation; {
-	case validation && !yesNo:
-		return reply, regie.Errorf(codeUsage, "this is a question of yes or no: give --yes or --no")
-	case validation:
-		return chat.YesNo(yes), nil
-	case yesNo && !m.AllowFreeText:
-		return reply, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice")
+	case validation != yesNo || len(text) > 0 && !m.AllowFreeText:
+		return reply, regie.Errorf(codeUsage, "this question takes --yes or --no, --choice or a text: regie approvals show says which")
 	case yesNo:
-		return reply, regie.Errorf(codeUsage, "this is no question of yes or no: give --choice or a text")
+		return chat.YesNo(yes), nil
 	case len(text) == 0:
 		return chat.Choose(m, choice)
-	case !m.AllowFreeText:
-		return reply, regie.Errorf(codeUsage, "this question takes no text: give --choice")
 	}
 	reply.Text = text[0]
 	return reply, nil

@@ -29,10 +29,8 @@ func newApprovalsCommand(env *environment) *cobra.Command {
 			}
 			runs, err := findStuckRuns(cmd.Context(), env, all)
 			for i := range runs {
-				id := chat.Short(runs[i].Round.ID)
-				env.tell(env.T(
-					"! the run %s waits: it was started with another address or key of %s. Bring these settings back and run: regie run --resume %s",
-					id, runs[i].Round.Provider, id))
+				env.notef("! the run %s waits for other settings of its provider. Bring them back and run: regie run --resume %s",
+					chat.Short(runs[i].Round.ID), chat.Short(runs[i].Round.ID))
 			}
 			return err
 		},

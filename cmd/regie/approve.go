@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"os"
 	"slices"
@@ -41,10 +40,8 @@ func newApproveCommand(env *environment) *cobra.Command {
 				d.answer = regie.AnswerSession
 			case always:
 				d.answer = regie.AnswerAlways
-			case cmd.Flags().Changed("scope"):
-				return regie.Errorf(codeUsage, "--scope says what --session or --always covers: give one of them")
-			case cmd.Flags().Changed("for"):
-				return regie.Errorf(codeUsage, "--for says how long --session or --always holds: give one of them")
+			case cmd.Flags().Changed("scope") || cmd.Flags().Changed("for"):
+				return regie.Errorf(codeUsage, "--scope and --for are about --session or --always: give one of them")
 			default:
 				d.answer = regie.AnswerAllow
 			}
@@ -102,7 +99,7 @@ func decideCalls(ctx context.Context, env *environment, d decision, args []strin
 		if err := d.fill(ctx, a, request.Decisions); err != nil {
 			return out, err
 		}
-		if d.edit {
+		if d.edit && len(request.Decisions[0].Arguments) > 0 { // else it was decided before, and Decide says so
 			if err := confirmEdit(ctx, env, conn, a, &request); err != nil {
 				return out, err
 			}
@@ -124,10 +121,6 @@ func decideCalls(ctx context.Context, env *environment, d decision, args []strin
 func confirmEdit(ctx context.Context, env *environment, conn *app.Conn, a *regie.Approval,
 	request *dispatch.DecideRequest,
 ) error {
-	// without arguments the call was decided before, and Decide says so
-	if len(request.Decisions) != 1 || len(request.Decisions[0].Arguments) == 0 {
-		return nil
-	}
 	found, err := conn.Review(ctx, *request)
 	if err != nil || len(found.Reviews) != 1 {
 		return err
@@ -146,17 +139,12 @@ func callIndex(a *regie.Approval, call regie.ID) int {
 	return slices.IndexFunc(a.Reviews, func(r regie.Review) bool { return r.CallID == call })
 }
 
-// chooseCalls returns a decision for each named call, by its number or its id; without names for
-// all open calls. Where none is open it returns all, so that Decide says who has decided.
+// chooseCalls returns a decision for each named call, by its number; without names for all open
+// calls. Where none is open it returns all, so that Decide says who has decided.
 func chooseCalls(a *regie.Approval, names []string) (out []regie.Decision, _ error) {
 	for _, name := range names {
 		n, err := strconv.Atoi(name)
-		if err != nil || len(name) > 3 { // the digits of an id
-			n = 1 + slices.IndexFunc(a.Reviews, func(r regie.Review) bool {
-				return name == r.CallID.String() || name == chat.Short(r.CallID)
-			})
-		}
-		if n < 1 || n > len(a.Reviews) {
+		if err != nil || n < 1 || n > len(a.Reviews) {
 			return nil, regie.Errorf(codeUsage, "the approval has no call %s: it has the calls 1 to %d", name,
 				len(a.Reviews))
 		}
@@ -196,9 +184,6 @@ func (d *decision) fill(ctx context.Context, a *regie.Approval, decisions []regi
 		review := &a.Reviews[callIndex(a, one.CallID)]
 		if d.answer == regie.AnswerSession || d.answer == regie.AnswerAlways {
 			scopes := review.Preview.Scopes
-			if len(scopes) == 0 {
-				return regie.Errorf(codeUsage, "this call can only be allowed once: its tool proposes nothing wider")
-			}
 			if d.scope < 1 || d.scope > len(scopes) {
 				return regie.Errorf(codeUsage, "there is no scope %d for this call: regie approvals show %s lists them",
 					d.scope, chat.Short(a.ID))
@@ -228,7 +213,7 @@ func answerWaiting(ctx context.Context, env *environment, noContinue bool, name 
 		return err
 	}
 	env.level.Set(slog.LevelError) // this command says that the run cannot go on here
-	outcome, err := withConn(ctx, env, app.Options{StoreOnly: noContinue}, func(conn *app.Conn) (outcome, err error) {
+	_, err = withConn(ctx, env, app.Options{StoreOnly: noContinue}, func(conn *app.Conn) (any, error) {
 		inbox, err := chat.Find(ctx, conn.Client, root, name)
 		if err != nil {
 			return nil, err
@@ -247,54 +232,48 @@ func answerWaiting(ctx context.Context, env *environment, noContinue bool, name 
 		if err != nil {
 			return nil, err
 		}
-		return continueRun(ctx, env, noContinue, conn, out, before.Head)
+		return nil, continueRun(ctx, env, noContinue, conn, out, before.Head)
 	})
-	return errors.Join(outcome, err)
+	return err
 }
 
 // continueRun goes on with an answered run, and shows what happens after an event of its log.
 func continueRun(ctx context.Context, env *environment, noContinue bool, conn *app.Conn, out store.Resolved,
 	after int64,
-) (outcome, err error) {
+) error {
 	now, err := conn.Get(ctx, out.RoundID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// Its queries may still run, while other calls of it are undecided.
 	left, err := conn.Inbox(ctx, store.InboxFilter{SessionID: out.SessionID, Brief: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
+	// Its queries may still run, while other calls of it are undecided.
 	undecided := len(left.Approvals)+len(left.Questions) > 0
 	switch {
-	case now.Session.State == regie.SessionPaused:
-		env.notef("the run is paused. Go on with: regie run --resume %s", out.RoundID)
-		return nil, nil
 	case !out.Ready && (undecided || now.Round.State == regie.RoundWaiting):
 		env.notef("the run still waits: see regie approvals")
-		return nil, nil
-	case noContinue:
+		return nil
+	case noContinue || now.Session.State == regie.SessionPaused:
 		env.notef("stored. Go on with: regie run --resume %s", out.RoundID)
-		return nil, nil
+		return nil
 	case !conn.IsEngine():
 		env.notef("stored; the regie that is running goes on with it")
-		return nil, nil
+		return nil
 	}
 	signals := catchSignals()
 	defer signals.stop()
-	engine, end := refuseStop(env)
-	defer end()
-	engine()
 	// It goes on already, unless it cannot: then this says why.
 	if err := conn.Resume(ctx, out.RoundID); err != nil {
-		return nil, regie.Errorf(regie.CodeOf(err), "the answer is stored, but the run does not go on here: %v", err)
+		return regie.Errorf(regie.CodeOf(err), "the answer is stored, but the run does not go on here: %v", err)
 	}
 	w := &follower{
 		environment: env, control: conn, round: out.RoundID, session: out.SessionID,
-		after: after, signals: signals.first,
+		after: after, signals: signals.first, network: waitsForNetwork(&now),
 	}
 	w.show(env.T("going on with run %s", out.RoundID))
-	outcome, err = w.watch(ctx)
+	err = w.watch(ctx)
 	env.drain(ctx, conn, signals.first, signals.ending.Load())
-	return outcome, err
+	return err
 }

@@ -23,8 +23,7 @@ type chatFlags struct {
 	resume, agent, bell string
 	allow               []string
 	here, plain         bool
-	budget              int
-	loop                loopFlags
+	asked               dispatch.RunRequest // how the model is asked
 }
 
 // newChatCommand talks with an agent.
@@ -40,9 +39,6 @@ func newChatCommand(env *environment) *cobra.Command {
 			} else if cmd.Flags().Changed("resume") && f.resume == "" {
 				return regie.Errorf(codeUsage, "--resume needs the id of a chat: see regie sessions list")
 			}
-			if cmd.Flags().Changed("context-tokens") && f.budget < 1000 {
-				return regie.Errorf(codeUsage, "--%s must be at least %s", "context-tokens", "1000")
-			}
 			return runChat(cmd.Context(), env, f)
 		},
 	}
@@ -56,11 +52,9 @@ func newChatCommand(env *environment) *cobra.Command {
 	addAgentFlag(env, cmd, &f.agent)
 	flags.StringSliceVar(&f.allow, "allow", nil,
 		env.T("actions that need no approval in this chat: files.write_file, files.*"))
-	flags.IntVar(&f.budget, "context-tokens", 0,
-		env.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
 	cmd.MarkFlagsMutuallyExclusive("continue", "resume")
 	addHereFlag(env, cmd, &f.here)
-	addLoopFlags(env, cmd, &f.loop)
+	addLoopFlags(env, cmd, &f.asked)
 	addModelFlags(env, cmd)
 	return cmd
 }
@@ -70,16 +64,13 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 		return err
 	}
 	terminal := attended(env.stdin, env.stderr)
-	request, err := newRequest(ctx, env, f.here, f.agent, approval.Policy{
+	request, err := newRequest(ctx, env, "", f.here, f.agent, approval.Policy{
 		Allow: f.allow, OnApproval: approval.Park, Questions: terminal,
 	})
 	if err != nil {
 		return err
 	}
-	request.Limits.ContextTokens = f.budget
-	if err := f.loop.apply(&request); err != nil {
-		return err
-	}
+	request.Dialect, request.NoCache = f.asked.Dialect, f.asked.NoCache
 	bell, err := tui.ParseBell(f.bell)
 	if err != nil {
 		return err
@@ -94,9 +85,8 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 		env.stderr = aside
 		defer restoreStderr(env, aside)
 	}
-	engine, end := refuseStopInChat(signals)
 	conn, err := env.connect(ctx, app.Options{
-		Engine: engine, Resumed: env.tellResumed(nil),
+		Resumed: env.tellResumed(regie.ID{}),
 		Away: func(away bool) {
 			if away {
 				env.notef("… the engine does not answer; the chat goes on when it does")
@@ -128,7 +118,6 @@ func runChat(ctx context.Context, env *environment, f chatFlags) error {
 		result, err = runPlainChat(ctx, env, common, terminal)
 	}
 	leave()
-	end()
 	code := exitDone
 	switch {
 	case err != nil:
@@ -194,7 +183,6 @@ const beats = 15 * time.Second
 
 // attend says that a person is there, until the function that it returns is called, which waits for
 // the end of it (spec 5.4): the streams of an API token do not say it, a program may follow them.
-// Where that does not get through the chat goes on without it; who may not say it says it no more.
 func attend(ctx context.Context, beat func(context.Context) (dispatch.Presence, error)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -203,10 +191,7 @@ func attend(ctx context.Context, beat func(context.Context) (dispatch.Presence, 
 		ticker := time.NewTicker(beats)
 		defer ticker.Stop()
 		for {
-			switch _, err := beat(ctx); regie.CodeOf(err) {
-			case regie.CodeMissingScope, regie.CodeForbidden, regie.CodeNoToken, regie.CodeTokenEnded:
-				return
-			}
+			_, _ = beat(ctx) // where that does not get through the chat goes on
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,35 +49,24 @@ func showConfig(env *environment, origin, asJSON bool) error {
 		return regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", "config show")
 	}
 	values := append(env.config.Values(), projectValues(env)...)
-	if asJSON {
-		return writeJSON(env.stdout, map[string]any{"settings": values})
-	}
-	p := env.printer()
-	for i := range values {
-		v := &values[i]
-		line := v.Key + ": " + oneValue(v.Value)
-		if origin {
-			line = fmt.Sprintf("%-44s # %s", line, describeOrigin(env, v))
-		} else if v.Use != "" && v.Use != config.UseNarrows {
-			continue
+	return printLines(env, asJSON, map[string]any{"settings": values}, nil, func(p *printer) {
+		for i := range values {
+			v := &values[i]
+			line := v.Key + ": " + strings.ReplaceAll(v.Value, "\n", " ")
+			if origin {
+				line = fmt.Sprintf("%-44s # %s", line, describeOrigin(env, v))
+			} else if v.Use != "" && v.Use != config.UseNarrows {
+				continue
+			}
+			p.line("%s", plain.Line(line))
 		}
-		p.line("%s", plain.Line(line))
-	}
-	return p.err
-}
-
-// oneValue is a value on one line, quoted where that is needed.
-func oneValue(value string) string {
-	if value != "" && !strings.ContainsAny(value, "\n\r\t") && strings.TrimSpace(value) == value {
-		return value
-	}
-	return strconv.Quote(value)
+	})
 }
 
 // projectValues are what the workspace's file says.
 func projectValues(env *environment) (out []config.Value) {
 	root, err := env.localWorkspace(true)
-	if err != nil || env.config.Server != "" {
+	if err != nil {
 		return nil
 	}
 	seen, err := app.LookProject(env.config, root)
@@ -86,13 +74,14 @@ func projectValues(env *environment) (out []config.Value) {
 		return nil
 	}
 	for _, k := range seen.Keys {
-		out = append(out, config.Value{
+		v := config.Value{
 			Key: k.Key, Value: k.Text, Origin: config.OriginProject, From: filepath.Join(root, ".regie", "regie.yaml"),
 			Line: k.Line, Use: k.Use, Why: k.Why,
-		})
-		if k.Use == config.UseTrusted && seen.Trusted() {
-			out[len(out)-1].Use = config.UseNarrows
 		}
+		if k.Use == config.UseTrusted && seen.Trusted() {
+			v.Use = config.UseNarrows
+		}
+		out = append(out, v)
 	}
 	return out
 }
@@ -101,11 +90,9 @@ func projectValues(env *environment) (out []config.Value) {
 func describeOrigin(env *environment, v *config.Value) string {
 	word := map[config.ValueOrigin]string{
 		config.OriginDefault: env.T("default"), config.OriginSetup: env.T("regie setup"),
-		config.OriginSystem: env.T("system"),
-		config.OriginUser:   env.T("user"), config.OriginNamed: env.T("named file"),
-		config.OriginProject:     env.T("project"),
-		config.OriginEnvironment: env.T("environment"), config.OriginFlag: env.T("flag"),
-		config.OriginKeyring: env.T("keyring"),
+		config.OriginSystem: env.T("system"), config.OriginUser: env.T("user"), config.OriginNamed: env.T("named file"),
+		config.OriginProject: env.T("project"), config.OriginEnvironment: env.T("environment"),
+		config.OriginFlag: env.T("flag"), config.OriginKeyring: env.T("keyring"),
 	}[v.Origin]
 	if v.From != "" {
 		word += " " + v.From
@@ -113,16 +100,13 @@ func describeOrigin(env *environment, v *config.Value) string {
 	if v.Line > 0 {
 		word += fmt.Sprintf(":%d", v.Line)
 	}
-	switch v.Use {
-	case config.UseNever:
-		word += ": " + describeUse(env, config.ProjectKey{Use: v.Use, Why: v.Why}, false)
-	case config.UseTrusted:
-		word += ": " + env.T("counts once it is trusted")
+	if v.Use == config.UseNever || v.Use == config.UseTrusted {
+		word += ": " + describeUse(env, config.ProjectKey{Use: v.Use}, false)
 	}
 	return word
 }
 
-// validateConfig checks files of settings.
+// validateConfig checks files of settings, and whether those that count here fit together.
 func validateConfig(env *environment, args []string) error {
 	p := env.printer()
 	broken := false
@@ -139,17 +123,15 @@ func validateConfig(env *environment, args []string) error {
 		report(found[i].Path, found[i].Err)
 	}
 	if len(args) == 0 && !broken {
-		settings, err := config.Load(os.Getenv, env.flags) // each file may fit, and not all together
+		settings, err := config.Load(os.Getenv, env.flags)
 		if err == nil {
 			err = app.CheckServers(settings)
 		}
 		if err != nil {
-			report("", err)
-		} else if len(found) == 0 {
-			p.textf("", "there is no file of settings; the defaults hold")
+			return err
 		}
 	}
-	if broken && p.err == nil {
+	if broken {
 		return exit{exitError}
 	}
 	return p.err
@@ -168,12 +150,10 @@ func checkFiles(env *environment, args []string) (found []config.Checked) {
 		return found
 	}
 	found = config.Check(os.Getenv, env.flags)
-	if dir, err := os.Getwd(); err == nil {
-		if root, _, err := app.Workspace(dir, os.Getenv("HOME"), true); err == nil {
-			name := filepath.Join(root, ".regie", "regie.yaml")
-			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-				found = append(found, checkProject(name))
-			}
+	if root, err := env.localWorkspace(true); err == nil {
+		name := filepath.Join(root, ".regie", "regie.yaml")
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			found = append(found, checkProject(name))
 		}
 	}
 	return found

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -35,7 +34,6 @@ var errLeft = errors.New("left")
 
 // newDemoCommand shows the whole job on a scratch copy.
 func newDemoCommand(env *environment) *cobra.Command {
-	var keep string
 	cmd := &cobra.Command{
 		Use: "demo", Annotations: map[string]string{localOnly: "yes"}, Args: arguments(0, 0),
 		Short: env.T("The whole job without a key: a search, a write that asks, a real kill -9, a resume, an undo"),
@@ -50,7 +48,7 @@ func newDemoCommand(env *environment) *cobra.Command {
 					regie.Errorf(regie.CodeTimeout, "the demo took longer than %s", demoTimeout))
 				defer cancel()
 			}
-			err := d.run(ctx, keep)
+			err := d.run(ctx)
 			switch {
 			case ctx.Err() != nil && regie.CodeOf(context.Cause(ctx)) == regie.CodeTimeout:
 				return context.Cause(ctx)
@@ -62,7 +60,6 @@ func newDemoCommand(env *environment) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&keep, "keep", "", env.T("make the scratch copy in this directory, and keep it"))
 	return cmd
 }
 
@@ -80,23 +77,12 @@ func (d *demonstration) workspace(name ...string) string {
 
 func (d *demonstration) say(line string) { fmt.Fprintln(d.stdout, line) }
 
-// run runs the steps in a directory of their own, and removes it afterwards unless it is kept.
-func (d *demonstration) run(ctx context.Context, keep string) (err error) {
-	if keep == "" {
-		if d.dir, err = os.MkdirTemp("", "regie-demo-"); err != nil {
-			return err
-		}
-		defer func() {
-			if failed := os.RemoveAll(d.dir); err == nil {
-				err = failed
-			}
-		}()
-	} else {
-		if d.dir, err = makeEmptyDirectory(keep); err != nil {
-			return err
-		}
-		defer func() { d.say(d.T("kept in %s", d.dir)) }()
+// run runs the steps in a directory of their own, and removes it afterwards.
+func (d *demonstration) run(ctx context.Context) (err error) {
+	if d.dir, err = os.MkdirTemp("", "regie-demo-"); err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	files, err := fs.Sub(demoFiles, "demofiles")
 	if err == nil {
 		err = os.CopyFS(d.workspace(), files)
@@ -130,25 +116,6 @@ func (d *demonstration) run(ctx context.Context, keep string) (err error) {
 		}
 	}
 	return nil
-}
-
-// makeEmptyDirectory makes a directory, or takes an empty one.
-func makeEmptyDirectory(name string) (string, error) {
-	dir, err := filepath.Abs(name)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	var entries []os.DirEntry
-	if err == nil {
-		entries, err = os.ReadDir(dir)
-	}
-	if err != nil {
-		return "", regie.Errorf(codeUsage, "the directory %s cannot be used: %v", name, err)
-	}
-	if len(entries) > 0 {
-		return "", regie.Errorf(codeUsage, "the directory %s is not empty: name a new one", name)
-	}
-	return dir, nil
 }
 
 // announce prints the title of a step. A person goes on after reading it, or leaves.
@@ -190,10 +157,7 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 		"HOME=" + d.dir, "REGIE_DATA_DIR=" + filepath.Join(d.dir, "data"),
 		"REGIE_LANG=" + d.text.Language(), "OLLAMA_HOST=127.0.0.1:9",
 	}
-	for _, name := range []string{
-		"PATH", "TERM", "LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR",
-		"VISUAL", "EDITOR", "TMPDIR", "TZ",
-	} {
+	for _, name := range strings.Fields("PATH TERM LC_ALL LC_CTYPE LANG NO_COLOR VISUAL EDITOR TMPDIR TZ") {
 		if value, set := os.LookupEnv(name); set {
 			child.Env = append(child.Env, name+"="+value)
 		}
@@ -249,11 +213,7 @@ func (d *demonstration) showFiles(context.Context) error {
 func (d *demonstration) proposeWrite(ctx context.Context) error {
 	code, err := d.command(ctx, true, "run", "--provider", "demo",
 		d.T("search for March in notes/ and write the result to march.md"))
-	if err == nil && code == exitParked && d.person {
-		d.say(d.T("You left it for later: it waits in the store, and regie approve last would go on with it."))
-		return nil
-	}
-	if err == nil && code == exitParked {
+	if err == nil && code == exitParked && !d.person {
 		if code, err = d.command(ctx, false, "approvals", "show", "last"); err == nil && code == exitDone {
 			code, err = d.command(ctx, false, "approve", "last")
 		}
@@ -392,25 +352,26 @@ func (d *demonstration) undoRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !maps.Equal(before, now) {
+	if before != now {
 		return regie.Errorf(regie.CodeInternal, "the files are not what they were")
 	}
 	d.say(d.T("Every file is byte for byte what it was before that run."))
 	return nil
 }
 
-// readTree returns the content of a directory's files, and its directories.
-func readTree(dir string) (map[string]string, error) {
-	out, files := map[string]string{}, os.DirFS(dir)
-	return out, fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+// readTree returns the names and contents of a directory as one text.
+func readTree(dir string) (string, error) {
+	var out strings.Builder
+	files := os.DirFS(dir)
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			out[name+"/"] = ""
 			return err
 		}
 		data, err := fs.ReadFile(files, name)
-		out[name] = string(data)
+		fmt.Fprintf(&out, "%q %q\n", name, data)
 		return err
 	})
+	return out.String(), err
 }
 
 // verifyLogs verifies the log of all that was done.

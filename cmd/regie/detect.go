@@ -48,12 +48,6 @@ func (env *environment) requireModel(ctx context.Context) error {
 		}
 		return err
 	}
-	if !env.warned && app.Untempered(env.config) {
-		env.warned = true
-		env.tell(env.T(
-			"agents.main.temperature (%s) is not sent: %s takes none as it is asked; its answers are kept and given again only with cache: on",
-			env.config.Origin["file"], env.config.Model))
-	}
 	return nil
 }
 
@@ -66,9 +60,8 @@ func (env *environment) showModelChoices() {
 	env.tell("")
 	showDetected(env, f)
 	env.tell("")
-	if n := len(f.Keys); n > 1 || n == 1 && f.Running {
-		names := f.Keys
-		if f.Running && len(f.Models) > 0 {
+	if names := f.Keys; len(names) > 0 {
+		if f.Running {
 			names = append(names, config.ProviderOllama)
 		}
 		env.tell(env.T("Several could be meant: %s. Name one with --provider or REGIE_PROVIDER, or choose it for good with regie setup.",
@@ -93,24 +86,12 @@ func showDetected(env *environment, f *app.Found) {
 		if os.Getenv(variable) != "" {
 			state = env.T("set")
 		}
-		for _, p := range env.config.Providers {
-			if owner := p.ForeignKey(); owner != "" && p.Origin["api_key"] == variable {
-				state = env.T("holds a key of %s, which is not sent to %s: regie setup stores it", owner, p.BaseURL)
-			}
-		}
 		line(variable, state)
-	}
-	for _, name := range f.Keys {
-		if p, _ := env.config.Named(name); p.Origin["api_key"] == "" || os.Getenv(p.Origin["api_key"]) == "" {
-			line(name, p.BaseURL)
-		}
 	}
 	where := env.T("Ollama at %s", f.Ollama)
 	switch {
 	case f.Elsewhere:
 		line(where, env.T("on another machine, not asked; --provider ollama uses it"))
-	case f.Slow:
-		line(where, env.T("something listens there, and does not answer"))
 	case !f.Running:
 		line(where, env.T("not running"))
 	case len(f.Models) == 0:

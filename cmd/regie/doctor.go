@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"runtime"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie/internal/app"
-	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/doctor"
 )
 
@@ -29,14 +27,8 @@ func newDoctorCommand(env *environment) *cobra.Command {
 			return nil // broken settings are part of the report
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			report := app.Examine(cmd.Context(), examinedSubject(env, failed))
-			out := newDiagnosis(env, report)
-			var err error
-			if asJSON {
-				err = writeJSON(env.stdout, out)
-			} else {
-				err = printDiagnosis(env, out)
-			}
+			out := newDiagnosis(env, app.Examine(cmd.Context(), examinedSubject(env, failed)))
+			err := printLines(env, asJSON, out, nil, func(p *printer) { printDiagnosis(env, p, out) })
 			if err == nil && out.Failed > 0 {
 				return exit{exitError}
 			}
@@ -53,15 +45,7 @@ func examinedSubject(env *environment, failed error) doctor.Subject {
 	dir, _ := os.Getwd() // empty where it cannot be read
 	return doctor.Subject{
 		Config: env.config, ConfigError: failed, ConfigFlag: env.flags.Config, Env: os.Getenv,
-		Environ: os.Environ(), Dir: dir, Now: time.Now,
-		Stuck: func(ctx context.Context) (ids []string) {
-			runs, _ := findStuckRuns(ctx, env, true) // the other checks report the error
-			for i := range runs {
-				ids = append(ids, chat.Short(runs[i].Round.ID))
-			}
-			return ids
-		},
-		Terminals: [3]bool{isTerminal(env.stdin), isTerminal(env.stdout), isTerminal(env.stderr)},
+		Environ: os.Environ(), Dir: dir, Now: time.Now, Attended: attended(env.stdin, env.stderr),
 	}
 }
 
@@ -110,8 +94,7 @@ func newDiagnosis(env *environment, report doctor.Report) diagnosis {
 	return out
 }
 
-func printDiagnosis(env *environment, out diagnosis) error {
-	p := env.printer()
+func printDiagnosis(env *environment, p *printer, out diagnosis) {
 	p.line("regie %s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	marks := map[doctor.Status]string{doctor.Fine: "✓", doctor.Warning: "!", doctor.Failed: "✗"}
 	titles := map[string]string{
@@ -131,14 +114,5 @@ func printDiagnosis(env *environment, out diagnosis) error {
 			p.line("      → %s", fix)
 		}
 	}
-	p.line("")
-	switch {
-	case out.Failed > 0:
-		p.textf("", "to be mended (✗): %d; worth a look (!): %d", out.Failed, out.Warnings)
-	case out.Warnings > 0:
-		p.textf("", "nothing has to be mended; worth a look (!): %d", out.Warnings)
-	default:
-		p.textf("", "all is well")
-	}
-	return p.err
+	p.textf("\n", "to be mended (✗): %d; worth a look (!): %d", out.Failed, out.Warnings)
 }

@@ -33,7 +33,6 @@ type environment struct {
 	stderr   io.Writer
 	level    *slog.LevelVar
 	detected *app.Found // the result of the search for a model; nil where none was needed
-	warned   bool       // that a temperature is not sent
 }
 
 // T returns a sentence in the user's language.
@@ -65,21 +64,16 @@ func (env *environment) page(w io.Writer) *chat.Page {
 
 // printer prints lines and keeps the first failure to write.
 type printer struct {
-	w       io.Writer
-	text    *text.Printer
-	colours bool // lines hold colours, and are harmless already
-	err     error
+	w    io.Writer
+	text *text.Printer
+	err  error
 }
 
 func (env *environment) printer() *printer { return &printer{w: env.stdout, text: env.text} }
 
 func (p *printer) line(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	if !p.colours {
-		line = plain.Strip(line)
-	}
 	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.w, line)
+		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(plain.Strip(fmt.Sprintf(format, args...)), " "))
 	}
 }
 
@@ -110,6 +104,16 @@ func printResult(env *environment, asJSON bool, value any, err error, show func(
 	page := env.page(env.stdout)
 	show(page)
 	return page.Err()
+}
+
+// printLines is printResult for lines of no page.
+func printLines(env *environment, asJSON bool, value any, err error, show func(*printer)) error {
+	if err != nil || asJSON {
+		return orJSON(env, value, err)
+	}
+	p := env.printer()
+	show(p)
+	return p.err
 }
 
 // addJSONFlag adds --json.
@@ -197,18 +201,14 @@ func readWorkspace[T any](ctx context.Context, env *environment, all bool, empty
 	return readStoreOr(ctx, env, empty, func(conn *app.Conn) (T, error) { return do(conn, root) })
 }
 
-// workspace returns the workspace of the current directory, or the one that --workspace names on
-// the server's machine; here allows the home directory and / too.
-func (env *environment) workspace(ctx context.Context, here bool) (root, foundBy string, err error) {
-	dir, err := env.directory()
-	if err != nil {
-		return "", "", err
+// workspace returns the workspace of a directory, empty for the current one or the one that
+// --workspace names on the server's machine; here allows the home directory and / too.
+func (env *environment) workspace(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
+	if dir == "" {
+		if dir, err = env.directory(); err != nil {
+			return "", "", err
+		}
 	}
-	return env.workspaceAt(ctx, dir, here)
-}
-
-// workspaceAt returns the workspace of a directory of this machine, or of the server's.
-func (env *environment) workspaceAt(ctx context.Context, dir string, here bool) (root, foundBy string, err error) {
 	if env.config.Server == "" {
 		return workspace.Detect(dir, os.Getenv("HOME"), here)
 	}
@@ -223,14 +223,14 @@ func (env *environment) localWorkspace(here bool) (root string, err error) {
 	if env.config.Server != "" {
 		return "", regie.Errorf(codeUsage, "this works on the files of this machine: leave --server (REGIE_SERVER) out")
 	}
-	root, _, err = env.workspace(context.Background(), here)
+	root, _, err = env.workspace(context.Background(), "", here)
 	return root, err
 }
 
 // scope returns the root of the workspace that a command looks in; empty for all of them.
 func (env *environment) scope(ctx context.Context, all bool) (root string, err error) {
 	if !all {
-		root, _, err = env.workspace(ctx, true)
+		root, _, err = env.workspace(ctx, "", true)
 	}
 	return root, err
 }
@@ -291,10 +291,10 @@ func (env *environment) drain(ctx context.Context, conn *app.Conn, signals <-cha
 
 // tellResumed returns a callback that reports the runs that a new engine resumes, but for the one
 // that the person resumes.
-func (env *environment) tellResumed(except *resumedRun) func(rounds []regie.ID) {
+func (env *environment) tellResumed(except regie.ID) func(rounds []regie.ID) {
 	return func(rounds []regie.ID) {
 		for _, id := range rounds {
-			if except == nil || id != except.id {
+			if id != except {
 				env.notef("resuming the interrupted run %s", id)
 			}
 		}

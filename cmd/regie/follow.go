@@ -16,6 +16,7 @@ import (
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/doctor"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 	"github.com/regie-run/regie/internal/text"
@@ -33,15 +34,11 @@ type follower struct {
 	// paused, waits and ended are the session's state by its events.
 	paused, waits, ended bool
 	timedOut             bool
-	away                 bool   // the model cannot be reached, and the person knows
-	why                  string // it cannot be reached, in words
-	said                 string // by a reply that may be the answer
-	noted                bool   // a line was written since this was last unset
-	// forTool says that the run waits for a tool's server; parked, that it is left waiting, because
-	// it was not to wait for the network.
-	forTool, parked, network bool
-	deadline                 <-chan time.Time
-	signals                  <-chan os.Signal
+	away                 bool // a server cannot be reached, and the person knows
+	noted                bool // a line was written since this was last unset
+	network              bool // it waits for the network
+	deadline             <-chan time.Time
+	signals              <-chan os.Signal
 	// asker asks the person for decisions and answers; nil where it cannot.
 	asker  *chat.Asker
 	input  *chat.Input
@@ -52,25 +49,22 @@ type follower struct {
 
 // followRun starts or resumes a round and follows it. The returned exit says how it went.
 func followRun(ctx context.Context, env *environment, control *app.Conn, f runFlags, request dispatch.RunRequest,
-	resumed *resumedRun, signals <-chan os.Signal,
-) (outcome, err error) {
+	resumed *store.RoundView, signals <-chan os.Signal,
+) error {
 	w := &follower{environment: env, control: control, json: f.json, signals: signals}
 	if f.asks {
 		w.askPerson()
 	}
-	if resumed != nil {
-		err = w.resume(ctx, resumed)
-	} else {
-		err = w.submit(ctx, f, request)
+	begin := func() error { return w.submit(ctx, f, request) }
+	if f.resume != "" {
+		begin = func() error { return w.resume(ctx, resumed) }
 	}
-	if err != nil {
-		return nil, err
+	if err := begin(); err != nil {
+		return err
 	}
-	if !f.deadline.IsZero() {
-		timer := time.NewTimer(time.Until(f.deadline))
-		defer timer.Stop()
-		w.deadline = timer.C
-	}
+	timer := time.NewTimer(time.Until(f.deadline))
+	defer timer.Stop()
+	w.deadline = timer.C
 	return w.watch(ctx)
 }
 
@@ -89,22 +83,20 @@ func (w *follower) askPerson() {
 }
 
 // watch follows the round to its end, or until it is paused or waits, and says how it went.
-func (w *follower) watch(ctx context.Context) (outcome, err error) {
+func (w *follower) watch(ctx context.Context) (err error) {
 	if w.ended {
 		return w.finish(ctx)
 	}
 	w.feed = chat.Follow(ctx, w.control.Client, w.session, w.after)
 	defer func() { w.feed.Stop() }()
-	for left := false; !left && !w.ended && !w.paused && !w.parked; {
+	for left := false; !left && !w.ended && !w.paused && (!w.away || w.network); {
 		if w.waits {
 			left, err = w.wait(ctx)
 		} else {
 			_, _, err = w.step(ctx, nil, nil)
 		}
-		if _, leaves := errors.AsType[exit](err); leaves {
-			return err, nil
-		} else if err != nil {
-			return nil, err
+		if err != nil {
+			return err
 		}
 	}
 	return w.finish(ctx)
@@ -229,34 +221,26 @@ func (w *follower) submit(ctx context.Context, f runFlags, request dispatch.RunR
 	if err != nil {
 		return err
 	}
-	w.round, w.session, w.network = run.RoundID, run.SessionID, f.network
+	w.round, w.session, w.network = run.RoundID, run.SessionID, f.network || f.unattended
 	if f.session != "" {
 		w.after = run.Seq - 1
 	}
 	w.show(w.T("run %s in %s", run.RoundID, request.Root))
-	return w.tellLimits(ctx, request.Limits)
+	return nil
 }
 
-// resume resumes a round.
-func (w *follower) resume(ctx context.Context, resumed *resumedRun) error {
-	w.round = resumed.id
-	view, err := w.control.Get(ctx, w.round)
-	if err != nil {
-		return err
-	}
-	w.session, w.after = view.Session.ID, view.Head
-	ended := view.Round.State == regie.RoundEnded
-	if ended && resumed.head == 0 {
+// resume resumes a round, and shows what happens after its events of before.
+func (w *follower) resume(ctx context.Context, before *store.RoundView) error {
+	w.round, w.session, w.after = before.Round.ID, before.Session.ID, before.Head
+	if before.Round.State == regie.RoundEnded {
 		w.ended = true
 		w.show(w.T("run %s has ended already", w.round))
 		return nil
 	}
-	if resumed.head > 0 { // the engine of this process went on with it meanwhile
-		w.after = resumed.head
-	}
 	w.show(w.T("going on with run %s", w.round))
-	if ended {
-		return nil // its events are still to be shown
+	view, err := w.control.Get(ctx, w.round)
+	if err != nil || view.Round.State == regie.RoundEnded {
+		return err // an engine of this process has gone on with it: its events are still to be shown
 	}
 	if err := w.control.Resume(ctx, w.round); err != nil {
 		return err
@@ -264,37 +248,15 @@ func (w *follower) resume(ctx context.Context, resumed *resumedRun) error {
 	// A round that waits for the network goes on by itself.
 	w.waits = w.after == view.Head && view.Round.State == regie.RoundWaiting &&
 		view.Session.State != regie.SessionWaitingNetwork
-	var policy approval.Policy
-	if len(view.Round.Policy) > 0 && json.Unmarshal(view.Round.Policy, &policy) == nil {
-		w.network = policy.WaitNetwork
-	}
+	w.network = waitsForNetwork(&view)
 	return nil
 }
 
-// tellLimits reports requested limits above those of the run: no flag raises one (spec 13).
-func (w *follower) tellLimits(ctx context.Context, wanted regie.Limits) error {
-	if wanted == (regie.Limits{}) {
-		return nil
-	}
-	view, err := w.control.Get(ctx, w.round)
-	if err != nil {
-		return err
-	}
-	has := view.Round.Limits
-	for _, limit := range []struct {
-		flag         string
-		wanted, real int64
-	}{
-		{"--max-replies", int64(wanted.Total), int64(has.Total)},
-		{"--context-tokens", int64(wanted.ContextTokens), int64(has.ContextTokens)},
-		{"--max-tokens", wanted.Tokens, has.Tokens},
-		{"--time-limit", wanted.Seconds, has.Seconds},
-	} {
-		if limit.wanted > 0 && limit.real > 0 && limit.real < limit.wanted {
-			w.show("  " + w.T("%s lowers a limit and does not raise it: here it is %d", limit.flag, limit.real))
-		}
-	}
-	return nil
+// waitsForNetwork reports whether a run waits for a server that cannot be reached.
+func waitsForNetwork(view *store.RoundView) bool {
+	var policy approval.Policy
+	_ = json.Unmarshal(view.Round.Policy, &policy) // one without a policy waits for nothing
+	return policy.WaitNetwork || view.Session.Type == regie.SessionAutomation
 }
 
 // show writes lines on standard error.
@@ -316,11 +278,7 @@ func (w *follower) handleItem(item dispatch.Item) error {
 	event := item.Event
 	w.after = event.Seq
 	if w.json {
-		line, err := json.Marshal(event)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(w.stdout, "%s\n", line); err != nil {
+		if err := json.NewEncoder(w.stdout).Encode(event); err != nil {
 			return err
 		}
 	}
@@ -344,25 +302,15 @@ func (w *follower) handleItem(item dispatch.Item) error {
 		if state == regie.SessionQueued {
 			w.show("  " + chat.QueuedLine(w.text, body.Place))
 		}
-		switch {
-		case state != regie.SessionWaitingNetwork:
-			w.forTool = false
-		case w.forTool:
-			w.parked = !w.network
-		case !w.away: // it goes on by itself
+		if state == regie.SessionWaitingNetwork && !w.away { // it goes on by itself
 			w.away = true
-			if w.why == "" { // it began before anybody watched
-				w.show("  " + w.T("the model cannot be reached; waiting for it"))
-			} else {
-				w.show("  " + w.T("the model does not answer (%s); waiting for it", w.why))
-			}
+			w.show("  " + w.T("a server cannot be reached; waiting for it"))
 		}
 	case regie.EventFallback:
 		w.show("  " + chat.FallbackLine(w.text, event))
 	case regie.EventNotice:
 		if line := chat.NoticeLine(w.text, event); line != "" {
 			w.show("  " + line)
-			w.away = w.away || w.why != "" && strings.Contains(line, plain.Strip(w.why))
 		}
 	case regie.EventMessage, regie.EventToolResult, regie.EventStreamReset:
 		w.progress(event)
@@ -370,58 +318,32 @@ func (w *follower) handleItem(item dispatch.Item) error {
 	return nil
 }
 
-// notice says what keeps a reply from being the answer.
-func (w *follower) notice(m *regie.SystemContent) {
-	switch m.Type {
-	case regie.SystemFormatError:
-		if len(m.Said) > 0 { // it can be read, and is not what a person should get
-			w.show("  " + chat.Told(w.text, m))
-			break
-		}
-		w.show("  " + w.T("the model's reply cannot be read; it is asked to write it again"))
-	case regie.SystemLimitReached:
-		w.show("  " + chat.Told(w.text, m))
-	case regie.SystemCompleteRefused:
-		if w.said != "" {
-			w.show("  " + w.said)
-		}
-		w.show("  " + w.T("the model is told to go on, or to say that all is done"))
-	}
-	w.said = ""
-}
-
 // progress shows a step of the run on standard error.
 func (w *follower) progress(event *regie.Event) {
 	w.show(w.output.Rest(event)...)
 	w.show(w.fold.Lines(w.text, event)...)
-	switch event.Type {
-	case regie.EventMessage:
-		var m regie.Message
-		if json.Unmarshal(event.Body, &m) != nil {
-			return
-		}
-		w.show(chat.ToolNotice(w.text, &m)...)
-		if notice, ok := m.ToolNotice(); ok {
-			w.forTool = !notice.CallID.IsZero()
-		} else if m.System != nil && m.System.Type == regie.SystemNetworkError {
-			w.why = chat.Told(w.text, m.System)
-		}
-		w.away = w.away && m.AI == nil
-		if line := chat.CachedLine(w.text, &m); line != "" {
-			w.show("  " + line)
-		}
-		switch {
-		case m.AI != nil && len(m.CallIDs()) > 0 && m.AI.Text() != "":
-			w.show("  " + m.AI.Text())
-		case m.AI != nil:
-			w.said = m.AI.Text() // the answer, unless something follows
-		case m.System != nil:
-			w.notice(m.System)
-		}
-	case regie.EventStreamReset:
-		if line, _ := chat.ResetLine(w.text, event); line != "" {
-			w.show("  " + line)
-		}
+	if line, _ := chat.ResetLine(w.text, event); line != "" && event.Type == regie.EventStreamReset {
+		w.show("  " + line)
+	}
+	var m regie.Message
+	if event.Type != regie.EventMessage || json.Unmarshal(event.Body, &m) != nil {
+		return
+	}
+	w.show(chat.ToolNotice(w.text, &m)...)
+	w.away = w.away && m.AI == nil
+	if line := chat.CachedLine(w.text, &m); line != "" {
+		w.show("  " + line)
+	}
+	switch {
+	case m.AI != nil && len(m.CallIDs()) > 0 && m.AI.Text() != "":
+		w.show("  " + m.AI.Text())
+	case m.System != nil && (m.System.Type == regie.SystemFormatError && len(m.System.Said) == 0):
+		w.show("  " + w.T("the model's reply cannot be read; it is asked to write it again"))
+	case m.System != nil && m.System.Type == regie.SystemCompleteRefused:
+		w.show("  " + w.T("the model is told to go on, or to say that all is done"))
+	case m.System != nil && (m.System.Type == regie.SystemFormatError || m.System.Type == regie.SystemLimitReached ||
+		m.System.Type == regie.SystemNetworkError):
+		w.show("  " + chat.Told(w.text, m.System))
 	}
 }
 
@@ -445,24 +367,32 @@ type awaitedCall struct {
 }
 
 // finish shows the answer, or what is waited for, and says how the run went.
-func (w *follower) finish(ctx context.Context) (outcome, err error) {
+func (w *follower) finish(ctx context.Context) error {
 	if err := w.settle(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	view, err := w.control.Get(ctx, w.round)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var inbox store.Inbox
 	if view.Round.State == regie.RoundWaiting {
 		if inbox, err = w.control.Inbox(ctx, store.InboxFilter{SessionID: w.session}); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	waiting := awaitedOf(w.environment, inbox)
 	code, why := verdict(w.text, view, w.timedOut)
+	text, readable := answer(view)
+	var cached time.Time
+	if last := lastReply(view); last != nil {
+		cached = last.Reply.AI.Cached
+	}
 	if w.json {
-		line, err := json.Marshal(struct {
+		if !readable {
+			text = ""
+		}
+		err := json.NewEncoder(w.stdout).Encode(struct {
 			Type    string         `json:"type"`
 			RoundID regie.ID       `json:"round_id"`
 			State   string         `json:"state"`
@@ -470,22 +400,20 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 			Waiting []awaited      `json:"waiting,omitempty"`
 			Answer  string         `json:"answer"`
 			Spent   regie.Spending `json:"spent"`
-			// when the model gave the answer, of one from the response cache
-			Cached time.Time `json:"cached,omitzero"`
-			Exit   int       `json:"exit_code"`
+			Cached  time.Time      `json:"cached,omitzero"` // when the model gave an answer of the response cache
+			Exit    int            `json:"exit_code"`
 		}{
-			"result", w.round, string(view.Round.State), view.Round.End, waiting, answer(view),
-			view.Spent, cachedAt(view), code,
+			"result", w.round, string(view.Round.State), view.Round.End, waiting, text,
+			view.Spent, cached, code,
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		fmt.Fprintf(w.stdout, "%s\n", line)
-	} else if text := answer(view); text != "" {
+	} else if text != "" {
+		if !readable { // the person still sees it (spec 2.2)
+			w.show(w.T("the model's last reply cannot be read; this is what it wrote:"))
+		}
 		fmt.Fprintln(w.stdout, plain.Strip(text))
-	} else if raw, ok := unreadable(view); ok { // the person still sees it (spec 2.2)
-		w.show(w.T("the model's last reply cannot be read; this is what it wrote:"))
-		fmt.Fprintln(w.stdout, plain.Strip(raw))
 	}
 	if !w.json && isTerminal(w.stdout) {
 		// A person has read it. That it could not be stored changes nothing of how the run went.
@@ -499,15 +427,15 @@ func (w *follower) finish(ctx context.Context) (outcome, err error) {
 	}
 	if chat.Paid(view.Spent) {
 		paid := chat.Cost(w.text, view.Spent)
-		if estimated(view) {
+		if usageOf(runView{RoundView: view}).Estimated {
 			paid += w.T(" (estimated)")
 		}
 		w.show(paid)
 	}
 	if code == exitDone {
-		return nil, nil
+		return nil
 	}
-	return exit{code}, nil
+	return exit{code}
 }
 
 // awaitedOf lists what a run waits for, with the command that answers each.
@@ -600,62 +528,19 @@ func (env *environment) storeFlags(everywhere bool) []string {
 func givenFlags(pairs ...string) (out []string) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			out = append(out, pairs[i], quoted(pairs[i+1]))
+			out = append(out, pairs[i], doctor.Quote(pairs[i+1]))
 		}
 	}
 	return out
-}
-
-// quoted returns a word for a shell.
-func quoted(word string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%"
-	if word != "" && strings.Trim(word, safe) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // shellWords returns a command line.
 func shellWords(words []string) string {
 	out := make([]string, len(words))
 	for i, word := range words {
-		out[i] = quoted(word)
+		out[i] = doctor.Quote(word)
 	}
 	return strings.Join(out, " ")
-}
-
-// failure is a way in which a call was not run, or is in doubt. The first decides the exit code.
-type failure int
-
-const (
-	forbidden failure = iota // by a rule or a hook
-	unasked                  // no person could be asked
-	denied                   // by a person
-	expired                  // no person answered in time
-	unknown                  // its outcome is not known
-	failures
-)
-
-// countFailures counts the calls of a run that were not run, or left in doubt.
-func countFailures(view store.RoundView) (counts [failures]int) {
-	for _, exchange := range view.Exchanges {
-		for i := range exchange.Calls {
-			call := &exchange.Calls[i]
-			switch {
-			case call.NotRun == regie.NotRunDenied && call.Error != nil && call.Error.Code == regie.CodeUserRejected:
-				counts[denied]++
-			case call.NotRun == regie.NotRunDenied && call.Error != nil && call.Error.Code == regie.CodeForbidden:
-				counts[forbidden]++
-			case call.NotRun == regie.NotRunDenied:
-				counts[unasked]++
-			case call.NotRun == regie.NotRunExpired:
-				counts[expired]++
-			case call.State == regie.CallUnknown:
-				counts[unknown]++
-			}
-		}
-	}
-	return counts
 }
 
 // verdict is the exit code of spec 10.1, and the reason in words.
@@ -689,27 +574,45 @@ func verdict(t *text.Printer, view store.RoundView, timedOut bool) (int, string)
 	return code, t.T("the run ended: %s", t.Sentence(view.Round.EndNote))
 }
 
-// verdictOfCalls is the verdict on an answered run, by what became of its calls.
+// verdictOfCalls is the verdict on an answered run, by what became of its calls: the first reason
+// in this order decides.
 func verdictOfCalls(t *text.Printer, view store.RoundView) (int, string) {
-	id := view.Round.ID
-	for why, n := range countFailures(view) {
-		if n == 0 {
-			continue
-		}
-		switch failure(why) {
-		case forbidden:
-			return exitDenied, t.T("%d call(s) are forbidden by a rule or a hook and were not run; see: regie runs show %s", n, id)
-		case unasked:
-			return exitDenied, t.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", n, id)
-		case denied:
-			return exitDenied, t.T("%d action(s) were denied and not run; see: regie runs show %s", n, id)
-		case expired:
-			return exitDenied, t.T("%d action(s) were not run, because nobody answered in time; see: regie runs show %s", n, id)
-		default:
-			return exitError, t.T("the outcome of %d action(s) is not known; see: regie runs show %s", n, id)
-		}
+	id, n := view.Round.ID, 0
+	has := func(is func(*regie.Call) bool) bool {
+		n = countCalls(view, is)
+		return n > 0
+	}
+	switch {
+	case has(notRun(regie.CodeForbidden)):
+		return exitDenied, t.T("%d call(s) are forbidden by a rule or a hook and were not run; see: regie runs show %s", n, id)
+	case has(notRun(regie.CodeUserRejected)):
+		return exitDenied, t.T("%d action(s) were denied and not run; see: regie runs show %s", n, id)
+	case has(func(c *regie.Call) bool { return c.NotRun == regie.NotRunDenied }):
+		return exitDenied, t.T("%d action(s) needed an approval and were not run; allow them with --allow, see: regie runs show %s", n, id)
+	case has(func(c *regie.Call) bool { return c.NotRun == regie.NotRunExpired }):
+		return exitDenied, t.T("%d action(s) were not run, because nobody answered in time; see: regie runs show %s", n, id)
+	case has(func(c *regie.Call) bool { return c.State == regie.CallUnknown }):
+		return exitError, t.T("the outcome of %d action(s) is not known; see: regie runs show %s", n, id)
 	}
 	return exitDone, ""
+}
+
+// notRun tells calls that were not run for a reason.
+func notRun(code regie.Code) func(*regie.Call) bool {
+	return func(c *regie.Call) bool {
+		return c.NotRun == regie.NotRunDenied && c.Error != nil && c.Error.Code == code
+	}
+}
+
+func countCalls(view store.RoundView, is func(*regie.Call) bool) (n int) {
+	for i := range view.Exchanges {
+		for j := range view.Exchanges[i].Calls {
+			if is(&view.Exchanges[i].Calls[j]) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // lastReply is the exchange with the newest reply of a run, nil where none came.
@@ -722,42 +625,26 @@ func lastReply(view store.RoundView) (last *store.ExchangeView) {
 	return last
 }
 
-// cachedAt is when the model gave the last reply, where that came from the response cache.
-func cachedAt(view store.RoundView) time.Time {
-	if last := lastReply(view); last != nil {
-		return last.Reply.AI.Cached
-	}
-	return time.Time{}
-}
-
-// unreadable returns what the model wrote where its last reply is none in its dialect and the run
-// ended with that.
-func unreadable(view store.RoundView) (raw string, ok bool) {
-	last := lastReply(view)
-	if last == nil || view.Round.State != regie.RoundEnded {
-		return "", false
-	}
-	raw, ok = strings.CutPrefix(last.Reply.AI.Text(), regie.InvalidFormat)
-	raw = strings.TrimSpace(raw)
-	return raw, ok && raw != ""
-}
-
-// answer is what the person reads of the reply that ended the round.
-func answer(view store.RoundView) string {
+// answer is what the person reads of the reply that ended the round; readable is false for one that
+// is none in its dialect.
+func answer(view store.RoundView) (text string, readable bool) {
 	last := lastReply(view)
 	if last == nil {
-		return ""
+		return "", true
 	}
 	said := last.Reply.AI.Text()
-	switch ended := view.Round.End == regie.EndAnswered || view.Round.End == regie.EndCompleted; {
-	case strings.HasPrefix(said, regie.InvalidFormat), !ended && len(last.Calls) > 0:
-		return ""
+	ended := view.Round.End == regie.EndAnswered || view.Round.End == regie.EndCompleted
+	switch raw, odd := strings.CutPrefix(said, regie.InvalidFormat); {
+	case odd && view.Round.State == regie.RoundEnded:
+		return strings.TrimSpace(raw), false
+	case odd, !ended && len(last.Calls) > 0:
+		return "", true
 	case ended && last.Reply.AI.PostText != "":
-		return last.Reply.AI.PostText
+		return last.Reply.AI.PostText, true
 	case ended:
-		return withSummary(said, last.Calls)
+		return withSummary(said, last.Calls), true
 	}
-	return said
+	return said, true
 }
 
 // withSummary adds to the text of the last reply what it completed the run with, unless that is the

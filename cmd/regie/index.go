@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/plain"
-	"github.com/regie-run/regie/internal/text"
 )
 
 // newIndexCommand brings the index of a workspace up to date (spec 8.3).
@@ -34,24 +32,17 @@ func newIndexCommand(env *environment) *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals()...)
 			defer stop()
 			done, embedded, err := updateIndex(ctx, env, root, rebuild)
-			switch {
-			case errors.Is(err, context.Canceled):
-				fmt.Fprintln(env.stderr, "regie: "+env.T(
-					"stopped: what was indexed so far stays, and the next time goes on from there"))
+			if errors.Is(err, context.Canceled) { // the next time goes on from here
 				return exit{exitInterrupted}
-			case err != nil:
-				return err
-			case asJSON:
-				return writeJSON(env.stdout, struct {
-					Root string `json:"root"`
-					app.IndexSummary
-					Embedded app.IndexEmbedded `json:"embedded,omitzero"`
-				}{root, done, embedded})
 			}
-			p := env.printer()
-			printIndexed(p, root, &done)
-			printEmbedded(p, &embedded)
-			return p.err
+			return printLines(env, asJSON, struct {
+				Root string `json:"root"`
+				app.IndexSummary
+				Embedded app.IndexEmbedded `json:"embedded,omitzero"`
+			}{root, done, embedded}, err, func(p *printer) {
+				printIndexed(p, root, &done)
+				printEmbedded(p, &embedded)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&rebuild, "rebuild", false, env.T("throw the index away and make it anew"))
@@ -68,14 +59,15 @@ func updateIndex(ctx context.Context, env *environment, root string, rebuild boo
 	if err != nil {
 		return done, embedded, err
 	}
-	bar, update := newIndexBar(env), x.Update
+	show, cleared := newProgress(env)
+	update := x.Update
 	if rebuild {
 		update = x.Rebuild
 	}
-	if done, err = update(ctx, bar.show); err == nil {
-		embedded, err = x.Embed(ctx, bar.show)
+	if done, err = update(ctx, show); err == nil {
+		embedded, err = x.Embed(ctx, show)
 	}
-	bar.clear()
+	cleared()
 	return done, embedded, errors.Join(err, x.Close())
 }
 
@@ -86,120 +78,40 @@ func printEmbedded(p *printer, e *app.IndexEmbedded) {
 		if e.Priced {
 			cost = p.text.T("$%s", regie.Dollars(e.Cost))
 		}
-		tokens := strconv.FormatInt(e.Tokens, 10)
-		if e.Estimated {
-			tokens = "≈ " + tokens
-		}
-		p.textf("", "embedded with %s: %d texts  tokens: %s  cost: %s", e.Model, e.Made, tokens, cost)
-		if e.Cost > 0 {
-			p.textf("", "what embedding costs is no part of what runs have spent; of the budgets those of a day bound it, by themselves")
-		}
+		p.textf("", "embedded with %s: %d texts  tokens: %d  cost: %s", e.Model, e.Made, e.Tokens, cost)
 	}
-	if e.Cut > 0 {
-		p.textf("", "too long for the model, embedded by their beginning: %d", e.Cut)
+	if e.Cut+e.Refused > 0 {
+		p.textf("", "too long for the model: %d embedded by their beginning, %d found by their words alone", e.Cut, e.Refused)
 	}
-	if e.Refused > 0 {
-		p.textf("", "the model cannot embed, found by their words alone: %d", e.Refused)
-	}
-	switch {
-	case !e.Reason.IsZero() && e.Missing > 0:
+	if !e.Reason.IsZero() {
 		p.textf("", "not embedded yet, found by their words alone: %d (%s)", e.Missing, p.text.Sentence(e.Reason))
-	case !e.Reason.IsZero():
-		p.line("%s", p.text.Sentence(e.Reason))
 	}
 }
 
-// printIndexed prints what an update read, and what is not in the index.
+// printIndexed prints what an update read, and how much is not in the index, by its reason.
 func printIndexed(p *printer, root string, s *app.IndexSummary) {
 	p.textf("", "index of %s", root)
 	p.textf("", "files: %d  chunks: %d", s.Files, s.Chunks)
-	p.textf("", "read: %d (%s)  changed: %d  removed: %d  time: %s", s.Read, amount(p.text, s.Bytes),
-		s.Changed, s.Removed, s.Took.Round(time.Millisecond))
-	var left []string
-	count := func(n int64, said string) {
-		if n > 0 {
-			left = append(left, said)
+	p.textf("", "read: %d  changed: %d  removed: %d  time: %s", s.Read, s.Changed, s.Removed,
+		s.Took.Round(time.Millisecond))
+	for _, why := range slices.Sorted(maps.Keys(s.Skipped)) {
+		if n := s.Skipped[why]; n > 0 {
+			p.textf("", "not in the index (%s): %d", string(why), n)
 		}
 	}
-	t := p.text
-	count(s.Skipped["ignored"], t.T("named by ignore files: %d", s.Skipped["ignored"]))
-	count(s.Skipped["secret"], t.T("may hold a secret: %d", s.Skipped["secret"]))
-	count(s.Skipped["binary"], t.T("no text: %d", s.Skipped["binary"]))
-	count(s.Skipped["large"], t.T("very large: %d", s.Skipped["large"]))
-	count(s.Skipped["long lines"], t.T("written by a program, in lines without end: %d", s.Skipped["long lines"]))
-	count(s.Skipped["name"], t.T("a name that no tool could use: %d", s.Skipped["name"]))
-	count(s.Skipped["system"], t.T("directories of the system, such as /proc: %d", s.Skipped["system"]))
-	count(s.Skipped["unreadable"], t.T("cannot be read: %d", s.Skipped["unreadable"]))
-	if len(left) > 0 {
-		p.textf("", "not in the index: %s", strings.Join(left, ", "))
-	}
-	if s.Skipped["beyond"] > 0 {
-		p.textf("", "the workspace has more files, or deeper directories, than are looked at")
-	}
 }
 
-// amount formats a number of bytes.
-func amount(t *text.Printer, bytes int64) string {
-	const units = 3
-	size, unit := float64(bytes), 0
-	for size >= 1000 && unit < units {
-		size, unit = size/1024, unit+1
+// newProgress returns a function that shows the progress of an index on a terminal, and one that
+// clears it.
+func newProgress(env *environment) (show func(app.IndexProgress), cleared func()) {
+	if !isTerminal(env.stderr) || os.Getenv("TERM") == "dumb" {
+		return func(app.IndexProgress) {}, func() {}
 	}
-	whole, part, _ := strings.Cut(fmt.Sprintf("%.1f", size), ".")
-	switch unit {
-	case 0:
-		return t.T("%d B", bytes)
-	case 1:
-		return t.T("%s.%s KiB", whole, part)
-	case 2:
-		return t.T("%s.%s MiB", whole, part)
-	default:
-		return t.T("%s.%s GiB", whole, part)
-	}
-}
-
-const barWidth = 30
-
-// indexBar shows the progress of an update on a terminal.
-type indexBar struct {
-	w     io.Writer
-	text  *text.Printer
-	moves bool
-	drawn bool
-}
-
-func newIndexBar(env *environment) *indexBar {
-	return &indexBar{w: env.stderr, text: env.text, moves: isTerminal(env.stderr) && os.Getenv("TERM") != "dumb"}
-}
-
-func (b *indexBar) show(p app.IndexProgress) {
-	if p.Total == 0 || !b.moves {
-		return
-	}
-	line := b.text.T("%d of %d files, %s", p.Done, p.Total, amount(b.text, p.Bytes))
-	if p.Embedding {
-		line = b.text.T("%d of %d texts embedded", p.Done, p.Total)
-	}
-	full := int(barWidth * p.Done / p.Total)
-	if p.Walking { // there may be more to come
-		full = min(full, barWidth-1)
-	}
-	b.write("["+strings.Repeat("█", full)+strings.Repeat("·", barWidth-full)+"] ", line)
-}
-
-// write draws over the bar, or writes a line without a terminal.
-func (b *indexBar) write(bar, line string) {
-	if b.moves {
-		fmt.Fprint(b.w, "\r\x1b[K"+bar+plain.Strip(line))
-		b.drawn = true
-	} else {
-		fmt.Fprintln(b.w, plain.Strip(line))
-	}
-}
-
-// clear removes the bar.
-func (b *indexBar) clear() {
-	if b.drawn {
-		fmt.Fprint(b.w, "\r\x1b[K")
-	}
+	return func(p app.IndexProgress) {
+		line := env.T("%d of %d files", p.Done, p.Total)
+		if p.Embedding {
+			line = env.T("%d of %d texts embedded", p.Done, p.Total)
+		}
+		fmt.Fprint(env.stderr, "\r\x1b[K"+plain.Strip(line))
+	}, func() { fmt.Fprint(env.stderr, "\r\x1b[K") }
 }

@@ -107,7 +107,7 @@ func newRootCommand(env *environment) *cobra.Command {
 		newAnswerCommand(env), newRulesCommand(env), newSessionsCommand(env), newRunsCommand(env),
 		newPromptCommand(env), newUndoCommand(env), newVerifyCommand(env), newDemoCommand(env),
 		newAgentsCommand(env), newToolsCommand(env), newModelsCommand(env), newSetupCommand(env),
-		newDoctorCommand(env), newCacheCommand(env), newTrustCommand(env), newSkillsCommand(env),
+		newDoctorCommand(env), newTrustCommand(env), newSkillsCommand(env),
 		newIndexCommand(env), newSearchCommand(env), newServeCommand(env), newTokenCommand(env),
 		newMCPCommand(env), newACPCommand(env), newConfigCommand(env), newManCommand(env), newVersionCommand(env),
 	)
@@ -133,19 +133,15 @@ const localOnly = "of this machine"
 // loadConfig loads the settings of a command. A local command ignores REGIE_SERVER.
 func loadConfig(env *environment, cmd *cobra.Command) (err error) {
 	env.text.Called(env.storeFlags(true), env.storeFlags(false))
-	getenv := os.Getenv
 	if cmd.Annotations[localOnly] != "" {
 		if env.flags.Server != "" {
 			return regie.Errorf(codeUsage, "regie %s is about this machine: leave --server out", cmd.Name())
 		}
-		getenv = func(name string) string {
-			if name == "REGIE_SERVER" {
-				return ""
-			}
-			return os.Getenv(name)
+		if err := os.Unsetenv("REGIE_SERVER"); err != nil {
+			return err
 		}
 	}
-	env.config, err = config.Load(getenv, env.flags)
+	env.config, err = config.Load(os.Getenv, env.flags)
 	return err
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"os/signal"
@@ -10,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
-	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/mcpserver"
 )
 
@@ -25,12 +24,8 @@ func newMCPCommand(env *environment) *cobra.Command {
 		Short: env.T("Serve this workspace to an MCP client on standard input and output"),
 		Long:  env.T("Speak the Model Context Protocol on standard input and output, for a program that starts this one: it can read and search the workspace's files as agents do, give an agent a job, see how that stands, and stop it.\n\nWhat an agent asks people is put to the person at the client's end where the client can ask them (elicitation), and waits for regie approvals where it cannot. The client decides nothing by itself unless --allow-approvals says so: it may be a model. The program ends with its standard input; what runs then goes on with the next regie."),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			current, err := env.directory()
-			if err != nil && dir == "" {
-				return err
-			}
 			return serveStdio(cmd.Context(), env, func(ctx context.Context, conn *app.Conn, log *slog.Logger) error {
-				request, err := newProtocolRequest(ctx, env, cmp.Or(dir, current), agent, here)
+				request, err := newRequest(ctx, env, dir, here, agent, approval.Policy{OnApproval: approval.Park})
 				if err != nil {
 					return err
 				}
@@ -51,20 +46,6 @@ func newMCPCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// newProtocolRequest returns the request of a program that speaks a protocol, for a directory.
-// Without a model here the engine's model answers.
-func newProtocolRequest(ctx context.Context, env *environment, dir, agent string,
-	here bool,
-) (dispatch.RunRequest, error) {
-	root, foundBy, err := env.workspaceAt(ctx, dir, here)
-	if err != nil {
-		return dispatch.RunRequest{}, err
-	}
-	request := newRequestIn(env, root, foundBy, agent, approval.Policy{OnApproval: approval.Park})
-	request.Here = here
-	return request, nil
-}
-
 // serveStdio attaches to an engine, or becomes one, and speaks a protocol on standard input and
 // output until that ends or a signal comes. Everything else goes to standard error.
 func serveStdio(ctx context.Context, env *environment,
@@ -74,7 +55,7 @@ func serveStdio(ctx context.Context, env *environment,
 	signal.Ignore(syscall.SIGPIPE)
 	signals := catchSignals()
 	defer signals.stop()
-	options := env.options(app.Options{Resumed: env.tellResumed(nil)})
+	options := env.options(app.Options{Resumed: env.tellResumed(regie.ID{})})
 	conn, err := env.connect(ctx, options)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,13 +15,11 @@ import (
 	"github.com/regie-run/regie/internal/dispatch"
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
-	"github.com/regie-run/regie/internal/text"
 )
 
 type promptFlags struct {
-	call, exchange       string
-	asJSON, bytes, table bool
-	everywhere           bool
+	call, exchange            string
+	asJSON, bytes, everywhere bool
 }
 
 // newPromptCommand shows what a model is sent.
@@ -32,7 +29,7 @@ func newPromptCommand(env *environment) *cobra.Command {
 	show := &cobra.Command{
 		Use: "show [SESSION|last]", Args: arguments(0, 1),
 		Short: env.T("What would be sent for a session now, or what was sent in a stored model call"),
-		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --call or --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent; --table prints its parts. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
+		Long:  env.T("With a session, or last: what would be sent to its model now, as a table of its parts with their sizes; --bytes prints the request itself.\n\nWith --call or --exchange: the exact bytes of a stored model call, rebuilt from the store and compared with the hash that was stored when it was sent. An ID is written as its last characters (four or more). Where the bytes are not those that were sent, that is said and the exit code is 1."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (f.call+f.exchange != "") {
 				return regie.Errorf(codeUsage, "name a session, or a model call with --call or --exchange")
@@ -45,9 +42,8 @@ func newPromptCommand(env *environment) *cobra.Command {
 	flags.StringVar(&f.exchange, "exchange", "",
 		env.T("the model call of an exchange: RUN/NUMBER, or last/NUMBER"))
 	flags.BoolVar(&f.bytes, "bytes", false, env.T("print the request, byte for byte"))
-	flags.BoolVar(&f.table, "table", false, env.T("print its parts with their sizes"))
 	addViewFlags(env, show, &f.everywhere, &f.asJSON)
-	show.MarkFlagsMutuallyExclusive("bytes", "table", "json")
+	show.MarkFlagsMutuallyExclusive("bytes", "json")
 	show.MarkFlagsMutuallyExclusive("call", "exchange")
 	addModelFlags(env, show)
 	root.AddCommand(show)
@@ -73,7 +69,7 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	case err != nil:
 	case f.asJSON:
 		err = writeJSON(env.stdout, readable(p))
-	case f.bytes, p.Exchange != 0 && !f.table:
+	case f.bytes, p.Exchange != 0:
 		_, err = env.stdout.Write(p.Body)
 	default:
 		err = printPrompt(env.printer(), &p)
@@ -93,35 +89,31 @@ func showPrompt(ctx context.Context, env *environment, f promptFlags, args []str
 	return nil
 }
 
-// readablePrompt is a prompt whose body people and scripts can read; the very bytes come with
-// --bytes.
-type readablePrompt struct {
-	dispatch.Prompt
-	Body any `json:"body"`
-}
-
-// readable shows a request as the JSON that it is, or as a text.
-func readable(p dispatch.Prompt) readablePrompt {
+// readable shows a request as the JSON that it is, or as a text; the very bytes come with --bytes.
+func readable(p dispatch.Prompt) any {
+	var body any = string(p.Body)
 	if json.Valid(p.Body) {
-		return readablePrompt{p, json.RawMessage(p.Body)}
+		body = json.RawMessage(p.Body)
 	}
-	return readablePrompt{p, string(p.Body)}
+	return struct {
+		dispatch.Prompt
+		Body any `json:"body"`
+	}{p, body}
 }
 
-// parseExchange parses --exchange: a run and the number of its exchange.
+// parseExchange parses --exchange: a run, and the number of its exchange.
 func (f *promptFlags) parseExchange() (in dispatch.PromptRequest, run string, err error) {
 	if f.exchange == "" {
 		return in, "", nil
 	}
-	run, number, _ := strings.Cut(f.exchange, "/")
-	if in.Exchange, err = strconv.Atoi(number); err != nil || in.Exchange < 1 {
-		err = regie.Errorf(codeUsage, "--exchange takes a run and the number of an exchange, such as last/2")
+	run, digits, _ := strings.Cut(f.exchange, "/")
+	if in.Exchange, err = strconv.Atoi(digits); err != nil || in.Exchange < 1 {
+		return in, "", regie.Errorf(codeUsage, "--exchange takes a run and the number of an exchange, such as last/2")
 	}
-	return in, run, err
+	return in, run, nil
 }
 
-// findPrompt completes a request with the named run, call or session. Last is the newest run, or,
-// without --exchange, its session.
+// findPrompt completes a request with the named run, call or session.
 func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest, run, call string,
 	args []string,
 ) (err error) {
@@ -132,10 +124,6 @@ func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest,
 		}
 	case run != "":
 		in.RoundID, err = runID(ctx, conn.Client, in.Root, run)
-	case args[0] == "last":
-		var round regie.Round
-		round, err = newestRun(ctx, conn.Client, in.Root)
-		in.SessionID = round.SessionID
 	default:
 		var found store.SessionSummary
 		found, err = chat.FindSession(ctx, conn.Client, in.Root, args[0])
@@ -144,38 +132,16 @@ func findPrompt(ctx context.Context, conn *app.Conn, in *dispatch.PromptRequest,
 	return err
 }
 
-// partName returns the name of a part of a prompt.
-func partName(t *text.Printer, kind string) string {
-	return cmp.Or(map[string]string{
-		"level1": t.T("level1"), "level2": t.T("level2"), "tools": t.T("tools"), "fixed": t.T("fixed"),
-		"instruction": t.T("instruction"), "guidance": t.T("guidance"),
-	}[kind], kind)
-}
-
 // printPrompt prints the parts of a prompt with their sizes.
 func printPrompt(out *printer, p *dispatch.Prompt) error {
 	t := out.text
 	out.line("%s %s  %s %s / %s", t.T("session"), p.SessionID, t.T("model"), p.Provider, p.Model)
-	if !p.Cached.IsZero() {
-		out.textf("", "this was not sent: the answer came from the response cache")
-	}
-	if p.Exchange != 0 {
-		purpose := ""
-		if p.Purpose != "" {
-			purpose = "  " + string(p.Purpose)
-		}
-		out.line("%s %s  %s %d%s", t.T("run"), p.RoundID, t.T("exchange"), p.Exchange, purpose)
-	}
 	out.line("\n%9s %9s  %s", t.T("bytes"), t.T("tokens"), t.T("part"))
-	marked := false
 	for i := range p.Parts {
 		part := &p.Parts[i]
-		name := partName(t, part.Kind)
+		name := part.Kind
 		if part.Kind == "message" {
 			name = fmt.Sprintf("%d %s", part.Seq, part.Sender)
-		}
-		if part.Chunk != "" {
-			name += " " + part.Chunk
 		}
 		if part.Calls > 0 {
 			name += fmt.Sprintf(" (%d)", part.Calls)
@@ -184,22 +150,14 @@ func printPrompt(out *printer, p *dispatch.Prompt) error {
 			name += " " + t.T("%d left out", part.Dropped)
 		}
 		if part.Breakpoint {
-			name, marked = name+" ▪", true
+			name += " ▪"
 		}
+		name = strings.TrimSpace(name + " " + part.Chunk)
 		out.line("%9d %9d  %-28s %s", part.Bytes, part.Tokens, name, oneLine(plain.Strip(part.Text), 80))
 	}
 	out.line("%9d %9d  %s\n", len(p.Body), p.Tokens, t.T("total"))
-	if marked {
-		out.textf("", "▪ the end of what the provider is told that it may cache")
-	}
-	counted := t.T("tokens are estimated")
-	if p.Counted {
-		counted = t.T("the total of tokens is what the provider counted")
-	}
-	out.line("%s; %s", counted, t.T("the budget is %d", p.Budget))
-	if p.Window > 0 {
-		out.textf("", "the model takes %d tokens", p.Window)
-	}
+	out.textf("", "▪ the end of what the provider is told that it may cache")
+	out.textf("", "tokens are estimated; the budget is %d, the model takes %d", p.Budget, p.Window)
 	if p.Over {
 		out.textf("", "over the budget: older messages are summarised before it is sent")
 	}

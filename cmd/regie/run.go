@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/config"
 	"github.com/regie-run/regie/internal/dispatch"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // maxStdin bounds what is read from standard input.
@@ -27,9 +28,9 @@ type runFlags struct {
 	allow                              []string
 	json, network, here, unattended    bool
 	limits                             regie.Limits
-	loop                               loopFlags
+	asked                              dispatch.RunRequest // how the model is asked
 	timeout, timeLimit                 time.Duration
-	deadline                           time.Time // of --timeout; zero without one
+	deadline                           time.Time // of --timeout
 	asks                               bool      // the person at the terminal decides approvals
 }
 
@@ -66,44 +67,30 @@ func newRunCommand(env *environment) *cobra.Command {
 		env.T("wait for a model that cannot be reached, until --timeout, instead of ending"))
 	addHereFlag(env, cmd, &f.here)
 	flags.IntVar(&f.limits.Total, "max-replies", 0, env.T("lower the limit of the model's replies in this run"))
-	flags.IntVar(&f.limits.ContextTokens, "context-tokens", 0,
-		env.T("lower the budget of a prompt, in tokens: above it older messages are summarised"))
 	flags.Int64Var(&f.limits.Tokens, "max-tokens", 0,
 		env.T("end the run when its replies have used this many tokens (exit code 6)"))
 	flags.DurationVar(&f.timeLimit, "time-limit", 0,
 		env.T("end the run after it has worked this long, such as 10m (exit code 6)"))
 	flags.BoolVar(&f.unattended, "unattended", false,
 		env.T("nobody is there: the agent asks nothing, waits for the network, and ends the run itself by saying that all is done"))
-	addLoopFlags(env, cmd, &f.loop)
+	addLoopFlags(env, cmd, &f.asked)
+	for _, flag := range []string{
+		"allow", "on-approval", "max-replies", "agent", "here", "wait-network", "session",
+		"max-tokens", "time-limit", "unattended", "dialect", "no-cache",
+	} {
+		cmd.MarkFlagsMutuallyExclusive("resume", flag) // a run goes on as it is
+	}
 	addModelFlags(env, cmd)
 	return cmd
 }
 
-// loopFlags are how a model is asked.
-type loopFlags struct {
-	dialect, relaunch string
-	noCache           bool
-}
-
-func addLoopFlags(env *environment, cmd *cobra.Command, f *loopFlags) {
+// addLoopFlags adds the flags of how a model is asked.
+func addLoopFlags(env *environment, cmd *cobra.Command, asked *dispatch.RunRequest) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.dialect, "dialect", "",
+	flags.StringVar((*string)(&asked.Dialect), "dialect", "",
 		env.T("how the model replies: native (tool calls of its API) or json, for models without them; left out, the model decides"))
-	flags.StringVar(&f.relaunch, "relaunch", "",
-		env.T("after calls that all succeeded: chain (the tools stay there) or answer (the model has to answer)"))
-	flags.BoolVar(&f.noCache, "no-cache", false,
+	flags.BoolVar(&asked.NoCache, "no-cache", false,
 		env.T("ask the model, whatever it has answered before, and keep nothing of it in the response cache"))
-}
-
-// apply puts the flags into a request.
-func (f *loopFlags) apply(request *dispatch.RunRequest) error {
-	request.NoCache, request.Dialect = f.noCache, regie.Dialect(f.dialect)
-	request.Policy.Relaunch = approval.Relaunch(f.relaunch)
-	switch request.Dialect {
-	case "", regie.DialectNative, regie.DialectJSON:
-		return request.Policy.Validate()
-	}
-	return regie.Errorf(codeUsage, "--dialect is native or json, not %q", f.dialect)
 }
 
 // addModelFlags adds the flags that choose a model.
@@ -126,42 +113,16 @@ func addAgentFlag(env *environment, cmd *cobra.Command, agent *string) {
 
 // validate refuses flags that would be ignored.
 func (f *runFlags) validate(args []string, changed func(flag string) bool) error {
-	for _, limit := range []struct {
-		flag, least string
-		below       bool
-	}{
-		{"max-replies", "1", f.limits.Total < 1},
-		{"context-tokens", "1000", f.limits.ContextTokens < 1000},
-		{"max-tokens", "1", f.limits.Tokens < 1},
-		{"time-limit", "1s", f.timeLimit < time.Second},
-		{"timeout", "1ns", f.timeout <= 0},
+	for flag, fits := range map[string]bool{
+		"max-replies": f.limits.Total > 0, "max-tokens": f.limits.Tokens > 0,
+		"time-limit": f.timeLimit >= time.Second, "timeout": f.timeout > 0,
+		"session": f.session != "", "resume": f.resume != "" && len(args) == 0,
 	} {
-		if changed(limit.flag) && limit.below {
-			return regie.Errorf(codeUsage, "--%s must be at least %s", limit.flag, limit.least)
+		if changed(flag) && !fits {
+			return regie.Errorf(codeUsage, "the value of --%s cannot be meant, or not with a job (see --help)", flag)
 		}
 	}
 	f.limits.Seconds = int64(f.timeLimit / time.Second)
-	if changed("session") && f.session == "" {
-		return regie.Errorf(codeUsage, "--session needs the id of a session: see regie sessions list")
-	}
-	if f.unattended && f.loop.relaunch == string(approval.RelaunchAnswer) {
-		return regie.Errorf(codeUsage,
-			"--relaunch answer wants an answer, and --unattended has nobody who reads it: leave one of them out")
-	}
-	if !changed("resume") {
-		return nil
-	}
-	if len(args) > 0 {
-		return regie.Errorf(codeUsage, "--resume goes on with a run as it is: give it no new job")
-	}
-	for _, flag := range []string{
-		"allow", "on-approval", "max-replies", "context-tokens", "agent", "here", "wait-network", "session",
-		"max-tokens", "time-limit", "unattended", "dialect", "relaunch", "no-cache",
-	} {
-		if changed(flag) {
-			return regie.Errorf(codeUsage, "--resume goes on with a run as it is: leave --%s out", flag)
-		}
-	}
 	return nil
 }
 
@@ -187,109 +148,52 @@ const connectGrace = 10 * time.Second
 
 var errTimeout = errors.New("time is up")
 
-// withDeadline bounds a context by --timeout.
-func (f *runFlags) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if f.deadline.IsZero() {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadlineCause(ctx, f.deadline, errTimeout)
-}
+// forever is the --timeout of a run without one.
+const forever = 10 * 365 * 24 * time.Hour
 
 // runJob runs a job within its time. The clock also covers the wait for standard input and for an
 // engine.
 func runJob(ctx context.Context, env *environment, f runFlags, job string) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	signals := catchSignals()
 	defer signals.stop()
-	if f.timeout > 0 {
-		f.deadline = time.Now().Add(f.timeout)
-		timer := time.AfterFunc(f.timeout+connectGrace, func() { stop(errTimeout) })
-		defer timer.Stop()
-	}
-	outcome, err := startRun(ctx, env, f, job, signals)
+	f.deadline = time.Now().Add(cmp.Or(f.timeout, forever))
+	ctx, stop := context.WithDeadlineCause(ctx, f.deadline.Add(connectGrace), errTimeout)
+	defer stop()
+	err := startRun(ctx, env, f, job, signals)
 	if errors.Is(err, errTimeout) || err != nil && errors.Is(context.Cause(ctx), errTimeout) {
 		env.notef("time is up")
 		return exit{exitTimeout}
 	}
-	if err != nil {
-		return err
-	}
-	return outcome
+	return err
 }
 
 // startRun reads the job, attaches to an engine and follows the run to its end.
-func startRun(ctx context.Context, env *environment, f runFlags, job string, signals signals) (outcome, err error) {
+func startRun(ctx context.Context, env *environment, f runFlags, job string, signals signals) (err error) {
 	if f.unattended {
 		ctx = dispatch.WithUnattended(ctx)
 	}
 	var request dispatch.RunRequest
-	var resumed *resumedRun
-	if f.resume == "" {
-		if request, err = newJobRequest(ctx, env, f, job, signals.first); err != nil {
-			return nil, err
-		}
-	} else {
-		resumed = &resumedRun{name: f.resume}
-	}
-	attaching, cancel := f.withDeadline(ctx)
+	var resumed store.RoundView // as it was before an engine of this process went on with it
+	attaching, cancel := context.WithDeadlineCause(ctx, f.deadline, errTimeout)
 	defer cancel()
-	engine, end := refuseStop(env)
-	defer end()
-	options := app.Options{Engine: engine, Resumed: env.tellResumed(resumed)}
-	if resumed != nil {
-		options.Starting = func(stored *client.Client) { resumed.findStored(attaching, env, stored) }
+	if f.resume == "" {
+		request, err = newJobRequest(attaching, env, f, job, signals.first)
+	} else {
+		resumed, err = readStore(attaching, env, func(conn *app.Conn) (store.RoundView, error) {
+			_, partial := regie.ParseID(f.resume)
+			return findRun(attaching, env, conn.Client, partial == nil, f.resume)
+		})
 	}
-	conn, err := env.connect(attaching, options)
 	if err != nil {
-		return nil, errors.Join(err, context.Cause(attaching))
+		return errors.Join(err, context.Cause(attaching))
 	}
-	if resumed != nil {
-		if err := resumed.find(attaching, env, conn.Client); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
+	conn, err := env.connect(attaching, app.Options{Resumed: env.tellResumed(resumed.Round.ID)})
+	if err != nil {
+		return errors.Join(err, context.Cause(attaching))
 	}
-	outcome, err = followRun(ctx, env, conn, f, request, resumed, signals.first)
+	err = followRun(ctx, env, conn, f, request, &resumed, signals.first)
 	env.drain(ctx, conn, signals.first, signals.ending.Load())
-	if closing := conn.Close(); err == nil {
-		err = closing
-	}
-	return outcome, err
-}
-
-// resumedRun is the run that --resume names.
-type resumedRun struct {
-	name string
-	id   regie.ID // zero until it is found
-	// head is the last event of its log when an engine began in this process; 0 where the run had
-	// ended, or no engine began.
-	head int64
-}
-
-// find finds the run by its id, a part of it, or last, unless findStored has found it.
-func (r *resumedRun) find(ctx context.Context, env *environment, control chat.Control) error {
-	if !r.id.IsZero() {
-		return nil
-	}
-	root, err := env.scope(ctx, false)
-	if err == nil {
-		r.id, err = runID(ctx, control, root, r.name)
-	}
-	return err
-}
-
-// findStored finds the run before an engine of this process goes on with it, so that everything
-// after that is shown. It leaves errors to find.
-func (r *resumedRun) findStored(ctx context.Context, env *environment, stored chat.Control) {
-	if r.find(ctx, env, stored) != nil {
-		return
-	}
-	view, err := stored.Get(ctx, r.id)
-	if err != nil {
-		r.id = regie.ID{}
-	} else if view.Round.State != regie.RoundEnded {
-		r.head = view.Head
-	}
+	return errors.Join(err, conn.Close())
 }
 
 // newJobRequest returns the request of a job: the argument, and what comes on standard input.
@@ -299,11 +203,11 @@ func newJobRequest(ctx context.Context, env *environment, f runFlags, typed stri
 	if err := env.requireModel(ctx); err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	job, err := awaitJob(ctx, env, f, typed, signals)
+	job, err := awaitJob(ctx, env, typed, signals)
 	if err != nil {
 		return dispatch.RunRequest{}, err
 	}
-	request, err := newRequest(ctx, env, f.here, f.agent, approval.Policy{
+	request, err := newRequest(ctx, env, "", f.here, f.agent, approval.Policy{
 		Allow: f.allow, OnApproval: approval.OnApproval(f.onApproval), Questions: f.asks, WaitNetwork: f.network,
 	})
 	if err != nil {
@@ -320,47 +224,36 @@ func newJobRequest(ctx context.Context, env *environment, f runFlags, typed stri
 	if f.unattended {
 		request.Type = regie.SessionAutomation
 	}
-	err = f.loop.apply(&request)
-	return request, err
-}
-
-// newRequest returns the request of a message to an agent in this directory.
-func newRequest(ctx context.Context, env *environment, here bool, agent string,
-	policy approval.Policy,
-) (dispatch.RunRequest, error) {
-	if err := policy.Validate(); err != nil {
-		return dispatch.RunRequest{}, err
-	}
-	root, foundBy, err := env.workspace(ctx, here)
-	if err != nil {
-		return dispatch.RunRequest{}, err
-	}
-	request := newRequestIn(env, root, foundBy, agent, policy)
-	request.Here = here
+	request.Dialect, request.NoCache = f.asked.Dialect, f.asked.NoCache
 	return request, nil
 }
 
-// newRequestIn returns the request of a message to an agent in a workspace.
-func newRequestIn(env *environment, root, foundBy, agent string, policy approval.Policy) dispatch.RunRequest {
+// newRequest returns the request of a message to an agent in the workspace of a directory, empty
+// for the current one.
+func newRequest(ctx context.Context, env *environment, dir string, here bool, agent string,
+	policy approval.Policy,
+) (dispatch.RunRequest, error) {
+	root, foundBy, err := env.workspace(ctx, dir, here)
+	if err = cmp.Or(policy.Validate(), err); err != nil {
+		return dispatch.RunRequest{}, err
+	}
 	request := dispatch.RunRequest{
 		ClientID: regie.NewID().String(), SessionID: regie.NewID(), Root: root, FoundBy: foundBy, Agent: agent,
-		Provider: env.config.Provider, Model: env.config.Model, Policy: policy,
+		Provider: env.config.Provider, Model: env.config.Model, Policy: policy, Here: here,
 	}
 	if env.config.Server != "" {
-		return request
+		return request, nil
 	}
 	tellProject(env, root)
 	if env.config.Provider != "" && env.config.Provider != config.ProviderDemo { // the demo has no settings
 		request.Settings = env.config.Fingerprint()
 	}
-	return request
+	return request, nil
 }
 
 // awaitJob reads the job within the timeout. A read that does not end is left behind: the process
 // ends.
-func awaitJob(ctx context.Context, env *environment, f runFlags, typed string,
-	signals <-chan os.Signal,
-) (string, error) {
+func awaitJob(ctx context.Context, env *environment, typed string, signals <-chan os.Signal) (string, error) {
 	read := make(chan struct{})
 	var text string
 	var failed error
@@ -368,8 +261,6 @@ func awaitJob(ctx context.Context, env *environment, f runFlags, typed string,
 		text, failed = readJob(env.stdin, typed)
 		close(read)
 	}()
-	ctx, cancel := f.withDeadline(ctx)
-	defer cancel()
 	select {
 	case <-read:
 		return text, failed

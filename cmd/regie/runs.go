@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,10 +29,7 @@ func newRunsCommand(env *environment) *cobra.Command {
 			view, err := readStore(cmd.Context(), env, func(conn *app.Conn) (runView, error) {
 				return loadRunView(cmd.Context(), env, conn, all, args[0])
 			})
-			if err != nil || asJSON {
-				return orJSON(env, view, err)
-			}
-			return showRun(env.stdout, env.text, view)
+			return printLines(env, asJSON, view, err, func(p *printer) { showRun(p, view) })
 		},
 	}
 	addViewFlags(env, show, &all, &asJSON)
@@ -44,23 +40,11 @@ func newRunsCommand(env *environment) *cobra.Command {
 			if limit < 1 || limit > 1000 {
 				return regie.Errorf(codeUsage, "--limit must be a number from 1 to 1000")
 			}
-			spent := store.Spent{All: regie.Spending{Known: true}}
 			rounds, err := readWorkspace(cmd.Context(), env, all, []store.RoundSummary{},
-				func(conn *app.Conn, root string) (rounds []store.RoundSummary, err error) {
-					if spent, err = conn.Spent(cmd.Context(), root); err != nil {
-						return nil, err
-					}
+				func(conn *app.Conn, root string) ([]store.RoundSummary, error) {
 					return conn.List(cmd.Context(), store.RoundFilter{Root: root, Limit: limit})
 				})
-			if err != nil || asJSON {
-				return orJSON(env, rounds, err)
-			}
-			p := env.printer()
-			listRuns(p, rounds, all)
-			if today := chat.Today(env.text, spent, all); today != "" {
-				p.line("%s", today)
-			}
-			return p.err
+			return printLines(env, asJSON, rounds, err, func(p *printer) { listRuns(p, rounds) })
 		},
 	}
 	list.Flags().IntVar(&limit, "limit", 20, env.T("how many"))
@@ -124,10 +108,6 @@ func runID(ctx context.Context, control chat.Control, root, name string) (regie.
 	if id, err := regie.ParseID(name); err == nil {
 		return id, nil
 	}
-	if name == "last" {
-		round, err := newestRun(ctx, control, root)
-		return round.ID, err
-	}
 	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: maxRuns})
 	if err != nil {
 		return regie.ID{}, err
@@ -136,28 +116,14 @@ func runID(ctx context.Context, control chat.Control, root, name string) (regie.
 	for i := range rounds {
 		known[i] = rounds[i].Round.ID
 	}
+	if name == "last" && len(known) > 0 {
+		return known[0], nil
+	}
 	id, err := chat.PickID(known, name)
-	if regie.CodeOf(err) == regie.CodeNotFound && root != "" {
+	if regie.CodeOf(err) == regie.CodeNotFound || name == "last" {
 		err = noRun(name)
-	} else if regie.CodeOf(err) == regie.CodeNotFound {
-		err = regie.Errorf(regie.CodeNotFound, "there is no run %s: see regie runs list --all", name)
 	}
 	return id, err
-}
-
-// newestRun returns the run named last.
-func newestRun(ctx context.Context, control chat.Control, root string) (regie.Round, error) {
-	rounds, err := control.List(ctx, store.RoundFilter{Root: root, Limit: 1})
-	switch {
-	case err != nil:
-		return regie.Round{}, err
-	case len(rounds) > 0:
-		return rounds[0].Round, nil
-	case root == "":
-		return regie.Round{}, regie.Errorf(regie.CodeNotFound, "there is no run yet: start one with regie run \"…\"")
-	}
-	return regie.Round{}, regie.Errorf(regie.CodeNotFound,
-		"there is no run in this workspace yet: start one with regie run \"…\", or look everywhere with --all")
 }
 
 func noRun(name string) error {
@@ -169,19 +135,13 @@ func noRun(name string) error {
 const maxRuns = 1000
 
 // listRuns prints a line for each run, and one for how it ended.
-func listRuns(p *printer, rounds []store.RoundSummary, all bool) {
-	switch {
-	case len(rounds) == 0 && all:
-		p.textf("", "no runs yet")
-	case len(rounds) == 0:
+func listRuns(p *printer, rounds []store.RoundSummary) {
+	if len(rounds) == 0 {
 		p.textf("", "no runs in this workspace (--all: everywhere)")
 	}
 	for i := range rounds {
 		r := &rounds[i]
-		took, paid, state := "", "", endState(r)
-		if !r.Round.EndedAt.IsZero() {
-			took = duration(p.text, r.Round.EndedAt.Sub(r.Round.StartedAt))
-		}
+		state, paid := endState(r), ""
 		if r.Undone {
 			state += " " + p.text.T("(undone)")
 		}
@@ -189,7 +149,7 @@ func listRuns(p *printer, rounds []store.RoundSummary, all bool) {
 			paid = "  (" + chat.Cost(p.text, r.Spent) + ")"
 		}
 		p.line("%s  %s  %-22s %8s  %s%s", r.Round.ID, r.Round.StartedAt.Local().Format("2006-01-02 15:04:05"),
-			state, took, oneLine(r.Text, 60), paid)
+			state, took(p.text, &r.Round), oneLine(r.Text, 60), paid)
 		if !r.Round.EndNote.IsZero() {
 			p.line("    %s", oneLine(p.text.Sentence(r.Round.EndNote), 160))
 		}
@@ -198,32 +158,31 @@ func listRuns(p *printer, rounds []store.RoundSummary, all bool) {
 
 // endState is a run's state, with how an automation ended that did not complete (decision 44).
 func endState(line *store.RoundSummary) string {
-	state := roundState(line.Round)
 	if end := line.Session.EndReason; line.Round.State == regie.RoundEnded &&
 		line.Session.Type == regie.SessionAutomation && end != "" && end != regie.SessionCompleted {
-		state += " (" + string(end) + ")"
+		return roundState(line.Round) + " (" + string(end) + ")"
 	}
-	return state
+	return roundState(line.Round)
 }
 
 func roundState(r regie.Round) string {
-	switch {
-	case r.State == regie.RoundEnded:
+	if r.State == regie.RoundEnded {
 		return string(r.State) + " " + string(r.End)
-	case r.Stop != "":
-		return string(r.State) + " (" + string(r.Stop) + ")"
-	default:
-		return string(r.State)
 	}
+	if r.Stop != "" {
+		return string(r.State) + " (" + string(r.Stop) + ")"
+	}
+	return string(r.State)
 }
 
 func milliseconds(t *text.Printer, us int64) string { return t.T("%.1f ms", float64(us)/1000) }
 
-func duration(t *text.Printer, d time.Duration) string {
-	if d < 10*time.Second {
-		return milliseconds(t, d.Microseconds())
+// took is how long an ended run took.
+func took(t *text.Printer, r *regie.Round) string {
+	if r.EndedAt.IsZero() {
+		return "—"
 	}
-	return d.Round(100 * time.Millisecond).String()
+	return milliseconds(t, r.EndedAt.Sub(r.StartedAt).Microseconds())
 }
 
 // newResolveCommand settles a call of unknown outcome (decision 5).
@@ -266,16 +225,7 @@ func newReplayCommand(env *environment) *cobra.Command {
 				}
 				return conn.Replay(cmd.Context(), view.Round.ID)
 			})
-			switch {
-			case err != nil:
-				return err
-			case asJSON:
-				err = writeJSON(env.stdout, out)
-			default:
-				p := env.printer()
-				printReplay(p, &out)
-				err = p.err
-			}
+			err = printLines(env, asJSON, out, err, func(p *printer) { printReplay(p, &out) })
 			if err == nil && out.Difference > 0 {
 				return exit{exitError}
 			}
@@ -315,9 +265,6 @@ func printReplay(p *printer, out *dispatch.Replay) {
 	first := out.Steps[max(at, 0)]
 	p.textf("", "the first difference is in exchange %s, whose request holds the messages %s to %s; nothing was called",
 		strconv.Itoa(out.Difference), strconv.FormatInt(first.FirstSeq, 10), strconv.FormatInt(first.LastSeq, 10))
-	if out.Difference == out.Steps[0].Exchange {
-		p.textf("", "it begins before the thread: the tools, the settings of the model or the program itself are other ones than then")
-	}
 	if len(out.Unknown) > 0 {
 		p.textf("", "tools that are not known here: %s", strings.Join(out.Unknown, ", "))
 	}

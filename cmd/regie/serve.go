@@ -43,7 +43,7 @@ func serve(ctx context.Context, env *environment, s app.ServeConfig) error {
 	}
 	s.Addr, s.Version = cmp.Or(s.Addr, env.config.File.Listen, config.DefaultListen), version
 	env.detectModel(ctx)
-	if root, foundBy, err := env.workspace(ctx, false); err == nil { // at home, a directory of Regie's own
+	if root, foundBy, err := env.workspace(ctx, "", false); err == nil { // at home, a directory of Regie's own
 		s.Root, s.FoundBy = root, foundBy
 	}
 	if _, err := s.Check(); err != nil { // before the wait for another process
@@ -52,7 +52,7 @@ func serve(ctx context.Context, env *environment, s app.ServeConfig) error {
 	signals := catchSignals()
 	defer signals.stop()
 	waiting, stop := signal.NotifyContext(ctx, endSignals()...)
-	engine, err := app.WaitEngine(waiting, env.options(app.Options{Resumed: env.tellResumed(nil)}),
+	engine, err := app.WaitEngine(waiting, env.options(app.Options{Resumed: env.tellResumed(regie.ID{})}),
 		func(by error) { fmt.Fprintln(env.stderr, plain.Strip(env.text.Error(by))) })
 	interrupted := waiting.Err() != nil
 	stop()

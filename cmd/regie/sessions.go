@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -14,7 +10,6 @@ import (
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/chat"
 	"github.com/regie-run/regie/internal/dispatch"
-	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -46,17 +41,7 @@ func newSessionsCommand(env *environment) *cobra.Command {
 		},
 	}
 	addJSONFlag(env, show, &asJSON)
-	rename := &cobra.Command{
-		Use: "rename ID NAME", Args: arguments(2, 2), Short: env.T("Give a session another name"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, err := withSession(cmd.Context(), env, app.Options{StoreOnly: true}, args[0],
-				func(conn *app.Conn, id regie.ID) (any, error) {
-					return nil, conn.Rename(cmd.Context(), dispatch.RenameRequest{SessionID: id, Name: args[1]})
-				})
-			return err
-		},
-	}
-	sessions.AddCommand(list, show, newForkCommand(env), newExportCommand(env), rename, newRemoveCommand(env))
+	sessions.AddCommand(list, show, newForkCommand(env), newExportCommand(env), newRemoveCommand(env))
 	return sessions
 }
 
@@ -80,24 +65,15 @@ func withSession[T any](ctx context.Context, env *environment, o app.Options, na
 // newForkCommand copies a session up to a point.
 func newForkCommand(env *environment) *cobra.Command {
 	var in dispatch.ForkRequest
-	var round string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "fork ID|last", Args: arguments(1, 1),
 		Short: env.T("Go on from an earlier point in a session of its own"),
-		Long:  env.T("Copy what was said in a session, up to a point, into a new session. The session itself stays as it is.\n\nThe point is a number that regie sessions show has before each message (--at), or the end of a run (--at-round); without one it is now. A reply is copied with the results of its calls, or not at all.\nApprovals, rules, waits and runs are not copied, and neither are files: the workspace is as it is now."),
+		Long:  env.T("Copy what was said in a session, up to a point, into a new session. The session itself stays as it is.\n\nThe point is a number that regie sessions show has before each message (--at); without one it is now. A reply is copied with the results of its calls, or not at all.\nApprovals, rules, waits and runs are not copied, and neither are files: the workspace is as it is now."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("at") && in.At < 1 {
-				return regie.Errorf(codeUsage, "--at is a number that regie sessions show has before a message")
-			}
 			out, err := withSession(cmd.Context(), env, app.Options{StoreOnly: true}, args[0],
 				func(conn *app.Conn, id regie.ID) (out store.Forked, err error) {
 					in.From = id
-					if round != "" {
-						if in.RoundID, err = findRoundOf(cmd.Context(), conn, id, round); err != nil {
-							return out, err
-						}
-					}
 					return conn.Fork(cmd.Context(), in)
 				})
 			if err != nil || asJSON {
@@ -115,31 +91,9 @@ func newForkCommand(env *environment) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&in.At, "at", 0, env.T("up to this number"))
-	flags.StringVar(&round, "at-round", "", env.T("up to the end of this run: its id, or the end of it"))
 	flags.StringVar(&in.Name, "name", "", env.T("the name of the new session"))
-	cmd.MarkFlagsMutuallyExclusive("at", "at-round")
 	addJSONFlag(env, cmd, &asJSON)
 	return cmd
-}
-
-// findRoundOf finds a run of a session by its name.
-func findRoundOf(ctx context.Context, conn *app.Conn, session regie.ID, name string) (regie.ID, error) {
-	view, err := conn.Session(ctx, session)
-	if err != nil {
-		return regie.ID{}, err
-	}
-	known := make([]regie.ID, len(view.History))
-	for i := range view.History {
-		known[i] = view.History[i].ID
-	}
-	if name == "last" && len(known) > 0 {
-		return known[len(known)-1], nil
-	}
-	id, err := chat.PickID(known, name)
-	if regie.CodeOf(err) == regie.CodeNotFound {
-		err = regie.Errorf(regie.CodeNotFound, "there is no run %s in this session", name)
-	}
-	return id, err
 }
 
 // newRemoveCommand erases a session.
@@ -151,14 +105,14 @@ func newRemoveCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := withSession(cmd.Context(), env, app.Options{StoreOnly: true}, args[0],
 				func(conn *app.Conn, id regie.ID) (store.Removed, error) {
-					if err := confirmRemove(cmd.Context(), env, conn, id, yes); err != nil {
-						return store.Removed{}, err
+					if !yes {
+						question := env.T("Remove the session %s for good? [y/N] ", chat.Short(id))
+						if err := env.confirm(question, env.T("not removed")); err != nil {
+							return store.Removed{}, err
+						}
 					}
 					return conn.Remove(cmd.Context(), dispatch.RemoveRequest{SessionID: id})
 				})
-			for _, fork := range out.Forks {
-				env.notef("its fork %s stays: it has its own copy", chat.Short(fork))
-			}
 			for _, id := range out.SessionIDs {
 				if err == nil {
 					err = env.printf("session %s is removed; its log still verifies", chat.Short(id))
@@ -171,26 +125,13 @@ func newRemoveCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// confirmRemove asks whether a session is to be removed.
-func confirmRemove(ctx context.Context, env *environment, conn *app.Conn, id regie.ID, yes bool) error {
-	if yes {
-		return nil
-	}
-	view, err := conn.Session(ctx, id)
-	if err != nil {
-		return err
-	}
-	return env.confirm(env.T("Remove the session \"%s\" with %s for good? [y/N] ", plain.Line(view.Name),
-		chat.Messages(env.text, view.Messages)), env.T("not removed"))
-}
-
 // newExportCommand writes a session out.
 func newExportCommand(env *environment) *cobra.Command {
-	var format, out string
+	var format string
 	cmd := &cobra.Command{
 		Use: "export ID|last", Args: arguments(1, 1),
 		Short: env.T("Write a session out: all of it as JSON, or to be read as Markdown"),
-		Long:  env.T("Write a session out. JSON holds all that can be checked of it: messages, calls, runs, what was asked and answered, and its log with every hash (docs/export.md describes it). Markdown is for reading.\nWithout -o it goes to standard output. What is secret in a session is secret in its export."),
+		Long:  env.T("Write a session out. JSON holds all that can be checked of it: messages, calls, runs, what was asked and answered, and its log with every hash (docs/export.md describes it). Markdown is for reading.\nWhat is secret in a session is secret in its export."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "json" && format != "markdown" {
 				return regie.Errorf(codeUsage, "--format is json or markdown")
@@ -202,46 +143,13 @@ func newExportCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var data bytes.Buffer
 			if format == "json" {
-				err = writeJSON(&data, export)
-			} else {
-				chat.Markdown(&data, env.text, &export)
+				return writeJSON(env.stdout, export)
 			}
-			switch {
-			case err != nil:
-				return err
-			case out != "":
-				return writePrivate(out, data.Bytes())
-			}
-			_, err = data.WriteTo(env.stdout)
-			return err
+			chat.Markdown(env.stdout, env.text, &export)
+			return nil // Main returns the error of standard output
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "json", env.T("json or markdown"))
-	cmd.Flags().StringVarP(&out, "output", "o", "", env.T("write into this file, which only you can read"))
 	return cmd
-}
-
-// writePrivate writes a file as a whole or not at all, readable by its owner only. It replaces the
-// old file, and refuses links and special files.
-func writePrivate(path string, data []byte) error {
-	if there, err := os.Lstat(path); err == nil && !there.Mode().IsRegular() {
-		return regie.Errorf(regie.CodeSpecialFile,
-			"%s is a link, a directory or a device: name the file itself, or leave -o out for standard output", path)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".regie-export-*")
-	if err == nil {
-		_, err = f.Write(data)
-		if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-			err = os.Rename(f.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}
-	if err != nil {
-		return regie.Errorf(regie.CodeNoPermission, "the export cannot be written: %v", err)
-	}
-	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -76,10 +75,8 @@ func setupByFlags(ctx context.Context, env *environment, keyStdin, keyring bool)
 			return err
 		}
 		p = withKey(p, key)
-	} else if keyring {
-		return regie.Errorf(codeUsage, "--keyring says where the key of --key-stdin is kept: give it there")
 	}
-	p, models, untried := tryProvider(ctx, env, p)
+	p, models, untried := tryProvider(ctx, p)
 	if untried != nil && (regie.CodeOf(untried) != regie.CodeProviderRejected || env.config.Model == "") {
 		return untried
 	}
@@ -108,22 +105,17 @@ func withKey(p config.Provider, key string) config.Provider {
 }
 
 // tryProvider asks a provider for its models; the error says why nothing was tried. Where an
-// OpenAI-compatible server has nothing at an address without a path, it tries and takes /v1.
-func tryProvider(ctx context.Context, env *environment, p config.Provider) (config.Provider, []dispatch.ModelView, error) {
+// OpenAI-compatible server has nothing at an address, it tries and takes /v1 below it.
+func tryProvider(ctx context.Context, p config.Provider) (config.Provider, []dispatch.ModelView, error) {
 	models, err := app.TryProvider(ctx, p)
-	u, failed := url.Parse(p.BaseURL)
-	if regie.CodeOf(err) != regie.CodeProviderRejected || p.Type != config.ProviderOpenAI || failed != nil ||
-		strings.Trim(u.Path, "/") != "" {
-		return p, models, err
+	if regie.CodeOf(err) == regie.CodeProviderRejected && p.Type == config.ProviderOpenAI {
+		below := p
+		below.BaseURL = strings.TrimRight(p.BaseURL, "/") + "/v1"
+		if models, failed := app.TryProvider(ctx, below); failed == nil {
+			return below, models, nil
+		}
 	}
-	there := p
-	there.BaseURL = strings.TrimRight(p.BaseURL, "/") + "/v1"
-	models, failed = app.TryProvider(ctx, there)
-	if failed != nil {
-		return p, nil, err
-	}
-	env.tell(env.T("nothing answers under %s, but %s does: that is taken", p.BaseURL, there.BaseURL))
-	return there, models, nil
+	return p, models, err
 }
 
 // checkModel refuses a model that the server does not list.
@@ -136,35 +128,26 @@ func checkModel(models []dispatch.ModelView, name string) error {
 	return regie.Errorf(regie.CodeNoModel, "the server has no model %s: it has %s", name, modelNames(models))
 }
 
-// modelNames lists the first models.
+// modelNames lists models.
 func modelNames(models []dispatch.ModelView) string {
-	const most = 12
 	var out []string
-	for i := range models[:min(len(models), most)] {
+	for i := range models {
 		out = append(out, models[i].Name)
-	}
-	if len(models) > most {
-		out = append(out, "…")
 	}
 	return strings.Join(out, ", ")
 }
 
-// preferredModel is the model that is offered first: the medium one, else Ollama's newest with
-// tools, else the only one.
-func preferredModel(p config.Provider, models []dispatch.ModelView) string {
-	capable := []string{}
+// preferredModel is the model that is offered first: the medium one, else the first with tools.
+func preferredModel(p config.Provider, models []dispatch.ModelView) (first string) {
 	for i := range models {
 		if models[i].Name == p.Models[config.DefaultSize] {
 			return models[i].Name
 		}
-		if models[i].Tools {
-			capable = append(capable, models[i].Name)
+		if models[i].Tools && first == "" && (p.Type == config.ProviderOllama || len(models) == 1) {
+			first = models[i].Name
 		}
 	}
-	if len(capable) == 1 || len(capable) > 1 && p.Type == config.ProviderOllama {
-		return capable[0]
-	}
-	return ""
+	return first
 }
 
 // checkKey refuses what cannot be a key before it is sent. Every vendor's keys are longer than 8
@@ -191,33 +174,18 @@ func storeSetup(env *environment, p config.Provider, model string, untried error
 	if name := p.KeptInKeyring(); name != "" && p.APIKey != "" {
 		env.tell("✓ " + env.T("the key is in the keyring of this system, as %s of regie; no file has it", name))
 	}
-	if over := findOverride(env, p.Name, model); over != "" {
+	now, err := config.Load(os.Getenv, config.Flags{DataDir: env.flags.DataDir, Config: env.flags.Config})
+	switch {
+	case err == nil && now.Provider != p.Name:
 		env.tell(env.T("! stored in %s, readable by you alone, but %s goes before it and names another provider or model",
-			path, over))
-	} else if untried != nil {
+			path, now.Origin["provider"]))
+	case untried != nil:
 		env.tell(env.T("! %s with %s is stored in %s, readable by you alone, but was not tried out: its server gives no list of models (%s). Try it: regie run hello",
 			p.Name, model, path, env.text.Error(untried)))
-	} else {
+	default:
 		env.tell(env.T("✓ %s with %s answers from now on (stored in %s, readable by you alone)", p.Name, model, path))
 	}
 	return nil
-}
-
-// findOverride returns the setting that overrides what was just stored, empty without one.
-func findOverride(env *environment, provider, model string) string {
-	flags := env.flags
-	flags.Provider, flags.Model, flags.BaseURL = "", "", ""
-	now, err := config.Load(os.Getenv, flags)
-	switch {
-	case err != nil:
-		return ""
-	case now.Provider != provider:
-		return now.Origin["provider"]
-	case now.Model != model && model != provider:
-		return now.Origin["model"]
-	default:
-		return ""
-	}
 }
 
 // requireModelOrSetup requires a model; at a terminal, a person without one chooses it first.
@@ -284,7 +252,8 @@ func (d *setupDialog) run(ctx context.Context) error {
 	}
 }
 
-// pasteKey asks for a key, and for its vendor where the key does not say it.
+// pasteKey asks for a key, and for its vendor where the key does not say it: it is sent to nobody
+// before.
 func (d *setupDialog) pasteKey(ctx context.Context) error {
 	key, err := d.askSecret(d.T("Paste the key (it is not shown): "))
 	if err == nil {
@@ -293,14 +262,17 @@ func (d *setupDialog) pasteKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name := config.VendorOfKey(key)
-	if !slices.Contains(config.KeyVendors(), name) {
-		if name, err = d.askVendor(name); err != nil {
+	name, vendors := config.VendorOfKey(key), config.KeyVendors()
+	if !slices.Contains(vendors, name) {
+		d.tell(d.T("The key does not say whose it is, so it is sent to nobody yet. Whose key is it?"))
+		n, err := d.choose(append(slices.Clone(vendors), d.T("the address of a model server")), d.T("Which? "), "")
+		if err != nil {
 			return err
 		}
-	}
-	if name == "" {
-		return d.askServer(ctx, key)
+		if n == len(vendors) {
+			return d.askServer(ctx, key)
+		}
+		name = vendors[n]
 	}
 	// the variables of other servers do not belong to this key
 	settings, err := config.Load(func(variable string) string {
@@ -316,40 +288,17 @@ func (d *setupDialog) pasteKey(ctx context.Context) error {
 	return d.chooseModel(ctx, withKey(p, key))
 }
 
-// askVendor asks for the vendor of a key, empty for a server of another address. The key was not
-// sent yet.
-func (d *setupDialog) askVendor(looksLike string) (string, error) {
-	if looksLike == "" {
-		d.tell(d.T("The key does not say whose it is, so it is sent to nobody yet. Whose key is it?"))
-	} else {
-		d.tell(d.T("This is a key of %s, whose address is not known here: choose the address of a model server.", looksLike))
-	}
-	vendors := config.KeyVendors()
-	n, err := d.choose(append(slices.Clone(vendors), d.T("the address of a model server")), d.T("Which? "), "")
-	if err != nil || n == len(vendors) {
-		return "", err
-	}
-	return vendors[n], nil
-}
-
 // askServer asks for a server, and for its key unless it is given.
 func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
-	kind, _ := config.TypeOf(config.ProviderOpenAI)
-	p := config.Provider{Name: "server", Type: kind.Name, APIKey: key}
-	for i := range kind.Settings {
-		s := &kind.Settings[i]
-		title := d.text.Sentence(s.Title)
-		switch {
-		case s.Name == "base_url":
-			for p.BaseURL == "" && err == nil {
-				p.BaseURL, err = d.ask(d.T("%s (such as %s): ", title, s.Example))
-			}
-		case s.Name == "api_key" && key == "":
-			p.APIKey, err = d.askSecret(d.T("%s (it is not shown; empty for none): ", title))
-		}
-		if err != nil {
-			return err
-		}
+	p := config.Provider{Name: "server", Type: config.ProviderOpenAI, APIKey: key}
+	for p.BaseURL == "" && err == nil {
+		p.BaseURL, err = d.ask(d.T("Address (such as %s): ", "http://127.0.0.1:8000/v1"))
+	}
+	if key == "" && err == nil {
+		p.APIKey, err = d.askSecret(d.T("Key (it is not shown; empty for none): "))
+	}
+	if err != nil {
+		return err
 	}
 	p.BaseURL = strings.TrimRight(p.BaseURL, "/")
 	return d.chooseModel(ctx, p)
@@ -358,12 +307,11 @@ func (d *setupDialog) askServer(ctx context.Context, key string) (err error) {
 // chooseModel tries a provider, asks for a model, and stores both.
 func (d *setupDialog) chooseModel(ctx context.Context, p config.Provider) error {
 	d.tell(d.T("trying %s …", p.BaseURL))
-	p, models, untried := tryProvider(ctx, d.environment, p)
+	p, models, untried := tryProvider(ctx, p)
 	if untried != nil && regie.CodeOf(untried) != regie.CodeProviderRejected {
 		return untried
 	}
-	const most = 20
-	for i := range models[:min(len(models), most)] {
+	for i := range models {
 		d.tell(fmt.Sprintf("  %2d. %s", i+1, strings.TrimSpace(modelLine(d.environment, &models[i]))))
 	}
 	offered, question := preferredModel(p, models), d.T("Model (a number or a name): ")
@@ -429,7 +377,7 @@ func (d *setupDialog) choose(names []string, question, byDefault string) (int, e
 }
 
 func (d *setupDialog) ask(question string) (string, error) {
-	fmt.Fprint(d.stderr, fold(question, columns(d.stderr)))
+	fmt.Fprint(d.stderr, strings.TrimRight(fold(question, columns(d.stderr)), " ")+" ")
 	return readLine(d.in)
 }
 

@@ -1,8 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,18 +15,13 @@ import (
 )
 
 // showRun prints a run with every exchange, attempt and call (spec 10.1).
-func showRun(w io.Writer, t *text.Printer, view runView) error {
-	p := &printer{w: w, text: t}
-	r := view.Round
+func showRun(p *printer, view runView) {
+	t, r := p.text, view.Round
 	p.line("%s %s  %s", t.T("run"), r.ID, roundState(r))
 	if !r.EndNote.IsZero() {
 		p.line("  %s", t.Sentence(r.EndNote))
 	}
-	took := "—"
-	if !r.EndedAt.IsZero() {
-		took = duration(t, r.EndedAt.Sub(r.StartedAt))
-	}
-	p.line("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"), took)
+	p.line("  %s  %s  (%s)", t.T("started"), r.StartedAt.Local().Format("2006-01-02 15:04:05.000"), took(t, &r))
 	p.line("  %s  %s  %s %s", t.T("workspace"), view.Workspace.Root, t.T("session"), view.Session.ID)
 	p.line("  %s  %s  %s %s / %s  %s %s", t.T("agent"), r.Agent, t.T("model"), r.Provider,
 		r.Model, t.T("trace"), r.TraceID)
@@ -35,14 +31,10 @@ func showRun(w io.Writer, t *text.Printer, view runView) error {
 	for _, line := range chat.UndoLines(t, view.Undos) {
 		p.line("  %s", line)
 	}
-	shown := map[string]bool{}
 	for i := range view.Notices {
 		m := &view.Notices[i]
 		for _, line := range chat.ToolNotice(t, m) {
-			if !shown[line] { // a run that waits says the same each time it is tried
-				p.line("%s", line)
-			}
-			shown[line] = true
+			p.line("%s", line)
 		}
 	}
 	for i := range view.Enrichments {
@@ -56,29 +48,16 @@ func showRun(w io.Writer, t *text.Printer, view runView) error {
 		showExchange(p, &view.Exchanges[i], r.Provider)
 	}
 	showTotals(p, view)
-	return p.err
 }
 
 // showExchange prints a model call with its batch; own is the provider of its run.
 func showExchange(p *printer, e *store.ExchangeView, own string) {
 	t := p.text
 	p.line("")
-	purpose := ""
-	if e.Purpose == regie.PurposeSummary {
-		purpose = "  " + t.T("summary")
-	}
-	p.line("%s %d  %s  %s%s", t.T("exchange"), e.Number, e.Reason, e.State, purpose)
+	p.line("%s %d  %s  %s  %s", t.T("exchange"), e.Number, e.Reason, e.State, e.Purpose)
 	for _, a := range e.Attempts {
-		paid := ""
-		if a.Money != (regie.Money{Known: true}) {
-			paid = "  " + money(t, a.Money)
-		}
-		who := ""
-		if a.Provider != "" && a.Provider != own {
-			who = a.Provider + " / " + a.Model + "  "
-		}
-		p.line("  %s %d  %s%s  %s: %s%s", t.T("attempt"), a.Number, who, milliseconds(t, a.ModelUS),
-			a.Code, oneLine(a.Error, 100), paid)
+		p.line("  %s %d  %s%s  %s: %s  %s", t.T("attempt"), a.Number, strings.TrimPrefix(a.Provider+" / "+a.Model+"  ", " /   "),
+			milliseconds(t, a.ModelUS), a.Code, oneLine(a.Error, 100), money(t, a.Money))
 		if a.Partial != "" {
 			p.line("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
 		}
@@ -86,7 +65,10 @@ func showExchange(p *printer, e *store.ExchangeView, own string) {
 	if e.Error != "" && len(e.Attempts) == 0 {
 		p.line("  %s", e.Error)
 	}
-	showSummary(p, e.Summary)
+	if m := e.Summary; m != nil && m.System != nil && m.System.Compaction != nil {
+		p.textf("  ", "tokens, estimated: %d before, %d after", m.System.Compaction.Before, m.System.Compaction.After)
+		p.line("  %s  %s", t.T("says"), oneLine(m.System.Summary, 100))
+	}
 	if e.Reply == nil {
 		return
 	}
@@ -121,23 +103,6 @@ func showReply(p *printer, e *store.ExchangeView, own string) {
 	}
 }
 
-// showSummary says what a CONTEXT_SUMMARY took out of the prompts.
-func showSummary(p *printer, m *regie.Message) {
-	if m == nil || m.System == nil || m.System.Compaction == nil {
-		return
-	}
-	c := m.System.Compaction
-	if c.Hidden > 0 {
-		p.textf("  ", "the prompt begins with a summary of the first %d messages", c.Hidden)
-	} else {
-		p.textf("  ", "the oldest results are left out of the prompt")
-	}
-	p.textf("  ", "tokens, estimated: %d before, %d after", c.Before, c.After)
-	if m.System.Summary != "" {
-		p.line("  %s  %s", p.text.T("says"), oneLine(m.System.Summary, 100))
-	}
-}
-
 func showCall(p *printer, c *regie.Call) {
 	t := p.text
 	state := string(c.State)
@@ -157,56 +122,41 @@ func showCall(p *printer, c *regie.Call) {
 	}
 	p.line("     %s  %s  %s", state, milliseconds(t, c.DurationUS), outcome)
 	switch {
-	case c.Resolution != nil && c.Resolution.Note != "":
-		p.textf("     ", "%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80))
 	case c.Resolution != nil:
-		p.textf("     ", "%s found out: %s", c.Resolution.By, c.Resolution.As)
+		p.textf("     ", "%s found out: %s (%s)", c.Resolution.By, c.Resolution.As, oneLine(c.Resolution.Note, 80))
 	case c.State == regie.CallUnknown:
 		p.textf("     ", "look what became of it, and say so: regie runs resolve %s happened, or did-not-happen", c.ID)
 	}
 }
 
 func showTotals(p *printer, view runView) {
-	t := p.text
-	var usage regie.Usage
-	states := map[regie.CallState]int{}
+	t, states := p.text, map[regie.CallState]int{}
 	var model, tools int64
-	attempts := 0
-	for _, e := range view.Exchanges {
+	asked := 0
+	for i := range view.Exchanges {
+		e := &view.Exchanges[i]
+		asked += len(e.Attempts)
 		for _, a := range e.Attempts {
-			attempts++
-			usage, model = add(usage, a.Usage), model+a.ModelUS
+			model += a.ModelUS
 		}
-		if e.Reply == nil {
-			continue
+		if e.Reply != nil && e.Reason != regie.ExchangeCommand && (e.Reply.AI == nil || e.Reply.AI.Cached.IsZero()) {
+			asked++
 		}
-		// else no model was asked
-		if ai := e.Reply.AI; e.Reason != regie.ExchangeCommand && (ai == nil || ai.Cached.IsZero()) {
-			attempts++
-		}
-		usage, model = add(usage, e.Usage), model+e.ModelUS
-		for i := range e.Calls {
-			states[e.Calls[i].State]++
-			tools += e.Calls[i].DurationUS
+		model += e.ModelUS
+		for j := range e.Calls {
+			states[e.Calls[j].State]++
+			tools += e.Calls[j].DurationUS
 		}
 	}
 	var calls []string
-	for _, state := range []regie.CallState{
-		regie.CallSucceeded, regie.CallFailed, regie.CallUnknown, regie.CallNotRun, regie.CallStarted,
-		regie.CallProposed, regie.CallAwaitingApproval, regie.CallApproved,
-	} {
-		if states[state] > 0 {
-			calls = append(calls, fmt.Sprintf("%d %s", states[state], state))
-		}
-	}
-	if len(calls) == 0 {
-		calls = []string{"0"}
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		calls = append(calls, fmt.Sprintf("%d %s", states[state], state))
 	}
 	p.line("")
 	p.line("%s  %s: %d  %s: %d  %s: %s", t.T("total"), t.T("exchanges"), len(view.Exchanges), t.T("model calls"),
-		attempts, t.T("calls"), strings.Join(calls, ", "))
+		asked, t.T("calls"), cmp.Or(strings.Join(calls, ", "), "0"))
 	// the mark of estimated tokens holds for the cost beside them
-	p.line("  %s  %s", tokens(t, usage), chat.Cost(t, view.Spent))
+	p.line("  %s  %s", tokens(t, usageOf(view)), chat.Cost(t, view.Spent))
 	p.line("  %s %s  %s %s", t.T("model"), milliseconds(t, model), t.T("tools"), milliseconds(t, tools))
 	switch {
 	case view.AuditError != "":
@@ -216,23 +166,20 @@ func showTotals(p *printer, view runView) {
 	}
 }
 
-// estimated reports whether what a run has used is not what its providers said.
-func estimated(view store.RoundView) bool {
+// usageOf sums what the model calls of a run have used.
+func usageOf(view runView) (sum regie.Usage) {
+	add := func(u regie.Usage) {
+		sum.Input, sum.Output, sum.Reasoning = sum.Input+u.Input, sum.Output+u.Output, sum.Reasoning+u.Reasoning
+		sum.CacheCreation, sum.CacheRead = sum.CacheCreation+u.CacheCreation, sum.CacheRead+u.CacheRead
+		sum.Estimated = sum.Estimated || u.Estimated
+	}
 	for i := range view.Exchanges {
-		if view.Exchanges[i].Usage.Estimated || slices.ContainsFunc(view.Exchanges[i].Attempts,
-			func(a regie.Attempt) bool { return a.Usage.Estimated }) {
-			return true
+		add(view.Exchanges[i].Usage)
+		for _, a := range view.Exchanges[i].Attempts {
+			add(a.Usage)
 		}
 	}
-	return false
-}
-
-func add(a, b regie.Usage) regie.Usage {
-	return regie.Usage{
-		Input: a.Input + b.Input, Output: a.Output + b.Output, CacheCreation: a.CacheCreation + b.CacheCreation,
-		CacheRead: a.CacheRead + b.CacheRead, Reasoning: a.Reasoning + b.Reasoning,
-		Estimated: a.Estimated || b.Estimated,
-	}
+	return sum
 }
 
 func tokens(t *text.Printer, u regie.Usage) string {
@@ -254,9 +201,6 @@ func money(t *text.Printer, m regie.Money) string {
 	out := chat.Cost(t, regie.Spending{Known: true}.With(m))
 	if m.Reserved > 0 && m.Known {
 		out += t.T(" (reserved $%s)", regie.Dollars(m.Reserved))
-	}
-	if m.Overrun > 0 {
-		out += t.T(", $%s more than was reserved", regie.Dollars(m.Overrun))
 	}
 	return out
 }

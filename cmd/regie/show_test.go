@@ -68,9 +68,7 @@ func TestShowRun(t *testing.T) {
 		t.Run(lang, func(t *testing.T) {
 			t.Setenv("TZ", "UTC")
 			var out bytes.Buffer
-			if err := showRun(&out, text.New(lang), aRun()); err != nil {
-				t.Fatal(err)
-			}
+			showRun(&printer{w: &out, text: text.New(lang)}, aRun())
 			if strings.ContainsRune(out.String(), 0x1b) {
 				t.Error("a control sequence got through")
 			}

@@ -20,47 +20,26 @@ func newSkillsCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			set, seen, err := loadSkills(env, root)
-			if err != nil || asJSON {
-				return orJSON(env, skillsJSON(env, &set), err)
-			}
-			p := env.printer()
-			skillLines(env, &set, &seen, p.line)
-			return p.err
+			set := app.Skills(env.config, root)
+			return printLines(env, asJSON, skillsJSON(env, &set), nil, func(p *printer) {
+				skillLines(env, root, &set, p.line)
+			})
 		},
 	}
 	addJSONFlag(env, cmd, &asJSON)
 	return cmd
 }
 
-func loadSkills(env *environment, root string) (app.SkillSet, app.Project, error) {
-	seen, err := app.LookProject(env.config, root)
-	return app.Skills(env.config, root), seen, err
-}
-
-// listedSkills are skills as programs read them.
-type listedSkills struct {
-	Skills  []app.Skill     `json:"skills"`
-	Notices []listedNotices `json:"notices"`
-}
-
-type listedNotices struct {
-	Origin  app.SkillOrigin `json:"origin"`
-	Dir     string          `json:"dir"`
-	Refused bool            `json:"refused"`
-	Text    string          `json:"text"`
-}
-
-func skillsJSON(env *environment, set *app.SkillSet) listedSkills {
-	out := listedSkills{Skills: set.Skills, Notices: []listedNotices{}}
-	if out.Skills == nil {
-		out.Skills = []app.Skill{}
-	}
+// skillsJSON are skills as programs read them.
+func skillsJSON(env *environment, set *app.SkillSet) map[string]any {
+	notices := []map[string]any{}
 	for i := range set.Notices {
 		n := &set.Notices[i]
-		out.Notices = append(out.Notices, listedNotices{n.Origin, n.Dir, n.Refused, noticeText(env, n)})
+		notices = append(notices, map[string]any{
+			"origin": n.Origin, "dir": n.Dir, "refused": n.Refused, "text": noticeText(env, n),
+		})
 	}
-	return out
+	return map[string]any{"skills": append([]app.Skill{}, set.Skills...), "notices": notices}
 }
 
 func noticeText(env *environment, n *app.SkillNotice) string {
@@ -79,44 +58,35 @@ func noticeLine(env *environment, n *app.SkillNotice) string {
 	return "  " + mark + " " + env.pair(plain.Line(n.Dir), plain.Line(noticeText(env, n)))
 }
 
-// skillLines are skills for people.
-func skillLines(env *environment, set *app.SkillSet, seen *app.Project, line func(format string, args ...any)) {
+// skillLines writes skills for people, and how many of the workspace's do not count yet.
+func skillLines(env *environment, root string, set *app.SkillSet, line func(format string, args ...any)) {
 	if len(set.Skills) == 0 {
 		line("%s", env.T("no skills"))
 	}
 	for i := range set.Skills {
 		s := &set.Skills[i]
+		origin := env.T("of the workspace")
+		if s.Origin == app.SkillOfUser {
+			origin = env.T("yours")
+		}
 		line("%s  %s", s.Name, plain.Line(s.Description))
-		line("    %s", env.T("%s, in %s, files besides SKILL.md: %d", skillOrigin(env, s.Origin),
-			plain.Line(s.Dir), len(s.Files)))
+		line("    %s", env.T("%s, in %s, files besides SKILL.md: %d", origin, plain.Line(s.Dir), len(s.Files)))
 	}
 	for i := range set.Notices {
 		line("%s", noticeLine(env, &set.Notices[i]))
 	}
-	if skills, _, _ := seen.Dormant(); skills > 0 {
+	if seen, err := app.LookProject(env.config, root); err != nil {
+		line("! %s", env.text.Error(err))
+	} else if skills, _, _ := seen.Dormant(); skills > 0 {
 		line("! %s",
-			env.T("skills of this workspace that do not count until you trust them: %d; regie trust shows them",
-				skills))
+			env.T("skills of this workspace that do not count until you trust them: %d; regie trust shows them", skills))
 	}
 }
 
 // skillNotes writes the skills of a workspace into a chat, as they are at that moment.
 func skillNotes(env *environment, root string) func(note func(line string)) {
 	return func(note func(line string)) {
-		set, seen, err := loadSkills(env, root)
-		if err != nil {
-			note(env.text.Error(err))
-			return
-		}
-		skillLines(env, &set, &seen, func(format string, args ...any) {
-			note(plain.Strip(fmt.Sprintf(format, args...)))
-		})
+		set := app.Skills(env.config, root)
+		skillLines(env, root, &set, func(format string, args ...any) { note(plain.Strip(fmt.Sprintf(format, args...))) })
 	}
-}
-
-func skillOrigin(env *environment, o app.SkillOrigin) string {
-	if o == app.SkillOfUser {
-		return env.T("yours")
-	}
-	return env.T("of the workspace")
 }

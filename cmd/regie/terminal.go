@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/mattn/go-isatty"
@@ -81,35 +80,10 @@ func columns(stream io.Writer) int {
 	return int(size.Col)
 }
 
-// fold breaks lines between words, and goes on below where their text begins. A word that is longer
-// than a line stays whole, so that it can be copied.
+// fold breaks lines between words, so that a terminal does not break them in the middle of one.
 func fold(text string, width int) string {
 	if width <= 0 {
 		return text
 	}
-	var out strings.Builder
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
-			out.WriteByte('\n')
-		}
-		begin := len(line) - len(strings.TrimLeft(line, " "))
-		if marker := strings.Index(line[begin:], ". "); marker > 0 && marker <= 2 {
-			begin += marker + len(". ")
-		}
-		at := 0
-		for j, word := range strings.Split(line, " ") {
-			switch long := ansi.StringWidth(word); {
-			case j > 0 && at > begin && at+1+long > width:
-				out.WriteString("\n" + strings.Repeat(" ", begin) + word)
-				at = begin + long
-			case j > 0:
-				out.WriteString(" " + word)
-				at += 1 + long
-			default:
-				out.WriteString(word)
-				at = long
-			}
-		}
-	}
-	return out.String()
+	return ansi.Wordwrap(text, width, "")
 }

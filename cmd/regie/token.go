@@ -72,13 +72,7 @@ func newTokenAddCommand(env *environment) *cobra.Command {
 				return orJSON(env, made, err)
 			}
 			env.notef("This is shown once: keep it where secrets are kept.")
-			env.notef("opens: %s", regie.ScopeWords(made.Token.Scopes))
-			if made.Token.ExpiresAt.IsZero() {
-				env.notef("It does not end by itself: regie token revoke %s ends it.", chat.Short(made.Token.ID))
-			} else {
-				env.notef("until %s, or regie token revoke %s",
-					made.Token.ExpiresAt.Local().Format("2006-01-02 15:04"), chat.Short(made.Token.ID))
-			}
+			env.notef("opens: %s; regie token revoke %s ends it", regie.ScopeWords(made.Token.Scopes), chat.Short(made.Token.ID))
 			_, err = fmt.Fprintln(env.stdout, made.Secret)
 			return err
 		},

@@ -17,35 +17,24 @@ import (
 // newToolsCommand lists what agents can call (spec 10.1).
 func newToolsCommand(env *environment) *cobra.Command {
 	var asJSON bool
-	newList := func(use string) *cobra.Command {
-		cmd := &cobra.Command{
-			Use: use, Args: arguments(0, 0), Short: env.T("The tools that agents can call"),
-			Long: env.T("List the tools that agents can call: each with its kind (a query only reads, an action changes something) and its effect class, which says what becomes of a call that is cut (read: it is made again, keyed: too, under the same key; verifiable: what it was to do is looked at; once: a person is asked).\n\nWhat a call may do without asking is another matter: see regie rules."),
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				found, unknown, err := listTools(cmd.Context(), env)
-				if err != nil || asJSON {
-					return orJSON(env, found, err)
-				}
-				p := env.printer()
+	tools := &cobra.Command{
+		Use: "tools", Args: arguments(0, 0), Short: env.T("The tools that agents can call"),
+		Long: env.T("List the tools that agents can call: each with its kind (a query only reads, an action changes something) and its effect class, which says what becomes of a call that is cut (read: it is made again, keyed: too, under the same key; verifiable: what it was to do is looked at; once: a person is asked).\n\nWhat a call may do without asking is another matter: see regie rules."),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := listTools(cmd.Context(), env)
+			return printLines(env, asJSON, found, err, func(p *printer) {
 				for i := range found {
 					t := &found[i]
 					p.line("%-26s %-6s %-10s %s", plain.Line(t.Name), t.Kind, t.Class,
 						oneLine(plain.Line(t.Description), 100))
 				}
-				if len(unknown) > 0 {
-					p.textf("! ", "tools of MCP servers are listed while an engine runs that has started them: %s",
-						plain.Line(strings.Join(unknown, ", ")))
-				}
-				return p.err
-			},
-		}
-		addJSONFlag(env, cmd, &asJSON)
-		return cmd
+			})
+		},
 	}
-	show := &cobra.Command{
+	tools.AddCommand(&cobra.Command{
 		Use: "show NAME", Args: arguments(1, 1), Short: env.T("One tool, with the JSON Schema of its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, _, err := listTools(cmd.Context(), env)
+			found, err := listTools(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -55,47 +44,41 @@ func newToolsCommand(env *environment) *cobra.Command {
 			if at < 0 {
 				return regie.Errorf(regie.CodeNotFound, "there is no tool %q here: regie tools lists them", args[0])
 			}
-			if asJSON {
-				return writeJSON(env.stdout, found[at])
-			}
-			return showTool(env, &found[at])
+			return printLines(env, asJSON, found[at], nil, func(p *printer) { showTool(p, &found[at]) })
 		},
-	}
-	addJSONFlag(env, show, &asJSON)
-	cmd := newList("tools")
-	cmd.AddCommand(newList("list"), show)
-	return cmd
+	})
+	tools.PersistentFlags().BoolVar(&asJSON, "json", false, env.T("print JSON"))
+	return tools
 }
 
-// listTools asks what agents can call; before the first run these are the built-in tools. unknown
-// are the MCP servers whose tools no running engine knows.
-func listTools(ctx context.Context, env *environment) (found []regie.ToolDefinition, unknown []string, err error) {
+// listTools asks what agents can call; before the first run these are the built-in tools.
+func listTools(ctx context.Context, env *environment) ([]regie.ToolDefinition, error) {
 	builtIn, err := app.HouseTools(env.config)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	unknown = env.config.File.MCPNames()
-	found, err = readStoreOr(ctx, env, builtIn, func(conn *app.Conn) ([]regie.ToolDefinition, error) {
+	servers := env.config.File.MCPNames()
+	found, err := readStoreOr(ctx, env, builtIn, func(conn *app.Conn) ([]regie.ToolDefinition, error) {
 		if !conn.IsEngine() {
-			unknown = nil
+			servers = nil
 		}
 		return conn.Tools(ctx)
 	})
-	return found, unknown, err
+	if len(servers) > 0 && err == nil {
+		env.notef("tools of MCP servers are listed while an engine runs that has started them: %s",
+			plain.Line(strings.Join(servers, ", ")))
+	}
+	return found, err
 }
 
 // showTool prints a tool with its whole description, which is the model's and English, and its
 // schema.
-func showTool(env *environment, t *regie.ToolDefinition) error {
-	p := env.printer()
+func showTool(p *printer, t *regie.ToolDefinition) {
 	p.line("%s  %s, %s, %s", plain.Line(t.Name), t.Kind, t.Class, t.Risk)
 	if len(t.Aliases) > 0 {
-		p.line("%s", env.pair(env.T("other names"), plain.Line(strings.Join(t.Aliases, ", "))))
+		p.line("%s", p.text.T("%s: %s", p.text.T("other names"), plain.Line(strings.Join(t.Aliases, ", "))))
 	}
 	var schema bytes.Buffer
-	if err := json.Indent(&schema, t.Parameters, "", "  "); err != nil {
-		return err
-	}
+	_ = json.Indent(&schema, t.Parameters, "", "  ") // a tool without a valid schema is registered nowhere
 	p.line("\n%s\n\n%s", t.Description, schema.String())
-	return p.err
 }

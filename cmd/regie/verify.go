@@ -31,10 +31,7 @@ func newVerifyCommand(env *environment) *cobra.Command {
 			// without a store nothing was verified, and that is an error
 			reports, err := readStore(cmd.Context(), env,
 				func(conn *app.Conn) ([]store.LogReport, error) { return verifyLogs(cmd.Context(), conn, root, args) })
-			if err != nil {
-				return err
-			}
-			err = printResult(env, asJSON, reports, nil, func(p *chat.Page) { p.Logs(reports) })
+			err = printResult(env, asJSON, reports, err, func(p *chat.Page) { p.Logs(reports) })
 			if err == nil && slices.ContainsFunc(reports, func(r store.LogReport) bool { return r.Error != "" }) {
 				return exit{exitError}
 			}

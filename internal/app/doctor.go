@@ -60,18 +60,14 @@ func examinedProject(c config.Config, root string) doctor.Project {
 	}
 	out := doctor.Project{
 		Broken: seen.Broken, Unread: seen.Unread, File: filepath.Join(root, trust.ConfigFile), Trusted: seen.Trusted(),
-		Stale: seen.State == StateChanged || seen.State == StateElsewhere, Skills: len(seen.Skills),
+		Skills: len(seen.Skills),
 	}
 	if seen.Apart {
 		out.Broken = nil
 	}
 	for _, k := range seen.Keys {
-		switch {
-		case seen.Apart:
-		case k.Use == config.UseTrusted:
+		if !seen.Apart && k.Use == config.UseTrusted {
 			out.Settings++
-		case k.Use == config.UseNever:
-			out.Refused = append(out.Refused, plain.Line(k.Key))
 		}
 	}
 	for _, n := range append(seen.Notices, skill.Load(newProjects(c).ofUser()).Notices...) {
@@ -124,8 +120,6 @@ func examine(ctx context.Context, c *config.Config, name string) doctor.Server {
 // anything: it tries the lock for an instant, which whoever is starting meanwhile only waits for.
 func engineState(ctx context.Context, c config.Config) (state doctor.EngineState) {
 	state.Socket, _ = socketPlace(c.DataDir)
-	_, err := os.Lstat(state.Socket)
-	state.Stale = err == nil
 	held, err := heldLock(filepath.Join(c.DataDir, lockName))
 	switch {
 	case err != nil:
@@ -134,7 +128,7 @@ func engineState(ctx context.Context, c config.Config) (state doctor.EngineState
 	case !held:
 		return state
 	}
-	state.Running, state.Stale = true, false
+	state.Running = true
 	state.PID, _ = readLock(c.DataDir)
 	client := client.Local(dialer(c.DataDir), text.New(c.Language).Language())
 	defer client.Close()

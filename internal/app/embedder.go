@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"net/url"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -13,7 +12,6 @@ import (
 	"github.com/regie-run/regie/internal/price"
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/openai"
-	"github.com/regie-run/regie/internal/provider/wire"
 )
 
 // newEmbedder makes the embedder of the settings, nil where there is none. Nobody is asked. It
@@ -80,9 +78,6 @@ func tryEmbedder(ctx context.Context, c *config.Config) *doctor.Embedder {
 	state := &doctor.Embedder{
 		Name: settings.Name, Type: settings.Type, Model: wanted.Model, Unpriced: true,
 		Capped: c.File.Caps("main") != regie.Caps{},
-	}
-	if u, err := url.Parse(settings.BaseURL); err == nil {
-		state.Local = wire.IsLoopback(u.Hostname())
 	}
 	failed := func(err error) *doctor.Embedder {
 		if errors.Is(err, context.DeadlineExceeded) {

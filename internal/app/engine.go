@@ -65,9 +65,6 @@ type Options struct {
 	// harnesses. Either may be nil.
 	TuneStore  func(*sqlite.Config)
 	TuneEngine func(*engine.Config)
-	// Starting is shown what is stored before interrupted runs go on; only where the engine begins
-	// in this process.
-	Starting func(stored *client.Client)
 	// Resumed is told the interrupted runs that the engine takes up at its start.
 	Resumed func(rounds []regie.ID)
 	// Engine is told that a Conn is an engine now: others wait for this process from then on.
@@ -177,11 +174,6 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	}
 	e.proxy = newPasser(e)
 	e.servePrivately(e.memory)
-	if o.Starting != nil {
-		stored := e.Client("")
-		o.Starting(stored)
-		stored.Close()
-	}
 	resumed, err := e.dispatcher.Start(ctx)
 	if err != nil {
 		return err

@@ -23,24 +23,10 @@ type (
 	IndexProgress = index.Progress
 	// IndexSummary is what an update found and did.
 	IndexSummary = index.Summary
-	// IndexSkip says why a file is not in the index.
-	IndexSkip = index.Skip
 	// IndexEmbedded is what embedding did.
 	IndexEmbedded = index.Embedded
-	// IndexQuery is what is looked for.
-	IndexQuery = index.Query
-	// IndexAnswer is what a search found.
-	IndexAnswer = index.Answer
 	// IndexMode is how it was looked for.
 	IndexMode = index.Mode
-	// IndexHit is a part of a file that answers a query.
-	IndexHit = index.Hit
-	// TextQuery is a text or an expression that is looked for.
-	TextQuery = workspace.Query
-	// TextMatch is a line that holds it.
-	TextMatch = workspace.Match
-	// TextSearched says what a search for a text looked at.
-	TextSearched = workspace.Searched
 )
 
 // IndexHybrid is the mode of a search by meaning and by words.
@@ -50,17 +36,6 @@ const IndexHybrid = index.Hybrid
 // the query they are.
 func Marks(query string) func(text string) (places [][2]int, words []int) {
 	return index.NewMarker(query).Marks
-}
-
-// SearchText looks through the files of a workspace as files.search_text does. It returns the codes
-// of workspace.Open and of Root.Search.
-func SearchText(ctx context.Context, dir string, q TextQuery, found func(TextMatch) bool) (TextSearched, error) {
-	root, err := workspace.Open(dir)
-	if err != nil {
-		return TextSearched{}, err
-	}
-	defer root.Close()
-	return root.Search(ctx, q, found)
 }
 
 // Index is the index of one workspace, opened. Several processes may have it open at once.
@@ -96,10 +71,6 @@ func OpenIndex(ctx context.Context, c config.Config, dir string) (*Index, error)
 	}
 	return out, nil
 }
-
-// Under is a directory or a file to search in, as a query names it, from a path as a person writes
-// it. It returns the codes of Root.Searchable.
-func (x *Index) Under(name string) (string, error) { return x.root.Searchable(name) }
 
 // Close lets go of the index, which stays on the disk.
 func (x *Index) Close() error { return errors.Join(x.Index.Close(), x.root.Close()) }

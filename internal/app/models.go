@@ -103,17 +103,6 @@ var makers = map[string]func(s config.Provider, window int) (provider.Provider, 
 	},
 }
 
-// Untempered reports whether the settings name a temperature that the chosen model is not told,
-// because it takes none.
-func Untempered(c config.Config) bool {
-	agent := c.File.Agents["main"]
-	if agent.Temperature == nil {
-		return false
-	}
-	p, err := model(c, c.Provider)
-	return err == nil && !p.Capabilities(c.Model).Temperature.Carried(agent.ReasoningEffort)
-}
-
 // codec is what writes the requests of the provider of a name. It has no key, and sends nothing.
 func (e *Engine) codec(name string, pin regie.Hash) (provider.Provider, error) {
 	switch name {

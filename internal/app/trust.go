@@ -26,10 +26,6 @@ type (
 // SkillOfUser is the origin of a user's own skill.
 const SkillOfUser = skill.OfUser
 
-// TrustRecord is a person's decision that what a workspace holds for agents is trusted (decision
-// 32).
-type TrustRecord = trust.Record
-
 // Project is what a workspace holds for agents and how it stands, for people to look at: what regie
 // trust decides about is exactly this.
 type Project struct {
@@ -155,11 +151,6 @@ func (p *Project) Trust(c config.Config) error {
 
 // Distrust takes a decision back. It returns CodeNotFound where there is none.
 func Distrust(c config.Config, root string) error { return trust.NewStore(c.DataDir).Revoke(root) }
-
-// TrustList returns all decisions, and how many are damaged.
-func TrustList(c config.Config) (records []TrustRecord, damaged int, err error) {
-	return trust.NewStore(c.DataDir).List()
-}
 
 // Skills are those that an agent has in a workspace now, with what is odd about any.
 func Skills(c config.Config, root string) skill.Set { return newProjects(c).skills(root) }

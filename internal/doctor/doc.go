@@ -4,8 +4,8 @@
 //	doctor.go     what is looked at, and what is said of it
 //	settings.go   configuration, secrets, MCP servers
 //	model.go      the chosen model and the other servers
-//	data.go       the data directory and its disk; mounts.go the file system below it
-//	database.go   the database and who holds it; locks.go
+//	data.go       the data directory and its disk
+//	database.go   the database
 //	shared.go     a PostgreSQL in its place
 //	engine.go     the engine, the clock, the workspace
 //	commands.go   what commands are confined by

@@ -98,8 +98,7 @@ type Server struct {
 // Embedder is the embedder of the search by meaning, as whoever tried it found it.
 type Embedder struct {
 	Name, Type, Model string
-	Local             bool // on this machine
-	Dimensions        int  // of its vectors
+	Dimensions        int // of its vectors
 	Took              time.Duration
 	// Unpriced says that nobody knows what it costs, Capped that a budget is in force, under which
 	// such a one is not asked (decision 29).
@@ -114,7 +113,6 @@ type EngineState struct {
 	Running bool
 	PID     string // as it wrote it; may be empty
 	Socket  string // where it listens
-	Stale   bool   // a socket without an engine
 	Err     error  // why it does not answer
 	Took    time.Duration
 	Unknown error // why it could not be told whether one runs
@@ -145,11 +143,8 @@ type Subject struct {
 	Commands func(context.Context) sandbox.Found
 	// Project looks at what the workspace of a directory holds for agents; nil leaves it out.
 	Project func(root string) Project
-	// Stuck are the ids of runs that wait for settings of a provider which are not here any more;
-	// nil leaves them out.
-	Stuck func(context.Context) []string
-	// Terminals says of the three standard streams whether they are terminals.
-	Terminals [3]bool
+	// Attended says that a person can be asked at the terminal.
+	Attended bool
 	// CheckTime bounds the check of the database; zero means 20 s.
 	CheckTime time.Duration
 }
@@ -240,8 +235,20 @@ func (f *Finding) quotes(said regie.Sentence) *Finding {
 }
 
 // fix adds what to do.
-func (f *Finding) fix(format string, args ...string) {
+func (f *Finding) fix(format string, args ...string) *Finding {
 	f.Fixes = append(f.Fixes, Fix{Text: regie.Say(format, args...)})
+	return f
+}
+
+// elsewhere adds that another data directory may be named.
+func (f *Finding) elsewhere() {
+	f.fix("name another directory, on a local disk: export REGIE_DATA_DIR=/path/to/it")
+}
+
+// code says what a program reads of a failure.
+func (f *Finding) code(code regie.Code) *Finding {
+	f.Code = code
+	return f
 }
 
 // run adds a command to type, which is the same in every language.
@@ -255,8 +262,8 @@ func (f *Finding) about(what string) *Finding {
 	return f
 }
 
-// quote writes an argument of a command for a shell.
-func quote(arg string) string {
+// Quote writes an argument of a command for a shell.
+func Quote(arg string) string {
 	if arg != "" &&
 		strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%,=") == "" {
 		return arg

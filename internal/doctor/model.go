@@ -1,9 +1,11 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,19 +22,16 @@ func (x *exam) model(ctx context.Context) {
 	}
 	c := &x.Config
 	switch {
-	case c.Provider == config.ProviderDemo:
-		x.warn("chosen", "the demo answers (from %s): a few rules, not a model",
-			c.Origin["provider"]).run("regie setup")
-	case c.Provider == config.ProviderReplay:
-		x.warn("chosen", "a recording answers (from %s), not a model", c.Origin["provider"]).run("regie setup")
+	case c.Provider == config.ProviderDemo || c.Provider == config.ProviderReplay:
+		x.warn("chosen", "%s answers (from %s): that is no model", c.Provider, c.Origin["provider"]).run("regie setup")
 	case c.Provider == "":
-		x.unchosen()
+		x.fail("chosen",
+			"no model is chosen, and none was found: no key in %s, no Ollama with a model that can call tools; configured: %s",
+			strings.Join(config.KeyVariables(), ", "), cmp.Or(strings.Join(c.ProviderNames(), ", "), "-")).
+			code(regie.CodeNoModel).run("regie setup")
 	case c.Model == "":
-		f := x.fail("chosen", "%s is chosen (from %s), but no model of it", c.Provider, c.Origin["provider"])
-		f.Code = regie.CodeNoModel
-		f.fix("name a model with --model or REGIE_MODEL, or choose one: regie setup")
-	case c.Origin["provider"] == config.ProviderOllama:
-		x.fine("chosen", "%s with the model %s (found on this machine)", c.Provider, c.Model)
+		x.fail("chosen", "%s is chosen (from %s), but no model of it", c.Provider, c.Origin["provider"]).
+			code(regie.CodeNoModel).fix("name a model with --model or REGIE_MODEL, or choose one: regie setup")
 	default:
 		x.fine("chosen", "%s with the model %s (from %s)", c.Provider, c.Model, c.Origin["provider"])
 	}
@@ -52,45 +51,26 @@ func (x *exam) model(ctx context.Context) {
 	}
 }
 
-func (x *exam) unchosen() {
-	names := x.Config.ProviderNames()
-	var f *Finding
-	if len(names) > 0 {
-		f = x.fail("chosen", "no model is chosen; what is configured: %s", strings.Join(names, ", "))
-	} else {
-		f = x.fail("chosen",
-			"no model is chosen, and none was found: no key in %s, no Ollama with a model that can call tools",
-			strings.Join(config.KeyVariables(), ", "))
-	}
-	f.Code = regie.CodeNoModel
-	f.run("regie setup")
-}
-
 // answers looks at the chosen server.
 func (x *exam) answers(s *Server) {
-	switch {
-	case !s.Asked:
-		f := x.fail("key", "%s at %s wants a key, and there is none", s.Name, s.BaseURL)
-		f.Code = regie.CodeProviderAuth
-		x.keyFix(f)
+	if !s.Asked {
+		x.fail("key", "%s at %s wants a key, and there is none", s.Name, s.BaseURL).code(regie.CodeProviderAuth).
+			run("regie setup")
 		return
-	case s.HasKey:
-		x.fine("key", "its key is from %s", x.keyOrigin())
 	}
 	if s.Code != "" {
 		x.silent(s)
 		return
 	}
-	x.fine("answers", "%s answers after %s; models: %s", s.BaseURL, short(s.Took), count(len(s.Models)))
+	x.fine("answers", "%s answers after %s; models: %s", s.BaseURL, short(s.Took), strconv.Itoa(len(s.Models)))
 	switch model := x.Config.Model; {
 	case model == "" || len(s.Models) == 0:
 	case !slices.Contains(s.Models, model) && !slices.Contains(s.Models, model+":latest"):
-		f := x.fail("known", "the server has no model %s", model)
-		f.Code = regie.CodeNoModel
+		f := x.fail("known", "the server has no model %s", model).code(regie.CodeNoModel)
 		if s.Type == config.ProviderOllama {
-			f.run("ollama pull " + quote(model))
+			f.run("ollama pull " + Quote(model))
 		}
-		f.fix("choose one that it has (%s): regie setup, or --model", some(s.Models))
+		f.fix("choose one that it has (%s): regie setup, or --model", strings.Join(s.Models, ", "))
 	case !slices.Contains(s.ToolModels, model) && !slices.Contains(s.ToolModels, model+":latest"):
 		x.warn("tools", "%s calls no tools by itself: it is asked to write JSON, which small models do less well",
 			model).
@@ -100,44 +80,17 @@ func (x *exam) answers(s *Server) {
 	}
 }
 
-func (x *exam) keyOrigin() string {
-	p, _ := x.Config.Named(x.Config.Provider)
-	if from := p.Origin["api_key"]; from != "" {
-		return from
-	}
-	return x.Config.Origin["api_key"]
-}
-
-// keyFix says where a key belongs.
-func (x *exam) keyFix(f *Finding) {
-	p, _ := x.Config.Named(x.Config.Provider)
-	switch from := x.keyOrigin(); {
-	case p.KeptInKeyring() != "": // what regie setup puts there
-	case from != "" && !strings.Contains(from, "/"):
-		f.fix("put the right key into %s", from)
-	case p.APIKeyEnv != "":
-		f.fix("put the key into %s", p.APIKeyEnv)
-	}
-	f.run("regie setup")
-}
-
 // silent says why the chosen server is of no use, and what to do.
 func (x *exam) silent(s *Server) {
-	if s.Code == regie.CodeProviderRejected {
-		x.warn("answers", "%s answers, but has no list of models, so nothing more can be said for no money",
-			s.BaseURL).fix("try it: regie run hello")
+	if s.Code == regie.CodeProviderRejected || s.Code == regie.CodeProviderBusy {
+		x.warn("answers", "%s answers, but gives no list of models, so nothing more can be said for no money: %s",
+			s.BaseURL, s.Error).quotes(s.Said).fix("try it: regie run hello")
 		return
 	}
-	if s.Code == regie.CodeProviderBusy {
-		x.warn("answers", "%s is busy: %s", s.BaseURL, s.Error).quotes(s.Said).
-			fix("wait a little; a run that meets this waits by itself")
-		return
-	}
-	f := x.fail("answers", "%s does not answer: %s", s.BaseURL, s.Error).quotes(s.Said)
-	f.Code = s.Code
+	f := x.fail("answers", "%s does not answer: %s", s.BaseURL, s.Error).quotes(s.Said).code(s.Code)
 	switch {
 	case s.Code == regie.CodeProviderAuth:
-		x.keyFix(f)
+		f.run("regie setup")
 	case s.Code == regie.CodeProviderQuota:
 		f.fix("buy credit there, or choose another server: regie setup")
 	case s.Type == config.ProviderOllama && s.Local:
@@ -155,20 +108,11 @@ func (x *exam) other(s *Server) {
 	case !s.Asked:
 		x.fine("other", "%s is configured too, without a key", s.Name).about(s.Name)
 	case s.Code == "":
-		x.fine("other", "%s answers too; models: %s", s.Name, count(len(s.Models))).about(s.Name)
+		x.fine("other", "%s answers too; models: %s", s.Name, strconv.Itoa(len(s.Models))).about(s.Name)
 	default:
 		x.warn("other", "%s, which is not chosen, does not answer: %s", s.Name,
 			s.Error).quotes(s.Said).about(s.Name).fix("nothing, unless you want to choose it")
 	}
-}
-
-// some names the first of a list.
-func some(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + ", …"
-	}
-	return strings.Join(names, ", ")
 }
 
 // short is a duration for people.

@@ -10,13 +10,10 @@ type Project struct {
 	// Broken is why its file of settings does not fit; Unread is why nothing can be trusted.
 	Broken, Unread error
 	File           string // of settings
-	// Trusted says that a person has decided so about exactly this; Stale that they have about
-	// something else.
-	Trusted, Stale bool
+	// Trusted says that a person has decided so about exactly this.
+	Trusted bool
 	// Skills and Settings are how many would count once it is trusted, or do count.
 	Skills, Settings int
-	// Refused are the settings that no such file may have.
-	Refused []string
 	// Bad are the skills, the user's too, that are not used.
 	Bad []string
 }
@@ -26,10 +23,6 @@ func (x *exam) project(root string, p Project) {
 	if p.Broken != nil {
 		x.cause("project", p.Broken).about(p.File).fix("correct %s; no run begins here before that", p.File)
 	}
-	if len(p.Refused) > 0 {
-		x.warn("project", "%s has settings that are not taken from a workspace's file: %s", p.File,
-			strings.Join(p.Refused, ", ")).about(p.File).run("regie trust --show")
-	}
 	skills, settings := strconv.Itoa(p.Skills), strconv.Itoa(p.Settings)
 	switch {
 	case p.Unread != nil:
@@ -38,9 +31,6 @@ func (x *exam) project(root string, p Project) {
 	case p.Trusted:
 		x.fine("trust", "what the workspace says to agents counts, because you trust it: skills %s, settings %s",
 			skills, settings).about(root)
-	case p.Stale:
-		x.warn("trust",
-			"what the workspace says to agents has changed since you trusted it, and does not count: skills %s, settings %s", skills, settings).about(root).run("regie trust")
 	default:
 		x.warn("trust", "what the workspace says to agents does not count until you trust it: skills %s, settings %s",
 			skills, settings).about(root).run("regie trust")

@@ -2,14 +2,13 @@ package doctor
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/config"
 )
 
@@ -20,14 +19,11 @@ func (x *exam) settings(context.Context) {
 	case x.ConfigError != nil:
 		f := x.cause("valid", x.ConfigError)
 		switch at := x.culprit(file, setup); {
-		case at != "" && at == setup && open(at):
-			f.about(at).run("chmod 600 " + quote(at))
 		case at != "" && at == setup:
+			if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+				f.run("chmod 600 " + Quote(at))
+			}
 			f.about(at).run("regie setup")
-		case special(at) && (x.ConfigFlag != "" || x.Env("REGIE_CONFIG") != ""):
-			f.about(at).fix("name a file of settings in its place, with --config or REGIE_CONFIG, or name none")
-		case special(at):
-			f.about(at).run("mv " + quote(at) + " " + quote(at+".old"))
 		case at != "":
 			f.about(at).fix("correct %s; the README shows every key", at)
 		default:
@@ -35,31 +31,16 @@ func (x *exam) settings(context.Context) {
 		}
 	case x.Config.Origin["file"] == file && file != "":
 		x.fine("valid", "%s is read and has no unknown key", file).about(file)
-	case file != "":
-		x.fine("valid", "there is no %s; the defaults hold", file)
 	default:
-		x.fine("valid", "no configuration file is known; the defaults hold")
+		x.fine("valid", "there is no %s; the defaults hold", file)
 	}
 	x.guarded(file, setup)
-	x.machine()
 	x.variables()
 	for _, name := range x.Config.ProviderNames() {
 		p, _ := x.Config.Named(name)
-		switch err := p.Keyless(); {
-		case err == nil:
-		case p.KeptInKeyring() != "":
-			f := x.warn("key-keyring",
-				"the key of the provider %s cannot be read: it is kept in the keyring as %s, and %s", name,
-				p.KeptInKeyring(), p.Away().Error()).about(name)
-			f.fix("unlock the keyring, or start regie in the session that has it; or store the key anew")
-			f.run("regie setup")
-		case p.ForeignKey() != "":
-			x.warn("key-foreign", "the key of the provider %s is one of %s and is not sent to %s", name, p.ForeignKey(),
-				p.BaseURL).about(name).run("regie setup")
-		default:
-			x.warn("key-variable", "the provider %s takes its key from %s, which is not set",
-				name, p.APIKeyEnv).about(name).
-				fix("put the key into %s, or take api_key_env out", p.APIKeyEnv)
+		if err := p.Keyless(); err != nil {
+			x.warn("key", "the provider %s has no key that can be used: %s", name, err.Error()).
+				quotes(regie.SentenceOf(err)).about(name).run("regie setup")
 		}
 	}
 	for _, name := range x.Config.File.MCPNames() {
@@ -77,54 +58,25 @@ func (x *exam) culprit(paths ...string) string {
 	return ""
 }
 
-// open reports whether others than its owner may read a file.
-func open(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0
-}
-
-// special reports whether a name is that of a device, a pipe, a directory: nothing that is mended
-// by changing it.
-func special(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular()
-}
-
-// guarded looks at who else may read the file with the keys, and who may write either.
+// guarded looks at who else may read the file with the keys, and who may write either, or the
+// machine's.
 func (x *exam) guarded(file, setup string) {
-	for _, path := range []string{file, setup} {
+	for _, path := range []string{file, setup, config.SystemFile} {
 		info, err := os.Stat(path)
 		if path == "" || err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		mode := info.Mode().Perm()
 		switch {
-		case path == setup && open(path) && x.ConfigError != nil && x.culprit(file, setup) == setup:
-			// that it is not read says so, and how to mend it
-		case path == setup && open(path):
+		case path == setup && mode&0o077 != 0 && x.ConfigError == nil: // else the error says so
 			x.fail("secrets", "%s may hold keys and can be read by others",
-				path).about(path).run("chmod 600 " + quote(path))
-		case mode&0o022 != 0:
+				path).about(path).run("chmod 600 " + Quote(path))
+		case mode&0o022 != 0 && path != setup:
 			x.fail("secrets", "%s can be written by others, who could have any command run",
-				path).about(path).run("chmod go-w " + quote(path))
+				path).about(path).run("chmod go-w " + Quote(path))
 		case path == setup:
 			x.fine("secrets", "%s is readable by you alone", path).about(path)
 		}
-	}
-}
-
-// machine looks at the machine's file of settings.
-func (x *exam) machine() {
-	for _, layer := range x.Config.Layers {
-		if layer.Kind != config.LayerSystem {
-			continue
-		}
-		if info, err := os.Stat(layer.Path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o022 != 0 {
-			x.fail("layers", "%s can be written by others, who could have any command run",
-				layer.Path).about(layer.Path).run("chmod go-w " + quote(layer.Path))
-			continue
-		}
-		x.fine("layers", "%s is read too; your own file goes before it", layer.Path).about(layer.Path)
 	}
 }
 
@@ -162,15 +114,10 @@ func (x *exam) server(name string, s config.MCPServer) {
 	if s.Dir != "" && strings.Contains(command, "/") && !filepath.IsAbs(command) {
 		command = filepath.Join(s.Dir, command)
 	}
-	path, err := exec.LookPath(command)
-	switch {
-	case err == nil:
+	if path, err := exec.LookPath(command); err == nil {
 		x.fine("mcp", "MCP server %s: %s, started when a run begins", name, path).about(name)
-	case errors.Is(err, fs.ErrPermission):
-		x.fail("mcp", "MCP server %s: %s is not executable", name,
-			command).about(name).run("chmod +x " + quote(command))
-	default:
-		x.fail("mcp", "MCP server %s: there is no command %s", name, command).about(name).
+	} else {
+		x.fail("mcp", "MCP server %s: there is no command %s that can be run", name, command).about(name).
 			fix("install %s, or write its full path into mcp_servers.%s.command", command, name)
 	}
 }

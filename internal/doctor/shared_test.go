@@ -81,7 +81,6 @@ func TestShared(t *testing.T) {
 	expect("healthy", onPostgres(t, address, data, nil), "schema", Fine, "", "this program's")
 	expect("without the key", onPostgres(t, address, t.TempDir(), nil), "key", Failed, regie.CodeCorrupt, "audit.key is missing")
 	expect("read-only", onPostgres(t, address+"&default_transaction_read_only=on", data, nil), "writable", Failed, regie.CodeReadOnly, "no writes from postgres")
-	expect("commits that do not wait", onPostgres(t, address+"&synchronous_commit=off", data, nil), "commit", Warning, "", "synchronous_commit = off")
 	expect("too many connections", onPostgres(t, address+"&pool_max_conns=100000", data, nil), "connections", Failed, "", "may take 100011")
 	for _, c := range []struct {
 		name, id, says string
@@ -90,12 +89,10 @@ func TestShared(t *testing.T) {
 		change         func(*postgres.Inspection)
 	}{ // what no test does to somebody's server
 		{"fsync off", "fsync", "fsync = off", Failed, "", func(in *postgres.Inspection) { in.Fsync = false }},
-		{"torn pages", "fsync", "full_page_writes = off", Warning, "", func(in *postgres.Inspection) { in.Pages = false }},
-		{"a standby", "writable", "is a standby", Failed, regie.CodeReadOnly, func(in *postgres.Inspection) { in.Standby = true }},
+		{"a standby", "writable", "no writes", Failed, regie.CodeReadOnly, func(in *postgres.Inspection) { in.Standby = true }},
 		{"too old", "version", "is too old", Failed, regie.CodeConflict, func(in *postgres.Inspection) { in.Oldest = 990000 }},
 		{"another clock", "clock", "are 1m", Failed, "", func(in *postgres.Inspection) { in.Skew = -time.Minute - time.Second }},
-		{"far away", "distance", "is far away", Warning, "", func(in *postgres.Inspection) { in.Took = time.Second }},
-		{"crowded", "connections", "are taken", Warning, "", func(in *postgres.Inspection) { in.Used = in.Limit - 1 }},
+		{"crowded", "connections", "are taken", Failed, "", func(in *postgres.Inspection) { in.Used = in.Limit - 1 }},
 	} {
 		expect(c.name, onPostgres(t, address, data, c.change), c.id, c.status, c.code, c.says)
 	}
