@@ -57,7 +57,7 @@ func followRun(ctx context.Context, env *environment, control *app.Conn, f runFl
 	}
 	begin := func() error { return w.submit(ctx, f, request) }
 	if f.resume != "" {
-		begin = func() error { return w.resume(ctx, resumed) }
+		begin = func() error { return w.resume(ctx, resumed, f.repin) }
 	}
 	if err := begin(); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (w *follower) submit(ctx context.Context, f runFlags, request dispatch.RunR
 }
 
 // resume resumes a round, and shows what happens after its events of before.
-func (w *follower) resume(ctx context.Context, before *store.RoundView) error {
+func (w *follower) resume(ctx context.Context, before *store.RoundView, repin bool) error {
 	w.round, w.session, w.after = before.Round.ID, before.Session.ID, before.Head
 	if before.Round.State == regie.RoundEnded {
 		w.ended = true
@@ -242,7 +242,15 @@ func (w *follower) resume(ctx context.Context, before *store.RoundView) error {
 	if err != nil || view.Round.State == regie.RoundEnded {
 		return err // an engine of this process has gone on with it: its events are still to be shown
 	}
-	if err := w.control.Resume(ctx, w.round); err != nil {
+	if repin {
+		err = w.control.ChangeProvider(ctx, dispatch.ProviderRequest{
+			RoundID: w.round, Provider: w.config.Provider, Model: w.config.Model, Settings: w.settingsOfModel(),
+		})
+	}
+	if err == nil {
+		err = w.control.Resume(ctx, w.round)
+	}
+	if err != nil {
 		return err
 	}
 	// A round that waits for the network goes on by itself.

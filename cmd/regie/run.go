@@ -27,6 +27,7 @@ type runFlags struct {
 	resume, session, agent, onApproval string
 	allow                              []string
 	json, network, here, unattended    bool
+	repin                              bool // the resumed run goes on with the chosen provider
 	limits                             regie.Limits
 	asked                              dispatch.RunRequest // how the model is asked
 	timeout, timeLimit                 time.Duration
@@ -245,10 +246,17 @@ func newRequest(ctx context.Context, env *environment, dir string, here bool, ag
 		return request, nil
 	}
 	tellProject(env, root)
-	if env.config.Provider != "" && env.config.Provider != config.ProviderDemo { // the demo has no settings
-		request.Settings = env.config.Fingerprint()
-	}
+	request.Settings = env.settingsOfModel()
 	return request, nil
+}
+
+// settingsOfModel is the fingerprint of the chosen provider's settings, zero where a server has
+// them and for the demo, which has none.
+func (env *environment) settingsOfModel() regie.Hash {
+	if env.config.Provider == "" || env.config.Provider == config.ProviderDemo || env.config.Server != "" {
+		return regie.Hash{}
+	}
+	return env.config.Fingerprint()
 }
 
 // awaitJob reads the job within the timeout. A read that does not end is left behind: the process

@@ -49,8 +49,28 @@ func newRunsCommand(env *environment) *cobra.Command {
 	}
 	list.Flags().IntVar(&limit, "limit", 20, env.T("how many"))
 	addViewFlags(env, list, &all, &asJSON)
-	runs.AddCommand(show, list, newResolveCommand(env), newReplayCommand(env))
+	runs.AddCommand(show, list, newResolveCommand(env), newReplayCommand(env), newResumeCommand(env))
 	return runs
+}
+
+// newResumeCommand goes on with a run, as run --resume does, or with another provider (decision 54).
+func newResumeCommand(env *environment) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "resume ID|last", Args: arguments(1, 1),
+		Short: env.T("Go on with a run that is paused or waits for its provider"),
+		Long:  env.T("Go on with a run that is paused, was interrupted, or waits for the settings of its provider, and follow it to its end.\n\n--provider gives a run that waits or is paused another provider; the log says so."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.resume, f.repin = args[0], cmd.Flags().Changed("provider")
+			if err := f.chooseOnApproval(attended(env.stdin, env.stderr)); err != nil {
+				return err
+			}
+			return runJob(cmd.Context(), env, f, "")
+		},
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, env.T("print each event as a line of JSON on standard output"))
+	addModelFlags(env, cmd)
+	return cmd
 }
 
 // runView is a run with the result of verifying its logs: its session's, and its workspace's, which
