@@ -71,8 +71,6 @@ type (
 	RenameRequest = dispatch.RenameRequest
 	// Replay is what running a stored round once more gave (invariant 17).
 	Replay = dispatch.Replay
-	// ReplayStep is one model call of a Replay.
-	ReplayStep = dispatch.ReplayStep
 	// ResolveRequest is a person's word on an UNKNOWN call.
 	ResolveRequest = dispatch.ResolveRequest
 	// RevokeRequest takes standing rules back, all of them or none.
