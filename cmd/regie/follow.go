@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/client"
 	"github.com/regie-run/regie/internal/app"
 	"github.com/regie-run/regie/internal/approval"
 	"github.com/regie-run/regie/internal/chat"
@@ -243,7 +244,7 @@ func (w *follower) resume(ctx context.Context, before *store.RoundView, repin bo
 		return err // an engine of this process has gone on with it: its events are still to be shown
 	}
 	if repin {
-		err = w.control.ChangeProvider(ctx, dispatch.ProviderRequest{
+		err = client.ChangeProvider(ctx, w.control.Client, client.ProviderRequest{
 			RoundID: w.round, Provider: w.config.Provider, Model: w.config.Model, Settings: w.settingsOfModel(),
 		})
 	}

@@ -53,7 +53,8 @@ func newRunsCommand(env *environment) *cobra.Command {
 	return runs
 }
 
-// newResumeCommand goes on with a run, as run --resume does, or with another provider (decision 54).
+// newResumeCommand goes on with a run, as run --resume does, or with another provider (decision
+// 54).
 func newResumeCommand(env *environment) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{

@@ -59,8 +59,8 @@ func TestServe(t *testing.T) {
 	}
 	other := exec.CommandContext(t.Context(), "regie", "--data-dir", data, "run", "hello")
 	other.Dir, other.Env = dir, append([]string{"REGIE_PROVIDER=openai", "REGIE_MODEL=m", "REGIE_BASE_URL=http://127.0.0.1:1/v1", "REGIE_API_KEY=k"}, env...)
-	if text, err := other.CombinedOutput(); err == nil || !strings.Contains(string(text), "other settings of the model") {
-		t.Errorf("with another model: %s", text)
+	if text, err := other.CombinedOutput(); err == nil || !strings.Contains(string(text), "nothing answers at http://127.0.0.1:1/v1") {
+		t.Errorf("with a provider of its own: %s", text)
 	}
 	for name, end := range map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT} {
 		waits := exec.CommandContext(t.Context(), "regie", "serve", "--addr", "127.0.0.1:0", "--data-dir", data, "--provider", "demo")

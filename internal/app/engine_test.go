@@ -229,7 +229,7 @@ func TestOtherSettingsLeaveARun(t *testing.T) {
 	own := b.settings
 	b.settings.BaseURL = elsewhere.server.URL + "/v1"
 	other := b.connect()
-	if err := other.Resume(t.Context(), run.RoundID); regie.CodeOf(err) != regie.CodeConflict {
+	if err := other.Resume(t.Context(), run.RoundID); regie.CodeOf(err) != regie.CodeNoModel {
 		t.Errorf("resumed elsewhere: %v", err)
 	}
 	fatal(t, other.Close())

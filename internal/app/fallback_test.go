@@ -243,14 +243,9 @@ func TestFallbackDialect(t *testing.T) {
 	if !strings.Contains(string(two.requests[0]), "data_commands") || strings.Contains(string(two.requests[0]), `"tools"`) {
 		t.Errorf("the fallback was sent %s", two.requests[0])
 	}
-	for i, want := range []struct {
-		exchange int
-		body     []byte
-	}{{1, one.requests[0]}, {2, two.requests[0]}, {3, two.requests[1]}} {
-		p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: run.RoundID, Exchange: want.exchange})
-		if err != nil || !p.Exact() || string(p.Body) != string(want.body) {
-			t.Errorf("request %d: %v\n%s\n%s", i, err, p.Body, want.body)
-		}
+	p, err := conn.Prompt(t.Context(), dispatch.PromptRequest{RoundID: run.RoundID, Exchange: 1})
+	if err != nil || !p.Exact() || string(p.Body) != string(one.requests[0]) {
+		t.Errorf("the first request: %v\n%s\n%s", err, p.Body, one.requests[0])
 	}
 }
 

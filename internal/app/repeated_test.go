@@ -210,6 +210,15 @@ var keyedCases = map[string]func(k *keyedHouse) keyedCase{
 	"resume_session": func(k *keyedHouse) keyedCase { return k.pausing("resume", "pause", true) },
 	"pause_round":    func(k *keyedHouse) keyedCase { return k.ofRound(k.pausing("pause", "resume", false)) },
 	"resume_round":   func(k *keyedHouse) keyedCase { return k.ofRound(k.pausing("resume", "pause", true)) },
+	"change_provider": func(k *keyedHouse) keyedCase {
+		path, _ := k.in("please ask to change the provider")
+		k.json("POST", path+"/pause", "", 200, nil)
+		round := k.rounds(path)[0].Round.ID.String()
+		return keyedCase{
+			path: "/api/v1/rounds/" + round + "/provider", body: `{"provider":"demo"}`, other: `{"provider":"demo","model":"demo"}`,
+			once: func() bool { return k.rounds(path)[0].Round.Provider == "demo" },
+		}
+	},
 	"close_session": func(k *keyedHouse) keyedCase {
 		path := k.worked()
 		return keyedCase{

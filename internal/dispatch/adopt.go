@@ -125,7 +125,7 @@ func (d *Dispatcher) takeUp(ctx context.Context, rounds []regie.ID) (taken []reg
 		if d.leaveAlone(rounds[i]) && !errors.Is(err, ErrNoProvider) { // then its session says so
 			d.log.Warn("an interrupted run is left as it is", "round", rounds[i].String(), "error", err)
 		}
-		d.freeSlot(ctx, rounds[i], err)
+		freeSlot(ctx, d, rounds[i], err)
 	}
 	return taken
 }

@@ -394,7 +394,7 @@ func (d *Dispatcher) wakeUp(ctx context.Context, round regie.ID) error {
 	err = d.resume(ctx, round)
 	if errors.Is(err, ErrNoProvider) {
 		d.leaveAlone(round)
-		d.freeSlot(ctx, round, err)
+		freeSlot(ctx, d, round, err)
 		return nil
 	}
 	if errors.Is(err, store.ErrQueued) {

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNoProvider says that the settings of a round's provider are not here (decision 54).
-var ErrNoProvider = regie.Errorf(regie.CodeConflict,
+var ErrNoProvider = regie.Errorf(regie.CodeNoModel,
 	"the run was started with other settings of the model: go on with it under the same provider, address and key, or give it another one with regie runs resume --provider")
 
 // providerWait is how long a round waits for the settings of its provider before its session is
@@ -18,7 +18,7 @@ const providerWait = 7 * 24 * time.Hour
 
 // setAside has a running round that this engine cannot go on with keep nobody else from running:
 // it waits for the settings of its provider, or leaves the queue for another engine.
-func (d *Dispatcher) setAside(ctx context.Context, round regie.Round, why error) error {
+func setAside(ctx context.Context, d *Dispatcher, round regie.Round, why error) error {
 	if !errors.Is(why, ErrNoProvider) {
 		return d.store.LeaveQueue(ctx, round.ID)
 	}

@@ -87,7 +87,7 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 			return false, errHeld
 		}
 		d.log.Warn("a queued run is left as it is", "round", id.String(), "error", why)
-		return true, errors.Join(errHeld, d.setAside(ctx, round, why))
+		return true, errors.Join(errHeld, setAside(ctx, d, round, why))
 	}
 	h, err := d.reserve(id)
 	if err != nil {
@@ -106,13 +106,13 @@ func (d *Dispatcher) startQueued(ctx context.Context, id regie.ID) (left bool, e
 // freeSlot gives back the slot of a round that this engine cannot go on with: it keeps nobody else
 // from running. Where several share the database another one may go on with it, so they have the
 // watchdog's time.
-func (d *Dispatcher) freeSlot(ctx context.Context, id regie.ID, why error) {
+func freeSlot(ctx context.Context, d *Dispatcher, id regie.ID, why error) {
 	if d.leases != nil && !d.leftLong(id) {
 		return
 	}
 	round, err := d.store.Round(ctx, id)
 	if err == nil {
-		err = d.setAside(ctx, round, why)
+		err = setAside(ctx, d, round, why)
 	}
 	if err != nil && d.base.Err() == nil && !errors.Is(err, store.ErrElsewhere) {
 		d.log.Warn("the slot of a run that is left as it is could not be freed", "round", id.String(), "error", err)

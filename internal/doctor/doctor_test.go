@@ -100,8 +100,12 @@ func traces(t *testing.T, dir string) string {
 			return err
 		}
 		info, err := os.Lstat(path)
-		if err != nil {
+		if err != nil || strings.HasSuffix(path, "-shm") { // SQLite's, for reading what a death has left
 			return err
+		}
+		if info.IsDir() {
+			fmt.Fprintln(&out, path, info.Mode())
+			return nil
 		}
 		fmt.Fprint(&out, path, info.Mode(), info.Size(), info.ModTime().UnixNano())
 		if info.Mode().IsRegular() {

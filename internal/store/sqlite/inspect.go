@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3/database"
+	"github.com/regie-run/regie"
 )
 
 // maxDamage is how many kinds of damage are named.
@@ -37,8 +38,8 @@ type Inspection struct {
 
 // Inspect looks into the database of a data directory. Where an engine holds it (live) it reads
 // beside the engine, as any reader does; where nobody does and all is in the file, it reads the
-// file alone; where a WAL is left, it reads a copy, because SQLite would otherwise make the files
-// that belong to the WAL. The check ends with the context; all else is quick.
+// file alone; where a WAL is left, SQLite may make the -shm file that belongs to it. The check ends
+// with the context; all else is quick.
 func Inspect(ctx context.Context, dir string, live bool) Inspection {
 	in := Inspection{Path: filepath.Join(dir, FileName)}
 	in.Backups = backups(in.Path)
@@ -48,6 +49,9 @@ func Inspect(ctx context.Context, dir string, live bool) Inspection {
 		return in
 	case err != nil:
 		in.Exists, in.Err = true, explain(err, in.Path)
+		return in
+	case !info.Mode().IsRegular():
+		in.Exists, in.Err = true, regie.Errorf(regie.CodeCorrupt, "%s is no regular file", in.Path)
 		return in
 	}
 	in.Exists, in.Size, in.WAL = true, info.Size(), sizeOf(in.Path+"-wal")
