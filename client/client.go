@@ -132,7 +132,7 @@ func AddProvider(ctx context.Context, c *Client, in any) error {
 }
 
 // ChangeProvider gives a round that waits or is paused another provider; Resume goes on with it.
-func ChangeProvider(ctx context.Context, c *Client, in ProviderRequest) error {
+func ChangeProvider(ctx context.Context, c *Client, in dispatch.ProviderRequest) error {
 	return c.call(ctx, http.MethodPost, "/api/v1/rounds/"+in.RoundID.String()+"/provider", in, nil)
 }
 

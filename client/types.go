@@ -63,8 +63,6 @@ type (
 	// Relaunch says what the model may do once its calls have succeeded; empty is RelaunchChain
 	// (spec 3.3).
 	Relaunch = approval.Relaunch
-	// ProviderRequest gives a round that waits or is paused another provider.
-	ProviderRequest = dispatch.ProviderRequest
 	// RemoveRequest removes a session.
 	RemoveRequest = dispatch.RemoveRequest
 	// RenameRequest gives a session another name.

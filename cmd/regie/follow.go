@@ -244,7 +244,7 @@ func (w *follower) resume(ctx context.Context, before *store.RoundView, repin bo
 		return err // an engine of this process has gone on with it: its events are still to be shown
 	}
 	if repin {
-		err = client.ChangeProvider(ctx, w.control.Client, client.ProviderRequest{
+		err = client.ChangeProvider(ctx, w.control.Client, dispatch.ProviderRequest{
 			RoundID: w.round, Provider: w.config.Provider, Model: w.config.Model, Settings: w.settingsOfModel(),
 		})
 	}
