@@ -192,7 +192,7 @@ type UndoConflict struct {
 func (p *UndoPlan) Conflicts(force bool) []UndoConflict {
 	var out []UndoConflict
 	for i := range p.Previews {
-		if c := p.Previews[i].Conflict; c != nil && !(force && c.Forceable) {
+		if c := p.Previews[i].Conflict; c != nil && (!force || !c.Forceable) {
 			out = append(out, *c)
 		}
 	}

@@ -60,7 +60,7 @@ type NoticeKind string
 const (
 	NoticeNetworkDown   NoticeKind = "network_down"    // the network has been away for long, and is waited for
 	NoticeNetworkGiveUp NoticeKind = "network_give_up" // it has been away for too long: the session is paused
-	NoticeProvider      NoticeKind = "provider"        // the settings of a run's provider are not here: it waits for them
+	NoticeProvider      NoticeKind = "provider"        // a run waits for the settings of its provider
 	NoticeFailed        NoticeKind = "failed"          // a run that nobody watches has failed
 	// a budget does not allow its next model call: the session is paused (decision 44)
 	NoticeBudget NoticeKind = "budget"

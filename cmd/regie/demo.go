@@ -157,7 +157,7 @@ func (d *demonstration) child(ctx context.Context, args ...string) (*exec.Cmd, e
 		"HOME=" + d.dir, "REGIE_DATA_DIR=" + filepath.Join(d.dir, "data"),
 		"REGIE_LANG=" + d.text.Language(), "OLLAMA_HOST=127.0.0.1:9",
 	}
-	for _, name := range strings.Fields("PATH TERM LC_ALL LC_CTYPE LANG NO_COLOR VISUAL EDITOR TMPDIR TZ") {
+	for name := range strings.FieldsSeq("PATH TERM LC_ALL LC_CTYPE LANG NO_COLOR VISUAL EDITOR TMPDIR TZ") {
 		if value, set := os.LookupEnv(name); set {
 			child.Env = append(child.Env, name+"="+value)
 		}

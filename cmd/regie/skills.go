@@ -87,6 +87,8 @@ func skillLines(env *environment, root string, set *app.SkillSet, line func(form
 func skillNotes(env *environment, root string) func(note func(line string)) {
 	return func(note func(line string)) {
 		set := app.Skills(env.config, root)
-		skillLines(env, root, &set, func(format string, args ...any) { note(plain.Strip(fmt.Sprintf(format, args...))) })
+		skillLines(env, root, &set, func(format string, args ...any) {
+			note(plain.Strip(fmt.Sprintf(format, args...)))
+		})
 	}
 }

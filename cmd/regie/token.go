@@ -72,7 +72,8 @@ func newTokenAddCommand(env *environment) *cobra.Command {
 				return orJSON(env, made, err)
 			}
 			env.notef("This is shown once: keep it where secrets are kept.")
-			env.notef("opens: %s; regie token revoke %s ends it", regie.ScopeWords(made.Token.Scopes), chat.Short(made.Token.ID))
+			env.notef("opens: %s; regie token revoke %s ends it", regie.ScopeWords(made.Token.Scopes),
+				chat.Short(made.Token.ID))
 			_, err = fmt.Fprintln(env.stdout, made.Secret)
 			return err
 		},

@@ -110,12 +110,12 @@ func showProject(env *environment, p *printer, seen *app.Project) {
 
 // describeTrust says whether a workspace is trusted.
 func describeTrust(env *environment, seen *app.Project) string {
-	switch {
-	case seen.State == app.StateTrusted:
+	switch seen.State {
+	case app.StateTrusted:
 		return env.T("trusted since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
-	case seen.State == app.StateChanged:
+	case app.StateChanged:
 		return env.T("not trusted: it has changed since %s", seen.TrustedAt.Local().Format("2006-01-02 15:04"))
-	case seen.State == app.StateElsewhere:
+	case app.StateElsewhere:
 		return env.T("not trusted: another directory stands here than the one that was trusted")
 	default:
 		return env.T("not trusted")

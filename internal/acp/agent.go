@@ -129,7 +129,8 @@ func (a *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOpti
 // in is the request template of a directory.
 func (a *agent) in(dir string) (dispatch.RunRequest, error) {
 	if !filepath.IsAbs(dir) {
-		return dispatch.RunRequest{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path", dir)
+		return dispatch.RunRequest{}, regie.Errorf(regie.CodePathInvalid, "the workspace %q is not an absolute path",
+			dir)
 	}
 	return a.Request(dir)
 }
@@ -225,7 +226,9 @@ func (a *agent) ListSessions(ctx context.Context, in sdk.ListSessionsRequest) (
 	for i := range found {
 		f := &found[i]
 		name, at := plain.Strip(f.Name), f.LastActivity.UTC().Format(time.RFC3339)
-		out.Sessions[i] = sdk.SessionInfo{SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at}
+		out.Sessions[i] = sdk.SessionInfo{
+			SessionId: sdk.SessionId(f.ID.String()), Cwd: f.Root, Title: &name, UpdatedAt: &at,
+		}
 	}
 	return out, a.refused(err)
 }

@@ -176,7 +176,8 @@ func (f *follower) putQuestion(ctx context.Context, q *regie.Question) error {
 		option(sdk.PermissionOptionKindAllowOnce, "choice:"+strconv.Itoa(i), plain.Line(name), reply)
 	}
 	if q.Module.AllowFreeText {
-		option(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"), regie.QuestionReply{})
+		option(sdk.PermissionOptionKindRejectOnce, "write", f.Text.T("Answer in my next message"),
+			regie.QuestionReply{})
 	}
 	title, kind := plain.Visible(q.Module.Text), sdk.ToolKindOther
 	reply, _, err := choose(ctx, f, sdk.ToolCallUpdate{

@@ -90,7 +90,8 @@ var kinds = map[string]sdk.ToolKind{
 	"files.read_file": sdk.ToolKindRead, "files.list_files": sdk.ToolKindRead, "skills.read_skill": sdk.ToolKindRead,
 	"session.read_result": sdk.ToolKindRead, "files.search_text": sdk.ToolKindSearch,
 	"files.search_semantic": sdk.ToolKindSearch, "files.write_file": sdk.ToolKindEdit,
-	"files.edit_file": sdk.ToolKindEdit, "files.delete_file": sdk.ToolKindDelete, "shell.shell_exec": sdk.ToolKindExecute,
+	"files.edit_file": sdk.ToolKindEdit, "files.delete_file": sdk.ToolKindDelete,
+	"shell.shell_exec": sdk.ToolKindExecute,
 }
 
 // arguments are those that say what a call is about.

@@ -414,9 +414,9 @@ func passingHouse(t *testing.T, v *vendor, change func(*config.Config)) *house {
 }
 
 // keyed asks with a key and reads the answer.
-func (h *house) keyed(path, key, body string, changes ...func(*http.Request)) (status int, text string, of http.Header) {
+func (h *house) keyed(path, key, body string) (status int, text string, of http.Header) {
 	h.t.Helper()
-	response := h.ask(http.MethodPost, path, body, append(changes, carrying("Idempotency-Key", key))...)
+	response := h.ask(http.MethodPost, path, body, carrying("Idempotency-Key", key))
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	fatal(h.t, err)

@@ -271,7 +271,9 @@ func (e *Engine) listModels(ctx context.Context) ([]dispatch.ProviderModels, err
 	if e.config.Provider != "" && !chosen { // one that needs no settings: the demo, a recording
 		out = append(out, dispatch.ProviderModels{
 			Name: e.config.Provider, Type: e.config.Provider, Chosen: true, Reachable: true,
-			Models: []dispatch.ModelView{{Name: e.config.Model, Chosen: true, Tools: true, Price: &dispatch.ModelPrice{}}},
+			Models: []dispatch.ModelView{
+				{Name: e.config.Model, Chosen: true, Tools: true, Price: &dispatch.ModelPrice{}},
+			},
 		})
 	}
 	return out, ctx.Err()

@@ -232,7 +232,8 @@ func upstream(name string, settings *config.Provider, api string) (compat.Upstre
 	base := strings.TrimRight(cmp.Or(settings.BaseURL, responses.DefaultAddress), "/")
 	switch {
 	case messages:
-		base = strings.TrimSuffix(strings.TrimRight(cmp.Or(settings.BaseURL, anthropic.DefaultAddress), "/"), "/v1") + "/v1"
+		base = strings.TrimRight(cmp.Or(settings.BaseURL, anthropic.DefaultAddress), "/")
+		base = strings.TrimSuffix(base, "/v1") + "/v1"
 		up.Header.Set("Anthropic-Version", anthropic.Version)
 		up.Passes = []string{"Anthropic-Version", "Anthropic-Beta"} // they say how a request is meant
 	case settings.Type == config.ProviderOllama:
@@ -255,7 +256,7 @@ func upstream(name string, settings *config.Provider, api string) (compat.Upstre
 
 // passingTransport keeps connections to one server open.
 func passingTransport(base string) *http.Transport {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // net/http says so
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // net/http says so
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost, transport.DisableCompression = 256, 256, true
 	transport.ResponseHeaderTimeout = 10 * time.Minute
 	if u, err := url.Parse(base); err == nil && wire.IsLoopback(u.Hostname()) {

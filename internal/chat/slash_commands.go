@@ -62,7 +62,9 @@ func SlashCommands(t *text.Printer) []SlashCommand {
 				c.Skills(c.Note)
 			}
 		}},
-		{"/quit", t.T("leave; what runs stays as it is stored"), func(c *Conversation, _ string) { c.Renderer.Leave() }},
+		{"/quit", t.T("leave; what runs stays as it is stored"), func(c *Conversation, _ string) {
+			c.Renderer.Leave()
+		}},
 	}
 }
 

@@ -70,6 +70,6 @@ func FindToken(ctx context.Context, control Control, name string) (regie.Token, 
 	found := slices.DeleteFunc(all, func(t regie.Token) bool {
 		return t.Name != name && (part == "" || !hasPart(t.ID, part))
 	})
-	return pickOne(found, func(t *regie.Token) regie.ID { return t.ID }, plain.Line(name), regie.Errorf(regie.CodeNotFound,
-		"no token has the id or the name %s: see regie token list", plain.Line(name)))
+	return pickOne(found, func(t *regie.Token) regie.ID { return t.ID }, plain.Line(name),
+		regie.Errorf(regie.CodeNotFound, "no token has the id or the name %s: see regie token list", plain.Line(name)))
 }

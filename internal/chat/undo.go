@@ -46,7 +46,8 @@ func (p *Page) UndoPlan(plan *regie.UndoPlan, limit int) (more bool) {
 		more = p.Diff(&regie.Review{Preview: regie.Preview{Diff: f.Diff}}, limit) || more
 	}
 	if len(plan.Removes) > 0 {
-		p.line("     " + plain.Line(p.Text.T("the directories that are empty then go: %s", strings.Join(plan.Removes, ", "))))
+		gone := p.Text.T("the directories that are empty then go: %s", strings.Join(plan.Removes, ", "))
+		p.line("     " + plain.Line(gone))
 	}
 	switch {
 	case plan.Chat && again:

@@ -59,8 +59,9 @@ func parseMessages(data []byte) (*agentRequest, error) {
 		return nil, err
 	}
 	if in.Thread.Type == "continue" { // its client sends the whole conversation then
-		return nil, &problem{code: "thread_not_found", param: "thread.previous_message_id", err: regie.Errorf(regie.CodeNotFound,
-			"there is no answer %s here to go on from: send the whole conversation", truncate(in.Thread.Previous))}
+		err := regie.Errorf(regie.CodeNotFound,
+			"there is no answer %s here to go on from: send the whole conversation", truncate(in.Thread.Previous))
+		return nil, &problem{code: "thread_not_found", param: "thread.previous_message_id", err: err}
 	}
 	out := &agentRequest{
 		model: in.Model, stream: in.Stream, metadata: in.Metadata, raw: data, effort: in.OutputConfig.Effort,

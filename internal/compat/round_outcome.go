@@ -278,10 +278,11 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 		}
 		f.sayAside("[" + strings.TrimSpace(f.limit) + "]")
 	case f.end == regie.EndProviderError:
-		code, view, err := regie.CodeProviderRejected, store.RoundView{}, error(nil)
-		if view, err = s.Service.Rounds.Get(ctx, f.target); err != nil {
+		view, err := s.Service.Rounds.Get(ctx, f.target)
+		if err != nil {
 			return out, err
 		}
+		code := regie.CodeProviderRejected
 		for i := range view.Exchanges {
 			for _, attempt := range view.Exchanges[i].Attempts {
 				code = attempt.Code

@@ -200,7 +200,9 @@ func (s *server) session(ctx context.Context, session regie.ID, place regie.Work
 }
 
 // round returns a round whose session is open to the caller, else unknown.
-func (s *server) round(ctx context.Context, round regie.ID, scope regie.TokenScope, unknown error) (store.RoundView, error) {
+func (s *server) round(ctx context.Context, round regie.ID, scope regie.TokenScope, unknown error) (store.RoundView,
+	error,
+) {
 	view, err := s.Service.Rounds.Get(ctx, round)
 	if err == nil {
 		var place regie.Workspace

@@ -190,7 +190,7 @@ func (c keyCheck) check(n *yaml.Node, of reflect.Type, key, rule string) (err er
 	case !null:
 		err = c.scalar(n, of, key, c[rule])
 	}
-	if held, is := reflect.New(of).Interface().(interface{ check() error }); is && err == nil {
+	if held, is := reflect.TypeAssert[interface{ check() error }](reflect.New(of)); is && err == nil {
 		if err = n.Decode(held); err == nil {
 			err = held.check()
 		}

@@ -51,7 +51,7 @@ func (r Rule) Place() (name string, below bool) {
 
 // check holds a rule to what its words mean together. One that says less than its author meant
 // would be worse than none.
-func (r *Rule) check() error {
+func (r Rule) check() error {
 	name, _ := r.Place()
 	switch {
 	case r.Path != "" && len(r.Argv) > 0:

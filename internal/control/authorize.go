@@ -39,7 +39,8 @@ var requiredScopes = map[string]regie.TokenScope{
 
 	"remove_session": regie.ScopeAdmin, "change_limits": regie.ScopeAdmin, "revoke_rules": regie.ScopeAdmin,
 	"clear_cache": regie.ScopeAdmin, "undo_by_force": regie.ScopeAdmin, "list_tokens": regie.ScopeAdmin,
-	"add_token": regie.ScopeAdmin, "add_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin, "make_setup_link": regie.ScopeAdmin,
+	"add_token": regie.ScopeAdmin, "add_provider": regie.ScopeAdmin, "revoke_tokens": regie.ScopeAdmin,
+	"make_setup_link": regie.ScopeAdmin,
 
 	"show_me": EveryCaller, "revoke_own_token": EveryCaller,
 	"open_workspace":     EveryCaller, // Open says what it needs

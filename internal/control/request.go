@@ -77,11 +77,10 @@ func (r *Rounds) checkNames(in *dispatch.RunRequest) error {
 // settingsOf returns the settings that a request's provider is asked with: those of its pin, where
 // a client brought them, else this engine's own.
 func (c *core) settingsOf(in *dispatch.RunRequest) *config.Config {
-	if brought := c.SettingsOf(in.Provider, in.Settings); brought != nil && in.Provider == brought.Provider && !in.Settings.IsZero() &&
-		in.Settings != c.Settings.FingerprintOf(in.Provider) {
-		return brought
+	if in.Settings.IsZero() || in.Settings == c.Settings.FingerprintOf(in.Provider) {
+		return &c.Settings
 	}
-	return &c.Settings
+	return cmp.Or(c.SettingsOf(in.Provider, in.Settings), &c.Settings)
 }
 
 // sameModel returns CodeConflict where the settings that a request is pinned to are neither this

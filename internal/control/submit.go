@@ -145,9 +145,8 @@ func (r *Rounds) submission(in *dispatch.RunRequest, owner regie.User, workspace
 		},
 		Round: regie.Round{
 			ID: regie.NewID(), SessionID: in.SessionID, Reason: reason, Limits: terms.limits,
-			Agent: in.Agent, Provider: in.Provider,
-			Model: in.Model, Dialect: terms.dialect, Pin: in.Settings, TraceID: hex.EncodeToString(trace[:]), Policy: terms.policy,
-			Level1: terms.level1, Level2: terms.level2,
+			Agent: in.Agent, Provider: in.Provider, Model: in.Model, Dialect: terms.dialect, Pin: in.Settings,
+			TraceID: hex.EncodeToString(trace[:]), Policy: terms.policy, Level1: terms.level1, Level2: terms.level2,
 		},
 	}
 	ofClient(in, &out)

@@ -38,7 +38,8 @@ func (b *contextBudget) newCacheKey(head provider.Head) *provider.Key {
 		return nil
 	}
 	return provider.NewKey(head, provider.KeyTerms{
-		Asker: b.cacheAsker(), Provider: b.round.Provider, Settings: b.round.Pin, Dialect: b.round.Dialect, Fold: b.cfg.CacheFold,
+		Asker: b.cacheAsker(), Provider: b.round.Provider, Settings: b.round.Pin, Dialect: b.round.Dialect,
+		Fold: b.cfg.CacheFold,
 	})
 }
 

@@ -180,13 +180,13 @@ func TestGuardKnowsShortenedResults(t *testing.T) {
 func TestGuardForgets(t *testing.T) {
 	s := newStory(t)
 	s.batch(s.unknown(send, "x"), wire(s.done(read, "x", "read"), "r"), wire(s.done(write, "x", "written"), "w"), s.done(sum, "x", "42"))
-	if v, _ := s.judge(s.guard, read, "x", "r"); !strings.HasSuffix(v.result, "read") {
+	if v, _ := s.judge(s.guard, read, "r"); !strings.HasSuffix(v.result, "read") {
 		t.Errorf("the same read in its round: %+v", v)
 	}
 	s.newRound()
 	s.batch(s.done(read, "y", ""))
 	for _, c := range []struct{ tool, id, want string }{{read, "r", ""}, {sum, "", ""}, {write, "w", "ANTI_LOOP"}} {
-		v, _ := s.judge(s.guard, c.tool, "x", c.id)
+		v, _ := s.judge(s.guard, c.tool, c.id)
 		if got := v.String(); got != c.want {
 			t.Errorf("%s in a later round: %q, want %q", c.tool, got, c.want)
 		}
@@ -197,7 +197,7 @@ func TestGuardForgets(t *testing.T) {
 	long := s.failed(write, "x", false)
 	long.Error.Message = "a" + strings.Repeat("é", 900)
 	s.batch(long)
-	v, _ := s.judge(s.guard, write, "x", "")
+	v, _ := s.judge(s.guard, write, "")
 	if v.problem == nil || len(v.problem.Message) > maxQuoted+200 || strings.Contains(v.problem.Message, "\uFFFD") || !strings.Contains(v.problem.Message, "é…") {
 		t.Errorf("got %+v", v.problem)
 	}

@@ -168,8 +168,8 @@ func edited(call regie.Call, argument string) regie.Call {
 // noID stands for a model that gives its calls none.
 const noID = "-"
 
-func (s *story) judge(g *loopGuard, name, argument, providerID string, before ...regie.Call) (guardVerdict, *regie.Call) {
-	call := s.made(name, argument)
+func (s *story) judge(g *loopGuard, name, providerID string, before ...regie.Call) (guardVerdict, *regie.Call) {
+	call := s.made(name, "x")
 	definition := regie.ToolDefinition{}
 	if target, _, ok := s.tools.Lookup(name); ok {
 		definition = target.Definition()
@@ -207,7 +207,7 @@ func (c *guardCase) check(t *testing.T) {
 		if c.before != nil {
 			before = c.before(s)
 		}
-		v, earlier := s.judge(g, c.tool, "x", c.id, before...)
+		v, earlier := s.judge(g, c.tool, c.id, before...)
 		got, asked := v.String(), s.made(c.tool, "x")
 		if g.isUnknown(g.signatureOf(&asked)) {
 			got = strings.TrimSpace(got + " ask")

@@ -35,7 +35,7 @@ func TestPrograms(t *testing.T) {
 		"!git log src/a":                                "src/a",
 	} {
 		got := programs(command, there)
-		for _, word := range strings.Split(strings.ReplaceAll(want, "a b", "a_b"), " ") {
+		for word := range strings.SplitSeq(strings.ReplaceAll(want, "a b", "a_b"), " ") {
 			if word = strings.ReplaceAll(word, "_", " "); want != "my tools/run it" && word != "" && !slices.Contains(got, word) {
 				t.Errorf("%q runs %q, want %q", command, got, want)
 			}

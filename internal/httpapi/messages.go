@@ -142,7 +142,8 @@ func (s *server) send(w http.ResponseWriter, r *http.Request) {
 func (s *server) say(ctx context.Context, in *request[formatQuery, MessageRequest]) (Accepted, error) {
 	m := &in.Body
 	asked := dispatch.RunRequest{
-		ClientID: cmp.Or(m.ClientID, in.Key, regie.NewID().String()), SessionID: in.ID, Text: m.Content, Segments: m.Segments,
+		ClientID: cmp.Or(m.ClientID, in.Key, regie.NewID().String()), SessionID: in.ID, Text: m.Content,
+		Segments: m.Segments,
 		Provider: m.Provider, Model: m.Model,
 		Limits: m.Limits, WhenBusy: m.WhenBusy, NoCache: m.NoCache,
 	}

@@ -46,7 +46,8 @@ func (s *server) roundOperations() []operation {
 			s.Service.Rounds.Resume),
 		addressed(s, http.MethodPost, "/rounds/{id}/provider", "change_provider",
 			"Give a round that waits or is paused another provider; resume it then",
-			func(in *dispatch.ProviderRequest, _ string) *regie.ID { return &in.RoundID }, silent(s.Service.Rounds.ChangeProvider)),
+			func(in *dispatch.ProviderRequest, _ string) *regie.ID { return &in.RoundID },
+			silent(s.Service.Rounds.ChangeProvider)),
 	}
 }
 

@@ -37,7 +37,7 @@ func (c *check) checkUndos(ctx context.Context) {
 		view := &c.views[i]
 		before, after := ends(view, changes)
 		for k := range view.Undos {
-			c.checkUndo(ctx, view, &view.Undos[k], before, after)
+			c.checkUndo(ctx, &view.Undos[k], before, after)
 		}
 	}
 	c.checkUndoOrder()
@@ -57,7 +57,7 @@ func (c *check) checkUndos(ctx context.Context) {
 
 // checkUndo compares an undo with the calls that it takes back, independently of whoever planned
 // it.
-func (c *check) checkUndo(ctx context.Context, view *store.RoundView, u *regie.Undo, before,
+func (c *check) checkUndo(ctx context.Context, u *regie.Undo, before,
 	after map[string]regie.Hash,
 ) {
 	if u.State != regie.UndoDone {

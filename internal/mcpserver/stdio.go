@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -42,7 +43,7 @@ func (f *frames) Read(p []byte) (int, error) {
 		case broken != nil:
 			_, err = io.WriteString(f.out, noMessage)
 		default:
-			f.left = append(line, '\n')
+			f.left = append(slices.Clip(line), '\n')
 		}
 		if err != nil {
 			return 0, err

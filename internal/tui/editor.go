@@ -201,9 +201,9 @@ func (e *editor) rows(width int, name func(paste string) string) (rows []row, y,
 	width = max(width, 4)
 	rows = []row{{}}
 	used := 0
-	for i, n := 0, 0; i <= len(e.text); i += max(1, n) {
+	for i := 0; i <= len(e.text); i += max(1, e.cluster(i)) {
 		now := &rows[len(rows)-1]
-		n = e.cluster(i)
+		n := e.cluster(i)
 		shown := ""
 		if i < len(e.text) && e.text[i] != '\n' {
 			shown = plain.Line(tabs(string(e.text[i : i+n])))

@@ -90,7 +90,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.attend()
 	m.run(m.print())
 	m.run(m.tick())
-	return m, m.drain()
+	command := m.drain()
+	return m, command
 }
 
 // obey takes a message in, and returns what the library runs then.

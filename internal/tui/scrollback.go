@@ -98,9 +98,9 @@ func (p *paper) space() {
 
 // trimmed is a line without spaces at its end.
 func trimmed(line []span) []span {
-	for n := len(line) - 1; n >= 0; n-- {
-		if text := strings.TrimRight(line[n].text, " "); text != "" {
-			return append(slices.Clone(line[:n]), span{text, line[n].style})
+	for n, last := range slices.Backward(line) {
+		if text := strings.TrimRight(last.text, " "); text != "" {
+			return append(slices.Clone(line[:n]), span{text, last.style})
 		}
 	}
 	return nil
@@ -194,7 +194,8 @@ func noted(line string, said bool, width int) [][]span {
 	case said: // behind "› " or two spaces
 		runes := []rune(line)
 		first := span{string(runes[:min(2, len(runes))]), style{bold: true}}
-		return prefixed(wrap([]span{{tabs(string(runes[min(2, len(runes)):])), first.style}}, width-2), first, span{text: "  "})
+		rest := span{tabs(string(runes[min(2, len(runes)):])), first.style}
+		return prefixed(wrap([]span{rest}, width-2), first, span{text: "  "})
 	case found && mark == "│":
 		return diffLine(indent+"│ ", rest, width)
 	case found && marks[mark] != 0:

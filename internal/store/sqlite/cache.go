@@ -63,10 +63,10 @@ func (s moneyStore) ClearCache(ctx context.Context, root string) (gone int64, er
 }
 
 // clearCache takes answers away, and has the pages that they filled overwritten, as Remove does.
-func (s moneyStore) clearCache(ctx context.Context, clear func(*tx)) error {
+func (s moneyStore) clearCache(ctx context.Context, remove func(*tx)) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		defer t.overwriteFree()()
-		clear(t)
+		remove(t)
 		return nil
 	})
 }

@@ -26,7 +26,7 @@ func settles(in *store.Submission) bool {
 
 // importHistory stores what a client brings of a conversation, in front of the message that starts
 // the session's first round.
-func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time) error {
+func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time) {
 	for i := range history {
 		m := history[i].Message
 		t.insertCalls(b.fence.Chain, &m, history[i].Calls, now)
@@ -37,7 +37,6 @@ func (t roundTx) importHistory(b *batch, history []store.Imported, now time.Time
 			b.settled(&history[i].Calls[j])
 		}
 	}
-	return nil
 }
 
 // settleClients settles the calls of a client's tools that a session waits for, all of them or,

@@ -119,9 +119,10 @@ func (s moneyStore) LeftProxied(ctx context.Context, before time.Time) error {
 func (s moneyStore) ProxiedCalls(ctx context.Context, limit int) ([]store.Proxied, error) {
 	return queryAll(ctx, s.read, func(row scanner, c *store.Proxied) error {
 		var cost sql.NullInt64
+		var micros int64
 		err := row.Scan(&c.ID, &c.WorkspaceID, &c.UserID, &c.Provider, &c.Model, &c.Code, &c.Cached, &c.Usage.Input,
-			&c.Usage.Output, &c.Usage.CacheRead, &cost, &c.Money.Reserved, &c.StartedAt, &c.Duration)
-		c.Money.Cost, c.Money.Known, c.Duration = cost.Int64, cost.Valid, c.Duration*time.Microsecond
+			&c.Usage.Output, &c.Usage.CacheRead, &cost, &c.Money.Reserved, &c.StartedAt, &micros)
+		c.Money.Cost, c.Money.Known, c.Duration = cost.Int64, cost.Valid, time.Duration(micros)*time.Microsecond
 		return err
 	}, `SELECT id, workspace_id, user_id, provider, model, coalesce(code, ''), cached, input_tokens, output_tokens, cache_read_tokens,
 			cost_microusd, reserved_microusd, started_at, coalesce(duration_us, 0)

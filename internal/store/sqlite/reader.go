@@ -88,7 +88,7 @@ func (r reader) catchUp(ctx context.Context) error {
 // anybody sees a row of it.
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (cursor, error) {
 	if r.again == nil || r.tx != nil {
-		rows, err := r.query(ctx, query, args)
+		rows, err := r.query(ctx, query, args) //nolint:rowserrcheck // the reader of the rows asks
 		return sqlRows{rows}, err
 	}
 	var out fetched

@@ -58,7 +58,7 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		b := batch{fence: out.Fence, now: now}
 		if out.Created {
 			b.events = append(b.events, create.event)
-			err = t.rounds.importHistory(&b, in.History, now)
+			t.rounds.importHistory(&b, in.History, now)
 		} else if o.clients || len(in.Results) > 0 {
 			err = t.rounds.settleClients(&b, &in, &out.Message, now)
 		}

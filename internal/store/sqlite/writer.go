@@ -436,16 +436,6 @@ func (t *tx) row(query string, args ...any) found {
 	return found{row: rows[0]}
 }
 
-// each runs a reading statement inside the transaction and gives every row to fn, after all were
-// read: fn may run statements.
-func (t *tx) each(query string, args []any, fn func(found) error) error {
-	rows, err := t.fetchRows(query, args)
-	for i := 0; err == nil && i < len(rows); i++ {
-		err = fn(found{row: rows[i]})
-	}
-	return err
-}
-
 // QueryContext implements querier.
 func (t *tx) QueryContext(_ context.Context, query string, args ...any) (cursor, error) {
 	rows, err := t.fetchRows(query, args)

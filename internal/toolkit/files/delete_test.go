@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/regie-run/regie"
@@ -123,12 +122,4 @@ func TestDeleteCut(t *testing.T) {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}
-}
-
-func warned(sentences []regie.Sentence) string {
-	var out []string
-	for _, s := range sentences {
-		out = append(out, s.String())
-	}
-	return strings.Join(out, "\n")
 }
