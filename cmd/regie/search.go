@@ -68,7 +68,8 @@ func searchFiles(ctx context.Context, env *environment, f *searchFlags, query, u
 		return err
 	}
 	asked := dispatch.SearchRequest{
-		Text: query, In: dispatch.SearchFiles, Mode: dispatch.SearchSemantic, Limit: f.limit, Case: !f.fold, Under: under,
+		Text: query, In: dispatch.SearchFiles, Mode: dispatch.SearchSemantic, Limit: f.limit,
+		Case: !f.fold, Under: under,
 	}
 	switch {
 	case f.exact:

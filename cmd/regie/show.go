@@ -57,7 +57,8 @@ func showExchange(p *printer, e *store.ExchangeView, own string) {
 	p.line("%s %d  %s  %s  %s", t.T("exchange"), e.Number, e.Reason, e.State, e.Purpose)
 	for _, a := range e.Attempts {
 		p.line("  %s %d  %s%s  %s: %s  %s", t.T("attempt"), a.Number,
-			strings.TrimPrefix(a.Provider+" / "+a.Model+"  ", " /   "), milliseconds(t, a.ModelUS), a.Code, oneLine(a.Error, 100), money(t, a.Money))
+			strings.TrimPrefix(a.Provider+" / "+a.Model+"  ", " /   "), milliseconds(t, a.ModelUS), a.Code,
+			oneLine(a.Error, 100), money(t, a.Money))
 		if a.Partial != "" {
 			p.line("     %s  %s", t.T("had said"), oneLine(a.Partial, 100))
 		}

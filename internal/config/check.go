@@ -162,7 +162,8 @@ type keyCheck map[string]keyRule
 
 // wrong is what does not fit, with its line.
 func wrong(n *yaml.Node, format string, args ...any) error {
-	return regie.Errorf(regie.CodeBadRequest, "line %d: %v", n.Line, regie.Errorf(regie.CodeBadRequest, format, args...))
+	what := regie.Errorf(regie.CodeBadRequest, format, args...)
+	return regie.Errorf(regie.CodeBadRequest, "line %d: %v", n.Line, what)
 }
 
 // check compares a node with its type, and with the rule of its key.

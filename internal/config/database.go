@@ -44,7 +44,8 @@ func nameOf(u *url.URL, env func(string) string) string {
 	sum := regie.HashOf([]byte(strings.Join([]string{
 		cmp.Or(query.Get("host"), strings.ToLower(u.Hostname()), env("PGHOST")),
 		cmp.Or(query.Get("port"), u.Port(), env("PGPORT"), "5432"),
-		cmp.Or(query.Get("dbname"), strings.TrimPrefix(u.Path, "/"), env("PGDATABASE"), u.User.Username(), env("PGUSER")),
+		cmp.Or(query.Get("dbname"), strings.TrimPrefix(u.Path, "/"), env("PGDATABASE"), u.User.Username(),
+			env("PGUSER")),
 		cmp.Or(query.Get("search_path"), "regie"),
 	}, "\x00")))
 	return hex.EncodeToString(sum[:6])

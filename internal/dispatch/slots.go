@@ -64,7 +64,8 @@ func (d *Dispatcher) lookAtQueues(ctx context.Context, session regie.ID) (starte
 				err = d.store.TellPlaces(ctx, view.Moved)
 			}
 			if err != nil && d.base.Err() == nil {
-				d.log.Warn("the places of queued runs could not be told", "code", string(regie.CodeOf(err)), "error", err)
+				d.log.Warn("the places of queued runs could not be told", "code", string(regie.CodeOf(err)),
+					"error", err)
 			}
 		}
 		if !again {

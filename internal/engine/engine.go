@@ -170,7 +170,8 @@ func New(cfg Config) *Engine {
 	cfg.MaxOutput, cfg.Attempts = cmp.Or(cfg.MaxOutput, 8192), cmp.Or(cfg.Attempts, 3)
 	cfg.ApprovalTTL, cfg.QuestionTTL = cmp.Or(cfg.ApprovalTTL, 24*time.Hour), cmp.Or(cfg.QuestionTTL, 7*24*time.Hour)
 	cfg.HeadStart = cmp.Or(cfg.HeadStart, headStart)
-	cfg.NetworkRetry, cfg.SilentAfter = cmp.Or(cfg.NetworkRetry, 30*time.Second), cmp.Or(cfg.SilentAfter, 30*time.Second)
+	cfg.NetworkRetry = cmp.Or(cfg.NetworkRetry, 30*time.Second)
+	cfg.SilentAfter = cmp.Or(cfg.SilentAfter, 30*time.Second)
 	cfg.Breakers = cmp.Or(cfg.Breakers, &provider.Breakers{})
 	if cfg.Levels == nil {
 		cfg.Levels = []approval.Level{{Source: regie.SourceApp, Require: approval.RequireWrites}}

@@ -30,7 +30,9 @@ func (l *targetList) nextMoment(failed *provider.Error) (at int, wish time.Durat
 	}
 	first := slices.MinFunc(asked, func(a, b unanswered) int { return cmp.Compare(longWishOf(a.err), longWishOf(b.err)) })
 	wish = longWishOf(first.err)
-	if wish == 0 && !slices.ContainsFunc(l.failures, func(f unanswered) bool { return f.at == 0 && longWishOf(f.err) > 0 }) {
+	if wish == 0 && !slices.ContainsFunc(l.failures, func(f unanswered) bool {
+		return f.at == 0 && longWishOf(f.err) > 0
+	}) {
 		return 0, 0
 	}
 	return first.at, wish
