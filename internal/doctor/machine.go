@@ -9,7 +9,8 @@ import (
 
 // terminal says what the screen is, as far as it changes what is shown.
 func (x *exam) terminal(context.Context) {
-	x.fine("language", "language %s (from %s)", cmp.Or(x.Config.Language, "en"), cmp.Or(x.Config.Origin["language"], "-"))
+	x.fine("language", "language %s (from %s)", cmp.Or(x.Config.Language, "en"),
+		cmp.Or(x.Config.Origin["language"], "-"))
 	locale := cmp.Or(x.Env("LC_ALL"), x.Env("LC_CTYPE"), x.Env("LANG"), "C")
 	if !strings.Contains(strings.ToLower(strings.ReplaceAll(locale, "-", "")), "utf8") && runtime.GOOS != "darwin" {
 		x.warn("encoding", "the locale %s has no UTF-8: ✓ and accents may look wrong",

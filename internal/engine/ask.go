@@ -199,7 +199,8 @@ func (cb *callBatch) reloadBatch() error {
 	stored, err := cb.cfg.Store.Batch(cb.commit, cb.fence, cb.exchange.Number, cb.reply.ID)
 	if err == nil {
 		clear(cb.judge.fresh)
-		cb.calls, cb.reviews, cb.asker.questioned, cb.unsaved = stored.Calls, stored.Reviews, stored.Asked, cb.unsaved[:0]
+		cb.calls, cb.reviews = stored.Calls, stored.Reviews
+		cb.asker.questioned, cb.unsaved = stored.Asked, cb.unsaved[:0]
 	}
 	return err
 }

@@ -28,7 +28,9 @@ func (l *targetList) nextMoment(failed *provider.Error) (at int, wish time.Durat
 	if len(asked) == 0 {
 		return l.at, longWishOf(failed)
 	}
-	first := slices.MinFunc(asked, func(a, b unanswered) int { return cmp.Compare(longWishOf(a.err), longWishOf(b.err)) })
+	first := slices.MinFunc(asked, func(a, b unanswered) int {
+		return cmp.Compare(longWishOf(a.err), longWishOf(b.err))
+	})
 	wish = longWishOf(first.err)
 	if wish == 0 && !slices.ContainsFunc(l.failures, func(f unanswered) bool {
 		return f.at == 0 && longWishOf(f.err) > 0
