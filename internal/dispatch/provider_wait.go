@@ -43,6 +43,7 @@ func (d *Dispatcher) ResumeProviderWaits(ctx context.Context) {
 		err = errors.Join(err, failed)
 	}
 	if err != nil && d.base.Err() == nil {
-		d.log.Warn("runs that wait for their provider are left as they are", "code", string(regie.CodeOf(err)), "error", err)
+		d.log.Warn("runs that wait for their provider are left as they are", "code", string(regie.CodeOf(err)),
+			"error", err)
 	}
 }

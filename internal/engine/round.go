@@ -370,7 +370,8 @@ func (r *run) decideCalls(ctx context.Context, message regie.Message, calls []re
 // runs alone, after the commit of its intent; each commit carries the result before and the intent
 // after it (decision 4).
 func (r *run) runCalls(ctx context.Context) error {
-	if err := errors.Join(r.batch.runAfterHooks(), r.batch.runBeforeHooks(ctx), r.batch.rejudgeActions(ctx)); err != nil {
+	err := errors.Join(r.batch.runAfterHooks(), r.batch.runBeforeHooks(ctx), r.batch.rejudgeActions(ctx))
+	if err != nil {
 		return err
 	}
 	for {

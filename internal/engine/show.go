@@ -194,7 +194,8 @@ func (s *showing) findStored(number int) (*store.ExchangeView, error) {
 			len(s.view.Exchanges))
 	}
 	x := s.view.Exchanges[i]
-	if n := len(x.Attempts); x.State == regie.ExchangeFailed && n > 0 && x.Attempts[n-1].Purpose != regie.PurposeSummary {
+	if n := len(x.Attempts); x.State == regie.ExchangeFailed && n > 0 &&
+		x.Attempts[n-1].Purpose != regie.PurposeSummary {
 		a := &x.Attempts[n-1]
 		x.Purpose, x.OpenedAt, x.FirstSeq, x.LastSeq, x.Request, x.Provider, x.Model = a.Purpose, a.OpenedAt,
 			a.FirstSeq, a.LastSeq, a.Request, a.Provider, a.Model
