@@ -269,7 +269,10 @@ func (cb *callBatch) runQuery(ctx context.Context, call *regie.Call) {
 		cb.runner.settleMissing(call)
 		return
 	}
-	q := cb.runner.attempt(ctx, target, inv)
+	q := cb.runner.awaitEarly(call)
+	if q == nil {
+		q = cb.runner.attempt(ctx, target, inv)
+	}
 	if ctx.Err() != nil && q.outcome.State != regie.CallSucceeded {
 		return
 	}

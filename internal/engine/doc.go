@@ -29,6 +29,7 @@
 //
 // Run works on its caller's goroutine, and so do all parts. A run starts goroutines for two things,
 // and waits for each of them before it returns: queries of one batch (callBatch.runQueries), and
-// queries that start with their reply (toolRunner.startEarly). They touch only their own call.
+// queries that start with their reply (toolRunner.startEarly, ended by stopEarly). They touch only
+// their own call.
 // The timer of modelCall.watchSilence reads values that were copied for it.
 package engine

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
+	"github.com/regie-run/regie/internal/tool"
 )
 
 // headStart is how long a reply waits for its local queries before it is stored without their
@@ -13,38 +15,62 @@ import (
 // place of two. What a crash can lose by it is a reply that is this much older.
 const headStart = 2 * time.Millisecond
 
-// startEarly gives the batch's queries a head start if it consists of nothing but local ones that
-// may run, and settles them if all are done by then. Else they are cut, and run again once their
-// reply is stored.
+// early are the queries of a batch that run while their reply is not stored yet.
+type early struct {
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+	calls  map[regie.ID]*running
+}
+
+// running is a query on its way. Outcome and tries may be read once done is closed.
+type running struct {
+	done    chan struct{}
+	outcome tool.Outcome
+	tries   int
+}
+
+// startEarly starts the batch's queries if it consists of nothing but local ones that may run,
+// gives them a head start, and settles those that are done. The others go on; runQuery waits for
+// them.
 func (x *toolRunner) startEarly(ctx context.Context, calls []regie.Call) {
 	if x.cfg.HeadStart < 0 || !x.allLocal(calls) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, x.cfg.HeadStart)
-	defer cancel()
-	found, done := make([]*running, len(calls)), make(chan struct{})
-	var jobs []func()
+	x.stopEarly()
+	ctx, cancel := context.WithCancel(ctx)
+	e := &early{cancel: cancel, calls: make(map[regie.ID]*running, len(calls))}
+	x.early = e
 	for i := range calls {
-		if call := &calls[i]; !call.State.Settled() {
-			target, inv := x.newInvocation(call)
-			jobs = append(jobs, func() { found[i] = x.attempt(ctx, target, inv) })
+		if calls[i].State.Settled() {
+			continue
+		}
+		target, inv := x.newInvocation(&calls[i])
+		q := &running{done: make(chan struct{})}
+		e.calls[calls[i].ID] = q
+		e.group.Go(func() {
+			defer close(q.done)
+			q.outcome, q.tries = tool.Attempt(ctx, target, inv, x.cfg.Retry)
+		})
+	}
+	timer := time.NewTimer(x.cfg.HeadStart)
+	defer timer.Stop()
+	for i := range calls {
+		q := e.calls[calls[i].ID]
+		if q == nil {
+			continue
+		}
+		select {
+		case <-q.done:
+		case <-timer.C:
+			return // none is settled: those that are done keep their results until the others are
 		}
 	}
-	x.early.Go(func() {
-		runParallel(len(jobs), func(i int) { jobs[i]() })
-		close(done)
-	})
-	select {
-	case <-done:
-	case <-ctx.Done():
-		return
-	}
 	if ctx.Err() != nil {
-		return // what was cut is not what the model is told
+		return // stopped meanwhile: what was cut is not what the model is told
 	}
 	for i := range calls {
-		if found[i] != nil {
-			x.settleQuery(&calls[i], found[i])
+		if q := e.calls[calls[i].ID]; q != nil {
+			x.settleQuery(&calls[i], q)
 		}
 	}
 	fault.Point(fault.QueriesAfter)
@@ -69,4 +95,26 @@ func (x *toolRunner) allLocal(calls []regie.Call) bool {
 		open++
 	}
 	return open > 0 && open <= maxParallel
+}
+
+// awaitEarly returns the query that was started with the reply, once it is done, or nil.
+func (x *toolRunner) awaitEarly(call *regie.Call) *running {
+	if x.early == nil {
+		return nil
+	}
+	q := x.early.calls[call.ID]
+	if q != nil {
+		<-q.done // its context descends from the one that the caller was given
+	}
+	return q
+}
+
+// stopEarly ends the queries whose reply was not stored, or whose round is left.
+func (x *toolRunner) stopEarly() {
+	if x.early == nil {
+		return
+	}
+	x.early.cancel()
+	x.early.group.Wait()
+	x.early = nil
 }

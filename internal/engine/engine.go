@@ -257,7 +257,7 @@ func (e *Engine) Run(ctx, steps context.Context, claimed store.Claimed, pulse Pu
 		defer cancel()
 	}
 	err = r.loop(steps)
-	r.runner.early.Wait()
+	r.runner.stopEarly()
 	if err == nil {
 		r.runEndHooks()
 	}

@@ -15,13 +15,7 @@ import (
 // toolRunner looks tools up and runs them.
 type toolRunner struct {
 	*run
-	early sync.WaitGroup // queries that were started before their reply was stored
-}
-
-// running is what came of a query.
-type running struct {
-	outcome tool.Outcome
-	tries   int
+	early *early // queries that were started before their reply was stored, nil where none were
 }
 
 // storedArguments are what a call is stored to run with: the edited ones, or what the model wrote.
