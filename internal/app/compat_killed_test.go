@@ -87,8 +87,8 @@ func serveAndDie(t *testing.T, said string) {
 	fatal(t, json.Unmarshal([]byte(said), &in))
 	conn, err := app.Connect(context.Background(), app.Options{Config: in.Settings, TuneStore: func(c *sqlite.Config) {
 		tell := c.Notify
-		c.Notify = func(session regie.ID, added *store.Appended) {
-			if in.Early && added != nil && slices.ContainsFunc(added.Events(session), func(e regie.Event) bool { return e.Type == regie.EventRound }) {
+		c.Notify = func(session regie.ID, added []regie.Event) {
+			if in.Early && slices.ContainsFunc(added, func(e regie.Event) bool { return e.Type == regie.EventRound }) {
 				die(t) // once a round is stored
 			}
 			tell(session, added)

@@ -9,7 +9,6 @@ import (
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // Item is one thing on a session's stream: a durable event, or a delta, which is not durable (spec
@@ -132,27 +131,25 @@ func (h *Hub) leave(session regie.ID, r *reader) {
 }
 
 // Commit tells that a session's log has grown, and by what, where that is known. It never blocks.
-func (h *Hub) Commit(session regie.ID, added *store.Appended) {
-	events, observe := h.commit(session, added)
-	if observe != nil {
+func (h *Hub) Commit(session regie.ID, events []regie.Event) {
+	if observe := h.commit(session, events); observe != nil {
 		observe(events)
 	}
 }
 
-// commit tells readers and watchers, and returns who else is to be told what.
-func (h *Hub) commit(session regie.ID, added *store.Appended) ([]regie.Event, func([]regie.Event)) {
+// commit tells readers and watchers, and returns who else is to be told.
+func (h *Hub) commit(session regie.ID, events []regie.Event) func([]regie.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.readers[session]) == 0 && h.partials[session] == nil && len(h.watchers) == 0 && h.observe == nil {
-		return nil, nil
+		return nil
 	}
-	events := added.Events(session)
 	h.settle(session, events)
 	h.tellWatchers(session, events)
 	for r := range h.readers[session] {
 		r.learn(events)
 	}
-	return events, h.observe
+	return h.observe
 }
 
 // Delta tells a piece of a reply to whoever listens. It never blocks.

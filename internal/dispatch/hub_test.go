@@ -9,7 +9,6 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // TestSlowReader keeps a whole reply of many pieces for a reader that comes late, in its order, in
@@ -98,30 +97,32 @@ func TestLateDeltas(t *testing.T) {
 // out of turn, told twice or too much it reads.
 func TestToldOfCommits(t *testing.T) {
 	session := regie.NewID()
-	added := func(bytes int, seqs ...int64) *store.Appended {
-		a := new(store.Appended)
+	added := func(bytes int, seqs ...int64) (events []regie.Event) {
 		for _, seq := range seqs {
-			a.Add(seq, regie.EventNotice, time.Now(), strings.Repeat("x", bytes))
+			events = append(events, regie.Event{
+				SessionID: session, Seq: seq, Type: regie.EventNotice, Time: time.Now(),
+				Body: []byte(strings.Repeat("x", bytes)),
+			})
 		}
-		return a
+		return events
 	}
 	many := make([]int64, eventPage+1)
 	for i := range many {
 		many[i] = int64(i) + 8
 	}
 	for name, c := range map[string]struct {
-		commits []*store.Appended
+		commits [][]regie.Event
 		told    []int64
 		reads   bool
 	}{
-		"what comes next":       {[]*store.Appended{added(1, 8, 9), added(1, 10)}, []int64{8, 9, 10}, false},
-		"what was read already": {[]*store.Appended{added(1, 6, 7, 8)}, []int64{8}, false},
-		"all of it was read":    {[]*store.Appended{added(1, 6, 7)}, nil, false},
-		"out of turn":           {[]*store.Appended{added(1, 9), added(1, 8)}, nil, true},
-		"behind a gap":          {[]*store.Appended{added(1, 9)}, []int64{9}, true},
-		"not known":             {[]*store.Appended{added(1, 8), nil}, nil, true},
-		"too many":              {[]*store.Appended{added(1, many...)}, nil, true},
-		"too much":              {[]*store.Appended{added(maxTold, 8, 9)}, nil, true},
+		"what comes next":       {[][]regie.Event{added(1, 8, 9), added(1, 10)}, []int64{8, 9, 10}, false},
+		"what was read already": {[][]regie.Event{added(1, 6, 7, 8)}, []int64{8}, false},
+		"all of it was read":    {[][]regie.Event{added(1, 6, 7)}, nil, false},
+		"out of turn":           {[][]regie.Event{added(1, 9), added(1, 8)}, nil, true},
+		"behind a gap":          {[][]regie.Event{added(1, 9)}, []int64{9}, true},
+		"not known":             {[][]regie.Event{added(1, 8), nil}, nil, true},
+		"too many":              {[][]regie.Event{added(1, many...)}, nil, true},
+		"too much":              {[][]regie.Event{added(maxTold, 8, 9)}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub := NewHub()

@@ -7,17 +7,14 @@ import (
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/provider"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // TestJoinInTheMiddle: who joins while a reply streams in first gets what was said so far (spec
 // 5.4), once, and nothing of a reply that the log has, that was cut or that is an older one's.
 func TestJoinInTheMiddle(t *testing.T) {
 	session, round := regie.NewID(), regie.NewID()
-	added := func(kind regie.EventType, body string) *store.Appended {
-		a := new(store.Appended)
-		a.Add(1, kind, time.Now(), body)
-		return a
+	added := func(kind regie.EventType, body string) []regie.Event {
+		return []regie.Event{{SessionID: session, Seq: 1, Type: kind, Time: time.Now(), Body: []byte(body)}}
 	}
 	for name, c := range map[string]struct {
 		then func(h *Hub)

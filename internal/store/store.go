@@ -310,6 +310,10 @@ type Orphan struct {
 	Since     time.Time
 }
 
+// Notify is told, after a commit, what it has added to a session's log, as Events returns it; nil
+// where that is not known, and the log has to be read. It must not block, nor change what it is told.
+type Notify func(session regie.ID, added []regie.Event)
+
 // VerifyReport says whether a log is what was written (decision 15).
 type VerifyReport struct {
 	// OwnerID is the session or the workspace whose log it is; zero for those of several workspaces

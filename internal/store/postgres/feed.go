@@ -126,7 +126,7 @@ func (f *feed) grew(session regie.ID) {
 
 // beside is a Notify that tells the others too.
 func (f *feed) beside(notify store.Notify) store.Notify {
-	return func(session regie.ID, added *store.Appended) {
+	return func(session regie.ID, added []regie.Event) {
 		if notify != nil {
 			notify(session, added)
 		}

@@ -2,16 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -115,14 +111,13 @@ type BackendConfig struct {
 // NewStore is the same store over another database, which is open and has its schema.
 func NewStore(c BackendConfig) *Store {
 	if c.Notify == nil {
-		c.Notify = func(regie.ID, *store.Appended) {}
+		c.Notify = func(regie.ID, []regie.Event) {}
 	}
 	s := &core{
 		other: c.Backend, schema: c.Schema,
 		read: reader{
-			db: c.Read, prepared: new(sync.Map), missed: new(sync.Map), translate: c.Translate, arguments: c.Arguments,
-			isolation: sql.LevelRepeatableRead,
-			again:     c.Backend.Read,
+			db: c.Read, translate: c.Translate, arguments: c.Arguments,
+			isolation: sql.LevelRepeatableRead, again: c.Backend.Read,
 		},
 	}
 	if !c.ReadOnly {
@@ -150,16 +145,13 @@ func (w *writer) transact(ctx context.Context, fn func(*tx) error) (wrote bool, 
 	}
 	var last *tx
 	wrote, err = w.other.Transact(ctx, func(s Statements) error {
-		last = (&tx{
-			w:     &writer{mac: hmac.New(sha256.New, w.key), slots: w.slots}, // only for link, genesis and slots
-			heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, other: s,
-		}).bindNouns()
+		last = newTx(w, s)
 		return runRecovered(&op{run: fn}, last)
 	})
 	if err != nil {
 		return false, w.other.Explain(err)
 	}
-	for session, added := range maps.All(last.notices) {
+	for session, added := range last.notices {
 		w.notify(session, added)
 	}
 	return wrote, nil
@@ -179,14 +171,6 @@ func (t *tx) hurry() {
 	}
 }
 
-// heldHead returns the end of a log of another database.
-func (t *tx) heldHead(chain int64) (h head, err error) {
-	seq, mac, _, err := t.other.Held(chain)
-	h.seq = seq
-	copy(h.mac[:], mac)
-	return h, err
-}
-
 // headStart is what who stores a piece of news has for claiming the round itself, before another
 // process is brought to it: whoever asked for it listens there.
 const headStart = 200 * time.Millisecond
@@ -202,34 +186,13 @@ func (t *tx) needsHolder(round regie.ID, after time.Duration) {
 // mayWait reports whether messages may wait for their place in a log: never false where they do.
 func (t *tx) mayWait(chain int64) (bool, error) {
 	if t.other == nil {
-		return t.w.pending[chain], nil
+		return true, nil
 	}
 	if h, made := t.heads[chain]; made && h.seq == 0 {
 		return false, nil
 	}
 	_, _, pending, err := t.other.Held(chain)
 	return pending, err
-}
-
-// noteWaiting remembers that messages wait for their place in a log.
-func (t *tx) noteWaiting(chain int64, waits bool) {
-	switch {
-	case t.other != nil: // others may change that: it is asked anew by each transition
-	case waits:
-		t.w.pending[chain] = true
-	default:
-		delete(t.w.pending, chain)
-	}
-}
-
-// eventNumber is the key of a log row beside its place: SQLite counts them in the order in which
-// they come, and elsewhere, where several processes write, each follows from its place.
-func (t *tx) eventNumber(chain, seq int64) int64 {
-	if t.other != nil {
-		return chain<<32 | seq
-	}
-	t.lastEvent++
-	return t.lastEvent
 }
 
 // auditKey returns the key that a database's logs are written with.

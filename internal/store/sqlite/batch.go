@@ -16,7 +16,6 @@ type batch struct {
 	messages []placed
 	approval int   // the index of the event that asks
 	first    int64 // the number of the first event in the log, once they are stored
-	err      error
 }
 
 // placed is a message with the index of its event in the batch.
@@ -26,20 +25,12 @@ type placed struct {
 }
 
 func (b *batch) add(kind regie.EventType, body any) {
-	event, err := newEvent(kind, body)
-	if err != nil {
-		b.err = err
-		return
-	}
-	b.events = append(b.events, event)
+	b.events = append(b.events, newEvent(kind, body))
 }
 
 // before adds an event in front of all others; none of them is a message.
 func (b *batch) before(kind regie.EventType, body any) {
-	b.add(kind, body)
-	if n := len(b.events) - 1; b.err == nil {
-		b.events = append([]logEvent{b.events[n]}, b.events[:n]...)
-	}
+	b.events = append([]logEvent{newEvent(kind, body)}, b.events...)
 }
 
 func (b *batch) message(m *regie.Message) {
@@ -117,10 +108,10 @@ func (b *batch) end(end *store.End) {
 
 // store writes the events and the rows of the messages. Calls must have been written before.
 func (b *batch) store(t *tx) {
-	if t.fail(b.err) || len(b.events) == 0 {
+	if len(b.events) == 0 {
 		return
 	}
-	b.first = t.appendEvents(b.fence.SessionID, b.fence.Chain, b.now, b.events)
+	b.first = t.appendEvents(b.fence.SessionID, b.fence.Chain, b.now, b.events...)
 	for _, p := range b.messages {
 		p.message.Seq = b.first + int64(p.index)
 		t.rounds.insertMessage(b.fence.Chain, p.message)

@@ -1,117 +1,118 @@
 package sqlite
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"time"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/store"
 )
 
 // logEvent is an event on its way into the log; its body is encoded by the caller, outside the
-// writer.
+// writer. One that could not be encoded has the transition fail that stores it.
 type logEvent struct {
 	kind regie.EventType
 	body string
 	hash regie.Hash
+	err  error
 }
 
-func newEvent(kind regie.EventType, body any) (logEvent, error) {
+func newEvent(kind regie.EventType, body any) logEvent {
 	data, err := json.Marshal(body)
 	if err != nil {
-		return logEvent{}, regie.Errorf(regie.CodeInternal, "an event could not be encoded: %v", err)
+		err = regie.Errorf(regie.CodeInternal, "an event could not be encoded: %v", err)
 	}
-	return logEvent{kind: kind, body: string(data), hash: regie.HashOf(data)}, nil
+	return logEvent{kind: kind, body: string(data), hash: regie.HashOf(data), err: err}
 }
 
 // appendEvents writes events to a session's chain with rising sequence numbers, moves the head, and
 // returns the first number.
-func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events []logEvent) (first int64) {
+func (t *tx) appendEvents(session regie.ID, chain int64, at time.Time, events ...logEvent) (first int64) {
 	h, err := t.head(chain)
 	if t.fail(err) || t.err != nil {
 		return 0
 	}
 	first = h.seq + 1
-	added := t.notices[session]
-	if added == nil {
-		added = new(store.Appended)
-		t.notices[session] = added
-	}
-	mac := t.w.scratch[:] // what is bound is copied by the driver
+	key := t.nextEvent(chain, first)
 	for i := range events {
 		event := &events[i]
+		if t.fail(event.err) {
+			return 0
+		}
+		n := key + int64(i)
 		h.seq++
-		n := t.eventNumber(chain, h.seq)
-		h.mac = t.w.link(h.mac, h.seq, at, event.kind, event.hash)
-		copy(mac, h.mac[:])
-		added.Add(h.seq, event.kind, at, event.body)
+		h.mac = t.w.key.link(h.mac, h.seq, at, event.kind, event.hash)
+		t.notices[session] = append(t.notices[session], regie.Event{
+			SessionID: session, Seq: h.seq, Type: event.kind, Time: fromMicros(at.UnixMicro()),
+			Body: json.RawMessage(event.body),
+		})
 		t.exec("INSERT INTO events (n, chain, seq, type, at, body, mac) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			n, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], mac)
+			n, chain, h.seq, string(event.kind), at.UnixMicro(), event.hash[:], h.mac[:])
 		t.exec("INSERT INTO event_bodies (n, body) VALUES (?, ?)", n, event.body)
 	}
-	copy(mac, h.mac[:])
-	t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, mac,
+	t.one(errNoChain, "UPDATE chains SET head = ?, mac = ?, head_at = ? WHERE n = ?", h.seq, h.mac[:],
 		at.UnixMicro(), chain)
 	if t.other != nil {
-		t.other.Wrote(chain, h.seq, mac)
+		t.other.Wrote(chain, h.seq, h.mac[:])
 	}
 	t.heads[chain] = h
 	return first
 }
 
+// nextEvent is the key of the next log row beside its place: SQLite counts them in the order in
+// which they come, and elsewhere, where several processes write, each follows from its place.
+func (t *tx) nextEvent(chain, seq int64) (n int64) {
+	if t.other != nil {
+		return chain<<32 | seq
+	}
+	t.fail(t.row("SELECT coalesce(max(n), 0) + 1 FROM events").Scan(&n))
+	return n
+}
+
 // tell writes one event.
 func (t *tx) tell(owner regie.ID, chain int64, at time.Time, kind regie.EventType, body any) (seq int64) {
-	event, err := newEvent(kind, body)
-	if t.fail(err) {
-		return 0
-	}
-	return t.appendEvents(owner, chain, at, []logEvent{event})
+	return t.appendEvents(owner, chain, at, newEvent(kind, body))
 }
 
 var errNoChain = regie.Errorf(regie.CodeNotFound, "the session is gone")
 
-// head returns the end of a chain: from this transaction, from the cache, or from its row.
-func (t *tx) head(chain int64) (head, error) {
+// head returns the end of a chain: from this transaction, or from its row.
+func (t *tx) head(chain int64) (h head, err error) {
 	if h, ok := t.heads[chain]; ok {
 		return h, nil
 	}
-	if h, ok := t.w.heads[chain]; ok {
-		return h, nil
-	}
-	if t.other != nil {
-		return t.heldHead(chain)
-	}
-	var h head
 	var mac []byte
-	if err := t.row("SELECT head, mac FROM chains WHERE n = ?", chain).Scan(&h.seq, &mac); err != nil {
-		return head{}, err
+	if t.other != nil {
+		h.seq, mac, _, err = t.other.Held(chain)
+	} else {
+		err = t.row("SELECT head, mac FROM chains WHERE n = ?", chain).Scan(&h.seq, &mac)
 	}
 	copy(h.mac[:], mac)
-	return h, nil
+	return h, err
 }
 
+// auditMAC is the audit key, which binds the rows of the logs.
+type auditMAC []byte
+
 // link computes a row's MAC over the MAC before it and the row (decision 15).
-func (w *writer) link(previous [32]byte, seq int64, at time.Time, kind regie.EventType,
+func (k auditMAC) link(previous [32]byte, seq int64, at time.Time, kind regie.EventType,
 	body regie.Hash,
 ) (mac [32]byte) {
-	var fixed [16]byte
-	binary.BigEndian.PutUint64(fixed[:8], uint64(seq))
-	binary.BigEndian.PutUint64(fixed[8:], uint64(at.UnixMicro()))
-	row := w.row[:0]
-	row = append(append(append(append(row, previous[:]...), fixed[:]...), body[:]...), kind...)
-	w.mac.Reset()
-	w.mac.Write(row)
-	w.row = w.mac.Sum(row[:0])
-	copy(mac[:], w.row)
-	return mac
+	row := binary.BigEndian.AppendUint64(previous[:], uint64(seq))
+	row = binary.BigEndian.AppendUint64(row, uint64(at.UnixMicro()))
+	return k.sum(append(append(row, body[:]...), kind...))
 }
 
 // genesis is the MAC before the first row: it binds a chain to its session.
-func (w *writer) genesis(owner regie.ID) (mac [32]byte) {
-	w.mac.Reset()
-	w.mac.Write([]byte("regie chain of "))
-	w.mac.Write(owner[:])
-	w.mac.Sum(mac[:0])
+func (k auditMAC) genesis(owner regie.ID) (mac [32]byte) {
+	return k.sum(append([]byte("regie chain of "), owner[:]...))
+}
+
+func (k auditMAC) sum(text []byte) (mac [32]byte) {
+	h := hmac.New(sha256.New, k)
+	_, _ = h.Write(text) // a hash takes everything
+	h.Sum(mac[:0])
 	return mac
 }

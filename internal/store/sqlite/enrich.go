@@ -19,9 +19,6 @@ func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enri
 	for i := range in.Calls {
 		b.settled(&in.Calls[i])
 	}
-	if b.err != nil {
-		return store.Outcome{}, b.err
-	}
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}

@@ -70,16 +70,6 @@ func (s sessionStore) Remove(ctx context.Context, in store.Remove) (store.Remove
 	return out, err
 }
 
-// pragma sets something of the connection. SQLite does so when it prepares the statement, so that
-// is never kept.
-func (w *writer) pragma(query string) error {
-	stmt, err := w.driver.PrepareContext(context.Background(), query)
-	if err != nil {
-		return err
-	}
-	return stmt.Close()
-}
-
 // family is a session with those of its sub-agents, all without an open round; none where it was
 // removed before.
 func (t sessionTx) family(id regie.ID) ([]tombstone, error) {

@@ -31,9 +31,7 @@ func (s sessionStore) Fork(ctx context.Context, in store.Fork) (store.Forked, er
 	if err := s.snapshot(ctx, func(ctx context.Context, q querier) error { return c.read(ctx, q, in) }); err != nil {
 		return store.Forked{}, explain(err, FileName)
 	}
-	if err := c.copy(); err != nil {
-		return store.Forked{}, err
-	}
+	c.copy()
 	err := s.writer.do(ctx, func(t *tx) error { return c.insert(t, in.From) })
 	return c.out, err
 }
@@ -136,7 +134,7 @@ func point(ctx context.Context, q querier, in store.Fork) (int64, error) {
 }
 
 // copy makes the copies and the log that tells of them.
-func (c *copying) copy() error {
+func (c *copying) copy() {
 	for i := range c.thread.Messages {
 		m := &c.thread.Messages[i]
 		c.messages[m.ID] = regie.NewID()
@@ -144,36 +142,27 @@ func (c *copying) copy() error {
 			c.calls[call.ID] = regie.NewID()
 		}
 	}
-	if err := c.tell(regie.EventSession, c.out.Session); err != nil {
-		return err
-	}
+	c.tell(regie.EventSession, c.out.Session)
 	for i := range c.thread.Messages {
 		m := &c.thread.Messages[i]
 		c.gone.See(m)
 		c.copies = append(c.copies, c.message(m))
 		c.places = append(c.places, len(c.events))
-		if err := c.tell(regie.EventMessage, &c.copies[len(c.copies)-1]); err != nil {
-			return err
-		}
+		c.tell(regie.EventMessage, &c.copies[len(c.copies)-1])
 		for _, call := range c.thread.Calls[m.ID] {
 			call = c.call(call)
 			c.rows = append(c.rows, call)
-			if err := c.tell(regie.EventToolResult, copiedCall(&call)); err != nil {
-				return err
-			}
+			c.tell(regie.EventToolResult, copiedCall(&call))
 		}
 	}
 	for i := range c.copies { // as of the fork: an undo behind its point does not count in it
 		c.copies[i].Superseded = c.gone.Hides(i+1, &c.copies[i])
 	}
 	c.out.Messages, c.out.Calls = len(c.copies), len(c.rows)
-	return nil
 }
 
-func (c *copying) tell(kind regie.EventType, body any) error {
-	event, err := newEvent(kind, body)
-	c.events = append(c.events, event)
-	return err
+func (c *copying) tell(kind regie.EventType, body any) {
+	c.events = append(c.events, newEvent(kind, body))
 }
 
 // message is a copy. Its round and exchange stay those in which it was written: they are where it
@@ -266,7 +255,7 @@ func (c *copying) insert(t *tx, from regie.ID) error {
 	for i := range c.rows {
 		t.rounds.insertCall(chain, &c.rows[i])
 	}
-	first := t.appendEvents(session.ID, chain, c.now, c.events)
+	first := t.appendEvents(session.ID, chain, c.now, c.events...)
 	for i := range c.copies {
 		c.copies[i].Seq = first + int64(c.places[i])
 		t.rounds.insertMessage(chain, &c.copies[i])

@@ -20,6 +20,17 @@ type found struct {
 	err error
 }
 
+// firstRow is the first of the rows that were read; sql.ErrNoRows where there is none.
+func firstRow(rows [][]driver.Value, err error) found {
+	if err == nil && len(rows) == 0 {
+		err = sql.ErrNoRows
+	}
+	if err != nil {
+		return found{err: err}
+	}
+	return found{row: rows[0]}
+}
+
 // Scan reads the row; sql.ErrNoRows if there is none.
 func (f found) Scan(dest ...any) error {
 	if f.err != nil {
@@ -74,12 +85,6 @@ func assign(dest any, value driver.Value) error {
 	return nil
 }
 
-// column is a place for one value of a row that database/sql reads.
-type column struct{ dest any }
-
-// Scan implements sql.Scanner.
-func (c column) Scan(value any) error { return assign(c.dest, value) }
-
 // asJSON is a column of JSON: a nil pointer and an empty column are NULL.
 type asJSON struct{ value any }
 
@@ -119,20 +124,17 @@ func queryList[T any](ctx context.Context, q querier, scan func(scanner, *T) err
 func queryAll[T any](ctx context.Context, q querier, scan func(scanner, *T) error, query string, args ...any) ([]T,
 	error,
 ) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, q.explain(err)
+	rows, err := q.fetchRows(ctx, query, args)
+	if len(rows) == 0 {
+		return nil, err
 	}
-	defer rows.Close()
-	var out []T
-	for rows.Next() {
-		var item T
-		if err := scan(rows, &item); err != nil {
+	out := make([]T, len(rows))
+	for i, row := range rows {
+		if err := scan(found{row: row}, &out[i]); err != nil {
 			return nil, q.explain(err)
 		}
-		out = append(out, item)
 	}
-	return out, q.explain(rows.Err())
+	return out, nil
 }
 
 // scanOne reads rows of one column.

@@ -14,9 +14,6 @@ import (
 func (s roundStore) SetLevel2(ctx context.Context, fence store.Fence, level2 regie.Hash) error {
 	b := batch{fence: fence, now: time.Now().UTC()}
 	b.add(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})
-	if b.err != nil {
-		return b.err
-	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, true)

@@ -192,9 +192,6 @@ func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) 
 	b := batch{fence: fence, now: now}
 	b.add(regie.EventNotice, in.Notice)
 	b.add(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
-	if b.err != nil {
-		return b.err
-	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, true)

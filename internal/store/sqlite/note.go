@@ -17,9 +17,6 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 	if in.Message != nil {
 		b.message(in.Message)
 	}
-	if b.err != nil {
-		return store.Outcome{}, b.err
-	}
 	waits := !in.Waits.IsZero()
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {

@@ -1,5 +1,7 @@
 package sqlite
 
+import "github.com/regie-run/regie"
+
 // The statements of a transition stand in types by noun on its one transaction. A method calls one
 // of another noun through the transaction: t.slots.putSlot.
 type (
@@ -33,8 +35,9 @@ func newStore(c *core) *Store {
 	}
 }
 
-// bindNouns gives a transaction its nouns.
-func (t *tx) bindNouns() *tx {
+// newTx begins what a group of transitions, or one on another database, writes with.
+func newTx(w *writer, other Statements) *tx {
+	t := &tx{w: w, other: other, heads: map[int64]head{}, notices: map[regie.ID][]regie.Event{}}
 	t.sessions, t.rounds, t.pending, t.waits = sessionTx{t}, roundTx{t}, pendingTx{t}, waitTx{t}
 	t.slots, t.money, t.undos, t.tokens = slotTx{t}, moneyTx{t}, undoTx{t}, tokenTx{t}
 	return t

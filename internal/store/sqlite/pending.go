@@ -54,7 +54,6 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID,
 		chain, string(mode), asJSON{pendingRound{in.Round, in.LeavesWaits, in.LeavesApprovals}})
 	fault.Point(fault.PendingBefore)
-	t.noteWaiting(chain, true) // never too few: an entry without a row is found out at the next look
 	if mode != store.Steer || state != "WAITING" {
 		return nil
 	}
@@ -104,23 +103,6 @@ func (t pendingTx) insertPendingMessage(chain int64, m *regie.Message) {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), string(m.Author.Kind), m.Author.ID, null(m.ClientID))
 }
 
-// readPending remembers which chains have pending messages, so that nothing is asked of the others.
-func (w *writer) readPending(ctx context.Context) error {
-	rows, err := w.conn.QueryContext(ctx, "SELECT DISTINCT session FROM pending")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var chain int64
-		if err := rows.Scan(&chain); err != nil {
-			return err
-		}
-		w.pending[chain] = true
-	}
-	return rows.Err()
-}
-
 // waitingMessage is a pending message on its way into the thread.
 type waitingMessage struct {
 	message regie.Message
@@ -137,9 +119,7 @@ func (t pendingTx) pendingOf(chain int64, steerOnly bool) []waitingMessage {
 		return row.Scan(&w.message.ID, &w.mode, asJSON{&w.pendingRound}, asJSON{&w.message})
 	}, `SELECT m.id, p.mode, p.round, b.body FROM pending p JOIN messages m ON m.id = p.message_id
 		JOIN events e ON e.chain = m.session AND e.seq = m.pending_seq JOIN event_bodies b ON b.n = e.n WHERE p.session = ? ORDER BY p.n`, chain)
-	if !t.fail(err) && len(all) == 0 {
-		t.noteWaiting(chain, false)
-	}
+	t.fail(err)
 	return slices.DeleteFunc(all, func(w waitingMessage) bool { return steerOnly && w.mode != store.Steer })
 }
 
@@ -158,12 +138,10 @@ func (t pendingTx) admit(fence store.Fence, round regie.ID, waiting []waitingMes
 		} else {
 			m.Opening = nil
 		}
-		event, err := newEvent(regie.EventMessage, &m)
-		t.fail(err)
-		events, admitted = append(events, event), append(admitted, m)
+		events, admitted = append(events, newEvent(regie.EventMessage, &m)), append(admitted, m)
 	}
 	fault.Point(fault.AdmitBefore)
-	first := t.appendEvents(fence.SessionID, fence.Chain, now, events)
+	first := t.appendEvents(fence.SessionID, fence.Chain, now, events...)
 	for i := range admitted {
 		m := &admitted[i]
 		m.Seq = first + int64(i)

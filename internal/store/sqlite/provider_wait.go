@@ -16,10 +16,6 @@ func (s roundStore) WaitForProvider(ctx context.Context, round regie.ID, holder 
 	until time.Time,
 ) error {
 	now := time.Now().UTC()
-	event, err := newEvent(regie.EventNotice, notice)
-	if err != nil {
-		return err
-	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByRound, round)
 		fence := store.Fence{RoundID: round}
@@ -37,7 +33,7 @@ func (s roundStore) WaitForProvider(ctx context.Context, round regie.ID, holder 
 		t.exec("UPDATE sessions SET epoch = ? WHERE n = ?", fence.Epoch, fence.Chain)
 		t.exec("UPDATE rounds SET epoch = ? WHERE id = ?", fence.Epoch, round)
 		t.money.unreserve(round)
-		t.appendEvents(fence.SessionID, fence.Chain, now, []logEvent{event})
+		t.tell(fence.SessionID, fence.Chain, now, regie.EventNotice, notice)
 		t.waits.wait(fence, regie.NewID(), regie.WaitProvider, round, until, now)
 		t.waits.park(fence, now)
 		return nil
@@ -47,7 +43,7 @@ func (s roundStore) WaitForProvider(ctx context.Context, round regie.ID, holder 
 // ProviderWaits returns the rounds that wait for the settings of their provider and are not paused,
 // the oldest first.
 func (s roundStore) ProviderWaits(ctx context.Context) ([]regie.ID, error) {
-	return queryAll(ctx, s.read, func(row scanner, id *regie.ID) error { return row.Scan(id) },
+	return queryAll(ctx, s.read, scanOne[regie.ID],
 		`SELECT w.round_id FROM waits w JOIN sessions s ON s.n = w.session
 		WHERE w.kind = 'PROVIDER' AND w.state = 'OPEN' AND s.paused_at IS NULL AND s.deleted_at IS NULL ORDER BY w.created_at, w.id`)
 }
@@ -56,10 +52,6 @@ func (s roundStore) ProviderWaits(ctx context.Context) ([]regie.ID, error) {
 // a fallback. It returns CodeConflict for a round that runs or has ended.
 func (s roundStore) Repin(ctx context.Context, round regie.ID, pin regie.Hash, told regie.Fallback) error {
 	now := time.Now().UTC()
-	event, err := newEvent(regie.EventFallback, told)
-	if err != nil {
-		return err
-	}
 	return s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByRound, round)
 		var session regie.ID
@@ -74,7 +66,7 @@ func (s roundStore) Repin(ctx context.Context, round regie.ID, pin regie.Hash, t
 			told.Provider, told.Model, pin, round)
 		t.exec("UPDATE exchanges SET provider = ?, model = ? WHERE round_id = ? AND state = 'OPEN'",
 			told.Provider, told.Model, round)
-		t.appendEvents(session, chain, now, []logEvent{event})
+		t.tell(session, chain, now, regie.EventFallback, told)
 		return nil
 	})
 }

@@ -31,9 +31,6 @@ func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store
 		b.message(in.Results)
 	}
 	b.end(in.Advance.End)
-	if b.err != nil {
-		return store.Outcome{}, b.err
-	}
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}

@@ -116,9 +116,6 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 	if in.Advance != nil {
 		b.end(in.Advance.End)
 	}
-	if b.err != nil {
-		return store.Outcome{}, b.err
-	}
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}

@@ -111,7 +111,7 @@ func (t sessionTx) ownChain(kind string, owner regie.ID, now time.Time) (chain i
 }
 
 func (t sessionTx) makeChain(chain int64, kind string, owner regie.ID, now time.Time) {
-	mac := t.w.genesis(owner)
+	mac := t.w.key.genesis(owner)
 	t.exec("INSERT INTO chains (n, kind, owner_id, mac, head_at) VALUES (?, ?, ?, ?, ?)", chain, kind,
 		owner, mac[:], now.UnixMicro())
 	t.heads[chain] = head{mac: mac}

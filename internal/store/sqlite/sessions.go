@@ -47,16 +47,13 @@ func (s sessionStore) CreateSession(ctx context.Context, session regie.Session) 
 	if session.ID.IsZero() {
 		session.ID = regie.NewID()
 	}
-	create, err := newSession(&session, time.Now().UTC())
-	if err != nil {
-		return session, err
-	}
+	create := newSession(&session, time.Now().UTC())
 	return create.session, s.writer.do(ctx, func(t *tx) error {
 		made, chain, err := t.sessions.insertSession(create, "", 0)
 		if err != nil || !made {
 			return err
 		}
-		t.appendEvents(session.ID, chain, create.session.CreatedAt, []logEvent{create.event})
+		t.appendEvents(session.ID, chain, create.session.CreatedAt, create.event)
 		return nil
 	})
 }
@@ -67,15 +64,14 @@ type creation struct {
 	event   logEvent
 }
 
-func newSession(session *regie.Session, now time.Time) (*creation, error) {
+func newSession(session *regie.Session, now time.Time) *creation {
 	if session == nil {
-		return nil, nil
+		return nil
 	}
 	c := &creation{session: *session}
 	c.session.State, c.session.CreatedAt, c.session.LastActivity = regie.SessionIdle, now, now
-	var err error
-	c.event, err = newEvent(regie.EventSession, c.session)
-	return c, err
+	c.event = newEvent(regie.EventSession, c.session)
+	return c
 }
 
 // insertSession stores a session unless it is there, and reports whether it did. With an epoch it

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver, pure Go
@@ -129,7 +128,7 @@ func newReader(path, mode string, busy int) (reader, error) {
 	}
 	db.SetMaxOpenConns(readerCount)
 	db.SetMaxIdleConns(readerCount)
-	return reader{db: db, prepared: new(sync.Map), missed: new(sync.Map)}, nil
+	return reader{db: db}, nil
 }
 
 // Close waits for the transitions under way and closes the file.

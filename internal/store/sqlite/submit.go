@@ -25,16 +25,9 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 	now := time.Now().UTC()
 	message.SessionID, message.RoundID, message.TraceID, message.Time = in.SessionID, round.ID, round.TraceID, now
 	message.Opening = message.Opening.Beginning(now)
-	stored, err := newEvent(regie.EventMessage, &message)
-	if err != nil {
-		return store.Accepted{}, err
-	}
-	create, err := newSession(in.New, now)
-	if err != nil {
-		return store.Accepted{}, err
-	}
+	stored, create := newEvent(regie.EventMessage, &message), newSession(in.New, now)
 	var out store.Accepted
-	err = s.writer.do(ctx, func(t *tx) error {
+	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Accepted{Message: message, RoundID: round.ID}
 		t.hold(ByOwner, in.SessionID)
 		found, err := t.rounds.earlier(in.SessionID, message, &out)

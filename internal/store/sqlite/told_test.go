@@ -17,10 +17,10 @@ func TestToldIsTheLog(t *testing.T) {
 	ctx := t.Context()
 	var mu sync.Mutex
 	told := map[regie.ID][]regie.Event{}
-	s, err := sqlite.Open(ctx, sqlite.Config{Dir: t.TempDir(), Notify: func(session regie.ID, added *store.Appended) {
+	s, err := sqlite.Open(ctx, sqlite.Config{Dir: t.TempDir(), Notify: func(session regie.ID, added []regie.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		told[session] = append(told[session], added.Events(session)...)
+		told[session] = append(told[session], added...)
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -21,11 +21,7 @@ import (
 func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) (out store.HeldUndo, err error) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	in.State, in.CreatedAt, in.Seq, in.MessageID, in.DoneAt = regie.UndoIntended, now, 0, regie.ID{}, time.Time{}
-	event, err := newEvent(regie.EventUndo, &in)
-	if err != nil {
-		return out, err
-	}
-	there := false
+	event, there := newEvent(regie.EventUndo, &in), false
 	err = s.writer.do(ctx, func(t *tx) error {
 		t.hold(ByOwner, in.SessionID)
 		var chain int64
@@ -45,7 +41,7 @@ func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) 
 		if err != nil {
 			return err
 		}
-		in.Seq = t.appendEvents(in.SessionID, chain, now, []logEvent{event})
+		in.Seq = t.appendEvents(in.SessionID, chain, now, event)
 		t.undos.insertUndo(chain, workspace, &in)
 		out.Epoch = t.undos.holdForUndo(chain, holder)
 		return nil
@@ -184,10 +180,7 @@ func (s undoStore) FinishUndo(ctx context.Context, in store.FinishUndo) (out reg
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	seq := u.Seq
 	u.Files, u.State, u.DoneAt, u.MessageID, u.Seq = in.Files, regie.UndoDone, now, in.Message.ID, 0
-	done, err := newEvent(regie.EventUndo, &u)
-	if err != nil {
-		return u, err
-	}
+	done := newEvent(regie.EventUndo, &u)
 	u.Seq = seq
 	message := in.Message
 	err = s.writer.do(ctx, func(t *tx) error {

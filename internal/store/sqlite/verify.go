@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"errors"
@@ -76,8 +75,7 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 	if err != nil {
 		return err
 	}
-	w := &writer{mac: hmac.New(sha256.New, key)} // only for link and genesis
-	mac, err := walk(ctx, q, w, chain, headSeq, report, p)
+	mac, err := walk(ctx, q, key, chain, headSeq, report, p)
 	if err != nil {
 		return err
 	}
@@ -92,10 +90,10 @@ func verifyChain(ctx context.Context, q querier, key []byte, report *store.Verif
 }
 
 // walk follows a chain and projects its events.
-func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, report *store.VerifyReport,
+func walk(ctx context.Context, q querier, key auditMAC, chain, headSeq int64, report *store.VerifyReport,
 	p *projection,
 ) (mac [32]byte, err error) {
-	mac = w.genesis(report.OwnerID)
+	mac = key.genesis(report.OwnerID)
 	gone, err := queryAll(ctx, q, func(r scanner, erased *int64) error {
 		var row logRow
 		var hash regie.Hash
@@ -110,7 +108,7 @@ func walk(ctx context.Context, q querier, w *writer, chain, headSeq int64, repor
 		case row.seq != report.Events+1:
 			return broken("row %d is missing", report.Events+1)
 		}
-		if mac = w.link(mac, row.seq, row.at, row.kind, hash); !hmac.Equal(mac[:], stored) {
+		if mac = key.link(mac, row.seq, row.at, row.kind, hash); !hmac.Equal(mac[:], stored) {
 			return broken("row %d was altered, or the audit key is another one", row.seq)
 		}
 		report.Events = row.seq

@@ -78,7 +78,7 @@ func (b *batch) asked(in *store.Asked, calls func(regie.ID) *regie.Call) {
 			review := &a.Reviews[i]
 			hash, err := shown(review)
 			if err != nil {
-				b.err = err
+				b.events = append(b.events, logEvent{err: err})
 				return
 			}
 			event.Calls = append(event.Calls, reviewEvent{

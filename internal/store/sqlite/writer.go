@@ -1,16 +1,10 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"hash"
-	"io"
-	"maps"
 	"slices"
 
 	"github.com/regie-run/regie"
@@ -18,12 +12,10 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-const (
-	maxGroup = 256 // transitions in one commit
-	maxHeads = 10_000
-)
+// maxGroup is how many transitions one commit takes.
+const maxGroup = 256
 
-// head is the end of a chain: the cache of its row in chains, which is the truth.
+// head is the end of a chain.
 type head struct {
 	seq int64
 	mac [32]byte
@@ -31,37 +23,20 @@ type head struct {
 
 // writer owns the one writing connection. run is its goroutine; every other method is called on it,
 // except do and close.
-//
-// It speaks to the driver directly, inside sql.Conn.Raw: with some twenty statements in an
-// exchange, the conversions and locks of database/sql are a tenth of what an exchange costs.
 type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
-	driver     driver.ConnPrepareContext
-	statements map[string]statement
-	mac        hash.Hash
-	row        []byte   // what link hashes, kept to be used again
-	scratch    [32]byte // a MAC on its way into a statement
-	heads      map[int64]head
-	lastEvent  int64          // the highest n of events
-	pending    map[int64]bool // the chains that may have pending messages
+	statements map[string]*sql.Stmt
+	key        auditMAC
 	notify     store.Notify
 	gate       func(committed, wrote bool) error // of Config; read by callers, not changed once there are any
 	other      Backend                           // runs the transitions in place of all above, where it is set
-	key        []byte                            // of the chains, for other
 	slots      slot.Capacity                     // not changed once there are transitions
 
 	ops     chan *op // nil asks the writer to end
 	closing bool
 	stopped chan struct{}
 	failed  error // from closing
-}
-
-// statement is a prepared statement of the driver.
-type statement interface {
-	driver.Stmt
-	driver.StmtExecContext
-	driver.StmtQueryContext
 }
 
 // op is one transition on its way through the writer.
@@ -77,12 +52,9 @@ type tx struct {
 	w       *writer
 	writes  int
 	heads   map[int64]head
-	notices map[regie.ID]*store.Appended
-	args    []driver.NamedValue
-	// lastEvent becomes the writer's with the commit.
-	lastEvent int64
-	err       error      // what the transition that runs has failed with
-	other     Statements // nil for SQLite
+	notices map[regie.ID][]regie.Event
+	err     error      // what the transition that runs has failed with
+	other   Statements // nil for SQLite
 
 	sessions sessionTx
 	rounds   roundTx
@@ -100,17 +72,11 @@ func newWriter(ctx context.Context, db *sql.DB, key []byte, notify store.Notify)
 		return nil, err
 	}
 	if notify == nil {
-		notify = func(regie.ID, *store.Appended) {}
+		notify = func(regie.ID, []regie.Event) {}
 	}
 	w := &writer{
-		db: db, conn: conn, statements: map[string]statement{}, mac: hmac.New(sha256.New, key), heads: map[int64]head{},
-		pending: map[int64]bool{}, notify: notify, ops: make(chan *op, maxGroup), stopped: make(chan struct{}),
-	}
-	if err := conn.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM events").Scan(&w.lastEvent); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	if err := w.readPending(ctx); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		db: db, conn: conn, statements: map[string]*sql.Stmt{}, key: key, notify: notify,
+		ops: make(chan *op, maxGroup), stopped: make(chan struct{}),
 	}
 	go w.run()
 	return w, nil
@@ -176,33 +142,20 @@ func (w *writer) close() error {
 	return w.failed
 }
 
+// run runs groups of transitions until it is asked to end.
 func (w *writer) run() {
 	defer close(w.stopped)
-	err := w.conn.Raw(func(raw any) error {
-		prepares, ok := raw.(driver.ConnPrepareContext)
-		if !ok {
-			return regie.Errorf(regie.CodeInternal, "the SQLite driver cannot prepare statements")
-		}
-		w.driver = prepares
-		w.loop()
-		var errs []error
-		for _, stmt := range w.statements {
-			errs = append(errs, stmt.Close())
-		}
-		return errors.Join(errs...)
-	})
-	w.failed = errors.Join(err, w.conn.Close(), w.db.Close())
-}
-
-// loop runs groups of transitions until it is asked to end.
-func (w *writer) loop() {
 	for !w.closing {
 		first := <-w.ops
 		if first == nil {
-			return
+			break
 		}
 		w.runGroup(first)
 	}
+	for _, stmt := range w.statements {
+		w.failed = errors.Join(w.failed, stmt.Close())
+	}
+	w.failed = errors.Join(w.failed, w.conn.Close(), w.db.Close())
 }
 
 // waiting returns the next transition that waits, or nil where none does.
@@ -259,9 +212,7 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 	if err := w.control("BEGIN IMMEDIATE"); err != nil {
 		return -1, err
 	}
-	t := (&tx{
-		w: w, heads: map[int64]head{}, notices: map[regie.ID]*store.Appended{}, lastEvent: w.lastEvent,
-	}).bindNouns()
+	t := newTx(w, nil)
 	for i := 0; ; i++ {
 		if i == len(g.pending) && i < maxGroup {
 			if o := w.waiting(); o != nil {
@@ -285,11 +236,6 @@ func (w *writer) tryGroup(g *group) (bad int, err error) {
 		_ = w.control("ROLLBACK") // SQLite has rolled back already on most errors; then this one says so
 		return -1, err
 	}
-	if len(w.heads) > maxHeads {
-		clear(w.heads)
-	}
-	maps.Copy(w.heads, t.heads)
-	w.lastEvent = t.lastEvent
 	for session, added := range t.notices {
 		w.notify(session, added)
 	}
@@ -314,28 +260,20 @@ func runRecovered(o *op, t *tx) (err error) {
 }
 
 // prepare prepares a query once for the life of the connection.
-func (w *writer) prepare(query string) (statement, error) {
+func (w *writer) prepare(query string) (*sql.Stmt, error) {
 	if stmt, ok := w.statements[query]; ok {
 		return stmt, nil
 	}
-	prepared, err := w.driver.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, err
+	stmt, err := w.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		w.statements[query] = stmt
 	}
-	stmt, ok := prepared.(statement)
-	if !ok {
-		return nil, regie.Errorf(regie.CodeInternal, "the SQLite driver's statements lack methods")
-	}
-	w.statements[query] = stmt
-	return stmt, nil
+	return stmt, err
 }
 
-// control runs BEGIN, COMMIT or ROLLBACK.
+// control runs a statement that is none of a transition, such as COMMIT.
 func (w *writer) control(query string) error {
-	stmt, err := w.prepare(query)
-	if err == nil {
-		_, err = stmt.ExecContext(context.Background(), nil)
-	}
+	_, err := w.conn.ExecContext(context.Background(), query)
 	return err
 }
 
@@ -366,11 +304,11 @@ func (t *tx) count(query string, args ...any) (n int64) {
 		n, t.err = t.other.Count(query, args)
 		return n
 	}
-	stmt, values, err := t.prepare(query, args)
+	stmt, err := t.w.prepare(query)
 	if t.fail(err) {
 		return 0
 	}
-	result, err := stmt.ExecContext(context.Background(), values)
+	result, err := stmt.ExecContext(context.Background(), args...)
 	if err == nil {
 		n, err = result.RowsAffected()
 	}
@@ -378,38 +316,6 @@ func (t *tx) count(query string, args ...any) (n int64) {
 		t.writes++
 	}
 	return n
-}
-
-func (t *tx) prepare(query string, args []any) (statement, []driver.NamedValue, error) {
-	stmt, err := t.w.prepare(query)
-	if err != nil {
-		return nil, nil, err
-	}
-	values, err := t.named(args)
-	return stmt, values, err
-}
-
-// named turns arguments into the driver's. The slice is used again by the next statement.
-func (t *tx) named(args []any) ([]driver.NamedValue, error) {
-	t.args = t.args[:0]
-	for i, arg := range args {
-		value := driver.NamedValue{Ordinal: i + 1}
-		switch arg := arg.(type) {
-		case nil, int64, string, []byte:
-			value.Value = arg
-		case int:
-			value.Value = int64(arg)
-		case driver.Valuer: // ids and hashes
-			var err error
-			if value.Value, err = arg.Value(); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, regie.Errorf(regie.CodeInternal, "a statement was given a %T", arg)
-		}
-		t.args = append(t.args, value)
-	}
-	return t.args, nil
 }
 
 // one runs a writing statement that must change exactly one row; refused is the error where it
@@ -426,25 +332,12 @@ func (t *tx) one(refused error, query string, args ...any) {
 
 // row returns the first row of a reading statement inside the transaction.
 func (t *tx) row(query string, args ...any) found {
-	rows, err := t.fetchRows(query, args)
-	if err == nil && len(rows) == 0 {
-		err = sql.ErrNoRows
-	}
-	if err != nil {
-		return found{err: err}
-	}
-	return found{row: rows[0]}
-}
-
-// QueryContext implements querier.
-func (t *tx) QueryContext(_ context.Context, query string, args ...any) (cursor, error) {
-	rows, err := t.fetchRows(query, args)
-	return &fetched{rows: rows}, err
+	return t.QueryRowContext(context.Background(), query, args...)
 }
 
 // QueryRowContext implements querier.
-func (t *tx) QueryRowContext(_ context.Context, query string, args ...any) scanner {
-	return t.row(query, args...)
+func (t *tx) QueryRowContext(ctx context.Context, query string, args ...any) found {
+	return firstRow(t.fetchRows(ctx, query, args))
 }
 
 // explain implements querier: commit explains what a transition returns.
@@ -455,38 +348,23 @@ func readAll[T any](t *tx, scan func(scanner, *T) error, query string, args ...a
 	return queryAll(context.Background(), t, scan, query, args...)
 }
 
-func (t *tx) fetchRows(query string, args []any) ([][]driver.Value, error) {
+// fetchRows implements querier.
+func (t *tx) fetchRows(ctx context.Context, query string, args []any) ([][]driver.Value, error) {
 	switch {
 	case t.err != nil:
 		return nil, t.err
 	case t.other != nil:
 		return t.other.Rows(query, args)
 	}
-	stmt, values, err := t.prepare(query, args)
+	stmt, err := t.w.prepare(query)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := stmt.QueryContext(context.Background(), values)
+	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
-	var all [][]driver.Value
-	for {
-		row := make([]driver.Value, len(rows.Columns()))
-		if err = rows.Next(row); err != nil {
-			break
-		}
-		for i, value := range row { // the driver may use the bytes again
-			if data, ok := value.([]byte); ok {
-				row[i] = bytes.Clone(data)
-			}
-		}
-		all = append(all, row)
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return all, errors.Join(err, rows.Close())
+	return readRows(rows)
 }
 
 // overwriteFree has SQLite overwrite the space that it frees, until the result is called. It costs,
@@ -495,6 +373,6 @@ func (t *tx) overwriteFree() func() {
 	if t.other != nil {
 		return func() {}
 	}
-	t.fail(t.w.pragma("PRAGMA secure_delete = ON"))
-	return func() { _ = t.w.pragma("PRAGMA secure_delete = OFF") }
+	t.fail(t.w.control("PRAGMA secure_delete = ON"))
+	return func() { _ = t.w.control("PRAGMA secure_delete = OFF") }
 }
