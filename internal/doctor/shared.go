@@ -3,16 +3,10 @@ package doctor
 import (
 	"context"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/store/postgres"
 )
-
-// skewed is how much the clocks of an engine and of its database may differ before approvals expire
-// for one and not for the other.
-const skewed = 5 * time.Second
 
 // shared looks at a PostgreSQL, as the wiring found it.
 func (x *exam) shared(ctx context.Context) {
@@ -23,34 +17,12 @@ func (x *exam) shared(ctx context.Context) {
 		return
 	}
 	x.fine("server", "PostgreSQL %s at %s answers after %s", in.Version, in.Place, short(in.Took)).about(in.Place)
-	switch {
-	case in.Number < in.Oldest:
-		x.fail("version", "PostgreSQL %s is too old", in.Version).code(regie.CodeConflict).
-			fix("move the database to PostgreSQL %s or newer", strconv.Itoa(in.Oldest/10000))
-	case in.Standby || in.ReadOnly:
-		x.fail("writable", "%s takes no writes from %s", in.Place, in.User).code(regie.CodeReadOnly).
-			fix("name the primary in the URL, and leave default_transaction_read_only off")
-	}
 	if in.Fsync {
-		x.fine("fsync", "what is acknowledged is on its disk (synchronous_commit = %s)", in.SyncCommit)
+		x.fine("fsync", "what is acknowledged is on its disk")
 	} else {
 		x.fail("fsync",
 			"the server does not wait for its disk (fsync = off): a power cut loses what was acknowledged, or all of it").
 			fix("as an administrator of the database: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()")
-	}
-	limit, used, pool := strconv.Itoa(in.Limit), strconv.Itoa(in.Used), strconv.Itoa(in.Pool)
-	if in.Limit < in.Pool || in.Limit-in.Used < in.Pool && in.Engines == 0 {
-		x.fail("connections", "%s of %s connections are taken, and one engine may take %s", used, limit, pool).
-			fix("raise max_connections, or let the engine take fewer writers: pool_max_conns=4 in the URL")
-	} else {
-		x.fine("connections", "%s of %s connections are taken; one engine takes at most %s", used, limit, pool)
-	}
-	// leases go by the database's clock, deadlines of people by each engine's
-	if in.Skew.Abs()-in.SkewMay > skewed {
-		x.fail("clock",
-			"the clock of the database and this machine's are %s apart: what expires for one engine does not for another",
-			short(in.Skew.Abs())).
-			run("sudo timedatectl set-ntp true").fix("and the same on the machine of the database")
 	}
 	x.tables(&in)
 	if in.Key != nil {
@@ -75,23 +47,16 @@ func (x *exam) unreachable(in *postgres.Inspection) {
 // tables looks at the schema and at what the user may do there.
 func (x *exam) tables(in *postgres.Inspection) {
 	have, want := strconv.FormatInt(in.Current, 10), strconv.FormatInt(in.Newest, 10)
-	switch {
+	switch code := regie.CodeOf(in.Err); {
+	case code == regie.CodeReadOnly:
+		x.cause("writable", in.Err).
+			fix("name the primary in the URL, and leave default_transaction_read_only off")
+	case code == regie.CodeNewerSchema, code == regie.CodeSchemaTooOld:
+		x.cause("schema", in.Err).fix("install the regie that wrote it")
 	case in.Err != nil:
 		x.cause("schema", in.Err).
 			fix("let the user %s use the schema %s, or name another one with search_path in the URL", in.User, in.Schema)
-	case !in.There && !in.MayMake:
-		x.fail("schema", "the schema %s is not there, and %s may not make it", in.Schema, in.User).
-			code(regie.CodeNoPermission).
-			fix("as an administrator of the database: CREATE SCHEMA %s AUTHORIZATION %s", in.Schema, in.User)
-	case in.Foreign != nil:
-		x.cause("schema", in.Foreign).fix("name an empty schema with search_path in the URL")
-	case in.Unfit != nil:
-		x.cause("schema", in.Unfit).fix("install the regie that wrote it")
-	case len(in.Missing) > 0:
-		x.fail("rights", "%s may not read and write all tables of %s: %s", in.User, in.Schema,
-			strings.Join(in.Missing, ", ")).code(regie.CodeNoPermission).
-			fix("as an administrator of the database: GRANT ALL ON ALL TABLES IN SCHEMA %s TO %s", in.Schema, in.User)
-	case !in.There || in.Current == 0:
+	case in.Current == 0:
 		x.fine("schema", "the schema %s is not there yet, or empty: the first run makes it", in.Schema)
 	case in.Current < in.Newest:
 		x.warn("schema", "schema %s; this program writes %s, and the next run brings it there: make a backup before",

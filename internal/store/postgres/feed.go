@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,16 +40,10 @@ const (
 	tellEvery = 5 * time.Millisecond
 	// tellLast bounds what a store that is closed still tells.
 	tellLast = 2 * time.Second
-	// maxUntold bounds what is kept while nothing can be told: beyond it the others are told that
-	// any log may have grown.
-	maxUntold = 10_000
-	// perPayload keeps a payload below the 8,000 bytes that PostgreSQL takes.
-	perPayload = 200
 	// listenPing is how long a connection may be silent until it is asked whether it is still
 	// there, and pingPatience how long it has to answer.
 	listenPing, pingPatience = 5 * time.Second, 5 * time.Second
 	relistenMost             = 2 * time.Second
-	anyLog                   = "*"
 )
 
 // feed is the telling and the listening of a store. Its two goroutines end with close.
@@ -68,7 +61,6 @@ type feed struct {
 
 	mu     sync.Mutex
 	untold map[regie.ID]struct{}
-	all    bool            // any log may have grown
 	wake   chan struct{}   // holds one token at most
 	lives  context.Context //nolint:containedctx // of both goroutines, from newFeed to close
 	end    func()
@@ -113,24 +105,19 @@ func (f *feed) close() {
 	f.group.Wait()
 }
 
-// grew has the others told that the log of a session has grown. It never blocks.
-func (f *feed) grew(session regie.ID) {
-	if f.others.Holder == "" {
-		return
-	}
-	f.mu.Lock()
-	f.untold[session] = struct{}{}
-	f.mu.Unlock()
-	f.ring()
-}
-
-// beside is a Notify that tells the others too.
+// beside is a Notify that has the others told too. It never blocks.
 func (f *feed) beside(notify store.Notify) store.Notify {
 	return func(session regie.ID, added []regie.Event) {
 		if notify != nil {
 			notify(session, added)
 		}
-		f.grew(session)
+		if f.others.Holder == "" {
+			return
+		}
+		f.mu.Lock()
+		f.untold[session] = struct{}{}
+		f.mu.Unlock()
+		f.ring()
 	}
 }
 
@@ -150,7 +137,7 @@ func (f *feed) telling() {
 			ended = true
 		}
 		pause := tellEvery
-		if err := f.tell(); err != nil {
+		if f.tell() != nil {
 			pause = relistenMost
 			f.ring()
 		}
@@ -171,42 +158,25 @@ const tellOthers = `SELECT count(pg_notify($1, payload)) FROM unnest($2::text[])
 // tell sends what is untold; what cannot be sent stays untold.
 func (f *feed) tell() error {
 	f.mu.Lock()
-	untold, all := f.untold, f.all
-	f.untold, f.all = map[regie.ID]struct{}{}, false
+	untold := f.untold
+	f.untold = map[regie.ID]struct{}{}
 	f.mu.Unlock()
-	payloads := payloadsOf(f.self, untold, all)
+	var payloads []string
+	for session := range untold {
+		payloads = append(payloads, f.self+" "+session.String())
+	}
 	if len(payloads) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), tellLast)
 	defer cancel()
-	var told int
-	err := f.pool.QueryRow(ctx, tellOthers, f.channel, payloads, f.others.Holder).Scan(&told)
-	if err == nil {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	maps.Copy(f.untold, untold)
-	if f.all = f.all || all || len(f.untold) > maxUntold; f.all {
-		clear(f.untold)
+	_, err := f.pool.Exec(ctx, tellOthers, f.channel, payloads, f.others.Holder)
+	if err != nil {
+		f.mu.Lock()
+		maps.Copy(f.untold, untold)
+		f.mu.Unlock()
 	}
 	return err
-}
-
-// payloadsOf writes what is told: who tells it, and the sessions.
-func payloadsOf(self string, sessions map[regie.ID]struct{}, all bool) (out []string) {
-	if all {
-		return []string{self + " " + anyLog}
-	}
-	for part := range slices.Chunk(slices.Collect(maps.Keys(sessions)), perPayload) {
-		words := []string{self}
-		for _, session := range part {
-			words = append(words, session.String())
-		}
-		out = append(out, strings.Join(words, " "))
-	}
-	return out
 }
 
 func (f *feed) listening() {
@@ -274,16 +244,14 @@ func (f *feed) listen(began func()) error {
 
 // hear reads what another process told.
 func (f *feed) hear(payload string) {
-	words := strings.Fields(payload)
-	if len(words) == 0 || words[0] == f.self {
+	self, told, _ := strings.Cut(payload, " ")
+	if self == f.self {
 		return
 	}
-	for _, word := range words[1:] {
-		session, err := regie.ParseID(word)
-		if err != nil { // everything, or what a newer program says
-			f.others.Missed()
-			return
-		}
-		f.others.Heard(session)
+	session, err := regie.ParseID(told)
+	if err != nil { // what a newer program says
+		f.others.Missed()
+		return
 	}
+	f.others.Heard(session)
 }

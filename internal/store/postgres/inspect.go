@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -19,31 +18,14 @@ type Inspection struct {
 	Took time.Duration // from nothing to a first answer
 
 	Place, Schema, Version string // host/name, the schema's name, the server's version as it says it
-	Number, Oldest         int    // the server's version as server_version_num, and the oldest one that will do
-	Standby, ReadOnly      bool
-
+	User                   string
+	Fsync                  bool
+	Size                   int64 // of all tables of the schema, in bytes
 	// Current is the version of the schema, 0 where it is empty or not there; Newest is what this
 	// program writes.
 	Current, Newest int64
-	Unfit           error // the schema is too new or too old for this program
-	Foreign         error // another program uses the schema
-	// Missing are tables that the user may not write; MayMake says that they may make the schema,
-	// which is not there.
-	Missing       []string
-	There         bool
-	User          string
-	MayMake       bool
-	Key           error // what is wrong with the audit key, where the logs need it
-	Rows          bool  // a log was begun
-	LastEvent     time.Time
-	Engines       int   // whose lease is not over
-	Size          int64 // of all tables of the schema, in bytes
-	SyncCommit    string
-	Fsync, Pages  bool // fsync, full_page_writes
-	Skew, SkewMay time.Duration
-	// Limit is how many connections this user may have, Used how many all have now, Pool how many
-	// one engine takes at most.
-	Limit, Used, Pool int
+	Key             error // what is wrong with the audit key, where the logs need it
+	LastEvent       time.Time
 }
 
 // Inspect looks at the database that the settings name: it writes nothing and takes no lock. Dir
@@ -55,66 +37,26 @@ func Inspect(ctx context.Context, cfg Config) (in Inspection) {
 	}
 	c := pools.ConnConfig
 	in.Schema, in.Place, in.User = c.RuntimeParams["search_path"], c.Host+"/"+c.Database, c.User
-	in.Pool, in.Oldest = int(pools.MaxConns)+readerCount+1+queueConns, cfg.MinVersion // one to listen on
-	if in.Oldest == 0 {
-		in.Oldest = MinVersion
-	}
-	begun := time.Now()
 	db := stdlib.OpenDB(*c)
 	defer db.Close()
-	conn, err := db.Conn(ctx)
-	if err == nil {
-		defer conn.Close()
-		err = in.server(ctx, conn)
-		in.Took = time.Since(begun)
-	}
-	if err == nil {
-		err = in.clock(ctx, conn)
-	}
-	if err == nil {
-		err = in.tables(ctx, conn, db)
-	}
-	if err == nil && in.Current > 0 && in.Unfit == nil && in.Foreign == nil && len(in.Missing) == 0 {
-		err = in.content(ctx, conn, cfg.Dir)
-	}
-	in.Err = explain(err, c, in.Schema)
+	in.Err = explain(in.look(ctx, db, cfg), c, in.Schema)
 	return in
 }
 
-// server reads what the server says of itself, and what it leaves to this user.
-func (in *Inspection) server(ctx context.Context, conn *sql.Conn) error {
-	return conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'), pg_is_in_recovery(),
-			current_setting('default_transaction_read_only') = 'on', current_setting('synchronous_commit'), current_setting('fsync') = 'on',
-			current_setting('full_page_writes') = 'on', (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()),
-			least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
-				(SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user), (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()))`).
-		Scan(&in.Number, &in.Version, &in.Standby, &in.ReadOnly, &in.SyncCommit, &in.Fsync,
-			&in.Pages, &in.Used, &in.Limit)
-}
-
-// clock compares the server's clock with this machine's; what the answer took on its way is how far
-// that may be wrong.
-func (in *Inspection) clock(ctx context.Context, conn *sql.Conn) error {
-	for range 3 { // the quickest answer says most
-		var there time.Time
-		before := time.Now()
-		if err := conn.QueryRowContext(ctx, "SELECT clock_timestamp()").Scan(&there); err != nil {
-			return err
-		}
-		took := time.Since(before)
-		if in.SkewMay == 0 || took/2 < in.SkewMay {
-			in.SkewMay, in.Skew = took/2, there.Sub(before.Add(took/2))
-		}
+func (in *Inspection) look(ctx context.Context, db *sql.DB, cfg Config) error {
+	begun := time.Now()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// tables looks at the schema, and at what this user may do there.
-func (in *Inspection) tables(ctx context.Context, conn *sql.Conn, db *sql.DB) error {
-	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1), has_database_privilege(current_database(), 'CREATE'),
-		coalesce((SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'), 0)`,
-		in.Schema).Scan(&in.There, &in.MayMake, &in.Size)
-	if err != nil || !in.There {
+	defer conn.Close()
+	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('fsync') = 'on', coalesce((SELECT sum(pg_total_relation_size(c.oid))
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'), 0)`, in.Schema).
+		Scan(&in.Version, &in.Fsync, &in.Size); err != nil {
+		return err
+	}
+	in.Took = time.Since(begun)
+	if err := fit(ctx, conn, cfg); err != nil {
 		return err
 	}
 	m, err := sqlite.NewMigrator(database.DialectPostgres, db, migrations, nil)
@@ -122,37 +64,19 @@ func (in *Inspection) tables(ctx context.Context, conn *sql.Conn, db *sql.DB) er
 		return err
 	}
 	in.Newest = m.Newest
-	in.Current, err = readVersion(ctx, m, conn, in.Schema)
-	switch {
-	case in.Current > 0 && err != nil:
-		in.Unfit = err
-		return nil //nolint:nilerr // it is what was found
-	case err != nil:
+	if in.Current, err = readVersion(ctx, m, conn, in.Schema); err != nil || in.Current < in.Newest {
 		return err
 	}
-	in.Foreign = foreign(ctx, conn, in.Schema, in.Current)
-	in.Missing, err = readNames(ctx, conn, `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE n.nspname = $1 AND c.relkind = 'r' AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
-			AND has_table_privilege(c.oid, 'DELETE')) ORDER BY c.relname`, in.Schema)
-	return err
-}
-
-// content looks into the tables: whose key they want, and when something was last written.
-func (in *Inspection) content(ctx context.Context, conn *sql.Conn, dir string) error {
-	var recorded string
-	err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = $1", sqlite.RecordedKey).Scan(&recorded)
-	switch {
-	case err == nil:
-		_, in.Key = sqlite.OpenAuditKey(dir, recorded)
-	case !errors.Is(err, sql.ErrNoRows):
-		return err
-	}
+	var recorded sql.NullString
 	var newest sql.NullInt64
 	err = conn.QueryRowContext(ctx,
-		`SELECT (SELECT max(head_at) FROM chains WHERE head > 0), (SELECT count(*) FROM holders WHERE until > clock_timestamp())`).
-		Scan(&newest, &in.Engines)
+		"SELECT (SELECT value FROM meta WHERE key = $1), (SELECT max(head_at) FROM chains WHERE head > 0)",
+		sqlite.RecordedKey).Scan(&recorded, &newest)
+	if recorded.Valid {
+		_, in.Key = sqlite.OpenAuditKey(cfg.Dir, recorded.String)
+	}
 	if newest.Valid {
-		in.Rows, in.LastEvent = true, time.UnixMicro(newest.Int64)
+		in.LastEvent = time.UnixMicro(newest.Int64)
 	}
 	return err
 }

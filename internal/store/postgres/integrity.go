@@ -44,12 +44,8 @@ func (b *backend) CheckIntegrity(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-type queries interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func readNames(ctx context.Context, db queries, query string, args ...any) (out []string, err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+func readNames(ctx context.Context, db *sql.DB, query string) (out []string, err error) {
+	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}

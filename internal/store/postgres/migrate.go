@@ -65,22 +65,19 @@ func lockOf(schema string) int64 {
 func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 	var version int
 	var shown, encoding string
-	var standby, onlyRead bool
-	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding'), pg_is_in_recovery(),
-		current_setting('transaction_read_only')::bool`).Scan(&version, &shown, &encoding, &standby, &onlyRead); err != nil {
+	var onlyRead bool
+	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding'),
+		current_setting('transaction_read_only')::bool`).Scan(&version, &shown, &encoding, &onlyRead); err != nil {
 		return err
 	}
 	switch {
-	case version < cfg.MinVersion:
+	case version < max(cfg.MinVersion, MinVersion):
 		return regie.Errorf(regie.CodeConflict, "the database server is PostgreSQL %s: version %d or newer is needed",
-			shown, cfg.MinVersion/10000)
+			shown, max(cfg.MinVersion, MinVersion)/10000)
 	case encoding != "UTF8":
 		return regie.Errorf(regie.CodeConflict, "the database has the encoding %s: make one with the encoding UTF8",
 			encoding)
-	case standby && !cfg.ReadOnly:
-		return regie.Errorf(regie.CodeReadOnly,
-			"the database server is a standby, which takes no writes: name the primary, or all servers with target_session_attrs=read-write")
-	case onlyRead && !cfg.ReadOnly: // said at once: the first transition would wait for a server that takes over
+	case onlyRead && !cfg.ReadOnly: // a standby too; said at once: the first transition would wait for a server that takes over
 		return regie.Errorf(regie.CodeReadOnly, "the database takes no writes: name its primary server (%v)", readOnly)
 	}
 	return nil
@@ -89,25 +86,20 @@ func fit(ctx context.Context, conn *sql.Conn, cfg Config) error {
 // migrate brings the schema forward (spec 11.1), never back, never onto a newer one and never below
 // an engine, and returns its version. Each step is a transaction.
 func migrate(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, files fs.FS) (newest int64, err error) {
-	var there bool
-	if err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)",
-		schema).Scan(&there); err != nil {
-		return 0, err
+	var there bool // asked first: IF NOT EXISTS wants the right to make one
+	if err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)",
+		schema).Scan(&there); err == nil && !there {
+		_, err = conn.ExecContext(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize())
 	}
-	if !there {
-		if _, err := conn.ExecContext(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
-			return 0, err
-		}
+	if err != nil {
+		return 0, err
 	}
 	m, err := sqlite.NewMigrator(database.DialectPostgres, db, migrations, files)
 	if err != nil {
 		return 0, err
 	}
 	current, err := readVersion(ctx, m, conn, schema)
-	if err != nil {
-		return 0, err
-	}
-	if err := foreign(ctx, conn, schema, current); err != nil || current == m.Newest {
+	if err != nil || current == m.Newest {
 		return m.Newest, err
 	}
 	if err := nobodyThere(ctx, conn, schema, current, m.Newest); err != nil {
@@ -135,38 +127,6 @@ func nobodyThere(ctx context.Context, conn *sql.Conn, schema string, current, ne
 		"the database has schema %d in %s and must be migrated to %d, and an engine of the older program works on it (%s): stop all engines first; one that has died counts for some seconds more", current, schema, newest, engine.String)
 }
 
-// ownObjects counts what no other program's schema has all of; strangers names what stands in a
-// schema that has nothing of ours yet. What belongs to an extension is nobody's, and so is the
-// table that counts migrations: a first one that failed leaves it.
-const (
-	ownObjects = `SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = n.oid AND relname IN ('chains', 'event_bodies', 'holders') AND relkind = 'r')
-		+ (SELECT count(*) FROM pg_proc WHERE pronamespace = n.oid AND proname = 'must_be_one') FROM pg_namespace n WHERE n.nspname = $1`
-	strangers = `SELECT min(o.name) FROM pg_namespace n, LATERAL (
-			SELECT 'pg_class'::regclass, oid, relname FROM pg_class
-				WHERE relnamespace = n.oid AND relkind IN ('r', 'p', 'v', 'm', 'f', 'c', 'S') AND NOT starts_with(relname, 'goose_db_version')
-			UNION ALL SELECT 'pg_proc'::regclass, oid, proname FROM pg_proc WHERE pronamespace = n.oid
-			UNION ALL SELECT 'pg_type'::regclass, oid, typname FROM pg_type WHERE typnamespace = n.oid AND typtype IN ('d', 'e', 'r')
-		) AS o (kind, oid, name)
-		WHERE n.nspname = $1 AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = o.kind AND d.objid = o.oid AND d.deptype = 'e')`
-)
-
-// foreign refuses a schema that another program uses: what is made there would stand among its own,
-// or fail half-way.
-func foreign(ctx context.Context, conn *sql.Conn, schema string, current int64) error {
-	if current > 0 {
-		var own int
-		if err := conn.QueryRowContext(ctx, ownObjects, schema).Scan(&own); err != nil || own == 4 {
-			return err
-		}
-	}
-	var first sql.NullString
-	if err := conn.QueryRowContext(ctx, strangers, schema).Scan(&first); err != nil || current == 0 && !first.Valid {
-		return err
-	}
-	return regie.Errorf(regie.CodeConflict,
-		"the schema %s of the database holds what another program made (%s): name an empty schema, or one that is not there yet, with search_path in the URL", schema, first.String)
-}
-
 // checkSchema refuses a database that has not this program's schema; it changes nothing.
 func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string, files fs.FS) error {
 	m, err := sqlite.NewMigrator(database.DialectPostgres, db, migrations, files)
@@ -180,11 +140,7 @@ func checkSchema(ctx context.Context, conn *sql.Conn, db *sql.DB, schema string,
 	case current == 0:
 		return regie.Errorf(regie.CodeNotFound,
 			"there is nothing in the schema %s of the database: nothing has run there yet", schema)
-	}
-	if err := foreign(ctx, conn, schema, current); err != nil {
-		return err
-	}
-	if current < m.Newest {
+	case current < m.Newest:
 		return regie.Errorf(regie.CodeConflict,
 			"the database has schema %d in %s, this program reads %d: stop the engines of the older program, then run `regie run` once to migrate it", current, schema, m.Newest)
 	}
@@ -202,10 +158,6 @@ func readVersion(ctx context.Context, m sqlite.Migrator, conn *sql.Conn, schema 
 		return current, regie.Errorf(regie.CodeNewerSchema,
 			"the database has schema %d in %s, this program knows %d: use the newer program that wrote it, or another search_path", current, schema, m.Newest)
 	case current > 0 && current < m.Oldest:
-		// another program's migrations are not ours
-		if err := foreign(ctx, conn, schema, current); err != nil {
-			return current, err
-		}
 		return current, regie.Errorf(regie.CodeSchemaTooOld,
 			"the database has schema %d in %s, too old to migrate: export its sessions with the regie that wrote it (`regie sessions export`), then name an empty schema with search_path in the URL", current, schema)
 	}
@@ -238,7 +190,7 @@ func agreeOnKey(ctx context.Context, conn *sql.Conn, dir string) ([]byte, error)
 	var recorded string
 	err := conn.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = $1", sqlite.RecordedKey).Scan(&recorded)
 	if err == nil {
-		return sqlite.KeepAuditKey(dir, recorded)
+		return sqlite.OpenAuditKey(dir, recorded)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return nil, err

@@ -46,7 +46,7 @@ type Config struct {
 	ReadOnly bool
 	// Migrations replaces the migrations of this program: for tests of the next one.
 	Migrations fs.FS
-	// MinVersion refuses older servers; zero means MinVersion.
+	// MinVersion refuses older servers than the constant of that name does.
 	MinVersion int
 }
 
@@ -59,9 +59,6 @@ func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	pools, err := parse(cfg.URL)
 	if err != nil {
 		return nil, err
-	}
-	if cfg.MinVersion == 0 {
-		cfg.MinVersion = MinVersion
 	}
 	schema := pools.ConnConfig.RuntimeParams["search_path"]
 	key, known, err := prepare(ctx, pools.ConnConfig, cfg, schema)
@@ -83,9 +80,9 @@ func Open(ctx context.Context, cfg Config) (*sqlite.Store, error) {
 	}
 	others := newFeed(pool, pools.ConnConfig, schema, cfg.Others)
 	return sqlite.NewStore(sqlite.BackendConfig{
-		Backend: &backend{pool: pool, dir: cfg.Dir, feed: others}, Read: read,
+		Backend: &backend{pool: pool, feed: others}, Read: read,
 		Translate: translate, Arguments: arguments,
-		Key: key, Schema: known, Notify: others.beside(cfg.Notify), Gate: cfg.Gate, ReadOnly: cfg.ReadOnly,
+		Dir: cfg.Dir, Key: key, Schema: known, Notify: others.beside(cfg.Notify), Gate: cfg.Gate, ReadOnly: cfg.ReadOnly,
 	}), nil
 }
 

@@ -112,9 +112,6 @@ func TestOpenRefuses(t *testing.T) {
 	refused := func(state, message string) string {
 		return "postgres://ada:sekret@" + storetest.Refuser(t, state, message) + "/x?sslmode=disable"
 	}
-	crowded, older := storetest.Postgres(t), storetest.Postgres(t)
-	storetest.PostgresExec(t, crowded, "CREATE SCHEMA "+schemaOf(t, crowded)+"; CREATE TABLE sessions (id int)")
-	storetest.PostgresExec(t, older, "CREATE SCHEMA "+schemaOf(t, older)+"; CREATE TABLE goose_db_version (id int, version_id bigint, is_applied bool); INSERT INTO goose_db_version VALUES (1, 1, true); CREATE TABLE pets (id int)")
 	for _, bad := range []struct {
 		name, url, dir, say string
 		code                regie.Code
@@ -132,8 +129,6 @@ func TestOpenRefuses(t *testing.T) {
 		{name: "a wrong password", url: refused("28P01", "password authentication failed for user \"ada\""), code: regie.CodeNoPermission, say: "refused the user or the password"},
 		{name: "a server that is starting", url: refused("57P03", "the database system is starting up"), code: regie.CodeDatabaseDown, say: "starting up"},
 		{name: "too many connections", url: refused("53300", "sorry, too many clients already"), code: regie.CodeDatabaseDown, say: "too many clients"},
-		{name: "another program's tables", url: crowded, code: regie.CodeConflict, say: "another program made (sessions)"},
-		{name: "another program's migrations", url: older, code: regie.CodeConflict, say: "another program made (pets)"},
 		{name: "another's schema", url: change(t, address, as), code: regie.CodeNoPermission, say: "AUTHORIZATION " + role},
 		{name: "no permission to make one", url: change(t, address, func(u *url.URL, q url.Values) { as(u, q); q.Set("search_path", role) }), code: regie.CodeNoPermission, say: "CREATE SCHEMA " + role},
 		{name: "read-only", url: change(t, address, func(_ *url.URL, q url.Values) {
@@ -186,42 +181,6 @@ func TestAnotherKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, postgres.Config{URL: address, Dir: other})
-}
-
-// TestKeyBeside finds the key of a database that was reached by another name before, and keeps it;
-// a key of another database is not taken, and who only reads writes none.
-func TestKeyBeside(t *testing.T) {
-	address, data := storetest.Postgres(t), t.TempDir()
-	in := func(name string) string {
-		dir := filepath.Join(data, name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	if err := os.WriteFile(filepath.Join(in("postgres-0"), "audit.key"), make([]byte, 32), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w := storetest.NewWorld(t, open(t, postgres.Config{URL: address, Dir: in("postgres-a")}))
-	fence := w.Start()
-	reading := in("postgres-b")
-	if _, err := open(t, postgres.Config{URL: address, Dir: reading, ReadOnly: true}).Verify(t.Context(), fence.SessionID); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(filepath.Join(reading, "audit.key")); err == nil {
-		t.Error("who only reads left a key")
-	}
-	open(t, postgres.Config{URL: address, Dir: reading})
-	if err := os.RemoveAll(filepath.Join(data, "postgres-a")); err != nil {
-		t.Fatal(err)
-	}
-	open(t, postgres.Config{URL: address, Dir: reading})
-	if err := os.RemoveAll(reading); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: in("postgres-c")}); regie.CodeOf(err) != regie.CodeCorrupt {
-		t.Errorf("without any right key: %v", err)
-	}
 }
 
 // TestSchemas refuses the schema of a newer program, for writing and for reading, and leaves it as

@@ -85,13 +85,12 @@ type Queue struct {
 }
 
 // NewQueue returns the queue of the database and schema that url names, which a store has migrated
-// when it starts. log gets what River has to complain of, each complaint once a minute; nil
-// discards it.
+// when it starts. log gets a line where it does not stop in time; nil discards it.
 func NewQueue(url string, log *slog.Logger) *Queue {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Queue{url: url, log: slog.New(&seldom{next: log.Handler(), said: &lately{at: map[string]time.Time{}}})}
+	return &Queue{url: url, log: log}
 }
 
 // Start begins to work jobs, as dispatch.Queue has it.
@@ -124,8 +123,9 @@ func (q *Queue) Start(ctx context.Context, round func(context.Context, regie.ID)
 			return river.JobSnooze(time.Second)
 		}
 	}))
+	// While a server is away River says so several times in a second, and nothing is lost by it.
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Schema: schema, Logger: q.log, Workers: workers, Queues: map[string]river.QueueConfig{
+		Schema: schema, Logger: slog.New(slog.DiscardHandler), Workers: workers, Queues: map[string]river.QueueConfig{
 			river.QueueDefault: {MaxWorkers: queueWorkers},
 		},
 		FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll, PollOnly: true,
@@ -189,46 +189,4 @@ func migrateJobs(ctx context.Context, c *pgx.ConnConfig, schema string) (err err
 	// a transaction each: a new word of an enumeration is not used in that which adds it
 	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	return err
-}
-
-// seldom passes warnings and errors on as warnings, the same one once a minute: while a server is
-// away River says so several times in a second, and nothing is lost by it.
-type seldom struct {
-	next slog.Handler
-	said *lately
-}
-
-type lately struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-// Enabled implements slog.Handler.
-func (s *seldom) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && s.next.Enabled(ctx, level)
-}
-
-// Handle implements slog.Handler.
-func (s *seldom) Handle(ctx context.Context, r slog.Record) error {
-	s.said.mu.Lock()
-	again := time.Since(s.said.at[r.Message]) < time.Minute
-	if !again {
-		s.said.at[r.Message] = time.Now()
-	}
-	s.said.mu.Unlock()
-	if again {
-		return nil
-	}
-	r.Level = slog.LevelWarn
-	return s.next.Handle(ctx, r)
-}
-
-// WithAttrs implements slog.Handler.
-func (s *seldom) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &seldom{next: s.next.WithAttrs(attrs), said: s.said}
-}
-
-// WithGroup implements slog.Handler.
-func (s *seldom) WithGroup(name string) slog.Handler {
-	return &seldom{next: s.next.WithGroup(name), said: s.said}
 }

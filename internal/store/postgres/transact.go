@@ -36,7 +36,6 @@ const (
 // backend is sqlite.Backend on one database.
 type backend struct {
 	pool *pgxpool.Pool
-	dir  string // of the audit key
 	feed *feed
 }
 
@@ -264,11 +263,6 @@ func (b *backend) Check(ctx context.Context) error {
 		return b.Explain(err)
 	}
 	return nil
-}
-
-// AuditKey implements sqlite.Backend.
-func (b *backend) AuditKey(recorded string) ([]byte, error) {
-	return sqlite.OpenAuditKey(b.dir, recorded)
 }
 
 // Close implements sqlite.Backend; it waits for the transitions under way.

@@ -11,14 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/regie-run/regie"
 )
 
-// auditKeyHash is the name in meta of a hash of the audit key, by which a wrong key is named as
-// such and not as an altered log.
-const auditKeyHash = "audit_key_sha256"
+// RecordedKey is the name in meta of a hash of the audit key, by which a wrong key is named as such
+// and not as an altered log.
+const RecordedKey = "audit_key_sha256"
 
 // openAuditKey returns the key of the hash chains. It lies outside the database, so that who can
 // write only the database cannot forge the log (decision 15). It is made only where no chain was
@@ -32,27 +31,25 @@ func openAuditKey(ctx context.Context, db *sql.DB, dir string) ([]byte, error) {
 		return nil, err
 	}
 	if begun {
-		return rightAuditKey(dir, recorded.String)
+		return OpenAuditKey(dir, recorded.String)
 	}
-	key, err := readAuditKey(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err = makeAuditKey(filepath.Join(dir, auditKey))
-	}
+	key, hash, err := MakeAuditKey(dir)
 	if err != nil {
 		return nil, err
 	}
 	_, err = db.ExecContext(ctx,
 		"INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-		auditKeyHash, hashOfKey(key))
+		RecordedKey, hash)
 	return key, err
 }
 
 // recordedHash is what meta says of the key, NULL where it says nothing.
-const recordedHash = "(SELECT value FROM meta WHERE key = '" + auditKeyHash + "')"
+const recordedHash = "(SELECT value FROM meta WHERE key = '" + RecordedKey + "')"
 
-// rightAuditKey reads the key of chains that are there, and says what is wrong with it. Where no
-// hash is recorded, only Verify can tell.
-func rightAuditKey(dir, recorded string) ([]byte, error) {
+// OpenAuditKey reads the key of chains that are there, in the data directory dir; recorded is the
+// hash of it that the database has, "" where none is recorded: then only Verify can tell. It
+// returns CodeCorrupt for a key that is missing, cut off, or not that one.
+func OpenAuditKey(dir, recorded string) ([]byte, error) {
 	path := filepath.Join(dir, auditKey)
 	key, err := readAuditKey(dir)
 	switch {
@@ -88,15 +85,11 @@ func readAuditKey(dir string) ([]byte, error) {
 func makeAuditKey(path string) ([]byte, error) {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key)
-	return key, writeAuditKey(path, key)
-}
-
-func writeAuditKey(path string, key []byte) error {
 	// Written under another name and renamed: a crash leaves either no key or a whole one.
 	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return explain(err, path)
+		return nil, explain(err, path)
 	}
 	_, err = f.Write(key)
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -106,27 +99,7 @@ func writeAuditKey(path string, key []byte) error {
 	if err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
-	return explain(err, path)
-}
-
-// keyBeside looks for the key that a database has recorded in the directories of databases beside
-// dir: one that was reached by another name of its server has its key there.
-func keyBeside(dir, recorded string) []byte {
-	kind, _, named := strings.Cut(filepath.Base(dir), "-") // as internal/config names them
-	siblings, err := os.ReadDir(filepath.Dir(dir))
-	if err != nil || recorded == "" || !named {
-		return nil
-	}
-	for _, sibling := range siblings {
-		if !strings.HasPrefix(sibling.Name(), kind+"-") {
-			continue
-		}
-		if key, err := readAuditKey(filepath.Join(filepath.Dir(dir), sibling.Name())); err == nil &&
-			hashOfKey(key) == recorded {
-			return key
-		}
-	}
-	return nil
+	return key, explain(err, path)
 }
 
 // hashOfKey tells keys apart and tells nothing of them; the prefix keeps it from being the hash of
@@ -142,4 +115,17 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// MakeAuditKey reads the key of a data directory, and makes one where there is none; hash is what a
+// database records of it.
+func MakeAuditKey(dir string) (key []byte, hash string, err error) {
+	key, err = readAuditKey(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		key, err = makeAuditKey(filepath.Join(dir, auditKey))
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return key, hashOfKey(key), nil
 }

@@ -5,9 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -28,9 +25,6 @@ type Backend interface {
 	// Explain turns an error of the driver into one with a code and a sentence that a person can
 	// act on.
 	Explain(err error) error
-	// AuditKey reads the key of the chains (decision 15), and says what is wrong with it; recorded
-	// is what the database says of it.
-	AuditKey(recorded string) ([]byte, error)
 	// Check looks for damage.
 	Check(ctx context.Context) error
 	// CheckIntegrity reads everything through db and returns CodeCorrupt where anything is damaged.
@@ -100,6 +94,7 @@ type BackendConfig struct {
 	// parameters get.
 	Translate func(query string) string
 	Arguments func(args []any) ([]any, error)
+	Dir       string // of the audit key
 	Key       []byte // of the chains
 	Schema    int64  // the version of the schema that this program knows
 	Notify    store.Notify
@@ -114,7 +109,7 @@ func NewStore(c BackendConfig) *Store {
 		c.Notify = func(regie.ID, []regie.Event) {}
 	}
 	s := &core{
-		other: c.Backend, schema: c.Schema,
+		dir: c.Dir, other: c.Backend, schema: c.Schema,
 		read: reader{
 			db: c.Read, translate: c.Translate, arguments: c.Arguments,
 			isolation: sql.LevelRepeatableRead, again: c.Backend.Read,
@@ -195,56 +190,5 @@ func (t *tx) mayWait(chain int64) (bool, error) {
 	return pending, err
 }
 
-// auditKey returns the key that a database's logs are written with.
-func (s *core) auditKey(recorded string) ([]byte, error) {
-	if s.other != nil {
-		return s.other.AuditKey(recorded)
-	}
-	return rightAuditKey(s.dir, recorded)
-}
-
 // ErrNotHeld says that a transition writes to a log that it does not hold.
 var ErrNotHeld = regie.Errorf(regie.CodeInternal, "a transition writes to a log that it does not hold")
-
-// OpenAuditKey reads the key of chains that are there, in the data directory dir, or in that of the
-// same database under another name beside it; recorded is the hash of it that the database has, ""
-// where none is recorded. It returns CodeCorrupt for a key that is missing, cut off, or not that
-// one.
-func OpenAuditKey(dir, recorded string) ([]byte, error) {
-	_, missing := os.Stat(filepath.Join(dir, auditKey))
-	if errors.Is(missing, fs.ErrNotExist) {
-		if key := keyBeside(dir, recorded); key != nil {
-			return key, nil
-		}
-	}
-	return rightAuditKey(dir, recorded)
-}
-
-// KeepAuditKey is OpenAuditKey that leaves the key in dir: the directory beside it may go.
-func KeepAuditKey(dir, recorded string) ([]byte, error) {
-	key, err := OpenAuditKey(dir, recorded)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, auditKey)
-	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
-		err = writeAuditKey(path, key)
-	}
-	return key, err
-}
-
-// MakeAuditKey reads the key of a data directory, and makes one where there is none; hash is what a
-// database records of it.
-func MakeAuditKey(dir string) (key []byte, hash string, err error) {
-	key, err = readAuditKey(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		key, err = makeAuditKey(filepath.Join(dir, auditKey))
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	return key, hashOfKey(key), nil
-}
-
-// RecordedKey is the name in meta under which the hash of the key is recorded.
-const RecordedKey = auditKeyHash

@@ -137,7 +137,7 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 	var recorded sql.NullString
 	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chains), "+recordedHash).Scan(&begun,
 		&recorded); err == nil && begun {
-		_, in.Key = rightAuditKey(dir, recorded.String)
+		_, in.Key = OpenAuditKey(dir, recorded.String)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s auditStore) Verify(ctx context.Context, owner regie.ID) (store.VerifyRep
 	if err := s.read.QueryRowContext(ctx, "SELECT "+recordedHash).Scan(&recorded); err != nil {
 		return report, err
 	}
-	key, err := s.auditKey(recorded)
+	key, err := OpenAuditKey(s.dir, recorded)
 	if err != nil {
 		return report, err
 	}
