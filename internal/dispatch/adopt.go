@@ -79,7 +79,7 @@ func (d *Dispatcher) keepAdopting() {
 // one could not finish.
 func (d *Dispatcher) adopt(ctx context.Context) error {
 	ran := d.runsHere() // asked before: what ends here between the two looks was not left by anybody
-	found, err := d.leases.Abandoned(ctx, d.holder)
+	found, err := d.store.Orphans(ctx, d.holder)
 	if err != nil {
 		return err
 	}

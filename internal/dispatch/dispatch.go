@@ -20,17 +20,16 @@ type Store interface {
 	Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error)
 	RequestStop(ctx context.Context, round regie.ID, word regie.StopRequest) (regie.ID, error)
 	Resume(ctx context.Context, round regie.ID) error
-	Orphans(ctx context.Context) ([]store.Orphan, error)
+	// Orphans are the running rounds that no other holder's lease covers.
+	Orphans(ctx context.Context, holder string) ([]store.Orphan, error)
 	OpenRound(ctx context.Context, session regie.ID) (regie.ID, error)
 	Queues(ctx context.Context, session regie.ID) (store.QueueView, error)
-	LeaveQueue(ctx context.Context, round regie.ID) error
 	TellPlaces(ctx context.Context, sessions []regie.ID) error
 	RequestControl(ctx context.Context, in store.Control) (store.Controlled, error)
 	ReleaseControl(ctx context.Context, session regie.ID) error
-	WaitForProvider(ctx context.Context, round regie.ID, holder string, notice regie.Notice, until time.Time) error
+	SetAside(ctx context.Context, in store.SetAside) error
 	ProviderWaits(ctx context.Context) ([]regie.ID, error)
 	ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time, err error)
-	Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error)
 	Round(ctx context.Context, id regie.ID) (regie.Round, error)
 	Events(ctx context.Context, session regie.ID, after int64, limit int) ([]regie.Event, error)
 }
@@ -132,11 +131,7 @@ func (d *Dispatcher) Start(ctx context.Context) ([]regie.ID, error) {
 	if len(overdue) > 0 {
 		fault.Point(fault.ExpireAfter)
 	}
-	find := d.store.Orphans
-	if d.leases != nil {
-		find = func(ctx context.Context) ([]store.Orphan, error) { return d.leases.Abandoned(ctx, d.holder) }
-	}
-	orphans, err := find(ctx)
+	orphans, err := d.store.Orphans(ctx, d.holder)
 	if err != nil {
 		return nil, err
 	}
@@ -197,14 +192,7 @@ func (d *Dispatcher) Submit(ctx context.Context, in store.Submission) (store.Acc
 			claimed.Thread = &store.Thread{Messages: []regie.Message{accepted.Message}}
 		}
 	} else {
-		claimed.Session, claimed.Workspace, err = d.store.Session(ctx, in.SessionID)
-		if err == nil {
-			claimed.Round, err = d.store.Round(ctx, accepted.RoundID)
-		}
-		if err != nil {
-			d.letGo(ctx, in.Round.ID, h)
-			return accepted, err
-		}
+		claimed = accepted.Claimed
 	}
 	d.start(claimed, h)
 	return accepted, nil

@@ -18,8 +18,6 @@ type Leases interface {
 	EndLease(ctx context.Context, holder string) error
 	// Succeed ends the leases of holders whose name begins so.
 	Succeed(ctx context.Context, begins string) error
-	// Abandoned are the running rounds that no other holder's lease covers.
-	Abandoned(ctx context.Context, holder string) ([]store.Orphan, error)
 }
 
 // leaseTTL is how long a process that says nothing is taken to live; it says so three times as

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
 )
 
 // ErrNoProvider says that the settings of a round's provider are not here (decision 54).
@@ -20,15 +21,17 @@ const providerWait = 7 * 24 * time.Hour
 // it waits for the settings of its provider, or leaves the queue for another engine.
 func setAside(ctx context.Context, d *Dispatcher, round regie.Round, why error) error {
 	if !errors.Is(why, ErrNoProvider) {
-		return d.store.LeaveQueue(ctx, round.ID)
+		return d.store.SetAside(ctx, store.SetAside{RoundID: round.ID, Holder: d.holder})
 	}
 	said := regie.Say(
 		"the run waits for the settings of its provider %s: start regie with them, or give it another one with %s",
 		round.Provider, "regie runs resume "+round.ID.String()+" --provider NAME")
 	now := time.Now().UTC()
-	return d.store.WaitForProvider(ctx, round.ID, d.holder, regie.Notice{
-		RoundID: round.ID, Kind: regie.NoticeProvider, Since: now, Text: said.String(), Said: []regie.Sentence{said},
-	}, now.Add(providerWait))
+	return d.store.SetAside(ctx, store.SetAside{
+		RoundID: round.ID, Holder: d.holder, Until: now.Add(providerWait), Notice: &regie.Notice{
+			RoundID: round.ID, Kind: regie.NoticeProvider, Since: now, Text: said.String(), Said: []regie.Sentence{said},
+		},
+	})
 }
 
 // ResumeProviderWaits goes on with the rounds that waited for settings of a provider that are here

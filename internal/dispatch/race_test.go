@@ -52,11 +52,11 @@ type slow struct {
 	pages     int    // the most that the database file may have
 }
 
-func (s slow) Orphans(ctx context.Context) ([]store.Orphan, error) {
+func (s slow) Orphans(ctx context.Context, holder string) ([]store.Orphan, error) {
 	if s.looking != nil {
 		s.looking()
 	}
-	return s.Store.Orphans(ctx)
+	return s.Store.Orphans(ctx, holder)
 }
 
 func (s slow) Claim(ctx context.Context, round regie.ID, holder string) (store.Claimed, error) {

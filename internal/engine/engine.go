@@ -44,7 +44,7 @@ type Reader interface {
 	RoundView(ctx context.Context, id regie.ID) (store.RoundView, error)
 	Thread(ctx context.Context, session regie.ID, after int64) (store.Thread, error)
 	Batch(ctx context.Context, fence store.Fence, exchange int, reply regie.ID) (store.Claimed, error)
-	RecentCalls(ctx context.Context, session regie.ID, toolkit string, visit func(regie.Call) bool) error
+	RecentCalls(ctx context.Context, session regie.ID, toolkit string) ([]regie.Call, error)
 	Later(ctx context.Context, workspace regie.ID, since time.Time) (store.Later, error)
 	Rules(ctx context.Context, workspace, session regie.ID) ([]regie.Rule, error)
 	Blob(ctx context.Context, hash regie.Hash) ([]byte, error)

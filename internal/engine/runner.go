@@ -115,12 +115,16 @@ func (x *toolRunner) earlierCalls(call *regie.Call) func(ctx context.Context, vi
 	toolkit, _, _ := strings.Cut(call.Tool, ".")
 	id, message := call.ID, call.MessageID
 	return func(ctx context.Context, visit func(regie.Call) bool) error {
-		return x.cfg.Store.RecentCalls(ctx, x.session.ID, toolkit, func(c regie.Call) bool {
-			if c.ID == id || c.MessageID == message && c.Kind == regie.KindQuery {
-				return true
+		calls, err := x.cfg.Store.RecentCalls(ctx, x.session.ID, toolkit)
+		for i := range calls {
+			if c := calls[i]; c.ID == id || c.MessageID == message && c.Kind == regie.KindQuery {
+				continue
 			}
-			return visit(c)
-		})
+			if !visit(calls[i]) {
+				break
+			}
+		}
+		return err
 	}
 }
 

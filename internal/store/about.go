@@ -13,17 +13,14 @@ const maxAbout = 200
 // About is what a call is about, "" where no argument says that: a path, what is looked for, or a
 // command.
 func About(c *regie.Call) string {
-	arguments := c.Arguments
+	arguments := []byte(c.Arguments)
 	if len(c.Executed) > 0 {
-		arguments = string(c.Executed)
+		arguments = c.Executed
 	}
-	for _, name := range [...]string{`"query"`, `"path"`, `"command"`} {
-		_, rest, _ := strings.Cut(arguments, name) // inside of a string the quotes would be escaped
-		rest, found := strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), ":")
-		if !found {
-			continue
-		}
-		if text := quoted(strings.TrimLeft(rest, " \t\r\n")); text != "" {
+	var named map[string]any
+	_ = json.Unmarshal(arguments, &named) // what is none says nothing
+	for _, name := range [...]string{"query", "path", "command"} {
+		if text, _ := named[name].(string); text != "" {
 			return strings.ToValidUTF8(text[:min(len(text), maxAbout)], "")
 		}
 	}
@@ -42,29 +39,4 @@ func ExitCode(c *regie.Call) string {
 		return ""
 	}
 	return code
-}
-
-// quoted is the string with which a piece of JSON begins, "" where it begins with none.
-func quoted(text string) string {
-	if text == "" || text[0] != '"' {
-		return ""
-	}
-	end := 1
-	for end < len(text) && text[end] != '"' {
-		if text[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	if end >= len(text) {
-		return ""
-	}
-	if !strings.Contains(text[:end], `\`) {
-		return text[1:end]
-	}
-	var out string
-	if json.Unmarshal([]byte(text[:end+1]), &out) != nil {
-		return ""
-	}
-	return out
 }

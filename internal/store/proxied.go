@@ -17,8 +17,7 @@ type Proxied struct {
 	Code        regie.Code // why it brought no answer; empty where it did
 	Cached      bool       // the answer came from the response cache: nobody was asked
 	Usage       regie.Usage
-	Money       regie.Money // Reserved is what was reserved for it under a cap; then it is stored already, as OPEN
-	Stored      bool        // it is stored as OPEN, also where nothing was reserved
+	Money       regie.Money // Reserved is what was reserved for it under a cap
 	StartedAt   time.Time
 	Duration    time.Duration
 }

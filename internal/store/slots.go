@@ -28,6 +28,15 @@ type QueueView struct {
 	Until time.Time
 }
 
+// SetAside is the transition of a round that no engine here can go on with. Notice says that it
+// waits for the settings of its provider, Until at the longest; nil has it leave the queue.
+type SetAside struct {
+	RoundID regie.ID
+	Holder  string
+	Notice  *regie.Notice
+	Until   time.Time
+}
+
 // SlotCount is how many sessions have one state of one kind of slot.
 type SlotCount struct {
 	Kind     slot.Kind

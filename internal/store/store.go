@@ -107,6 +107,8 @@ type Accepted struct {
 	// Duplicate says that the message was there already (spec 2.3): nothing was added.
 	Duplicate bool
 	Fence     Fence // set where the submission claimed the round
+	// Claimed is the round that it claimed in a session that was there already.
+	Claimed Claimed
 	// Created says that the submission made the session: the message is all that is in it.
 	Created bool
 	// Pending says that a round is open, RoundID: the message waits for its place in the thread
@@ -311,7 +313,7 @@ type Orphan struct {
 }
 
 // Notify is told, after a commit, what it has added to a session's log, as Events returns it; nil
-// where that is not known, and the log has to be read. It must not block, nor change what it is told.
+// where that is not known, and the log has to be read. It must not block, nor change the events.
 type Notify func(session regie.ID, added []regie.Event)
 
 // VerifyReport says whether a log is what was written (decision 15).

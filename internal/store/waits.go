@@ -89,9 +89,6 @@ type InboxFilter struct {
 	Short string
 	// Closed has what is not open any more too.
 	Closed bool
-	// Answered selects questions, in whatever state with Closed, by the id of the answer that they
-	// got; empty for all.
-	Answered string
 	// After selects what comes behind this place of each list, which has the oldest first; Limit is
 	// how many of each at most, 0 for all. Lists with pages have them.
 	After Mark

@@ -12,7 +12,8 @@ import (
 	"github.com/regie-run/regie/internal/text"
 )
 
-// TestNothingMade refuses settings of the URL that would fail only half-way before anything is made.
+// TestNothingMade refuses settings of the URL that would fail only half-way, before anything is
+// made.
 func TestNothingMade(t *testing.T) {
 	address := storetest.Postgres(t)
 	count := func(query string, args ...any) (n int) {

@@ -29,7 +29,7 @@ func TestScans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := s.Abandoned(t.Context(), "somebody"); err != nil || len(found) != 1 || found[0].RoundID != running.RoundID {
+	if found, err := s.Orphans(t.Context(), "somebody"); err != nil || len(found) != 1 || found[0].RoundID != running.RoundID {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	if ready, next, err := s.ExpireWaits(t.Context(), time.Now()); err != nil || len(ready) != 0 || next.Before(time.Now()) {

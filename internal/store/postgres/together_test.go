@@ -125,7 +125,7 @@ func TestLeases(t *testing.T) {
 	}
 	abandoned := func(s *sqlite.Store, holder string, want int) {
 		t.Helper()
-		if found, err := s.Abandoned(t.Context(), holder); err != nil || len(found) != want {
+		if found, err := s.Orphans(t.Context(), holder); err != nil || len(found) != want {
 			t.Fatalf("%d rounds are abandoned, %v; want %d", len(found), err, want)
 		}
 	}

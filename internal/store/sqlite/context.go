@@ -13,7 +13,6 @@ import (
 // one. It returns CodeStale, CodeStopRequested, or CodeConflict where the exchange is no open step.
 func (s roundStore) BeginSummary(ctx context.Context, fence store.Fence, exchange int) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, true)
 		t.one(errNotOpen,
 			"UPDATE exchanges SET purpose = 'summary' WHERE round_id = ? AND number = ? AND state = 'OPEN' AND purpose = 'step'",

@@ -22,7 +22,6 @@ func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enri
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
-		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, false)
 		t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now)
 		b.store(t)

@@ -235,11 +235,9 @@ func copiedCall(c *regie.Call) callEvent {
 // insert writes the copies. The source must still be there: what was read of it is not to outlive
 // its removal.
 func (c *copying) insert(t *tx, from regie.ID) error {
-	t.hold(ByOwner, from)
-	var source int64
-	err := t.row("SELECT n FROM sessions WHERE id = ? AND deleted_at IS NULL", from).Scan(&source)
+	source, err := t.holdSession(from)
 	if err != nil {
-		return unlessFound(err, notFound("session", from))
+		return err
 	}
 	session, at := &c.out.Session, c.now.UnixMicro()
 	made, chain, err := t.sessions.insertChain(session.ID, c.now)
@@ -251,7 +249,7 @@ func (c *copying) insert(t *tx, from regie.ID) error {
 	t.exec(`INSERT INTO sessions (n, id, workspace_id, user_id, agent, name, type, origin, provider, model, require_validation, read_only, tainted,
 			forked_from, forked_at_seq, token_id, state, created_at)
 		SELECT ?, ?, workspace_id, user_id, agent, ?, 'CHAT', 'fork', provider, model, require_validation, read_only, tainted, id, ?, ?, 'IDLE', ?
-		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, session.TokenID, at, source)
+		FROM sessions WHERE n = ?`, chain, session.ID, session.Name, session.ForkedFrom.Seq, session.TokenID, at, source.chain)
 	for i := range c.rows {
 		t.rounds.insertCall(chain, &c.rows[i])
 	}

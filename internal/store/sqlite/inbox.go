@@ -65,9 +65,7 @@ func behind(created, id, at, last string) string {
 // named selects the rows whose id is the filter's or has its part, and otherwise those that are
 // open.
 func named(id, state string) string {
-	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR hex(" + id +
-		") LIKE '%' || ?4 OR length(?4) >= 8 AND hex(" + id + ") LIKE ?4 || '%')" +
-		" AND (?1 IS NOT NULL OR ?4 <> '' OR ?5 <> 0 OR " + state + " = 'OPEN')"
+	return "(" + id + " = ?1 OR ?1 IS NULL) AND (?4 = '' OR " + hasPart(id, "?4") + ") AND (?1 IS NOT NULL OR ?4 <> '' OR ?5 <> 0 OR " + state + " = 'OPEN')"
 }
 
 func readApprovals(ctx context.Context, q querier, filter store.InboxFilter) ([]regie.Approval, error) {
@@ -98,8 +96,8 @@ func readQuestions(ctx context.Context, q querier, filter store.InboxFilter) ([]
 			asJSON{&u.Module}, &u.CreatedAt, &u.ExpiresAt, asJSON{&u.Reply})
 	}, `SELECT t.id, s.id, t.round_id, u.call_id, w.name, s.name, t.state, u.module, t.created_at, t.deadline, t.resolution
 		FROM questions u JOIN waits t ON t.id = u.wait_id JOIN sessions s ON s.n = t.session JOIN workspaces w ON w.id = s.workspace_id
-		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND (u.request = ?9 OR ?9 = '') AND s.deleted_at IS NULL`+
-		page("t.created_at", "t.id"), append(filterArgs(filter), filter.Answered)...)
+		WHERE `+named("t.id", "t.state")+` AND (s.id = ?2 OR ?2 IS NULL) AND (w.root = ?3 OR ?3 = '') AND s.deleted_at IS NULL`+
+		page("t.created_at", "t.id"), filterArgs(filter)...)
 }
 
 // Batch returns an exchange's calls as they stand, with what people were asked about them: only
@@ -193,26 +191,21 @@ func (s sessionStore) OpenRound(ctx context.Context, session regie.ID) (id regie
 func (s sessionStore) CloseSession(ctx context.Context, id regie.ID, reason regie.SessionEnd) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByOwner, id)
-		var chain int64
-		var state regie.SessionState
-		var kind regie.SessionType
-		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL",
-			id).Scan(&chain, &state, &kind)
+		s, err := t.holdSession(id)
 		switch {
 		case err != nil:
-			return unlessFound(err, notFound("session", id))
-		case state == regie.SessionClosed && reason != "": // closed, and now cancelled
-			t.exec("UPDATE sessions SET end_reason = ? WHERE n = ? AND end_reason IS NULL", string(reason), chain)
+			return err
+		case s.state == regie.SessionClosed && reason != "": // closed, and now cancelled
+			t.exec("UPDATE sessions SET end_reason = ? WHERE n = ? AND end_reason IS NULL", string(reason), s.chain)
 			return nil
-		case state == regie.SessionClosed:
+		case s.state == regie.SessionClosed:
 			return nil
-		case state != regie.SessionIdle:
+		case s.state != regie.SessionIdle:
 			return errRoundOpen
-		case reason == "" && kind != regie.SessionChat:
+		case reason == "" && s.kind != regie.SessionChat:
 			return regie.Errorf(regie.CodeConflict, "only a chat is closed: stop this session instead")
 		}
-		t.pending.closeSession(id, chain, reason, now)
+		t.pending.closeSession(id, s.chain, reason, now)
 		return nil
 	})
 }

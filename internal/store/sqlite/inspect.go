@@ -125,13 +125,16 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 	if err != nil && in.Schema == 0 {
 		return
 	}
-	in.Damage, in.Checked = quickCheck(ctx, db)
+	if in.Damage, err = checkPages(ctx, db, "quick_check"); err != nil && ctx.Err() == nil { // it met damage on its way
+		in.Damage, err = append(in.Damage, err.Error()), nil
+	}
+	in.Checked = err == nil
 	if in.Schema == 0 || in.Err != nil { // an empty database, or one whose tables have another meaning
 		return
 	}
 	var at sql.NullInt64
-	if err := db.QueryRowContext(ctx, "SELECT (SELECT at FROM events ORDER BY n DESC LIMIT 1)").Scan(&at); err == nil {
-		in.LastEvent = fromNullMicros(at)
+	if err := db.QueryRowContext(ctx, "SELECT max(head_at) FROM chains WHERE head > 0").Scan(&at); err == nil && at.Valid {
+		in.LastEvent = fromMicros(at.Int64)
 	}
 	var begun bool
 	var recorded sql.NullString
@@ -139,22 +142,4 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 		&recorded); err == nil && begun {
 		_, in.Key = OpenAuditKey(dir, recorded.String)
 	}
-}
-
-// quickCheck looks through the whole file; done says that it came to the end.
-func quickCheck(ctx context.Context, db *sql.DB) (damage []string, done bool) {
-	damage, err := checkPages(ctx, db, "quick_check")
-	if err != nil {
-		more, done := cutShort(ctx, err)
-		return append(damage, more...), done
-	}
-	return damage, true
-}
-
-// cutShort tells a check that was stopped from one that met damage on its way.
-func cutShort(ctx context.Context, err error) (damage []string, done bool) {
-	if ctx.Err() != nil {
-		return nil, false
-	}
-	return []string{err.Error()}, true
 }

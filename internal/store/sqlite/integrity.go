@@ -5,20 +5,13 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/regie-run/regie"
 )
 
-// leastChecked is the length from which a text must be UTF-8: a shorter one may hold the name of a
-// directory that is not.
-const leastChecked = 512
-
 // CheckIntegrity reads the whole database and returns CodeCorrupt where it is damaged, with the
-// names of the damaged tables and indexes and the backup to restore. It writes nothing.
+// backup to restore. It writes nothing.
 func (s *core) CheckIntegrity(ctx context.Context) error {
 	if s.other != nil {
 		return s.other.CheckIntegrity(ctx, s.read.db)
@@ -36,7 +29,7 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err == nil && len(damage) == 0 {
-		damage, err = checkContents(ctx, db)
+		damage, err = checkBlobs(ctx, db)
 	}
 	if err != nil {
 		if err = explainReading(err, path); regie.CodeOf(err) != regie.CodeCorrupt {
@@ -47,7 +40,7 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 	if len(damage) == 0 {
 		return nil
 	}
-	found := strings.Join(nameObjects(ctx, db, damage), "; ")
+	found := strings.Join(damage, "; ")
 	if kept := backups(path); len(kept) > 0 {
 		return regie.Errorf(regie.CodeCorrupt,
 			"the database %s is damaged (%s): restore the backup %s, as regie doctor says", path, found,
@@ -77,96 +70,23 @@ func checkPages(ctx context.Context, db *sql.DB, check string) (damage []string,
 	return damage, rows.Err()
 }
 
-// checkContents reads what no structure of SQLite covers: pages that hold only a part of a long
-// value.
-func checkContents(ctx context.Context, db *sql.DB) (damage []string, err error) {
-	tables, err := readColumn(ctx, db, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-	if err != nil {
-		return nil, err
-	}
-	for _, table := range tables {
-		if err := checkRows(ctx, db, table); err != nil {
-			if regie.CodeOf(err) != regie.CodeCorrupt {
-				return nil, fmt.Errorf("%s: %w", table, err)
-			}
-			damage = append(damage, err.Error())
-		}
-	}
-	return damage, nil
-}
-
-// checkRows returns CodeCorrupt for the first long text of a table that is not UTF-8, and for a
-// blob without its hash.
-func checkRows(ctx context.Context, db *sql.DB, table string) error {
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT * FROM %q", //nolint:unqueryvet // each column is looked at
-		table))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return err
-	}
-	values, places := make([]any, len(columns)), make([]any, len(columns))
-	for i := range values {
-		places[i] = &values[i]
-	}
-	hash, data := slices.Index(columns, "hash"), slices.Index(columns, "data")
-	for rows.Next() {
-		if err := rows.Scan(places...); err != nil {
-			return err
-		}
-		for i, value := range values {
-			if text, is := value.(string); is && len(text) >= leastChecked && !utf8.ValidString(text) {
-				return regie.Errorf(regie.CodeCorrupt, "a value in %s is not what was written", table+"."+columns[i])
-			}
-		}
-		if table != "blobs" {
-			continue
-		}
-		content, kept := values[data].([]byte)
-		if of, _ := values[hash].([]byte); kept && regie.HashOf(content) != regie.Hash(of) {
-			return regie.Errorf(regie.CodeCorrupt, "a value in %s is not what was written", "blobs.data")
-		}
-	}
-	return rows.Err()
-}
-
-// treeNumber is how SQLite names a table or an index in its damage.
-var treeNumber = regexp.MustCompile(`\b[Tt]ree (\d+)\b`)
-
-// nameObjects writes the names of tables and indexes in place of the numbers of their trees.
-func nameObjects(ctx context.Context, db *sql.DB, damage []string) (out []string) {
-	for line := range strings.Lines(strings.Join(damage, "\n")) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "***") { // which database it is
-			continue
-		}
-		out = append(out, treeNumber.ReplaceAllStringFunc(line, func(tree string) string {
-			var name string
-			err := db.QueryRowContext(ctx, "SELECT name FROM sqlite_schema WHERE rootpage = ?",
-				treeNumber.FindStringSubmatch(tree)[1]).Scan(&name)
-			if err != nil {
-				return tree
-			}
-			return name
-		}))
-	}
-	return out
-}
-
-func readColumn(ctx context.Context, db *sql.DB, query string) (out []string, err error) {
-	rows, err := db.QueryContext(ctx, query)
+// checkBlobs returns the damage of a blob that is not what its hash says: no structure of SQLite
+// covers pages that hold only a part of a long value.
+func checkBlobs(ctx context.Context, db *sql.DB) (damage []string, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT hash, data FROM blobs WHERE data IS NOT NULL")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var value string
-		if err := rows.Scan(&value); err != nil {
+		var hash regie.Hash
+		var data sql.RawBytes
+		if err := rows.Scan(&hash, &data); err != nil {
 			return nil, err
 		}
-		out = append(out, value)
+		if regie.HashOf(data) != hash {
+			return []string{"blob " + hash.String()}, nil
+		}
 	}
-	return out, rows.Err()
+	return nil, rows.Err()
 }

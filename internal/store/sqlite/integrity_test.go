@@ -36,7 +36,6 @@ func damagedPlaces(t *testing.T, path string) map[string]int64 {
 		"an index":             "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_messages_2'",
 		"a leaf in the middle": "SELECT pageno FROM dbstat WHERE name = 'messages' AND pagetype = 'leaf' ORDER BY pageno DESC LIMIT 1",
 		"the middle of a blob": "SELECT max(pageno) FROM dbstat WHERE name = 'blobs' AND pagetype = 'overflow'",
-		"the middle of a text": "SELECT max(pageno) FROM dbstat WHERE name = 'settings' AND pagetype = 'overflow'",
 		"the last page":        "SELECT page_count FROM pragma_page_count",
 	} {
 		var page int64
@@ -81,7 +80,6 @@ func fullDatabase(t *testing.T) string {
 	}{
 		{"CREATE TABLE junk AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 200) SELECT zeroblob(3000) FROM n", nil},
 		{"INSERT INTO blobs (hash, size, data, created_at) VALUES (?, ?, ?, 1)", []any{regie.HashOf(blob), len(blob), blob}},
-		{"INSERT INTO settings (name, value, at, by) VALUES ('x', ?, 1, 'test')", []any{strings.Repeat("text ", 10_000)}},
 		{"DROP TABLE junk", nil},
 		{"PRAGMA wal_checkpoint(TRUNCATE)", nil},
 	} {

@@ -74,15 +74,6 @@ func (t slotTx) mayClaim(chain int64, holder string) error {
 	return nil
 }
 
-// Abandoned returns the running rounds that are not paused and that no other holder's lease covers,
-// oldest first: those that holder may claim. Some of them may run here.
-func (s roundStore) Abandoned(ctx context.Context, holder string) ([]store.Orphan, error) {
-	if s.other == nil || fault.Bug(fault.BugNoLease) {
-		return s.Orphans(ctx)
-	}
-	return s.orphans(ctx, " AND NOT "+leased, holder)
-}
-
 // unfenced is the fence of whoever holds the round now, where the seeded bug asks for it, and the
 // fence as it is everywhere else.
 func (t slotTx) unfenced(fence store.Fence) store.Fence {

@@ -15,7 +15,6 @@ func (s roundStore) SetLevel2(ctx context.Context, fence store.Fence, level2 reg
 	b := batch{fence: fence, now: time.Now().UTC()}
 	b.add(regie.EventLevels, regie.Levels{RoundID: fence.RoundID, Level2: level2})
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, true)
 		t.exec(`INSERT INTO former_levels (round_id, level2) SELECT id, level2 FROM rounds WHERE id = ? AND level2 IS NOT NULL
 			ON CONFLICT DO NOTHING`, fence.RoundID)

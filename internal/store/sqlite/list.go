@@ -164,15 +164,12 @@ func (s sessionStore) Rename(ctx context.Context, id regie.ID, name string) erro
 	now := time.Now().UTC()
 	session.Name = name
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByOwner, id)
-		var chain int64
-		var before string
-		err := t.row("SELECT n, name FROM sessions WHERE id = ? AND deleted_at IS NULL", id).Scan(&chain, &before)
-		if err != nil || before == name {
-			return unlessFound(err, notFound("session", id))
+		held, err := t.holdSession(id)
+		if err != nil || held.name == name {
+			return err
 		}
-		t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, chain)
-		t.tell(id, chain, now, regie.EventSession, session)
+		t.exec("UPDATE sessions SET name = ? WHERE n = ?", name, held.chain)
+		t.tell(id, held.chain, now, regie.EventSession, session)
 		return nil
 	})
 }

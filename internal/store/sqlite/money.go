@@ -33,7 +33,6 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 ) (store.Granted, error) {
 	var out store.Granted
 	err := s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, true)
 		t.money.unreserve(fence.RoundID)
 		var err error
@@ -149,15 +148,9 @@ func (t moneyTx) unreserve(round regie.ID) {
 
 // addUp adds a failed attempt to its round's sums, and what is reserved for the next one.
 func (t moneyTx) addUp(fence store.Fence, add totals, reserved int64) {
-	if add.tokens > 0 {
-		t.exec("UPDATE rounds SET tokens = tokens + ? WHERE id = ?", add.tokens, fence.RoundID)
-	}
-	if !add.money() && reserved == 0 {
-		return
-	}
-	t.exec(
-		"UPDATE rounds SET spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?",
-		add.cost, add.released, reserved, fence.RoundID)
+	t.exec(`UPDATE rounds SET tokens = tokens + ?, spent_microusd = spent_microusd + ?,
+		reserved_microusd = max(0, reserved_microusd - ? + ?) WHERE id = ?`,
+		add.tokens, add.cost, add.released, reserved, fence.RoundID)
 }
 
 // book adds what a call cost to what its session and its workspace have spent. A call that cost
@@ -193,7 +186,6 @@ func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) 
 	b.add(regie.EventNotice, in.Notice)
 	b.add(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, true)
 		t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID)
 		t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",

@@ -21,7 +21,6 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
-		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, waits)
 		if waits {
 			t.one(errNotStarted,

@@ -8,33 +8,36 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// WaitForProvider parks a running round that no engine holds and whose provider's settings are not
-// here (decision 54): with the notice, until the deadline, when its session is paused. A round that
-// does not run, is paused or is to be stopped stays as it is. It returns store.ErrElsewhere where
-// another holder's lease covers the round.
-func (s roundStore) WaitForProvider(ctx context.Context, round regie.ID, holder string, notice regie.Notice,
-	until time.Time,
-) error {
+// SetAside has a running round that no engine here can go on with keep nobody else from running. It
+// leaves the queue, stands like an orphan, and asks anew when it is claimed. With a notice it waits
+// for the settings of its provider (decision 54), until the deadline, when its session is paused; a
+// round that does not run, is paused or is to be stopped stays as it is then. It returns
+// store.ErrElsewhere where another holder's lease covers the round.
+func (s roundStore) SetAside(ctx context.Context, in store.SetAside) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByRound, round)
-		fence := store.Fence{RoundID: round}
-		var runs bool
-		err := t.row(`SELECT s.id, s.n, s.epoch, r.state = 'RUNNING' AND s.paused_at IS NULL AND r.stop_request IS NULL
-			FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?`, round).
-			Scan(&fence.SessionID, &fence.Chain, &fence.Epoch, &runs)
-		if err != nil || !runs {
-			return unlessFound(err, notFound("round", round))
-		}
-		if err := t.slots.mayClaim(fence.Chain, holder); err != nil {
+		r, err := t.holdRound(in.RoundID)
+		if err != nil {
 			return err
+		}
+		fence := r.fence
+		if err := t.slots.mayClaim(fence.Chain, in.Holder); err != nil {
+			return err
+		}
+		if in.Notice == nil {
+			t.slots.giveSlot(fence.Chain)
+			t.waits.derive(fence.SessionID, fence.Chain, now)
+			return nil
+		}
+		if r.state != regie.RoundRunning || !r.paused.IsZero() || r.stop != "" {
+			return nil
 		}
 		fence.Epoch++ // a former holder can no longer write
 		t.exec("UPDATE sessions SET epoch = ? WHERE n = ?", fence.Epoch, fence.Chain)
-		t.exec("UPDATE rounds SET epoch = ? WHERE id = ?", fence.Epoch, round)
-		t.money.unreserve(round)
-		t.tell(fence.SessionID, fence.Chain, now, regie.EventNotice, notice)
-		t.waits.wait(fence, regie.NewID(), regie.WaitProvider, round, until, now)
+		t.exec("UPDATE rounds SET epoch = ? WHERE id = ?", fence.Epoch, in.RoundID)
+		t.money.unreserve(in.RoundID)
+		t.tell(fence.SessionID, fence.Chain, now, regie.EventNotice, in.Notice)
+		t.waits.wait(fence, regie.NewID(), regie.WaitProvider, in.RoundID, in.Until, now)
 		t.waits.park(fence, now)
 		return nil
 	})
@@ -53,20 +56,16 @@ func (s roundStore) ProviderWaits(ctx context.Context) ([]regie.ID, error) {
 func (s roundStore) Repin(ctx context.Context, round regie.ID, pin regie.Hash, told regie.Fallback) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByRound, round)
-		var session regie.ID
-		var chain int64
-		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?", round).
-			Scan(&session, &chain)
+		r, err := t.holdRound(round)
 		if err != nil {
-			return unlessFound(err, notFound("round", round))
+			return err
 		}
 		t.one(errRepin, `UPDATE rounds SET provider = ?, model = ?, agent_pin = ? WHERE id = ? AND (state = 'WAITING'
 			OR state = 'RUNNING' AND (SELECT paused_at FROM sessions WHERE n = rounds.session) IS NOT NULL)`,
 			told.Provider, told.Model, pin, round)
 		t.exec("UPDATE exchanges SET provider = ?, model = ? WHERE round_id = ? AND state = 'OPEN'",
 			told.Provider, told.Model, round)
-		t.tell(session, chain, now, regie.EventFallback, told)
+		t.tell(r.fence.SessionID, r.fence.Chain, now, regie.EventFallback, told)
 		return nil
 	})
 }

@@ -44,19 +44,6 @@ func (t moneyTx) usedBeside(scope regie.CapScope, workspace regie.ID, now time.T
 	}
 }
 
-// OpenProxied stores model calls that are with their providers, and for which nothing was reserved.
-func (s moneyStore) OpenProxied(ctx context.Context, calls []store.Proxied) error {
-	return s.writer.do(ctx, func(t *tx) error {
-		for i := range calls {
-			c := &calls[i]
-			t.exec(
-				`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, started_at) VALUES (?, ?, ?, ?, ?, 'OPEN', ?)`,
-				c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, c.StartedAt.UnixMicro())
-		}
-		return nil
-	})
-}
-
 // LogProxied stores what became of model calls that were passed on, and books what they cost. A
 // call that somebody else has settled meanwhile is left as it is.
 func (s moneyStore) LogProxied(ctx context.Context, calls []store.Proxied) error {
@@ -88,18 +75,13 @@ func (t moneyTx) logProxied(c *store.Proxied) bool {
 	if c.Money.Known {
 		cost = c.Money.Cost
 	}
-	if c.Stored || c.Money.Reserved > 0 {
-		return t.count(`UPDATE proxied SET state = 'DONE', code = ?, cached = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
-				cost_microusd = ?, duration_us = ? WHERE id = ? AND state = 'OPEN'`,
-			null(c.Code), flag(c.Cached), c.Usage.Input, c.Usage.Output, c.Usage.CacheRead, cost,
-			c.Duration.Microseconds(), c.ID) == 1
-	}
-	t.exec(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
-			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return t.count(`INSERT INTO proxied (id, workspace_id, user_id, provider, model, state, code, cached, input_tokens, output_tokens, cache_read_tokens,
+			cost_microusd, started_at, duration_us) VALUES (?, ?, ?, ?, ?, 'DONE', ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET state = 'DONE', code = excluded.code, cached = excluded.cached, input_tokens = excluded.input_tokens,
+			output_tokens = excluded.output_tokens, cache_read_tokens = excluded.cache_read_tokens, cost_microusd = excluded.cost_microusd,
+			duration_us = excluded.duration_us WHERE proxied.state = 'OPEN'`,
 		c.ID, c.WorkspaceID, c.UserID, c.Provider, c.Model, null(c.Code), flag(c.Cached), c.Usage.Input,
-		c.Usage.Output, c.Usage.CacheRead,
-		cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds())
-	return true
+		c.Usage.Output, c.Usage.CacheRead, cost, c.StartedAt.UnixMicro(), c.Duration.Microseconds()) == 1
 }
 
 // LeftProxied ends calls that a process left OPEN which died: nobody knows what they cost, so what
@@ -107,9 +89,9 @@ func (t moneyTx) logProxied(c *store.Proxied) bool {
 func (s moneyStore) LeftProxied(ctx context.Context, before time.Time) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		left, err := readAll(t, func(row scanner, c *store.Proxied) error {
-			c.Code, c.Stored = regie.CodeEngineGone, true
-			return row.Scan(&c.ID, &c.WorkspaceID, &c.Money.Reserved)
-		}, "SELECT id, workspace_id, reserved_microusd FROM proxied WHERE state = 'OPEN' AND started_at < ?", before.UnixMicro())
+			c.Code = regie.CodeEngineGone
+			return row.Scan(&c.ID, &c.WorkspaceID, &c.UserID, &c.Provider, &c.Model, &c.StartedAt, &c.Money.Reserved)
+		}, "SELECT id, workspace_id, user_id, provider, model, started_at, reserved_microusd FROM proxied WHERE state = 'OPEN' AND started_at < ?", before.UnixMicro())
 		t.money.logAll(left)
 		return err
 	})

@@ -34,7 +34,6 @@ func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
-		t.hold(ByChain, fence.Chain)
 		t.rounds.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
 			in.Ask != nil || in.Park, now)
 		t.rounds.exchangeReplied(fence, in.Exchange, in.Message.ID, now)
@@ -83,25 +82,14 @@ func (t roundTx) exchangeReplied(fence store.Fence, e regie.Exchange, reply regi
 	if e.Money.Known {
 		cost = e.Money.Cost
 	}
-	query, args := repliedExchange, make([]any, 0, 20)
-	if !e.Head.IsZero() { // apart from the rest, because it is the same for most exchanges of a round
-		query = repliedWithHead
-		args = append(args, e.Head)
-	}
-	t.one(errNotOpen, query, append(args, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output,
-		e.Usage.CacheCreation, e.Usage.CacheRead,
-		e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS, now.UnixMicro(),
-		null(e.Provider), null(e.Model),
-		fence.RoundID, e.Number)...)
+	t.one(errNotOpen, `UPDATE exchanges SET state = 'REPLIED', head = coalesce(?, head), first_seq = ?, last_seq = ?, request = ?, reply_id = ?,
+			input_tokens = ?, output_tokens = ?, cache_write_tokens = ?, cache_read_tokens = ?, reasoning_tokens = ?, cost_microusd = ?,
+			overrun_microusd = ?, stop_reason = ?, first_byte_us = ?, model_us = ?, replied_at = ?, provider = coalesce(?, provider),
+			model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`,
+		e.Head, e.FirstSeq, e.LastSeq, e.Request, reply, e.Usage.Input, e.Usage.Output, e.Usage.CacheCreation,
+		e.Usage.CacheRead, e.Usage.Reasoning, cost, e.Money.Overrun, e.StopReason, e.FirstByteUS, e.ModelUS,
+		now.UnixMicro(), null(e.Provider), null(e.Model), fence.RoundID, e.Number)
 }
-
-const (
-	repliedColumns = `first_seq = ?, last_seq = ?, request = ?, reply_id = ?, input_tokens = ?, output_tokens = ?,
-		cache_write_tokens = ?, cache_read_tokens = ?, reasoning_tokens = ?, cost_microusd = ?, overrun_microusd = ?, stop_reason = ?,
-		first_byte_us = ?, model_us = ?, replied_at = ?, provider = coalesce(?, provider), model = coalesce(?, model) WHERE round_id = ? AND number = ? AND state = 'OPEN'`
-	repliedExchange = "UPDATE exchanges SET state = 'REPLIED', " + repliedColumns
-	repliedWithHead = "UPDATE exchanges SET state = 'REPLIED', head = ?, " + repliedColumns
-)
 
 var errNotOpen = regie.Errorf(regie.CodeConflict, "the exchange is not waiting for a reply")
 

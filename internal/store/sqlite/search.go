@@ -13,7 +13,19 @@ const searchBatch = 500
 // Said gives visit what people and models have said in the sessions of a workspace, the newest
 // first, from behind a message on, until it returns false or there is no more.
 func (s sessionStore) Said(ctx context.Context, workspace, before regie.ID, visit func(store.SaidMessage) bool) error {
+	type named struct {
+		id   regie.ID
+		name string
+	}
+	all, err := queryAll(ctx, s.read, func(row scanner, n *named) error { return row.Scan(&n.id, &n.name) },
+		"SELECT id, name FROM sessions WHERE workspace_id = ?", workspace)
+	if err != nil {
+		return err
+	}
 	names := map[regie.ID]string{}
+	for _, n := range all {
+		names[n.id] = n.name
+	}
 	for {
 		batch, err := readMessages(ctx, s.read, `WHERE s.workspace_id = ?1 AND s.deleted_at IS NULL AND m.seq IS NOT NULL AND m.sender <> 'SYSTEM'
 			AND (m.id < ?2 OR ?2 IS NULL) ORDER BY m.id DESC LIMIT ?3`, workspace, before, searchBatch)
@@ -22,15 +34,7 @@ func (s sessionStore) Said(ctx context.Context, workspace, before regie.ID, visi
 		}
 		for i := range batch {
 			m := &batch[i]
-			name, known := names[m.SessionID]
-			if !known {
-				if err := s.read.QueryRowContext(ctx, "SELECT name FROM sessions WHERE id = ?",
-					m.SessionID).Scan(&name); err != nil {
-					return err
-				}
-				names[m.SessionID] = name
-			}
-			if !visit(store.SaidMessage{Message: *m, Session: name}) {
+			if !visit(store.SaidMessage{Message: *m, Session: names[m.SessionID]}) {
 				return nil
 			}
 			before = m.ID

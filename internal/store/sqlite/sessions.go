@@ -134,19 +134,16 @@ func (s sessionStore) Blob(ctx context.Context, hash regie.Hash) ([]byte, error)
 // MarkRead advances how far a user has read a session; it never goes back (decision 45).
 func (s sessionStore) MarkRead(ctx context.Context, mark regie.ReadMark) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByOwner, mark.SessionID)
-		var chain, last int64
-		err := t.row("SELECT s.n, c.head FROM sessions s JOIN chains c ON c.n = s.n WHERE s.id = ?",
-			mark.SessionID).Scan(&chain, &last)
+		s, err := t.holdSession(mark.SessionID)
 		if err != nil {
-			return unlessFound(err, notFound("session", mark.SessionID))
+			return err
 		}
-		if mark.Seq > last {
-			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", last,
+		if mark.Seq > s.head {
+			return regie.Errorf(regie.CodeBadRequest, "the session ends at %d, it cannot have been read up to %d", s.head,
 				mark.Seq)
 		}
 		t.exec(`INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)
-			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_marks.read_seq, excluded.read_seq)`, mark.UserID, chain, mark.Seq)
+			ON CONFLICT (user_id, session) DO UPDATE SET read_seq = max(read_marks.read_seq, excluded.read_seq)`, mark.UserID, s.chain, mark.Seq)
 		return nil
 	})
 }

@@ -37,7 +37,6 @@ func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store
 	var out store.Outcome
 	err := s.writer.do(ctx, func(t *tx) error {
 		out = store.Outcome{}
-		t.hold(ByChain, fence.Chain)
 		t.rounds.fenced(fence, in, now)
 		for i := range in.Settled {
 			t.rounds.settleCall(&in.Settled[i], now)
@@ -96,69 +95,44 @@ type totals struct {
 	unknown                bool // a call of which nobody knows what it cost
 }
 
-// money reports whether anything of it concerns money.
-func (a totals) money() bool { return a.cost != 0 || a.released != 0 }
-
 // advance moves the round; it is the first statement of its transition, so that a refused one has
 // written nothing. starts says that the transition also starts a call.
 func (t roundTx) advance(fence store.Fence, to *store.Advance, exchange int, add totals, starts bool,
 	now time.Time,
 ) {
+	t.hold(ByChain, fence.Chain)
 	fence = t.slots.unfenced(fence)
 	var reserved int64
 	if to.Open != nil {
 		exchange, reserved = to.Open.Number, to.Open.Reserved
 	}
+	var end store.End
+	var state, reason, ended any
+	if to.End != nil {
+		end, state, reason, ended = *to.End, "ENDED", string(to.End.Reason), now.UnixMicro()
+	}
 	// A stopping word lets only its own end pass; a pause lets everything pass that starts nothing
 	// (decision 6).
-	query, args := advanceRound, make([]any, 0, 20)
-	paid := add.money() || reserved != 0
-	switch { // apart from the rest, because the state and what is reserved are indexed and each change of them costs
-	case to.End != nil && paid:
-		query = endPaidRound
-	case to.End != nil:
-		query = endRound
-	case paid:
-		query = advancePaidRound
-	}
-	if to.End != nil {
-		args = append(args, string(to.End.Reason), to.End.Note, now.UnixMicro())
-	}
-	if paid {
-		args = append(args, add.cost, add.released, reserved)
-	}
-	args = append(args, string(to.Phase), exchange, to.Counters.Total, to.Counters.Queries,
-		to.Counters.Retries, to.Counters.FormatErrors,
-		to.Counters.Resumes, add.tokens, fence.RoundID, fence.Epoch)
-	if to.End == nil {
-		args = append(args, flag(starts))
-	} else {
-		args = append(args, flag(to.End.Reason == regie.EndStopped), flag(to.End.Reason == regie.EndInterrupted))
-	}
-	if t.count(query, args...) != 1 {
+	passes := flag(to.End != nil || !starts)
+	if t.count(`UPDATE rounds SET state = coalesce(?, state), end_reason = ?, end_note = ?, ended_at = ?,
+			spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?), phase = ?, exchange = ?,
+			total = ?, queries = ?, retries = ?, format_errors = ?, resumes = ?, tokens = tokens + ?
+		WHERE id = ? AND epoch = ? AND state = 'RUNNING' AND (stop_request IS NULL OR stop_request = 'PAUSE' AND ? = 1
+			OR ? = 'STOPPED' OR stop_request = 'INTERRUPT' AND ? = 'INTERRUPTED')`,
+		state, reason, end.Note, ended, add.cost, add.released, reserved, string(to.Phase), exchange,
+		to.Counters.Total, to.Counters.Queries, to.Counters.Retries, to.Counters.FormatErrors, to.Counters.Resumes,
+		add.tokens, fence.RoundID, fence.Epoch, passes, string(end.Reason), string(end.Reason)) != 1 {
 		t.mayWrite(fence, true)
 		t.fail(regie.Errorf(regie.CodeConflict, "the round cannot advance"))
 	}
 }
-
-const (
-	countRound = `phase = ?, exchange = ?, total = ?, queries = ?, retries = ?, format_errors = ?, resumes = ?, tokens = tokens + ?
-		WHERE id = ? AND epoch = ? AND state = 'RUNNING'`
-	payRound         = "spent_microusd = spent_microusd + ?, reserved_microusd = max(0, reserved_microusd - ? + ?), "
-	ifGoesOn         = " AND (stop_request IS NULL OR (stop_request = 'PAUSE' AND NOT ?))"
-	ifEnds           = " AND (stop_request IS NULL OR stop_request = 'PAUSE' OR ? OR (stop_request = 'INTERRUPT' AND ?))"
-	finishRound      = "UPDATE rounds SET state = 'ENDED', end_reason = ?, end_note = ?, ended_at = ?, "
-	advanceRound     = "UPDATE rounds SET " + countRound + ifGoesOn
-	advancePaidRound = "UPDATE rounds SET " + payRound + countRound + ifGoesOn
-	endRound         = finishRound + countRound + ifEnds
-	endPaidRound     = finishRound + payRound + countRound + ifEnds
-)
 
 var errStale = regie.Errorf(regie.CodeStale, "another process has taken this session over")
 
 // mayWrite says why a fence does not hold, or nil if it does. With starts it also refuses under any
 // stopping word.
 func (t roundTx) mayWrite(fence store.Fence, starts bool) {
+	t.hold(ByChain, fence.Chain)
 	fence = t.slots.unfenced(fence)
 	var epoch int64
 	var state regie.RoundState

@@ -158,7 +158,6 @@ func (t slotTx) claimSlot(o owned, now time.Time) (queued bool) {
 func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	now := time.Now().UTC()
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByChain, fence.Chain)
 		t.rounds.mayWrite(fence, true)
 		o, _ := t.slots.ownedBy(fence.Chain)
 		all := t.slots.slotsOf(o)
@@ -172,28 +171,6 @@ func (s slotStore) Yield(ctx context.Context, fence store.Fence) error {
 	})
 }
 
-// LeaveQueue takes a round out of the queue that no engine here can go on with: it stands as it is,
-// like an orphan, and asks anew when it is claimed. It keeps nobody else from running.
-func (s slotStore) LeaveQueue(ctx context.Context, round regie.ID) error {
-	now := time.Now().UTC()
-	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByRound, round)
-		var session regie.ID
-		var chain int64
-		err := t.row("SELECT s.id, s.n FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?",
-			round).Scan(&session, &chain)
-		if err != nil {
-			return unlessFound(err, notFound("round", round))
-		}
-		if err := t.slots.mayClaim(chain, ""); err != nil { // another engine goes on with it after all
-			return err
-		}
-		t.slots.giveSlot(chain)
-		t.waits.derive(session, chain, now)
-		return nil
-	})
-}
-
 // RequestControl answers what a round that the session started now would get, and reserves a free
 // slot for it (decision 43). A session whose round is queued comes first among the chats. It
 // returns CodeNotFound, and CodeConflict for a session that can start no round.
@@ -202,15 +179,11 @@ func (s slotStore) RequestControl(ctx context.Context, in store.Control) (out st
 	until := now.Add(in.For).Truncate(time.Microsecond)
 	err = s.writer.do(ctx, func(t *tx) error {
 		out = store.Controlled{State: store.ControlActivated}
-		t.hold(ByOwner, in.SessionID)
-		var chain int64
-		var state regie.SessionState
-		var kind regie.SessionType
-		err := t.row("SELECT n, state, type FROM sessions WHERE id = ? AND deleted_at IS NULL",
-			in.SessionID).Scan(&chain, &state, &kind)
+		s, err := t.holdSession(in.SessionID)
+		chain, state, kind := s.chain, s.state, s.kind
 		switch {
 		case err != nil:
-			return unlessFound(err, notFound("session", in.SessionID))
+			return err
 		case state == regie.SessionClosed && kind != regie.SessionChat:
 			return regie.Errorf(regie.CodeConflict, "the session is closed")
 		case state == regie.SessionActive:
@@ -279,16 +252,11 @@ func (t slotTx) reserveSlot(o owned, place int64, until time.Time) {
 // A round that is queued stays so (decision 43).
 func (s slotStore) ReleaseControl(ctx context.Context, session regie.ID) error {
 	return s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByOwner, session)
-		var chain int64
-		err := t.row("SELECT n FROM sessions WHERE id = ? AND deleted_at IS NULL", session).Scan(&chain)
-		if err != nil {
-			return unlessFound(err, notFound("session", session))
-		}
-		t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", chain)
+		s, err := t.holdSession(session)
+		t.exec("DELETE FROM slots WHERE session = ? AND state = 'RESERVED'", s.chain)
 		t.exec("UPDATE slots SET rank = ? WHERE session = ? AND state = 'QUEUED' AND rank = ?",
-			slot.RankGoesOn, chain, slot.RankPlaced)
-		return nil
+			slot.RankGoesOn, s.chain, slot.RankPlaced)
+		return err
 	})
 }
 

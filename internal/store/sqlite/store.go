@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver, pure Go
@@ -148,16 +149,13 @@ func (s *core) QuickCheck(ctx context.Context) error {
 	if s.other != nil {
 		return s.other.Check(ctx)
 	}
-	var verdict string
-	if err := s.read.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
-		return explain(err, FileName)
-	}
-	if verdict != "ok" {
-		return regie.Errorf(regie.CodeCorrupt,
-			"the database is damaged (%s): restore a backup; the newest ones lie beside %s", verdict,
+	damage, err := checkPages(ctx, s.read.db, "quick_check")
+	if err == nil && len(damage) > 0 {
+		err = regie.Errorf(regie.CodeCorrupt,
+			"the database is damaged (%s): restore a backup; the newest ones lie beside %s", strings.Join(damage, "; "),
 			filepath.Join(s.dir, FileName))
 	}
-	return nil
+	return explain(err, FileName)
 }
 
 // dsn names the file for the driver; mode is SQLite's: "rwc" or "ro".
@@ -185,13 +183,6 @@ func micros(t time.Time) any {
 }
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
-
-func fromNullMicros(us sql.NullInt64) time.Time {
-	if !us.Valid {
-		return time.Time{}
-	}
-	return fromMicros(us.Int64)
-}
 
 // null turns an empty string into NULL.
 func null[S ~string](s S) any {

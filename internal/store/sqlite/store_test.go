@@ -21,7 +21,7 @@ func TestStore(t *testing.T) {
 
 // elsewhere are the store's methods that the suite does not call: tests of PostgreSQL alone do,
 // where engines have leases. The last two are the tests' own.
-var elsewhere = []string{"Close", "Lease", "EndLease", "Succeed", "Abandoned", "PlanOfStanding", "TellErased"}
+var elsewhere = []string{"Close", "Lease", "EndLease", "Succeed", "PlanOfStanding", "TellErased"}
 
 // TestStore_EveryMethod expects the suite to call every method of the store: it finds a statement
 // that only one of the databases takes.

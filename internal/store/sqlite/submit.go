@@ -61,6 +61,9 @@ func (s roundStore) Submit(ctx context.Context, in store.Submission) (store.Acce
 		t.rounds.begin(&b, &in, &out, stored)
 		return nil
 	})
+	if err == nil && in.Holder != "" && !out.Created && !out.Fence.RoundID.IsZero() && out.Position == 0 {
+		out.Claimed, err = s.load(ctx, out.Fence)
+	}
 	return out, err
 }
 

@@ -23,27 +23,23 @@ func (s undoStore) BeginUndo(ctx context.Context, in regie.Undo, holder string) 
 	in.State, in.CreatedAt, in.Seq, in.MessageID, in.DoneAt = regie.UndoIntended, now, 0, regie.ID{}, time.Time{}
 	event, there := newEvent(regie.EventUndo, &in), false
 	err = s.writer.do(ctx, func(t *tx) error {
-		t.hold(ByOwner, in.SessionID)
-		var chain int64
-		var workspace regie.ID
+		held, missing := t.holdSession(in.SessionID)
 		if there, err = t.undos.undoThere(&in); err != nil || there {
 			return err
 		}
-		err := t.row("SELECT n, workspace_id FROM sessions WHERE id = ? AND deleted_at IS NULL",
-			in.SessionID).Scan(&chain, &workspace)
-		err = unlessFound(err, notFound("session", in.SessionID))
+		err := missing
 		if err == nil {
-			err = t.undos.mayUndo(chain, workspace)
+			err = t.undos.mayUndo(held)
 		}
 		if err == nil {
-			err = t.undos.undoFits(chain, &in)
+			err = t.undos.undoFits(held.chain, &in)
 		}
 		if err != nil {
 			return err
 		}
-		in.Seq = t.appendEvents(in.SessionID, chain, now, event)
-		t.undos.insertUndo(chain, workspace, &in)
-		out.Epoch = t.undos.holdForUndo(chain, holder)
+		in.Seq = t.appendEvents(in.SessionID, held.chain, now, event)
+		t.undos.insertUndo(held, &in)
+		out.Epoch = t.undos.holdForUndo(held.chain, holder)
 		return nil
 	})
 	out.Undo = in
@@ -101,21 +97,16 @@ func (t undoTx) undoThere(in *regie.Undo) (bool, error) {
 }
 
 // mayUndo says why nothing of a session can be undone now, or nil.
-func (t undoTx) mayUndo(chain int64, workspace regie.ID) error {
-	var open, state string
-	err := t.row(
-		"SELECT coalesce((SELECT r.state FROM rounds r WHERE r.session = s.n AND r.state <> 'ENDED'), ''), s.state FROM sessions s WHERE s.n = ?", chain).Scan(&open, &state)
-	if err == nil && open != "" {
-		err = store.RunIsOpen(regie.SessionState(state))
-	}
-	if err != nil {
-		return err
-	}
-	var under bool
-	err = t.row("SELECT EXISTS (SELECT 1 FROM undos WHERE workspace_id = ? AND state = 'INTENDED')",
-		workspace).Scan(&under)
-	if err == nil && under {
-		err = errUndoing
+func (t undoTx) mayUndo(session heldSession) error {
+	var open, undoing bool
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM rounds WHERE session = ? AND state <> 'ENDED'),
+		EXISTS (SELECT 1 FROM undos WHERE workspace_id = ? AND state = 'INTENDED')`, session.chain, session.workspace).
+		Scan(&open, &undoing)
+	switch {
+	case err == nil && open:
+		return store.RunIsOpen(session.state)
+	case err == nil && undoing:
+		return errUndoing
 	}
 	return err
 }
@@ -152,9 +143,9 @@ func (t undoTx) undoFits(chain int64, u *regie.Undo) error {
 // errUndoing has a name above this package: who starts a round waits for the end of the undo.
 var errUndoing = store.ErrUndoing
 
-func (t undoTx) insertUndo(chain int64, workspace regie.ID, u *regie.Undo) {
+func (t undoTx) insertUndo(session heldSession, u *regie.Undo) {
 	t.exec(`INSERT INTO undos (id, session, workspace_id, round_id, undoes, state, forced, chat, makes, removes, effects, author, seq, created_at)
-		VALUES (?, ?, ?, ?, ?, 'INTENDED', ?, ?, ?, ?, ?, ?, ?, ?)`, u.ID, chain, workspace, u.RoundID, u.Undoes, flag(u.Forced), flag(u.Chat),
+		VALUES (?, ?, ?, ?, ?, 'INTENDED', ?, ?, ?, ?, ?, ?, ?, ?)`, u.ID, session.chain, session.workspace, u.RoundID, u.Undoes, flag(u.Forced), flag(u.Chat),
 		asList(u.Makes), asList(u.Removes), asList(u.Effects), u.By, u.Seq, u.CreatedAt.UnixMicro())
 	for i := range u.Files {
 		f := &u.Files[i]

@@ -1,9 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -13,21 +12,20 @@ import (
 
 // openWait is a wait that is about to end without an answer.
 type openWait struct {
-	id       regie.ID
-	kind     regie.WaitKind
-	object   regie.ID
-	session  regie.ID
-	chain    int64
-	round    regie.ID
-	deadline int64
+	id      regie.ID
+	kind    regie.WaitKind
+	object  regie.ID
+	session regie.ID
+	chain   int64
+	round   regie.ID
 }
 
-const openWaitColumns = `SELECT w.id, w.kind, w.object_id, s.id, s.n, w.round_id, coalesce(w.deadline, 0) FROM waits w JOIN sessions s ON s.n = w.session
+const openWaitColumns = `SELECT w.id, w.kind, w.object_id, s.id, s.n, w.round_id FROM waits w JOIN sessions s ON s.n = w.session
 	WHERE w.state = 'OPEN' AND `
 
 func (t waitTx) openWaitsOf(where string, args ...any) ([]openWait, error) {
 	return readAll(t.tx, func(row scanner, w *openWait) error {
-		return row.Scan(&w.id, &w.kind, &w.object, &w.session, &w.chain, &w.round, &w.deadline)
+		return row.Scan(&w.id, &w.kind, &w.object, &w.session, &w.chain, &w.round)
 	}, openWaitColumns+where, args...)
 }
 
@@ -101,9 +99,8 @@ func (s approvalStore) nextDeadline(ctx context.Context) (deadline time.Time, er
 	return deadline, unlessFound(err, nil)
 }
 
-// expireAtOnce is how many waits end in one transaction: thousands would outlast the patience of
-// whoever waits for it, again and again.
-const expireAtOnce = 100
+// dueAtOnce is how many waits whose deadline has passed are looked for at once.
+const dueAtOnce = 1000
 
 // dueWait is an open wait whose deadline has passed.
 type dueWait struct {
@@ -111,46 +108,26 @@ type dueWait struct {
 	chain, deadline int64
 }
 
-// dueWaits returns the next open waits whose deadline has passed, behind one, in their order.
-func (s approvalStore) dueWaits(ctx context.Context, at time.Time, behind dueWait) ([]dueWait, error) {
-	return queryAll(ctx, s.read, func(row scanner, w *dueWait) error { return row.Scan(&w.id, &w.chain, &w.deadline) },
-		`SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?1
-		AND (w.deadline > ?2 OR w.deadline = ?2 AND w.id > ?3) AND `+expires+" ORDER BY w.deadline, w.id LIMIT ?4", at.UnixMicro(), behind.deadline, behind.id, expireAtOnce)
-}
-
-// ExpireWaits ends the waits whose deadline has passed: what they waited for is NOT_RUN(EXPIRED),
-// and their rounds can go on (decision 11). It returns the rounds that can be claimed now, and the
-// next deadline, zero where none is: one that has passed where some of them could not be ended. It
-// returns an error only where it ended none.
+// ExpireWaits ends the waits whose deadline has passed, one after another: what they waited for is
+// NOT_RUN(EXPIRED), and their rounds can go on (decision 11). It returns the rounds that can be
+// claimed now, and the next deadline, zero where none is: one that has passed where some of them
+// could not be ended. It returns an error only where it ended none.
 func (s approvalStore) ExpireWaits(ctx context.Context, at time.Time) (ready []store.Resolved, next time.Time,
 	err error,
 ) {
-	// Most often nothing is due: the writer need not be asked.
-	if next, err = s.nextDeadline(ctx); err != nil || next.IsZero() || next.After(at) {
-		return nil, next, err
-	}
+	due, err := queryAll(ctx, s.read, func(row scanner, w *dueWait) error { return row.Scan(&w.id, &w.chain, &w.deadline) },
+		`SELECT w.id, s.n, w.deadline FROM waits w JOIN sessions s ON s.n = w.session WHERE w.state = 'OPEN' AND w.deadline <= ?
+			AND `+expires+" ORDER BY w.deadline, w.id LIMIT ?", at.UnixMicro(), dueAtOnce)
 	var failed error
-	var last dueWait
-	for {
-		due, err := s.dueWaits(ctx, at, last)
-		if err != nil {
-			failed = err
-		}
-		if err != nil || len(due) == 0 {
-			break
-		}
-		last = due[len(due)-1]
-		woken, err := s.expireApart(ctx, due, at)
+	for _, w := range due {
+		woken, err := s.expire(ctx, w)
 		ready = append(ready, woken...)
-		if err != nil {
-			failed = err
-		}
-		if err != nil && regie.CodeOf(err) != regie.CodeDatabaseLocked {
+		if failed = cmp.Or(err, failed); err != nil && regie.CodeOf(err) != regie.CodeDatabaseLocked {
 			break
 		}
 	}
-	if failed != nil && len(ready) == 0 {
-		return nil, time.Time{}, failed
+	if err = cmp.Or(failed, err); err != nil && len(ready) == 0 {
+		return nil, time.Time{}, err
 	}
 	if next, err = s.nextDeadline(ctx); err != nil && len(ready) > 0 {
 		return ready, at, nil
@@ -158,52 +135,15 @@ func (s approvalStore) ExpireWaits(ctx context.Context, at time.Time) (ready []s
 	return ready, next, err
 }
 
-// expireApart is expire, each wait by itself where somebody holds the log of one of them.
-func (s approvalStore) expireApart(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved,
-	err error,
-) {
-	ready, err = s.expire(ctx, due, at)
-	if len(due) == 1 || regie.CodeOf(err) != regie.CodeDatabaseLocked {
-		return ready, err
-	}
-	err = nil
-	for i := range due {
-		woken, failed := s.expire(ctx, due[i:i+1], at)
-		ready = append(ready, woken...)
-		if failed != nil {
-			err = failed
-		}
-		if failed != nil && regie.CodeOf(failed) != regie.CodeDatabaseLocked {
-			break
-		}
-	}
-	return ready, err
-}
-
-// expire ends waits, all of them that are still open in one transaction, and returns the rounds
-// that can be claimed now.
-func (s approvalStore) expire(ctx context.Context, due []dueWait, at time.Time) (ready []store.Resolved, err error) {
+// expire ends a wait that is still open, and returns its round where that can be claimed now.
+func (s approvalStore) expire(ctx context.Context, due dueWait) (ready []store.Resolved, err error) {
 	now := time.Now().UTC()
-	mine, chains := map[regie.ID]bool{}, map[int64]bool{}
-	for _, w := range due {
-		mine[w.id], chains[w.chain] = true, true
-	}
-	until := min(at.UnixMicro(), due[len(due)-1].deadline)
 	err = s.writer.do(ctx, func(t *tx) error {
 		ready = nil
 		t.hurry()
-		for _, chain := range slices.Sorted(maps.Keys(chains)) {
-			t.hold(ByChain, chain)
-		}
-		open, err := t.waits.openWaitsOf("w.deadline >= ? AND w.deadline <= ? AND "+expires+
-			" ORDER BY w.deadline, w.id", due[0].deadline, until)
-		if err != nil {
-			return err
-		}
+		t.hold(ByChain, due.chain)
+		open, err := t.waits.openWaitsOf("w.id = ? AND w.deadline = ? AND "+expires, due.id, due.deadline)
 		for _, w := range open {
-			if !mine[w.id] {
-				continue
-			}
 			t.waits.giveUp(w, regie.WaitExpired, regie.NotRunExpired, "nobody answered in time", now)
 			if w.kind == regie.WaitProvider { // nobody came with its settings (decision 54)
 				t.waits.pause(w.round, w.chain, now)
@@ -213,7 +153,7 @@ func (s approvalStore) expire(ctx context.Context, due []dueWait, at time.Time) 
 				ready = append(ready, store.Resolved{SessionID: w.session, RoundID: w.round, Ready: true})
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -352,7 +352,7 @@ func orphans(w *World) {
 	_, err := w.Store.RequestStop(w.Ctx, paused.RoundID, regie.StopPause)
 	w.must(err)
 	w.must(w.AppendReply(done, w.Answer(1)))
-	found, err := w.Store.Orphans(w.Ctx)
+	found, err := w.Store.Orphans(w.Ctx, "")
 	w.must(err)
 	if len(found) != 1 || found[0].RoundID != running.RoundID || found[0].SessionID != running.SessionID {
 		w.T.Errorf("orphans %+v, want only %s", found, running.RoundID)

@@ -210,8 +210,10 @@ func passedOn(w *World) {
 	third.Code, third.Money.Known, third.Duration = regie.CodeProviderAuth, true, time.Millisecond
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, third}))
 	fourth, fifth := call(), call()
-	w.must(w.Store.OpenProxied(w.Ctx, []store.Proxied{fourth, fifth}))
-	fourth.Stored, fourth.Money, fourth.Duration = true, regie.Money{Cost: 1, Known: true}, time.Millisecond
+	for _, free := range []store.Proxied{fourth, fifth} {
+		resultOf(w.Store.ReserveProxied(w.Ctx, free, store.Reservation{}))(w)
+	}
+	fourth.Money, fourth.Duration = regie.Money{Cost: 1, Known: true}, time.Millisecond
 	// what is settled is booked once, and takes nothing else along
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{first, fourth}))
 	w.must(w.Store.LogProxied(w.Ctx, []store.Proxied{fourth}))

@@ -103,7 +103,7 @@ func outage(w *World) {
 	})
 	state(regie.SessionPaused)
 	expire(0)
-	if found, err := w.Store.Orphans(w.Ctx); err != nil || len(found) != 0 {
+	if found, err := w.Store.Orphans(w.Ctx, ""); err != nil || len(found) != 0 {
 		w.T.Errorf("orphans %+v, %v", found, err)
 	}
 	_, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")

@@ -65,7 +65,7 @@ func presence(w *World) {
 	w.queue(regie.ID{}, nil, nil)
 	w.equal("who moves up is told", w.states(second.SessionID), []string{"QUEUED at 1", "QUEUED at 2", "QUEUED at 1"})
 	w.equal("one waits", counted(), map[string]int{"chat " + string(slot.Held): 1, "chat " + string(slot.Queued): 1})
-	w.must(w.Store.LeaveQueue(w.Ctx, second.RoundID))
+	w.must(w.Store.SetAside(w.Ctx, store.SetAside{RoundID: second.RoundID}))
 	view := resultOf(w.Store.Queues(w.Ctx, regie.ID{}))(w)
 	w.equal("nobody is to be told anything", view.Moved, []regie.ID(nil))
 }

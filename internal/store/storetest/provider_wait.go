@@ -10,9 +10,10 @@ import (
 // waitForProvider parks a round whose engine has gone.
 func waitForProvider(w *World, fence store.Fence, until time.Time) {
 	w.T.Helper()
-	w.must(w.Store.WaitForProvider(w.Ctx, fence.RoundID, "other", regie.Notice{
-		RoundID: fence.RoundID, Kind: regie.NoticeProvider, Text: "waits",
-	}, until))
+	w.must(w.Store.SetAside(w.Ctx, store.SetAside{
+		RoundID: fence.RoundID, Holder: "other", Until: until,
+		Notice: &regie.Notice{RoundID: fence.RoundID, Kind: regie.NoticeProvider, Text: "waits"},
+	}))
 }
 
 // providerWait has a round wait for the settings of its provider: its former holder writes no more,

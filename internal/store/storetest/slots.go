@@ -70,7 +70,7 @@ func (w *World) isQueued(fence store.Fence, position int) {
 	w.equal("position", view.QueuePosition, position)
 	lines := resultOf(w.Store.Sessions(w.Ctx, store.SessionFilter{ID: fence.SessionID, UserID: w.User}))(w)
 	w.equal("position in the list", lines[0].QueuePosition, position)
-	orphans := resultOf(w.Store.Orphans(w.Ctx))(w)
+	orphans := resultOf(w.Store.Orphans(w.Ctx, ""))(w)
 	for _, o := range orphans {
 		if o.RoundID == fence.RoundID {
 			w.T.Error("a queued round is taken for an orphan")
@@ -207,7 +207,7 @@ func slotsYield(w *World) {
 	w.queue(first.SessionID, nil, []store.Fence{first})
 	w.must(w.Store.Yield(w.Ctx, first))
 	w.isQueued(first, 2)
-	w.refused(regie.CodeNotFound, w.Store.LeaveQueue(w.Ctx, regie.NewID()))
+	w.refused(regie.CodeNotFound, w.Store.SetAside(w.Ctx, store.SetAside{RoundID: regie.NewID()}))
 	second = w.runs(second)
 	w.isQueued(first, 1)
 	w.queue(first.SessionID, nil, nil) // what goes on preempts nobody
@@ -240,7 +240,7 @@ func slotsStopped(w *World) {
 	w.state(second.SessionID, regie.SessionIdle)
 	third, at := w.submitted()
 	w.equal("place", at, 1)
-	w.must(w.Store.LeaveQueue(w.Ctx, third.RoundID)) // no engine here can go on with it
+	w.must(w.Store.SetAside(w.Ctx, store.SetAside{RoundID: third.RoundID})) // no engine here can go on with it
 	w.queue(regie.ID{}, nil, nil)
 	w.must(w.AppendReply(first, w.Answer(1)))
 	third = w.runs(third)

@@ -68,7 +68,7 @@ func approvals(w *World) {
 	w.state(fence.SessionID, regie.SessionWaitingValidation)
 	_, err := w.Store.Claim(w.Ctx, fence.RoundID, "other")
 	w.refused(regie.CodeConflict, err) // a waiting round has no holder
-	found := resultOf(w.Store.Orphans(w.Ctx))(w)
+	found := resultOf(w.Store.Orphans(w.Ctx, ""))(w)
 	w.equal("orphans", len(found), 0)
 	inbox := resultOf(w.Store.Inbox(w.Ctx, store.InboxFilter{Root: "/w"}))(w)
 	if len(inbox.Approvals) != 1 || len(inbox.Approvals[0].Reviews) != 3 {
@@ -239,14 +239,6 @@ func question(w *World) {
 		resultOf(w.Store.Answer(w.Ctx, answer))(w)
 	}
 	w.follows(fence.SessionID, before, regie.EventQuestion)
-	for request, want := range map[string]int{"r": 1, "another": 0} {
-		inbox, err := w.Store.Inbox(w.Ctx, store.InboxFilter{
-			SessionID: fence.SessionID,
-			Closed:    true, Answered: request,
-		})
-		w.must(err)
-		w.equal("questions that the answer "+request+" was given to", len(inbox.Questions), want)
-	}
 	answer.Request = "another"
 	_, err := w.Store.Answer(w.Ctx, answer)
 	w.refused(regie.CodeConflict, err)
@@ -293,7 +285,7 @@ func pending(w *World) {
 		w.T.Fatal("no next round")
 	}
 	w.state(fence.SessionID, regie.SessionActive)
-	found := resultOf(w.Store.Orphans(w.Ctx))(w)
+	found := resultOf(w.Store.Orphans(w.Ctx, ""))(w)
 	if len(found) != 1 || found[0].RoundID != out.Next {
 		w.T.Errorf("orphans %+v", found)
 	}

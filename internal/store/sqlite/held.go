@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/store"
+)
+
+// heldRound is a round whose session's log a transition holds. The fence has the session's epoch.
+type heldRound struct {
+	fence   store.Fence
+	owned   owned
+	state   regie.RoundState
+	stop    regie.StopRequest
+	session regie.SessionState
+	paused  time.Time
+	holder  string
+}
+
+// holdRound holds the log of a round's session, and reads how both stand.
+func (t *tx) holdRound(round regie.ID) (r heldRound, err error) {
+	t.hold(ByRound, round)
+	var kind, origin string
+	r.fence.RoundID = round
+	err = t.row(`SELECT s.id, s.n, s.epoch, r.state, s.state, s.paused_at, s.lease_holder, r.stop_request, s.workspace_id, s.user_id, s.type, s.origin
+		FROM rounds r JOIN sessions s ON s.n = r.session WHERE r.id = ?`, round).
+		Scan(&r.fence.SessionID, &r.fence.Chain, &r.fence.Epoch, &r.state, &r.session, &r.paused, &r.holder, &r.stop,
+			&r.owned.workspace, &r.owned.user, &kind, &origin)
+	r.owned.chain, r.owned.kind = r.fence.Chain, kindOf(kind, origin)
+	return r, unlessFound(err, notFound("round", round))
+}
+
+// heldSession is a session whose log a transition holds; head is its end.
+type heldSession struct {
+	chain, head int64
+	workspace   regie.ID
+	name        string
+	state       regie.SessionState
+	kind        regie.SessionType
+}
+
+// holdSession holds the log of a session that was not removed, and reads how it stands.
+func (t *tx) holdSession(id regie.ID) (s heldSession, err error) {
+	t.hold(ByOwner, id)
+	err = t.row(`SELECT s.n, c.head, s.workspace_id, s.name, s.state, s.type FROM sessions s JOIN chains c ON c.n = s.n
+		WHERE s.id = ? AND s.deleted_at IS NULL`, id).Scan(&s.chain, &s.head, &s.workspace, &s.name, &s.state, &s.kind)
+	return s, unlessFound(err, notFound("session", id))
+}
