@@ -154,7 +154,7 @@ func openReader(ctx context.Context, o Options) (*Engine, error) {
 func (e *Engine) open(ctx context.Context, o Options) error {
 	hub := dispatch.NewHub()
 	e.hub = hub
-	others := postgres.Others{Holder: e.holder, Log: o.Log}
+	others := postgres.Others{Holder: e.holder}
 	if !o.ReadOnly && !o.StoreOnly && !o.Alone { // one that runs nothing has nobody to tell of others
 		others.Heard, others.Missed = hub.Foreign, hub.Missed
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
-	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -30,8 +29,6 @@ type Others struct {
 	// may block. A process without Heard does not listen.
 	Heard  func(session regie.ID)
 	Missed func()
-	// Log gets a line when listening fails and one when it works again; nil discards them.
-	Log *slog.Logger
 }
 
 const (
@@ -68,9 +65,6 @@ type feed struct {
 }
 
 func newFeed(pool *pgxpool.Pool, conn *pgx.ConnConfig, schema string, others Others) *feed {
-	if others.Log == nil {
-		others.Log = slog.New(slog.DiscardHandler)
-	}
 	if others.Missed == nil {
 		others.Missed = func() {}
 	}
@@ -180,22 +174,10 @@ func (f *feed) tell() error {
 }
 
 func (f *feed) listening() {
-	pause, deaf := time.Duration(0), false
+	pause := time.Duration(0) // the first new connection follows at once
 	for f.lives.Err() == nil {
-		err := f.listen(func() {
-			if deaf {
-				f.others.Log.Info("the other engines on the database are heard again")
-			}
-			pause, deaf = 0, false
-		})
-		if f.lives.Err() != nil {
-			return
-		}
-		if !deaf && pause > 0 { // the first new connection follows at once, without a word
-			deaf = true
-			f.others.Log.Warn(
-				"the other engines on the database cannot be heard; streams of their runs move only now and then",
-				"error", err)
+		if f.listen() {
+			pause = 0
 		}
 		select {
 		case <-time.After(pause):
@@ -205,19 +187,18 @@ func (f *feed) listening() {
 	}
 }
 
-// listen hears the others on one connection until that ends. What they said before it began is
-// missed.
-func (f *feed) listen(began func()) error {
+// listen hears the others on one connection until that ends, and reports whether it began. What
+// they said before is missed.
+func (f *feed) listen() (began bool) {
 	ctx := f.lives
 	conn, err := pgx.ConnectConfig(ctx, f.conn)
 	if err != nil {
-		return err
+		return false
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if _, err := conn.Exec(ctx, "LISTEN "+f.channel); err != nil {
-		return err
+		return false
 	}
-	began()
 	f.others.Missed()
 	for {
 		waits, cancel := context.WithTimeout(ctx, listenPing)
@@ -227,17 +208,15 @@ func (f *feed) listen(began func()) error {
 		switch {
 		case err == nil:
 			f.hear(said.Payload)
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case silent && !conn.IsClosed(): // a connection whose other end is gone is silent too
+		case ctx.Err() == nil && silent && !conn.IsClosed(): // one whose other end is gone is silent too
 			asks, cancel := context.WithTimeout(ctx, pingPatience)
 			err = conn.Ping(asks)
 			cancel()
 			if err != nil {
-				return err
+				return true
 			}
 		default:
-			return err
+			return true
 		}
 	}
 }

@@ -36,28 +36,17 @@ const (
 	waiting  = "SELECT DISTINCT p.session FROM pending p JOIN chains c ON c.n = p.session WHERE %s"
 )
 
-// lockQueries and waitingQueries are the two with each condition.
-var lockQueries, waitingQueries = withLogs(lockLogs), withLogs(waiting)
-
-func withLogs(query string) map[sqlite.Holding]string {
-	out := map[sqlite.Holding]string{}
-	for by, condition := range logsOf {
-		out[by] = fmt.Sprintf(query, condition)
-	}
-	return out
-}
-
 // Hold implements sqlite.Statements. Two statements, because the second one is to see what was
 // committed while the first one waited.
 func (s *statements) Hold(by sqlite.Holding, key any) {
-	s.add(queued{query: lockQueries[by], read: func(row []driver.Value) error {
+	s.add(queued{query: fmt.Sprintf(lockLogs, logsOf[by]), read: func(row []driver.Value) error {
 		chain, seq, mac, err := held(row)
 		if _, again := s.held[chain]; !again && err == nil {
 			s.held[chain] = log{seq: seq, mac: mac}
 		}
 		return err
 	}}, []any{key})
-	s.add(queued{query: waitingQueries[by], read: func(row []driver.Value) error {
+	s.add(queued{query: fmt.Sprintf(waiting, logsOf[by]), read: func(row []driver.Value) error {
 		chain, ok := row[0].(int64)
 		if l, there := s.held[chain]; ok && there {
 			l.pending = true

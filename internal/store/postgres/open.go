@@ -139,9 +139,6 @@ func refuseSettings(c *pgx.ConnConfig) error {
 	case c.RuntimeParams["options"] != "": // it could name another schema, unseen
 		return regie.Errorf(regie.CodeBadRequest,
 			"options (in the database URL, or PGOPTIONS) are not read: write each setting as a parameter of its own, such as search_path=regie")
-	case c.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || c.StatementCacheCapacity < 1:
-		return regie.Errorf(regie.CodeBadRequest,
-			"the database URL must leave prepared statements on: take default_query_exec_mode and statement_cache_capacity out of it")
 	}
 	return nil
 }
@@ -173,20 +170,5 @@ func explain(err error, c *pgx.ConnConfig, schema string) error {
 		return regie.Errorf(regie.CodeOf(text), "%s: %v", place, text)
 	}
 	return regie.Errorf(regie.CodeDatabaseDown, "the database %s cannot be reached: is the server running there? (%v)",
-		place, cause(err))
-}
-
-// cause is the end of an error's chain: what connecting says before it repeats the settings.
-func cause(err error) error {
-	for {
-		var joined interface{ Unwrap() []error }
-		next := errors.Unwrap(err)
-		if next == nil && errors.As(err, &joined) && len(joined.Unwrap()) > 0 {
-			next = joined.Unwrap()[0]
-		}
-		if next == nil {
-			return err
-		}
-		err = next
-	}
+		place, err)
 }

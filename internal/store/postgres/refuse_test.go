@@ -39,9 +39,6 @@ func TestNothingMade(t *testing.T) {
 		{name: "the server's own", schema: "pg_" + own[10:], say: "pg_"},
 		{name: "nothing", url: set("search_path", ""), say: "one schema"},
 		{name: "hidden in options", url: set("options", "-csearch_path=elsewhere"), schema: own, say: "options"},
-		{name: "the simple protocol", url: set("default_query_exec_mode", "simple_protocol"), schema: own, say: "prepared statements"},
-		{name: "nothing described", url: set("default_query_exec_mode", "exec"), schema: own, say: "prepared statements"},
-		{name: "no room for statements", url: set("statement_cache_capacity", "0"), schema: own, say: "prepared statements"},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
 			database := bad.url

@@ -108,10 +108,10 @@ func (s *statements) flush() error {
 		return s.err
 	}
 	batch := &pgx.Batch{}
-	skip := 0
-	if !s.begun {
+	begins := !s.begun
+	if begins {
 		batch.Queue("BEGIN")
-		s.begun, skip = true, 1
+		s.begun = true
 	}
 	queue := s.queue
 	s.queue = nil
@@ -119,25 +119,17 @@ func (s *statements) flush() error {
 		batch.Queue(q.query, q.args...)
 	}
 	results := s.conn.SendBatch(s.ctx, batch)
-	for range skip {
-		if _, err := results.Exec(); err != nil {
-			s.err = errors.Join(err, ignore(results.Close()))
-			return s.err
-		}
+	if begins {
+		_, s.err = results.Exec()
 	}
-	for i := range queue {
-		if err := queue[i].answer(results); err != nil {
-			s.err = err
-			break
-		}
+	for i := 0; i < len(queue) && s.err == nil; i++ {
+		s.err = queue[i].answer(results)
 	}
 	if err := results.Close(); err != nil && s.err == nil {
 		s.err = err
 	}
 	return s.err
 }
-
-func ignore(error) error { return nil }
 
 // answer reads what came back for a statement.
 func (q *queued) answer(results pgx.BatchResults) error {

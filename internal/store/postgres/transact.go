@@ -128,7 +128,7 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 	defer conn.Release() // which closes it unless it is idle; once more does nothing
 	s := &statements{ctx: ctx, conn: conn.Conn(), held: map[int64]log{}}
 	if err := run(s); err != nil {
-		err = errors.Join(err, ignore(s.rollback()))
+		_ = s.rollback()
 		if s.hurries && isState(err, lockTimeout) {
 			err = errHeld
 		}
@@ -140,7 +140,8 @@ func (b *backend) once(ctx context.Context, run func(sqlite.Statements) error) (
 	case err == nil:
 		return wrote, nil
 	case sure:
-		return false, errors.Join(err, ignore(s.rollback()))
+		_ = s.rollback()
+		return false, err
 	}
 	_ = conn.Conn().Close(ctx)
 	conn.Release() // many commits may have met the same end: asking takes a place in the pool, too

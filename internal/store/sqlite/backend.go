@@ -124,12 +124,6 @@ func NewStore(c BackendConfig) *Store {
 // closeOther ends the pools of another database. Reads that are under way come to their end first,
 // so that none takes a connection for broken that is only closed.
 func (s *core) closeOther() error {
-	for range 200 {
-		if s.read.db.Stats().InUse == 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 	return errors.Join(s.read.db.Close(), s.other.Close())
 }
 

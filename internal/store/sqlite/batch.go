@@ -79,7 +79,9 @@ func (b *batch) started(c *regie.Call) {
 }
 
 // settled tells a call's one result.
-func (b *batch) settled(c *regie.Call) {
+func (b *batch) settled(c *regie.Call) { b.add(regie.EventToolResult, settledEvent(c)) }
+
+func settledEvent(c *regie.Call) callEvent {
 	event := callEvent{
 		CallID: c.ID, Exchange: c.Exchange, Tool: c.Tool, About: store.About(c), State: c.State, Code: c.NotRun,
 		Bytes: len(c.Result), Exit: store.ExitCode(c), Lost: c.ResultLost,
@@ -90,7 +92,7 @@ func (b *batch) settled(c *regie.Call) {
 	} else {
 		event.Result = regie.HashOf([]byte(c.Result))
 	}
-	b.add(regie.EventToolResult, event)
+	return event
 }
 
 func (b *batch) end(end *store.End) {

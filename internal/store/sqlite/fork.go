@@ -215,16 +215,8 @@ func (c *copying) call(call regie.Call) regie.Call {
 
 // copiedCall is what a fork's log says of a call: all that the source's log said of it one by one.
 func copiedCall(c *regie.Call) callEvent {
-	event := callEvent{
-		CallID: c.ID, CopyOf: c.CopyOf, Exchange: c.Exchange, Tool: c.Tool, Kind: c.Kind, State: c.State,
-		Code: c.NotRun, Bytes: len(c.Result),
-		Executed: hashOrZero(c.Executed), Recovered: c.Recovered, DurationUS: c.DurationUS,
-	}
-	if c.Error != nil {
-		event.Error = c.Error.Code
-	} else {
-		event.Result = regie.HashOf([]byte(c.Result))
-	}
+	event := settledEvent(c)
+	event.CopyOf, event.Kind, event.Executed = c.CopyOf, c.Kind, hashOrZero(c.Executed)
 	if r := c.Resolution; r != nil {
 		at := r.At
 		event.ResolvedAs, event.ResolvedBy, event.Note, event.ResolvedAt = r.As, r.By, r.Note, &at

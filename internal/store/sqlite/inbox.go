@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -44,11 +45,16 @@ func readInbox(ctx context.Context, q querier, filter store.InboxFilter) (inbox 
 // filterArgs are the filter's values in the order of the queries; a zero id is NULL and selects all
 // that are open.
 func filterArgs(f store.InboxFilter) []any {
-	limit := f.Limit
-	if limit == 0 {
-		limit = math.MaxInt32
-	}
-	return []any{f.ID, f.SessionID, f.Root, f.Short, flag(f.Closed), f.After.Micros(), f.After.ID, limit}
+	return []any{f.ID, f.SessionID, f.Root, f.Short, flag(f.Closed), f.After.Micros(), f.After.ID, limitOf(f.Limit)}
+}
+
+// limitOf is how many a list may have; 0 is all.
+func limitOf(limit int) int { return cmp.Or(limit, math.MaxInt32) }
+
+// holds selects the rows that are neither revoked nor expired by a time, or all of them.
+func holds(row, all, now string) string {
+	return " AND (CAST(" + all + " AS BIGINT) = 1 OR " + row + ".revoked_at IS NULL AND (" + row + ".expires_at IS NULL OR " +
+		row + ".expires_at > CAST(" + now + " AS BIGINT)))"
 }
 
 // page orders a list and cuts the filter's page off it.

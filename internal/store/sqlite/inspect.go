@@ -71,29 +71,15 @@ func Inspect(ctx context.Context, dir string, live bool) Inspection {
 
 // backups lists the copies that migrations made, newest first: their names end in their time.
 func backups(path string) (names []string) {
-	found, err := filepath.Glob(globSafe(path) + ".before-*")
-	if err != nil {
-		return nil
-	}
-	for _, name := range found {
-		if !strings.Contains(name, unfinished) {
-			names = append(names, filepath.Base(name))
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, filepath.Base(path)+".before-") && !strings.Contains(name, unfinished) {
+			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return strings.Compare(timeIn(b), timeIn(a)) })
+	slices.Reverse(names)
 	return names
-}
-
-// timeIn is what follows the schema in a backup's name.
-func timeIn(name string) string {
-	_, after, _ := strings.Cut(name, ".before-")
-	_, at, _ := strings.Cut(after, ".")
-	return at
-}
-
-// globSafe takes the meaning from what a pattern would read in a directory's name.
-func globSafe(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 func sizeOf(path string) int64 {
@@ -132,9 +118,9 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 	if in.Schema == 0 || in.Err != nil { // an empty database, or one whose tables have another meaning
 		return
 	}
-	var at sql.NullInt64
-	if err := db.QueryRowContext(ctx, "SELECT max(head_at) FROM chains WHERE head > 0").Scan(&at); err == nil && at.Valid {
-		in.LastEvent = fromMicros(at.Int64)
+	var at int64
+	if err := db.QueryRowContext(ctx, "SELECT at FROM events ORDER BY n DESC LIMIT 1").Scan(&at); err == nil {
+		in.LastEvent = fromMicros(at)
 	}
 	var begun bool
 	var recorded sql.NullString

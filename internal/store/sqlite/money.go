@@ -51,7 +51,11 @@ func (s moneyStore) Reserve(ctx context.Context, fence store.Fence, exchange int
 // at once is looked at by one after the other: whoever reserves under a cap that others share holds
 // a row of it until the commit.
 func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Time) (store.Granted, error) {
-	out, err := t.grant(wants, func(scope regie.CapScope) (int64, error) { return t.used(scope, fence, now) })
+	var workspace regie.ID
+	if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", fence.Chain).Scan(&workspace); err != nil {
+		return store.Granted{}, err
+	}
+	out, err := t.grant(wants, fence, workspace, now)
 	if err != nil || out.Refused != nil {
 		return out, err
 	}
@@ -60,8 +64,11 @@ func (t moneyTx) reserve(fence store.Fence, wants store.Reservation, now time.Ti
 	return out, nil
 }
 
-// grant is as much of what is wanted as every cap leaves.
-func (t moneyTx) grant(wants store.Reservation, spent func(regie.CapScope) (int64, error)) (store.Granted, error) {
+// grant is as much of what is wanted as every cap leaves. A call of no session, whose fence is
+// zero, is by itself a run, and a session.
+func (t moneyTx) grant(wants store.Reservation, fence store.Fence, workspace regie.ID,
+	now time.Time,
+) (store.Granted, error) {
 	out := store.Granted{Reserved: wants.Prompt + wants.Reply}
 	for _, limit := range []struct {
 		scope regie.CapScope
@@ -75,7 +82,7 @@ func (t moneyTx) grant(wants store.Reservation, spent func(regie.CapScope) (int6
 		if limit.cap <= 0 {
 			continue
 		}
-		used, err := spent(limit.scope)
+		used, err := t.used(limit.scope, fence, workspace, now)
 		if err != nil {
 			return out, err
 		}
@@ -93,7 +100,9 @@ func (t moneyTx) grant(wants store.Reservation, spent func(regie.CapScope) (int6
 
 // used is what is spent and reserved of a cap. Each is one statement, so that nothing is on its way
 // from the one to the other meanwhile.
-func (t moneyTx) used(scope regie.CapScope, fence store.Fence, now time.Time) (used int64, err error) {
+func (t moneyTx) used(scope regie.CapScope, fence store.Fence, workspace regie.ID,
+	now time.Time,
+) (used int64, err error) {
 	switch scope {
 	case regie.CapRound:
 		err = t.row("SELECT spent_microusd + reserved_microusd FROM rounds WHERE id = ?", fence.RoundID).Scan(&used)
@@ -101,33 +110,19 @@ func (t moneyTx) used(scope regie.CapScope, fence store.Fence, now time.Time) (u
 		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = s.id), 0)
 				+ (SELECT r.reserved_microusd FROM rounds r WHERE r.id = ?) FROM sessions s WHERE s.n = ?`, int64(ever), fence.RoundID, fence.Chain).Scan(&used)
 	case regie.CapWorkspace:
-		var workspace regie.ID
-		if err := t.row("SELECT workspace_id FROM sessions WHERE n = ?", fence.Chain).Scan(&workspace); err != nil {
-			return 0, err
-		}
-		return t.usedIn(workspace, now)
+		t.holdBudget("SELECT id FROM workspaces WHERE id = ? FOR NO KEY UPDATE", workspace)
+		err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = w.id), 0)
+				+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r JOIN sessions o ON o.n = r.session
+					WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = w.id), 0)
+				+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.workspace_id = w.id AND x.state = 'OPEN'), 0)
+			FROM workspaces w WHERE w.id = ?`, dayOf(now), workspace).Scan(&used)
 	default:
-		return t.usedToday(now)
+		t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey) // a row that is always there
+		err = t.row(`SELECT coalesce((SELECT sum(p.spent_microusd) FROM spending p WHERE p.day = ?), 0)
+			+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED'), 0)
+			+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.state = 'OPEN'), 0)`, dayOf(now)).Scan(&used)
 	}
-	return used, err
-}
-
-func (t moneyTx) usedIn(workspace regie.ID, now time.Time) (used int64, err error) {
-	t.holdBudget("SELECT id FROM workspaces WHERE id = ? FOR NO KEY UPDATE", workspace)
-	err = t.row(`SELECT coalesce((SELECT p.spent_microusd FROM spending p WHERE p.day = ? AND p.owner = w.id), 0)
-			+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r JOIN sessions o ON o.n = r.session
-				WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED' AND o.workspace_id = w.id), 0)
-			+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.workspace_id = w.id AND x.state = 'OPEN'), 0)
-		FROM workspaces w WHERE w.id = ?`, dayOf(now), workspace).Scan(&used)
-	return used, err
-}
-
-func (t moneyTx) usedToday(now time.Time) (used int64, err error) {
-	t.holdBudget("SELECT key FROM meta WHERE key = ? FOR NO KEY UPDATE", RecordedKey) // a row that is always there
-	err = t.row(`SELECT coalesce((SELECT sum(p.spent_microusd) FROM spending p WHERE p.day = ?), 0)
-		+ coalesce((SELECT sum(r.reserved_microusd) FROM rounds r WHERE r.reserved_microusd > 0 AND r.state <> 'ENDED'), 0)
-		+ coalesce((SELECT sum(x.reserved_microusd) FROM proxied x WHERE x.state = 'OPEN'), 0)`, dayOf(now)).Scan(&used)
-	return used, err
+	return used, unlessFound(err, nil)
 }
 
 // holdBudget keeps others from reserving under the same cap until the commit, so that each sees
@@ -187,9 +182,8 @@ func (s moneyStore) Halt(ctx context.Context, fence store.Fence, in store.Halt) 
 	b.add(regie.EventRound, roundEvent{RoundID: fence.RoundID, State: regie.RoundRunning, Stop: regie.StopPause})
 	return s.writer.do(ctx, func(t *tx) error {
 		t.rounds.mayWrite(fence, true)
-		t.exec("UPDATE rounds SET stop_request = 'PAUSE' WHERE id = ?", fence.RoundID)
-		t.exec("UPDATE sessions SET paused_at = ?, lease_holder = NULL, lease_until = NULL WHERE n = ?",
-			now.UnixMicro(), fence.Chain)
+		t.waits.pause(fence.RoundID, fence.Chain, now)
+		t.exec("UPDATE sessions SET lease_holder = NULL, lease_until = NULL WHERE n = ?", fence.Chain)
 		b.store(t)
 		t.slots.giveSlot(fence.Chain)
 		t.waits.derive(fence.SessionID, fence.Chain, now)

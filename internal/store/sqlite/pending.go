@@ -233,18 +233,19 @@ type withdrawnEvent struct {
 	TakenBack bool     `json:"taken_back,omitempty"`
 }
 
-// giveBack marks pending messages as withdrawn, because their session stops, and tells it
-// (decisions 6 and 10).
+// giveBack withdraws pending messages, because their session stops (decisions 6 and 10).
 func (t pendingTx) giveBack(fence store.Fence, waiting []waitingMessage, now time.Time) {
-	b := batch{fence: fence, now: now}
 	for i := range waiting {
-		id := waiting[i].message.ID
-		b.add(regie.EventMessageWithdrawn, withdrawnEvent{MessageID: id})
-		t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ? WHERE id = ? AND seq IS NULL",
-			now.UnixMicro(), id)
-		t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", id)
+		t.withdrawMessage(fence.SessionID, fence.Chain, withdrawnEvent{MessageID: waiting[i].message.ID}, now)
 	}
-	b.store(t.tx)
+}
+
+// withdrawMessage marks a pending message as withdrawn, and tells it.
+func (t pendingTx) withdrawMessage(session regie.ID, chain int64, event withdrawnEvent, now time.Time) {
+	t.one(errAdmitted, "UPDATE messages SET withdrawn_at = ?, taken_back = ? WHERE id = ? AND seq IS NULL",
+		now.UnixMicro(), flag(event.TakenBack), event.MessageID)
+	t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", event.MessageID)
+	t.tell(session, chain, now, regie.EventMessageWithdrawn, event)
 }
 
 // TakeBack takes a message back that waits for its turn, and returns it: it never gets a place in
@@ -271,11 +272,7 @@ func (s roundStore) TakeBack(ctx context.Context, session, message, token regie.
 		case seq > 0 || pending == 0:
 			return errAdmitted
 		}
-		t.one(errAdmitted,
-			"UPDATE messages SET withdrawn_at = ?, taken_back = 1 WHERE id = ? AND seq IS NULL",
-			now.UnixMicro(), message)
-		t.one(errAdmitted, "DELETE FROM pending WHERE message_id = ?", message)
-		t.tell(session, chain, now, regie.EventMessageWithdrawn, withdrawnEvent{MessageID: message, TakenBack: true})
+		t.pending.withdrawMessage(session, chain, withdrawnEvent{MessageID: message, TakenBack: true}, now)
 		return nil
 	})
 	if err == nil {

@@ -17,10 +17,8 @@ func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
 	wants store.Reservation,
 ) (out store.Granted, err error) {
 	err = s.writer.do(ctx, func(t *tx) (err error) {
-		now := time.Now()
-		if out, err = t.money.grant(wants, func(scope regie.CapScope) (int64, error) {
-			return t.money.usedBeside(scope, in.WorkspaceID, now)
-		}); err != nil || out.Refused != nil {
+		out, err = t.money.grant(wants, store.Fence{}, in.WorkspaceID, time.Now())
+		if err != nil || out.Refused != nil {
 			return err
 		}
 		t.exec(
@@ -29,19 +27,6 @@ func (s moneyStore) ReserveProxied(ctx context.Context, in store.Proxied,
 		return nil
 	})
 	return out, err
-}
-
-// usedBeside is what is spent and reserved of a cap for a call that is of no session: by itself it
-// is a run, and a session.
-func (t moneyTx) usedBeside(scope regie.CapScope, workspace regie.ID, now time.Time) (used int64, err error) {
-	switch scope {
-	case regie.CapWorkspace:
-		return t.usedIn(workspace, now)
-	case regie.CapDay:
-		return t.usedToday(now)
-	default:
-		return 0, nil
-	}
 }
 
 // LogProxied stores what became of model calls that were passed on, and books what they cost. A

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -43,7 +42,7 @@ func (s approvalStore) ListRules(ctx context.Context, filter store.RuleFilter,
 	}
 	// What the call did is in the review that the rule was made by: a call that was asked about
 	// twice has two.
-	all, err := queryList(ctx, s.read, func(row scanner, rule *store.StandingRule) error {
+	return queryList(ctx, s.read, func(row scanner, rule *store.StandingRule) error {
 		var shown regie.Preview
 		err := scanRuleAnd(row, &rule.Rule, &rule.Workspace, &rule.SessionName, &rule.RoundID, asJSON{&shown})
 		rule.State, rule.Call = rule.StateAt(now), shown.Sentence
@@ -52,15 +51,9 @@ func (s approvalStore) ListRules(ctx context.Context, filter store.RuleFilter,
 			(SELECT coalesce(v.edited_preview, v.preview) FROM reviews v WHERE v.call_id = r.from_call AND v.decided_at = r.created_at)
 		FROM rules r JOIN workspaces w ON w.id = r.workspace_id LEFT JOIN sessions s ON s.n = r.session LEFT JOIN calls c ON c.id = r.from_call
 		WHERE (r.id = ?1 OR ?1 IS NULL) AND (w.root = ?2 OR ?2 = '') AND (?3 = '' OR `+hasPart("r.id", "?3")+")"+
-		behind("r.created_at", "r.id", "?4", "?5"), filter.ID, filter.Root, filter.Short,
-		filter.After.Micros(), filter.After.ID)
-	if !filter.Ended && filter.ID.IsZero() && filter.Short == "" { // what holds is known here, not to the statement
-		all = slices.DeleteFunc(all, func(r store.StandingRule) bool { return r.State != regie.RuleActive })
-	}
-	if filter.Limit > 0 && len(all) > filter.Limit {
-		all = all[:filter.Limit]
-	}
-	return all, err
+		holds("r", "?6", "?7")+behind("r.created_at", "r.id", "?4", "?5")+" LIMIT ?8", filter.ID, filter.Root,
+		filter.Short, filter.After.Micros(), filter.After.ID,
+		flag(filter.Ended || !filter.ID.IsZero() || filter.Short != ""), now.UnixMicro(), limitOf(filter.Limit))
 }
 
 // ruleEvent is the body of a rule event, in the log of the rule's workspace (decision 15).

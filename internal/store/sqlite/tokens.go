@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -164,16 +163,10 @@ func (s tokenStore) Tokens(ctx context.Context, filter store.TokenFilter, now ti
 	if err := checkPart(filter.Short); err != nil {
 		return nil, err
 	}
-	all, err := queryList(ctx, s.read, scanToken, "SELECT "+tokenColumns+` FROM tokens t WHERE (t.user_id = ?1 OR ?1 IS NULL) AND (t.id = ?2 OR ?2 IS NULL)
-		AND (t.kind = ?3 OR ?3 = '') AND (?4 = '' OR `+hasPart("t.id", "?4")+`)`+behind("t.created_at", "t.id", "?5", "?6"),
-		filter.UserID, filter.ID, string(filter.Kind), filter.Short, filter.After.Micros(), filter.After.ID)
-	if !filter.Ended && filter.ID.IsZero() && filter.Short == "" { // what opens something is known here, not to the statement
-		all = slices.DeleteFunc(all, func(t regie.Token) bool { return t.StateAt(now) != regie.TokenActive })
-	}
-	if filter.Limit > 0 && len(all) > filter.Limit {
-		all = all[:filter.Limit]
-	}
-	return all, err
+	return queryList(ctx, s.read, scanToken, "SELECT "+tokenColumns+` FROM tokens t WHERE (t.user_id = ?1 OR ?1 IS NULL) AND (t.id = ?2 OR ?2 IS NULL)
+		AND (t.kind = ?3 OR ?3 = '') AND (?4 = '' OR `+hasPart("t.id", "?4")+`)`+holds("t", "?7", "?8")+behind("t.created_at", "t.id", "?5", "?6")+" LIMIT ?9",
+		filter.UserID, filter.ID, string(filter.Kind), filter.Short, filter.After.Micros(), filter.After.ID,
+		flag(filter.Ended || !filter.ID.IsZero() || filter.Short != ""), now.UnixMicro(), limitOf(filter.Limit))
 }
 
 // WorkspaceOf returns the workspace that a session, round, message, call, approval, question, rule
