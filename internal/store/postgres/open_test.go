@@ -159,30 +159,6 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestAnotherKey refuses a key that is not the one of the database, before anything is written
-// under it.
-func TestAnotherKey(t *testing.T) {
-	address, dir := storetest.Postgres(t), t.TempDir()
-	if err := open(t, postgres.Config{URL: address, Dir: dir}).Close(); err != nil {
-		t.Fatal(err)
-	}
-	other := t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "audit.key"), make([]byte, 32), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: other}); regie.CodeOf(err) != regie.CodeCorrupt {
-		t.Errorf("another key: %v", err)
-	}
-	key, err := os.ReadFile(filepath.Join(dir, "audit.key"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(other, "audit.key"), key, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	open(t, postgres.Config{URL: address, Dir: other})
-}
-
 // TestSchemas refuses the schema of a newer program, for writing and for reading, and leaves it as
 // it is.
 func TestSchemas(t *testing.T) {

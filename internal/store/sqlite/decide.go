@@ -28,9 +28,7 @@ type approvalRow struct {
 // CodeNotFound for what is not there.
 func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resolved, error) {
 	now := time.Now().UTC()
-	var out store.Resolved
-	err := s.writer.do(ctx, func(t *tx) error {
-		out = store.Resolved{}
+	return transition(ctx, s.writer, func(t *tx, out *store.Resolved) error {
 		t.hold(ByApproval, in.ApprovalID)
 		var a approvalRow
 		err := t.row(
@@ -73,7 +71,6 @@ func (s approvalStore) Decide(ctx context.Context, in store.Decide) (store.Resol
 		out.Ready = t.waits.wake(a.session, a.chain, a.round, now)
 		return nil
 	})
-	return out, err
 }
 
 func (a *approvalRow) mayDecide(now time.Time) error {
@@ -176,9 +173,7 @@ func (t waitTx) decideAgain(d regie.Decision) {
 // returns CodeExpired after the deadline.
 func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (store.Resolved, error) {
 	now := time.Now().UTC()
-	var out store.Resolved
-	err := s.writer.do(ctx, func(t *tx) error {
-		out = store.Resolved{}
+	return transition(ctx, s.writer, func(t *tx, out *store.Resolved) error {
 		t.hold(ByWait, in.QuestionID)
 		var chain int64
 		var state regie.WaitState
@@ -187,7 +182,7 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		var by, request string
 		err := t.row(`SELECT s.id, s.n, w.round_id, w.state, w.deadline, w.resolved_by, q.call_id, q.request FROM questions q
 			JOIN waits w ON w.id = q.wait_id JOIN sessions s ON s.n = w.session WHERE q.wait_id = ?`, in.QuestionID).
-			Scan(&out.SessionID, &chain, &out.RoundID, &state, &deadline, &by, &call, &request)
+			Scan(out.SessionID, &chain, out.RoundID, &state, &deadline, &by, &call, &request)
 		switch {
 		case err != nil:
 			return unlessFound(err, notFound("question", in.QuestionID))
@@ -223,5 +218,4 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		out.Ready = t.waits.wake(out.SessionID, chain, out.RoundID, now)
 		return nil
 	})
-	return out, err
 }

@@ -19,16 +19,13 @@ func (s roundStore) Enrich(ctx context.Context, fence store.Fence, in store.Enri
 	for i := range in.Calls {
 		b.settled(&in.Calls[i])
 	}
-	var out store.Outcome
-	err := s.writer.do(ctx, func(t *tx) error {
-		out = store.Outcome{}
+	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		t.rounds.mayWrite(fence, false)
 		t.rounds.insertCalls(fence.Chain, &in.Message, in.Calls, now)
 		b.store(t)
 		out.Seq = in.Message.Seq
 		return nil
 	})
-	return out, err
 }
 
 // readEnrichments returns what a round read of what its messages name.

@@ -19,21 +19,3 @@ func (s *Store) TellErased(ctx context.Context, owner regie.ID) error {
 		return nil
 	})
 }
-
-// PlanOfStanding is how SQLite goes about the question that stands before each message.
-func (s *Store) PlanOfStanding(ctx context.Context) (plan string, err error) {
-	rows, err := s.read.db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+standing, regie.NewID())
-	if err != nil {
-		return "", err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			return "", err
-		}
-		plan += detail + "\n"
-	}
-	return plan, rows.Err()
-}

@@ -18,9 +18,7 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 		b.message(in.Message)
 	}
 	waits := !in.Waits.IsZero()
-	var out store.Outcome
-	err := s.writer.do(ctx, func(t *tx) error {
-		out = store.Outcome{}
+	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		t.rounds.mayWrite(fence, waits)
 		if waits {
 			t.one(errNotStarted,
@@ -31,10 +29,9 @@ func (s roundStore) Note(ctx context.Context, fence store.Fence, in store.Note) 
 			return nil
 		}
 		t.waits.wait(fence, regie.NewID(), regie.WaitNetwork, in.Waits, in.Until, now)
-		t.rounds.follow(fence, follows{park: true}, &out, now)
+		t.rounds.follow(fence, follows{park: true}, out, now)
 		return nil
 	})
-	return out, err
 }
 
 var errNotStarted = regie.Errorf(regie.CodeConflict, "the call has not been started, or has its result")

@@ -110,33 +110,6 @@ func dumpOf(t *testing.T, dir string) string {
 	return out
 }
 
-// TestReadOnlyOfAClosedStore reads what no engine has open: without the key all but Verify works,
-// and none is made.
-func TestReadOnlyOfAClosedStore(t *testing.T) {
-	dir := t.TempDir()
-	fence := closed(t, dir)
-	remove(t, filepath.Join(dir, "audit.key"))
-	before := files(t, dir)
-	s := openReadOnly(t, dir)
-	if _, _, err := s.Session(t.Context(), fence.SessionID); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Verify(t.Context(), fence.SessionID); regie.CodeOf(err) != regie.CodeCorrupt {
-		t.Errorf("verify without the key: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
-		t.Errorf("something was changed (-before +after):\n%s", diff)
-	}
-	// An engine that starts afterwards finds everything as it was; so it also does while a reader
-	// is there.
-	if _, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir}); regie.CodeOf(err) != regie.CodeCorrupt {
-		t.Errorf("got %v", err)
-	}
-}
-
 // closed makes a data directory with one round and closes it.
 func closed(t *testing.T, dir string) store.Fence {
 	t.Helper()

@@ -31,9 +31,7 @@ func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store
 		b.message(in.Results)
 	}
 	b.end(in.Advance.End)
-	var out store.Outcome
-	err := s.writer.do(ctx, func(t *tx) error {
-		out = store.Outcome{}
+	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		t.rounds.advance(fence, &in.Advance, in.Exchange.Number, spend(in.Exchange), starts(in.Calls) ||
 			in.Ask != nil || in.Park, now)
 		t.rounds.exchangeReplied(fence, in.Exchange, in.Message.ID, now)
@@ -45,10 +43,9 @@ func (s roundStore) AppendReply(ctx context.Context, fence store.Fence, in store
 		t.rounds.follow(fence, follows{
 			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange.Number, advance: &in.Advance,
 			closes: in.Results != nil || in.Message.System != nil,
-		}, &out, now)
+		}, out, now)
 		return nil
 	})
-	return out, err
 }
 
 func callByID(calls []regie.Call, id regie.ID) *regie.Call {

@@ -109,9 +109,7 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 	if in.Advance != nil {
 		b.end(in.Advance.End)
 	}
-	var out store.Outcome
-	err := s.writer.do(ctx, func(t *tx) error {
-		out = store.Outcome{}
+	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		money := in.Attempt.Money
 		add := totals{
 			tokens: in.Attempt.Usage.Input + in.Attempt.Usage.Output, cost: money.Booked(),
@@ -129,10 +127,9 @@ func (s roundStore) FailAttempt(ctx context.Context, fence store.Fence, in store
 		if parks {
 			t.rounds.waitNetwork(fence, in, now)
 		}
-		t.rounds.follow(fence, follows{advance: in.Advance, park: parks, closes: in.Advance != nil}, &out, now)
+		t.rounds.follow(fence, follows{advance: in.Advance, park: parks, closes: in.Advance != nil}, out, now)
 		return nil
 	})
-	return out, err
 }
 
 // waitNetwork stores that a round waits for the network. What comes true at the deadline, the next

@@ -34,9 +34,7 @@ func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store
 	if in.Advance != nil {
 		b.end(in.Advance.End)
 	}
-	var out store.Outcome
-	err := s.writer.do(ctx, func(t *tx) error {
-		out = store.Outcome{}
+	return transition(ctx, s.writer, func(t *tx, out *store.Outcome) error {
 		t.rounds.fenced(fence, in, now)
 		for i := range in.Settled {
 			t.rounds.settleCall(&in.Settled[i], now)
@@ -49,10 +47,9 @@ func (s roundStore) CommitCalls(ctx context.Context, fence store.Fence, in store
 		t.rounds.follow(fence, follows{
 			ask: in.Ask, approval: b.place(), park: in.Park, exchange: in.Exchange,
 			advance: in.Advance, closes: in.Message != nil,
-		}, &out, now)
+		}, out, now)
 		return nil
 	})
-	return out, err
 }
 
 // planEvent is the body of a plan event.

@@ -21,7 +21,7 @@ func TestStore(t *testing.T) {
 
 // elsewhere are the store's methods that the suite does not call: tests of PostgreSQL alone do,
 // where engines have leases. The last two are the tests' own.
-var elsewhere = []string{"Close", "Lease", "EndLease", "Succeed", "PlanOfStanding", "TellErased"}
+var elsewhere = []string{"Close", "Lease", "EndLease", "Succeed", "TellErased"}
 
 // TestStore_EveryMethod expects the suite to call every method of the store: it finds a statement
 // that only one of the databases takes.
@@ -57,13 +57,4 @@ func open(t *testing.T, dir string) *sqlite.Store {
 		}
 	})
 	return s
-}
-
-// TestStandingUsesTheIndex: whether a question is open does not cost a look at each round of the
-// session.
-func TestStandingUsesTheIndex(t *testing.T) {
-	plan, err := open(t, t.TempDir()).PlanOfStanding(t.Context())
-	if err != nil || !strings.Contains(plan, "rounds_one_open") {
-		t.Errorf("%v: %s", err, plan)
-	}
 }

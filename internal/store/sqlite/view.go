@@ -12,14 +12,12 @@ import (
 
 // Session returns a session with its workspace.
 func (s sessionStore) Session(ctx context.Context, id regie.ID) (regie.Session, regie.Workspace, error) {
-	session, workspace, err := readSession(ctx, s.read, id)
-	return session, workspace, err
+	return readSession(ctx, s.read, id)
 }
 
 // Round returns a round as it stands.
 func (s sessionStore) Round(ctx context.Context, id regie.ID) (regie.Round, error) {
-	round, err := readRound(ctx, s.read, id)
-	return round, err
+	return readRound(ctx, s.read, id)
 }
 
 // RoundView returns a round with every exchange, attempt and call, in one snapshot (spec 10.1 runs

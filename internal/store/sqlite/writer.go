@@ -103,6 +103,19 @@ func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	return w.gate(true, wrote)
 }
 
+// transition runs a transition with an answer, which is empty each time that it is run.
+func transition[T any](ctx context.Context, w *writer, fn func(*tx, *T) error) (T, error) {
+	var out *T
+	err := w.do(ctx, func(t *tx) error {
+		out = new(T)
+		return fn(t, out)
+	})
+	if out == nil {
+		out = new(T)
+	}
+	return *out, err
+}
+
 // commit hands a transition to the writer and returns after its commit, and whether it wrote
 // anything.
 func (w *writer) commit(ctx context.Context, fn func(*tx) error) (wrote bool, err error) {

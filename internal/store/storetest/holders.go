@@ -48,16 +48,3 @@ func claimsTogether(w *World) {
 	})
 	w.equal("writers", wrote.Load(), int64(1))
 }
-
-// resumesTogether takes a pause back from many sides at once: the log tells it once.
-func resumesTogether(w *World) {
-	fence := w.Start()
-	resultOf(w.Store.RequestStop(w.Ctx, fence.RoundID, regie.StopPause))(w)
-	before := w.head(fence.SessionID)
-	together(8, func(int) {
-		if err := w.Store.Resume(w.Ctx, fence.RoundID); err != nil {
-			w.T.Error(err)
-		}
-	})
-	w.equal("events of the resume", w.head(fence.SessionID)-before, int64(1))
-}

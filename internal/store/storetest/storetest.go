@@ -69,7 +69,6 @@ var mainCases = map[string]func(*World){
 	"ClockStands":       clockStands,
 	"PostText":          postText,
 	"ClaimsTogether":    claimsTogether,
-	"ResumesTogether":   resumesTogether,
 	"Fork":              fork,
 	"ForkRefuses":       forkRefuses,
 	"Removal":           removal,

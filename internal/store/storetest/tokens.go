@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -10,10 +9,9 @@ import (
 )
 
 var tokenCases = map[string]func(*World){
-	"Tokens":         tokens,
-	"TokensRefused":  tokensRefused,
-	"TokensTogether": tokensTogether,
-	"WorkspaceOf":    workspaceOf,
+	"Tokens":        tokens,
+	"TokensRefused": tokensRefused,
+	"WorkspaceOf":   workspaceOf,
 }
 
 func (w *World) token(of regie.Token) (regie.Token, regie.Hash) {
@@ -135,43 +133,6 @@ func tokensRefused(w *World) {
 		}
 	}))
 	w.equal("nothing was told", w.head(w.User), head)
-}
-
-// tokensTogether: of the same request at once one makes the token, and of many revocations one is
-// told.
-func tokensTogether(w *World) {
-	id := regie.NewID()
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	made := 0
-	for i := range 8 {
-		group.Go(func() {
-			_, err := w.Store.CreateToken(w.Ctx, store.NewToken{
-				Token: regie.Token{
-					ID: id, UserID: w.User, Kind: regie.TokenAPI, Name: "x",
-					Scopes: []regie.TokenScope{regie.ScopeRead},
-				}, Hash: regie.HashOf([]byte{byte(i)}),
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				made++
-			} else if regie.CodeOf(err) != regie.CodeConflict {
-				w.T.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	w.equal("made", made, 1)
-	for range 8 {
-		group.Go(func() {
-			if err := w.Store.RevokeTokens(w.Ctx, store.RevokeTokens{TokenIDs: []regie.ID{id}, By: "bob"}); err != nil {
-				w.T.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	w.equal("events", w.head(w.User), int64(2))
 }
 
 // workspaceOf finds whose everything is that a request can name.
