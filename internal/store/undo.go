@@ -68,26 +68,8 @@ type HeldUndo struct {
 // RunIsOpen says why nothing of a session is undone while a run of it is open (decision 16): the
 // run counts on its files as they are, also while it waits.
 func RunIsOpen(state regie.SessionState) error {
-	switch state {
-	case regie.SessionWaitingValidation:
-		return regie.Errorf(regie.CodeRoundInProgress,
-			"a run of this session waits for an approval: answer it (regie approvals) or stop it, then undo")
-	case regie.SessionWaitingResponse:
-		return regie.Errorf(regie.CodeRoundInProgress,
-			"a run of this session waits for an answer: give it (regie answer) or stop it, then undo")
-	case regie.SessionWaitingNetwork:
-		return regie.Errorf(regie.CodeRoundInProgress,
-			"a run of this session waits for the network: let it end or stop it, then undo")
-	case regie.SessionWaitingTask:
-		return regie.Errorf(regie.CodeRoundInProgress,
-			"a run of this session waits for a task: let it end or stop it, then undo")
-	case regie.SessionPaused:
-		return regie.Errorf(regie.CodeRoundInProgress,
-			"a run of this session is paused: let it go on to its end, or stop it, then undo")
-	default:
-		return regie.Errorf(regie.CodeRoundInProgress,
-			"a run of this session is at work: wait for its end, or interrupt it, then undo")
-	}
+	return regie.Errorf(regie.CodeRoundInProgress,
+		"a run of this session is open (%s): answer what it asks, let it end or stop it, then undo", string(state))
 }
 
 // ErrUndoing says that an undo of the workspace is intended and not done: rounds of its session,

@@ -100,26 +100,3 @@ func TestOthers(t *testing.T) {
 	}
 	second.hears(t, one.SessionID)
 }
-
-// TestOthersAtTheEnd: what a node commits last is told before it is gone.
-func TestOthersAtTheEnd(t *testing.T) {
-	address, dir := storetest.Postgres(t), t.TempDir()
-	heard, listens := newEar("listener")
-	s := open(t, postgres.Config{URL: address, Dir: dir, Others: listens})
-	if err := s.Lease(t.Context(), "listener", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	heard.misses(t)
-	for range 5 {
-		last, err := postgres.Open(t.Context(), postgres.Config{URL: address, Dir: dir, Others: postgres.Others{Holder: "short"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := storetest.NewWorld(t, last)
-		fence := w.Start()
-		if err := last.Close(); err != nil {
-			t.Fatal(err)
-		}
-		heard.hears(t, fence.SessionID)
-	}
-}

@@ -258,14 +258,6 @@ func (b *backend) Explain(err error) error {
 
 var errClosed = regie.Errorf(regie.CodeEngineGone, "the engine has ended")
 
-// Check implements sqlite.Backend: PostgreSQL looks after its files itself.
-func (b *backend) Check(ctx context.Context) error {
-	if err := b.pool.Ping(ctx); err != nil {
-		return b.Explain(err)
-	}
-	return nil
-}
-
 // Close implements sqlite.Backend; it waits for the transitions under way.
 func (b *backend) Close() error {
 	b.feed.close()

@@ -25,8 +25,6 @@ type Backend interface {
 	// Explain turns an error of the driver into one with a code and a sentence that a person can
 	// act on.
 	Explain(err error) error
-	// Check looks for damage.
-	Check(ctx context.Context) error
 	// CheckIntegrity reads everything through db and returns CodeCorrupt where anything is damaged.
 	CheckIntegrity(ctx context.Context, db *sql.DB) error
 	Close() error

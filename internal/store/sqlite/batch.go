@@ -116,7 +116,7 @@ func (b *batch) store(t *tx) {
 	b.first = t.appendEvents(b.fence.SessionID, b.fence.Chain, b.now, b.events...)
 	for _, p := range b.messages {
 		p.message.Seq = b.first + int64(p.index)
-		t.rounds.insertMessage(b.fence.Chain, p.message)
+		t.rounds.insertMessage(b.fence.Chain, p.message, false)
 	}
 }
 

@@ -182,7 +182,7 @@ func (s approvalStore) Answer(ctx context.Context, in store.AnswerQuestion) (sto
 		var by, request string
 		err := t.row(`SELECT s.id, s.n, w.round_id, w.state, w.deadline, w.resolved_by, q.call_id, q.request FROM questions q
 			JOIN waits w ON w.id = q.wait_id JOIN sessions s ON s.n = w.session WHERE q.wait_id = ?`, in.QuestionID).
-			Scan(out.SessionID, &chain, out.RoundID, &state, &deadline, &by, &call, &request)
+			Scan(&out.SessionID, &chain, &out.RoundID, &state, &deadline, &by, &call, &request)
 		switch {
 		case err != nil:
 			return unlessFound(err, notFound("question", in.QuestionID))

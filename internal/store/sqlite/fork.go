@@ -248,7 +248,7 @@ func (c *copying) insert(t *tx, from regie.ID) error {
 	first := t.appendEvents(session.ID, chain, c.now, c.events...)
 	for i := range c.copies {
 		c.copies[i].Seq = first + int64(c.places[i])
-		t.rounds.insertMessage(chain, &c.copies[i])
+		t.rounds.insertMessage(chain, &c.copies[i], false)
 	}
 	// Who forks knows what is there.
 	t.exec("INSERT INTO read_marks (user_id, session, read_seq) VALUES (?, ?, ?)", session.UserID, chain,

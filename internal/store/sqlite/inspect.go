@@ -107,7 +107,7 @@ func (in *Inspection) read(ctx context.Context, db *sql.DB, dir string) {
 		in.Newest = m.Newest
 		in.Schema, err = m.version(ctx, db, in.Path)
 	}
-	in.Err = explainReading(err, in.Path)
+	in.Err = explain(err, in.Path)
 	if err != nil && in.Schema == 0 {
 		return
 	}

@@ -20,7 +20,7 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 	// A connection of its own has no page in its cache: it reads what is in the file.
 	db, err := sql.Open("sqlite", dsn(path, "ro", busyTimeout, "query_only(1)", "temp_store(MEMORY)"))
 	if err != nil {
-		return explainReading(err, path)
+		return explain(err, path)
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
@@ -32,7 +32,7 @@ func (s *core) CheckIntegrity(ctx context.Context) error {
 		damage, err = checkBlobs(ctx, db)
 	}
 	if err != nil {
-		if err = explainReading(err, path); regie.CodeOf(err) != regie.CodeCorrupt {
+		if err = explain(err, path); regie.CodeOf(err) != regie.CodeCorrupt {
 			return err
 		}
 		damage = append(damage, err.Error())

@@ -50,7 +50,7 @@ func (t pendingTx) keepPending(in store.Submission, chain int64, out *store.Acce
 	out.Pending, out.RoundID, out.Message.RoundID = true, open, regie.ID{}
 	out.Message.Opening = out.Message.Opening.Waiting()
 	out.Message.Seq = t.tell(in.SessionID, chain, now, regie.EventMessagePending, pendingEvent{&out.Message, mode})
-	t.insertPendingMessage(chain, &out.Message)
+	t.rounds.insertMessage(chain, &out.Message, true)
 	t.exec("INSERT INTO pending (message_id, session, mode, round) VALUES (?, ?, ?, ?)", out.Message.ID,
 		chain, string(mode), asJSON{pendingRound{in.Round, in.LeavesWaits, in.LeavesApprovals}})
 	fault.Point(fault.PendingBefore)
@@ -90,17 +90,6 @@ func (t pendingTx) parkUnlessSteered(fence store.Fence, now time.Time) bool {
 		t.waits.withdraw(fence.RoundID, regie.NotRunSuperseded, superseded, now)
 	}
 	return t.waits.park(fence, now)
-}
-
-// insertPendingMessage stores the row of a message whose content is the body of its message_pending
-// event until it is admitted.
-func (t pendingTx) insertPendingMessage(chain int64, m *regie.Message) {
-	variant, err := m.Variant()
-	if t.fail(err) {
-		return
-	}
-	t.exec(`INSERT INTO messages (id, session, pending_seq, sender, variant, author_kind, author_id, client_id)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), string(m.Author.Kind), m.Author.ID, null(m.ClientID))
 }
 
 // waitingMessage is a pending message on its way into the thread.

@@ -7,9 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	sqlite3 "modernc.org/sqlite"
-	lib "modernc.org/sqlite/lib"
-
 	"github.com/regie-run/regie"
 )
 
@@ -45,20 +42,7 @@ func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
 		return nil, explain(err, path)
 	}
 	if err := checkSchema(ctx, read.db, path); err != nil {
-		return nil, errors.Join(explainReading(err, path), read.db.Close())
+		return nil, errors.Join(explain(err, path), read.db.Close())
 	}
 	return newStore(&core{dir: dir, read: read}), nil
-}
-
-// explainReading names what only a reader meets: a WAL whose files it can neither open nor make.
-// SQLite could read the database as immutable, which is right only while nobody begins to write; a
-// reader cannot know that.
-func explainReading(err error, path string) error {
-	var driver *sqlite3.Error
-	if !errors.As(err, &driver) || driver.Code()&0xff != lib.SQLITE_CANTOPEN &&
-		driver.Code()&0xff != lib.SQLITE_READONLY {
-		return explain(err, path)
-	}
-	return regie.Errorf(regie.CodeReadOnly,
-		"%s cannot be read in place: SQLite can neither open nor make its -wal and -shm files in this directory, and to read without them (immutable) is wrong as soon as an engine starts: copy the data directory to where you can write and read the copy (%v)", path, err)
 }

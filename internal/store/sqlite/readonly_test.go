@@ -124,48 +124,6 @@ func closed(t *testing.T, dir string) store.Fence {
 	return fence
 }
 
-// TestReadOnlyWithoutPermission takes the right to write away from the directory and from the files
-// of an open store.
-func TestReadOnlyWithoutPermission(t *testing.T) {
-	dir := t.TempDir()
-	w := storetest.NewWorld(t, open(t, dir))
-	fence := w.Start()
-	for _, path := range []string{sqlite.FileName, sqlite.FileName + "-wal", sqlite.FileName + "-shm", "."} {
-		mode := os.FileMode(0o400)
-		if path == "." {
-			mode = 0o500
-		}
-		if err := os.Chmod(filepath.Join(dir, path), mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
-	s := openReadOnly(t, dir)
-	if report, err := s.Verify(t.Context(), fence.SessionID); err != nil || report.Events != 3 {
-		t.Errorf("%+v, %v", report, err)
-	}
-	// Where nobody has it open there is no WAL, and no right to make one; only root makes it all
-	// the same.
-	idle, want := t.TempDir(), regie.CodeReadOnly
-	if os.Geteuid() == 0 {
-		want = ""
-	}
-	closed(t, idle)
-	if err := os.Chmod(idle, 0o500); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.Chmod(idle, 0o700) })
-	second, err := sqlite.OpenReadOnly(t.Context(), idle)
-	if regie.CodeOf(err) != want {
-		t.Errorf("a closed store in a directory that cannot be written: %v", err)
-	}
-	if second != nil {
-		if err := second.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestOpenReadOnlyRefuses opens what cannot be read; each says why and changes nothing.
 func TestOpenReadOnlyRefuses(t *testing.T) {
 	sql := func(query string) func(t *testing.T, dir string) {
@@ -204,7 +162,7 @@ func TestOpenReadOnlyRefuses(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(dir, sqlite.FileName+"-wal"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, regie.CodeReadOnly, "immutable"},
+		}, regie.CodeReadOnly, "cannot be written"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

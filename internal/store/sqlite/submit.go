@@ -245,20 +245,25 @@ func (t roundTx) openExchange(round regie.ID, open store.Open, now time.Time) {
 		open.Reserved, now.UnixMicro())
 }
 
-// insertMessage stores the row of a message whose content is the body of its event.
-func (t roundTx) insertMessage(chain int64, m *regie.Message) {
+// insertMessage stores the row of a message whose content is the body of its event: of
+// message_pending until it is admitted.
+func (t roundTx) insertMessage(chain int64, m *regie.Message, pending bool) {
 	variant, err := m.Variant()
 	if t.fail(err) {
 		return
 	}
 	var systemType string
-	excluded := m.ExcludeFromPrompt
 	if m.System != nil {
 		systemType = string(m.System.Type)
 	}
-	t.exec(`INSERT INTO messages (id, session, seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded, superseded)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, chain, m.Seq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
-		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(excluded),
+	var seq, pendingSeq any = m.Seq, nil
+	if pending {
+		seq, pendingSeq = nil, m.Seq
+	}
+	t.exec(`INSERT INTO messages (id, session, seq, pending_seq, sender, variant, system_type, author_kind, author_id, client_id, round_id, exchange, calls, excluded,
+			superseded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		m.ID, chain, seq, pendingSeq, string(m.Sender), string(variant), null(systemType), string(m.Author.Kind),
+		m.Author.ID, null(m.ClientID), m.RoundID, m.Exchange, len(m.CallIDs()), flag(m.ExcludeFromPrompt),
 		flag(m.Superseded))
 	for i, segment := range m.Rich {
 		if a := segment.Attachment; a != nil {

@@ -268,28 +268,6 @@ func TestVerifyFindsAlteredAnswers(t *testing.T) {
 	}
 }
 
-// TestErasedAnswers erases the bodies of a log: what it cannot tell any more is no fault, and what
-// is left is compared.
-func TestErasedAnswers(t *testing.T) {
-	dir := t.TempDir()
-	a := answer(t, dir)
-	s, run := open(t, dir), unguarded(t, dir)
-	run("DELETE FROM event_bodies WHERE n IN (SELECT n FROM events WHERE type = 'approval' OR type = 'question' OR type = 'rule' OR type = 'message_withdrawn')")
-	for _, id := range []regie.ID{a.session, a.open, a.stopped, a.question, a.done, a.workspace} {
-		if err := s.TellErased(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, id := range []regie.ID{a.session, a.open, a.stopped, a.question, a.done} {
-		if report, err := s.Verify(t.Context(), id); err != nil {
-			t.Errorf("%+v, %v", report, err)
-		}
-	}
-	if report, err := s.VerifyRules(t.Context(), "/w"); err != nil || report.Erased != 3 {
-		t.Errorf("%+v, %v", report, err)
-	}
-}
-
 // TestClockJumpsBack asks about a call, and anew after the clock has jumped back by decades: what
 // counts is what was asked last, because the log only rises.
 func TestClockJumpsBack(t *testing.T) {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -63,7 +62,7 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 	if err != nil {
 		return nil, err
 	}
-	summaries, err := contextSummaries(ctx, q, round, exchanges)
+	summaries, err := contextSummaries(ctx, q, round)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +89,7 @@ func readExchangeViews(ctx context.Context, q querier, round regie.ID) ([]store.
 }
 
 // contextSummaries returns what the summaries of a round say, by exchange.
-func contextSummaries(ctx context.Context, q querier, round regie.ID,
-	exchanges []regie.Exchange,
-) (map[int]*regie.Message, error) {
-	if !slices.ContainsFunc(exchanges, func(e regie.Exchange) bool { return e.Purpose == regie.PurposeSummary }) {
-		return nil, nil
-	}
+func contextSummaries(ctx context.Context, q querier, round regie.ID) (map[int]*regie.Message, error) {
 	messages, err := readMessages(ctx, q,
 		"WHERE m.session = (SELECT session FROM rounds WHERE id = ?1) AND m.round_id = ?1 AND m.system_type = 'CONTEXT_SUMMARY'", round)
 	out := map[int]*regie.Message{}
