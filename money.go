@@ -41,19 +41,6 @@ type Spending struct {
 	Estimated int64 `json:"estimated_microusd,omitempty"`
 }
 
-// With is a spending with one more call.
-func (s Spending) With(m Money) Spending {
-	if m.Known {
-		s.Cost += m.Cost
-		if m.Estimated {
-			s.Estimated += m.Cost
-		}
-		return s
-	}
-	s.Known, s.Due = false, s.Due+m.Reserved
-	return s
-}
-
 // Caps bound what model calls may cost (spec 3.2, 13), in millionths of a US dollar; a zero field
 // bounds nothing.
 type Caps struct {

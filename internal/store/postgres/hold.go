@@ -33,11 +33,9 @@ const (
 	// A session's row is locked with its log's by whoever changes it; the log's alone is enough,
 	// and it is what every transition writes.
 	lockLogs = "SELECT c.n, c.head, c.mac FROM chains c WHERE %s ORDER BY c.n FOR NO KEY UPDATE OF c"
-	waiting  = "SELECT DISTINCT p.session FROM pending p JOIN chains c ON c.n = p.session WHERE %s"
 )
 
-// Hold implements sqlite.Statements. Two statements, because the second one is to see what was
-// committed while the first one waited.
+// Hold implements sqlite.Statements.
 func (s *statements) Hold(by sqlite.Holding, key any) {
 	s.add(queued{query: fmt.Sprintf(lockLogs, logsOf[by]), read: func(row []driver.Value) error {
 		chain, seq, mac, err := held(row)
@@ -45,14 +43,6 @@ func (s *statements) Hold(by sqlite.Holding, key any) {
 			s.held[chain] = log{seq: seq, mac: mac}
 		}
 		return err
-	}}, []any{key})
-	s.add(queued{query: fmt.Sprintf(waiting, logsOf[by]), read: func(row []driver.Value) error {
-		chain, ok := row[0].(int64)
-		if l, there := s.held[chain]; ok && there {
-			l.pending = true
-			s.held[chain] = l
-		}
-		return nil
 	}}, []any{key})
 }
 
@@ -82,18 +72,18 @@ func held(row []driver.Value) (chain, seq int64, mac []byte, err error) {
 }
 
 // Held implements sqlite.Statements.
-func (s *statements) Held(chain int64) (seq int64, mac []byte, pending bool, err error) {
+func (s *statements) Held(chain int64) (seq int64, mac []byte, err error) {
 	l, ok := s.held[chain]
 	if !ok { // it may be among what is still queued
 		if err := s.flush(); err != nil {
-			return 0, nil, false, err
+			return 0, nil, err
 		}
 		l, ok = s.held[chain]
 	}
 	if !ok {
-		return 0, nil, false, sqlite.ErrNotHeld
+		return 0, nil, sqlite.ErrNotHeld
 	}
-	return l.seq, l.mac, l.pending, nil
+	return l.seq, l.mac, nil
 }
 
 // stalled are the connections of this user that hold logs here and whose process has sent nothing

@@ -44,9 +44,8 @@ type queued struct {
 
 // log is a log that is held.
 type log struct {
-	seq     int64
-	mac     []byte
-	pending bool
+	seq int64
+	mac []byte
 }
 
 // proof is what is there after the commit and was not before: the last row of a log that is held,

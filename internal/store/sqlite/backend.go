@@ -52,8 +52,8 @@ type Statements interface {
 	// Hurry has this transition wait for logs that others hold for a second only: then it fails
 	// with CodeDatabaseLocked. It comes before Hold.
 	Hurry()
-	// Held returns the end of a log that is held, and whether messages wait for their place in it.
-	Held(chain int64) (seq int64, mac []byte, pending bool, err error)
+	// Held returns the end of a log that is held.
+	Held(chain int64) (seq int64, mac []byte, err error)
 	// NeedsHolder has some process look at a round, from a time on, whether or not this one lives
 	// then: it may be without a holder. Zero means at once. It goes with the transition.
 	NeedsHolder(round regie.ID, after time.Duration)
@@ -168,18 +168,6 @@ func (t *tx) needsHolder(round regie.ID, after time.Duration) {
 	if t.other != nil {
 		t.other.NeedsHolder(round, after)
 	}
-}
-
-// mayWait reports whether messages may wait for their place in a log: never false where they do.
-func (t *tx) mayWait(chain int64) (bool, error) {
-	if t.other == nil {
-		return true, nil
-	}
-	if h, made := t.heads[chain]; made && h.seq == 0 {
-		return false, nil
-	}
-	_, _, pending, err := t.other.Held(chain)
-	return pending, err
 }
 
 // ErrNotHeld says that a transition writes to a log that it does not hold.

@@ -85,7 +85,7 @@ func (t *tx) head(chain int64) (h head, err error) {
 	}
 	var mac []byte
 	if t.other != nil {
-		h.seq, mac, _, err = t.other.Held(chain)
+		h.seq, mac, err = t.other.Held(chain)
 	} else {
 		err = t.row("SELECT head, mac FROM chains WHERE n = ?", chain).Scan(&h.seq, &mac)
 	}

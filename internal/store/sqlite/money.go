@@ -222,20 +222,6 @@ func readSpending(row scanner, more ...any) (out regie.Spending, err error) {
 	return out, err
 }
 
-// spendingOf adds up what the calls of a round cost.
-func spendingOf(exchanges []store.ExchangeView) regie.Spending {
-	out := regie.Spending{Known: true}
-	for i := range exchanges {
-		for _, a := range exchanges[i].Attempts {
-			out = out.With(a.Money)
-		}
-		if exchanges[i].State == regie.ExchangeReplied {
-			out = out.With(exchanges[i].Money)
-		}
-	}
-	return out
-}
-
 // spentByRound is what the newest rounds of a workspace cost, those that Rounds lists. One without
 // a call has cost nothing.
 func (s *core) spentByRound(ctx context.Context, filter store.RoundFilter) (map[regie.ID]regie.Spending, error) {

@@ -100,10 +100,6 @@ type waitingMessage struct {
 }
 
 func (t pendingTx) pendingOf(chain int64, steerOnly bool) []waitingMessage {
-	waits, err := t.mayWait(chain)
-	if t.fail(err) || !waits {
-		return nil
-	}
 	all, err := readAll(t.tx, func(row scanner, w *waitingMessage) error {
 		return row.Scan(&w.message.ID, &w.mode, asJSON{&w.pendingRound}, asJSON{&w.message})
 	}, `SELECT m.id, p.mode, p.round, b.body FROM pending p JOIN messages m ON m.id = p.message_id

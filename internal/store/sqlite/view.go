@@ -48,7 +48,10 @@ func (s sessionStore) RoundView(ctx context.Context, id regie.ID) (store.RoundVi
 		if view.Exchanges, err = readExchangeViews(ctx, q, id); err != nil {
 			return err
 		}
-		view.Spent = spendingOf(view.Exchanges)
+		if view.Spent, err = readSpending(q.QueryRowContext(ctx, callsOf("", "?1", "", "?2"), id,
+			time.Now().Add(-worstCaseFor).UnixMicro())); err != nil {
+			return err
+		}
 		if view.Undos, err = readUndos(ctx, q, "WHERE u.round_id = ?", id); err != nil {
 			return err
 		}
