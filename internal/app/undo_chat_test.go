@@ -127,7 +127,7 @@ func TestUndoWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.parked(u.conn, session)
-	u.refused(regie.CodeRoundInProgress, "waits for an approval", dispatch.UndoRequest{Target: first.RoundID})
+	u.refused(regie.CodeRoundInProgress, "answer what it asks", dispatch.UndoRequest{Target: first.RoundID})
 	if _, err := u.conn.PlanUndo(t.Context(), dispatch.UndoRequest{Target: first.RoundID}); regie.CodeOf(err) != regie.CodeRoundInProgress {
 		t.Errorf("a plan: %v", err)
 	}
