@@ -10,11 +10,11 @@ import (
 // The bounds of a reply. A provider's reply has at most 16 MiB (spec 11.3); writing it anew may
 // lengthen it.
 const (
-	maxReply    = 32 << 20 // bytes
-	maxDepth    = 68       // objects and lists inside each other: 64 for the params of a command (spec 11.3)
-	maxCommands = 10_000   // how many of them run is a limit of the round (spec 3.2)
-	maxType     = 500      // bytes of a command's name
-	maxSummary  = 4000     // characters of what completes a run, as its tool takes them
+	maxReply   = 32 << 20 // bytes
+	maxDepth   = 68       // objects and lists inside each other: 64 for the params of a command (spec 11.3)
+	maxObjects = 100_000  // brackets that open one, also inside texts
+	maxType    = 500      // bytes of a command's name
+	maxSummary = 4000     // characters of what completes a run, as its tool takes them
 )
 
 // Options are what a JSON dialect depends on beside its tools.

@@ -113,21 +113,16 @@ func Params(arguments string, flagged bool) string {
 	if !flagged || !strings.Contains(arguments, "_validate") {
 		return strings.TrimSpace(arguments)
 	}
-	members, problem := read([]byte(arguments))
-	if problem != nil {
+	var params map[string]jsontext.Value
+	if jsonv2.Unmarshal([]byte(arguments), &params) != nil {
 		return "{}"
 	}
-	out := []byte{'{'}
-	for i := range members {
-		if members[i].name == "_validate" {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(appendString(out, members[i].name), ':'), members[i].value...)
+	delete(params, "_validate")
+	data, err := jsonv2.Marshal(params, jsonv2.Deterministic(true))
+	if err != nil { // what was read is written again
+		return "{}"
 	}
-	return string(append(out, '}'))
+	return string(data)
 }
 
 // appendString writes a JSON string without escaping what needs none.

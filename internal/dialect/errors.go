@@ -36,20 +36,14 @@ func (e FormatError) Error() string {
 	return said
 }
 
-// FormatErrors are what is wrong with one reply: at most ten, and how many more there are.
-type FormatErrors struct {
-	List []FormatError
-	More int
-}
+// FormatErrors are what is wrong with one reply: at most ten.
+type FormatErrors struct{ List []FormatError }
 
 // Error implements error.
 func (e *FormatErrors) Error() string {
-	lines := make([]string, 0, len(e.List)+1)
+	lines := make([]string, len(e.List))
 	for i := range e.List {
-		lines = append(lines, e.List[i].Error())
-	}
-	if e.More > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", e.More))
+		lines[i] = e.List[i].Error()
 	}
 	return strings.Join(lines, "\n")
 }
@@ -68,11 +62,9 @@ func (e *FormatErrors) Correction(french bool) string {
 }
 
 func (e *FormatErrors) add(path, expected, found, hint string) {
-	if len(e.List) >= maxErrors {
-		e.More++
-		return
+	if len(e.List) < maxErrors {
+		e.List = append(e.List, FormatError{Path: path, Expected: expected, Found: found, Hint: hint})
 	}
-	e.List = append(e.List, FormatError{Path: path, Expected: expected, Found: found, Hint: hint})
 }
 
 func sizeOf(n int) string { return fmt.Sprintf("%d bytes", n) }

@@ -1,19 +1,36 @@
 package dialect
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
 )
+
+// wireReply is a reply as a model writes it (spec 2.2). A field that is null says nothing.
+type wireReply struct {
+	PreText             string         `json:"pre_text"`
+	ValidationRequest   bool           `json:"validation_request"`
+	DataCommands        []wireCommand  `json:"data_commands"`
+	ActionCommands      []wireCommand  `json:"action_commands"`
+	PostText            string         `json:"post_text"`
+	KeepControl         bool           `json:"keep_control"`
+	CommunicationModule jsontext.Value `json:"communication_module"`
+	Completed           bool           `json:"completed"`
+	Plan                jsontext.Value `json:"plan"`
+}
+
+type wireCommand struct {
+	Type   string         `json:"type"`
+	Params jsontext.Value `json:"params"`
+}
 
 // Parse reads what a model wrote (spec 3.3). It returns a reply or what is wrong, never both.
 func (j *JSON) Parse(raw string) (*Reply, *FormatErrors) {
@@ -24,274 +41,88 @@ func (j *JSON) Parse(raw string) (*Reply, *FormatErrors) {
 // parse also says whether anything else stood around the object.
 func (j *JSON) parse(raw string) (reply *Reply, around bool, errs *FormatErrors) {
 	at, problem := extract(raw)
-	if problem == nil && at.depth > maxDepth {
+	switch {
+	case problem != nil:
+		return nil, at.around, &FormatErrors{List: []FormatError{*problem}}
+	case at.depth > maxDepth:
 		problem = &FormatError{
-			Expected: fmt.Sprintf("objects and lists at most %d deep", maxDepth),
-			Found:    fmt.Sprintf("%d", at.depth),
+			Expected: fmt.Sprintf("objects and lists at most %d deep", maxDepth), Found: fmt.Sprintf("%d", at.depth),
 		}
+	case strings.Count(string(at.object), "{") > maxObjects:
+		problem = &FormatError{Expected: fmt.Sprintf("at most %d objects", maxObjects), Found: "more"}
+	}
+	p := parsing{dialect: j}
+	if problem == nil {
+		problem = unmarshal(at.object, &p.in)
 	}
 	if problem != nil {
 		return nil, at.around, &FormatErrors{List: []FormatError{*problem}}
 	}
-	members, problem := read(at.object)
-	if problem != nil {
-		return nil, at.around, &FormatErrors{List: []FormatError{*problem}}
-	}
-	p := parsing{dialect: j, members: members}
-	p.reply()
+	p.readReply()
 	if len(p.errs.List) > 0 {
 		return nil, at.around, &p.errs
 	}
 	return &p.out, at.around, nil
 }
 
-// member is one member of an object, as it was written.
-type member struct {
-	name  string
-	value jsontext.Value
-}
-
-// read takes an object apart. Keys that stand twice are refused anywhere in it, because what counts
-// would be a guess.
-func read(object []byte) ([]member, *FormatError) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(object))
-	var out []member
-	_, err := decoder.ReadToken()
-	for err == nil && decoder.PeekKind() != '}' {
-		var name jsontext.Token
-		if name, err = decoder.ReadToken(); err != nil {
-			break
-		}
-		m := member{name: name.String()}
-		if m.value, err = decoder.ReadValue(); err == nil {
-			m.value = m.value.Clone() // the decoder's own bytes are written over
-			out = append(out, m)
-		}
-	}
+// unmarshal reads strict JSON into a value that has all fields that may be there. A key that stands
+// twice is refused anywhere in it, because what counts would be a guess.
+func unmarshal(object []byte, into any) *FormatError {
+	err := jsonv2.Unmarshal(object, into, jsonv2.RejectUnknownMembers(true))
 	if err == nil {
-		if _, err = decoder.ReadToken(); err == nil {
-			if _, err = decoder.ReadToken(); errors.Is(err, io.EOF) {
-				return out, nil
-			}
+		return nil
+	}
+	if wrong, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
+		out := &FormatError{Path: path(wrong.JSONPointer), Expected: expected(wrong.GoType), Found: describe(wrong.JSONKind)}
+		if errors.Is(err, jsonv2.ErrUnknownName) {
+			out.Expected, out.Found = "one of the fields of the schema", "a field that does not exist"
+		}
+		return out
+	}
+	out := &FormatError{Expected: "strict JSON", Found: clip(err.Error(), 200)}
+	if bad, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		out.Path = path(bad.JSONPointer)
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			out.Expected, out.Found = "each key once", "it stands twice in its object"
 		}
 	}
-	return nil, syntax(err)
-}
-
-func syntax(err error) *FormatError {
-	out := &FormatError{Expected: "strict JSON", Found: "something else"}
-	var bad *jsontext.SyntacticError
-	if !errors.As(err, &bad) {
-		return out
-	}
-	out.Path = path(string(bad.JSONPointer))
-	if errors.Is(bad.Err, jsontext.ErrDuplicateName) {
-		out.Expected, out.Found = "each key once", "it stands twice in its object"
-		return out
-	}
-	if bad.Err != nil {
-		out.Found = clip(bad.Err.Error(), 200)
-	}
-	out.Found += " at byte " + strconv.FormatInt(bad.ByteOffset, 10) + " of the object"
 	return out
 }
 
-var index = regexp.MustCompile(`^[0-9]+$`)
+var listIndex = regexp.MustCompile(`\.([0-9]+)`)
 
 // path turns a JSON pointer into the way paths are written here: /action_commands/0/params is
 // action_commands[0].params.
-func path(pointer string) string {
-	var b strings.Builder
-	for _, step := range strings.Split(pointer, "/")[1:] {
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		switch {
-		case index.MatchString(step) && b.Len() > 0:
-			b.WriteString("[" + step + "]")
-		case b.Len() > 0:
-			b.WriteString("." + clip(step, 60))
-		default:
-			b.WriteString(clip(step, 60))
-		}
-		if b.Len() > 300 {
-			b.WriteString("…")
-			break
-		}
-	}
-	return b.String()
+func path(pointer jsontext.Pointer) string {
+	steps := strings.Join(strings.Split(strings.TrimPrefix(string(pointer), "/"), "/"), ".")
+	return clip(listIndex.ReplaceAllString(steps, "[$1]"), 300)
 }
 
-// parsing is a reply while it is read.
-type parsing struct {
-	dialect *JSON
-	members []member
-	out     Reply
-	errs    FormatErrors
-	plan    []Call
-	data    []Call
-	actions []Call
-	module  []Call
-	done    bool
-}
-
-// reply reads every field, then holds what is there to the patterns of spec 2.2.
-func (p *parsing) reply() {
-	seen := false
-	for i := range p.members {
-		m := &p.members[i]
-		switch m.name {
-		case "pre_text":
-			seen = true
-			p.out.PreText = p.text(m, true)
-		case "post_text":
-			p.out.PostText = p.text(m, false)
-		case "validation_request":
-			p.out.ValidationRequest = p.boolean(m.name, m.value)
-		case "keep_control":
-			p.out.KeepControl = p.boolean(m.name, m.value)
-		case "data_commands":
-			p.data = p.commands(m, regie.KindQuery)
-		case "action_commands":
-			p.actions = p.commands(m, regie.KindAction)
-		case "communication_module":
-			p.readModule(m)
-		case "completed":
-			p.readCompleted(m)
-		case "plan":
-			p.readPlan(m)
-		default:
-			p.errs.add(clip(m.name, 60), "one of the fields "+strings.Join(p.dialect.offered(), ", "),
-				"a field that does not exist", meant(m.name, fields))
-		}
-	}
-	if !seen {
-		p.errs.add("pre_text", "a text: what the person reads", "nothing", "")
-	}
-	p.patterns()
-	p.out.Calls = append(append(append(p.plan, p.data...), p.actions...), p.module...)
-	if p.done {
-		p.out.Calls = append(p.out.Calls, p.dialect.completed(p.out.PreText))
-	}
-}
-
-// patterns refuses what does not go together (spec 2.2, decisions 7 and 13). A field that says
-// nothing is no field.
-func (p *parsing) patterns() {
-	commands := len(p.data) > 0 || len(p.actions) > 0
-	if len(p.data) > 0 && len(p.actions) > 0 {
-		p.errs.add("action_commands", "either data_commands or action_commands", "both",
-			"ask first, and act when the results are here")
-	}
-	if len(p.module) > 0 && commands {
-		p.errs.add("communication_module", "a question in a reply without commands", "one beside commands",
-			"ask first, or run the commands first")
-	}
-	if p.done && commands {
-		p.errs.add("completed", "completed in a reply without commands", "it beside commands",
-			"say it when their results are here")
-	}
-	if p.done && len(p.module) > 0 {
-		p.errs.add("completed", "completed in a reply without a question",
-			"it beside communication_module", "wait for the answer first")
-	}
-	if len(p.actions) > 0 {
-		return
-	}
-	for _, field := range []struct {
-		name string
-		used bool
-	}{
-		{"validation_request", p.out.ValidationRequest},
-		{"post_text", p.out.PostText != ""},
-		{"keep_control", p.out.KeepControl},
-	} {
-		if field.used {
-			p.errs.add(field.name, "it only beside action_commands", "it without them", "")
-		}
-	}
-}
-
-// text reads a string for people.
-func (p *parsing) text(m *member, required bool) string {
-	text, ok := stringOf(m.value)
-	switch {
-	case ok && strings.TrimSpace(text) != "":
-		return text
-	case ok && required:
-		p.errs.add(m.name, "a text that is not empty", "an empty one", "")
-	case !ok && (required || m.value.Kind() != 'n'):
-		p.errs.add(m.name, "a text", describe(m.value), "")
-	}
-	return ""
-}
-
-func (p *parsing) boolean(at string, value jsontext.Value) bool {
-	switch value.Kind() {
-	case 't', 'f':
-		return value.Kind() == 't'
-	case 'n':
+// expected says which JSON belongs to a type.
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
 	default:
-		p.errs.add(at, "true or false", describe(value), "")
+		return "an object"
 	}
-	return false
-}
-
-func (p *parsing) readCompleted(m *member) {
-	p.done = p.boolean(m.name, m.value)
-	if p.done && p.dialect.byRole[regie.RoleComplete] == nil {
-		p.done = false
-		p.errs.add(m.name, "no completed here", "it", "your answer ends the work")
-	}
-}
-
-func (p *parsing) readPlan(m *member) {
-	tool := p.dialect.byRole[regie.RolePlan]
-	switch {
-	case m.value.Kind() == 'n':
-	case tool == nil:
-		p.errs.add(m.name, "no plan here", "it", "")
-	case m.value.Kind() != '{':
-		p.errs.add(m.name, `an object {"steps": […]}`, describe(m.value), "")
-	default:
-		p.plan = []Call{{Tool: tool.Name, Kind: tool.Kind, Role: regie.RolePlan, Arguments: string(m.value)}}
-	}
-}
-
-// completed is the call that completed is: its summary is what the person reads anyway.
-func (j *JSON) completed(text string) Call {
-	tool := j.byRole[regie.RoleComplete]
-	if utf8.RuneCountInString(text) > maxSummary {
-		text = string([]rune(text)[:maxSummary-1]) + "…"
-	}
-	arguments := append(appendString([]byte(`{"summary":`), text), '}')
-	return Call{Tool: tool.Name, Kind: tool.Kind, Role: regie.RoleComplete, Arguments: string(arguments)}
-}
-
-// stringOf returns a JSON string as every store takes it: without NUL.
-func stringOf(value jsontext.Value) (string, bool) {
-	if value.Kind() != '"' {
-		return "", false
-	}
-	text, err := jsontext.AppendUnquote(nil, value)
-	if err != nil {
-		return "", false
-	}
-	return strings.ReplaceAll(string(text), "\x00", "\uFFFD"), true
 }
 
 // describe says what a value is, for a model that wrote another than it should have.
-func describe(value jsontext.Value) string {
-	switch value.Kind() {
+func describe(kind jsontext.Kind) string {
+	switch kind {
 	case 'n':
 		return "null"
 	case 't', 'f':
-		return string(value)
+		return "true or false"
 	case '"':
-		if text, ok := stringOf(value); ok {
-			return "the text " + quoted(text)
-		}
 		return "a text"
 	case '0':
-		return "the number " + clip(string(value), 40)
+		return "a number"
 	case '[':
 		return "a list"
 	case '{':
@@ -301,18 +132,150 @@ func describe(value jsontext.Value) string {
 	}
 }
 
-// meant names the known word that a model nearly wrote: in another case, with other signs between.
-func meant(name string, known []string) string {
-	plain := func(s string) string {
-		return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
+// parsing is a reply while it is read.
+type parsing struct {
+	dialect *JSON
+	in      wireReply
+	out     Reply
+	errs    FormatErrors
+}
+
+// readReply reads every field, then holds what is there to the patterns of spec 2.2.
+func (p *parsing) readReply() {
+	p.out.PreText, p.out.PostText = storable(p.in.PreText), storable(p.in.PostText)
+	p.out.ValidationRequest, p.out.KeepControl = p.in.ValidationRequest, p.in.KeepControl
+	if blank(p.out.PreText) {
+		p.errs.add("pre_text", "a text that is not empty: what the person reads", "nothing", "")
 	}
-	if len(name) > 60 {
-		return ""
+	if blank(p.out.PostText) {
+		p.out.PostText = ""
 	}
-	for _, word := range known {
-		if plain(word) == plain(name) {
-			return "write " + word
+	p.readPlan()
+	p.readCommands("data_commands", p.in.DataCommands, regie.KindQuery)
+	p.readCommands("action_commands", p.in.ActionCommands, regie.KindAction)
+	p.readModule()
+	if p.in.Completed {
+		p.readCompleted()
+	}
+	p.checkPatterns()
+}
+
+// checkPatterns refuses what does not go together (spec 2.2, decisions 7 and 13). A field that says
+// nothing is no field.
+func (p *parsing) checkPatterns() {
+	acts, asks := len(p.in.ActionCommands) > 0, said(p.in.CommunicationModule)
+	commands := acts || len(p.in.DataCommands) > 0
+	for _, rule := range []struct {
+		broken                      bool
+		field, expected, found, how string
+	}{
+		{
+			acts && len(p.in.DataCommands) > 0, "action_commands", "either data_commands or action_commands", "both",
+			"ask first, and act when the results are here",
+		},
+		{
+			asks && commands, "communication_module", "a question in a reply without commands", "one beside commands",
+			"ask first, or run the commands first",
+		},
+		{
+			p.in.Completed && commands, "completed", "completed in a reply without commands", "it beside commands",
+			"say it when their results are here",
+		},
+		{
+			p.in.Completed && asks, "completed", "completed in a reply without a question",
+			"it beside communication_module", "wait for the answer first",
+		},
+		{!acts && p.in.ValidationRequest, "validation_request", "it only beside action_commands", "it without them", ""},
+		{!acts && p.out.PostText != "", "post_text", "it only beside action_commands", "it without them", ""},
+		{!acts && p.in.KeepControl, "keep_control", "it only beside action_commands", "it without them", ""},
+	} {
+		if rule.broken {
+			p.errs.add(rule.field, rule.expected, rule.found, rule.how)
 		}
 	}
-	return ""
 }
+
+// readPlan takes the plan as the tool's arguments.
+func (p *parsing) readPlan() {
+	plan, tool := p.in.Plan, p.dialect.byRole[regie.RolePlan]
+	switch {
+	case !said(plan):
+	case tool == nil:
+		p.errs.add("plan", "no plan here", "it", "")
+	case plan.Kind() != '{':
+		p.errs.add("plan", `an object {"steps": […]}`, describe(plan.Kind()), "")
+	default:
+		p.addCall(tool, string(plan))
+	}
+}
+
+// readCommands reads one of the two lists. A name that means no tool is left to the pipeline, whose
+// answer names the nearest ones (spec 4.2); params are only looked at for being an object, because
+// their schema is checked there too, for both dialects alike.
+func (p *parsing) readCommands(list string, commands []wireCommand, kind regie.CallKind) {
+	for i, command := range commands {
+		at, name := fmt.Sprintf("%s[%d]", list, i), storable(command.Type)
+		call := Call{Tool: name, Kind: kind, Arguments: "{}"}
+		switch {
+		case name == "" || len(name) > maxType:
+			p.errs.add(at+".type", "the name of a command", quoted(name), "")
+		case p.dialect.find(name) != nil:
+			call.Tool = p.checkList(at+".type", name, kind)
+		}
+		if said(command.Params) {
+			call.Arguments = string(command.Params)
+			if command.Params.Kind() != '{' {
+				p.errs.add(at+".params", "an object", describe(command.Params.Kind()), "")
+			}
+		}
+		p.out.Calls = append(p.out.Calls, call)
+	}
+}
+
+// checkList returns the tool that a command means, and refuses it in the wrong list: what only
+// reads may run unasked beside others, so where a command stands must say what it does (decision
+// 27).
+func (p *parsing) checkList(at, name string, kind regie.CallKind) string {
+	tool := p.dialect.find(name)
+	switch field := fieldOf(tool.Role); {
+	case field != "":
+		p.errs.add(at, "a command", quoted(name)+", which is no command", "use the field "+field)
+	case tool.Kind == kind:
+	case tool.Kind == regie.KindAction:
+		p.errs.add(at, "a query", "the action "+quoted(name), "put it into action_commands")
+	default:
+		p.errs.add(at, "an action", "the query "+quoted(name), "put it into data_commands")
+	}
+	return tool.Name
+}
+
+// fieldOf is the field that a role is in this dialect (decision 27).
+func fieldOf(role regie.ToolRole) string {
+	return map[regie.ToolRole]string{
+		regie.RoleQuestion: "communication_module", regie.RoleComplete: "completed", regie.RolePlan: "plan",
+	}[role]
+}
+
+// readCompleted makes the call that completed is: its summary is what the person reads anyway.
+func (p *parsing) readCompleted() {
+	tool, text := p.dialect.byRole[regie.RoleComplete], p.out.PreText
+	if tool == nil {
+		p.errs.add("completed", "no completed here", "it", "your answer ends the work")
+		return
+	}
+	if utf8.RuneCountInString(text) > maxSummary {
+		text = string([]rune(text)[:maxSummary-1]) + "…"
+	}
+	p.addCall(tool, string(append(appendString([]byte(`{"summary":`), text), '}')))
+}
+
+// addCall adds a field that is a call in the native dialect.
+func (p *parsing) addCall(tool *regie.ToolDefinition, arguments string) {
+	p.out.Calls = append(p.out.Calls, Call{Tool: tool.Name, Kind: tool.Kind, Role: tool.Role, Arguments: arguments})
+}
+
+// said reports whether a field is there and not null.
+func said(value jsontext.Value) bool { return len(value) > 0 && value.Kind() != 'n' }
+
+// storable is a text that every store takes: without NUL.
+func storable(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

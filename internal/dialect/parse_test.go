@@ -128,7 +128,7 @@ func TestPatterns(t *testing.T) {
 
 // TestRefused has one of everything that is a format error, and what the model is told of it.
 func TestRefused(t *testing.T) {
-	many := strings.Repeat(`{"type":1},`, 12)
+	many := strings.Repeat(`{"type":""},`, 12)
 	deep := strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)
 	for name, c := range map[string]struct{ raw, want string }{
 		"nothing":                    {" \n", "expected one JSON object, found nothing"},
@@ -136,7 +136,7 @@ func TestRefused(t *testing.T) {
 		"text":                       {"I am done.", `expected one JSON object, found text without any; what you say to the person is the string pre_text: {"pre_text":"…"}`},
 		"cut off":                    {`{"pre_text":"I lo`, "expected one whole JSON object, found one that is cut off"},
 		"two different ones":         {`{"pre_text":"a"} {"pre_text":"b"}`, "expected one JSON object, found two or more"},
-		"an object of something":     {`{"answer":"a"}`, "answer: expected one of the fields pre_text,"},
+		"an object of something":     {`{"answer":"a"}`, "answer: expected one of the fields of the schema, found a field that does not exist"},
 		"a list":                     {`["pre_text"]`, "found text without any"},
 		"single quotes":              {`{'pre_text':'a'}`, "found text without any"},
 		"a bad escape":               {`{"pre_text":"a\x"}`, "pre_text: expected strict JSON"},
@@ -146,20 +146,20 @@ func TestRefused(t *testing.T) {
 		"a key of params twice":      {`{"pre_text":"a","data_commands":[{"type":"files.read_file","params":{"path":"a","path":"b"}}]}`, "data_commands[0].params.path: expected each key once"},
 		"too deep":                   {`{"pre_text":"a","plan":` + deep + `}`, "expected objects and lists at most 68 deep, found 71"},
 		"too long":                   {`{"pre_text":"` + strings.Repeat("x", 33<<20) + `"}`, "expected a reply of at most 32 MiB"},
-		"another case":               {`{"preText":"a"}`, "preText: expected one of the fields pre_text, validation_request, data_commands, action_commands, post_text, keep_control, communication_module, completed, plan, found a field that does not exist; write pre_text\npre_text: expected a text: what the person reads, found nothing"},
-		"pre_text is missing":        {`{"data_commands":[{"type":"files.read_file"}]}`, "pre_text: expected a text: what the person reads, found nothing"},
-		"pre_text is null":           {`{"pre_text":null}`, "pre_text: expected a text, found null"},
-		"pre_text is blank":          {`{"pre_text":" \n"}`, "pre_text: expected a text that is not empty, found an empty one"},
-		"pre_text is a number":       {`{"pre_text":12}`, "pre_text: expected a text, found the number 12"},
-		"a word for true":            {`{"pre_text":"a","completed":"yes"}`, `completed: expected true or false, found the text "yes"`},
+		"another case":               {`{"preText":"a"}`, "preText: expected one of the fields of the schema, found a field that does not exist"},
+		"pre_text is missing":        {`{"data_commands":[{"type":"files.read_file"}]}`, "pre_text: expected a text that is not empty"},
+		"pre_text is null":           {`{"pre_text":null}`, "pre_text: expected a text that is not empty"},
+		"pre_text is blank":          {`{"pre_text":" \n"}`, "pre_text: expected a text that is not empty"},
+		"pre_text is a number":       {`{"pre_text":12}`, "pre_text: expected a text, found a number"},
+		"a word for true":            {`{"pre_text":"a","completed":"yes"}`, "completed: expected true or false, found a text"},
 		"post_text is a list":        {`{"pre_text":"a","post_text":[]}`, "post_text: expected a text, found a list"},
-		"commands are an object":     {`{"pre_text":"a","data_commands":{}}`, "data_commands: expected a list of commands, found an object"},
-		"a command is a text":        {`{"pre_text":"a","data_commands":["files.read_file"]}`, `data_commands[0]: expected an object {"type": …, "params": {…}}, found the text "files.read_file"`},
-		"no type":                    {`{"pre_text":"a","data_commands":[{"params":{}}]}`, "data_commands[0].type: expected the name of a command, found nothing"},
+		"commands are an object":     {`{"pre_text":"a","data_commands":{}}`, "data_commands: expected a list, found an object"},
+		"a command is a text":        {`{"pre_text":"a","data_commands":["files.read_file"]}`, "data_commands[0]: expected an object, found a text"},
+		"no type":                    {`{"pre_text":"a","data_commands":[{"params":{}}]}`, "data_commands[0].type: expected the name of a command"},
 		"an empty type":              {`{"pre_text":"a","data_commands":[{"type":""}]}`, "data_commands[0].type: expected the name of a command"},
 		"params are a list":          {`{"pre_text":"a","data_commands":[{"type":"files.read_file","params":[]}]}`, "data_commands[0].params: expected an object, found a list"},
-		"params are a text":          {`{"pre_text":"a","data_commands":[{"type":"files.read_file","params":"{}"}]}`, `data_commands[0].params: expected an object, found the text "{}"`},
-		"arguments":                  {`{"pre_text":"a","data_commands":[{"type":"files.read_file","Params":{}}]}`, "data_commands[0].Params: expected type and params alone, found a field that does not exist; write params"},
+		"params are a text":          {`{"pre_text":"a","data_commands":[{"type":"files.read_file","params":"{}"}]}`, "data_commands[0].params: expected an object, found a text"},
+		"arguments":                  {`{"pre_text":"a","data_commands":[{"type":"files.read_file","Params":{}}]}`, "data_commands[0].Params: expected one of the fields"},
 		"an action among queries":    {`{"pre_text":"a","data_commands":[{"type":"files.write_file"}]}`, `data_commands[0].type: expected a query, found the action "files.write_file"; put it into action_commands`},
 		"a query among actions":      {`{"pre_text":"a","action_commands":[{"type":"files.write_file"},{"type":"TOOL_DATA"}]}`, `action_commands[1].type: expected an action, found the query "TOOL_DATA"; put it into data_commands`},
 		"ask_user as a command":      {`{"pre_text":"a","data_commands":[{"type":"session.ask_user"}]}`, "use the field communication_module"},
@@ -171,16 +171,15 @@ func TestRefused(t *testing.T) {
 		"a question with commands":   {`{"pre_text":"a","data_commands":[{"type":"TOOL_DATA"}],"communication_module":{"type":"Validation","data":{"message":"?"}}}`, "communication_module: expected a question in a reply without commands"},
 		"a check of queries":         {`{"pre_text":"a","data_commands":[{"type":"TOOL_DATA"}],"validation_request":true}`, "validation_request: expected it only beside action_commands"},
 		"control of an answer":       {`{"pre_text":"a","keep_control":true,"post_text":"b"}`, "post_text: expected it only beside action_commands, found it without them\nkeep_control: expected it only beside action_commands"},
-		"an unknown module":          {`{"pre_text":"a","communication_module":{"type":"Slider","data":{}}}`, `communication_module.type: expected "MultipleChoice" or "Validation", found "Slider"`},
-		"a module of another case":   {`{"pre_text":"a","communication_module":{"type":"multiple_choice","data":{"question":"?","options":["a","b"]}}}`, "write MultipleChoice"},
-		"a module without data":      {`{"pre_text":"a","communication_module":{"type":"Validation","message":"?"}}`, "communication_module.message: expected type and data alone"},
-		"one option":                 {`{"pre_text":"a","communication_module":{"type":"MultipleChoice","data":{"question":"?","options":["a"]}}}`, "communication_module.data.options: expected 2 to 20 options, found 1"},
-		"an option that is a number": {`{"pre_text":"a","communication_module":{"type":"MultipleChoice","data":{"question":"?","options":["a",2]}}}`, "communication_module.data.options[1]: expected a text, found the number 2"},
+		"an unknown module":          {`{"pre_text":"a","communication_module":{"type":"Slider","data":{}}}`, `expected "MultipleChoice" or "Validation" as type, with data, found the type "Slider"`},
+		"a module without data":      {`{"pre_text":"a","communication_module":{"type":"Validation","message":"?"}}`, "communication_module.message: expected one of the fields"},
+		"one option":                 {`{"pre_text":"a","communication_module":{"type":"MultipleChoice","data":{"question":"?","options":["a"]}}}`, "communication_module.options: expected 2 to 20 options, found 1"},
+		"an option that is a number": {`{"pre_text":"a","communication_module":{"type":"MultipleChoice","data":{"question":"?","options":["a",2]}}}`, "communication_module.options[1]: expected a text, found a number"},
 		"two options alike":          {`{"pre_text":"a","communication_module":{"type":"MultipleChoice","data":{"question":"?","options":["a","A"]}}}`, `communication_module: expected a valid question, found the option "A" stands twice`},
-		"no question":                {`{"pre_text":"a","communication_module":{"type":"MultipleChoice","data":{"options":["a","b"]}}}`, "communication_module.data.question: expected a text, found nothing"},
-		"an empty message":           {`{"pre_text":"a","communication_module":{"type":"Validation","data":{"message":""}}}`, "communication_module.data.message: expected a text that is not empty"},
+		"no question":                {`{"pre_text":"a","communication_module":{"type":"MultipleChoice","data":{"options":["a","b"]}}}`, "communication_module: expected a valid question"},
+		"an empty message":           {`{"pre_text":"a","communication_module":{"type":"Validation","data":{"message":""}}}`, "communication_module: expected a valid question"},
 		"a plan that is a list":      {`{"pre_text":"a","plan":[]}`, `plan: expected an object {"steps": […]}, found a list`},
-		"many errors":                {`{"pre_text":"a","data_commands":[` + many + `{"type":"TOOL_DATA"}]}`, "and 2 more"},
+		"many errors":                {`{"pre_text":"a","data_commands":[` + many + `{"type":"TOOL_DATA"}]}`, "data_commands[9].type: expected the name of a command"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, errs := full().Parse(c.raw)

