@@ -1,10 +1,6 @@
 package prompt
 
-import (
-	"strings"
-
-	"github.com/regie-run/regie"
-)
+import "github.com/regie-run/regie"
 
 // Restitution is what the guidance for the model call that follows results depends on (spec 6.2).
 type Restitution struct {
@@ -15,7 +11,7 @@ type Restitution struct {
 }
 
 // restitution chunks, in their order (spec 6.2).
-var restitution = []struct{ english, french string }{
+var restitution = [][2]string{
 	{ // the current message, and what was said before it
 		"stay with the current request and what was said before it; ",
 		"tiens-t'en à la demande en cours et à ce qui a été dit avant ; ",
@@ -36,47 +32,39 @@ var restitution = []struct{ english, french string }{
 
 // Text is the guidance. It is said at the end of one request and is no part of the thread.
 func (r Restitution) Text() string {
-	var b strings.Builder
-	b.WriteString(r.beginning())
-	for i := range restitution {
-		if r.French {
-			b.WriteString(restitution[i].french)
-		} else {
-			b.WriteString(restitution[i].english)
-		}
+	language, out := 0, "[Guidance, not from the person] "
+	if r.French {
+		language, out = 1, "[Indication, pas de la personne] "
 	}
-	return b.String()
+	out += beginnings[language][indexOf(r.Dialect == regie.DialectJSON)][indexOf(r.Withheld)]
+	for _, said := range restitution {
+		out += said[language]
+	}
+	return out
 }
 
-// beginning says whose words these are, and what is wanted: the next step or the answer.
-func (r Restitution) beginning() string {
-	json := r.Dialect == regie.DialectJSON
-	if r.French {
-		const mark = "[Indication, pas de la personne] "
-		switch {
-		case r.Withheld && json:
-			return mark + "Aucune commande n'est disponible maintenant : réponds avec pre_text seul : "
-		case r.Withheld:
-			return mark + "Aucun outil n'est disponible maintenant : réponds à la personne : "
-		case json:
-			return mark +
-				"S'il manque encore une étape à la demande en cours, envoie maintenant les commandes pour elle. Sinon réponds avec pre_text seul : "
-		default:
-			return mark +
-				"S'il manque encore une étape à la demande en cours, fais-la maintenant par un appel d'outil. Sinon réponds : "
-		}
+func indexOf(second bool) int {
+	if second {
+		return 1
 	}
-	const mark = "[Guidance, not from the person] "
-	switch {
-	case r.Withheld && json:
-		return mark + "No commands are available now: answer with pre_text alone: "
-	case r.Withheld:
-		return mark + "No tools are available now: answer the person: "
-	case json:
-		return mark +
-			"If a step of the current request is still missing, send the commands for it now. Otherwise answer with pre_text alone: "
-	default:
-		return mark +
-			"If a step of the current request is still missing, take it now with a tool call. Otherwise answer: "
-	}
+	return 0
+}
+
+// beginnings say whose words these are, and what is wanted, the next step or the answer: in English
+// and in French, natively and in JSON, with tools and without.
+var beginnings = [2][2][2]string{
+	{{
+		"If a step of the current request is still missing, take it now with a tool call. Otherwise answer: ",
+		"No tools are available now: answer the person: ",
+	}, {
+		"If a step of the current request is still missing, send the commands for it now. Otherwise answer with pre_text alone: ",
+		"No commands are available now: answer with pre_text alone: ",
+	}},
+	{{
+		"S'il manque encore une étape à la demande en cours, fais-la maintenant par un appel d'outil. Sinon réponds : ",
+		"Aucun outil n'est disponible maintenant : réponds à la personne : ",
+	}, {
+		"S'il manque encore une étape à la demande en cours, envoie maintenant les commandes pour elle. Sinon réponds avec pre_text seul : ",
+		"Aucune commande n'est disponible maintenant : réponds avec pre_text seul : ",
+	}},
 }
