@@ -184,9 +184,6 @@ func TestFourthMark(t *testing.T) {
 			t.Errorf("after %d calls there are %d marks, want %d", n, marks, want)
 		}
 	}
-	if got := body(t, head, anthropic.Options{NoMarks: true}, turns...); strings.Contains(got, "cache_control") {
-		t.Error("marks, though none were wanted")
-	}
 }
 
 // TestGrowing: a request that grew turn by turn has the bytes of one that was made at once.

@@ -28,7 +28,7 @@ func TestGoldenRequests(t *testing.T) {
 	}{
 		"budget": {"claude-3-7-sonnet-20250219", anthropic.Options{ThinkingBudget: 1024}},
 		"adapts": {"claude-opus-5-5", anthropic.Options{}},
-		"plain":  {"claude-3-5-haiku-20241022", anthropic.Options{NoMarks: true}},
+		"plain":  {"claude-3-5-haiku-20241022", anthropic.Options{}},
 	} {
 		head := wiretest.Head(c.model)
 		if name == "plain" {

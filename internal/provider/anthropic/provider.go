@@ -173,7 +173,7 @@ func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provi
 	defer r.server.Hide(&err)
 	collected := newCollector(r.server, sink)
 	at := wire.Endpoint{Server: r.server, Path: "/v1/messages"}
-	err = collected.ReadEvents(ctx, at, r.send, func(data []byte) (bool, error) {
+	err = collected.ReadEvents(ctx, at, r.whole(), func(data []byte) (bool, error) {
 		err := collected.add(data)
 		return collected.stopped, err
 	})

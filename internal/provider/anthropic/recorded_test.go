@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -143,8 +144,7 @@ func TestThinkingGoesBack(t *testing.T) {
 	} {
 		var sent string
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			data := make([]byte, r.ContentLength)
-			_, _ = r.Body.Read(data)
+			data, _ := io.ReadAll(r.Body)
 			sent = string(data)
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = w.Write(wiretest.Recorded(t, "documented_tools.sse")["documented_tools.sse"])

@@ -116,7 +116,7 @@ func (f *EmbedFormat) batches(t *testing.T) {
 }
 
 // cutsTexts: one text that the model does not hold is cut, which is told, and costs the others
-// nothing; the next one of its length is sent alone.
+// nothing.
 func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	s := NewEmbedServer(t, f)
 	s.Longest = 600
@@ -133,16 +133,6 @@ func (f *EmbedFormat) cutsTexts(t *testing.T) {
 	for i, text := range texts {
 		if near := cosine(Meaning(f.before[provider.ForDocument]+text), got.Vectors[i]); near < 0.99 {
 			t.Errorf("vector %d is not that of its text: %.3f", i, near)
-		}
-	}
-	before := len(s.Requests())
-	if got, err = e.Embed(t.Context(), provider.ForDocument, []string{"a", long, "b"}); err != nil ||
-		!slices.Equal(got.Cut, []int{1}) {
-		t.Fatalf("%v, %v", got, err)
-	}
-	for _, request := range s.Requests()[before:] {
-		if len(request) > 1 {
-			t.Errorf("%d texts are sent beside one that is known to be too long", len(request))
 		}
 	}
 	// What is beyond any model is cut before it is sent.
