@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,7 +152,7 @@ func (e *entry) misfit(err error, value map[string]any) *regie.CallError {
 			return invalid(name, fmt.Sprintf("the parameter %q is missing%s", clip(name, 60), e.expected(name)))
 		}
 	}
-	name, cause := culprit(err, e.properties), shorten(lastCause(err))
+	name, cause := culprit(err, e.properties), clip(lastCause(err), 300)
 	if name == "" {
 		return invalid("", "the arguments do not fit the tool: "+cause)
 	}
@@ -172,15 +171,6 @@ func (e *entry) expected(name string) string {
 			choices[i] = fmt.Sprint(choice)
 		}
 		return clip("; it must be one of "+strings.Join(choices, ", "), 300)
-	case property.Type == "array" && property.Items != nil && len(property.Items.Properties) > 0:
-		required, rest := slices.Sorted(slices.Values(property.Items.Required)),
-			slices.Sorted(maps.Keys(property.Items.Properties))
-		rest = slices.DeleteFunc(rest, func(name string) bool { return slices.Contains(required, name) })
-		said := "; it must be an array of objects with " + strings.Join(required, ", ")
-		if len(rest) > 0 {
-			said += " and, where needed, " + strings.Join(rest, ", ")
-		}
-		return clip(said, 300)
 	case property.Type != "":
 		return "; it must be of type " + property.Type
 	case len(property.Types) > 0:
@@ -275,20 +265,6 @@ func lastCause(err error) string {
 		}
 		err = next
 	}
-}
-
-// shorten cuts the middle out of a cause: the validator puts the whole value between the rule and
-// its bound.
-func shorten(cause string) string {
-	const head, tail = 120, 180
-	if len(cause) <= head+tail {
-		return cause
-	}
-	end := len(cause) - tail
-	for end < len(cause) && !isStart(cause[end]) {
-		end++
-	}
-	return clip(cause, head) + " … " + cause[end:]
 }
 
 // culprit finds the parameter that a validation error speaks of: the validator names the place in

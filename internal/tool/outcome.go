@@ -90,30 +90,18 @@ func succeeded(definition regie.ToolDefinition, call regie.ID, result Result) Ou
 	return Outcome{
 		State: regie.CallSucceeded, Result: shown + marker(len(shown), len(result.Content), rest(len(shown))),
 		Whole: whole,
-		cut:   cut{bound: bound, shown: len(shown), size: len(result.Content), elsewhere: result.Rest != ""},
 	}
-}
-
-// cut says how a result was shortened.
-type cut struct {
-	bound, shown, size int  // bytes: the most that may be shown, what is shown, the whole
-	elsewhere          bool // the tool has a way of its own to the rest
 }
 
 func marker(shown, size int, rest string) string {
 	return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, size, rest)
 }
 
-// Unkept is the shortened result of a call whose whole one could not be stored: it says so in place
-// of how to read on, unless the tool itself has another way. why is the store's error.
+// Unkept is the shortened result of a call whose whole one could not be stored; why is the store's
+// error.
 func (o Outcome) Unkept(why error) string {
-	if o.Whole == "" || o.cut.elsewhere {
-		return o.Result
-	}
-	const rest = "the rest is lost, because it could not be stored (%s): ask again for less"
-	said := fmt.Sprintf(rest, clean(why.Error(), 150))
-	shown := clip(o.Result[:o.cut.shown], max(0, o.cut.bound-len(marker(o.cut.bound, o.cut.size, said))))
-	return shown + marker(len(shown), o.cut.size, said)
+	return o.Result + fmt.Sprintf("\n[the rest is lost, because it could not be stored (%s): ask again for less]",
+		clean(why.Error(), 150))
 }
 
 // clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.

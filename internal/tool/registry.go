@@ -118,7 +118,7 @@ func newEntry(t Tool) (*entry, error) {
 // consistent checks what recovery relies on: only what reads is repeated freely, only what can be
 // probed is probed (spec 12.2).
 func consistent(t Tool, d *regie.ToolDefinition) error {
-	probes := SidesOf(t).Prober != nil
+	probes := SidesOf(t).Probe != nil
 	switch d.Class {
 	case regie.ClassRead, regie.ClassKeyed, regie.ClassVerifiable, regie.ClassOnce, regie.ClassResumable:
 	default:
