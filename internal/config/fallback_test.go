@@ -52,7 +52,7 @@ agents: {main: {AGENT}}
 // TestCacheKeys reads what is said of the response cache, and refuses what nobody can mean.
 func TestCacheKeys(t *testing.T) {
 	c, err := load(t, "cache: {ttl: 90m, max_bytes: 70000, casefold: true}\nagents: {main: {cache: on, temperature: 0.5}}\n", nil)
-	if err != nil || c.File.Cache != (Cache{TTL: 90 * time.Minute, MaxBytes: 70_000, MemoryBytes: 80_000, Casefold: true}) {
+	if err != nil || c.File.Cache != (Cache{TTL: 90 * time.Minute, MaxBytes: 70_000, Casefold: true}) {
 		t.Fatalf("%+v, %v", c.File.Cache, err)
 	}
 	agent := c.File.Agents["main"]

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -86,7 +87,7 @@ func succeeded(definition regie.ToolDefinition, call regie.ID, result Result) Ou
 		}
 		return fmt.Sprintf("read on with %s, call_id %q, offset %d", WireName(ReadResult), call, shown)
 	}
-	shown := clip(whole, max(0, bound-len(marker(bound, len(result.Content), rest(bound)))))
+	shown := plain.Clip(whole, max(0, bound-len(marker(bound, len(result.Content), rest(bound)))))
 	return Outcome{
 		State: regie.CallSucceeded, Result: shown + marker(len(shown), len(result.Content), rest(len(shown))),
 		Whole: whole,
@@ -106,24 +107,9 @@ func (o Outcome) Unkept(why error) string {
 
 // clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.
 func clean(s string, n int) string {
-	s = strings.ToValidUTF8(clip(s, n), "\uFFFD")
+	s = strings.ToValidUTF8(plain.Clip(s, n), "\uFFFD")
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
-	return clip(s, n) // a replacement is longer than what it replaces
+	return plain.Clip(s, n) // a replacement is longer than what it replaces
 }
-
-// clip returns at most n bytes of s and does not cut through a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	cut := max(0, n)
-	for back := 0; back < 3 && cut > 0 && !isStart(s[cut]); back++ {
-		cut--
-	}
-	return s[:cut]
-}
-
-// isStart reports whether a byte begins a character, in text that may not be UTF-8.
-func isStart(b byte) bool { return b&0xC0 != 0x80 }

@@ -30,26 +30,8 @@ const (
 // acts or hides, the diff has at most regie.MaxDiff bytes, and the first scope is "exactly these
 // arguments" (decision 20).
 //
-// Where the invocation assumes what the calls before it leave, the preview is of that. A call that
-// would be refused then, and would not without those calls, is shown as it is without them: the
-// person may want the one or the other.
+// Where the invocation assumes what the calls before it leave, the preview is of that.
 func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
-	p, problem := previewOf(ctx, t, inv)
-	if problem == nil || len(inv.Assumed) == 0 {
-		return p, problem
-	}
-	alone := *inv
-	alone.Assumed = nil
-	if without, refused := previewOf(ctx, t, &alone); refused == nil {
-		without.Warnings = append(without.Warnings,
-			harmless(regie.Say("it can only run if the calls before it in this reply do not: after them, %s",
-				problem.Message)))
-		return without, nil
-	}
-	return p, problem
-}
-
-func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
 	preview := SidesOf(t).Preview
 	if preview == nil {
 		return finish(t, inv, generic(t, inv)), nil
@@ -157,7 +139,7 @@ func generic(t Tool, inv *Invocation) regie.Preview {
 	p.Sentence = regie.Say("call %s with %s", name, string(brief))
 	if len(brief) > maxBrief {
 		p.Sentence = regie.Say("call %s with %s… (%s bytes in all)", name,
-			clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
+			plain.Clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
 	}
 	return p
 }
@@ -212,7 +194,7 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 func harmless(s regie.Sentence) regie.Sentence {
 	args := make([]string, len(s.Args))
 	for i, arg := range s.Args {
-		args[i] = plain.Line(plain.Spaces(clip(arg, maxSaid)))
+		args[i] = plain.Line(plain.Spaces(plain.Clip(arg, maxSaid)))
 		if len(arg) > maxSaid {
 			args[i] += "…"
 		}
@@ -225,12 +207,12 @@ func harmless(s regie.Sentence) regie.Sentence {
 // where all is shown. Cut lines end at a line feed where there is one, so that no line looks whole
 // and is not.
 func shown(diff string) (text string, whole int) {
-	text = plain.Visible(plain.Spaces(clip(diff, regie.MaxDiff))) // it only grows
+	text = plain.Visible(plain.Spaces(plain.Clip(diff, regie.MaxDiff))) // it only grows
 	if len(text) <= regie.MaxDiff && len(diff) <= regie.MaxDiff {
 		return text, 0
 	}
 	marker := fmt.Sprintf("[… shortened: the whole has %d bytes]\n", len(diff))
-	text = clip(text, regie.MaxDiff-len(marker)-1)
+	text = plain.Clip(text, regie.MaxDiff-len(marker)-1)
 	if end := strings.LastIndexByte(text, '\n'); end > len(text)/2 {
 		text = text[:end]
 	}

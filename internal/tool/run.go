@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -218,7 +218,7 @@ func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.
 		defer func() {
 			if r := recover(); r != nil {
 				out.err = regie.Errorf(regie.CodeToolError, "the tool panicked: %s",
-					clip(fmt.Sprint(r), 200)+panicSite())
+					plain.Clip(fmt.Sprint(r), 200))
 			}
 			done <- out
 		}()
@@ -262,16 +262,4 @@ func explain(ctx context.Context, err error) error {
 		return NotDone{cause}
 	}
 	return cause
-}
-
-// panicSite names the function that panicked, without a whole stack in what a model reads.
-func panicSite() string {
-	lines := strings.Split(string(debug.Stack()), "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, "panic(") && i+2 < len(lines) {
-			site := lines[i+2]
-			return " in " + clip(site[:max(0, strings.LastIndexByte(site, '('))], 120) // what follows are addresses
-		}
-	}
-	return ""
 }

@@ -331,18 +331,6 @@ func TestErrorsAreNormalised(t *testing.T) {
 	}
 }
 
-func TestPanicsNameTheirPlace(t *testing.T) {
-	s := &scripted{definition: definition("a.b", regie.ClassRead), run: func(context.Context, *tool.Invocation) (tool.Result, error) {
-		few := make([]int, len(t.Name())%2)
-		return tool.Result{Content: fmt.Sprint(few[3])}, nil
-	}}
-	out := tool.Run(t.Context(), s, &tool.Invocation{})
-	if out.Error == nil || !strings.Contains(out.Error.Message, "index out of range") || !strings.Contains(out.Error.Message,
-		"TestPanicsNameTheirPlace") || strings.Contains(out.Error.Message, "0x") {
-		t.Errorf("got %+v", out.Error)
-	}
-}
-
 func TestPrepare(t *testing.T) {
 	p := &probed{scripted: scripted{definition: definition("a.b", regie.ClassVerifiable)}}
 	var nothing any

@@ -16,9 +16,6 @@ const Name = "anthropic"
 
 // Options are what a request has beside its head.
 type Options struct {
-	// ThinkingBudget enables thinking with so many tokens, from 1,024 on and below Head.MaxOutput;
-	// 0 leaves it off.
-	ThinkingBudget int
 	// Thinks says that the model thinks without being asked: nothing is asked for, and what it
 	// thought goes back to it.
 	Thinks bool
@@ -56,16 +53,9 @@ type Request struct {
 	tools                  bool
 	parallel               bool
 	ends                   provider.Tail
-	budget                 int  // where the thinking is asked for in head
 	thought                bool // the last block is thinking
-	loop                   bool // the newest message of a person has no reply yet
-	// the first reply to it has calls and no thinking of the API's own: then none may be asked for
-	foreign bool
-	digests [2]wire.Digest // of what comes before the first mark, without thinking and with it
+	digest                 wire.Digest
 }
-
-// minThinking is the least that the API takes, in tokens.
-const minThinking = 1024
 
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
@@ -78,15 +68,10 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if err := wire.CheckHead(&head, "Anthropic"); err != nil {
 		return nil, err
 	}
-	if budget := options.ThinkingBudget; budget != 0 && (budget < minThinking || budget >= head.MaxOutput) {
-		return nil, regie.Errorf(regie.CodeBadRequest,
-			"thinking takes from 1,024 tokens up to less than the output, which is %d", head.MaxOutput)
-	}
 	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls}
 	b := wire.AppendString([]byte(`{"model":`), head.Model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)
-	r.budget = len(b)
 	if options.Thinking != "" {
 		b = append(append(append(b, `,"thinking":{"type":"`...), options.Thinking...), `"}`...)
 	}
@@ -97,7 +82,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)
 	}
 	// thinking goes with no other temperature than 1
-	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks && !options.Untempered {
+	if head.Temperature != nil && !options.Thinks && !options.Untempered {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
 	}
@@ -145,9 +130,6 @@ func (r *Request) Append(turns ...provider.Turn) {
 				r.result(&turn.Results[j])
 			}
 		default:
-			if r.open != "user" {
-				r.loop, r.foreign = true, false
-			}
 			r.speak("user")
 			r.text(provider.JoinText(turn.Parts))
 		}
@@ -218,11 +200,10 @@ func (r *Request) assistant(turn *provider.Turn) {
 	if r.open != "user" {
 		r.speak("user")
 		r.text(filler)
-		r.loop = true
 	}
 	r.previous, r.previousTurn, r.blocks = r.mark, r.markTurn, 0
 	r.speak("assistant")
-	began, thinks, calls := len(r.messages), false, false
+	began, thinks := len(r.messages), false
 	for i := range turn.Parts {
 		switch part := &turn.Parts[i]; part.Type {
 		case regie.PartThinking:
@@ -236,16 +217,12 @@ func (r *Request) assistant(turn *provider.Turn) {
 				r.text(part.Text)
 			}
 		case regie.PartCall:
-			calls = true
 			r.call(part.Call)
 		default:
 		}
 	}
 	if len(r.messages) == began || r.thought { // nor does one end in it
 		r.text("(nothing)")
-	}
-	if r.loop {
-		r.loop, r.foreign = false, calls && !thinks
 	}
 }
 
@@ -259,7 +236,7 @@ type opaque struct {
 // signature is good for nobody else.
 func (r *Request) think(part *provider.Part) bool {
 	var with opaque
-	if r.options.ThinkingBudget == 0 && !r.options.Thinks || part.Provider != Name ||
+	if !r.options.Thinks || part.Provider != Name ||
 		json.Unmarshal(part.Opaque, &with) != nil {
 		return false
 	}
@@ -299,14 +276,7 @@ const lookBack = 15
 // and the rest. The levels and the last block are marked, and where more than 15 blocks were added
 // since the request before, that one's last block too, so that its cache is still found (decision
 // 50).
-func (r *Request) pieces() (head, grown []byte, rest [][]byte, thinking int) {
-	head = r.head
-	if r.options.ThinkingBudget > 0 && !r.foreign {
-		head = append(slices.Clip(r.head[:r.budget]), `,"thinking":{"type":"enabled","budget_tokens":`...)
-		head = append(strconv.AppendInt(head, int64(r.options.ThinkingBudget), 10), '}')
-		head = append(head, r.head[r.budget:]...)
-		thinking = 1
-	}
+func (r *Request) pieces() (head, grown []byte, rest [][]byte) {
 	grown = r.messages
 	before, last := r.marked()
 	if last {
@@ -315,7 +285,7 @@ func (r *Request) pieces() (head, grown []byte, rest [][]byte, thinking int) {
 	if before {
 		grown, rest = r.messages[:r.previous], slices.Insert(rest, 0, []byte(cacheMark), r.messages[r.previous:r.mark])
 	}
-	return head, grown, append(rest, r.tail()), thinking
+	return r.head, grown, append(rest, r.tail())
 }
 
 // marked reports which blocks of the messages are marked: the last one of the request before, and
@@ -378,14 +348,14 @@ func (r *Request) Body() []byte { return slices.Concat(r.whole()...) }
 // whole returns the whole request in pieces, which are not copied. What is appended later stands
 // behind their bytes.
 func (r *Request) whole() [][]byte {
-	head, grown, rest, _ := r.pieces()
+	head, grown, rest := r.pieces()
 	return slices.Insert(rest, 0, head, grown)
 }
 
 // Request implements provider.Conversation.
 func (r *Request) Request() (regie.Hash, int) {
-	head, grown, rest, thinking := r.pieces()
-	return r.digests[thinking].Sum(head, grown, rest...)
+	head, grown, rest := r.pieces()
+	return r.digest.Sum(head, grown, rest...)
 }
 
 var idPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)

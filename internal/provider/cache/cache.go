@@ -232,43 +232,19 @@ func (c *Cache) Clear() {
 	c.size = 0
 }
 
-// keptReply is a reply as the store has it.
-type keptReply struct {
-	Parts []regie.Part `json:"parts"`
-	Stop  string       `json:"stop_reason,omitempty"`
-	// Sources are put behind the text when the reply is taken, so they are kept apart from it.
-	Sources []provider.Source `json:"sources,omitempty"`
-}
-
 func write(reply *provider.Reply) ([]byte, error) {
-	out := keptReply{Stop: reply.StopReason, Sources: reply.Sources}
-	for i := range reply.Parts {
-		p := &reply.Parts[i]
-		out.Parts = append(out.Parts, regie.Part{Type: p.Type, Text: p.Text, Provider: p.Provider, Opaque: p.Opaque})
-	}
-	return json.Marshal(out)
+	return json.Marshal(provider.Reply{Parts: reply.Parts, StopReason: reply.StopReason, Sources: reply.Sources})
 }
 
 // errUnusable says that what the store has is no answer: the model is asked.
 var errUnusable = errors.New("no answer")
 
 func read(data []byte) (*provider.Reply, error) {
-	var in keptReply
-	if err := json.Unmarshal(data, &in); err != nil {
+	reply := &provider.Reply{}
+	if err := json.Unmarshal(data, reply); err != nil {
 		return nil, err
 	}
-	reply := &provider.Reply{StopReason: in.Stop, Sources: in.Sources}
-	for i := range in.Parts {
-		p := &in.Parts[i]
-		if p.Type == regie.PartCall {
-			return nil, errUnusable
-		}
-		reply.Parts = append(reply.Parts, provider.Part{
-			Type: p.Type, Text: p.Text,
-			Provider: p.Provider, Opaque: p.Opaque,
-		})
-	}
-	if len(reply.Parts) == 0 {
+	if len(reply.Parts) == 0 || len(provider.Calls(reply.Parts)) > 0 {
 		return nil, errUnusable
 	}
 	return reply, nil

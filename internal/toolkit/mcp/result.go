@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie/internal/plain"
 )
 
 // maxContent bounds a result in bytes. The pipeline shortens what the model sees long before; this
@@ -20,7 +22,7 @@ func content(result *sdk.CallToolResult) string {
 		if b.Len() > 0 && text != "" {
 			b.WriteByte('\n')
 		}
-		b.WriteString(clip(text, max(0, maxContent-b.Len())))
+		b.WriteString(plain.Clip(text, max(0, maxContent-b.Len())))
 	}
 	var texts, others []string
 	for _, part := range result.Content {

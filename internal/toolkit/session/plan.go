@@ -8,6 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -92,7 +93,7 @@ func checkPlan(plan Plan) (Plan, error) {
 			active++
 		default:
 			return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments,
-				"%q is not the status of a step: use pending, active or done", clip(string(step.Status), 60)))
+				"%q is not the status of a step: use pending, active or done", plain.Clip(string(step.Status), 60)))
 		}
 		out.Steps[i] = step
 	}
