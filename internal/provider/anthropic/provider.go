@@ -69,12 +69,13 @@ func (p *Provider) Name() string { return p.cfg.Name }
 // Capabilities implements provider.Provider.
 func (*Provider) Capabilities(model string) provider.Capabilities {
 	can := provider.Capabilities{NativeTools: true, Thinking: thinks(model)}
-	can.Temperature = provider.TemperedPlain // see optionsOf: thinking goes with no other temperature than 1
-	switch {
+	switch { // see optionsOf: thinking goes with no other temperature than 1
 	case untempered(model):
 		can.Temperature = provider.TemperedNever
 	case can.Thinking:
 		can.Temperature = provider.TemperedIfNone
+	case adapts(model):
+		can.Temperature = provider.TemperedPlain
 	}
 	return can
 }
@@ -98,6 +99,12 @@ func thinks(model string) bool {
 	return !known || major >= 5
 }
 
+// adapts says that a model thinks as much as it takes where it is asked to: from 4.6 on they do.
+func adapts(model string) bool {
+	major, minor, known := generation(model)
+	return !known || major >= 5 || major == 4 && minor >= 6
+}
+
 func generation(model string) (major, minor int, known bool) { return wire.Generation(model, "") }
 
 // Open implements provider.Provider.
@@ -116,9 +123,8 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 func optionsOf(head provider.Head) Options {
 	options := Options{Thinks: thinks(head.Model), Untempered: untempered(head.Model)}
 	major, minor, known := generation(head.Model)
-	adaptive := !known || major >= 5 || major == 4 && minor >= 6
 	switch effort := head.ReasoningEffort; {
-	case effort == "", !adaptive, effort == "none" && !options.Thinks: // they do not unless they are asked
+	case effort == "", !adapts(head.Model), effort == "none" && !options.Thinks: // they do not unless they are asked
 	case effort == "none":
 		options.Thinks, options.Thinking = false, "disabled"
 	default:

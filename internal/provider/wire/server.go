@@ -159,47 +159,40 @@ func (s *Server) Post(ctx context.Context, path string, body [][]byte, kinds ...
 	return stream, nil
 }
 
-// Call sends a request and returns the whole of its answer, a JSON document of at most so many
-// bytes; errors are those of Post.
+// Call sends a request, without a body if that is nil, and returns the whole of its answer, a JSON
+// document of at most so many bytes; errors are those of Post.
 func (s *Server) Call(ctx context.Context, path string, body []byte, most int) ([]byte, error) {
-	data, kind, err := s.read(ctx, path, body, most)
-	switch {
-	case err != nil:
-		return nil, err
-	case kind != "" && !strings.Contains(kind, "json") || len(data) > 0 && data[0] == '<':
-		// some have no word for what they send
-		words, _ := VendorWords(s.hide(data))
-		return nil, &provider.Error{
-			Code: regie.CodeProviderRejected, Misplaced: true,
-			Message: fmt.Sprintf("%s does not speak %s: it answered %s: %s", s.cfg.Address, s.cfg.API,
-				Clip(OneLine(kind), 60), Clip(words, 120)),
-		}
-	}
-	return data, nil
-}
-
-// read sends a request and returns the whole of its answer with its content type.
-func (s *Server) read(ctx context.Context, path string, body []byte, most int) (data []byte, kind string, err error) {
 	var content [][]byte
 	if body != nil {
 		content = [][]byte{body}
 	}
 	stream, err := s.open(ctx, path, content, "application/json")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer stream.Close()
-	data, err = io.ReadAll(io.LimitReader(stream, int64(most)+1))
+	data, err := io.ReadAll(io.LimitReader(stream, int64(most)+1))
 	switch {
 	case len(data) > most:
-		err = &provider.Error{
+		return nil, &provider.Error{
 			Code:    regie.CodeReplyTooLarge,
 			Message: fmt.Sprintf("the model's server answered with more than %d MiB", most>>20),
 		}
 	case err != nil:
-		err = stream.Failed(err)
+		return nil, stream.Failed(err)
+	case len(data) > 0 && data[0] == '<':
+		return nil, s.foreign(data)
 	}
-	return data, stream.response.Header.Get("Content-Type"), err
+	return data, nil
+}
+
+// foreign is the error of an answer that is not one of the API.
+func (s *Server) foreign(data []byte) *provider.Error {
+	words, _ := VendorWords(s.hide(data))
+	return &provider.Error{
+		Code: regie.CodeProviderRejected, Misplaced: true,
+		Message: fmt.Sprintf("%s does not speak %s: it answered %s", s.cfg.Address, s.cfg.API, Clip(words, 120)),
+	}
 }
 
 // open sends a request, without a body if that is nil, and returns its answer once the server has
@@ -268,16 +261,12 @@ func (s *Server) Ask(ctx context.Context, path string, in, out any) error {
 			}
 		}
 	}
-	data, _, err := s.read(ctx, path, body, maxAnswer)
+	data, err := s.Call(ctx, path, body, maxAnswer)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, out); err != nil {
-		said, _ := VendorWords(data)
-		return &provider.Error{
-			Code: regie.CodeProviderRejected, Err: err,
-			Message: fmt.Sprintf("%s does not speak %s: it answered %s", s.cfg.Address, s.cfg.API, Clip(said, 120)),
-		}
+	if json.Unmarshal(data, out) != nil {
+		return s.foreign(data)
 	}
 	return nil
 }

@@ -183,16 +183,6 @@ func (s *Server) Close() {
 	}
 }
 
-// Origin tells of a tool which MCP server it is of, and whether that server is trusted; ok is false
-// for any other tool. What a server without trust returns taints the session, and whatever is sent
-// to one leaves the machine (decision 34).
-func Origin(t tool.Tool) (server string, trusted, ok bool) {
-	if t, is := t.(*remote); is {
-		return t.server.config.Name, t.server.config.TrustHints, true
-	}
-	return "", false, false
-}
-
 // within bounds a context by the server's life.
 func (s *Server) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -1,7 +1,7 @@
 // Package session is the toolkit of what a model does with its own session (spec 3.3): ask the
 // person, end the run, show a plan, read what a shortened result left out. The first three are the
 // native form of reply fields; the loop handles them by their roles, and the pure functions here
-// (ParseModule, CheckReply, ReplyText, ParsePlan) are what it and the surfaces need for that.
+// (ParseModule, CheckReply, ReplyText) are what it and the surfaces need for that.
 //
 // The package keeps nothing and starts nothing of its own: it has no goroutine.
 package session
