@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,6 +173,15 @@ func (e *entry) expected(name string) string {
 			choices[i] = fmt.Sprint(choice)
 		}
 		return plain.Clip("; it must be one of "+strings.Join(choices, ", "), 300)
+	case property.Type == "array" && property.Items != nil && len(property.Items.Properties) > 0:
+		required, rest := slices.Sorted(slices.Values(property.Items.Required)),
+			slices.Sorted(maps.Keys(property.Items.Properties))
+		rest = slices.DeleteFunc(rest, func(name string) bool { return slices.Contains(required, name) })
+		said := "; it must be an array of objects with " + strings.Join(required, ", ")
+		if len(rest) > 0 {
+			said += " and, where needed, " + strings.Join(rest, ", ")
+		}
+		return plain.Clip(said, 300)
 	case property.Type != "":
 		return "; it must be of type " + property.Type
 	case len(property.Types) > 0:

@@ -112,20 +112,20 @@ type Sides struct {
 	// Probe, of a tool of class verifiable (spec 12.2), compares the world with the intent and
 	// changes nothing. With Happened it returns the result that Run would have returned.
 	Probe func(ctx context.Context, inv *Invocation) (Evidence, Result, error)
-	// Preview shows what a call would do before a person approves it (spec 4.2) and changes nothing.
-	// For a call that Run would refuse it returns the same coded error, so that nobody is asked in
-	// vain. Its texts may hold what a model or a file says as it is: DescribeCall makes them
+	// Preview shows what a call would do before a person approves it (spec 4.2) and changes
+	// nothing. For a call that Run would refuse it returns the same coded error: no person is asked
+	// in vain. Its texts may hold what a model or a file says as it is: DescribeCall makes them
 	// harmless and bounds them.
 	Preview func(ctx context.Context, inv *Invocation) (regie.Preview, error)
-	// CheckPreconditions, of a tool whose previews have preconditions (decision 20), changes nothing
-	// and returns CodeStalePreview where one is gone.
+	// CheckPreconditions, of a tool whose previews have preconditions (decision 20), changes
+	// nothing and returns CodeStalePreview where one is gone.
 	CheckPreconditions func(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error
 	// Foresee says what a call is going to leave behind, without changing anything. Preview and
 	// Foresee count on the states that the invocation assumes in place of the world's.
 	Foresee func(ctx context.Context, inv *Invocation) ([]State, error)
-	// MustAsk says why a call needs a person's word whatever rules and policies allow (decision 19),
-	// such as one that reads a secret; nothing for a call like any other, or one that Run would
-	// refuse. It changes nothing.
+	// MustAsk says why a call needs a person's word whatever rules and policies allow (decision
+	// 19), such as one that reads a secret; nothing for a call like any other, or one that Run
+	// would refuse. It changes nothing.
 	MustAsk func(ctx context.Context, inv *Invocation) []regie.Sentence
 	// Command returns the command that a call runs (spec 4.4) where it is literal: then, and only
 	// then, Run starts exactly that, without a shell, and rules can match it. It changes nothing.

@@ -57,8 +57,8 @@ func planTool() (tool.Tool, error) {
 		})
 }
 
-// checkPlan refuses what the schema cannot: a text that is blank or cannot be shown, and more than one
-// active step.
+// checkPlan refuses what the schema cannot: a text that is blank or cannot be shown, and more than
+// one active step.
 func checkPlan(plan Plan) error {
 	active := 0
 	for _, step := range plan.Steps {
