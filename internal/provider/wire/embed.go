@@ -232,11 +232,7 @@ func (e *Embedder) check(vectors [][]float32) error {
 			vector[i] = float32(float64(vector[i]) / length)
 		}
 	}
-	// two that are asked at once
-	if !e.dimensions.CompareAndSwap(0, int64(wanted)) && e.dimensions.Load() != int64(wanted) {
-		return Broken("the embedding model %s answered with a vector of %d dimensions where %d belong",
-			e.cfg.Model, wanted, e.dimensions.Load())
-	}
+	e.dimensions.Store(int64(wanted))
 	return nil
 }
 
