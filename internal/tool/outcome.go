@@ -101,8 +101,13 @@ func marker(shown, size int, rest string) string {
 // Unkept is the shortened result of a call whose whole one could not be stored; why is the store's
 // error.
 func (o Outcome) Unkept(why error) string {
-	return o.Result + fmt.Sprintf("\n[the rest is lost, because it could not be stored (%s): ask again for less]",
+	if o.Whole == "" {
+		return o.Result
+	}
+	said := fmt.Sprintf("\n[shortened: the rest is lost, because it could not be stored (%s): ask again for less]",
 		clean(why.Error(), 150))
+	shown := o.Result[:strings.LastIndex(o.Result, "\n[shortened: ")]
+	return plain.Clip(shown, len(o.Result)-len(said)) + said
 }
 
 // clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.

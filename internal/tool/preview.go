@@ -30,8 +30,26 @@ const (
 // acts or hides, the diff has at most regie.MaxDiff bytes, and the first scope is "exactly these
 // arguments" (decision 20).
 //
-// Where the invocation assumes what the calls before it leave, the preview is of that.
+// Where the invocation assumes what the calls before it leave, the preview is of that. A call that
+// would be refused then, and would not without those calls, is shown as it is without them: the
+// person may want the one or the other.
 func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
+	p, problem := previewOf(ctx, t, inv)
+	if problem == nil || len(inv.Assumed) == 0 {
+		return p, problem
+	}
+	alone := *inv
+	alone.Assumed = nil
+	if without, refused := previewOf(ctx, t, &alone); refused == nil {
+		without.Warnings = append(without.Warnings,
+			harmless(regie.Say("it can only run if the calls before it in this reply do not: after them, %s",
+				problem.Message)))
+		return without, nil
+	}
+	return p, problem
+}
+
+func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
 	preview := SidesOf(t).Preview
 	if preview == nil {
 		return finish(t, inv, generic(t, inv)), nil
