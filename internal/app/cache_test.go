@@ -48,7 +48,7 @@ func TestCache(t *testing.T) {
 		t.Errorf("tokens: %d, then %d", first.Round.Tokens, second.Round.Tokens)
 	}
 	conn := b.connect()
-	for range 2 { // from memory
+	for range 2 {
 		view := b.await(conn, b.send(conn, b.request(everything)))
 		if cachedAt(view).IsZero() || len(view.Exchanges[1].Attempts) != 0 {
 			t.Errorf("asked again: %+v", view.Exchanges[1])

@@ -325,9 +325,6 @@ func TestProxyCaches(t *testing.T) {
 		all.Name, all.API = "all", config.APIResponses
 		c.Providers["all"] = all
 	})
-	if d.settings.Database != "" {
-		t.Skip("where several processes share a database nothing is held in memory")
-	}
 	status := func(word string) string { return strings.Replace(answer, "STATUS", word, 1) }
 	paths := map[string]string{"all/x": "/v1/responses", "far/x": passChat, "near/claude": passMessages}
 	sent, hits := 0, 0

@@ -195,7 +195,9 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 // wire puts the parts together; nothing runs yet.
 func (e *Engine) wire(store *sqlite.Store, hub *dispatch.Hub, o Options) error {
 	places := newProjects(o.Config)
-	e.store, e.config, e.projects, e.cache = store, o.Config, places, newCache(o.Config, store)
+	e.store, e.config, e.projects, e.cache = store, o.Config, places, cache.New(cache.Config{
+		Store: store, TTL: o.Config.File.Cache.TTL, Size: o.Config.File.Cache.MaxBytes,
+	})
 	e.readOnly = o.ReadOnly || o.StoreOnly
 	if !e.readOnly {
 		places.servers = newServers(places, o.Log)

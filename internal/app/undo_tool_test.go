@@ -14,7 +14,8 @@ import (
 	"github.com/regie-run/regie/internal/tool"
 )
 
-// taking is a tool of somebody else that deletes files: it says itself what it did (tool.Undoer).
+// taking is a tool of somebody else that deletes files: it says itself what it did
+// (tool.Sides.Changes).
 func taking(t *testing.T) tool.Tool {
 	t.Helper()
 	read := func(inv *tool.Invocation) (c regie.FileChange, err error) {

@@ -98,7 +98,6 @@ func TestHowAModelIsAsked(t *testing.T) {
 		{"openai", "deepseek", "deepseek-flash", "", wanted{[]string{`"thinking":{"type":"enabled"},"reasoning_effort":"high"`}, []string{"parallel_tool_calls", "service_tier"}}},
 		{"anthropic", "", "claude-opus-5-5", "standard_only", wanted{[]string{`"output_config":{"effort":"high"}`, `"disable_parallel_tool_use":true`, `"service_tier":"standard_only"`}, []string{`"thinking":{`}}},
 		{"anthropic", "", "claude-sonnet-4-6", "", wanted{[]string{`"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}`}, nil}},
-		{"anthropic", "", "claude-haiku-4-5", "", wanted{[]string{`"thinking":{"type":"enabled","budget_tokens":6144}`}, []string{"output_config"}}},
 		{"ollama", "", "gpt-oss:20b", "", wanted{[]string{`"think":"high"`}, nil}},
 		{"ollama", "", "qwen3:8b", "", wanted{[]string{`"think":true`}, nil}},
 	} {

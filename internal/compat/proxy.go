@@ -16,7 +16,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/httpread"
 	"github.com/regie-run/regie/internal/store"
 )
 
@@ -249,7 +248,7 @@ func (p *passing) pass(response *http.Response) {
 		p.passStream(response.Body)
 		return
 	}
-	data, err := httpread.All(response.Body, response.ContentLength, maxAnswer+1)
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil || len(data) > maxAnswer {
 		p.failed(errors.Join(err, errors.New("its answer was cut, or has no end")))
 		return

@@ -3,11 +3,11 @@ package compat
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/regie-run/regie"
-	"github.com/regie-run/regie/internal/httpread"
 )
 
 // refusal is the answer of a provider that refuses a request.
@@ -72,7 +72,7 @@ func (p *passing) askWhole() ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	said, err := httpread.All(response.Body, response.ContentLength, maxAnswer)
+	said, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,8 @@ import "time"
 type Cache struct {
 	// TTL is how long an answer is given again; zero means 24 h.
 	TTL time.Duration `yaml:"ttl"`
-	// MaxBytes bounds it in the database, MemoryBytes in memory; zero means 64 MiB and 8 MiB.
-	MaxBytes    int64 `yaml:"max_bytes"`
-	MemoryBytes int64 `yaml:"memory_bytes"`
+	// MaxBytes bounds it in the database; zero means 64 MiB.
+	MaxBytes int64 `yaml:"max_bytes"`
 	// Casefold has two questions that differ only in the case of letters be one.
 	Casefold bool `yaml:"casefold"`
 }

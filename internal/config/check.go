@@ -75,7 +75,6 @@ func keyRules() map[string]keyRule {
 		"mcp_servers.*.tools.*.class":       {words: classes},
 		"cache.ttl":                         {fallback: "24h"},
 		"cache.max_bytes":                   {least: "65536", zero: true, fallback: 64 << 20},
-		"cache.memory_bytes":                {least: "65536", zero: true, fallback: 8 << 20},
 		"cache.casefold":                    {fallback: false},
 		"shell.sandbox":                     words(SandboxAuto, "bubblewrap", "landlock", "none"),
 		"shell.network":                     {fallback: false},

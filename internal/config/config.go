@@ -46,7 +46,6 @@ type Config struct {
 	Providers map[string]Provider
 	Replay    string // the recording that provider replay answers from
 	Record    string // where to record what the provider says
-	RecordRaw string // the directory for the bytes of each response beside the recording
 	File      File   // what the files of settings settle together
 	// Layers are those files, the one that counts least first.
 	Layers []Layer
@@ -70,7 +69,7 @@ type Config struct {
 
 // Flags are the settings given on the command line; empty ones are not given.
 type Flags struct {
-	DataDir, Database, Server, Workspace, Provider, BaseURL, Model, Replay, Record, RecordRaw, Config string
+	DataDir, Database, Server, Workspace, Provider, BaseURL, Model, Replay, Record, Config string
 	// System is the machine's file of settings, for programs that are installed elsewhere; empty is
 	// SystemFile.
 	System string
@@ -81,7 +80,7 @@ func Variables() []string {
 	return []string{
 		"REGIE_API_KEY", "REGIE_BASE_URL", "REGIE_CONFIG", "REGIE_DATABASE", "REGIE_DATA_DIR", "REGIE_LANG",
 		"REGIE_MODEL", "REGIE_PROVIDER", "REGIE_RECORD",
-		"REGIE_RECORD_RAW", "REGIE_REPLAY", "REGIE_SERVER", "REGIE_TOKEN",
+		"REGIE_REPLAY", "REGIE_SERVER", "REGIE_TOKEN",
 	}
 }
 
@@ -113,11 +112,6 @@ func Load(env func(string) string, flags Flags) (Config, error) {
 	c.Model = pick("model", flags.Model, "--model", "REGIE_MODEL")
 	c.Replay = pick("replay", flags.Replay, "--replay", "REGIE_REPLAY")
 	c.Record = pick("record", flags.Record, "--record", "REGIE_RECORD")
-	if c.RecordRaw = pick("record_raw", flags.RecordRaw, "--record-raw", "REGIE_RECORD_RAW"); c.RecordRaw != "" &&
-		c.Record == "" {
-		return c, regie.Errorf(regie.CodeBadRequest,
-			"raw responses are kept beside a recording: name it with --record FILE too")
-	}
 	// Before the files: who looks for what is wrong with them wants to know where the data is.
 	if err := c.completeDataDir(env); err != nil {
 		return c, err
@@ -307,9 +301,6 @@ func (c *Config) FingerprintOf(name string) regie.Hash {
 	p, _ := c.Named(name)
 	configured := c.Providers[name]
 	parts := []string{name, p.BaseURL, configured.keyNamed(), c.Replay, c.Record}
-	if c.RecordRaw != "" {
-		parts = append(parts, "raw", c.RecordRaw)
-	}
 	if p.Type != name && p.Type != "" {
 		parts = append(parts, p.Type)
 	}

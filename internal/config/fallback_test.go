@@ -51,8 +51,8 @@ agents: {main: {AGENT}}
 
 // TestCacheKeys reads what is said of the response cache, and refuses what nobody can mean.
 func TestCacheKeys(t *testing.T) {
-	c, err := load(t, "cache: {ttl: 90m, max_bytes: 70000, memory_bytes: 80000, casefold: true}\nagents: {main: {cache: on, temperature: 0.5}}\n", nil)
-	if err != nil || c.File.Cache != (Cache{TTL: 90 * time.Minute, MaxBytes: 70_000, MemoryBytes: 80_000, Casefold: true}) {
+	c, err := load(t, "cache: {ttl: 90m, max_bytes: 70000, casefold: true}\nagents: {main: {cache: on, temperature: 0.5}}\n", nil)
+	if err != nil || c.File.Cache != (Cache{TTL: 90 * time.Minute, MaxBytes: 70_000, Casefold: true}) {
 		t.Fatalf("%+v, %v", c.File.Cache, err)
 	}
 	agent := c.File.Agents["main"]
@@ -60,7 +60,7 @@ func TestCacheKeys(t *testing.T) {
 		t.Errorf("%+v", agent)
 	}
 	for _, bad := range []string{
-		"cache: {ttl: -1h}", "cache: {max_bytes: 1}", "cache: {memory_bytes: -5}", "cache: on", "agents: {main: {cache: yes please}}",
+		"cache: {ttl: -1h}", "cache: {max_bytes: 1}", "cache: on", "agents: {main: {cache: yes please}}",
 		"agents: {main: {temperature: 2.1}}", "agents: {main: {temperature: -0.1}}", "agents: {main: {temperature: .nan}}", "agents: {main: {temperature: .inf}}",
 	} {
 		if _, err := load(t, bad+"\n", nil); err == nil {

@@ -15,12 +15,10 @@ type Cache interface {
 	// who ask the same at a time. answers says of a reply whether others may have it.
 	Ask(ctx context.Context, q provider.Question, send func() (*provider.Reply, error),
 		answers func(*provider.Reply) bool) (*provider.Reply, error)
-	// Entry is what the store keeps of an answer, nil where it is not worth it; Stored tells what
-	// became of that.
+	// Entry is what the store keeps of an answer, nil where it is not worth it; Stored tells that
+	// it was kept.
 	Entry(q provider.Question, reply *provider.Reply) *store.CachedReply
-	Stored(ctx context.Context, kept *store.CachedReply, err error)
-	// Forget drops the answers that came from a session.
-	Forget(session regie.ID)
+	Stored(ctx context.Context, kept *store.CachedReply)
 }
 
 // usesCache reports whether the round's answers may come from the response cache, and go into it.

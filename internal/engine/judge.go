@@ -72,7 +72,7 @@ func (j *judge) judgeCall(call *regie.Call, definition regie.ToolDefinition) app
 	}
 	runs := false
 	if target, inv := j.runner.newInvocation(call); target != nil {
-		runs = tool.SidesOf(target).Commander != nil
+		runs = tool.SidesOf(target).Command != nil
 		in.ToolAsks = tool.MustAsk(j.commit, target, inv)
 		if command, literal := tool.Command(target, inv); literal && arguments != nil {
 			arguments[regie.FieldCommand] = command.String()

@@ -114,10 +114,10 @@ func (r *run) appendReply(ctx context.Context, in *store.Reply, note regie.Sente
 // before, it is stored all the same, and the round ends with the word (decision 6).
 func (r *run) storeReply(ctx context.Context, in store.Reply) error {
 	out, err := r.appendReply(ctx, &in, quietly)
-	if in.Keep != nil {
-		r.cfg.Cache.Stored(r.commit, in.Keep, err)
-	}
 	if err == nil {
+		if in.Keep != nil {
+			r.cfg.Cache.Stored(r.commit, in.Keep)
+		}
 		r.budget.learnSize(&in.Exchange)
 		r.call.reportReply(&in.Exchange, !in.Hit.IsZero())
 		in.Message.Seq = out.Seq

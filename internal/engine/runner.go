@@ -144,11 +144,11 @@ func (x *toolRunner) changesBeside(call *regie.Call) func(ctx context.Context) (
 		for i := range later.Calls {
 			c := &later.Calls[i]
 			target, _, ok := x.tools.Lookup(c.Tool)
-			if !ok || c.ID == call.ID || tool.SidesOf(target).Undoer == nil {
+			if !ok || c.ID == call.ID || tool.SidesOf(target).Changes == nil {
 				continue
 			}
 			// what it says counts
-			made, _ := tool.SidesOf(target).Undoer.Changes(ctx, &tool.Invocation{
+			made, _ := tool.SidesOf(target).Changes(ctx, &tool.Invocation{
 				CallID: c.ID, Workspace: x.workspace,
 				Intent: c.Intent, Changed: c.Changed,
 			})

@@ -83,14 +83,8 @@ func (w *warmth) keepThread(k *warmThread) {
 	}
 }
 
-// Forget drops what is kept in memory of a session's thread, and the answers in the response cache
-// that came from it: it was removed.
-func (e *Engine) Forget(session regie.ID) {
-	e.warmth.takeThread(session)
-	if e.cfg.Cache != nil {
-		e.cfg.Cache.Forget(session)
-	}
-}
+// Forget drops what is kept in memory of a session's thread: it was removed.
+func (e *Engine) Forget(session regie.ID) { e.warmth.takeThread(session) }
 
 func (b *contextBudget) warmKey(can provider.Capabilities) warmKey {
 	return warmKey{

@@ -3,7 +3,6 @@
 package httpread
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -28,7 +27,7 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, tooLarge
 	}
-	data, err := All(http.MaxBytesReader(w, r.Body, most), r.ContentLength, most+1)
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err == nil {
 		return data, nil
 	}
@@ -43,19 +42,4 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	}
 	// the connection's own words name addresses of this machine
 	return nil, regie.Errorf(regie.CodeBadRequest, "the request ended before its body did")
-}
-
-// All reads all of what is said, at most so many bytes; size is how many were announced, -1 where
-// none were. Fewer than those are io.ErrUnexpectedEOF.
-func All(from io.Reader, size, most int64) ([]byte, error) {
-	from = io.LimitReader(from, most)
-	if size < 0 || size > 1<<20 { // what is announced costs nothing before it comes
-		return io.ReadAll(from)
-	}
-	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // with room to see the end
-	_, err := data.ReadFrom(from)
-	if err == nil && int64(data.Len()) < size {
-		err = io.ErrUnexpectedEOF
-	}
-	return data.Bytes(), err
 }

@@ -1,7 +1,6 @@
 package httpread
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +27,6 @@ func TestBody(t *testing.T) {
 		"too large as it is":  {strings.NewReader("123456789"), -1, "", regie.CodeTooLarge},
 		"too large, not read": {iotest.ErrReader(io.ErrNoProgress), 9, "", regie.CodeTooLarge},
 		"cut off":             {io.MultiReader(strings.NewReader("12"), iotest.ErrReader(io.ErrUnexpectedEOF)), 8, "", regie.CodeBadRequest},
-		"shorter than said":   {strings.NewReader("12"), 8, "", regie.CodeBadRequest},
 		"late":                {iotest.ErrReader(os.ErrDeadlineExceeded), 8, "", regie.CodeRequestTimeout},
 		"the server stops":    {iotest.ErrReader(stopping), 8, "", regie.CodeEngineGone},
 		"encoded":             {strings.NewReader("12345678"), 8, "gzip", regie.CodeBadRequest},
@@ -42,18 +40,5 @@ func TestBody(t *testing.T) {
 				t.Errorf("%q, %v", data, err)
 			}
 		})
-	}
-}
-
-// TestAll reads what was announced and what was not, up to the bound.
-func TestAll(t *testing.T) {
-	long := bytes.Repeat([]byte("x"), 2<<20)
-	for _, test := range []struct {
-		size, most int64
-		want       int
-	}{{-1, 4 << 20, 2 << 20}, {2 << 20, 4 << 20, 2 << 20}, {-1, 10, 10}, {10, 10, 10}, {1 << 40, 4 << 20, 2 << 20}} {
-		if data, err := All(bytes.NewReader(long), test.size, test.most); err != nil || len(data) != test.want {
-			t.Errorf("%+v: %d bytes, %v", test, len(data), err)
-		}
 	}
 }

@@ -106,12 +106,12 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 			for k := range x.Calls {
 				call := &x.Calls[k]
 				for _, t := range tools {
-					if undoer := tool.SidesOf(t).Undoer; t.Definition().Name == call.Tool &&
-						undoer != nil && !call.StartedAt.IsZero() {
+					if changes := tool.SidesOf(t).Changes; t.Definition().Name == call.Tool &&
+						changes != nil && !call.StartedAt.IsZero() {
 						if call.Tool == shell.Name && len(call.Changed) == 0 {
 							continue // it did not run, or nobody knows
 						}
-						made := c.changesOf(undoer, call)
+						made := c.changesOf(changes, call)
 						out[call.ID] = made
 						c.sawChanges(call, made)
 					}
@@ -123,9 +123,11 @@ func (c *check) changes() map[regie.ID][]regie.FileChange {
 }
 
 // changesOf returns what a call made of files. An error is a violation.
-func (c *check) changesOf(undoer tool.Undoer, call *regie.Call) []regie.FileChange {
+func (c *check) changesOf(changes func(context.Context, *tool.Invocation) ([]regie.FileChange, error),
+	call *regie.Call,
+) []regie.FileChange {
 	inv := &tool.Invocation{CallID: call.ID, Intent: call.Intent, Changed: call.Changed}
-	made, err := undoer.Changes(context.Background(), inv)
+	made, err := changes(context.Background(), inv)
 	switch regie.CodeOf(err) {
 	case "":
 	case regie.CodeToolError:

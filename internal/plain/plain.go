@@ -156,3 +156,15 @@ func visible(s string, line bool) string {
 	}
 	return b.String()
 }
+
+// Clip returns at most n bytes of s and does not cut through a character.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := max(0, n)
+	for back := 0; back < 3 && cut > 0 && !utf8.RuneStart(s[cut]); back++ { // bytes that are not UTF-8 have no start
+		cut--
+	}
+	return s[:cut]
+}

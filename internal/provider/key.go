@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/cases"
@@ -28,16 +27,6 @@ type Question struct {
 	Key regie.Hash
 	// Provider and Model are who is asked.
 	Provider, Model string
-}
-
-// Answer is a reply that was kept.
-type Answer struct {
-	Reply Reply
-	// Session is where it was given, At is when.
-	Session regie.ID
-	At      time.Time
-	// Cost is what the model call took, in tokens: what each further use of it saves.
-	Cost int64
 }
 
 // Key is what a request asks, whatever its bytes (spec 6.4): the SHA-256 of the canonical JSON of

@@ -9,8 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -290,7 +288,7 @@ type Error struct {
 	// Message is one sentence with the vendor's own words where there are any; never a key.
 	Message string `json:"message"`
 	// Said is what Regie says of it, for people who read another language, with the vendor's words
-	// as they are. It may be missing, and Message may go on behind it: see Sentence.
+	// as they are; zero where there is only Message.
 	Said regie.Sentence `json:"-"`
 	// Partial is the text that had streamed in before the failure.
 	Partial string `json:"partial,omitempty"`
@@ -327,34 +325,15 @@ func (e *Error) Tell(said regie.Sentence) *Error {
 
 // Sentence is the message for people: in their language as far as it is Regie's own.
 func (e *Error) Sentence() regie.Sentence {
-	rest, is := strings.CutPrefix(e.Message, e.Said.String())
-	if said, ok := behind(e.Said, rest); is && ok {
-		return said
+	if e.Said.IsZero() {
+		return regie.Verbatim(e.Message)
 	}
-	return regie.Verbatim(e.Message)
+	return e.Said
 }
 
-// behind has words follow a sentence, where it ends with words as they are.
-func behind(s regie.Sentence, words string) (out regie.Sentence, ok bool) {
-	switch {
-	case s.IsZero():
-		return s, false
-	case words == "":
-		return s, true
-	case !strings.HasSuffix(s.Format, "%s"):
-		return s, false
-	case len(s.About) > 0:
-		s.About = slices.Clone(s.About)
-		last := &s.About[len(s.About)-1]
-		*last, ok = behind(*last, words)
-		return s, ok
-	case len(s.Args) > 0:
-		s.Args = slices.Clone(s.Args)
-		s.Args[len(s.Args)-1] += words
-		return s, true
-	default:
-		return s, false
-	}
+// Advise adds what a person can do to the message.
+func (e *Error) Advise(words string) {
+	_ = e.Tell(regie.SayOf("%s: %s", e.Sentence(), regie.Verbatim(words)))
 }
 
 // Unwrap returns the cause.

@@ -5,6 +5,5 @@
 // Parse is pure: one file's bytes become a Skill or a reason why not. Load makes a Set of several
 // places, the first of which wins where two skills have one name. A bad skill is a notice, never an
 // error: what other people put into a directory must not keep anybody from working. Nothing of a
-// skill is run here, and nothing in it allows anything: allowed-tools is read and shown, and grants
-// nothing.
+// skill is run here, and nothing in it allows anything: allowed-tools grants nothing.
 package skill

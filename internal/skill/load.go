@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -148,34 +149,18 @@ func (p *Place) load(dir string, set *Set) (Skill, error) {
 	for _, note := range notes {
 		set.note(Notice{Origin: p.Origin, Dir: s.Dir, Text: note})
 	}
-	if len(s.AllowedTools) > 0 {
-		set.note(Notice{
-			Origin: p.Origin, Dir: s.Dir,
-			Text: regie.Say("allowed-tools grants nothing here: what runs is asked about as ever"),
-		})
-	}
 	for _, f := range p.Files {
 		below, inside := strings.CutPrefix(f.Path, dir+"/")
 		if inside && below != FileName && len(s.Files) < maxFiles {
 			s.Files = append(s.Files, File{Path: below, Size: f.Size})
 		}
 	}
-	for _, name := range slices.Sorted(keys(p.Odd)) {
+	for _, name := range slices.Sorted(maps.Keys(p.Odd)) {
 		if strings.HasPrefix(name, dir+"/") {
 			set.note(Notice{Origin: p.Origin, Dir: s.Dir, Err: unread(p.Odd[name], plain.Line(name))})
 		}
 	}
 	return s, nil
-}
-
-func keys(m map[string]regie.Code) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // unread says why something of a skill is not read.
@@ -215,7 +200,7 @@ func (s *Skill) Read(name string) ([]byte, error) {
 	if !strings.HasPrefix(wanted, s.below+"/") || !slices.ContainsFunc(s.place.Files,
 		func(f File) bool { return f.Path == wanted }) {
 		return nil, regie.Errorf(regie.CodeFileNotFound, "the skill %s has no file %q",
-			s.Name, plain.Line(clip(name, 200)))
+			s.Name, plain.Line(plain.Clip(name, 200)))
 	}
 	return s.place.Read(wanted, MaxRead)
 }

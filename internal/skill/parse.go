@@ -22,8 +22,7 @@ const (
 	maxFront       = 16 << 10  // of its front matter
 	maxName        = 64
 	maxDescription = 1024
-	maxOther       = 500 // of compatibility, and of each other text
-	maxMetadata    = 64  // entries
+	maxCompatible  = 500
 	maxNodes       = 400 // of the front matter
 	maxDepth       = 4
 	maxBrackets    = 100
@@ -33,14 +32,9 @@ const (
 type Skill struct {
 	Name string `json:"name"`
 	// Description says what the skill is for, on one line without hidden characters.
-	Description   string            `json:"description"`
-	License       string            `json:"license,omitempty"`
-	Compatibility string            `json:"compatibility,omitempty"`
-	Metadata      map[string]string `json:"metadata,omitempty"`
-	// AllowedTools is what the skill's author would have allowed. It is for people to read: it
-	// grants nothing.
-	AllowedTools []string `json:"allowed_tools,omitempty"`
-	Origin       Origin   `json:"origin"`
+	Description   string `json:"description"`
+	Compatibility string `json:"compatibility,omitempty"`
+	Origin        Origin `json:"origin"`
 	// Dir is the skill's directory, as people find it.
 	Dir string `json:"dir"`
 	// Files are the other files of its directory, by their paths in it, with their sizes in bytes.
@@ -148,7 +142,9 @@ func decode(front string) (fields map[string]*yaml.Node, notes []regie.Sentence,
 			return nil, nil, bad("line %d of SKILL.md: the key %s stands twice", pairs[i].Line+1, plain.Line(key))
 		case !known[key]:
 			notes = append(notes, regie.Say("line %s of SKILL.md: the key %s is none of the format, and is not used",
-				fmt.Sprint(pairs[i].Line+1), plain.Line(clip(key, 60))))
+				fmt.Sprint(pairs[i].Line+1), plain.Line(plain.Clip(key, 60))))
+		case key == "allowed-tools":
+			notes = append(notes, regie.Say("allowed-tools grants nothing here: what runs is asked about as ever"))
 		}
 		fields[key] = pairs[i+1]
 	}
@@ -185,8 +181,7 @@ func (s *Skill) fill(fields map[string]*yaml.Node) (err error) {
 	}
 	text("name", maxName, &s.Name)
 	text("description", maxDescription, &s.Description)
-	text("license", maxOther, &s.License)
-	text("compatibility", maxOther, &s.Compatibility)
+	text("compatibility", maxCompatible, &s.Compatibility)
 	if err != nil {
 		return err
 	}
@@ -200,31 +195,23 @@ func (s *Skill) fill(fields map[string]*yaml.Node) (err error) {
 	case s.Description == "":
 		return bad("the front matter of SKILL.md has no description, by which a model would know what the skill is for")
 	}
-	if n := fields["metadata"]; n != nil {
-		if s.Metadata, err = metadata(n); err != nil {
-			return err
-		}
-	}
-	if n := fields["allowed-tools"]; n != nil {
-		s.AllowedTools, err = words(n)
-	}
-	return err
+	return nil
 }
 
 // line reads a text that people see on one line.
 func line(key string, n *yaml.Node, most int) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return "", bad("line %d of SKILL.md: %s is no text", n.Line+1, plain.Line(clip(key, 60)))
+		return "", bad("line %d of SKILL.md: %s is no text", n.Line+1, plain.Line(plain.Clip(key, 60)))
 	}
 	text := strings.Join(strings.Fields(n.Value), " ")
 	if size := utf8.RuneCountInString(text); size > most {
 		return "", bad("line %d of SKILL.md: %s has %d characters, at most %d are allowed", n.Line+1,
-			plain.Line(clip(key, 60)), size, most)
+			plain.Line(plain.Clip(key, 60)), size, most)
 	}
 	for _, r := range text {
 		if plain.Hidden(r) {
 			return "", bad("line %d of SKILL.md: %s holds the character %s, which acts or cannot be seen", n.Line+1,
-				plain.Line(clip(key, 60)), fmt.Sprintf("U+%04X", r))
+				plain.Line(plain.Clip(key, 60)), fmt.Sprintf("U+%04X", r))
 		}
 	}
 	return text, nil
@@ -241,52 +228,4 @@ func ValidName(name string) bool {
 		}
 	}
 	return true
-}
-
-func metadata(n *yaml.Node) (map[string]string, error) {
-	if n.Kind != yaml.MappingNode {
-		return nil, bad("line %d of SKILL.md: metadata is keys with values", n.Line+1)
-	}
-	if len(n.Content)/2 > maxMetadata {
-		return nil, bad("line %d of SKILL.md: metadata has more than %d keys", n.Line+1, maxMetadata)
-	}
-	out := map[string]string{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, err := line("metadata", n.Content[i], maxOther)
-		if err != nil {
-			return nil, err
-		}
-		if _, twice := out[key]; twice {
-			return nil, bad("line %d of SKILL.md: the key %s stands twice", n.Content[i].Line+1, key)
-		}
-		if out[key], err = line("metadata."+key, n.Content[i+1], maxOther); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// words reads a list of words, written as one or as a text.
-func words(n *yaml.Node) ([]string, error) {
-	if n.Kind != yaml.SequenceNode {
-		text, err := line("allowed-tools", n, maxDescription)
-		return strings.Fields(text), err
-	}
-	var out []string
-	for _, child := range n.Content {
-		word, err := line("allowed-tools", child, maxOther)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, word)
-	}
-	return out, nil
-}
-
-// clip returns at most n bytes of s as whole characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }

@@ -50,13 +50,8 @@ func TestParse(t *testing.T) {
 		{"a rule in the body", good + "a\n---\nb\n", skill.Skill{Name: "pdf-forms", Description: "Fill in forms.", Body: "a\n---\nb"}, 0},
 		{"folded", "---\nname: pdf-forms\ndescription: >\n  Fill in\n  forms.\n---\nDo it.", with(func(*skill.Skill) {}), 0},
 		{"with a line feed in it", "---\nname: pdf-forms\ndescription: \"Fill in\\n\\n## forms.\"\n---\nDo it.", with(func(s *skill.Skill) { s.Description = "Fill in ## forms." }), 0},
-		{"license", front("license: Apache-2.0"), with(func(s *skill.Skill) { s.License = "Apache-2.0" }), 0},
 		{"compatibility", front("compatibility: Requires git"), with(func(s *skill.Skill) { s.Compatibility = "Requires git" }), 0},
-		{"metadata", front("metadata:\n  author: me\n  version: \"1.0\"\n  n: 2"), with(func(s *skill.Skill) {
-			s.Metadata = map[string]string{"author": "me", "version": "1.0", "n": "2"}
-		}), 0},
-		{"tools as words", front("allowed-tools: Bash(git:*) Read"), with(func(s *skill.Skill) { s.AllowedTools = []string{"Bash(git:*)", "Read"} }), 0},
-		{"tools as a list", front("allowed-tools:\n  - Bash(git:*)\n  - Read"), with(func(s *skill.Skill) { s.AllowedTools = []string{"Bash(git:*)", "Read"} }), 0},
+		{"tools that its author would allow", front("allowed-tools:\n  - Bash(git:*)\n  - Read"), with(func(*skill.Skill) {}), 1},
 		{"another program's key", front("version: 2\nuser-invocable: true"), with(func(*skill.Skill) {}), 2},
 		{"1,024 characters of three bytes", "---\nname: pdf-forms\ndescription: " + strings.Repeat("語", 1024) + "\n---\nDo it.", with(func(s *skill.Skill) { s.Description = strings.Repeat("語", 1024) }), 0},
 	} {
@@ -96,7 +91,6 @@ func TestParseRefuses(t *testing.T) {
 		{"a colon", described("Use when: always"), "stands in quotes", ""},
 		{"a tab", "---\nname: pdf-forms\n\tdescription: x\n---\n", "not YAML", ""},
 		{"twice", front("name: other"), "name stands twice", ""},
-		{"twice in metadata", front("metadata: {a: b, a: c}"), "a stands twice", ""},
 		{"an anchor", front("license: &x MIT"), "anchors", ""},
 		{"a bomb", front(bomb), "anchors", ""},
 		{"a merge", front("<<: {license: MIT}"), "anchors", ""},
@@ -133,11 +127,6 @@ func TestParseRefuses(t *testing.T) {
 		{"tags of letters", described(`"Fill \U000E0041"`), "U+E0041", ""},
 		{"compatibility", front("compatibility: " + strings.Repeat("x", 501)), "501", ""},
 		{"compatibility is nothing", front("compatibility:"), "compatibility is no text", ""},
-		{"metadata is a text", front("metadata: x"), "metadata is keys", ""},
-		{"metadata of lists", front("metadata: {a: [b]}"), "metadata.a is no text", ""},
-		{"metadata with an escape", front(`metadata: {"a\x1b": b}`), "U+001B", ""},
-		{"much metadata", front("metadata: {" + strings.Repeat("k: v, ", 65) + "}"), "more than 64", ""},
-		{"tools of maps", front("allowed-tools: [{a: b}]"), "allowed-tools is no text", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s, _, err := skill.Parse("pdf-forms", []byte(row.text))

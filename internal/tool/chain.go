@@ -26,22 +26,15 @@ func (s State) Hash() regie.Hash {
 	return regie.HashOf(s.Data)
 }
 
-// Foreseer is a Preconditioner that says what a call is going to leave behind, without changing
-// anything. Its Preview and Foresee count on the states that the invocation assumes in place of the
-// world's.
-type Foreseer interface {
-	Foresee(ctx context.Context, inv *Invocation) ([]State, error)
-}
-
 // Foresee returns what a call is going to leave behind, on top of what its invocation assumes;
 // nothing where its tool cannot say that, or would refuse the call.
 func Foresee(ctx context.Context, t Tool, inv *Invocation) []State {
-	foreseer := SidesOf(t).Foreseer
-	if foreseer == nil {
+	foresee := SidesOf(t).Foresee
+	if foresee == nil {
 		return nil
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]State, error) {
-		return foreseer.Foresee(ctx, inv)
+		return foresee(ctx, inv)
 	})
 	if a.err != nil {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 // maxArguments bounds a call's arguments in bytes; maxDepth bounds their nesting (spec 11.3).
@@ -113,7 +114,7 @@ func canonicalise(arguments string) ([]byte, *regie.CallError) {
 func (e *entry) validate(canonical []byte) *regie.CallError {
 	var value map[string]any
 	if err := jsonv2.Unmarshal(canonical, &value); err != nil {
-		return invalid("", clip("the arguments cannot be read: "+err.Error(), 500))
+		return invalid("", plain.Clip("the arguments cannot be read: "+err.Error(), 500))
 	}
 	if e.closed {
 		for name := range value {
@@ -141,7 +142,7 @@ func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
 	if len(e.properties) > 0 {
 		known = "the parameters are " + strings.Join(e.properties, ", ")
 	}
-	problem := invalid(name, clip(fmt.Sprintf("there is no parameter %q; %s", clip(name, 60), known), 1000))
+	problem := invalid(name, plain.Clip(fmt.Sprintf("there is no parameter %q; %s", plain.Clip(name, 60), known), 1000))
 	problem.Hint = didYouMean(nearest(name, e.properties))
 	return problem
 }
@@ -150,10 +151,10 @@ func (e *entry) unknownParameter(value map[string]any) *regie.CallError {
 func (e *entry) misfit(err error, value map[string]any) *regie.CallError {
 	for _, name := range e.source.Required {
 		if _, ok := value[name]; !ok {
-			return invalid(name, fmt.Sprintf("the parameter %q is missing%s", clip(name, 60), e.expected(name)))
+			return invalid(name, fmt.Sprintf("the parameter %q is missing%s", plain.Clip(name, 60), e.expected(name)))
 		}
 	}
-	name, cause := culprit(err, e.properties), shorten(lastCause(err))
+	name, cause := culprit(err, e.properties), plain.Clip(lastCause(err), 300)
 	if name == "" {
 		return invalid("", "the arguments do not fit the tool: "+cause)
 	}
@@ -171,7 +172,7 @@ func (e *entry) expected(name string) string {
 		for i, choice := range property.Enum {
 			choices[i] = fmt.Sprint(choice)
 		}
-		return clip("; it must be one of "+strings.Join(choices, ", "), 300)
+		return plain.Clip("; it must be one of "+strings.Join(choices, ", "), 300)
 	case property.Type == "array" && property.Items != nil && len(property.Items.Properties) > 0:
 		required, rest := slices.Sorted(slices.Values(property.Items.Required)),
 			slices.Sorted(maps.Keys(property.Items.Properties))
@@ -180,7 +181,7 @@ func (e *entry) expected(name string) string {
 		if len(rest) > 0 {
 			said += " and, where needed, " + strings.Join(rest, ", ")
 		}
-		return clip(said, 300)
+		return plain.Clip(said, 300)
 	case property.Type != "":
 		return "; it must be of type " + property.Type
 	case len(property.Types) > 0:
@@ -223,7 +224,7 @@ func scan(data []byte) string {
 				end++
 			}
 			if number := string(data[i:end]); !exact(number) {
-				return fmt.Sprintf("the number %s cannot be held exactly: write it as text", clip(number, 60))
+				return fmt.Sprintf("the number %s cannot be held exactly: write it as text", plain.Clip(number, 60))
 			}
 			i = end - 1
 		}
@@ -261,9 +262,9 @@ func exact(number string) bool {
 func syntax(err error) string {
 	var bad *jsontext.SyntacticError
 	if errors.As(err, &bad) && bad.Err != nil {
-		return clip(fmt.Sprintf("%v at byte %d", bad.Err, bad.ByteOffset), 300)
+		return plain.Clip(fmt.Sprintf("%v at byte %d", bad.Err, bad.ByteOffset), 300)
 	}
-	return clip(err.Error(), 300)
+	return plain.Clip(err.Error(), 300)
 }
 
 // lastCause drops the chain of schema locations that the validator puts before what is wrong.
@@ -275,20 +276,6 @@ func lastCause(err error) string {
 		}
 		err = next
 	}
-}
-
-// shorten cuts the middle out of a cause: the validator puts the whole value between the rule and
-// its bound.
-func shorten(cause string) string {
-	const head, tail = 120, 180
-	if len(cause) <= head+tail {
-		return cause
-	}
-	end := len(cause) - tail
-	for end < len(cause) && !isStart(cause[end]) {
-		end++
-	}
-	return clip(cause, head) + " … " + cause[end:]
 }
 
 // culprit finds the parameter that a validation error speaks of: the validator names the place in

@@ -28,13 +28,7 @@ type probed struct {
 	probe   func(ctx context.Context, inv *tool.Invocation) (tool.Evidence, tool.Result, error)
 }
 
-func (p *probed) Prepare(ctx context.Context, inv *tool.Invocation) (json.RawMessage, error) {
-	return p.prepare(ctx, inv)
-}
-
-func (p *probed) Probe(ctx context.Context, inv *tool.Invocation) (tool.Evidence, tool.Result, error) {
-	return p.probe(ctx, inv)
-}
+func (p *probed) Sides() tool.Sides { return tool.Sides{Prepare: p.prepare, Probe: p.probe} }
 
 // definition describes a tool of a class.
 func definition(name string, class regie.EffectClass) regie.ToolDefinition {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/spell"
 )
 
@@ -104,9 +105,9 @@ func nearest(name string, candidates []string) []string {
 		cost int
 	}
 	var found []scored
-	wanted := strings.Replace(strings.ToLower(clip(name, maxWireName)), ".", "__", 1)
+	wanted := strings.Replace(strings.ToLower(plain.Clip(name, maxWireName)), ".", "__", 1)
 	for _, candidate := range candidates {
-		candidate := clip(candidate, maxWireName)
+		candidate := plain.Clip(candidate, maxWireName)
 		cost := spell.Distance(wanted, strings.ToLower(candidate))
 		if _, operation, ok := strings.Cut(candidate, "__"); ok { // read_file for files__read_file
 			cost = min(cost, spell.Distance(wanted, strings.ToLower(operation)))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -86,56 +87,34 @@ func succeeded(definition regie.ToolDefinition, call regie.ID, result Result) Ou
 		}
 		return fmt.Sprintf("read on with %s, call_id %q, offset %d", WireName(ReadResult), call, shown)
 	}
-	shown := clip(whole, max(0, bound-len(marker(bound, len(result.Content), rest(bound)))))
+	shown := plain.Clip(whole, max(0, bound-len(marker(bound, len(result.Content), rest(bound)))))
 	return Outcome{
 		State: regie.CallSucceeded, Result: shown + marker(len(shown), len(result.Content), rest(len(shown))),
 		Whole: whole,
-		cut:   cut{bound: bound, shown: len(shown), size: len(result.Content), elsewhere: result.Rest != ""},
 	}
-}
-
-// cut says how a result was shortened.
-type cut struct {
-	bound, shown, size int  // bytes: the most that may be shown, what is shown, the whole
-	elsewhere          bool // the tool has a way of its own to the rest
 }
 
 func marker(shown, size int, rest string) string {
 	return fmt.Sprintf("\n[shortened: %d of %d bytes shown; %s]", shown, size, rest)
 }
 
-// Unkept is the shortened result of a call whose whole one could not be stored: it says so in place
-// of how to read on, unless the tool itself has another way. why is the store's error.
+// Unkept is the shortened result of a call whose whole one could not be stored; why is the store's
+// error.
 func (o Outcome) Unkept(why error) string {
-	if o.Whole == "" || o.cut.elsewhere {
+	if o.Whole == "" {
 		return o.Result
 	}
-	const rest = "the rest is lost, because it could not be stored (%s): ask again for less"
-	said := fmt.Sprintf(rest, clean(why.Error(), 150))
-	shown := clip(o.Result[:o.cut.shown], max(0, o.cut.bound-len(marker(o.cut.bound, o.cut.size, said))))
-	return shown + marker(len(shown), o.cut.size, said)
+	said := fmt.Sprintf("\n[shortened: the rest is lost, because it could not be stored (%s): ask again for less]",
+		clean(why.Error(), 150))
+	shown := o.Result[:strings.LastIndex(o.Result, "\n[shortened: ")]
+	return plain.Clip(shown, len(o.Result)-len(said)) + said
 }
 
 // clean makes text that can be stored and sent anywhere: valid UTF-8 without NUL, at most n bytes.
 func clean(s string, n int) string {
-	s = strings.ToValidUTF8(clip(s, n), "\uFFFD")
+	s = strings.ToValidUTF8(plain.Clip(s, n), "\uFFFD")
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
-	return clip(s, n) // a replacement is longer than what it replaces
+	return plain.Clip(s, n) // a replacement is longer than what it replaces
 }
-
-// clip returns at most n bytes of s and does not cut through a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	cut := max(0, n)
-	for back := 0; back < 3 && cut > 0 && !isStart(s[cut]); back++ {
-		cut--
-	}
-	return s[:cut]
-}
-
-// isStart reports whether a byte begins a character, in text that may not be UTF-8.
-func isStart(b byte) bool { return b&0xC0 != 0x80 }

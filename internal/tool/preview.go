@@ -21,7 +21,7 @@ const (
 )
 
 // DescribeCall makes what a person sees before a call is approved (spec 4.2, 4.4). It never fails:
-// a tool without a Previewer, one that panics and one that takes too long are described by their
+// a tool without a preview, one that panics and one that takes too long are described by their
 // name and arguments. Where the tool itself says that it would refuse the call, the refusal is
 // returned beside that description: then nobody is asked, and the call is settled as FAILED with
 // it.
@@ -50,12 +50,12 @@ func DescribeCall(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, 
 }
 
 func previewOf(ctx context.Context, t Tool, inv *Invocation) (regie.Preview, *regie.CallError) {
-	previewer := SidesOf(t).Previewer
-	if previewer == nil {
+	preview := SidesOf(t).Preview
+	if preview == nil {
 		return finish(t, inv, generic(t, inv)), nil
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (regie.Preview, error) {
-		return previewer.Preview(ctx, inv)
+		return preview(ctx, inv)
 	})
 	a.value, a.err = inv.Mask.preview(a.value), inv.Mask.error(a.err)
 	switch {
@@ -94,13 +94,13 @@ func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditi
 	if len(preconditions) == 0 {
 		return nil
 	}
-	checker := SidesOf(t).Preconditioner
-	if checker == nil {
+	check := SidesOf(t).CheckPreconditions
+	if check == nil {
 		return regie.Errorf(regie.CodeStalePreview,
 			"the tool can no longer check what the preview showed: look at the call again")
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, checker.CheckPreconditions(ctx, inv, preconditions)
+		return struct{}{}, check(ctx, inv, preconditions)
 	})
 	return a.err
 }
@@ -108,12 +108,12 @@ func CheckPreconditions(ctx context.Context, t Tool, inv *Invocation, preconditi
 // MustAsk says why a person has to be asked about a call, whatever the rules allow (decision 19);
 // nothing where its tool has no such calls. A tool that cannot say it is asked about.
 func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
-	guarded := SidesOf(t).Guarded
-	if guarded == nil {
+	mustAsk := SidesOf(t).MustAsk
+	if mustAsk == nil {
 		return nil
 	}
 	a := attempt(ctx, min(previewTimeout, timeoutOf(t)), func(ctx context.Context) ([]regie.Sentence, error) {
-		return guarded.MustAsk(ctx, inv), nil
+		return mustAsk(ctx, inv), nil
 	})
 	if a.err != nil {
 		return []regie.Sentence{harmless(regie.Say("the tool could not say whether this call needs a person's word: %s",
@@ -127,8 +127,8 @@ func MustAsk(ctx context.Context, t Tool, inv *Invocation) []regie.Sentence {
 
 // Command returns the literal command that a call runs (spec 4.4), where it runs one.
 func Command(t Tool, inv *Invocation) (regie.Command, bool) {
-	commander := SidesOf(t).Commander
-	if commander == nil {
+	commandOf := SidesOf(t).Command
+	if commandOf == nil {
 		return regie.Command{}, false
 	}
 	type found struct {
@@ -136,7 +136,7 @@ func Command(t Tool, inv *Invocation) (regie.Command, bool) {
 		literal bool
 	}
 	a := attempt(context.Background(), min(previewTimeout, timeoutOf(t)), func(context.Context) (out found, err error) {
-		out.command, out.literal = commander.Command(inv)
+		out.command, out.literal = commandOf(inv)
 		return out, nil
 	})
 	return a.value.command, a.value.literal && a.err == nil
@@ -157,7 +157,7 @@ func generic(t Tool, inv *Invocation) regie.Preview {
 	p.Sentence = regie.Say("call %s with %s", name, string(brief))
 	if len(brief) > maxBrief {
 		p.Sentence = regie.Say("call %s with %s… (%s bytes in all)", name,
-			clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
+			plain.Clip(string(brief), maxBrief), fmt.Sprint(len(brief)))
 	}
 	return p
 }
@@ -212,7 +212,7 @@ func finish(t Tool, inv *Invocation, p regie.Preview) regie.Preview {
 func harmless(s regie.Sentence) regie.Sentence {
 	args := make([]string, len(s.Args))
 	for i, arg := range s.Args {
-		args[i] = plain.Line(plain.Spaces(clip(arg, maxSaid)))
+		args[i] = plain.Line(plain.Spaces(plain.Clip(arg, maxSaid)))
 		if len(arg) > maxSaid {
 			args[i] += "…"
 		}
@@ -225,12 +225,12 @@ func harmless(s regie.Sentence) regie.Sentence {
 // where all is shown. Cut lines end at a line feed where there is one, so that no line looks whole
 // and is not.
 func shown(diff string) (text string, whole int) {
-	text = plain.Visible(plain.Spaces(clip(diff, regie.MaxDiff))) // it only grows
+	text = plain.Visible(plain.Spaces(plain.Clip(diff, regie.MaxDiff))) // it only grows
 	if len(text) <= regie.MaxDiff && len(diff) <= regie.MaxDiff {
 		return text, 0
 	}
 	marker := fmt.Sprintf("[… shortened: the whole has %d bytes]\n", len(diff))
-	text = clip(text, regie.MaxDiff-len(marker)-1)
+	text = plain.Clip(text, regie.MaxDiff-len(marker)-1)
 	if end := strings.LastIndexByte(text, '\n'); end > len(text)/2 {
 		text = text[:end]
 	}

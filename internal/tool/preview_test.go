@@ -23,12 +23,13 @@ type showing struct {
 	check   func(preconditions []regie.Precondition) error
 }
 
-func (s *showing) Preview(ctx context.Context, _ *tool.Invocation) (regie.Preview, error) {
-	return s.preview(ctx)
-}
-
-func (s *showing) CheckPreconditions(_ context.Context, _ *tool.Invocation, preconditions []regie.Precondition) error {
-	return s.check(preconditions)
+func (s *showing) Sides() tool.Sides {
+	return tool.Sides{
+		Preview: func(ctx context.Context, _ *tool.Invocation) (regie.Preview, error) { return s.preview(ctx) },
+		CheckPreconditions: func(_ context.Context, _ *tool.Invocation, preconditions []regie.Precondition) error {
+			return s.check(preconditions)
+		},
+	}
 }
 
 func shows(preview func(ctx context.Context) (regie.Preview, error)) *showing {
@@ -251,7 +252,9 @@ type guarded struct {
 	asks func() []regie.Sentence
 }
 
-func (g *guarded) MustAsk(context.Context, *tool.Invocation) []regie.Sentence { return g.asks() }
+func (g *guarded) Sides() tool.Sides {
+	return tool.Sides{MustAsk: func(context.Context, *tool.Invocation) []regie.Sentence { return g.asks() }}
+}
 
 // What a tool says of a call is made harmless, and one that cannot say it is asked about.
 func TestMustAsk(t *testing.T) {

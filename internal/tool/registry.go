@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 // Registry is an unchanging set of tools (spec 4.2). Its methods may be called from many
@@ -43,20 +44,27 @@ type entry struct {
 // that cannot be used.
 func NewRegistry(tools ...Tool) (*Registry, error) {
 	r := newRegistry()
-	for _, t := range tools {
-		e, err := newEntry(t)
-		if err != nil {
-			return nil, err
-		}
-		if r.byName[e.definition.Name] != nil || r.byWire[e.wire] != nil {
-			return nil, regie.Errorf(regie.CodeBadRequest, "there are two tools named %s", e.definition.Name)
-		}
-		r.add(e)
-	}
-	if err := r.finish(); err != nil {
+	if err := r.addTools(tools, ""); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// addTools adds tools, those of one toolkit alone where it is given, and sorts all.
+func (r *Registry) addTools(tools []Tool, toolkit string) error {
+	for _, t := range tools {
+		e, err := newEntry(t)
+		switch {
+		case err != nil:
+			return err
+		case toolkit != "" && toolkitOf(e.definition.Name) != toolkit:
+			return regie.Errorf(regie.CodeBadRequest, "the tool %s is none of the toolkit %s", e.definition.Name, toolkit)
+		case r.byName[e.definition.Name] != nil || r.byWire[e.wire] != nil:
+			return regie.Errorf(regie.CodeBadRequest, "there are two tools named %s", e.definition.Name)
+		}
+		r.add(e)
+	}
+	return r.finish()
 }
 
 func newRegistry() *Registry {
@@ -84,12 +92,12 @@ func newEntry(t Tool) (*entry, error) {
 	if len(d.Name) > maxCanonicalName || !canonicalName.MatchString(d.Name) {
 		return nil, regie.Errorf(regie.CodeBadRequest,
 			"%q is not a tool name: write toolkit.operation with letters, digits, _ and -",
-			clip(d.Name, maxCanonicalName))
+			plain.Clip(d.Name, maxCanonicalName))
 	}
 	for _, alias := range d.Aliases {
 		if len(alias) > maxWireName || !aliasName.MatchString(alias) {
 			return nil, regie.Errorf(regie.CodeBadRequest, "%q cannot name tool %s: write letters, digits, _ and -",
-				clip(alias, maxWireName), d.Name)
+				plain.Clip(alias, maxWireName), d.Name)
 		}
 	}
 	e.wire = WireName(d.Name)
@@ -118,7 +126,7 @@ func newEntry(t Tool) (*entry, error) {
 // consistent checks what recovery relies on: only what reads is repeated freely, only what can be
 // probed is probed (spec 12.2).
 func consistent(t Tool, d *regie.ToolDefinition) error {
-	probes := SidesOf(t).Prober != nil
+	probes := SidesOf(t).Probe != nil
 	switch d.Class {
 	case regie.ClassRead, regie.ClassKeyed, regie.ClassVerifiable, regie.ClassOnce, regie.ClassResumable:
 	default:
@@ -180,19 +188,6 @@ func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, er
 			out.add(e)
 		}
 	}
-	for _, t := range tools {
-		e, err := newEntry(t)
-		switch {
-		case err != nil:
-			return nil, err
-		case toolkitOf(e.definition.Name) != toolkit:
-			return nil, regie.Errorf(regie.CodeBadRequest, "the tool %s is none of the toolkit %s", e.definition.Name,
-				toolkit)
-		case out.byName[e.definition.Name] != nil || out.byWire[e.wire] != nil:
-			return nil, regie.Errorf(regie.CodeBadRequest, "there are two tools named %s", e.definition.Name)
-		}
-		out.add(e)
-	}
 	if away == nil {
 		delete(out.away, toolkit)
 	} else {
@@ -201,7 +196,7 @@ func (r *Registry) With(toolkit string, tools []Tool, away error) (*Registry, er
 		}
 		out.away[toolkit] = away
 	}
-	if err := out.finish(); err != nil {
+	if err := out.addTools(tools, toolkit); err != nil {
 		return nil, err
 	}
 	return out, nil

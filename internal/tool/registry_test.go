@@ -299,17 +299,17 @@ func TestNewGivesWhatTheHandlerHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := tool.SidesOf(made)
-		if (s.Preparer != nil) != has(1) || (s.Prober != nil) != has(2) || (s.Previewer != nil) != has(4) || (s.Preconditioner != nil) != has(8) {
-			t.Errorf("handler %04b gives %+v", n, s)
+		if (s.Prepare != nil) != has(1) || (s.Probe != nil) != has(2) || (s.Preview != nil) != has(4) || (s.CheckPreconditions != nil) != has(8) {
+			t.Errorf("handler %04b gives other sides", n)
 		}
 		bad := &tool.Invocation{Arguments: json.RawMessage(`{"path":1}`)}
 		if has(4) {
-			if _, err := s.Previewer.Preview(t.Context(), bad); regie.CodeOf(err) != regie.CodeBadArguments {
+			if _, err := s.Preview(t.Context(), bad); regie.CodeOf(err) != regie.CodeBadArguments {
 				t.Errorf("a preview of bad arguments: %v", err)
 			}
 		}
 		if has(8) {
-			if err := s.Preconditioner.CheckPreconditions(t.Context(), bad, nil); regie.CodeOf(err) != regie.CodeBadArguments {
+			if err := s.CheckPreconditions(t.Context(), bad, nil); regie.CodeOf(err) != regie.CodeBadArguments {
 				t.Errorf("preconditions of bad arguments: %v", err)
 			}
 		}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -32,9 +32,8 @@ type Outcome struct {
 	// not worse for waiting.
 	Unreached error
 	Duration  time.Duration
-	// Changed is what it made of files, of a Tracker.
+	// Changed is what it made of files, of a tool with Track.
 	Changed json.RawMessage
-	cut     cut
 	// passing says that the failure may pass by itself: Attempt waits for that.
 	passing bool
 }
@@ -42,13 +41,13 @@ type Outcome struct {
 // Prepare lets a tool record its evidence before it starts (decision 20). A failure means that
 // nothing happened and nothing will.
 func Prepare(ctx context.Context, t Tool, inv *Invocation) (json.RawMessage, *regie.CallError) {
-	preparer := SidesOf(t).Preparer
-	if preparer == nil {
+	prepare := SidesOf(t).Prepare
+	if prepare == nil {
 		return nil, nil
 	}
 	masked, flush := inv.Mask.streaming(inv)
 	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (json.RawMessage, error) {
-		return preparer.Prepare(ctx, masked)
+		return prepare(ctx, masked)
 	})
 	flush()
 	switch {
@@ -105,12 +104,12 @@ func Run(ctx context.Context, t Tool, inv *Invocation) Outcome {
 // Track asks a tool what a call has changed. Where that cannot be found out, the model is told so,
 // and what has changed is in no undo.
 func Track(ctx context.Context, t Tool, inv *Invocation) Tracked {
-	tracker := SidesOf(t).Tracker
-	if tracker == nil {
+	track := SidesOf(t).Track
+	if track == nil {
 		return Tracked{}
 	}
 	masked, flush := inv.Mask.streaming(inv)
-	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Tracked, error) { return tracker.Track(ctx, masked) })
+	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (Tracked, error) { return track(ctx, masked) })
 	flush()
 	a.err, a.value.Told = inv.Mask.error(a.err), inv.Mask.Text(a.value.Told)
 	if a.err == nil && len(a.value.Changed) > 0 && !json.Valid(a.value.Changed) {
@@ -160,8 +159,8 @@ func lookUp(ctx context.Context, t Tool, inv *Invocation, failure error, lost bo
 // Probe asks a tool of class verifiable whether a call's effect happened (spec 12.2); the outcome
 // is set where it did.
 func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
-	prober := SidesOf(t).Prober
-	if prober == nil {
+	probe := SidesOf(t).Probe
+	if probe == nil {
 		return Unsure, Outcome{}
 	}
 	type finding struct {
@@ -170,7 +169,7 @@ func Probe(ctx context.Context, t Tool, inv *Invocation) (Evidence, Outcome) {
 	}
 	started := time.Now()
 	a := attempt(ctx, timeoutOf(t), func(ctx context.Context) (finding, error) {
-		evidence, result, err := prober.Probe(ctx, inv)
+		evidence, result, err := probe(ctx, inv)
 		result.Content = inv.Mask.Text(result.Content)
 		return finding{evidence, result}, err
 	})
@@ -219,7 +218,7 @@ func attempt[T any](ctx context.Context, timeout time.Duration, fn func(context.
 		defer func() {
 			if r := recover(); r != nil {
 				out.err = regie.Errorf(regie.CodeToolError, "the tool panicked: %s",
-					clip(fmt.Sprint(r), 200)+panicSite())
+					plain.Clip(fmt.Sprint(r), 200))
 			}
 			done <- out
 		}()
@@ -263,16 +262,4 @@ func explain(ctx context.Context, err error) error {
 		return NotDone{cause}
 	}
 	return cause
-}
-
-// panicSite names the function that panicked, without a whole stack in what a model reads.
-func panicSite() string {
-	lines := strings.Split(string(debug.Stack()), "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, "panic(") && i+2 < len(lines) {
-			site := lines[i+2]
-			return " in " + clip(site[:max(0, strings.LastIndexByte(site, '('))], 120) // what follows are addresses
-		}
-	}
-	return ""
 }

@@ -24,11 +24,11 @@ type Invocation struct {
 	// became of the call (decision 5).
 	Repeated bool
 	// Preconditions are what an approval of this call bound (decision 20); none where nobody was
-	// asked. Prepare of a tool that is a Preconditioner compares them with the very state that it
+	// asked. Prepare of a tool with CheckPreconditions compares them with the very state that it
 	// records, so that nothing comes between the look and the intent.
 	Preconditions []regie.Precondition
 	// Assumed are the states that the calls before this one in its reply are going to leave, for
-	// Preview and Foresee of a Foreseer: of several about one thing the last counts. There are none
+	// Preview and Foresee: of several about one thing the last counts. There are none
 	// when a call runs.
 	Assumed []State
 	// Earlier gives the calls of the same toolkit that the session has made and that were run, the
@@ -89,69 +89,10 @@ type Tool interface {
 	Run(ctx context.Context, inv *Invocation) (Result, error)
 }
 
-// Preparer is a Tool that records evidence before it starts: pre-images, versions (decision 20).
-// Prepare must change nothing, except for what it gives to Keep. Its error settles the call as
-// FAILED without starting it.
-type Preparer interface {
-	Prepare(ctx context.Context, inv *Invocation) (intent json.RawMessage, err error)
-}
-
-// Prober is a Tool of class verifiable (spec 12.2): Probe compares the world with the intent and
-// changes nothing. With Happened it returns the result that Run would have returned.
-type Prober interface {
-	Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error)
-}
-
-// Previewer is a Tool that shows what a call would do before a person approves it (spec 4.2).
-// Preview changes nothing. For a call that Run would refuse it returns the same coded error, so
-// that nobody is asked in vain. Its texts may hold what a model or a file says as it is:
-// DescribeCall makes them harmless and bounds them.
-type Previewer interface {
-	Preview(ctx context.Context, inv *Invocation) (regie.Preview, error)
-}
-
-// Preconditioner is a Previewer whose previews have preconditions (decision 20). CheckPreconditions
-// changes nothing and returns CodeStalePreview where one is gone.
-type Preconditioner interface {
-	CheckPreconditions(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error
-}
-
-// Guarded is a Tool of which some calls need a person's word whatever rules and policies allow
-// (decision 19): one that reads a secret, say. MustAsk says why, in sentences for the person; none
-// means that the call is like any other. It changes nothing, and for a call that Run would refuse
-// it says nothing.
-type Guarded interface {
-	MustAsk(ctx context.Context, inv *Invocation) []regie.Sentence
-}
-
-// Commander is a Tool whose calls run commands (spec 4.4). Command returns the one that a call runs
-// where it is literal: then, and only then, Run starts exactly that, without a shell, and rules can
-// match it. It changes nothing.
-type Commander interface {
-	Command(inv *Invocation) (command regie.Command, literal bool)
-}
-
 // Asker is a Tool of the role question (spec 4.5): it reads out of a call's arguments what the
 // person is asked. Its calls are not run: the person's answer is their result (decision 40).
 type Asker interface {
 	Module(arguments json.RawMessage) (regie.Module, error)
-}
-
-// Undoer is a Tool whose effect can be taken back (decision 16). Changes says what a call that
-// SUCCEEDED, or of which Track found out what it did, made of the files of its workspace, from the
-// evidence that was stored with it alone: nothing is read or changed for it, and the call's
-// arguments may be erased. An error says that there is more that cannot be taken back; what comes
-// with it can.
-type Undoer interface {
-	Changes(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
-}
-
-// Tracker is a Tool of which nobody can say beforehand what it will change (decision 16). Track is
-// called when Run has ended, however, unless that knows that nothing happened, and for a call whose
-// process died while it ran: it compares what Prepare secured with what is there. It changes
-// nothing, except for what it gives to Keep, and may be called again for the same call.
-type Tracker interface {
-	Track(ctx context.Context, inv *Invocation) (Tracked, error)
 }
 
 // Tracked is what a call has changed.
@@ -164,38 +105,53 @@ type Tracked struct {
 
 // Sides are what a Tool can do besides being run; nil is what it cannot.
 type Sides struct {
-	Undoer         Undoer
-	Tracker        Tracker
-	Preparer       Preparer
-	Prober         Prober
-	Previewer      Previewer
-	Preconditioner Preconditioner
-	Foreseer       Foreseer
-	Guarded        Guarded
-	Commander      Commander
+	// Prepare records evidence before the call starts: pre-images, versions (decision 20). It must
+	// change nothing, except for what it gives to Keep. Its error settles the call as FAILED
+	// without starting it.
+	Prepare func(ctx context.Context, inv *Invocation) (intent json.RawMessage, err error)
+	// Probe, of a tool of class verifiable (spec 12.2), compares the world with the intent and
+	// changes nothing. With Happened it returns the result that Run would have returned.
+	Probe func(ctx context.Context, inv *Invocation) (Evidence, Result, error)
+	// Preview shows what a call would do before a person approves it (spec 4.2) and changes
+	// nothing. For a call that Run would refuse it returns the same coded error: no person is asked
+	// in vain. Its texts may hold what a model or a file says as it is: DescribeCall makes them
+	// harmless and bounds them.
+	Preview func(ctx context.Context, inv *Invocation) (regie.Preview, error)
+	// CheckPreconditions, of a tool whose previews have preconditions (decision 20), changes
+	// nothing and returns CodeStalePreview where one is gone.
+	CheckPreconditions func(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error
+	// Foresee says what a call is going to leave behind, without changing anything. Preview and
+	// Foresee count on the states that the invocation assumes in place of the world's.
+	Foresee func(ctx context.Context, inv *Invocation) ([]State, error)
+	// MustAsk says why a call needs a person's word whatever rules and policies allow (decision
+	// 19), such as one that reads a secret; nothing for a call like any other, or one that Run
+	// would refuse. It changes nothing.
+	MustAsk func(ctx context.Context, inv *Invocation) []regie.Sentence
+	// Command returns the command that a call runs (spec 4.4) where it is literal: then, and only
+	// then, Run starts exactly that, without a shell, and rules can match it. It changes nothing.
+	Command func(inv *Invocation) (command regie.Command, literal bool)
+	// Changes, of a tool whose effect can be taken back (decision 16), says what a call that
+	// SUCCEEDED, or of which Track found out what it did, made of the files of its workspace, from
+	// the evidence that was stored with it alone: nothing is read or changed for it, and the call's
+	// arguments may be erased. An error says that there is more that cannot be taken back; what
+	// comes with it can.
+	Changes func(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
+	// Track, of a tool whose changes are not known beforehand (decision 16), is called when Run has
+	// ended, however, unless that knows that nothing happened, and for a call whose process died
+	// while it ran: it compares what Prepare secured with what is there. It changes nothing, except
+	// for what it gives to Keep, and may be called again for the same call.
+	Track func(ctx context.Context, inv *Invocation) (Tracked, error)
 }
 
-// Sided is a Tool that says by itself which sides it has: one made by New, whose handler may have
-// any of them, or one that wraps another.
+// Sided is a Tool with sides, such as one made by New.
 type Sided interface{ Sides() Sides }
 
-// SidesOf returns a tool's sides. It is the only way to ask for them: a type assertion does not
-// find those of a Sided tool.
+// SidesOf returns a tool's sides.
 func SidesOf(t Tool) Sides {
 	if sided, ok := t.(Sided); ok {
 		return sided.Sides()
 	}
-	var s Sides
-	s.Undoer, _ = t.(Undoer)
-	s.Tracker, _ = t.(Tracker)
-	s.Preparer, _ = t.(Preparer)
-	s.Prober, _ = t.(Prober)
-	s.Previewer, _ = t.(Previewer)
-	s.Preconditioner, _ = t.(Preconditioner)
-	s.Foreseer, _ = t.(Foreseer)
-	s.Guarded, _ = t.(Guarded)
-	s.Commander, _ = t.(Commander)
-	return s
+	return Sides{}
 }
 
 // NotDone marks an error of a tool that knows that nothing happened (decision 5).

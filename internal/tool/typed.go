@@ -12,25 +12,19 @@ import (
 )
 
 // Handler is a tool's code over typed arguments (spec 4.2). Run is required; the others are the
-// tool's sides, of the interfaces with their names.
+// fields of Sides with their names.
 type Handler[A any] struct {
 	Run     func(ctx context.Context, inv *Invocation, args A) (Result, error)
 	Prepare func(ctx context.Context, inv *Invocation, args A) (intent json.RawMessage, err error)
 	Probe   func(ctx context.Context, inv *Invocation, args A) (Evidence, Result, error)
 	Preview func(ctx context.Context, inv *Invocation, args A) (regie.Preview, error)
-	// Changes is that of Undoer. It is given no arguments: what the evidence does not say is not
-	// known.
-	Changes func(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
-	// Track is that of Tracker. It is given no arguments either.
-	Track func(ctx context.Context, inv *Invocation) (Tracked, error)
-	// CheckPreconditions is that of Preconditioner.
+	// Changes and Track are given no arguments: what the evidence does not say is not known.
+	Changes            func(ctx context.Context, inv *Invocation) ([]regie.FileChange, error)
+	Track              func(ctx context.Context, inv *Invocation) (Tracked, error)
 	CheckPreconditions func(ctx context.Context, inv *Invocation, args A, preconditions []regie.Precondition) error
-	// Foresee is that of Foreseer.
-	Foresee func(ctx context.Context, inv *Invocation, args A) ([]State, error)
-	// MustAsk is that of Guarded.
-	MustAsk func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
-	// Command is that of Commander.
-	Command func(inv *Invocation, args A) (regie.Command, bool)
+	Foresee            func(ctx context.Context, inv *Invocation, args A) ([]State, error)
+	MustAsk            func(ctx context.Context, inv *Invocation, args A) []regie.Sentence
+	Command            func(inv *Invocation, args A) (regie.Command, bool)
 	// Schema may refine the schema that is derived from A: bounds, defaults, enumerations, which Go
 	// types do not say.
 	Schema func(*jsonschema.Schema)
@@ -100,133 +94,80 @@ func (t *typed[A]) Run(ctx context.Context, inv *Invocation) (Result, error) {
 
 // Sides implements Sided.
 func (t *typed[A]) Sides() Sides {
-	var s Sides
-	all := (*sides[A])(t)
-	if t.handler.Changes != nil {
-		s.Undoer = all
+	h := &t.handler
+	s := Sides{
+		Prepare: withArguments(h.Prepare), Preview: withArguments(h.Preview), Foresee: withArguments(h.Foresee),
+		Changes: h.Changes, Track: h.Track,
 	}
-	if t.handler.Track != nil {
-		s.Tracker = all
+	if h.Probe != nil {
+		s.Probe = func(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
+			args, err := decode[A](inv)
+			if err != nil {
+				return Unsure, Result{}, err
+			}
+			return h.Probe(ctx, inv, args)
+		}
 	}
-	if t.handler.Prepare != nil {
-		s.Preparer = all
+	if h.CheckPreconditions != nil {
+		s.CheckPreconditions = func(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error {
+			args, err := decode[A](inv)
+			if err != nil {
+				return err
+			}
+			return h.CheckPreconditions(ctx, inv, args, preconditions)
+		}
 	}
-	if t.handler.Probe != nil {
-		s.Prober = all
+	if h.MustAsk != nil {
+		s.MustAsk = func(ctx context.Context, inv *Invocation) []regie.Sentence {
+			args, err := decode[A](inv)
+			if err != nil {
+				return nil
+			}
+			return h.MustAsk(ctx, inv, args)
+		}
 	}
-	if t.handler.Preview != nil {
-		s.Previewer = all
-	}
-	if t.handler.CheckPreconditions != nil {
-		s.Preconditioner = all
-	}
-	if t.handler.Foresee != nil {
-		s.Foreseer = all
-	}
-	if t.handler.MustAsk != nil {
-		s.Guarded = all
-	}
-	if t.handler.Command != nil {
-		s.Commander = all
+	if h.Command != nil {
+		s.Command = func(inv *Invocation) (regie.Command, bool) {
+			args, err := decode[A](inv)
+			if err != nil {
+				return regie.Command{}, false
+			}
+			return h.Command(inv, args)
+		}
 	}
 	return s
 }
 
-// sides is a typed tool with every side, whether its handler has it or not: typed hands out those
-// that it has.
-type sides[A any] typed[A]
-
-// Changes implements Undoer.
-func (t *sides[A]) Changes(ctx context.Context, inv *Invocation) ([]regie.FileChange, error) {
-	return t.handler.Changes(ctx, inv)
-}
-
-// Track implements Tracker.
-func (t *sides[A]) Track(ctx context.Context, inv *Invocation) (Tracked, error) {
-	return t.handler.Track(ctx, inv)
-}
-
-// Prepare implements Preparer.
-func (t *sides[A]) Prepare(ctx context.Context, inv *Invocation) (json.RawMessage, error) {
-	args, err := decode[A](inv)
-	if err != nil {
-		return nil, err
-	}
-	return t.handler.Prepare(ctx, inv, args)
-}
-
-// Probe implements Prober.
-func (t *sides[A]) Probe(ctx context.Context, inv *Invocation) (Evidence, Result, error) {
-	args, err := decode[A](inv)
-	if err != nil {
-		return Unsure, Result{}, err
-	}
-	return t.handler.Probe(ctx, inv, args)
-}
-
-// Preview implements Previewer.
-func (t *sides[A]) Preview(ctx context.Context, inv *Invocation) (regie.Preview, error) {
-	args, err := decode[A](inv)
-	if err != nil {
-		return regie.Preview{}, err
-	}
-	return t.handler.Preview(ctx, inv, args)
-}
-
-// CheckPreconditions implements Preconditioner.
-func (t *sides[A]) CheckPreconditions(ctx context.Context, inv *Invocation, preconditions []regie.Precondition) error {
-	args, err := decode[A](inv)
-	if err != nil {
-		return err
-	}
-	return t.handler.CheckPreconditions(ctx, inv, args, preconditions)
-}
-
-// Foresee implements Foreseer.
-func (t *sides[A]) Foresee(ctx context.Context, inv *Invocation) ([]State, error) {
-	args, err := decode[A](inv)
-	if err != nil {
-		return nil, err
-	}
-	return t.handler.Foresee(ctx, inv, args)
-}
-
-// MustAsk implements Guarded.
-func (t *sides[A]) MustAsk(ctx context.Context, inv *Invocation) []regie.Sentence {
-	args, err := decode[A](inv)
-	if err != nil {
+// withArguments returns a side that decodes the arguments for fn, nil for none.
+func withArguments[A, T any](fn func(context.Context, *Invocation, A) (T, error)) func(context.Context,
+	*Invocation) (T, error) {
+	if fn == nil {
 		return nil
 	}
-	return t.handler.MustAsk(ctx, inv, args)
-}
-
-// Command implements Commander.
-func (t *sides[A]) Command(inv *Invocation) (regie.Command, bool) {
-	args, err := decode[A](inv)
-	if err != nil {
-		return regie.Command{}, false
+	return func(ctx context.Context, inv *Invocation) (T, error) {
+		args, err := decode[A](inv)
+		if err != nil {
+			return *new(T), err
+		}
+		return fn(ctx, inv, args)
 	}
-	return t.handler.Command(inv, args)
 }
 
 // decode reads arguments that Check has validated; a failure has changed nothing. Numbers that mean
 // an integer without looking like one (2.0, 2e0) fit an integer's schema but not a Go integer
 // before they are in canonical form.
 func decode[A any](inv *Invocation) (A, error) {
-	arguments := jsontext.Value(inv.Arguments)
+	arguments := jsontext.Value(inv.Arguments).Clone()
 	if len(arguments) == 0 {
 		arguments = jsontext.Value("{}")
 	}
 	var args A
-	err := jsonv2.Unmarshal(arguments, &args, jsonv2.RejectUnknownMembers(true))
+	err := arguments.Canonicalize()
 	if err == nil {
-		return args, nil
+		err = jsonv2.Unmarshal(arguments, &args, jsonv2.RejectUnknownMembers(true))
 	}
-	if canonical := arguments.Clone(); canonical.Canonicalize() == nil {
-		args = *new(A)
-		if jsonv2.Unmarshal(canonical, &args, jsonv2.RejectUnknownMembers(true)) == nil {
-			return args, nil
-		}
+	if err != nil {
+		return args, NotDone{regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %v", err)}
 	}
-	return args, NotDone{regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %v", err)}
+	return args, nil
 }

@@ -159,7 +159,6 @@ func (s *Store) write(name string, data []byte) (err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	s.sweep()
 	f, err := os.CreateTemp(s.dir, ".new-*") // 0600
 	if err != nil {
 		return err
@@ -180,16 +179,6 @@ func (s *Store) write(name string, data []byte) (err error) {
 		return err
 	}
 	return s.sync()
-}
-
-// sweep removes what a process left that was killed in the middle of write.
-func (s *Store) sweep() {
-	left, err := filepath.Glob(filepath.Join(s.dir, ".new-*"))
-	for _, name := range left {
-		if info, statErr := os.Lstat(name); err == nil && statErr == nil && time.Since(info.ModTime()) > time.Minute {
-			_ = os.Remove(name) // the next one tries again
-		}
-	}
 }
 
 // sync makes the names in the directory safe.

@@ -318,11 +318,4 @@ func TestKilled(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	left := filepath.Join(g.data, "trust", ".new-1")
-	g.must(os.WriteFile(left, nil, 0o600))
-	g.must(os.Chtimes(left, time.Time{}, time.Now().Add(-time.Hour)))
-	g.trust()
-	if _, err := os.Lstat(left); err == nil {
-		t.Error("what a killed process left stays for ever")
-	}
 }

@@ -77,11 +77,11 @@ func (b *builder) changesOf(ctx context.Context, c *regie.Call) ([]regie.FileCha
 	if !ok {
 		return nil, errNotFiles
 	}
-	undoer := tool.SidesOf(target).Undoer
-	if undoer == nil {
+	changes := tool.SidesOf(target).Changes
+	if changes == nil {
 		return nil, errNotFiles
 	}
-	return undoer.Changes(ctx, &tool.Invocation{
+	return changes(ctx, &tool.Invocation{
 		CallID: c.ID, RoundID: c.RoundID, SessionID: c.SessionID,
 		Workspace: b.source.Workspace, Intent: c.Intent, Changed: c.Changed,
 	})

@@ -1,6 +1,6 @@
 // Package undo takes back what a round made of the files of its workspace (decision 16). It works
 // on what calls stored before they started, so it needs no model, and no tool but for what its
-// evidence means (tool.Undoer).
+// evidence means (tool.Sides.Changes).
 //
 // An undo is planned from the store and the files as they are: several changes of one file become
 // one, each file is compared with what the round left, and whatever stands in the way is a

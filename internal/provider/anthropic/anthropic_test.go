@@ -65,11 +65,11 @@ func body(t *testing.T, head provider.Head, options anthropic.Options, turns ...
 // TestRendering is the thread as it goes over the wire: merged sides, results first, thinking first
 // and unchanged, marks.
 func TestRendering(t *testing.T) {
-	got := body(t, head, anthropic.Options{ThinkingBudget: 1024},
+	got := body(t, head, anthropic.Options{Thinks: true, Thinking: "adaptive"},
 		user("Look."), user("Now."), assistant(thinking("hm", `{"signature":"c2ln"}`), thinking("", `{"data":"eA=="}`), text("I look."), call("a"), call("functions.b:1")),
 		results("a", "functions.b:1"), user("Hurry."), assistant(call("b")), results("b"))
 	const mark = `,"cache_control":{"type":"ephemeral"}`
-	want := `{"model":"claude","stream":true,"max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":1024},` +
+	want := `{"model":"claude","stream":true,"max_tokens":4096,"thinking":{"type":"adaptive"},` +
 		`"tools":[{"name":"files__read_file","description":"Read.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}}],` +
 		`"system":[{"type":"text","text":"You are."` + mark + `},{"type":"text","text":"They are."` + mark + `}],"messages":[` +
 		`{"role":"user","content":[{"type":"text","text":"Look."},{"type":"text","text":"Now."}]},` +
@@ -87,15 +87,13 @@ func TestRendering(t *testing.T) {
 func TestTurnsBecomeLegal(t *testing.T) {
 	foreign := provider.Part{Type: regie.PartThinking, Text: "hm", Provider: "openai", Opaque: json.RawMessage(`{"signature":"x"}`)}
 	own := thinking("hm", `{"signature":"c2ln"}`)
-	think := anthropic.Options{ThinkingBudget: 1024}
+	think := anthropic.Options{Thinks: true, Thinking: "adaptive"}
 	for name, c := range map[string]struct {
 		options  anthropic.Options
 		turns    []provider.Turn
 		has, not string
 	}{
 		"foreign thinking goes":               {think, []provider.Turn{user("a"), assistant(foreign, text("b")), user("c")}, `"content":[{"type":"text","text":"b"}`, `"x"`},
-		"a foreign loop has no thinking":      {think, []provider.Turn{user("a"), assistant(foreign, call("a")), results("a")}, `"tool_use"`, "thinking"},
-		"until the person speaks":             {think, []provider.Turn{user("a"), assistant(foreign, call("a")), results("a"), assistant(text("b")), user("c")}, "budget_tokens", ""},
 		"thinking that is off is left out":    {anthropic.Options{}, []provider.Turn{user("a"), assistant(own, text("b")), user("c")}, "", "thinking"},
 		"thinking behind text":                {think, []provider.Turn{user("a"), assistant(text("b"), own), user("c")}, "", "signature"},
 		"thinking alone":                      {think, []provider.Turn{user("a"), assistant(own), user("c")}, `{"type":"text","text":"(nothing)"}`, ""},
@@ -184,21 +182,18 @@ func TestFourthMark(t *testing.T) {
 			t.Errorf("after %d calls there are %d marks, want %d", n, marks, want)
 		}
 	}
-	if got := body(t, head, anthropic.Options{NoMarks: true}, turns...); strings.Contains(got, "cache_control") {
-		t.Error("marks, though none were wanted")
-	}
 }
 
 // TestGrowing: a request that grew turn by turn has the bytes of one that was made at once.
 func TestGrowing(t *testing.T) {
 	turns := []provider.Turn{user("a"), assistant(thinking("hm", `{"signature":"c2ln"}`), call("a")), results("a"), user("b"), assistant(text("c")), user("d"), user("e")}
-	grown, err := anthropic.NewRequest(head, anthropic.Options{ThinkingBudget: 1024})
+	grown, err := anthropic.NewRequest(head, anthropic.Options{Thinks: true, Thinking: "adaptive"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, turn := range turns {
 		grown.Append(turn)
-		once, _ := anthropic.NewRequest(head, anthropic.Options{ThinkingBudget: 1024})
+		once, _ := anthropic.NewRequest(head, anthropic.Options{Thinks: true, Thinking: "adaptive"})
 		once.Append(turns[:i+1]...)
 		if diff := cmp.Diff(string(once.Body()), string(grown.Body())); diff != "" {
 			t.Fatalf("after %d turns:\n%s", i+1, diff)
@@ -211,10 +206,8 @@ func TestHeadsThatCannotBeSent(t *testing.T) {
 		head    provider.Head
 		options anthropic.Options
 	}{
-		"no model":           {provider.Head{MaxOutput: 1}, anthropic.Options{}},
-		"no bound":           {provider.Head{Model: "m"}, anthropic.Options{}},
-		"too little thought": {provider.Head{Model: "m", MaxOutput: 4096}, anthropic.Options{ThinkingBudget: 1}},
-		"too much thought":   {provider.Head{Model: "m", MaxOutput: 4096}, anthropic.Options{ThinkingBudget: 4096}},
+		"no model": {provider.Head{MaxOutput: 1}, anthropic.Options{}},
+		"no bound": {provider.Head{Model: "m"}, anthropic.Options{}},
 	} {
 		if _, err := anthropic.NewRequest(c.head, c.options); err == nil {
 			t.Errorf("%s: taken", name)
@@ -231,7 +224,7 @@ func TestHeadsThatCannotBeSent(t *testing.T) {
 
 // TestRefused changes a legal request in one place each, and wants that seen.
 func TestRefused(t *testing.T) {
-	const legal = `{"model":"m","max_tokens":4096,"temperature":1,"thinking":{"type":"enabled","budget_tokens":1024},"system":[{"type":"text","text":"s"}],` +
+	const legal = `{"model":"m","max_tokens":4096,"temperature":1,"thinking":{"type":"adaptive"},"system":[{"type":"text","text":"s"}],` +
 		`"tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":{"p":{}}}}],"tool_choice":{"type":"auto"},"messages":[` +
 		`{"role":"user","content":[{"type":"text","text":"q"}]},` +
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"w"},{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},` +
@@ -258,11 +251,7 @@ func TestRefused(t *testing.T) {
 		"no model":                     {`"m"`, `""`, "no model"},
 		"no bound":                     {`4096`, `0`, "not bounded"},
 		"too hot":                      {`"temperature":1`, `"temperature":1.1`, "temperature"},
-		"cool thinking":                {`"temperature":1`, `"temperature":0.5`, "no temperature but 1"},
-		"a small budget":               {`1024`, `1023`, "budget"},
-		"a budget as large as all":     {`1024`, `4096`, "budget"},
-		"a forced tool":                {`"auto"`, `"any"`, "forced"},
-		"a tool that does not exist":   {`{"type":"auto"}`, `{"type":"tool","name":"g"}`, "forced"},
+		"a tool that does not exist":   {`{"type":"auto"}`, `{"type":"tool","name":"g"}`, "tool_choice"},
 		"an empty level":               {`"text":"s"`, `"text":" "`, "system block 0"},
 		"a tool's name":                {`"name":"f","description"`, `"name":"a.b","description"`, "malformed"},
 		"a schema that is no object":   {`{"type":"object","properties":{"p":{}}}`, `{"type":"string"}`, "not of type object"},
@@ -296,7 +285,6 @@ func TestRefused(t *testing.T) {
 		"thinking without a signature": {`,"signature":"s"`, ``, "without its signature"},
 		"redacted without data":        {think, `{"type":"redacted_thinking"}`, "without its data"},
 		"thinking with a mark":         {`"signature":"s"`, `"signature":"s"` + mark, "cache_control on thinking"},
-		"a loop without thinking":      {think + `,`, ``, "starts with a thinking block"},
 		"five marks": {
 			`"messages":[`, `"messages":[{"role":"user","content":[` + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"q"`+mark+`},`, 5), ",") + `]},` + answer + `,`, "5 blocks with cache_control",
 		},

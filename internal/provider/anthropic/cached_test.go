@@ -19,11 +19,10 @@ import (
 // and found again by a later request that has a mark at it or at most documentedLookBack blocks
 // behind it. A token is a byte here.
 type cacheServer struct {
-	t        *testing.T
-	lastOnly bool     // takes the last mark of the messages alone, as if the others were not there
-	calls    []int    // how many calls each reply makes
-	usages   [][3]int // input, creation and read of each request
-	cached   map[[sha256.Size]byte]bool
+	t      *testing.T
+	calls  []int    // how many calls each reply makes
+	usages [][3]int // input, creation and read of each request
+	cached map[[sha256.Size]byte]bool
 }
 
 // documentedLookBack is what the vendor documents: about 20 blocks.
@@ -31,10 +30,9 @@ const documentedLookBack = 20
 
 // cacheBlock is one of a request's, in the order of the cache: tools, system, messages.
 type cacheBlock struct {
-	size    int
-	prefix  [sha256.Size]byte // of everything up to it
-	mark    bool
-	message bool
+	size   int
+	prefix [sha256.Size]byte // of everything up to it
+	mark   bool
 }
 
 func (s *cacheServer) blocks(r *http.Request) (out []cacheBlock) {
@@ -49,7 +47,7 @@ func (s *cacheServer) blocks(r *http.Request) (out []cacheBlock) {
 		s.t.Error(err)
 	}
 	var before [sha256.Size]byte
-	add := func(kind string, members map[string]any, message bool) {
+	add := func(kind string, members map[string]any) {
 		_, mark := members["cache_control"]
 		delete(members, "cache_control")
 		data, err := json.Marshal(members)
@@ -57,13 +55,13 @@ func (s *cacheServer) blocks(r *http.Request) (out []cacheBlock) {
 			s.t.Error(err)
 		}
 		before = sha256.Sum256(append(append(before[:], kind...), data...))
-		out = append(out, cacheBlock{len(data), before, mark, message})
+		out = append(out, cacheBlock{len(data), before, mark})
 	}
 	for _, tool := range request.Tools {
-		add("tool", tool, false)
+		add("tool", tool)
 	}
 	for _, level := range request.System {
-		add("system", level, false)
+		add("system", level)
 	}
 	for _, m := range request.Messages {
 		var content []map[string]any
@@ -71,7 +69,7 @@ func (s *cacheServer) blocks(r *http.Request) (out []cacheBlock) {
 			content = []map[string]any{{"type": "text", "text": string(m.Content)}}
 		}
 		for _, members := range content {
-			add(m.Role, members, true)
+			add(m.Role, members)
 		}
 	}
 	return out
@@ -81,7 +79,7 @@ func (s *cacheServer) blocks(r *http.Request) (out []cacheBlock) {
 func (s *cacheServer) count(blocks []cacheBlock) (usage [3]int) {
 	last, read, marks := -1, -1, []int{}
 	for i := range slices.Backward(blocks) {
-		if blocks[i].mark && (!s.lastOnly || !blocks[i].message || last < 0) {
+		if blocks[i].mark {
 			marks, last = append(marks, i), max(last, i)
 		}
 	}
@@ -174,17 +172,10 @@ func exchanges(t *testing.T, s *cacheServer) (reads, possible []int64) {
 
 // TestCachedReads: each request reads from the cache all that the one before it left there, also
 // behind an exchange of 10 calls, which is more blocks than the API looks back (decision 50).
-// Without the fourth mark that one reads the levels alone: the server does look back no further.
 func TestCachedReads(t *testing.T) {
 	calls := []int{0, 1, 3, 10, 0, 7, 8, 10, 10, 1}
 	reads, possible := exchanges(t, &cacheServer{calls: calls})
 	if possible[1] == 0 || !slices.Equal(reads, possible) {
 		t.Errorf("of %v\nread %v", possible, reads)
-	}
-	reads, possible = exchanges(t, &cacheServer{calls: calls, lastOnly: true})
-	for i := range reads {
-		if missed := i > 0 && calls[i-1] == 10; missed != (reads[i] < possible[i]) {
-			t.Errorf("with the last mark alone request %d, behind %d calls, reads %d of %d", i, calls[max(0, i-1)], reads[i], possible[i])
-		}
 	}
 }

@@ -26,9 +26,9 @@ func TestGoldenRequests(t *testing.T) {
 		model   string
 		options anthropic.Options
 	}{
-		"budget": {"claude-3-7-sonnet-20250219", anthropic.Options{ThinkingBudget: 1024}},
+		"thinks": {"claude-opus-4-7", anthropic.Options{Thinks: true, Thinking: "adaptive"}},
 		"adapts": {"claude-opus-5-5", anthropic.Options{}},
-		"plain":  {"claude-3-5-haiku-20241022", anthropic.Options{NoMarks: true}},
+		"plain":  {"claude-3-5-haiku-20241022", anthropic.Options{}},
 	} {
 		head := wiretest.Head(c.model)
 		if name == "plain" {

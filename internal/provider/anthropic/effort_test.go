@@ -32,11 +32,8 @@ func TestEffort(t *testing.T) {
 		{"claude-opus-4-6", "max", `"thinking":{"type":"adaptive"},"output_config":{"effort":"max"}`, true},
 		{"claude-sonnet-4-6", "none", ``, false},
 		{"claude-sonnet-4-6", "", ``, false},
-		{"claude-haiku-4-5-20251001", "minimal", `"thinking":{"type":"enabled","budget_tokens":1024}`, true},
-		{"claude-haiku-4-5", "low", `"thinking":{"type":"enabled","budget_tokens":2048}`, true},
-		{"claude-haiku-4-5", "medium", `"thinking":{"type":"enabled","budget_tokens":4096}`, true},
-		{"claude-3-7-sonnet-20250219", "max", `"thinking":{"type":"enabled","budget_tokens":6144}`, true},
 		{"claude-haiku-4-5", "none", ``, false},
+		{"claude-haiku-4-5", "high", ``, false},
 	} {
 		head := provider.Head{Model: c.model, MaxOutput: tokens, ReasoningEffort: c.effort, Tools: []provider.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`)}}}
 		conversation, err := p.Open(head)
@@ -63,9 +60,5 @@ func TestEffort(t *testing.T) {
 		if err := strict.Anthropic([]byte(body)); err != nil {
 			t.Errorf("%s, %q: %v", c.model, c.effort, err)
 		}
-	}
-	// A reply that is too short for any thinking is asked for without.
-	if budget := budgetOf("high", 1000); budget != 0 {
-		t.Errorf("a budget of %d in 1000", budget)
 	}
 }

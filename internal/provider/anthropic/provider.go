@@ -23,9 +23,6 @@ type Config struct {
 	APIKey  string // empty for servers without keys
 	// Idle bounds how long a stream may be silent; zero means 2 minutes (spec 3.6).
 	Idle time.Duration
-	// ThinkingBudget asks models up to 4.6 to think, with so many tokens; later ones decide by
-	// themselves and refuse a budget.
-	ThinkingBudget int
 }
 
 // Provider is a server of the Messages API.
@@ -70,14 +67,15 @@ func judge(e *provider.Error, kind, said string) {
 func (p *Provider) Name() string { return p.cfg.Name }
 
 // Capabilities implements provider.Provider.
-func (p *Provider) Capabilities(model string) provider.Capabilities {
-	can := provider.Capabilities{NativeTools: true, Thinking: p.thinks(model) || p.cfg.ThinkingBudget > 0}
-	can.Temperature = provider.TemperedPlain // see options: thinking goes with no other temperature than 1
-	switch {
+func (*Provider) Capabilities(model string) provider.Capabilities {
+	can := provider.Capabilities{NativeTools: true, Thinking: thinks(model)}
+	switch { // see optionsOf: thinking goes with no other temperature than 1
 	case untempered(model):
 		can.Temperature = provider.TemperedNever
 	case can.Thinking:
 		can.Temperature = provider.TemperedIfNone
+	case adapts(model):
+		can.Temperature = provider.TemperedPlain
 	}
 	return can
 }
@@ -96,16 +94,22 @@ func (p *Provider) Models(ctx context.Context) ([]provider.Model, error) {
 // thinks says that a model thinks unless it is told not to, and wants its thinking back: all from
 // generation 5 on. A name without a number is taken for a new one: thinking that came with a
 // signature is then replayed, and a model that has none is not harmed.
-func (p *Provider) thinks(model string) bool {
+func thinks(model string) bool {
 	major, _, known := generation(model)
 	return !known || major >= 5
+}
+
+// adapts says that a model thinks as much as it takes where it is asked to: from 4.6 on they do.
+func adapts(model string) bool {
+	major, minor, known := generation(model)
+	return !known || major >= 5 || major == 4 && minor >= 6
 }
 
 func generation(model string) (major, minor int, known bool) { return wire.Generation(model, "") }
 
 // Open implements provider.Provider.
 func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
-	request, err := NewRequest(head, p.options(head))
+	request, err := NewRequest(head, optionsOf(head))
 	if err != nil {
 		return nil, err
 	}
@@ -113,28 +117,21 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 	return request, nil
 }
 
-// options are how a model is asked to think (platform.claude.com, effort and adaptive thinking).
+// optionsOf is how a model is asked to think (platform.claude.com, effort and adaptive thinking).
 // From generation 5 on it thinks by itself, and 4.6 to 4.9 do so when they are asked (adaptive);
-// both take an effort. Older ones take a budget of tokens and no effort.
-func (p *Provider) options(head provider.Head) Options {
-	options := Options{Thinks: p.thinks(head.Model), Untempered: untempered(head.Model)}
+// both take an effort. Older ones are not asked to think.
+func optionsOf(head provider.Head) Options {
+	options := Options{Thinks: thinks(head.Model), Untempered: untempered(head.Model)}
 	major, minor, known := generation(head.Model)
-	adaptive := !known || major >= 5 || major == 4 && minor >= 6
 	switch effort := head.ReasoningEffort; {
-	case effort == "":
-		if !options.Thinks && p.cfg.ThinkingBudget >= minThinking && p.cfg.ThinkingBudget < head.MaxOutput {
-			options.ThinkingBudget = p.cfg.ThinkingBudget
-		}
-	case effort == "none" && options.Thinks:
+	case effort == "", !adapts(head.Model), effort == "none" && !options.Thinks: // they do not unless they are asked
+	case effort == "none":
 		options.Thinks, options.Thinking = false, "disabled"
-	case effort == "none": // they do not unless they are asked
-	case adaptive:
+	default:
 		if !options.Thinks {
 			options.Thinks, options.Thinking = true, "adaptive"
 		}
 		options.Effort = effortOf(effort, head.Model, major, minor, known)
-	default:
-		options.ThinkingBudget = budgetOf(effort, head.MaxOutput)
 	}
 	return options
 }
@@ -153,27 +150,12 @@ func effortOf(effort, model string, major, minor int, known bool) string {
 	}
 }
 
-// budgetOf is how many tokens of a reply an effort leaves to thinking, where the model wants a
-// number; 0 where the reply is too short for any.
-func budgetOf(effort string, output int) int {
-	// a half, and for more than that three quarters
-	share := map[string]int{"minimal": 8, "low": 4, "medium": 2}[effort]
-	budget := output * 3 / 4
-	if share > 0 {
-		budget = output / share
-	}
-	if budget = max(budget, minThinking); budget >= output {
-		return 0
-	}
-	return budget
-}
-
 // Send implements provider.Conversation.
 func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
 	defer r.server.Hide(&err)
 	collected := newCollector(r.server, sink)
 	at := wire.Endpoint{Server: r.server, Path: "/v1/messages"}
-	err = collected.ReadEvents(ctx, at, r.send, func(data []byte) (bool, error) {
+	err = collected.ReadEvents(ctx, at, r.whole(), func(data []byte) (bool, error) {
 		err := collected.add(data)
 		return collected.stopped, err
 	})

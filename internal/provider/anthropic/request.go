@@ -16,9 +16,6 @@ const Name = "anthropic"
 
 // Options are what a request has beside its head.
 type Options struct {
-	// ThinkingBudget enables thinking with so many tokens, from 1,024 on and below Head.MaxOutput;
-	// 0 leaves it off.
-	ThinkingBudget int
 	// Thinks says that the model thinks without being asked: nothing is asked for, and what it
 	// thought goes back to it.
 	Thinks bool
@@ -30,8 +27,6 @@ type Options struct {
 	Effort string
 	// Untempered leaves the temperature out: the model refuses it.
 	Untempered bool
-	// NoMarks leaves the cache marks out.
-	NoMarks bool
 }
 
 // Request is a request body that grows turn by turn: each turn's blocks are encoded once, and
@@ -43,7 +38,7 @@ type Options struct {
 type Request struct {
 	server   *wire.Server
 	head     []byte // up to the first message
-	messages wire.Text
+	messages []byte
 	open     string // the role of the last message, whose content is not closed
 	mark     int    // where a cache mark goes in messages: behind the last block's last member; 0 where there is none
 	// the same for the last message of the user before the newest reply: where the request before
@@ -58,16 +53,9 @@ type Request struct {
 	tools                  bool
 	parallel               bool
 	ends                   provider.Tail
-	budget                 int  // where the thinking is asked for in head
 	thought                bool // the last block is thinking
-	loop                   bool // the newest message of a person has no reply yet
-	// the first reply to it has calls and no thinking of the API's own: then none may be asked for
-	foreign bool
-	digests [2]wire.Digest // of what comes before the first mark, without thinking and with it
+	digest                 wire.Digest
 }
-
-// minThinking is the least that the API takes, in tokens.
-const minThinking = 1024
 
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
@@ -80,15 +68,10 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 	if err := wire.CheckHead(&head, "Anthropic"); err != nil {
 		return nil, err
 	}
-	if budget := options.ThinkingBudget; budget != 0 && (budget < minThinking || budget >= head.MaxOutput) {
-		return nil, regie.Errorf(regie.CodeBadRequest,
-			"thinking takes from 1,024 tokens up to less than the output, which is %d", head.MaxOutput)
-	}
 	r := &Request{options: options, tools: len(head.Tools) > 0, parallel: head.ParallelCalls}
 	b := wire.AppendString([]byte(`{"model":`), head.Model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(head.MaxOutput), 10)
-	r.budget = len(b)
 	if options.Thinking != "" {
 		b = append(append(append(b, `,"thinking":{"type":"`...), options.Thinking...), `"}`...)
 	}
@@ -99,7 +82,7 @@ func NewRequest(head provider.Head, options Options) (*Request, error) {
 		b = wire.AppendString(append(b, `,"service_tier":`...), head.ServiceTier)
 	}
 	// thinking goes with no other temperature than 1
-	if head.Temperature != nil && options.ThinkingBudget == 0 && !options.Thinks && !options.Untempered {
+	if head.Temperature != nil && !options.Thinks && !options.Untempered {
 		b = append(b, `,"temperature":`...)
 		b = strconv.AppendFloat(b, min(*head.Temperature, 1), 'g', -1, 64)
 	}
@@ -130,10 +113,7 @@ func (r *Request) appendSystem(b []byte, head provider.Head) []byte {
 	}
 	return wire.AppendList(append(b, `,"system":`...), levels, func(b []byte, level string) []byte {
 		b = wire.AppendString(append(b, `{"type":"text","text":`...), level)
-		if !r.options.NoMarks {
-			b = append(b, cacheMark...)
-		}
-		return append(b, '}')
+		return append(append(b, cacheMark...), '}')
 	})
 }
 
@@ -150,9 +130,6 @@ func (r *Request) Append(turns ...provider.Turn) {
 				r.result(&turn.Results[j])
 			}
 		default:
-			if r.open != "user" {
-				r.loop, r.foreign = true, false
-			}
 			r.speak("user")
 			r.text(provider.JoinText(turn.Parts))
 		}
@@ -166,28 +143,31 @@ func (r *Request) speak(role string) {
 		return
 	}
 	if r.open != "" {
-		r.messages.AddString(`]},`)
+		r.write(`]},`)
 	}
 	r.open = role
-	r.messages.AddString(`{"role":"` + role + `","content":[`)
+	r.write(`{"role":"` + role + `","content":[`)
 }
 
 // block begins a block; end closes it, and is where a mark can go.
 func (r *Request) block(head string) {
-	if r.messages.Last() != '[' {
-		r.messages.AddString(`,`)
+	if r.messages[len(r.messages)-1] != '[' {
+		r.write(`,`)
 	}
-	r.messages.AddString(head)
+	r.write(head)
 }
+
+// write adds JSON as it is.
+func (r *Request) write(text string) { r.messages = append(r.messages, text...) }
 
 // quoted adds a JSON string.
 func (r *Request) quoted(s string) {
-	r.messages.Add(func(b []byte) []byte { return wire.AppendString(b, s) })
+	r.messages = wire.AppendString(r.messages, s)
 }
 
 func (r *Request) end() {
-	r.mark, r.markTurn = r.messages.Len(), r.turns
-	r.messages.AddString(`}`)
+	r.mark, r.markTurn = len(r.messages), r.turns
+	r.write(`}`)
 	r.blocks++
 	r.thought = false
 }
@@ -205,11 +185,11 @@ func (r *Request) result(result *provider.Result) {
 	r.block(`{"type":"tool_result","tool_use_id":`)
 	r.quoted(WireID(result.CallID))
 	if !wire.Blank(result.Content) {
-		r.messages.AddString(`,"content":`)
+		r.write(`,"content":`)
 		r.quoted(result.Content)
 	}
 	if result.IsError {
-		r.messages.AddString(`,"is_error":true`)
+		r.write(`,"is_error":true`)
 	}
 	r.end()
 }
@@ -220,17 +200,16 @@ func (r *Request) assistant(turn *provider.Turn) {
 	if r.open != "user" {
 		r.speak("user")
 		r.text(filler)
-		r.loop = true
 	}
 	r.previous, r.previousTurn, r.blocks = r.mark, r.markTurn, 0
 	r.speak("assistant")
-	began, thinks, calls := r.messages.Len(), false, false
+	began, thinks := len(r.messages), false
 	for i := range turn.Parts {
 		switch part := &turn.Parts[i]; part.Type {
 		case regie.PartThinking:
 			// A turn with thinking begins with it; behind something else, and without any before,
 			// it is not the API's.
-			if thinks || r.messages.Len() == began {
+			if thinks || len(r.messages) == began {
 				thinks = r.think(part) || thinks
 			}
 		case regie.PartText:
@@ -238,16 +217,12 @@ func (r *Request) assistant(turn *provider.Turn) {
 				r.text(part.Text)
 			}
 		case regie.PartCall:
-			calls = true
 			r.call(part.Call)
 		default:
 		}
 	}
-	if r.messages.Len() == began || r.thought { // nor does one end in it
+	if len(r.messages) == began || r.thought { // nor does one end in it
 		r.text("(nothing)")
-	}
-	if r.loop {
-		r.loop, r.foreign = false, calls && !thinks
 	}
 }
 
@@ -261,7 +236,7 @@ type opaque struct {
 // signature is good for nobody else.
 func (r *Request) think(part *provider.Part) bool {
 	var with opaque
-	if r.options.ThinkingBudget == 0 && !r.options.Thinks || part.Provider != Name ||
+	if !r.options.Thinks || part.Provider != Name ||
 		json.Unmarshal(part.Opaque, &with) != nil {
 		return false
 	}
@@ -272,12 +247,12 @@ func (r *Request) think(part *provider.Part) bool {
 	case with.Signature != "":
 		r.block(`{"type":"thinking","thinking":`)
 		r.quoted(part.Text)
-		r.messages.AddString(`,"signature":`)
+		r.write(`,"signature":`)
 		r.quoted(with.Signature)
 	default:
 		return false
 	}
-	r.messages.AddString(`}`) // a thinking block takes no mark
+	r.write(`}`) // a thinking block takes no mark
 	r.blocks++
 	r.thought = true
 	return true
@@ -286,10 +261,10 @@ func (r *Request) think(part *provider.Part) bool {
 func (r *Request) call(call *provider.Call) {
 	r.block(`{"type":"tool_use","id":`)
 	r.quoted(WireID(call.ID))
-	r.messages.AddString(`,"name":`)
+	r.write(`,"name":`)
 	r.quoted(call.Name)
-	r.messages.AddString(`,"input":`)
-	r.messages.Add(func(b []byte) []byte { return append(b, provider.Object(call.Arguments)...) })
+	r.write(`,"input":`)
+	r.messages = append(r.messages, provider.Object(call.Arguments)...)
 	r.end()
 }
 
@@ -301,48 +276,27 @@ const lookBack = 15
 // and the rest. The levels and the last block are marked, and where more than 15 blocks were added
 // since the request before, that one's last block too, so that its cache is still found (decision
 // 50).
-func (r *Request) pieces() (head []byte, grown, rest [][]byte, thinking int) {
-	head = r.head
-	if r.options.ThinkingBudget > 0 && !r.foreign {
-		head = append(slices.Clip(r.head[:r.budget]), `,"thinking":{"type":"enabled","budget_tokens":`...)
-		head = append(strconv.AppendInt(head, int64(r.options.ThinkingBudget), 10), '}')
-		head = append(head, r.head[r.budget:]...)
-		thinking = 1
+func (r *Request) pieces() (head, grown []byte, rest [][]byte) {
+	grown = r.messages
+	before, last := r.marked()
+	if last {
+		grown, rest = r.messages[:r.mark], [][]byte{[]byte(cacheMark), r.messages[r.mark:]}
 	}
-	var marks []int
-	switch before, last := r.marked(); {
-	case before:
-		marks = []int{r.previous, r.mark}
-	case last:
-		marks = []int{r.mark}
+	if before {
+		grown, rest = r.messages[:r.previous], slices.Insert(rest, 0, []byte(cacheMark), r.messages[r.previous:r.mark])
 	}
-	from, until := 0, r.messages.Len()
-	for i, at := range marks {
-		if i == 0 {
-			until = at
-		} else {
-			rest = append(rest, r.messages.Pieces(from, at)...)
-		}
-		rest, from = append(rest, []byte(cacheMark)), at
-	}
-	if len(marks) > 0 {
-		rest = append(rest, r.messages.Pieces(from, r.messages.Len())...)
-	}
-	return head, r.messages.Pieces(0, until), append(rest, r.tail()), thinking
+	return r.head, grown, append(rest, r.tail())
 }
 
 // marked reports which blocks of the messages are marked: the last one of the request before, and
 // the last one.
 func (r *Request) marked() (before, last bool) {
-	last = !r.options.NoMarks && r.mark > 0
+	last = r.mark > 0
 	return last && r.blocks > lookBack && r.previous > 0, last
 }
 
 // Marks implements provider.Marker.
 func (r *Request) Marks() provider.Marks {
-	if r.options.NoMarks {
-		return provider.Marks{}
-	}
 	out := provider.Marks{Level1: r.levels[0], Level2: r.levels[1]}
 	before, last := r.marked()
 	if before {
@@ -389,22 +343,19 @@ func (r *Request) tail() []byte {
 }
 
 // Body implements provider.Shower. It changes nothing: the same turns give the same bytes.
-func (r *Request) Body() []byte {
-	head, grown, rest, _ := r.pieces()
-	return slices.Concat(slices.Concat([][]byte{head}, grown, rest)...)
-}
+func (r *Request) Body() []byte { return slices.Concat(r.whole()...) }
 
-// send returns the whole request without copying it. What is appended later stands behind its
-// bytes.
-func (r *Request) send() *wire.Body {
-	head, grown, rest, _ := r.pieces()
-	return wire.NewBody(slices.Concat([][]byte{head}, grown, rest)...)
+// whole returns the whole request in pieces, which are not copied. What is appended later stands
+// behind their bytes.
+func (r *Request) whole() [][]byte {
+	head, grown, rest := r.pieces()
+	return slices.Insert(rest, 0, head, grown)
 }
 
 // Request implements provider.Conversation.
 func (r *Request) Request() (regie.Hash, int) {
-	head, grown, rest, thinking := r.pieces()
-	return r.digests[thinking].Sum(head, grown, rest...)
+	head, grown, rest := r.pieces()
+	return r.digest.Sum(head, grown, rest...)
 }
 
 var idPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)

@@ -15,24 +15,17 @@ import (
 	"github.com/regie-run/regie/internal/store"
 )
 
-// table is a second level in memory: the real ones have a suite of their own (storetest).
+// table is a store in memory: the real ones have a suite of their own (storetest).
 type table struct {
-	mu      sync.Mutex
-	rows    map[regie.Hash]store.CachedReply
-	reads   int
-	trims   int
-	reading func()
+	mu    sync.Mutex
+	rows  map[regie.Hash]store.CachedReply
+	trims int
 }
 
 func (d *table) CachedReply(_ context.Context, _ store.CacheOf, key regie.Hash, now time.Time) (store.CachedReply, bool, error) {
 	d.mu.Lock()
-	d.reads++
+	defer d.mu.Unlock()
 	row, found := d.rows[key]
-	reading := d.reading
-	d.mu.Unlock()
-	if reading != nil {
-		reading()
-	}
 	return row, found && now.Before(row.Expires), nil
 }
 
@@ -45,18 +38,20 @@ func (d *table) TrimCache(context.Context, time.Time, int64) error {
 
 func (d *table) keep(c *Cache, q provider.Question, reply *provider.Reply) {
 	entry := c.Entry(q, reply)
-	entry.SessionID, entry.At = q.Session, c.cfg.Now()
+	entry.SessionID, entry.At = q.Session, time.Now()
 	d.mu.Lock()
 	if d.rows == nil {
 		d.rows = map[regie.Hash]store.CachedReply{}
 	}
 	d.rows[q.Key] = *entry
 	d.mu.Unlock()
-	c.Stored(context.Background(), entry, nil)
+	c.Stored(context.Background(), entry)
 }
 
 func question(name string) provider.Question {
-	return provider.Question{Key: regie.HashOf([]byte(name)), Provider: "p", Model: "m"}
+	return provider.Question{
+		Asker: provider.Asker{Session: regie.NewID()}, Key: regie.HashOf([]byte(name)), Provider: "p", Model: "m",
+	}
 }
 
 func text(s string) *provider.Reply {
@@ -69,9 +64,8 @@ var errAsked = errors.New("the model was asked")
 
 func refuses() (*provider.Reply, error) { return nil, errAsked }
 
-// TestLevels finds an answer in memory, in the store once memory has lost it, and nowhere once it
-// has expired. It costs nothing.
-func TestLevels(t *testing.T) {
+// TestKeptAnswer gives an answer again until it has expired. It costs nothing.
+func TestKeptAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &table{}
 		c := New(Config{Store: d, TTL: time.Hour})
@@ -83,18 +77,9 @@ func TestLevels(t *testing.T) {
 		d.keep(c, q, first)
 		asked := time.Now()
 		time.Sleep(time.Minute)
-		for _, level := range []string{"memory", "store", "memory again"} {
-			if level == "store" {
-				c.Clear()
-			}
-			before := d.reads
-			reply, err := c.Ask(t.Context(), q, refuses, always)
-			if err != nil || provider.JoinText(reply.Parts) != "hi" || !reply.Cached.Equal(asked) || reply.Usage != (regie.Usage{}) || reply.StopReason != "stop" {
-				t.Fatalf("%s: %+v, %v", level, reply, err)
-			}
-			if (d.reads > before) != (level == "store") {
-				t.Errorf("%s: the store was read %d times", level, d.reads-before)
-			}
+		reply, err := c.Ask(t.Context(), q, refuses, always)
+		if err != nil || provider.JoinText(reply.Parts) != "hi" || !reply.Cached.Equal(asked) || reply.Usage != (regie.Usage{}) || reply.StopReason != "stop" {
+			t.Fatalf("%+v, %v", reply, err)
 		}
 		time.Sleep(time.Hour)
 		if _, err := c.Ask(t.Context(), q, refuses, always); !errors.Is(err, errAsked) {
@@ -233,132 +218,35 @@ func TestFailureIsShared(t *testing.T) {
 	})
 }
 
-// TestErasedWhileReading: what was read of a session before it was removed is not held after.
-func TestErasedWhileReading(t *testing.T) {
-	d := &table{}
-	c := New(Config{Store: d})
-	q := question("a")
-	q.Session = regie.NewID()
-	d.keep(c, q, text("secret"))
-	c.Clear()
-	d.reading = func() { // between the look into the table and what is held of it
-		d.mu.Lock()
-		delete(d.rows, q.Key)
-		d.mu.Unlock()
-		c.Forget(q.Session)
-	}
-	if _, err := c.Ask(t.Context(), q, refuses, always); err != nil {
-		t.Fatal(err)
-	}
-	d.reading = nil
-	if _, err := c.Ask(t.Context(), q, refuses, always); !errors.Is(err, errAsked) {
-		t.Errorf("an erased answer was given: %v", err)
-	}
-}
-
-// TestForget drops what came from a session, wherever it was given since, and what the store did
-// not keep.
-func TestForget(t *testing.T) {
+// TestProxiedAnswer holds what is of no session in memory, within its bound, until it is cleared.
+func TestProxiedAnswer(t *testing.T) {
 	c := New(Config{Store: &table{}})
-	removed, other := question("a"), question("b")
-	removed.Session, other.Session = regie.NewID(), regie.NewID()
-	for _, q := range []provider.Question{removed, other} {
-		if _, err := c.Ask(t.Context(), q, func() (*provider.Reply, error) { return text("x"), nil }, always); err != nil {
+	asked := 0
+	ask := func(name string) {
+		q := question(name)
+		q.Session = regie.ID{}
+		_, err := c.Ask(t.Context(), q, func() (*provider.Reply, error) {
+			asked++
+			return text(strings.Repeat("x", maxAnswer)), nil
+		}, always)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.Forget(removed.Session)
-	if _, err := c.Ask(t.Context(), removed, refuses, always); !errors.Is(err, errAsked) {
-		t.Error("the removed session's answer was given")
+	ask("a")
+	if ask("a"); asked != 1 {
+		t.Errorf("asked %d times", asked)
 	}
-	if _, err := c.Ask(t.Context(), other, refuses, always); err != nil {
-		t.Error("another session's answer has gone")
+	for i := range 20 {
+		ask(fmt.Sprint(i))
 	}
-	c.Stored(t.Context(), c.Entry(other, text("x")), errAsked)
-	if _, err := c.Ask(t.Context(), other, refuses, always); !errors.Is(err, errAsked) {
-		t.Error("what was not stored was given")
+	if len(c.proxied) > maxProxied/maxAnswer {
+		t.Errorf("%d answers are held", len(c.proxied))
 	}
-}
-
-// TestNoMemory holds nothing where there is no first level, but for an answer that the store does
-// not have yet.
-func TestNoMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &table{}
-		c := New(Config{Store: d, Memory: -1})
-		q := question("a")
-		asks := func() (asked bool) {
-			reply, err := c.Ask(t.Context(), q, func() (*provider.Reply, error) { asked = true; return text("x"), nil }, always)
-			if err != nil || reply.Cached.IsZero() != asked {
-				t.Errorf("%+v, %v, asked: %v", reply, err, asked)
-			}
-			return asked
-		}
-		if !asks() || asks() {
-			t.Error("an answer that is being stored is not given")
-		}
-		d.reading = func() { // the store is given it after it was looked for there
-			d.reading = nil
-			d.keep(c, q, text("x"))
-		}
-		for range 2 {
-			if asks() {
-				t.Error("an answer that has been stored is not given")
-			}
-		}
-		delete(d.rows, q.Key) // by another process
-		if !asks() {
-			t.Error("an answer that was erased is given")
-		}
-		c.Stored(t.Context(), c.Entry(q, text("x")), errAsked)
-		if !asks() {
-			t.Error("an answer that the store refused is given")
-		}
-		time.Sleep(storing + 1)
-		if !asks() {
-			t.Error("an answer that nobody stores is held")
-		}
-		c.Forget(q.Session)
-		if !asks() || len(c.flights) != 1 {
-			t.Error("an answer of a removed session is given")
-		}
-	})
-}
-
-// TestMemoryIsBounded: it never holds more than it may, and what it lets go is what saves least for
-// its room.
-func TestMemoryIsBounded(t *testing.T) {
-	m := memory{most: 100_000}
-	now := time.Now()
-	put := func(name string, size, cost int64) {
-		m.put(&entry{key: regie.HashOf([]byte(name)), size: size, expires: now.Add(time.Hour), answer: provider.Answer{Cost: cost}})
-		if m.bytes > m.most {
-			t.Fatalf("%d bytes in %d entries", m.bytes, len(m.at))
-		}
-	}
-	has := func(name string) bool { return m.at[regie.HashOf([]byte(name))] != nil }
-	put("dear", 10_000, 50_000)
-	put("used", 10_000, 100)
-	for range 200 {
-		m.get(regie.HashOf([]byte("used")), now)
-	}
-	put("cheap", 10_000, 10)
-	put("huge", 20_000, 1_000_000) // more than an eighth
-	for i := range 9 {
-		put(fmt.Sprint(i), 10_000, 1000)
-	}
-	if !has("dear") || !has("used") || has("cheap") || has("huge") {
-		t.Errorf("dear %v, used %v, cheap %v, huge %v", has("dear"), has("used"), has("cheap"), has("huge"))
-	}
-	for i := range 500 { // nothing stays for ever that is not used
-		put(fmt.Sprint("new", i), 10_000, 1000)
-	}
-	if has("dear") || has("used") {
-		t.Error("what was not used for long is still there")
-	}
-	put("new499", 5_000, 1)
-	if m.at[regie.HashOf([]byte("new499"))].size != 5_000 {
-		t.Error("an answer that came anew is the old one")
+	c.Clear()
+	asked = 0
+	if ask("19"); asked != 1 {
+		t.Error("a cleared answer was given")
 	}
 }
 

@@ -33,16 +33,15 @@ type reply struct {
 
 // arguments are those of all tools; a call leaves out what it does not need.
 type arguments struct {
-	Path      string   `json:"path,omitempty"`
-	Recursive bool     `json:"recursive,omitempty"`
-	Content   string   `json:"content,omitempty"`
-	Mode      string   `json:"mode,omitempty"`
-	Edits     []edit   `json:"edits,omitempty"`
-	Query     string   `json:"query,omitempty"`
-	Command   string   `json:"command,omitempty"`
-	Question  string   `json:"question,omitempty"`
-	Options   []string `json:"options,omitempty"`
-	Summary   string   `json:"summary,omitempty"`
+	Path     string   `json:"path,omitempty"`
+	Content  string   `json:"content,omitempty"`
+	Mode     string   `json:"mode,omitempty"`
+	Edits    []edit   `json:"edits,omitempty"`
+	Query    string   `json:"query,omitempty"`
+	Command  string   `json:"command,omitempty"`
+	Question string   `json:"question,omitempty"`
+	Options  []string `json:"options,omitempty"`
+	Summary  string   `json:"summary,omitempty"`
 }
 
 type edit struct {

@@ -152,7 +152,7 @@ func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provi
 	defer r.server.Hide(&err)
 	collected := newCollector(r.server, r.declared, sink)
 	at := wire.Endpoint{Server: r.server, Path: r.path, Unmarked: true}
-	err = collected.ReadEvents(ctx, at, r.Whole, func(data []byte) (bool, error) {
+	err = collected.ReadEvents(ctx, at, r.Whole(), func(data []byte) (bool, error) {
 		return false, collected.add(data)
 	})
 	if err != nil {

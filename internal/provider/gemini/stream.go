@@ -18,8 +18,7 @@ type chunk struct {
 		Content struct {
 			Parts []piece `json:"parts"`
 		} `json:"content"`
-		FinishReason  string `json:"finishReason"`
-		FinishMessage string `json:"finishMessage"`
+		FinishReason string `json:"finishReason"`
 	} `json:"candidates"`
 	Feedback *struct {
 		BlockReason string `json:"blockReason"`
@@ -55,7 +54,6 @@ type collector struct {
 	wire.Collector
 	server *wire.Server
 	names  map[string]string // of the declared tools, by the name that the API took
-	why    string            // what the server said about the end
 }
 
 func newCollector(server *wire.Server, names map[string]string, sink func(provider.Delta)) *collector {
@@ -95,7 +93,7 @@ func (c *collector) add(data []byte) error {
 			}
 		}
 		if candidate.FinishReason != "" {
-			c.Finish, c.why = candidate.FinishReason, candidate.FinishMessage
+			c.Finish = candidate.FinishReason
 			c.HeldBack = held(c.Finish)
 			c.Cut = c.Finish == "MAX_TOKENS" || c.HeldBack
 		}
@@ -174,11 +172,8 @@ func (c *collector) end() (*provider.Reply, error) {
 		if held(c.Finish) {
 			break
 		}
-		said := c.Finish // the model wrote a call that is none, or too many, or gave up: another try may do better
-		if c.why != "" {
-			said += ": " + c.why
-		}
-		return nil, c.Failed(wire.Broken("the model gave no usable reply (%s)", wire.Clip(said, 300)))
+		// the model wrote a call that is none, or too many, or gave up: another try may do better
+		return nil, c.Failed(wire.Broken("the model gave no usable reply (%s)", wire.Clip(c.Finish, 300)))
 	}
 	reply, err := c.Reply()
 	if provider.CodeOf(err) == regie.CodeEmptyReply && held(c.Finish) { // to ask again changes nothing

@@ -2,10 +2,7 @@ package ollama
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,9 +45,8 @@ type Provider struct {
 	server *wire.Server
 	free   bool // it is nobody's service
 
-	mu     sync.Mutex
-	known  map[string]provider.Capabilities // by model: what the server said
-	levels map[string][]string              // by model: what it takes of thinking, as JSON without quotes
+	mu    sync.Mutex
+	known map[string]provider.Capabilities // by model: what the server said
 }
 
 // New returns a provider. It returns CodeBadRequest for an address that is none.
@@ -71,10 +67,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	host := server.Host()
 	free := host != "ollama.com" && !strings.HasSuffix(host, ".ollama.com")
-	return &Provider{
-		cfg: cfg, server: server, free: free, known: map[string]provider.Capabilities{},
-		levels: map[string][]string{},
-	}, nil
+	return &Provider{cfg: cfg, server: server, free: free, known: map[string]provider.Capabilities{}}, nil
 }
 
 // trimmed takes away the path of the compatible API, which people copy with the address.
@@ -91,15 +84,13 @@ func judge(e *provider.Error, _, said string) {
 	switch {
 	case strings.Contains(said, "does not support embeddings"):
 		e.Code, e.Retryable = regie.CodeProviderRejected, false
-		e.Message += " (choose a model that embeds, such as nomic-embed-text: embedder in regie.yaml)"
 	case strings.Contains(said, "does not support tools"):
 		e.Code, e.Retryable = regie.CodeProviderRejected, false
-		e.Message += " (it can be asked in JSON: --dialect json, or agents.main.dialect in regie.yaml)"
+		e.Advise("ask it in JSON: --dialect json, or agents.main.dialect in regie.yaml")
 	case e.Status == http.StatusNotFound && strings.Contains(said, "not found"):
-		e.Message += " (ollama pull gets it; regie models lists those that are there)"
-	case e.Status == 0 && strings.Contains(said, "error parsing tool call"): // the model's fault, not the request's
-		e.Code, e.Retryable = regie.CodeBadReply, true
-	case e.Status == http.StatusInternalServerError && strings.Contains(said, "error parsing tool call"):
+		e.Advise("ollama pull gets it; regie models lists those that are there")
+	case (e.Status == 0 || e.Status == http.StatusInternalServerError) &&
+		strings.Contains(said, "error parsing tool call"): // the model's fault, not the request's
 		e.Code, e.Retryable = regie.CodeBadReply, true
 	}
 }
@@ -144,9 +135,8 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 		return c, nil
 	}
 	var answer struct {
-		Capabilities []string        `json:"capabilities"`
-		Info         map[string]any  `json:"model_info"`
-		Thinking     json.RawMessage `json:"thinking"`
+		Capabilities []string       `json:"capabilities"`
+		Info         map[string]any `json:"model_info"`
 	}
 	if err := p.server.Ask(ctx, "/api/show", map[string]string{"model": model}, &answer); err != nil {
 		return c, err
@@ -163,15 +153,8 @@ func (p *Provider) show(ctx context.Context, model string) (provider.Capabilitie
 			c.ContextTokens = max(c.ContextTokens, int(n))
 		}
 	}
-	var thinking struct {
-		Values []any `json:"values"` // true and false, or names of levels
-	}
-	_ = json.Unmarshal(answer.Thinking, &thinking) // servers that say something else say nothing of this
 	p.mu.Lock()
-	p.known[model], p.levels[model] = c, nil
-	for _, value := range thinking.Values {
-		p.levels[model] = append(p.levels[model], fmt.Sprint(value))
-	}
+	p.known[model] = c
 	p.mu.Unlock()
 	return c, nil
 }
@@ -199,51 +182,33 @@ func (p *Provider) Open(head provider.Head) (provider.Conversation, error) {
 		return nil, err
 	}
 	can := p.Capabilities(head.Model)
-	options := Options{Context: can.ContextTokens, KeepAlive: p.cfg.KeepAlive, Think: p.think(head, can)}
+	options := Options{Context: can.ContextTokens, KeepAlive: p.cfg.KeepAlive, Think: thinkOf(head, can)}
 	request := NewRequest(head, options)
 	request.server = p.server
 	return request, nil
 }
 
-// think is what is said of thinking (docs.ollama.com/capabilities/thinking). A model that cannot
-// think refuses to be asked, so nothing is said to it. What others take stands in what the server
-// says of the model: most are only told whether, some how hard, by name; older servers do not say,
-// and of gpt-oss the levels are known.
-func (p *Provider) think(head provider.Head, can provider.Capabilities) string {
-	if head.ReasoningEffort == "" || !can.Thinking {
+// thinkOf is what is said of thinking (docs.ollama.com/capabilities/thinking). A model that cannot
+// think refuses to be asked, so nothing is said to it. Most are told whether; gpt-oss how hard.
+func thinkOf(head provider.Head, can provider.Capabilities) string {
+	switch effort := head.ReasoningEffort; {
+	case effort == "" || !can.Thinking:
 		return ""
-	}
-	p.mu.Lock()
-	values := p.levels[head.Model]
-	p.mu.Unlock()
-	if len(values) == 0 && strings.Contains(head.Model, "gpt-oss") {
-		values = []string{"low", "medium", "high"}
-	}
-	named := slices.DeleteFunc(slices.Clone(values), func(value string) bool {
-		return !slices.Contains(regie.Efforts(), value)
-	})
-	switch {
-	case head.ReasoningEffort == "none" && (len(named) == 0 || slices.Contains(values, "false")):
+	case strings.Contains(head.Model, "gpt-oss"):
+		return `"` + regie.EffortWithin(effort, "low", "high") + `"`
+	case effort == "none":
 		return "false"
-	case len(named) == 0:
+	default:
 		return "true"
 	}
-	scale := regie.Efforts()
-	wanted := slices.Index(scale, head.ReasoningEffort)
-	nearest := slices.MinFunc(named, func(a, b string) int {
-		return distance(slices.Index(scale, a), wanted) - distance(slices.Index(scale, b), wanted)
-	})
-	return `"` + nearest + `"`
 }
-
-func distance(a, b int) int { return max(a-b, b-a) }
 
 // Send implements provider.Conversation.
 func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provider.Reply, err error) {
 	defer r.server.Hide(&err)
 	collected := newCollector(r.server, sink)
 	at := wire.Endpoint{Server: r.server, Path: "/api/chat", Lines: true}
-	err = collected.ReadEvents(ctx, at, r.Whole, func(line []byte) (bool, error) {
+	err = collected.ReadEvents(ctx, at, r.Whole(), func(line []byte) (bool, error) {
 		err := collected.add(line)
 		return collected.done, err
 	})

@@ -2,8 +2,8 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
-	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -79,14 +79,6 @@ type details struct {
 	Details json.RawMessage `json:"reasoning_details"`
 }
 
-// detail is one of reasoning_details, with all of its members. What of it grows with the stream is
-// kept apart, so that a long one costs what is added.
-type detail struct {
-	members map[string]jsontext.Value
-	grows   string // text or summary; empty for one that comes whole
-	text    *strings.Builder
-}
-
 // addDetails takes pieces of reasoning_details: a piece of a text or a summary goes on with the one
 // before it if that is of the same type and index, what else it brings (a signature) replaces what
 // was there; any other piece is one of its own.
@@ -97,36 +89,34 @@ func (c *collector) addDetails(raw json.RawMessage) error {
 	if err := c.Grow(len(raw)); err != nil {
 		return err
 	}
-	var pieces []map[string]jsontext.Value
+	var pieces []map[string]any
 	if err := jsonv2.Unmarshal(raw, &pieces, wire.Lenient); err != nil {
 		return nil //nolint:nilerr // what cannot be read cannot go back, and is no part of the answer
 	}
 	for _, piece := range pieces {
-		d := detail{members: piece, text: &strings.Builder{}}
-		d.grows = map[string]string{`"reasoning.text"`: "text", `"reasoning.summary"`: "summary"}[string(piece["type"])]
-		if n := len(c.details); n > 0 && d.grows != "" && c.details[n-1].same(&d) {
-			d = c.details[n-1]
-			for name, value := range piece {
-				if name != d.grows && value.Kind() != 'n' {
-					d.members[name] = value
-				}
-			}
-		} else {
-			c.details = append(c.details, d)
+		kind, _ := piece["type"].(string)
+		grows := map[string]string{"reasoning.text": "text", "reasoning.summary": "summary"}[kind]
+		n := len(c.details)
+		if n == 0 || grows == "" || c.details[n-1]["type"] != any(kind) ||
+			fmt.Sprint(c.details[n-1]["index"]) != fmt.Sprint(piece["index"]) {
+			c.details = append(c.details, piece)
+			continue
 		}
-		var text string
-		if d.grows != "" && jsonv2.Unmarshal(piece[d.grows], &text, wire.Lenient) == nil {
-			d.text.WriteString(text)
+		last := c.details[n-1]
+		before, _ := last[grows].(string)
+		for name, value := range piece {
+			if value != nil {
+				last[name] = value
+			}
+		}
+		if more, ok := piece[grows].(string); ok {
+			last[grows] = before + more
 		}
 	}
 	if len(c.details) > 0 && !c.thinks() {
 		c.Open(regie.PartThinking) // it goes back, though nobody can read it
 	}
 	return nil
-}
-
-func (d *detail) same(other *detail) bool {
-	return d.grows == other.grows && string(d.members["index"]) == string(other.members["index"])
 }
 
 func (c *collector) thinks() bool {
@@ -140,26 +130,13 @@ func (c *collector) thinks() bool {
 
 // keepDetails puts the details on the reply's first thinking part.
 func (c *collector) keepDetails(model string) {
-	list := make([]map[string]jsontext.Value, 0, len(c.details))
-	for i := range c.details {
-		d := &c.details[i]
-		if d.grows != "" && (d.text.Len() > 0 || d.members[d.grows].Kind() == '"') {
-			d.members[d.grows] = jsontext.Value(wire.AppendString(nil, wire.Safe(d.text.String())))
-		}
-		list = append(list, d.members)
-	}
-	raw, err := jsonv2.Marshal(list, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true),
-		jsontext.AllowDuplicateNames(true))
-	if err != nil || len(list) == 0 {
-		return
-	}
-	opaque, err := json.Marshal(details{Model: model, Details: raw})
-	if err != nil {
+	raw, err := jsonv2.Marshal(c.details, jsonv2.Deterministic(true))
+	if err != nil || len(c.details) == 0 {
 		return
 	}
 	for _, part := range c.Parts {
 		if part.Kind == regie.PartThinking {
-			part.Opaque = json.RawMessage(wire.Safe(string(opaque)))
+			part.Opaque = wire.Opaque(details{Model: model, Details: raw})
 			return
 		}
 	}
@@ -172,24 +149,13 @@ const (
 	maxURL     = 2000 // bytes; a longer one is no address that anybody opens
 )
 
-// addSources takes what the answer is from; the last list wins, as usage does. The one with titles
-// goes before the one without.
+// addSources takes what the answer is from; the last list wins, as usage does.
 func (c *collector) addSources(ch *chunk) {
 	var results []struct {
 		Title string `json:"title"`
 		URL   string `json:"url"`
 	}
-	var addresses []string
-	switch {
-	case wire.Claimed(ch.SearchResults, &results) && len(results) > 0:
-	case len(c.sources) == 0 && wire.Claimed(ch.Citations, &addresses):
-		for _, address := range addresses {
-			results = append(results, struct {
-				Title string `json:"title"`
-				URL   string `json:"url"`
-			}{URL: address})
-		}
-	}
+	_ = wire.Claimed(ch.SearchResults, &results)
 	if len(results) == 0 {
 		return
 	}

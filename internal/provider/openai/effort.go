@@ -10,14 +10,34 @@ import (
 // Each vendor has some of regie.Efforts, under names of its own, and takes the nearest for the
 // others.
 
-// plainEffort is the member that most servers know.
-func plainEffort(_, effort string, _ bool) string { return effortMember(effort) }
+const (
+	// plainEffort is the member that most servers know.
+	plainEffort = `"reasoning_effort":"%s"`
+	// unthinking is how templates of local models are told not to think.
+	unthinking = `"chat_template_kwargs":{"enable_thinking":false}`
+)
+
+// effortIn returns how a vendor is told: with off for none, where there is such a member, else with
+// on, in which the nearest effort from least to most stands for %s.
+func effortIn(off, on, least, most string) func(model, effort string, tools bool) string {
+	return func(_, effort string, _ bool) string {
+		switch {
+		case effort == "":
+			return ""
+		case effort == "none" && off != "":
+			return off
+		case least != "":
+			effort = regie.EffortWithin(effort, least, most)
+		}
+		return strings.ReplaceAll(on, "%s", effort)
+	}
+}
 
 func effortMember(effort string) string {
 	if effort == "" {
 		return ""
 	}
-	return `"reasoning_effort":"` + effort + `"`
+	return strings.ReplaceAll(plainEffort, "%s", effort)
 }
 
 // openAIEffort says none where the API takes tools in no other way; what a person asks for is sent,
@@ -50,61 +70,14 @@ func groqEffort(model, effort string, tools bool) string {
 	}
 }
 
-func deepSeekEffort(_, effort string, _ bool) string {
-	switch effort {
-	case "":
-		return ""
-	case "none":
-		return `"thinking":{"type":"disabled"}`
-	default:
-		return `"thinking":{"type":"enabled"},` + effortMember(effort)
-	}
-}
-
-// mistralEffort: small and medium models have none and high, large ones what lies between too;
-// Magistral models always think.
+// mistralEffort: models have none and high; Magistral models always think.
 func mistralEffort(model, effort string, _ bool) string {
 	switch {
 	case effort == "" || strings.Contains(model, "magistral"):
 		return ""
-	case strings.Contains(model, "large"):
-		if effort == "minimal" {
-			effort = "low"
-		}
-		return effortMember(regie.EffortWithin(effort, "none", "high"))
 	case effort == "none":
 		return effortMember("none")
 	default:
 		return effortMember("high")
 	}
-}
-
-func openRouterEffort(_, effort string, _ bool) string {
-	if effort == "" {
-		return ""
-	}
-	return `"reasoning":{"effort":"` + regie.EffortWithin(effort, "none", "xhigh") + `"}`
-}
-
-func vllmEffort(_, effort string, _ bool) string {
-	if effort == "none" {
-		return `"chat_template_kwargs":{"enable_thinking":false}`
-	}
-	return effortMember(regie.EffortWithin(effort, "low", "high"))
-}
-
-func llamaEffort(_, effort string, _ bool) string {
-	switch effort {
-	case "":
-		return ""
-	case "none":
-		return `"chat_template_kwargs":{"enable_thinking":false}`
-	default:
-		return `"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"` +
-			regie.EffortWithin(effort, "low", "high") + `"}`
-	}
-}
-
-func perplexityEffort(_, effort string, _ bool) string {
-	return effortMember(regie.EffortWithin(effort, "minimal", "high"))
 }

@@ -14,9 +14,6 @@ import (
 type embeds struct {
 	// none says that the vendor has no embeddings, or none that this API has.
 	none bool
-	// packed asks for the vectors in base64, a quarter of the size; all answers are read in either
-	// form.
-	packed bool
 	// dimensions is the member that shortens the vectors; empty where there is none.
 	dimensions string
 	// texts and bytes bound a request.
@@ -29,12 +26,12 @@ var embeddings = map[string]embeds{
 	"": {dimensions: "dimensions", texts: 64, bytes: 96 << 10},
 	// platform.openai.com/docs/api-reference/embeddings: 2,048 texts, 8,192 tokens in each and
 	// 300,000 in all.
-	"openai": {packed: true, dimensions: "dimensions", texts: 256, bytes: 256 << 10},
+	"openai": {dimensions: "dimensions", texts: 256, bytes: 256 << 10},
 	// docs.mistral.ai/api/endpoint/embeddings: 16,384 tokens in all ("Too many tokens in batch"),
 	// output_dimension for codestral-embed.
 	"mistral":    {dimensions: "output_dimension", texts: 64, bytes: 32 << 10},
 	"openrouter": {dimensions: "dimensions", texts: 96, bytes: 128 << 10},
-	"vllm":       {packed: true, dimensions: "dimensions", texts: 64, bytes: 96 << 10},
+	"vllm":       {dimensions: "dimensions", texts: 64, bytes: 96 << 10},
 	"lmstudio":   {texts: 32, bytes: 64 << 10},
 	// llama.cpp tools/server/README.md: started with --embeddings; a text has to fit into one
 	// physical batch (--ubatch-size), else 500.
@@ -73,9 +70,6 @@ func (p *Provider) Embedder(model string, dimensions int) (provider.Embedder, er
 
 func (h *embeds) request(b []byte, model string, dimensions int, texts []string) []byte {
 	b = wire.AppendString(append(b, `{"model":`...), model)
-	if h.packed {
-		b = append(b, `,"encoding_format":"base64"`...)
-	}
 	if dimensions > 0 {
 		b = append(append(append(b, `,"`...), h.dimensions...), `":`...)
 		b = strconv.AppendInt(b, int64(dimensions), 10)

@@ -71,7 +71,7 @@ func frames(head, tail []byte, text string) bool {
 	ch, err := decode(append(data, tail...))
 	if err != nil || len(ch.Choices) != 1 || wire.Said(ch.Usage) || len(ch.Error) > 0 ||
 		ch.failed() || ch.Groq != nil ||
-		len(ch.Citations) > 0 || len(ch.SearchResults) > 0 {
+		len(ch.SearchResults) > 0 {
 		return false
 	}
 	c := &ch.Choices[0]

@@ -51,7 +51,7 @@ func FuzzFastPath(f *testing.F) {
 		d := ch.Choices[0].Delta
 		var content string
 		if json.Unmarshal(d.Content, &content) != nil || content != string(text) || len(d.ReasoningDetails) > 0 || len(ch.Choices[0].Error) > 0 ||
-			ch.failed() || len(ch.Citations) > 0 || len(ch.SearchResults) > 0 || ch.Groq != nil || len(d.ToolCalls) > 0 || d.Reasoning != nil || d.ReasoningContent != nil ||
+			ch.failed() || len(ch.SearchResults) > 0 || ch.Groq != nil || len(d.ToolCalls) > 0 || d.Reasoning != nil || d.ReasoningContent != nil ||
 			d.Refusal != nil || ch.Choices[0].Index != 0 || ch.Choices[0].FinishReason != nil {
 			t.Fatalf("the fast path read %q from %s", text, data)
 		}

@@ -48,21 +48,3 @@ func TestKeptDeclarations(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkOpen(b *testing.B) {
-	p, err := New(Config{Name: "x", BaseURL: "http://127.0.0.1:1/v1"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, encoded := range map[string]*provider.Encoded{"anew": nil, "kept": {}} {
-		b.Run(name, func(b *testing.B) {
-			head := provider.Head{Model: "m", Level1: "one", MaxOutput: 9, Tools: declared(), Encoded: encoded}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := p.Open(head); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -12,7 +12,7 @@ func (c *conversation) Send(ctx context.Context, sink func(provider.Delta)) (_ *
 	defer c.server.Hide(&err)
 	collected := newCollector(c.server, c.quirks.vendor, sink)
 	at := wire.Endpoint{Server: c.server, Path: "/chat/completions", Unmarked: c.quirks.noDone}
-	err = collected.ReadEvents(ctx, at, c.Whole, func(data []byte) (bool, error) {
+	err = collected.ReadEvents(ctx, at, c.Whole(), func(data []byte) (bool, error) {
 		if string(data) == "[DONE]" {
 			return true, nil
 		}

@@ -25,9 +25,7 @@ type chunk struct {
 	Groq *struct {
 		Usage json.RawMessage `json:"usage"`
 	} `json:"x_groq"`
-	// What Perplexity answered from: addresses, and the same with titles.
-	Citations     json.RawMessage `json:"citations"`
-	SearchResults json.RawMessage `json:"search_results"`
+	SearchResults json.RawMessage `json:"search_results"` // Perplexity's: what it answered from
 }
 
 type delta struct {
@@ -76,7 +74,7 @@ type collector struct {
 	frame   frame
 	calls   map[int]*wire.Part // by index: the call that index now means
 	opened  int                // how many calls there are
-	details []detail           // OpenRouter's thinking, as it goes back
+	details []map[string]any   // OpenRouter's thinking, as it goes back
 	sources []provider.Source
 }
 

@@ -64,12 +64,10 @@ func TestSources(t *testing.T) {
 		stream string
 		want   []provider.Source
 	}{
-		"addresses alone":       {chunk(`,"citations":["https://a.example/1","http://b.example"]`) + end, []provider.Source{{URL: "https://a.example/1"}, {URL: "http://b.example"}}},
-		"titles go before":      {chunk(`,"citations":["https://a.example"],"search_results":[{"title":"A  \u001b[31mpage","url":"https://a.example","date":"2025-01-01"}]`) + end, []provider.Source{{Title: "A [31mpage", URL: "https://a.example"}}},
+		"a page":                {chunk(`,"citations":["https://a.example"],"search_results":[{"title":"A  \u001b[31mpage","url":"https://a.example","date":"2025-01-01"}]`) + end, []provider.Source{{Title: "A [31mpage", URL: "https://a.example"}}},
 		"the last list wins":    {chunk(`,"search_results":[{"title":"Old","url":"https://o.example"}]`) + chunk(`,"search_results":[{"title":"New","url":"https://n.example"}]`) + end, []provider.Source{{Title: "New", URL: "https://n.example"}}},
-		"no addresses":          {chunk(`,"citations":["javascript:alert(1)","file:///etc/passwd","https://c.example"]`) + end, []provider.Source{{}, {}, {URL: "https://c.example"}}},
-		"something else":        {chunk(`,"citations":"none","search_results":7`) + end, nil},
-		"none":                  {chunk(`,"citations":[],"search_results":null`) + end, nil},
+		"no addresses":          {chunk(`,"search_results":[{"url":"javascript:alert(1)"},{"url":"file:///etc/passwd"},{"url":"https://c.example"}]`) + end, []provider.Source{{}, {}, {URL: "https://c.example"}}},
+		"none":                  {chunk(`,"citations":"none","search_results":7`) + end, nil},
 		"from another vendor's": {chunk(``) + end, nil},
 	} {
 		reply, err := askVendor(t, "perplexity", "sonar", c.stream)

@@ -94,7 +94,7 @@ type quirks struct {
 // public documentation, or in what its server answered to others. The empty name is a server that
 // nobody has named.
 var vendors = map[string]quirks{
-	"": {vendor: Name, order: free, replay: replayNothing, parallel: parallelSaid, effort: plainEffort},
+	"": {vendor: Name, order: free, replay: replayNothing, parallel: parallelSaid, effort: effortIn("", plainEffort, "", "")},
 
 	// platform.openai.com/docs/api-reference/chat: max_tokens is refused by all models that think.
 	// parallel_tool_calls is true by default, and refused by some of those, so only a no is said.
@@ -103,7 +103,7 @@ var vendors = map[string]quirks{
 	// refuses a temperature.
 	"openai": {
 		vendor: Name, completionTokens: true, untempered: wire.Reasons, parallel: parallelIfNot,
-		effort: openAIEffort, judge: judgeOpenAI,
+		effort: openAIEffort,
 	},
 
 	// console.groq.com/docs/reasoning: Qwen's thinking stands in <think> in the text unless
@@ -119,7 +119,8 @@ var vendors = map[string]quirks{
 	// parallel_tool_calls is none of the API. /quick_start/rate_limit: keep-alives are comments.
 	// 402 is an empty balance, and a finish reason of its own, insufficient_system_resource, is no
 	// end of a reply.
-	"deepseek": {vendor: "deepseek", parallel: parallelNever, replay: replayLoop, effort: deepSeekEffort},
+	"deepseek": {vendor: "deepseek", parallel: parallelNever, replay: replayLoop, effort: effortIn(
+		`"thinking":{"type":"disabled"}`, `"thinking":{"type":"enabled"},`+plainEffort, "", "")},
 
 	// docs.mistral.ai/api: an unknown member is refused with 422, and so are stream_options (usage
 	// comes by itself) and max_completion_tokens. An id is nine of a-z, A-Z, 0-9 (error 3280), and
@@ -135,15 +136,16 @@ var vendors = map[string]quirks{
 	// key.
 	"openrouter": {
 		vendor: "openrouter", replay: replayDetails, guests: true,
-		effort: openRouterEffort, judge: judgeOpenRouter,
+		effort: effortIn("", `"reasoning":{"effort":"%s"}`, "none", "xhigh"), judge: judgeOpenRouter,
 	},
 
 	// docs.vllm.ai: the window is max_model_len in the list of models; thinking is reasoning,
 	// reasoning_content before 0.11; templates take enable_thinking. Templates of many models take
 	// one system message only. Without --enable-auto-tool-choice calls are refused with 400.
 	"vllm": {
-		vendor: "vllm", free: true, oneSystem: true, guests: true, effort: vllmEffort,
-		sizes: listed, judge: judgeLocal,
+		vendor: "vllm", free: true, oneSystem: true, guests: true,
+		effort: effortIn(unthinking, plainEffort, "low", "high"),
+		sizes:  listed, judge: judgeLocal,
 	},
 
 	// lmstudio.ai/docs: the compatible list of models names no window; /api/v0/models has
@@ -152,7 +154,7 @@ var vendors = map[string]quirks{
 	// reasoning with gpt-oss. It has no parallel_tool_calls.
 	"lmstudio": {
 		vendor: "lmstudio", free: true, oneSystem: true, guests: true, parallel: parallelNever,
-		effort: plainEffort, sizes: lmStudioSizes, judge: judgeLocal,
+		effort: effortIn("", plainEffort, "", ""), sizes: lmStudioSizes, judge: judgeLocal,
 	},
 
 	// llama.cpp tools/server/README.md: what a slot holds is default_generation_settings.n_ctx of
@@ -160,7 +162,8 @@ var vendors = map[string]quirks{
 	// said; what a template takes goes in chat_template_kwargs; calls need --jinja, and a prompt
 	// that is too large is exceed_context_size_error.
 	"llamacpp": {
-		vendor: "llamacpp", free: true, oneSystem: true, guests: true, effort: llamaEffort,
+		vendor: "llamacpp", free: true, oneSystem: true, guests: true, effort: effortIn(unthinking,
+			`"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"%s"}`, "low", "high"),
 		sizes: llamaSizes, judge: judgeLocal,
 	},
 
@@ -170,7 +173,7 @@ var vendors = map[string]quirks{
 	"perplexity": {
 		vendor: "perplexity", example: "https://api.perplexity.ai", noUsageOption: true, parallel: parallelNever,
 		noTools: true, noDone: true, order: strict,
-		effort: perplexityEffort,
+		effort: effortIn("", plainEffort, "minimal", "high"),
 		models: []string{"sonar", "sonar-pro", "sonar-reasoning-pro", "sonar-deep-research"},
 	},
 }
@@ -205,7 +208,7 @@ func mistralMade(model string) bool {
 }
 
 // noteJinja says how a server of one's own is made to take tools, or is asked without them.
-const noteJinja = " (or ask in JSON: --dialect json, or agents.main.dialect in regie.yaml)"
+const noteJinja = "or ask in JSON: --dialect json, or agents.main.dialect in regie.yaml"
 
 // judgeAll knows the errors that several vendors have in common.
 func judgeAll(e *provider.Error, kind, said string) {
@@ -225,12 +228,6 @@ func judgeAll(e *provider.Error, kind, said string) {
 	}
 }
 
-func judgeOpenAI(e *provider.Error, _, said string) {
-	if strings.Contains(said, "tools with reasoning_effort") {
-		e.Message += " (with tools this API takes reasoning_effort: none, in agents.main of regie.yaml, or none at all)"
-	}
-}
-
 func judgeGroq(e *provider.Error, kind, _ string) {
 	if e.Status == 498 || kind == "capacity_exceeded" {
 		e.Code, e.Retryable = regie.CodeProviderBusy, true
@@ -238,14 +235,10 @@ func judgeGroq(e *provider.Error, kind, _ string) {
 }
 
 func judgeOpenRouter(e *provider.Error, _, said string) {
-	switch {
-	case e.Status == http.StatusForbidden:
+	if e.Status == http.StatusForbidden {
 		e.Code = regie.CodeProviderRejected
 		_ = e.Tell(regie.Say(
 			"the model's server refused the request with 403, for moderation or a rule of the account: %s", said))
-	case e.Status == http.StatusPaymentRequired && e.RetryAfter > 0:
-		// what is under way takes all of the budget for the moment
-		e.Code, e.Retryable = regie.CodeProviderBusy, true
 	}
 }
 
@@ -257,7 +250,7 @@ func judgeLocal(e *provider.Error, _, said string) {
 	if strings.Contains(said, "--enable-auto-tool-choice") || strings.Contains(said, "--jinja") ||
 		strings.Contains(said, "does not support tools") {
 		e.Code, e.Retryable = regie.CodeProviderRejected, false
-		e.Message += noteJinja
+		e.Advise(noteJinja)
 	}
 }
 

@@ -454,8 +454,8 @@ func (f *Format) notStreams(t *testing.T) {
 	for _, c := range []struct{ kind, body, says string }{
 		{"text/html", "<html>\x1b[31mlogin", "text/html, which is not how that API streams: <html>"},
 		{"text/plain", "", "text/plain, which is not how that API streams"},
-		{"text/json", `{"error":{"message":"overloaded"}}`, "answered with an error in place of a stream: overloaded"},
-		{"text/json", `{"choices":[{"message":{"content":"hi"}}]}`, "does not stream, which is needed"},
+		{"text/json", `{"error":{"message":"overloaded"}}`, "which is not how that API streams: overloaded"},
+		{"text/json", `{"choices":[{"message":{"content":"hi"}}]}`, "which is not how that API streams"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", c.kind)

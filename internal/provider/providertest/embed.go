@@ -1,12 +1,9 @@
 package providertest
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
 	"io"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -95,7 +92,7 @@ func EmbedFormats() []EmbedFormat {
 		dimensions := EmbedDimensions
 		f := EmbedFormat{
 			Name: vendor, Model: model, Path: "/v1", path: "/v1/embeddings", Counts: true, before: nomic,
-			texts: inputTexts, answer: openAIVectors(vendor), failure: failure,
+			texts: inputTexts, answer: openAIVectors, failure: failure,
 			validate: func(body []byte) error { return strict.ChatEmbed(vendor, body) },
 			tooLong: Scene{
 				Status:  http.StatusBadRequest,
@@ -288,25 +285,14 @@ func geminiVectors(counts bool) func(vectors [][]float32, tokens int) string {
 	}
 }
 
-// openAIVectors answers in the reverse order, which index tells; in base64 where that was asked
-// for.
-func openAIVectors(vendor string) func(vectors [][]float32, tokens int) string {
-	return func(vectors [][]float32, tokens int) string {
-		data := []any{}
-		for i, v := range slices.Backward(vectors) {
-			var embedding any = v
-			if vendor == "openai" || vendor == "vllm" {
-				var raw []byte
-				for _, x := range v {
-					raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-				}
-				embedding = base64.StdEncoding.EncodeToString(raw)
-			}
-			data = append(data, fields{"object": "embedding", "index": i, "embedding": embedding})
-		}
-		return object(fields{
-			"object": "list", "data": data, "model": "m",
-			"usage": fields{"prompt_tokens": tokens, "total_tokens": tokens},
-		})
+// openAIVectors answers in the reverse order, which index tells.
+func openAIVectors(vectors [][]float32, tokens int) string {
+	data := []any{}
+	for i, v := range slices.Backward(vectors) {
+		data = append(data, fields{"object": "embedding", "index": i, "embedding": v})
 	}
+	return object(fields{
+		"object": "list", "data": data, "model": "m",
+		"usage": fields{"prompt_tokens": tokens, "total_tokens": tokens},
+	})
 }

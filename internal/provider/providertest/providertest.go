@@ -62,8 +62,6 @@ func Check(head provider.Head, turns []provider.Turn) error {
 	for way, options := range []anthropic.Options{
 		{},
 		{Thinks: true, Thinking: "adaptive", Effort: "low"},
-		{ThinkingBudget: 1024},
-		{ThinkingBudget: 2048, NoMarks: true},
 	} {
 		claude := head
 		claude.Model = "claude" // of the newest generation: which options one has follows from its name

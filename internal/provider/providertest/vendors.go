@@ -180,7 +180,7 @@ var framings = map[string]framing{
 	},
 	"perplexity": {
 		id: "8c1596dd-319a-4c71-a1b8-e0c546b01641", every: fields{
-			"citations": []string{"https://a.example/1", "https://b.example/2"},
+			"search_results": []any{fields{"url": "https://a.example/1"}, fields{"url": "https://b.example/2"}},
 		},
 		choice: fields{"message": fields{"role": "assistant", "content": "…"}},
 		usage:  plainUsage, place: "each", noDone: true, crlf: true, path: "-", hasKinds: true,

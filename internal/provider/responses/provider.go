@@ -3,9 +3,7 @@ package responses
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/regie-run/regie"
@@ -49,29 +47,17 @@ func New(cfg Config) (*Provider, error) {
 	return &Provider{cfg: cfg, server: server}, nil
 }
 
-// tryAgain is how the API says in words when to ask again, where it says it in no header.
-var tryAgain = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:ms|s|m|h))+)\b`)
-
 // judge knows the API's kinds of error, which come as a status or, once the stream has begun, as an
 // event (spec 12.6, trap 7).
-func judge(e *provider.Error, kind, said string) {
-	if found := tryAgain.FindStringSubmatch(said); found != nil && e.RetryAfter == 0 {
-		if wish, err := time.ParseDuration(strings.ToLower(strings.ReplaceAll(found[1], " ", ""))); err == nil {
-			e.RetryAfter = wire.Wish(wish)
-		}
-	}
+func judge(e *provider.Error, kind, _ string) {
 	switch {
 	case slices.Contains([]string{
 		"insufficient_quota", "billing_hard_limit_reached", "billing_not_active",
 		"usage_limit_reached",
 	}, kind):
 		e.Code, e.Retryable, e.RetryAfter = regie.CodeProviderQuota, false, 0
-	case kind == "invalid_encrypted_content":
-		e.Message += ": go on with another model, which is not given what this one reasoned"
-	case strings.Contains(said, "Encrypted content is not supported"):
-		e.Message += ": the model does not reason; set api: chat for this provider"
 	case e.Status == http.StatusNotFound && kind != "model_not_found":
-		e.Message += "; a server without the Responses API wants api: chat"
+		e.Advise("a server without the Responses API wants api: chat")
 	case e.Status != 0, e.Code == regie.CodeContextTooLarge: // which says the rest
 	case slices.Contains([]string{"invalid_api_key", "authentication_error", "permission_error"}, kind):
 		e.Code, e.Retryable = regie.CodeProviderAuth, false
@@ -115,7 +101,7 @@ func (r *Request) Send(ctx context.Context, sink func(provider.Delta)) (_ *provi
 	defer r.server.Hide(&err)
 	collected := newCollector(r.server, sink, r.model)
 	at := wire.Endpoint{Server: r.server, Path: "/responses"}
-	err = collected.ReadEvents(ctx, at, r.Whole, func(data []byte) (bool, error) {
+	err = collected.ReadEvents(ctx, at, r.Whole(), func(data []byte) (bool, error) {
 		err := collected.add(data)
 		return collected.stopped, err
 	})

@@ -54,9 +54,8 @@ func texts(raw jsontext.Value) (out []string) {
 }
 
 type response struct {
-	Usage      jsontext.Value   `json:"usage"`
-	Error      jsontext.Value   `json:"error"`
-	Output     []jsontext.Value `json:"output"`
+	Usage      jsontext.Value `json:"usage"`
+	Error      jsontext.Value `json:"error"`
 	Incomplete *struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
@@ -331,17 +330,6 @@ func (c *collector) end(e *event) error {
 		c.HeldBack = c.Finish == "content_filter"
 	default:
 		c.Finish = "completed"
-	}
-	if len(c.items) == 0 { // some bridges say everything at once
-		for i, raw := range r.Output {
-			o, it, err := c.item(&event{Item: raw, Index: &i})
-			if err != nil {
-				return err
-			}
-			if err := c.done(o, it); err != nil {
-				return err
-			}
-		}
 	}
 	for _, o := range c.items {
 		if o.kind == "function_call" && !o.whole && !c.Cut { // of one that is cut its arguments say it

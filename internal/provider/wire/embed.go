@@ -52,9 +52,6 @@ type Embedder struct {
 	space string
 	// dimensions are those of the first vectors; all others must have as many. 0: there were none.
 	dimensions atomic.Int64
-	// refused is the length in bytes of the shortest text that was too long for the model; 0: there
-	// was none.
-	refused atomic.Int64
 }
 
 // NewEmbedder returns an embedder. It returns CodeNoModel where no model is named, and
@@ -143,17 +140,6 @@ const shortest = 64
 func (e *Embedder) embed(ctx context.Context, purpose provider.Purpose, before string, texts []string, places []int,
 	out *provider.Embedding,
 ) error {
-	if alone := e.tooLong(texts); alone >= 0 && len(texts) > 1 { // beside others it would take them with it
-		for _, part := range [][2]int{{0, alone}, {alone, alone + 1}, {alone + 1, len(texts)}} {
-			if part[0] < part[1] {
-				if err := e.embed(ctx, purpose, before, texts[part[0]:part[1]],
-					places[part[0]:part[1]], out); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
 	answer, err := e.ask(ctx, purpose, before, texts)
 	switch failed, ok := errors.AsType[*provider.Error](err); {
 	case err == nil:
@@ -173,9 +159,6 @@ func (e *Embedder) embed(ctx context.Context, purpose provider.Purpose, before s
 	case len(texts[0]) < shortest:
 		return err
 	default:
-		if known := e.refused.Load(); known == 0 || int64(len(texts[0])) < known {
-			e.refused.Store(int64(len(texts[0])))
-		}
 		out.Cut = append(out.Cut, places[0])
 		kept := strings.TrimSpace(texts[0][:boundary(texts[0], len(texts[0])*2/3)])
 		if kept == "" {
@@ -183,12 +166,6 @@ func (e *Embedder) embed(ctx context.Context, purpose provider.Purpose, before s
 		}
 		return e.embed(ctx, purpose, before, []string{kept}, places, out)
 	}
-}
-
-// tooLong is the place of the first text that is as long as one that was refused, -1 for none.
-func (e *Embedder) tooLong(texts []string) int {
-	refused := e.refused.Load()
-	return slices.IndexFunc(texts, func(text string) bool { return refused > 0 && int64(len(text)) >= refused })
 }
 
 func (e *Embedder) count(answer Embedded, before string, texts []string, out *provider.Embedding) {
@@ -255,11 +232,7 @@ func (e *Embedder) check(vectors [][]float32) error {
 			vector[i] = float32(float64(vector[i]) / length)
 		}
 	}
-	// two that are asked at once
-	if !e.dimensions.CompareAndSwap(0, int64(wanted)) && e.dimensions.Load() != int64(wanted) {
-		return Broken("the embedding model %s answered with a vector of %d dimensions where %d belong",
-			e.cfg.Model, wanted, e.dimensions.Load())
-	}
+	e.dimensions.Store(int64(wanted))
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,8 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -62,31 +59,11 @@ func (s *Server) failed(ctx, inner context.Context, err error, begun bool) error
 			said = regie.SayOf("%s: %s", regie.Say("nothing answers at %s", s.cfg.Address), s.cfg.NotRunning)
 		case errors.As(err, &slow) && slow.Timeout():
 			said = regie.Say("the model's server %s cannot be reached: it does not answer", s.cfg.Address)
-		case strings.Contains(err.Error(), plainHTTP):
-			said = regie.Say(
-				"the model's server %s cannot be reached: it speaks http and not https; write its address with http://", s.cfg.Address)
 		}
-		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)
-	case !begun && strings.Contains(err.Error(), tlsAlert):
-		said := regie.Say(
-			"the model's server %s cannot be reached: it speaks https and not http; write its address with https://", s.cfg.Address)
 		return (&provider.Error{Code: regie.CodeProviderOffline, Retryable: true, Offline: true, Err: err}).Tell(said)
 	}
 	return (&provider.Error{Code: regie.CodeProviderBroken, Retryable: true, Err: err}).
 		Tell(regie.Say("the connection to the model broke: %s", reason(err)))
-}
-
-// plainHTTP is how the standard library says that a server began to speak http where it should have
-// begun TLS.
-const plainHTTP = "server gave HTTP response to HTTPS client"
-
-// tlsAlert is how an answer of TLS to http begins, as the standard library quotes it.
-const tlsAlert = `malformed HTTP response "\x15\x03`
-
-// wantsTLS is what servers say to http where they speak TLS: Go's, and nginx and Apache.
-var wantsTLS = []string{
-	"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port",
-	"speaking plain HTTP to an SSL-enabled server",
 }
 
 // offline reports whether the request was certainly not sent (decision 42).
@@ -96,7 +73,7 @@ func offline(err error) bool {
 	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" ||
 		strings.Contains(err.Error(), "TLS handshake") ||
 		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: ") ||
-		strings.Contains(err.Error(), plainHTTP)
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
 // reason drops the method and address that net/http puts before its errors.
@@ -122,12 +99,6 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 			regie.Say("the model's server answered %s: the account has no credit left", answer)
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
 		e.Code, e.Retryable = regie.CodeProviderBusy, true
-	case status == http.StatusBadRequest && slices.ContainsFunc(wantsTLS,
-		func(words string) bool { return bytes.Contains(data, []byte(words)) }):
-		told = regie.Say(
-			"the model's server %s cannot be asked: it speaks https and not http; write its address with https://",
-			s.cfg.Address)
-		return (&provider.Error{Code: regie.CodeProviderRejected, Status: status, Misplaced: true}).Tell(told)
 	case tooLong(status, kind, said):
 		e.Code, told = regie.CodeContextTooLarge,
 			regie.Say("the model's server answered %s: the prompt is larger than the model's window", answer)
@@ -140,7 +111,8 @@ func (s *Server) refused(status int, header http.Header, body io.Reader) *provid
 		e.Misplaced = status == http.StatusNotFound || status == http.StatusMethodNotAllowed ||
 			status == http.StatusGone
 		if status == http.StatusNotFound && s.cfg.API != "Ollama" { // which says it in its own words
-			told = s.elsewhere(answer)
+			told = regie.Say(
+				"the model's server answered %s: is it the model's name, or the address? regie models shows both", answer)
 		}
 	}
 	if said != "" {
@@ -191,33 +163,12 @@ func overloaded(kind string) bool {
 	}
 }
 
-// elsewhere is what to look at where a server knows no such thing: the address, where it lacks the
-// path of the example, else the model.
-func (s *Server) elsewhere(answer string) regie.Sentence {
-	example, err := url.Parse(s.cfg.Example)
-	given, failed := url.Parse(s.cfg.Address)
-	if err == nil && failed == nil && strings.Trim(given.Path, "/") == "" && example.Path != "" {
-		return regie.Say("the model's server answered %s: its address may lack a path; try %s", answer,
-			strings.TrimRight(s.cfg.Address, "/")+example.Path)
-	}
-	return regie.Say("the model's server answered %s: is it the model's name, or the address? regie models shows both",
-		answer)
-}
-
 // notAStream reads an answer with status 200 that is no stream: a proxy's page, or an error.
 func (s *Server) notAStream(kind string, body io.Reader) *provider.Error {
 	data, _ := io.ReadAll(io.LimitReader(body, 64<<10))
 	said, _ := VendorWords(s.hide(data))
-	var object map[string]json.RawMessage
 	told := regie.Say("%s is no %s server: it answered %s, which is not how that API streams", s.cfg.Address,
 		s.cfg.API, Clip(OneLine(kind), 60))
-	switch isObject := json.Unmarshal(data, &object) == nil; {
-	case isObject && object["error"] != nil:
-		told = regie.Say("the model's server %s answered with an error in place of a stream", s.cfg.Address)
-	case isObject && (object["choices"] != nil || object["content"] != nil ||
-		object["message"] != nil || object["output"] != nil):
-		told, said = regie.Say("the server %s answers at once and does not stream, which is needed", s.cfg.Address), ""
-	}
 	if said != "" {
 		told = regie.SayOf("%s: %s", told, regie.Verbatim(Clip(said, 120)))
 	}

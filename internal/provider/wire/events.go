@@ -21,7 +21,7 @@ type Endpoint struct {
 
 // ReadEvents posts a request and hands the data of each event of the answer to add, until add
 // reports the last one. Errors are those of Server.Post and add, with what had arrived.
-func (c *Collector) ReadEvents(ctx context.Context, at Endpoint, body func() *Body,
+func (c *Collector) ReadEvents(ctx context.Context, at Endpoint, body [][]byte,
 	add func(data []byte) (last bool, err error),
 ) error {
 	kinds := []string{"text/event-stream"}

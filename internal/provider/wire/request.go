@@ -11,7 +11,7 @@ import (
 // GrowingBody is a request body that only grows: each turn is encoded once, and the end is put on
 // only for sending (decision 31). It is used by one goroutine.
 type GrowingBody struct {
-	Text
+	text []byte
 	// Tail is what the requests from now on end with.
 	Tail provider.Tail
 	// Close returns the end of the body. It returns new bytes at each call: the transport may still
@@ -20,17 +20,21 @@ type GrowingBody struct {
 	digest Digest
 }
 
+// Add adds what add appends to the slice that it is given. It must write only behind that: the
+// transport may still read the bytes of the call before.
+func (r *GrowingBody) Add(add func(b []byte) []byte) { r.text = add(r.text) }
+
 // EndWith implements provider.Conversation.
 func (r *GrowingBody) EndWith(tail provider.Tail) { r.Tail = tail }
 
 // Request implements provider.Conversation.
-func (r *GrowingBody) Request() (regie.Hash, int) { return r.digest.Sum(nil, r.All(), r.Close()) }
+func (r *GrowingBody) Request() (regie.Hash, int) { return r.digest.Sum(nil, r.text, r.Close()) }
 
 // Body implements provider.Shower. It changes nothing: the same turns give the same bytes.
-func (r *GrowingBody) Body() []byte { return slices.Concat(append(r.All(), r.Close())...) }
+func (r *GrowingBody) Body() []byte { return slices.Concat(r.Whole()...) }
 
-// Whole returns the body without copying it. What is appended later stands behind its bytes.
-func (r *GrowingBody) Whole() *Body { return NewBody(append(r.All(), r.Close())...) }
+// Whole returns the body in pieces, which are not copied.
+func (r *GrowingBody) Whole() [][]byte { return [][]byte{r.text, r.Close()} }
 
 // CheckHead returns CodeNoModel and CodeBadRequest for a head that no API takes. whom names the
 // vendor or the server.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	transport := &http.Transport{
-		DialContext:           dialing(cfg.Dial),
+		DialContext:           cfg.Dial,
 		TLSHandshakeTimeout:   15 * time.Second,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          256,
@@ -119,7 +120,10 @@ func IsLoopback(host string) bool {
 // what they say is stored and shown.
 func (s *Server) Hide(err *error) {
 	if failed, ok := errors.AsType[*provider.Error](*err); ok {
-		failed.Message, failed.Partial = string(s.hide([]byte(failed.Message))), string(s.hide([]byte(failed.Partial)))
+		failed.Partial = string(s.hide([]byte(failed.Partial)))
+		if masked := string(s.hide([]byte(failed.Message))); masked != failed.Message {
+			failed.Message, failed.Said = masked, regie.Sentence{}
+		}
 	}
 }
 
@@ -142,7 +146,7 @@ func (s *Server) Base() string { return s.base }
 // Post sends a request and returns its answer once the server has begun it. Every error is an
 // *provider.Error, or the cause of ctx if that ended first. kinds are the content types that a
 // stream of this API has; an answer of another kind is refused.
-func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds ...string) (*Stream, error) {
+func (s *Server) Post(ctx context.Context, path string, body [][]byte, kinds ...string) (*Stream, error) {
 	stream, err := s.open(ctx, path, body, strings.Join(kinds, ", "))
 	if err != nil {
 		return nil, err
@@ -155,52 +159,45 @@ func (s *Server) Post(ctx context.Context, path string, body func() *Body, kinds
 	return stream, nil
 }
 
-// Call sends a request and returns the whole of its answer, a JSON document of at most so many
-// bytes; errors are those of Post.
+// Call sends a request, without a body if that is nil, and returns the whole of its answer, a JSON
+// document of at most so many bytes; errors are those of Post.
 func (s *Server) Call(ctx context.Context, path string, body []byte, most int) ([]byte, error) {
-	data, kind, err := s.read(ctx, path, body, most)
-	switch {
-	case err != nil:
-		return nil, err
-	case kind != "" && !strings.Contains(kind, "json") || len(data) > 0 && data[0] == '<':
-		// some have no word for what they send
-		words, _ := VendorWords(s.hide(data))
-		return nil, &provider.Error{
-			Code: regie.CodeProviderRejected, Misplaced: true,
-			Message: fmt.Sprintf("%s does not speak %s: it answered %s: %s", s.cfg.Address, s.cfg.API,
-				Clip(OneLine(kind), 60), Clip(words, 120)),
-		}
-	}
-	return data, nil
-}
-
-// read sends a request and returns the whole of its answer with its content type.
-func (s *Server) read(ctx context.Context, path string, body []byte, most int) (data []byte, kind string, err error) {
-	var content func() *Body
+	var content [][]byte
 	if body != nil {
-		content = func() *Body { return NewBody(body) }
+		content = [][]byte{body}
 	}
 	stream, err := s.open(ctx, path, content, "application/json")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer stream.Close()
-	data, err = io.ReadAll(io.LimitReader(stream, int64(most)+1))
+	data, err := io.ReadAll(io.LimitReader(stream, int64(most)+1))
 	switch {
 	case len(data) > most:
-		err = &provider.Error{
+		return nil, &provider.Error{
 			Code:    regie.CodeReplyTooLarge,
 			Message: fmt.Sprintf("the model's server answered with more than %d MiB", most>>20),
 		}
 	case err != nil:
-		err = stream.Failed(err)
+		return nil, stream.Failed(err)
+	case len(data) > 0 && data[0] == '<':
+		return nil, s.foreign(data)
 	}
-	return data, stream.response.Header.Get("Content-Type"), err
+	return data, nil
+}
+
+// foreign is the error of an answer that is not one of the API.
+func (s *Server) foreign(data []byte) *provider.Error {
+	words, _ := VendorWords(s.hide(data))
+	return &provider.Error{
+		Code: regie.CodeProviderRejected, Misplaced: true,
+		Message: fmt.Sprintf("%s does not speak %s: it answered %s", s.cfg.Address, s.cfg.API, Clip(words, 120)),
+	}
 }
 
 // open sends a request, without a body if that is nil, and returns its answer once the server has
 // begun it with status 200.
-func (s *Server) open(ctx context.Context, path string, body func() *Body, accept string) (*Stream, error) {
+func (s *Server) open(ctx context.Context, path string, body [][]byte, accept string) (*Stream, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -214,12 +211,21 @@ func (s *Server) open(ctx context.Context, path string, body func() *Body, accep
 	request.Header.Set("Accept", accept)
 	maps.Copy(request.Header, s.cfg.Header)
 	if body != nil {
-		first := body()
-		request.Method, request.Body, request.ContentLength = http.MethodPost, first, first.Size()
+		for _, piece := range body {
+			request.ContentLength += int64(len(piece))
+		}
 		request.Header.Set("Content-Type", "application/json")
 		// An idle connection that the server has just closed is replaced without a word: nothing
 		// was sent on it.
-		request.GetBody = func() (io.ReadCloser, error) { return body(), nil }
+		request.GetBody = func() (io.ReadCloser, error) {
+			readers := make([]io.Reader, len(body))
+			for i := range body {
+				readers[i] = bytes.NewReader(body[i])
+			}
+			return io.NopCloser(io.MultiReader(readers...)), nil
+		}
+		request.Method = http.MethodPost
+		request.Body, _ = request.GetBody()
 	}
 	stream := &Stream{server: s, outer: ctx, inner: inner, cancel: cancel, began: time.Now()}
 	response, err := s.client.Do(request) //nolint:bodyclose // Stream.Close closes it
@@ -231,10 +237,7 @@ func (s *Server) open(ctx context.Context, path string, body func() *Body, accep
 		}
 		return nil, err
 	}
-	stream.response, stream.tap = response, provider.TapOf(ctx)
-	if stream.tap != nil {
-		stream.tap.Begin(response.StatusCode, response.Header.Get("Content-Type"))
-	}
+	stream.response = response
 	stream.silence = time.AfterFunc(s.cfg.Idle, func() { cancel(errSilent) })
 	if response.StatusCode != http.StatusOK {
 		defer stream.Close()
@@ -258,16 +261,12 @@ func (s *Server) Ask(ctx context.Context, path string, in, out any) error {
 			}
 		}
 	}
-	data, _, err := s.read(ctx, path, body, maxAnswer)
+	data, err := s.Call(ctx, path, body, maxAnswer)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, out); err != nil {
-		said, _ := VendorWords(data)
-		return &provider.Error{
-			Code: regie.CodeProviderRejected, Err: err,
-			Message: fmt.Sprintf("%s does not speak %s: it answered %s", s.cfg.Address, s.cfg.API, Clip(said, 120)),
-		}
+	if json.Unmarshal(data, out) != nil {
+		return s.foreign(data)
 	}
 	return nil
 }
@@ -282,7 +281,6 @@ type Stream struct {
 	response     *http.Response
 	silence      *time.Timer
 	began        time.Time
-	tap          *provider.Tap // may be nil
 }
 
 // Read implements io.Reader; each read that brings bytes restarts the timer of silence.
@@ -290,9 +288,6 @@ func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.response.Body.Read(p)
 	if n > 0 {
 		s.silence.Reset(s.server.cfg.Idle)
-		if s.tap != nil {
-			_, _ = s.tap.Write(p[:n]) // which never fails
-		}
 	}
 	return n, err
 }

@@ -1,38 +1,11 @@
 package wire_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/wire"
 )
-
-// FuzzVector reads anything as a vector: it never panics, and what is a list of numbers for the
-// standard library is the same one here.
-func FuzzVector(f *testing.F) {
-	for _, text := range []string{`[0.5, -1e-3,2]`, `"AAAAPw=="`, `[null]`, `[[1]]`, `[1e999]`, `[]`, `null`, `"A"`, ` [ 1 , 2 ] `, `[1,]`, `["a,b",1]`, `{"a":1}`, `[NaN]`} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var want []*float32
-		plain := json.Unmarshal(data, &want) == nil && len(data) > 0 && json.Valid(data)
-		for _, x := range want {
-			plain = plain && x != nil
-		}
-		got, err := wire.Vector(append([]byte{}, data...))
-		switch {
-		case err != nil && plain && want != nil && len(want) <= 1<<14:
-			t.Fatalf("%q: %v", data, err)
-		case err == nil && plain:
-			for i := range want {
-				if len(got) != len(want) || got[i] != *want[i] {
-					t.Fatalf("%q is %v", data, got)
-				}
-			}
-		}
-	})
-}
 
 // TestInstruction: a model is known by its family, whoever serves it and however its version is
 // called.

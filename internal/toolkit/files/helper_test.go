@@ -148,7 +148,7 @@ func TestDefinitions(t *testing.T) {
 		if d.Risk != regie.RiskInternal || len(d.Description) < 40 {
 			t.Errorf("%+v", d)
 		}
-		if prepares := tool.SidesOf(tl).Preparer != nil; prepares == query {
+		if prepares := tool.SidesOf(tl).Prepare != nil; prepares == query {
 			t.Errorf("%s prepares: %v", d.Name, prepares)
 		}
 		if !strings.Contains(string(d.Parameters), `"additionalProperties":false`) || !strings.Contains(string(d.Parameters), `"description"`) {

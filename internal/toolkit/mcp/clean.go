@@ -20,19 +20,8 @@ func clean(s string, n int) string {
 			return -1
 		}
 		return r
-	}, clip(s, 4*n))
-	return clip(strings.TrimSpace(s), n)
-}
-
-// clip returns at most n bytes of s and does not cut through a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+	}, plain.Clip(s, 4*n))
+	return plain.Clip(strings.TrimSpace(s), n)
 }
 
 // scrub hides the configuration's secrets in a text.

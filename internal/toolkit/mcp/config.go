@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -24,7 +25,6 @@ var (
 	// back (decision 27).
 	serverName = regexp.MustCompile(`^[a-zA-Z0-9]+([_-][a-zA-Z0-9]+)*$`)
 	headerName = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
-	envName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	secretName = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|cred|cookie|session|sign|private|dsn|database_url`)
 )
 
@@ -104,7 +104,7 @@ func (c Config) Validate() error {
 	case len(c.Name) > 40 || !serverName.MatchString(c.Name):
 		return regie.Errorf(regie.CodeBadRequest,
 			"%q is not a name for an MCP server: use letters, digits, single - and _, at most 40 characters",
-			clip(c.Name, 60))
+			plain.Clip(c.Name, 60))
 	case slices.Contains(taken, strings.ToLower(c.Name)):
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the name of a toolkit: choose another one",
 			c.Name)
@@ -129,19 +129,10 @@ func (c Config) validateCommand() error {
 	switch {
 	case c.Command[0] == "":
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has an empty command", c.Name)
-	case strings.ContainsRune(strings.Join(c.Command, " ")+c.Dir, 0):
-		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has a NUL in its command or directory", c.Name)
 	case len(c.Headers) > 0:
 		return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has headers, which only a url uses", c.Name)
 	case c.Dir != "" && !filepath.IsAbs(c.Dir):
 		return regie.Errorf(regie.CodeBadRequest, "the directory of the MCP server %s must be absolute", c.Name)
-	}
-	for name, value := range c.Env {
-		if !envName.MatchString(name) || strings.ContainsRune(value, 0) {
-			return regie.Errorf(regie.CodeBadRequest,
-				"the MCP server %s has the environment variable %q, which no program can be given", c.Name,
-				clip(name, 60))
-		}
 	}
 	return nil
 }
@@ -156,9 +147,6 @@ func (c Config) validateURL() error {
 	case u.User != nil:
 		return regie.Errorf(regie.CodeBadRequest,
 			"the url of the MCP server %s holds a user or password: put it into headers", c.Name)
-	case u.Fragment != "":
-		return regie.Errorf(regie.CodeBadRequest,
-			"the url of the MCP server %s has a part after #, which no server sees", c.Name)
 	case len(c.Env) > 0 || c.Dir != "":
 		return regie.Errorf(regie.CodeBadRequest,
 			"the MCP server %s has an environment or a directory, which only a command uses", c.Name)
@@ -167,7 +155,7 @@ func (c Config) validateURL() error {
 		switch {
 		case !headerName.MatchString(name) || strings.ContainsAny(value, "\x00\r\n"):
 			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s has the header %q, which cannot be sent",
-				c.Name, clip(name, 60))
+				c.Name, plain.Clip(name, 60))
 		case slices.Contains(reserved, textproto.CanonicalMIMEHeaderKey(name)):
 			return regie.Errorf(regie.CodeBadRequest, "the MCP server %s sets the header %s, which Regie sets itself",
 				c.Name, name)
@@ -180,7 +168,7 @@ func (c Config) validateTools() error {
 	for _, pattern := range slices.Concat(c.Allow, c.Deny) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return regie.Errorf(regie.CodeBadRequest,
-				"%q is not a pattern for the tools of the MCP server %s: write get_* or a name", clip(pattern, 60),
+				"%q is not a pattern for the tools of the MCP server %s: write get_* or a name", plain.Clip(pattern, 60),
 				c.Name)
 		}
 	}
@@ -188,7 +176,7 @@ func (c Config) validateTools() error {
 		if !setting.valid() {
 			return regie.Errorf(regie.CodeBadRequest,
 				"the tool %q of the MCP server %s can be a query of class read, or an action of class keyed or once",
-				clip(name, 60), c.Name)
+				plain.Clip(name, 60), c.Name)
 		}
 	}
 	return nil

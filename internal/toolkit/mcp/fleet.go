@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,10 +181,6 @@ func (f *Fleet) settle(m *member, err error) {
 // showListed puts a server's tools into the registry, as it listed them last.
 func (f *Fleet) showListed(m *member) {
 	tools, version := m.server.listed()
-	if left := m.server.Warnings(); len(left) > 0 {
-		f.log.Info("tools of an MCP server are left out", "server", m.server.config.Name,
-			"tools", strings.Join(left, "; "))
-	}
 	f.show(m, tools, version, nil)
 }
 

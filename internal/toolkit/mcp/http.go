@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 // newTransport is the HTTP transport of a server, shared by its sessions. It uses no proxy: the
@@ -44,7 +45,7 @@ var notPublic = []netip.Prefix{
 func public(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return regie.Errorf(regie.CodeNoPermission, "%q is not an address that can be checked", clip(address, 100))
+		return regie.Errorf(regie.CodeNoPermission, "%q is not an address that can be checked", plain.Clip(address, 100))
 	}
 	ip := at.Addr().Unmap().WithZone("")
 	inside := !ip.IsGlobalUnicast() || ip.IsPrivate()
@@ -133,7 +134,7 @@ func place(response *http.Response) string {
 	if err != nil {
 		return "nowhere"
 	}
-	return clip(u.Scheme+"://"+u.Host+u.Path, 200)
+	return plain.Clip(u.Scheme+"://"+u.Host+u.Path, 200)
 }
 
 // bounded is a response's body that ends with an error beyond its bound, and with its session.

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const defaultGrace = 2 * time.Second // for each of: input closed, SIGTERM, SIGKILL
@@ -18,7 +20,6 @@ const defaultGrace = 2 * time.Second // for each of: input closed, SIGTERM, SIGK
 // to run at all. Keys and tokens are in others, and stay here (spec 11.3).
 var inherited = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TMPDIR",
-	"SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA", // of Windows
 }
 
 // environment is all that a server's process gets.
@@ -79,7 +80,7 @@ func run(c Config, log *tail, grace time.Duration) (*process, error) {
 	if err != nil {
 		p.closePipes()
 		return nil, regie.Errorf(regie.CodeServerDown, "the command %q of the MCP server %s cannot be started: %v",
-			clip(c.Command[0], 200), c.Name, err)
+			plain.Clip(c.Command[0], 200), c.Name, err)
 	}
 	go p.copyLog()
 	go p.supervise()
@@ -89,33 +90,19 @@ func run(c Config, log *tail, grace time.Duration) (*process, error) {
 // pipes connects the command with us and returns its ends of the pipes, to be closed once it has
 // them.
 func (p *process) pipes() (theirs []*os.File, err error) {
-	open := func(ours **os.File, theirsOut *io.Writer, theirsIn *io.Reader) error {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		if theirsIn != nil {
-			*ours, *theirsIn = w, r
-			theirs = append(theirs, r)
-			return nil
-		}
-		*ours, *theirsOut = r, w
-		theirs = append(theirs, w)
-		return nil
-	}
-	if err = open(&p.in, nil, &p.cmd.Stdin); err == nil {
-		if err = open(&p.out, &p.cmd.Stdout, nil); err == nil {
-			err = open(&p.err, &p.cmd.Stderr, nil)
+	var stdin, stdout, stderr *os.File
+	if stdin, p.in, err = os.Pipe(); err == nil {
+		if p.out, stdout, err = os.Pipe(); err == nil {
+			p.err, stderr, err = os.Pipe()
 		}
 	}
-	return theirs, err
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
+	return []*os.File{stdin, stdout, stderr}, err
 }
 
 func (p *process) closePipes() {
 	for _, f := range []*os.File{p.in, p.out, p.err} {
-		if f != nil {
-			_ = f.Close()
-		}
+		_ = f.Close() // which does nothing to nil
 	}
 }
 
@@ -186,3 +173,12 @@ func settled(grace time.Duration, all ...<-chan struct{}) bool {
 	}
 	return true
 }
+
+// ownGroup makes a command the leader of a process group: what it starts is ended with it, and the
+// terminal's Ctrl-C is not for it.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// terminate asks the whole group to end; kill ends it. A group that is gone already is no error.
+func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+
+func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

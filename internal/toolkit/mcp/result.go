@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie/internal/plain"
 )
 
 // maxContent bounds a result in bytes. The pipeline shortens what the model sees long before; this
@@ -20,7 +22,7 @@ func content(result *sdk.CallToolResult) string {
 		if b.Len() > 0 && text != "" {
 			b.WriteByte('\n')
 		}
-		b.WriteString(clip(text, max(0, maxContent-b.Len())))
+		b.WriteString(plain.Clip(text, max(0, maxContent-b.Len())))
 	}
 	var texts, others []string
 	for _, part := range result.Content {
@@ -55,19 +57,12 @@ func describe(part sdk.Content) string {
 	case *sdk.AudioContent:
 		return fmt.Sprintf("[audio %s, %d bytes, not shown]", word(part.MIMEType), len(part.Data))
 	case *sdk.ResourceLink:
-		size := ""
-		if part.Size != nil {
-			size = fmt.Sprintf(", %d bytes", *part.Size)
-		}
-		return fmt.Sprintf("[resource %q at %s, %s%s, not shown]", word(part.Name),
-			word(part.URI), word(part.MIMEType), size)
+		return fmt.Sprintf("[resource %q at %s, %s, not shown]", word(part.Name), word(part.URI), word(part.MIMEType))
 	case *sdk.EmbeddedResource:
 		if part.Resource == nil {
 			return "[resource without content]"
 		}
-		return fmt.Sprintf("[resource at %s, %s, %d bytes, not shown]", word(part.Resource.URI),
-			word(part.Resource.MIMEType),
-			len(part.Resource.Text)+len(part.Resource.Blob))
+		return fmt.Sprintf("[resource at %s, %s, not shown]", word(part.Resource.URI), word(part.Resource.MIMEType))
 	default:
 		return fmt.Sprintf("[content of the kind %T, not shown]", part)
 	}

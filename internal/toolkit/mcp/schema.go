@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -125,7 +127,7 @@ func (w *walk) node(at string, value any, depth int) (work int, circle bool, err
 func (w *walk) follow(ref string, depth int) (work int, back bool, err error) {
 	pointer, local := strings.CutPrefix(ref, "#")
 	if pointer, err = url.PathUnescape(pointer); err != nil || !local || pointer != "" && pointer[0] != '/' {
-		return 0, false, fmt.Errorf("its schema refers to %q, and only #/… within itself is followed", clip(ref, 100))
+		return 0, false, fmt.Errorf("its schema refers to %q, and only #/… within itself is followed", plain.Clip(ref, 100))
 	}
 	target, at := w.root, ""
 	for _, step := range strings.Split(pointer, "/")[1:] {
@@ -140,7 +142,7 @@ func (w *walk) follow(ref string, depth int) (work int, back bool, err error) {
 			}
 		}
 		if next == nil {
-			return 0, false, fmt.Errorf("its schema refers to %q, which is not there", clip(ref, 100))
+			return 0, false, fmt.Errorf("its schema refers to %q, which is not there", plain.Clip(ref, 100))
 		}
 		target, at = next, at+"/"+escape(key)
 	}

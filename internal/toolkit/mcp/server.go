@@ -183,16 +183,6 @@ func (s *Server) Close() {
 	}
 }
 
-// Origin tells of a tool which MCP server it is of, and whether that server is trusted; ok is false
-// for any other tool. What a server without trust returns taints the session, and whatever is sent
-// to one leaves the machine (decision 34).
-func Origin(t tool.Tool) (server string, trusted, ok bool) {
-	if t, is := t.(*remote); is {
-		return t.server.config.Name, t.server.config.TrustHints, true
-	}
-	return "", false, false
-}
-
 // within bounds a context by the server's life.
 func (s *Server) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -254,7 +244,7 @@ func (s *Server) restart(ctx context.Context) error {
 	if wait := s.next.Sub(now); wait > 0 && s.restarts > 0 {
 		return regie.Errorf(regie.CodeServerDown,
 			"the MCP server %s is down after %d tries and is left alone for %s: %s",
-			s.config.Name, s.restarts, wait.Round(time.Second), s.lastWords(last))
+			s.config.Name, s.restarts, wait.Round(time.Second), s.epitaph(last, s.failure))
 	}
 	if last != nil {
 		s.log.Warn("MCP server restarts", "server", s.config.Name, "restart", s.restarts+1,
@@ -278,14 +268,6 @@ func (s *Server) pause(tries int) time.Duration {
 		pause = min(pause, patience)
 	}
 	return pause
-}
-
-// lastWords say why a server is down: how its last session ended, or why there was none.
-func (s *Server) lastWords(last *session) string {
-	if s.failure != nil {
-		return s.failure.Error()
-	}
-	return s.epitaph(last, nil)
 }
 
 // hold makes a session the server's.

@@ -37,7 +37,7 @@ func TestStdio(t *testing.T) {
 		{"structured", `{}`, regie.CallSucceeded, "", `{"list":[1,2],"n":1}`},
 		{"nothing", `{}`, regie.CallSucceeded, "", "[the tool returned nothing]"},
 		{"parts", `{}`, regie.CallSucceeded, "", "one\ntwo\n[image image/png, 1000 bytes, not shown]\n[audio audio/wav, 2000 bytes, not shown]\n" +
-			"[resource \"a b\" at file:///a, text/plain, 77 bytes, not shown]\n[resource at file:///c, of no given type or name, 11 bytes, not shown]"},
+			"[resource \"a b\" at file:///a, text/plain, not shown]\n[resource at file:///c, of no given type or name, not shown]"},
 	} {
 		out := call(t, named(t, s, "box."+row.tool), row.arguments)
 		if out.State != row.state {
@@ -243,24 +243,6 @@ func TestModernProtocol(t *testing.T) {
 	data, err := os.ReadFile(c.Env[envFile])
 	if got := strings.Fields(string(data)); err != nil || !slices.Equal(got, []string{"listed", "called", "listed"}) {
 		t.Errorf("a list from a cache, or a call sent again: %q", got)
-	}
-}
-
-func TestOrigin(t *testing.T) {
-	c := command(t, "raw")
-	c.TrustHints = true
-	s := start(t, c)
-	if server, trusted, ok := Origin(named(t, s, "box.do")); server != "box" || !trusted || !ok {
-		t.Errorf("%s %v %v", server, trusted, ok)
-	}
-	other, err := tool.New(regie.ToolDefinition{Name: "a.b", Kind: regie.KindQuery, Risk: regie.RiskInternal}, tool.Handler[struct{}]{
-		Run: func(context.Context, *tool.Invocation, struct{}) (tool.Result, error) { return tool.Result{}, nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, ok := Origin(other); ok {
-		t.Errorf("a tool of the house is taken for a server's")
 	}
 }
 

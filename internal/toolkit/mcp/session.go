@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -165,7 +166,7 @@ func (s *session) patience(now func() time.Time) sdk.Middleware {
 		return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 			if !asked.AllowN(now(), 1) {
 				_, _ = fmt.Fprintf(s.log, "it asked for %s and the like more than %d times in a minute\n",
-					clip(method, 60), maxAsked)
+					plain.Clip(method, 60), maxAsked)
 				s.halt()
 				return nil, errEnded
 			}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/regie-run/regie/internal/plain"
 )
 
 const (
@@ -58,7 +60,7 @@ func (c *stdioConn) pump() {
 		var message jsonrpc.Message
 		if err == nil {
 			if message, err = jsonrpc.DecodeMessage(data); err != nil {
-				_, _ = fmt.Fprintf(c.p.log, "(on standard output) %s\n", clip(string(data), 500))
+				_, _ = fmt.Fprintf(c.p.log, "(on standard output) %s\n", plain.Clip(string(data), 500))
 				if stray++; stray <= maxStray {
 					continue
 				}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -44,7 +43,7 @@ func planTool() (tool.Tool, error) {
 			"Show the person your plan for a task of several steps, and how far you are. Each call replaces the plan. At most one step is active.", regie.RolePlan),
 		tool.Handler[Plan]{
 			Run: func(_ context.Context, _ *tool.Invocation, plan Plan) (tool.Result, error) {
-				if _, err := checkPlan(plan); err != nil {
+				if err := checkPlan(plan); err != nil {
 					return tool.Result{}, tool.NotDone{Err: err}
 				}
 				return tool.Result{Content: "ok"}, nil
@@ -58,47 +57,21 @@ func planTool() (tool.Tool, error) {
 		})
 }
 
-// ParsePlan reads a plan out of the arguments of update_plan. White space around the texts is taken
-// away. It returns CodeBadArguments, with advice for the model, for more than 50 steps, for one
-// that is empty, has more than 300 characters or holds what cannot be shown, for a status that is
-// none, and for more than one active step. It is pure.
-func ParsePlan(arguments json.RawMessage) (Plan, error) {
-	var plan struct {
-		Steps *[]Step `json:"steps"`
-	}
-	if err := strict(arguments, &plan); err != nil {
-		return Plan{}, err
-	}
-	if plan.Steps == nil {
-		return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments, "the plan has no list of steps"))
-	}
-	return checkPlan(Plan{Steps: *plan.Steps})
-}
-
-func checkPlan(plan Plan) (Plan, error) {
-	if n := len(plan.Steps); n > maxSteps {
-		return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments,
-			"the plan has %d steps, at most %d are allowed", n, maxSteps))
-	}
-	out, active := Plan{Steps: make([]Step, len(plan.Steps))}, 0
-	for i, step := range plan.Steps {
-		step.Text = strings.TrimSpace(step.Text)
-		if err := checkText("steps", step.Text, maxStep, false); err != nil {
-			return Plan{}, err
+// checkPlan refuses what the schema cannot: a text that is blank or cannot be shown, and more than
+// one active step.
+func checkPlan(plan Plan) error {
+	active := 0
+	for _, step := range plan.Steps {
+		if err := checkText("steps", strings.TrimSpace(step.Text), maxStep, false); err != nil {
+			return err
 		}
-		switch step.Status {
-		case StepPending, StepDone:
-		case StepActive:
+		if step.Status == StepActive {
 			active++
-		default:
-			return Plan{}, bad("steps", "", regie.Errorf(regie.CodeBadArguments,
-				"%q is not the status of a step: use pending, active or done", clip(string(step.Status), 60)))
 		}
-		out.Steps[i] = step
 	}
 	if active > 1 {
-		return Plan{}, bad("steps", "set the others to pending or done",
+		return bad("steps", "set the others to pending or done",
 			regie.Errorf(regie.CodeBadArguments, "%d steps are active, at most one can be", active))
 	}
-	return out, nil
+	return nil
 }

@@ -1,7 +1,7 @@
 // Package session is the toolkit of what a model does with its own session (spec 3.3): ask the
 // person, end the run, show a plan, read what a shortened result left out. The first three are the
 // native form of reply fields; the loop handles them by their roles, and the pure functions here
-// (ParseModule, CheckReply, ReplyText, ParsePlan) are what it and the surfaces need for that.
+// (ParseModule, CheckReply, ReplyText) are what it and the surfaces need for that.
 //
 // The package keeps nothing and starts nothing of its own: it has no goroutine.
 package session
@@ -18,6 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/tool"
 )
 
@@ -84,7 +85,7 @@ func notRun(name string) error {
 // stand twice, bytes that are not UTF-8.
 func strict(arguments json.RawMessage, into any) error {
 	if err := jsonv2.Unmarshal(arguments, into, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return bad("", "", regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %s", clip(err.Error(), 300)))
+		return bad("", "", regie.Errorf(regie.CodeBadArguments, "the arguments do not fit: %s", plain.Clip(err.Error(), 300)))
 	}
 	return nil
 }
@@ -131,12 +132,4 @@ func hidden(r rune) bool {
 func lengths(s *jsonschema.Schema, most int) {
 	least := 1
 	s.MinLength, s.MaxLength = &least, &most
-}
-
-// clip returns at most n bytes of s as whole characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }

@@ -65,7 +65,7 @@ func (r reader) run(_ context.Context, inv *tool.Invocation, args readArgs) (too
 	s, ok := set.Find(args.Name)
 	if !ok {
 		return tool.Result{}, bad("name", "without a name all skills are listed",
-			regie.Errorf(regie.CodeNotFound, "there is no skill %q", plain.Line(clip(args.Name, 100))))
+			regie.Errorf(regie.CodeNotFound, "there is no skill %q", plain.Line(plain.Clip(args.Name, 100))))
 	}
 	if args.File == "" {
 		return tool.Result{Content: whole(s)}, nil
@@ -132,12 +132,4 @@ func files(s *skill.Skill) string {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return "further files: " + strings.Join(names, ", ")
-}
-
-// clip returns at most n bytes of s as whole characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// anthropicBudget is the least thinking budget, in tokens.
-const anthropicBudget = 1024
-
 var (
 	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 	propertyName  = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
@@ -37,8 +34,7 @@ type anthropicRequest struct {
 }
 
 type anthropicThinking struct {
-	Type   string `json:"type"`
-	Budget int    `json:"budget_tokens"`
+	Type string `json:"type"`
 }
 
 type anthropicChoice struct {
@@ -127,24 +123,13 @@ func (r *anthropicRequest) thinking() error {
 		return fmt.Errorf("the service tier %q", r.ServiceTier)
 	}
 	switch t := r.Thinking; {
-	case t == nil:
+	case t == nil, t.Type == "disabled":
 		return nil
-	case t.Type == "disabled" && t.Budget == 0:
-		return nil
-	case t.Type == "adaptive" && t.Budget == 0:
-		if major, minor := generation("", r.Model); major > 0 && (major < 4 || major == 4 && minor < 6) {
-			return fmt.Errorf("%s has no adaptive thinking", r.Model)
-		}
-		return nil
-	case t.Type != "enabled":
+	case t.Type != "adaptive":
 		return fmt.Errorf("thinking is %q", t.Type)
-	case t.Budget < anthropicBudget || t.Budget >= r.MaxTokens:
-		return fmt.Errorf("the thinking budget %d is not from %d to less than max_tokens, %d",
-			t.Budget, anthropicBudget, r.MaxTokens)
-	case r.Temperature != nil && *r.Temperature != 1:
-		return fmt.Errorf("thinking goes with no temperature but 1")
-	case r.ToolChoice != nil && r.ToolChoice.Type != "auto" && r.ToolChoice.Type != "none":
-		return fmt.Errorf("thinking goes with no forced tool")
+	}
+	if major, minor := generation("", r.Model); major > 0 && (major < 4 || major == 4 && minor < 6) {
+		return fmt.Errorf("%s has no adaptive thinking", r.Model)
 	}
 	return nil
 }
@@ -230,8 +215,6 @@ func (r *anthropicRequest) thread() error {
 		return fmt.Errorf("the last message is of role assistant")
 	case used && len(r.Tools) == 0:
 		return fmt.Errorf("tool_use in the thread, and no tools are declared")
-	case r.Thinking != nil && r.Thinking.Type == "enabled": // adaptive thinking asks nothing of earlier turns
-		return r.loop()
 	}
 	return nil
 }
@@ -317,32 +300,6 @@ func (m *anthropicMessage) assistant(seen map[string]bool) (calls []string, err 
 		return nil, fmt.Errorf("the last block is %s", last)
 	}
 	return calls, nil
-}
-
-// loop checks that with thinking the calls that are being answered follow from thinking: the first
-// reply since the person spoke.
-func (r *anthropicRequest) loop() error {
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		m := &r.Messages[i]
-		if m.Role != "user" || m.Content[0].Type == "tool_result" {
-			continue
-		}
-		if i+1 == len(r.Messages) {
-			return nil // a new question: nothing is being answered
-		}
-		first := &r.Messages[i+1]
-		calls := false
-		for j := range first.Content {
-			calls = calls || first.Content[j].Type == "tool_use"
-		}
-		if calls && !strings.HasSuffix(first.Content[0].Type, "thinking") {
-			return fmt.Errorf(
-				"message %d: expected thinking, found %s: with thinking a tool loop starts with a thinking block", i+1,
-				first.Content[0].Type)
-		}
-		return nil
-	}
-	return nil
 }
 
 // marks counts the cache marks.

@@ -335,7 +335,6 @@ func (r *chatRequest) detailsBack() error {
 func ChatEmbed(vendor string, body []byte) error {
 	var r struct {
 		Model     string   `json:"model"`
-		Format    string   `json:"encoding_format"`
 		Dimension *int     `json:"dimensions"`
 		Output    *int     `json:"output_dimension"`
 		Input     []string `json:"input"`
@@ -346,8 +345,6 @@ func ChatEmbed(vendor string, body []byte) error {
 	switch {
 	case r.Model == "":
 		return fmt.Errorf("no model")
-	case r.Format != "" && r.Format != "base64":
-		return fmt.Errorf("the format %q", r.Format)
 	case r.Output != nil && vendor != "mistral", r.Dimension != nil &&
 		slices.Contains([]string{"mistral", "lmstudio", "llamacpp"}, vendor):
 		return fmt.Errorf("a member for the dimensions that %q does not take", vendor)
