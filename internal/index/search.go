@@ -149,9 +149,9 @@ func termsOfQuestion(text string) []string {
 	s := newSplitter()
 	s.split(text, true) // the answer may be in either language
 	var terms, all []string
-	for _, t := range s.order {
-		if all = append(all, t.spelling); !stopWords[t.spelling] {
-			terms = append(terms, t.spelling)
+	for _, term := range s.order {
+		if all = append(all, term); !stopWords[term] {
+			terms = append(terms, term)
 		}
 	}
 	if len(terms) == 0 {

@@ -35,16 +35,6 @@ type embeddedQuestion struct {
 	at     time.Time
 }
 
-// Ask has a question embedded, so that a Search for it right after has its vector. It returns why
-// that cannot be done, which includes that there is no embedder.
-func (x *Index) Ask(ctx context.Context, text string) (why regie.Sentence) {
-	if x.config.Embedder == nil {
-		return regie.Say("no embedder is configured")
-	}
-	_, why = x.question(ctx, text)
-	return why
-}
-
 // question returns the vector of a question, or why there is none.
 func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sentence) {
 	if strings.TrimSpace(text) == "" {

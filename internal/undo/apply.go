@@ -67,14 +67,9 @@ func leave(f *regie.UndoFile, why error) {
 
 // putBack makes one file what it was, in one step, if it still is what was found.
 func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.Undo, i int, again bool) {
-	// each file its own: what lies aside must not pass for another
 	f, tag := &undo.Files[i], fmt.Sprintf("%s-%d", undo.ID, i)
-	if again && !f.To.Exists() {
-		// A dead process may have moved it aside.
-		_ = root.Reappear(f.Path, tag)
-	}
 	now, err := look(root, f.Path)
-	if again && f.To.Exists() { // or left what was to take its place
+	if again && f.To.Exists() { // a dead process may have left what was to take its place
 		_ = root.Clear(f.Path, tag)
 	}
 	state := stateOf(now)
@@ -118,7 +113,7 @@ func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace
 	tag string,
 ) (tried bool, err error) {
 	if !f.To.Exists() {
-		return root.Remove(workspace.Removal{Before: now, Tag: tag})
+		return root.Remove(now)
 	}
 	data, err := u.blob(ctx, f.To.Hash)
 	if err != nil {

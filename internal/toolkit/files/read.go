@@ -115,7 +115,8 @@ func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size 
 	case len(head) == 0:
 		return tool.Result{Content: args.Path + " is empty"}, nil
 	case workspace.NotText(head):
-		return k.describe(args.Path, in, slices.Clone(head), size)
+		return tool.Result{Content: fmt.Sprintf("%s is not text that can be shown: %d bytes, %s",
+			args.Path, size, kindOf(head))}, nil
 	case size > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
 		return tool.Result{Content: fmt.Sprintf(
 			"%s is text of %d bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text", args.Path, size)}, nil
@@ -175,7 +176,7 @@ type page struct {
 	ended  bool // the whole file was looked at
 	cutOff bool // the bound of what is looked through was met
 
-	crlf, shown, repaired int // lines
+	shown, repaired int // lines
 }
 
 // read goes through the lines up to the last one that is wanted, and to the end of the file where
@@ -216,9 +217,8 @@ func (p *page) show(line []byte, size int) {
 		line = bytes.TrimPrefix(line, []byte("\uFEFF")) // a byte order mark
 	}
 	whole := size <= p.bounds.line
-	crlf := whole && bytes.HasSuffix(line, []byte("\r"))
-	if crlf {
-		line = line[:len(line)-1]
+	if whole {
+		line = bytes.TrimSuffix(line, []byte("\r"))
 	}
 	text := visible(line, whole)
 	if !whole {
@@ -236,9 +236,6 @@ func (p *page) show(line []byte, size int) {
 	p.out.WriteString(text)
 	p.out.WriteByte('\n')
 	p.shown++
-	if crlf {
-		p.crlf++
-	}
 	if whole && !utf8.Valid(line) {
 		p.repaired++
 	}
@@ -262,9 +259,6 @@ func (p *page) result(name string) (tool.Result, error) {
 		fmt.Fprintf(&p.out, "[lines %d to %d%s; go on with start_line %d]\n", p.first, p.next-1, of, p.next)
 	} else if p.cutOff {
 		fmt.Fprintf(&p.out, "[only the first %d bytes of the file were looked through]\n", p.bounds.scanned)
-	}
-	if p.crlf > 0 {
-		fmt.Fprintf(&p.out, "[%d of %d lines end in CRLF]\n", p.crlf, p.shown)
 	}
 	if p.repaired > 0 {
 		fmt.Fprintf(&p.out, "[%s with bytes that are not UTF-8, shown as \uFFFD]\n", count(p.repaired))

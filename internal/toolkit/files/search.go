@@ -54,7 +54,7 @@ func (k *toolkit) search(ctx context.Context, inv *tool.Invocation, args searchA
 	a.seen, err = root.Search(bounded, workspace.Query{
 		Text: args.Query, Regex: args.Regex, CaseSensitive: args.CaseSensitive, Path: args.Path,
 		Wanted: wanted.matches, Holds: wanted.mayHold,
-		Skip: args.Offset, Most: k.bounds.matches, Clip: k.bounds.around, MaxFile: k.bounds.scanned,
+		Skip: args.Offset, Most: k.bounds.matches, Clip: k.bounds.around,
 	}, a.add)
 	switch {
 	case ctx.Err() != nil:
@@ -137,7 +137,6 @@ func (a *answer) result() string {
 		{a.seen.Secret, "not searched because they may hold secrets"},
 		{a.seen.Binary, "not searched because they are no text"},
 		{a.seen.Clipped, "searched in part because they are large"},
-		{a.seen.System, "directories of the system, such as /proc, not searched"},
 		{a.seen.Unreadable, "not searched because they cannot be read"},
 	} {
 		if left.n > 0 {

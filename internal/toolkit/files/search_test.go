@@ -108,7 +108,7 @@ func TestSearchEnds(t *testing.T) {
 	d.must(f.Truncate(10 << 30))
 	d.must(f.Close())
 	d.kit.bounds.scanned, d.kit.bounds.seeking = 8<<20, 30*time.Second
-	if out := d.do("search_text", object{"query": "nothing like it", "path": "sparse.log"}); out.Result != "[no matches in 1 file]\n[1 searched in part because they are large]" {
+	if out := d.do("search_text", object{"query": "nothing like it", "path": "sparse.log"}); out.Result != "[no matches in 0 files]\n[1 not searched because they are no text]" {
 		t.Errorf("%q %+v", out.Result, out.Error)
 	}
 }
