@@ -34,8 +34,6 @@ func TestMarks(t *testing.T) {
 			"Title\n=====\n\ntext\n\n## One ##\n\n```sh\n# no heading\n```\n\n### Deep\n\n## Two\n\n    # code\n#tag\n",
 			[]string{"1 Title", "6 Title > One", "12 Title > One > Deep", "14 Title > Two"},
 		},
-		"a.toml": {"name = 1\n\n[server]\nport = 2\n\n[[hosts]]\n", []string{"3 server", "6 hosts"}},
-		"a.yaml": {"version: 2\njobs:\n  build:\n    steps: []\non:\n  push\n", []string{"2 jobs", "5 on"}},
 		"a.py": {
 			"import os\n\n@decorated\nclass A(B):\n    \"\"\"def no(): is text.\n    def no_more():\n    \"\"\"\n\n    async def run(self):\n        def inner():\n            pass\n\ndef f(x):\n    return x\n",
 			[]string{"3 A", "6 A.no_more", "9 A.run", "13 f"},

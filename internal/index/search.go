@@ -160,6 +160,16 @@ func termsOfQuestion(text string) []string {
 	return terms[:min(len(terms), maxAsked)]
 }
 
+// Mentions returns a function that reports whether a text holds a word of a query, as a search by
+// words finds them: by their stems, in parts of names, and whole. It is used by one goroutine.
+func Mentions(query string) func(text string) bool {
+	asked, s := termsOfQuestion(query), newSplitter()
+	return func(text string) bool {
+		s.split(text, true)
+		return slices.ContainsFunc(s.order, func(term string) bool { return slices.Contains(asked, term) })
+	}
+}
+
 // withoutVector returns the list with id 0 in the place of each chunk that has a vector, and how
 // many chunks of the index have not been embedded yet.
 func (x *Index) withoutVector(ctx context.Context, tx *sql.Tx, list []ranked) (out []ranked, missing int64, err error) {

@@ -51,7 +51,7 @@ func BenchmarkCold(b *testing.B) {
 	for b.Loop() {
 		dir := b.TempDir()
 		said := taken(b, New(dir, "", DefaultBounds()), at)
-		bytes, _ := Usage(dir)
+		bytes, _ := usage(dir)
 		b.ReportMetric(float64(said.Files), "files")
 		b.ReportMetric(float64(bytes)/(1<<20), "MiB-kept")
 	}

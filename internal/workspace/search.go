@@ -30,8 +30,8 @@ type Query struct {
 	// Wanted limits the search to files by their path below Path; nil wants all. Holds says whether
 	// such files may lie below a directory.
 	Wanted, Holds func(relative string) bool
-	// Skip is how many matches are left out, Most how many are given after them.
-	Skip, Most int
+	// Most is how many matches are given.
+	Most int
 	// Clip is how many bytes of a line are given at most.
 	Clip int
 }
@@ -79,7 +79,7 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &search{
-		ctx: inner, query: q, most: q.Skip + q.Most + 1, order: make(chan *batch, batchesAhead),
+		ctx: inner, query: q, most: q.Most + 1, order: make(chan *batch, batchesAhead),
 		idle: make(chan *scanner, maxWorkers),
 	}
 	start, err := s.begin(r)
@@ -215,7 +215,7 @@ func (s *search) take(l *level, files []string) error {
 
 // collect gives what the batches found in their order, until enough is given.
 func (s *search) collect(cancel func(), found func(Match) bool) {
-	left, skip, enough := s.query.Most, s.query.Skip, false
+	left, enough := s.query.Most, false
 	for b := range s.order {
 		<-b.done
 		s.seen.Files += b.seen.Files
@@ -226,8 +226,6 @@ func (s *search) collect(cancel func(), found func(Match) bool) {
 		for _, m := range b.found {
 			switch {
 			case enough:
-			case skip > 0:
-				skip--
 			case left == 0:
 				s.seen.More, enough = true, true
 			default:

@@ -35,7 +35,7 @@ func TestWalksAvoidTheSystem(t *testing.T) {
 	for _, e := range found.Entries {
 		entries = append(entries, e.Path)
 	}
-	if err != nil || !slices.Equal(entries, []string{"proc", "sys"}) || !slices.Equal(found.Left.OtherNames, []string{"proc/", "sys/"}) {
+	if err != nil || !slices.Equal(entries, []string{"proc", "sys"}) || !slices.Equal(found.Left.OtherNames, []string{"proc", "sys"}) {
 		t.Errorf("a survey: %.200q, %+v, %v", entries, found.Left, err)
 	}
 }

@@ -104,7 +104,7 @@ func (k *toolkit) apply(planned *intent, text []byte, e edit) ([]byte, error) {
 	found := occurrences(text, old)
 	switch {
 	case len(found) == 0:
-		return wrong(regie.CodeTextNotFound, nearest(text, string(old)),
+		return wrong(regie.CodeTextNotFound, "read the file again and copy the text from there, without the line numbers",
 			"the text to replace does not stand in %s", planned.Path)
 	case !e.All && len(found) > 1:
 		return wrong(regie.CodeTextAmbiguous,
