@@ -136,22 +136,15 @@ func told(u *regie.Undo) string {
 	} else {
 		b.WriteString("The person took back an undo: what an earlier run of this session did to files, or the undo of that, stands again.")
 	}
-	removed, restored, put, left := []string{}, []string{}, []string{}, []string{}
+	back, left := []string{}, []string{}
 	for i := range u.Files {
-		switch f := &u.Files[i]; {
-		case f.Outcome != regie.FileUndone:
+		if f := &u.Files[i]; f.Outcome == regie.FileUndone {
+			back = append(back, f.Path)
+		} else {
 			left = append(left, f.Path)
-		case !f.To.Exists():
-			removed = append(removed, f.Path)
-		case !f.From.Exists():
-			restored = append(restored, f.Path)
-		default:
-			put = append(put, f.Path)
 		}
 	}
-	say(&b, "No longer there", removed)
-	say(&b, "There again, as before", restored)
-	say(&b, "With the content of before", put)
+	say(&b, "As before", back)
 	say(&b, "Not taken back, because they were changed meanwhile or cannot be put back", left)
 	if len(u.Effects) > 0 {
 		var names []string

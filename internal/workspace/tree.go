@@ -126,10 +126,7 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 	case t.bounds.File == 0:
 		e.Size = seen.Size
 	default:
-		var in *os.File
-		if in, _, err = l.in.open(name); err == nil {
-			e.Data, err = readMost(in, min(t.bounds.File, t.bounds.Files-t.bytes), e.Path)
-		}
+		e.Data, err = t.root.ReadPlain(e.Path, min(t.bounds.File, t.bounds.Files-t.bytes))
 		if regie.CodeOf(err) == regie.CodeFileTooLarge {
 			return e, regie.Errorf(regie.CodeFileTooLarge,
 				"%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path,

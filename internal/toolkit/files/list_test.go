@@ -3,7 +3,6 @@ package files
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,25 +138,6 @@ func TestListBounds(t *testing.T) {
 		if out := d.do("list_files", row.args); out.State != regie.CallSucceeded || out.Result != row.want {
 			t.Errorf("%v:\n%s\n%+v", row.args, out.Result, out.Error)
 		}
-	}
-}
-
-// A crowded directory costs time in proportion, little memory, and gives the first names in order.
-func TestListCrowd(t *testing.T) {
-	d := newDesk(t)
-	d.must(os.Mkdir(d.abs("crowd"), 0o755))
-	const crowd = 12_000
-	for i := range crowd {
-		f, err := os.Create(d.abs(fmt.Sprintf("crowd/f%06d", (i*7919)%crowd)))
-		d.must(err)
-		d.must(f.Close())
-	}
-	out := d.do("list_files", object{"path": "crowd"})
-	lines := strings.Split(out.Result, "\n")
-	last := lines[len(lines)-1]
-	sorted := slices.IsSorted(lines[:len(lines)-1]) && lines[0] == "crowd/f000000\t0 bytes"
-	if !sorted || last != "[1000 of 12000 entries: name a pattern]" || out.Whole != "" {
-		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], last)
 	}
 }
 

@@ -430,15 +430,3 @@ func FuzzPreview(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkPreview(b *testing.B) {
-	d := newDesk(b)
-	d.file("a", strings.Repeat("a line of text\n", 1000))
-	c, _ := d.check("write_file", object{"path": "a", "content": strings.Repeat("a line of text\n", 500) + "x\n" + strings.Repeat("a line of text\n", 500), "mode": "overwrite"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, refusal := tool.DescribeCall(b.Context(), c.tool, c.inv); refusal != nil {
-			b.Fatal(refusal)
-		}
-	}
-}

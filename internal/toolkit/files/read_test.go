@@ -159,15 +159,3 @@ func TestReadStops(t *testing.T) {
 		t.Errorf("got %+v", out.Error)
 	}
 }
-
-func BenchmarkRead(b *testing.B) {
-	d := newDesk(b)
-	d.file("a.go", strings.Repeat("\tif err != nil { return err }\n", 200))
-	c, _ := d.check("read_file", object{"path": "a.go"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if out := c.run(b); out.State != regie.CallSucceeded {
-			b.Fatal(out.Error)
-		}
-	}
-}

@@ -335,25 +335,3 @@ func TestWriterGivesUpWaiting(t *testing.T) {
 		t.Errorf("got %v, leaving %v", err, d.all())
 	}
 }
-
-func BenchmarkWrite(b *testing.B) {
-	d := newDesk(b)
-	content := strings.Repeat("a line of text\n", 100)
-	for b.Loop() {
-		if out := d.do("write_file", object{"path": "a", "content": content, "mode": "overwrite"}); out.State != regie.CallSucceeded {
-			b.Fatal(out.Error)
-		}
-	}
-}
-
-func BenchmarkPrepare(b *testing.B) {
-	d := newDesk(b)
-	d.file("a", strings.Repeat("a line of text\n", 100))
-	c, _ := d.check("write_file", object{"path": "a", "content": "x", "mode": "append"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if problem := c.prepare(b); problem != nil {
-			b.Fatal(problem)
-		}
-	}
-}
