@@ -135,7 +135,7 @@ func updateForSearch(ctx context.Context, env *environment, here bool) error {
 // printFound prints what was found, each with a place that terminals and editors open: a path from
 // the current directory, and a line.
 func printFound(env *environment, p *printer, asked *dispatch.SearchRequest, found *dispatch.Found, root, at string) {
-	marks := app.Marks(asked.Text)
+	mentions := app.Mentions(asked.Text)
 	for i := range found.Files {
 		f := &found.Files[i]
 		path := filepath.Join(root, filepath.FromSlash(f.Path))
@@ -146,7 +146,7 @@ func printFound(env *environment, p *printer, asked *dispatch.SearchRequest, fou
 			p.line("%s:%d: %s", path, f.Start, plain.Visible(f.Text))
 			continue
 		}
-		lines, best := bestLines(f, marks)
+		lines, best := bestLines(f, mentions)
 		p.line("%s:%d  %s", path, f.Start+best[0], plain.Line(f.Symbol))
 		for _, at := range best {
 			p.line("%6d  %s", f.Start+at, oneLine(plain.Visible(lines[at]), 240))
@@ -169,10 +169,10 @@ func printFound(env *environment, p *printer, asked *dispatch.SearchRequest, fou
 
 // bestLines returns the lines of a part, and the places of the first ones with a word of the query;
 // without any those of its first lines.
-func bestLines(f *dispatch.FoundFile, marks func(string) ([][2]int, []int)) (lines []string, best []int) {
+func bestLines(f *dispatch.FoundFile, mentions func(string) bool) (lines []string, best []int) {
 	lines = strings.Split(f.Text, "\n")
 	for at, line := range lines {
-		if _, words := marks(line); len(words) > 0 {
+		if mentions(line) {
 			best = append(best, at)
 		}
 	}

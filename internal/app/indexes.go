@@ -32,11 +32,8 @@ type (
 // IndexHybrid is the mode of a search by meaning and by words.
 const IndexHybrid = index.Hybrid
 
-// Marks gives a function that finds the words of a text that a query asks for, and which words of
-// the query they are.
-func Marks(query string) func(text string) (places [][2]int, words []int) {
-	return index.NewMarker(query).Marks
-}
+// Mentions gives a function that reports whether a text holds a word that a query asks for.
+func Mentions(query string) func(text string) bool { return index.Mentions(query) }
 
 // Index is the index of one workspace, opened. Several processes may have it open at once.
 type Index struct {

@@ -24,7 +24,6 @@ const (
 	findTime     = 10 * time.Second
 	aroundFound  = 120 // bytes on each side
 	clipFound    = 400 // bytes of a line
-	maxFindFile  = 8 << 20
 )
 
 // Search looks through one workspace: what was said in its sessions, and its files (spec 8.3). It
@@ -139,7 +138,7 @@ func searchLines(ctx context.Context, place regie.Workspace, in *dispatch.Search
 	defer root.Close()
 	searched, err := root.Search(ctx, workspace.Query{
 		Text: in.Text, Regex: in.Mode == dispatch.SearchRegex, CaseSensitive: in.Case, Path: cmp.Or(in.Under, "."),
-		Most: in.Limit, Clip: clipFound, MaxFile: maxFindFile,
+		Most: in.Limit, Clip: clipFound,
 	}, func(m workspace.Match) bool {
 		out.Files = append(out.Files, dispatch.FoundFile{Path: m.Path, Start: m.Line, End: m.Line, Text: m.Text})
 		return true

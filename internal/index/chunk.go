@@ -88,7 +88,6 @@ var markers = func() map[string]marker {
 			indentMarks,
 			"py pyi pyx rb rake lua ex exs cr nim sh bash zsh fish ps1 gd coffee jl elm hs ml fs fsx erl clj cljs el lisp scm vb sql",
 		},
-		{sectionMarks, "toml ini cfg conf service desktop editorconfig properties yaml yml"},
 	} {
 		for end := range strings.FieldsSeq(kind.ends) {
 			out[end] = kind.read
@@ -103,14 +102,8 @@ var markers = func() map[string]marker {
 func cut(name string, text []byte) []chunk {
 	src := newSource(name, text)
 	var marks []mark
-	base := strings.ToLower(path.Base(name))
-	read := markers[strings.TrimPrefix(path.Ext(base), ".")]
-	switch {
-	case read != nil:
+	if read := markers[strings.TrimPrefix(path.Ext(strings.ToLower(name)), ".")]; read != nil {
 		marks = read(src)
-	case strings.HasPrefix(base, "makefile"), strings.HasPrefix(base, "dockerfile"),
-		strings.HasPrefix(base, "justfile"):
-		marks = sectionMarks(src)
 	}
 	return pack(src, marks)
 }

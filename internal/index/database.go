@@ -20,7 +20,7 @@ import (
 const (
 	// wordsVersion is that of schema_words.sql and of its content: how files are cut into chunks,
 	// and texts into terms.
-	wordsVersion = 5
+	wordsVersion = 6
 	// application marks the file as an index, with the tables of schema_vectors.sql.
 	application = 0x52674979
 

@@ -314,23 +314,18 @@ const (
 // tidy notes that an embedder was used, and removes what is no longer of use once all chunks have a
 // vector.
 func (e *embedding) tidy(ctx context.Context, s space) error {
+	if s.id == 0 || e.done == 0 {
+		return nil
+	}
 	const crowded = `(SELECT count(*) FROM embeddings) > ?3 +
 		2 * (SELECT count(*) FROM spaces) * (SELECT count(DISTINCT hash) FROM chunks)`
-	args := []any{s.id, maxSpaces, maxOrphans}
-	var due bool
-	if err := e.index.using(ctx, false, func(db *database) error {
-		return db.read.QueryRowContext(ctx, `SELECT ?1 <> 0 AND (?1 <> (SELECT id FROM spaces ORDER BY used DESC LIMIT 1)
-			OR (SELECT count(*) FROM spaces) > ?2 OR `+crowded+`)`, args...).Scan(&due)
-	}); err != nil || !due {
-		return err
-	}
 	return e.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, strings.Join([]string{
 			"UPDATE spaces SET used = 1 + (SELECT max(used) FROM spaces) WHERE id = ?1",
 			"DELETE FROM spaces WHERE id NOT IN (SELECT id FROM spaces ORDER BY used DESC LIMIT ?2)",
 			"DELETE FROM embeddings WHERE " + crowded + " AND hash NOT IN (SELECT hash FROM chunks)",
 			"UPDATE meta SET value = hex(randomblob(8)) WHERE name = 'vectors'",
-		}, ";"), args...)
+		}, ";"), s.id, maxSpaces, maxOrphans)
 		return err
 	})
 }

@@ -116,8 +116,6 @@ const (
 	// an ignore file names it, or the directory that it is: what is below is not counted
 	SkipIgnored    Skip = "ignored"
 	SkipUnreadable Skip = "unreadable" // it could not be opened
-	// the kernel makes up what lies in the directory, as in /proc: what is below is not counted
-	SkipSystem Skip = "system"
 	// the workspace has more files, or deeper directories, than are looked at: how many is not
 	// known
 	SkipBeyond Skip = "beyond"

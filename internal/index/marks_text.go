@@ -3,7 +3,6 @@ package index
 import (
 	"bytes"
 	"strings"
-	"unicode/utf8"
 )
 
 const headingJoin = " > "
@@ -67,32 +66,4 @@ func plainText(src *source, n int) bool {
 // underline reports whether a line is nothing but one of some characters, twice or more.
 func underline(line []byte, of string) bool {
 	return len(line) > 1 && strings.IndexByte(of, line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
-}
-
-// sectionMarks finds the sections of settings: [names] of TOML and INI, and what stands at the left
-// edge of YAML and of make and has more below it.
-func sectionMarks(src *source) []mark {
-	var out []mark
-	for n := range src.count() {
-		line := src.line(n)
-		if len(line) == 0 {
-			continue
-		}
-		if line[0] == '[' {
-			if name := bytes.Trim(bytes.TrimSpace(line), "[]"); len(name) > 0 {
-				out = append(out, mark{line: n, symbol: clipText(string(name), maxSymbol)})
-			}
-			continue
-		}
-		name, _, found := bytes.Cut(line, []byte(":"))
-		if found && isWordByte(line[0]) && n+1 < src.count() && indentOf(src.line(n+1)) > 0 {
-			out = append(out, mark{line: n, symbol: clipText(strings.TrimSpace(string(name)), maxSymbol)})
-		}
-	}
-	return out
-}
-
-func isWordByte(b byte) bool {
-	return b == '_' || b == '.' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' &&
-		b <= 'Z' || b >= utf8.RuneSelf
 }

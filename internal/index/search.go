@@ -149,15 +149,25 @@ func termsOfQuestion(text string) []string {
 	s := newSplitter()
 	s.split(text, true) // the answer may be in either language
 	var terms, all []string
-	for _, t := range s.order {
-		if all = append(all, t.spelling); !stopWords[t.spelling] {
-			terms = append(terms, t.spelling)
+	for _, term := range s.order {
+		if all = append(all, term); !stopWords[term] {
+			terms = append(terms, term)
 		}
 	}
 	if len(terms) == 0 {
 		terms = all
 	}
 	return terms[:min(len(terms), maxAsked)]
+}
+
+// Mentions returns a function that reports whether a text holds a word of a query, as a search by
+// words finds them: by their stems, in parts of names, and whole. It is used by one goroutine.
+func Mentions(query string) func(text string) bool {
+	asked, s := termsOfQuestion(query), newSplitter()
+	return func(text string) bool {
+		s.split(text, true)
+		return slices.ContainsFunc(s.order, func(term string) bool { return slices.Contains(asked, term) })
+	}
 }
 
 // withoutVector returns the list with id 0 in the place of each chunk that has a vector, and how

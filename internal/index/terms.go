@@ -27,32 +27,21 @@ const (
 // different ones. It belongs to one goroutine.
 type splitter struct {
 	known map[string]*word // as they stand in texts
-	terms map[string]*term // of the known ones
 
 	// Of the text at hand.
-	number int
-	words  []*word
-	order  []*term
+	order []string
+	times map[string]int
 }
 
 // word holds the terms of a word: of its parts, with English stems, and of the whole.
 type word struct {
-	name     string
-	terms    []*term
-	french   []*term // with French stems; made when they are first needed
-	isFrench bool    // no other language has it
-	text     int     // the number of the text that it was met in last
-}
-
-// term counts itself in the text at hand.
-type term struct {
-	spelling string
-	text     int
-	times    int
+	terms    []string
+	french   []string // others, with French stems
+	isFrench bool     // no other language has it
 }
 
 func newSplitter() *splitter {
-	return &splitter{known: map[string]*word{}, terms: map[string]*term{}}
+	return &splitter{known: map[string]*word{}, times: map[string]int{}}
 }
 
 // spell returns the terms of a text for FTS5, with a space after each. A term that stands n times
@@ -60,9 +49,9 @@ func newSplitter() *splitter {
 func (s *splitter) spell(text string) string {
 	s.split(text, false)
 	var out strings.Builder
-	for _, t := range s.order {
-		for range bits.Len(uint(t.times)) {
-			out.WriteString(t.spelling)
+	for _, term := range s.order {
+		for range bits.Len(uint(s.times[term])) {
+			out.WriteString(term)
 			out.WriteByte(' ')
 		}
 	}
@@ -72,11 +61,9 @@ func (s *splitter) spell(text string) string {
 // split leaves the different terms of a text in order. French stems are among them where the text
 // looks French, or where both is true.
 func (s *splitter) split(text string, both bool) {
-	if len(s.known) >= maxKnown {
-		s.known, s.terms = map[string]*word{}, map[string]*term{}
-	}
-	s.number++
-	s.order, s.words = s.order[:0], s.words[:0]
+	s.order = s.order[:0]
+	clear(s.times)
+	var words []*word
 	french := 0
 	for at := 0; at < len(text); {
 		name, next := nextWord(text, at)
@@ -87,34 +74,26 @@ func (s *splitter) split(text string, both bool) {
 		if w.isFrench {
 			french++
 		}
-		if w.text != s.number {
-			w.text = s.number
-			s.words = append(s.words, w)
-		}
+		words = append(words, w)
 		s.count(w.terms)
 	}
 	if !both && french < frenchWords {
 		return
 	}
-	for _, w := range s.words {
-		if w.french == nil {
-			w.french = slices.DeleteFunc(s.share(frenchStems(w.name)),
-				func(t *term) bool { return slices.Contains(w.terms, t) })
-		}
+	for _, w := range words {
 		s.count(w.french)
 	}
 }
 
-func (s *splitter) count(terms []*term) {
-	for _, t := range terms {
-		if t.text != s.number {
-			if len(s.order) == maxTerms {
-				continue
-			}
-			t.text, t.times = s.number, 0
-			s.order = append(s.order, t)
+func (s *splitter) count(terms []string) {
+	for _, term := range terms {
+		n := s.times[term]
+		if n == 0 && len(s.order) == maxTerms {
+			continue
 		}
-		t.times++
+		if s.times[term] = n + 1; n == 0 {
+			s.order = append(s.order, term)
+		}
 	}
 }
 
@@ -122,24 +101,13 @@ func (s *splitter) lookUp(name string) *word {
 	if w := s.known[name]; w != nil {
 		return w
 	}
-	w := &word{name: strings.Clone(name), isFrench: isFrench(name)} // the text goes
-	w.terms = s.share(termsOf(name))
-	s.known[w.name] = w
-	return w
-}
-
-// share returns the one term of each spelling.
-func (s *splitter) share(spellings []string) []*term {
-	out := make([]*term, 0, len(spellings))
-	for _, spelling := range spellings {
-		t := s.terms[spelling]
-		if t == nil {
-			t = &term{spelling: spelling}
-			s.terms[spelling] = t
-		}
-		out = append(out, t)
+	if len(s.known) >= maxKnown {
+		clear(s.known)
 	}
-	return out
+	w := &word{terms: termsOf(name), isFrench: isFrench(name)}
+	w.french = slices.DeleteFunc(frenchStems(name), func(term string) bool { return slices.Contains(w.terms, term) })
+	s.known[strings.Clone(name)] = w // the text goes
+	return w
 }
 
 // nextWord is the word at some place or after it, and where to go on: letters, digits and what

@@ -26,7 +26,7 @@ func TestTerms(t *testing.T) {
 		"a.b, c-d!":                        "a b c d",
 		"café naïve":                       "cafe naiv",
 		"Les fichiers créés par l’outil":   "le fichier cree par l outil fichi",
-		"les fichiers et les annulations":  "les les fichier et annul le fichi",
+		"les fichiers et les annulations":  "les les fichier et annul le le fichi",
 		"日本語の検索":                           "日本 本語 語の の検 検索",
 		strings.Repeat("a", maxWord+1):     "",
 		"test test test test testing":      "test test test",

@@ -159,7 +159,7 @@ func (u *update) walk(ctx context.Context) error {
 		return true
 	})
 	maps.Copy(u.summary.Skipped, map[Skip]int64{
-		SkipSecret: walked.Secret, SkipIgnored: walked.Ignored, SkipSystem: walked.System,
+		SkipSecret: walked.Secret, SkipIgnored: walked.Ignored,
 		SkipUnreadable: walked.Unreadable,
 	})
 	if walked.TooMany {

@@ -17,32 +17,13 @@ import (
 )
 
 const (
-	questionTime  = 10 * time.Second // that a search waits for an embedder: a model may have to be loaded
-	questionAgain = 5 * time.Second  // after which a question that failed is embedded again
-	maxQuestions  = 64               // that are remembered
+	questionTime = 10 * time.Second // that a search waits for an embedder: a model may have to be loaded
 )
 
-// questions remembers the newest questions with their vectors, which cost money and time.
+// questions has not every search wait for an embedder that is silent.
 type questions struct {
 	mu      sync.Mutex
-	breaker provider.Breaker // not every search waits for an embedder that is silent
-	answers map[string]embeddedQuestion
-}
-
-type embeddedQuestion struct {
-	vector []float32
-	why    regie.Sentence // there is none
-	at     time.Time
-}
-
-// Ask has a question embedded, so that a Search for it right after has its vector. It returns why
-// that cannot be done, which includes that there is no embedder.
-func (x *Index) Ask(ctx context.Context, text string) (why regie.Sentence) {
-	if x.config.Embedder == nil {
-		return regie.Say("no embedder is configured")
-	}
-	_, why = x.question(ctx, text)
-	return why
+	breaker provider.Breaker
 }
 
 // question returns the vector of a question, or why there is none.
@@ -56,10 +37,6 @@ func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sen
 	}
 	q := &x.asked
 	q.mu.Lock()
-	if a, ok := q.answers[text]; ok && (a.why.IsZero() || time.Since(a.at) < questionAgain) {
-		q.mu.Unlock()
-		return a.vector, a.why
-	}
 	allowed, trial := q.breaker.Enter(time.Now(), regie.ID{}, false)
 	q.mu.Unlock()
 	if !allowed {
@@ -72,22 +49,14 @@ func (x *Index) question(ctx context.Context, text string) ([]float32, regie.Sen
 	if err != nil && ctx.Err() == nil && inner.Err() != nil { // it is silent
 		err, outcome = context.DeadlineExceeded, provider.Failed
 	}
-	a := embeddedQuestion{at: time.Now()}
-	if err != nil {
-		a.why, _ = reasonOf(err)
-	} else {
-		a.vector = made.Vectors[0]
-	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.breaker.Leave(a.at, regie.ID{}, trial, outcome, 0)
-	if ctx.Err() == nil {
-		if len(q.answers) == maxQuestions || q.answers == nil {
-			q.answers = map[string]embeddedQuestion{}
-		}
-		q.answers[text] = a
+	q.breaker.Leave(time.Now(), regie.ID{}, trial, outcome, 0)
+	q.mu.Unlock()
+	if err != nil {
+		why, _ := reasonOf(err)
+		return nil, why
 	}
-	return a.vector, a.why
+	return made.Vectors[0], regie.Sentence{}
 }
 
 // vectorCache holds the signs of a space's vectors. It reads them at the first search, and then

@@ -5,35 +5,29 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/regie-run/regie"
 )
 
 // settleTime is how long Refresh waits for the watch to report all earlier events; that takes a
-// fraction of a millisecond. A variable for the tests.
-var settleTime = 10 * time.Millisecond
+// fraction of a millisecond.
+const settleTime = 10 * time.Millisecond
 
 // watchTrust is for how long Refresh believes a watch: what another machine changes on a network
 // file system is not reported to this one.
 const watchTrust = time.Minute
 
 // watch watches the directories that one update has walked, and remembers whether anything has
-// happened in them since. It does not look at the events: an update that finds nothing new takes
-// some microseconds a file. Its goroutine ends with close.
+// happened in them since, or could not be watched. It does not look at the events: an update that
+// finds nothing new takes some microseconds a file. Its goroutine ends with close.
 type watch struct {
 	root    string // absolute
 	began   time.Time
-	watcher *fsnotify.Watcher // nil where the system cannot watch
+	watcher *fsnotify.Watcher
+	changed atomic.Bool
 	ended   chan struct{}
-
-	mu      sync.Mutex
-	failed  regie.Sentence // why not all is watched
-	changed bool
 }
 
 // Watch has each update watch the workspace's directories from now on, until Close or until ctx
@@ -45,20 +39,6 @@ func (x *Index) Watch(ctx context.Context) {
 	context.AfterFunc(ctx, x.stopWatching)
 }
 
-// Unwatched returns why not all changes are noticed, where the system cannot watch because it
-// lacks a means or a limit is reached: then each Refresh looks through the workspace.
-func (x *Index) Unwatched() regie.Sentence {
-	x.mu.Lock()
-	w := x.watch
-	x.mu.Unlock()
-	if w == nil {
-		return regie.Sentence{}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failed
-}
-
 func (x *Index) stopWatching() {
 	x.mu.Lock()
 	w := x.watch
@@ -67,24 +47,19 @@ func (x *Index) stopWatching() {
 	w.close()
 }
 
-// setWatch puts the watch of an update that worked in the place of the one before.
+// setWatch puts the watch of an update that worked in the place of the one before. One that has
+// seen something already is no use.
 func (x *Index) setWatch(w *watch, worked bool) {
 	if w == nil {
 		return
 	}
 	old := w
 	x.mu.Lock()
-	if worked && x.watches {
+	if worked && x.watches && !w.changed.Load() {
 		old, x.watch = x.watch, w
 	}
 	x.mu.Unlock()
 	old.close()
-	w.mu.Lock()
-	failed := !w.failed.IsZero()
-	w.mu.Unlock()
-	if failed { // it is no use, and others may need what it holds
-		w.close()
-	}
 }
 
 // Refresh is Update where anything can have changed since the last one: where a watch says that
@@ -93,33 +68,30 @@ func (x *Index) Refresh(ctx context.Context, progress func(Progress)) (s Summary
 	x.mu.Lock()
 	w := x.watch
 	x.mu.Unlock()
-	if w.quiet(ctx) {
+	if w.quiet() && rest(ctx, settleTime) == nil && w.quiet() {
 		return s, true, nil
 	}
 	s, err = x.Update(ctx, progress)
 	return s, false, err
 }
 
-// newWatch starts the watch of an update; nil where nothing is watched.
+// newWatch starts the watch of an update; nil where nothing is watched, or the system cannot.
 func (x *Index) newWatch() *watch {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.watches {
 		return nil
 	}
-	w := &watch{root: x.root.Dir(), began: time.Now(), ended: make(chan struct{})}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.fail(err)
-		close(w.ended)
-		return w
+		return nil
 	}
-	w.watcher = watcher
+	w := &watch{root: x.root.Dir(), began: time.Now(), watcher: watcher, ended: make(chan struct{})}
 	go w.follow()
 	return w
 }
 
-// follow takes the events.
+// follow takes the events, and errors, after which an update finds what was lost.
 func (w *watch) follow() {
 	defer close(w.ended)
 	for {
@@ -128,61 +100,29 @@ func (w *watch) follow() {
 			if !ok {
 				return
 			}
-			w.observe()
-		case err, ok := <-w.watcher.Errors:
+		case _, ok := <-w.watcher.Errors:
 			if !ok {
 				return
 			}
-			if errors.Is(err, fsnotify.ErrEventOverflow) { // an update finds what was lost
-				w.observe()
-			} else {
-				w.fail(err)
-			}
 		}
-	}
-}
-
-func (w *watch) observe() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.changed = true
-}
-
-func (w *watch) fail(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case !w.failed.IsZero():
-	case errors.Is(err, syscall.ENOSPC):
-		w.failed = regie.Say("the system watches no more directories for this user: raise fs.inotify.max_user_watches")
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		w.failed = regie.Say("the system has no more watches or open files for this user: raise fs.inotify.max_user_instances or the limit of open files")
-	default:
-		w.failed = regie.Say("the system cannot watch the workspace's directories: %s", err.Error())
+		w.changed.Store(true)
 	}
 }
 
 // add watches a directory that the update comes to.
 func (w *watch) add(dir string) {
-	if w == nil || w.watcher == nil || !w.unchanged() {
+	if !w.quiet() {
 		return
 	}
 	err := w.watcher.Add(filepath.Join(w.root, filepath.FromSlash(dir)))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		w.fail(err)
+		w.changed.Store(true)
 	}
 }
 
-// unchanged reports whether the watch has seen nothing and can be believed.
-func (w *watch) unchanged() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failed.IsZero() && !w.changed && time.Since(w.began) < watchTrust
-}
-
-// quiet reports whether nothing has happened since the update began.
-func (w *watch) quiet(ctx context.Context) bool {
-	return w != nil && w.unchanged() && rest(ctx, settleTime) == nil && w.unchanged()
+// quiet reports whether the watch has seen nothing since the update began, and can be believed.
+func (w *watch) quiet() bool {
+	return w != nil && !w.changed.Load() && time.Since(w.began) < watchTrust
 }
 
 // close ends the watch.
@@ -190,8 +130,6 @@ func (w *watch) close() {
 	if w == nil {
 		return
 	}
-	if w.watcher != nil {
-		_ = w.watcher.Close() // it holds nothing that could be lost
-	}
+	_ = w.watcher.Close() // it holds nothing that could be lost
 	<-w.ended
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
@@ -85,9 +83,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchLimits has the system refuse, or lose what it has to tell.
+// TestWatchLimits has the system lose what it has to tell.
 func TestWatchLimits(t *testing.T) {
-	root, dir, file := place(t, map[string]string{"a.txt": "apple\n"})
+	root, _, file := place(t, map[string]string{"a.txt": "apple\n"})
 	x := open(t, root, file)
 	x.Watch(context.Background())
 	fresh(t, x)
@@ -100,20 +98,6 @@ func TestWatchLimits(t *testing.T) {
 	}
 	if !fresh(t, x) {
 		t.Error("after an overflow it is never fresh again")
-	}
-	x.watch.fail(syscall.ENOSPC)
-	if why := x.Unwatched(); !strings.Contains(why.String(), "max_user_watches") {
-		t.Errorf("it says %q", why)
-	}
-	put(t, dir, "b.txt", "banana\n")
-	if fresh(t, x) {
-		t.Error("fresh, although not all is watched")
-	}
-	if found := paths(t, x, "banana"); len(found) != 1 {
-		t.Errorf("found %q", found)
-	}
-	if !fresh(t, x) {
-		t.Error("it was not tried again")
 	}
 	x.watch.began = x.watch.began.Add(-watchTrust)
 	if fresh(t, x) {

@@ -256,11 +256,9 @@ func (c *compared) differ(b, n *node) {
 // save makes blobs of what was there before, and leaves out what is beyond the bounds: first what
 // was there before comes, because it would be lost, then what is new.
 func (p *place) save(ctx context.Context, c *compared, keep func(context.Context, []byte) (regie.Hash, error)) error {
-	order := slices.Clone(c.all)
-	slices.SortStableFunc(order, func(a, b change) int {
-		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Before.Exists()],
-			map[bool]int{true: 0, false: 1}[b.Before.Exists()])
-	})
+	fresh := func(f change) bool { return !f.Before.Exists() }
+	order := slices.Concat(slices.DeleteFunc(slices.Clone(c.all), fresh), slices.DeleteFunc(slices.Clone(c.all),
+		func(f change) bool { return !fresh(f) }))
 	var bytes int64
 	taken := map[string]bool{}
 	for i := range order {

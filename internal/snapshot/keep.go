@@ -180,18 +180,6 @@ func (s *Store) evict(opened regie.ID) {
 	}
 }
 
-// Usage is what snapshots take on the disk, in bytes, and of how many workspaces.
-func Usage(dir string) (bytes int64, workspaces int) {
-	dirs, _ := os.ReadDir(dir) // where there is none, nothing is kept
-	for _, d := range dirs {
-		if _, err := regie.ParseID(d.Name()); err == nil {
-			size, _ := usage(filepath.Join(dir, d.Name()))
-			bytes, workspaces = bytes+size, workspaces+1
-		}
-	}
-	return bytes, workspaces
-}
-
 // usage is what is kept of a workspace, in bytes, and when it was used last.
 func usage(dir string) (bytes int64, used time.Time) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

@@ -17,7 +17,7 @@ import (
 )
 
 // Bounds are how much of a workspace is secured. What is beyond them is not covered by an undo,
-// which is said before a command is approved.
+// which is said after the command.
 type Bounds struct {
 	File  int64         // bytes of one file
 	Total int64         // bytes of all files of a workspace
@@ -65,15 +65,13 @@ type place struct {
 	sweepAt int64      // bytes of contents at which they are looked through
 }
 
-// Secured says what a snapshot covers and what it does not.
+// Secured says what a snapshot covers.
 type Secured struct {
 	// Tree names the snapshot; zero where nothing was secured.
 	Tree  regie.Hash
 	Files int   // that are covered
 	Bytes int64 // of these
 	Read  int   // of these, files that had to be read
-	// Left is what is there and not covered: files beyond the bounds are among the others.
-	workspace.Left
 }
 
 // Take secures what a workspace holds before a call runs in it: when it returns all of it is safe
@@ -95,27 +93,6 @@ func (s *Store) Take(ctx context.Context, at regie.Workspace, call regie.ID) (Se
 	return said, explain(err)
 }
 
-// Cover says what a snapshot of a workspace would cover. It reads no file, and changes nothing.
-func (s *Store) Cover(ctx context.Context, at regie.Workspace) (Secured, error) {
-	root, err := workspace.Open(at.Root)
-	if err != nil {
-		return Secured{}, err
-	}
-	defer func() { _ = root.Close() }() // it was only read
-	var said Secured
-	found, err := root.Survey(ctx, workspace.Surveying{
-		Skip: s.skipped(at.Root),
-		File: func(e *workspace.SurveyEntry, _ func() (*os.File, error)) error {
-			s.fits(e, &said)
-			return nil
-		},
-	})
-	said.Ignored, said.IgnoredNames = found.Left.Ignored, found.Left.IgnoredNames
-	said.Other += found.Left.Other
-	said.OtherNames = append(said.OtherNames, found.Left.OtherNames...)
-	return said, err
-}
-
 // skipped is what is left out of a workspace, relative to it.
 func (s *Store) skipped(root string) string {
 	skip, err := filepath.EvalSymlinks(s.skip)
@@ -129,10 +106,9 @@ func (s *Store) skipped(root string) string {
 	return filepath.ToSlash(inside)
 }
 
-// fits counts a file in, or notes that it is beyond the bounds.
+// fits counts a file in, unless it is beyond the bounds.
 func (s *Store) fits(e *workspace.SurveyEntry, said *Secured) bool {
 	if e.Size > s.bounds.File || said.Bytes+e.Size > s.bounds.Total || said.Files >= s.bounds.Files {
-		said.Note(&said.Other, &said.OtherNames, e.Path)
 		return false
 	}
 	said.Files++
@@ -317,7 +293,6 @@ func (t *taking) file(e *workspace.SurveyEntry, open func() (*os.File, error)) e
 		out.Hash = regie.Hash{}
 		t.said.Files--
 		t.said.Bytes -= e.Size
-		t.said.Note(&t.said.Other, &t.said.OtherNames, e.Path)
 	}
 	t.read[e.Path] = out
 	return nil

@@ -221,30 +221,6 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestCovers is what a preview says that no undo brings back.
-func TestCovers(t *testing.T) {
-	bounds := DefaultBounds()
-	bounds.File, bounds.Files = 10, 3
-	d := newDesk(t, bounds)
-	for _, name := range []string{"a", "b", "c", "d", "x.o", "bad\nname"} {
-		d.put(name, name)
-	}
-	d.put("big", "more than ten bytes")
-	d.put(".gitignore", "*.o")
-	d.do(syscall.Mkfifo(d.path("fifo"), 0o644))
-	said, err := d.store.Cover(t.Context(), d.at)
-	d.do(err)
-	if said.Files != 3 || said.Other != 5 || said.Ignored != 1 {
-		t.Errorf("got %+v", said)
-	}
-	if _, err := os.Stat(d.dir); err == nil {
-		t.Error("looking has kept something")
-	}
-	if taken := d.take(regie.NewID()); taken.Files != said.Files || taken.Other != 3 {
-		t.Errorf("covered %+v, said %+v", taken, said)
-	}
-}
-
 // TestReadsOnce: what has not moved is not read again, and what was written in the moment of the
 // first look is.
 func TestReadsOnce(t *testing.T) {
@@ -450,13 +426,7 @@ func TestForgets(t *testing.T) {
 	if want := []bool{false, true, true, true}; !slices.Equal(there, want) {
 		t.Errorf("there are %v, want %v", there, want)
 	}
-	if bytes, n := Usage(d.dir); n != 3 || bytes < 3000 {
-		t.Errorf("%d bytes of %d workspaces", bytes, n)
-	}
 	d.do(d.store.Forget(d.at.ID))
-	if _, n := Usage(d.dir); n != 2 {
-		t.Errorf("%d workspaces are left", n)
-	}
 	if said := d.take(regie.NewID()); said.Read != 1 {
 		t.Errorf("forgotten, %d were read", said.Read)
 	}

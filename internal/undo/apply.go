@@ -67,14 +67,9 @@ func leave(f *regie.UndoFile, why error) {
 
 // putBack makes one file what it was, in one step, if it still is what was found.
 func (u *Undoer) putBack(ctx context.Context, root *workspace.Root, undo *regie.Undo, i int, again bool) {
-	// each file its own: what lies aside must not pass for another
 	f, tag := &undo.Files[i], fmt.Sprintf("%s-%d", undo.ID, i)
-	if again && !f.To.Exists() {
-		// A dead process may have moved it aside.
-		_ = root.Reappear(f.Path, tag)
-	}
 	now, err := look(root, f.Path)
-	if again && f.To.Exists() { // or left what was to take its place
+	if again && f.To.Exists() { // a dead process may have left what was to take its place
 		_ = root.Clear(f.Path, tag)
 	}
 	state := stateOf(now)
@@ -118,7 +113,7 @@ func (u *Undoer) change(ctx context.Context, root *workspace.Root, now workspace
 	tag string,
 ) (tried bool, err error) {
 	if !f.To.Exists() {
-		return root.Remove(workspace.Removal{Before: now, Tag: tag})
+		return root.Remove(now)
 	}
 	data, err := u.blob(ctx, f.To.Hash)
 	if err != nil {
@@ -141,22 +136,15 @@ func told(u *regie.Undo) string {
 	} else {
 		b.WriteString("The person took back an undo: what an earlier run of this session did to files, or the undo of that, stands again.")
 	}
-	removed, restored, put, left := []string{}, []string{}, []string{}, []string{}
+	back, left := []string{}, []string{}
 	for i := range u.Files {
-		switch f := &u.Files[i]; {
-		case f.Outcome != regie.FileUndone:
+		if f := &u.Files[i]; f.Outcome == regie.FileUndone {
+			back = append(back, f.Path)
+		} else {
 			left = append(left, f.Path)
-		case !f.To.Exists():
-			removed = append(removed, f.Path)
-		case !f.From.Exists():
-			restored = append(restored, f.Path)
-		default:
-			put = append(put, f.Path)
 		}
 	}
-	say(&b, "No longer there", removed)
-	say(&b, "There again, as before", restored)
-	say(&b, "With the content of before", put)
+	say(&b, "As before", back)
 	say(&b, "Not taken back, because they were changed meanwhile or cannot be put back", left)
 	if len(u.Effects) > 0 {
 		var names []string

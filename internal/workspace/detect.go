@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,27 +108,6 @@ func ours(dir string, marked func(string) (fs.FileInfo, bool)) func(string) bool
 		by := statOf(mark).Uid
 		return by == statOf(info).Uid || by == 0 || int(by) == os.Geteuid()
 	}
-}
-
-// Versioned reports whether a file, by its resolved path, lies in a directory that version control
-// watches: git, Jujutsu, Mercurial or Subversion, found upward and outside the workspace too. As
-// with Detect, marks in the home directory or above it do not count. Whether the file itself is
-// watched is not asked.
-func (r *Root) Versioned(resolved string) bool {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
-	_, found := upward(filepath.Join(filepath.FromSlash(r.dir), filepath.FromSlash(path.Dir(resolved))),
-		homesOf(home), func(dir string) bool {
-			for _, mark := range []string{".git", ".jj", ".hg", ".svn"} {
-				if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
-					return true
-				}
-			}
-			return false
-		})
-	return found
 }
 
 // homes are the directories that are too wide for a workspace: a person's home, by the environment

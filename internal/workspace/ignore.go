@@ -3,10 +3,9 @@ package workspace
 import (
 	"io"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/regie-run/regie/internal/gitruns"
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Bounds of ignore files (spec 12.5): what is beyond them is not read.
@@ -27,9 +26,11 @@ type Rules [len(ignoreFiles) + 1][]byte
 // excludeRules is the place of git's exclude file in Rules, and the weakest.
 const excludeRules = len(ignoreFiles)
 
+var excludeFile = []string{".git", "info", "exclude"}
+
 // ignoreRule is one line of an ignore file.
 type ignoreRule struct {
-	glob    glob
+	glob    string
 	negated bool
 	dirOnly bool
 	name    bool // it speaks of names in any directory, not of paths
@@ -61,7 +62,7 @@ func parseIgnore(data []byte) []ignoreRule {
 		if line == "" {
 			continue
 		}
-		r.glob = compileGlob(line)
+		r.glob = translateGlob(line)
 		rules = append(rules, r)
 	}
 	return rules
@@ -84,39 +85,40 @@ func trimSpaces(line string) string {
 	return line[:end]
 }
 
-// matches compares a rule with the names of a path relative to the rule's directory.
-func (r *ignoreRule) matches(names []string, dir bool) bool {
+// matches compares a rule with a path relative to the rule's directory.
+func (r *ignoreRule) matches(name string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
 	}
-	if r.name { // without slashes ** is nothing but *
-		return r.glob[0].any || r.glob[0].matches(names[len(names)-1])
+	if r.name {
+		name = path.Base(name)
 	}
-	return r.glob.matches(names)
+	return doublestar.MatchUnvalidated(r.glob, name)
 }
 
-// Ignores says which entries of a directory the ignore files of the workspace name: those of the
+// ignores says which entries of a directory the ignore files of the workspace name: those of the
 // directory itself and of all above it, up to the root, and git's exclude file. Of two files of one
 // kind the deeper one wins, of two lines in one file the later one; what .regieignore says wins
 // over .ignore, and that over git's files. A directory that is ignored is not looked into, so
 // nothing in it can be taken back. Files above the workspace and a person's own, outside of it, are
-// not read. A nil Ignores ignores nothing.
-type Ignores struct {
-	above *Ignores
-	names []string // of the directory, below the root, in Latin-1
+// not read. A nil ignores names nothing.
+type ignores struct {
+	above *ignores
+	dir   string // the directory, below the root; empty for the root
 	rules [len(Rules{})][]ignoreRule
 	size  int // bytes of the files that hold here
 }
 
 // Ignored reports whether an entry of the directory is ignored.
-func (g *Ignores) Ignored(entry string, dir bool) bool {
+func (g *ignores) Ignored(entry string, dir bool) bool {
 	if g == nil {
 		return false
 	}
-	full := append(slices.Clip(g.names), latin1(entry))
+	full := path.Join(g.dir, entry)
 	for _, kind := range [...]int{2, 1, 0, excludeRules} {
 		for at := g; at != nil; at = at.above {
-			if said, ignored := verdict(at.rules[kind], full[len(at.names):], dir); said {
+			relative := strings.TrimPrefix(full[len(at.dir):], "/")
+			if said, ignored := verdict(at.rules[kind], relative, dir); said {
 				return ignored
 			}
 		}
@@ -125,9 +127,9 @@ func (g *Ignores) Ignored(entry string, dir bool) bool {
 }
 
 // verdict is what the last rule that matches says.
-func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) {
+func verdict(rules []ignoreRule, name string, dir bool) (said, ignored bool) {
 	for i := len(rules) - 1; i >= 0; i-- {
-		if rules[i].matches(names, dir) {
+		if rules[i].matches(name, dir) {
 			return true, !rules[i].negated
 		}
 	}
@@ -135,10 +137,10 @@ func verdict(rules []ignoreRule, names []string, dir bool) (said, ignored bool) 
 }
 
 // below is what holds in a directory of which the ignore files are given.
-func (g *Ignores) below(name string, rules *Rules) *Ignores {
-	next := &Ignores{above: g}
+func (g *ignores) below(name string, rules *Rules) *ignores {
+	next := &ignores{above: g}
 	if g != nil {
-		next.names, next.size = append(slices.Clip(g.names), latin1(name)), g.size
+		next.dir, next.size = path.Join(g.dir, name), g.size
 	}
 	for kind, data := range rules {
 		if next.size+len(data) <= maxIgnoreAll {
@@ -149,27 +151,17 @@ func (g *Ignores) below(name string, rules *Rules) *Ignores {
 	return next
 }
 
-// Ignores reads what is ignored in an open directory. Where the directory itself, or one above it,
-// is ignored, whoever opened it wanted to see it: then only its own files and those below it count.
-func (r *Root) Ignores(dir *Dir) *Ignores {
-	g, ignored := r.ignoresAt(dir.Path)
-	if ignored {
-		return (*Ignores)(nil).below("", dir.ignoreRules())
-	}
-	return g
-}
-
 // ignoresAt is what holds in a directory, by its path without links, and whether it is ignored
 // itself.
-func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
+func (r *Root) ignoresAt(dir string) (g *ignores, ignored bool) {
 	at, err := newHandle(r.root)
 	if err != nil {
 		return nil, false
 	}
 	defer func() { at.close() }()
 	rules := at.ignoreRules()
-	rules[excludeRules] = at.excluded()
-	g = (*Ignores)(nil).below("", rules)
+	rules[excludeRules] = at.readIgnore(excludeFile...)
+	g = (*ignores)(nil).below("", rules)
 	for _, name := range elements(dir) {
 		if g.Ignored(name, true) {
 			return g, true
@@ -184,22 +176,6 @@ func (r *Root) ignoresAt(dir string) (g *Ignores, ignored bool) {
 	}
 	return g, false
 }
-
-// excluded is what is ignored by no file of the workspace's tree: in a repository what the person
-// has git ignore everywhere, and then git's exclude file.
-func (h handle) excluded() []byte {
-	if _, err := h.look(".git"); err != nil {
-		return nil
-	}
-	global, own := gitruns.Ignored(), h.readIgnore(".git", "info", "exclude")
-	if len(global) == 0 {
-		return own
-	}
-	return slices.Concat(global, []byte("\n"), own)
-}
-
-// Enter is what is ignored in a directory of this one.
-func (g *Ignores) Enter(dir *Dir) *Ignores { return g.below(path.Base(dir.Path), dir.ignoreRules()) }
 
 // Ignored reports whether the ignore files name a file, by its path without links, or a directory
 // that it lies in. It need not exist.

@@ -28,18 +28,19 @@ func (r *Root) Look(name string) (clean string, dir bool, err error) {
 }
 
 // Searchable returns where a directory or a file lies that is to be searched, by its path without
-// links; "" is the workspace itself. It returns the codes of OpenDir and of OpenFile.
+// links; "" is the workspace itself. It returns the codes of OpenFile.
 func (r *Root) Searchable(name string) (string, error) {
 	place, err := r.Place(name)
 	if err != nil {
 		return "", err
 	}
-	dir, err := r.OpenDir(name)
+	dir, err := r.openDir(name, false)
 	if err == nil {
+		dir.in.release()
 		if place.Path == "." {
 			place.Path = ""
 		}
-		return place.Path, dir.Close()
+		return place.Path, nil
 	}
 	if regie.CodeOf(err) != regie.CodeNotADirectory {
 		return "", err

@@ -53,14 +53,14 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	for _, name := range []string{".config/regie", "config", "linked", "later", ".config/regie/sub"} {
-		if _, err := root.OpenDir(name); regie.CodeOf(err) != regie.CodePathProtected {
+		if _, err := root.Walk(t.Context(), name, func(*workspace.WalkEntry) bool { return true }); regie.CodeOf(err) != regie.CodePathProtected {
 			t.Errorf("listing %s: %v", name, err)
 		}
 	}
 	want := ".config/other/setup.yaml project/.regie/regie.yaml"
 	var found []string
 	for _, under := range []string{".", "project/.regie"} {
-		if _, err := root.Search(t.Context(), workspace.Query{Text: "canary", Path: under, Most: 100, Clip: 100, MaxFile: 1 << 20}, func(m workspace.Match) bool {
+		if _, err := root.Search(t.Context(), workspace.Query{Text: "canary", Path: under, Most: 100, Clip: 100}, func(m workspace.Match) bool {
 			found = append(found, m.Path)
 			return true
 		}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,21 +16,14 @@ import (
 const (
 	maxQuery   = 1000 // bytes
 	maxProgram = 2000 // instructions of an expression
-	maxNeedles = 16   // texts of which one must stand in what an expression matches
 )
 
 // pattern is what is looked for, read once and shared.
 type pattern struct {
-	needles    []needle       // one of them stands in each match; none where nothing is known
-	exact      bool           // the one needle is the match
-	foreign    bool           // a k or an s is looked for in either case: each has a form that is no ASCII
-	expression *regexp.Regexp // for one line; nil for a text whose case counts
-}
-
-// needle is a text that a match needs.
-type needle struct {
-	text []byte
-	fold bool // text is in small letters, and capitals are the same in ASCII
+	expression *regexp.Regexp // for one line
+	needle     []byte         // stands in each match; empty where no such text is known
+	fold       bool           // the needle is in small letters, and capitals are the same
+	exact      bool           // the needle is the match
 }
 
 // compilePattern reads a query. It returns CodeBadPattern for one that does not parse, is too
@@ -48,23 +40,19 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	case strings.ContainsAny(text, "\r\n\x00"):
 		return nil, regie.Errorf(regie.CodeBadPattern,
 			"the query holds a line feed or NUL: lines are searched one by one, so look for one of its lines")
-	case !isRegex && caseSensitive:
-		return &pattern{needles: []needle{{text: []byte(text)}}, exact: true}, nil
-	case !isRegex:
-		p := &pattern{expression: regexp.MustCompile("(?i:" + regexp.QuoteMeta(text) + ")")}
-		whole := p.require([]literal{{[]rune(text), true}})
-		p.exact = whole && len(p.needles) == 1
-		return p, nil
 	}
-	flags := "m"
+	expression, flags := text, "m"
+	if !isRegex {
+		expression = regexp.QuoteMeta(text)
+	}
 	if !caseSensitive {
 		flags = "mi"
 	}
 	// alone: its errors name what was written, and it closes no group of ours
-	_, err := syntax.Parse(text, syntax.Perl)
+	_, err := syntax.Parse(expression, syntax.Perl)
 	var p pattern
 	if err == nil {
-		p.expression, err = regexp.Compile("(?" + flags + ":" + text + ")")
+		p.expression, err = regexp.Compile("(?" + flags + ":" + expression + ")")
 	}
 	if err != nil {
 		return nil, regie.Errorf(regie.CodeBadPattern,
@@ -79,169 +67,94 @@ func compilePattern(text string, isRegex, caseSensitive bool) (*pattern, error) 
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, regie.Errorf(regie.CodeBadPattern, "the expression is too costly: use smaller repetitions")
 	}
-	p.require(required(tree))
+	p.needle, p.fold = requiredText(tree)
+	p.exact = !isRegex && len(p.needle) == len(text)
 	return &p, nil
 }
 
-// literal is a text of an expression.
-type literal struct {
-	runes []rune
-	fold  bool
-}
-
-// required returns texts of which at least one stands in whatever the expression matches; nothing
-// where there are none.
-func required(tree *syntax.Regexp) []literal {
+// requiredText returns the longest text found that stands in whatever an expression matches, in
+// small letters where it is matched in either case.
+func requiredText(tree *syntax.Regexp) (longest []byte, fold bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		return []literal{{tree.Rune, tree.Flags&syntax.FoldCase != 0}}
+		if tree.Flags&syntax.FoldCase != 0 {
+			return foldableRun(tree.Rune), true
+		}
+		return []byte(string(tree.Rune)), false
 	case syntax.OpCapture, syntax.OpPlus:
-		return required(tree.Sub[0])
-	case syntax.OpConcat: // long texts are rarer than short ones, few than many
-		var best []literal
+		return requiredText(tree.Sub[0])
+	case syntax.OpConcat:
 		for _, sub := range tree.Sub {
-			if set := required(sub); len(set) > 0 && (best == nil || rarity(set) > rarity(best)) {
-				best = set
+			if text, folds := requiredText(sub); len(text) > len(longest) {
+				longest, fold = text, folds
 			}
 		}
-		return best
-	case syntax.OpAlternate:
-		var all []literal
-		for _, sub := range tree.Sub {
-			set := required(sub)
-			if len(set) == 0 || len(all)+len(set) > maxNeedles {
-				return nil
-			}
-			all = append(all, set...)
-		}
-		return all
-	default:
-		return nil
 	}
+	return longest, fold
 }
 
-func rarity(set []literal) int {
-	shortest := maxQuery
-	for _, l := range set {
-		shortest = min(shortest, len(string(l.runes)))
-	}
-	return 4*shortest - len(set)
-}
-
-// require takes texts, of which one stands in each match, for needles: a text whose case counts as
-// a whole, of another one the longest part that has no other cases than ASCII's. whole reports
-// whether that is all of each text.
-func (p *pattern) require(set []literal) (whole bool) {
-	whole = true
-	for _, l := range set {
-		if !l.fold {
-			p.needles = append(p.needles, needle{text: []byte(string(l.runes))})
+// foldableRun returns the longest run of characters, in small letters, that have no other cases
+// than ASCII's. A k and an s have one each.
+func foldableRun(text []rune) (longest []byte) {
+	var run []byte
+	for _, r := range text {
+		small := unicode.ToLower(r)
+		if small >= utf8.RuneSelf || small == 'k' || small == 's' {
+			run = nil
 			continue
 		}
-		var part, longest []byte
-		for _, r := range l.runes {
-			small, ok := smallLetter(r)
-			if part = utf8.AppendRune(part, small); !ok {
-				part, whole = nil, false
-			} else if len(part) > len(longest) {
-				longest = bytes.Clone(part)
-			}
+		if run = append(run, byte(small)); len(run) > len(longest) {
+			longest = bytes.Clone(run)
 		}
-		if longest == nil { // the first character then, in each of its cases
-			first := l.runes[0]
-			p.needles = append(p.needles, needle{text: []byte(string(first))})
-			for r := unicode.SimpleFold(first); r != first; r = unicode.SimpleFold(r) {
-				p.needles = append(p.needles, needle{text: []byte(string(r))})
-			}
-			continue
-		}
-		p.needles = append(p.needles, needle{text: longest, fold: true})
-		p.foreign = p.foreign || bytes.ContainsAny(longest, "ks")
 	}
-	return whole
+	return longest
 }
 
-// smallLetter is what a needle has for a character; false where that has other cases than ASCII's.
-func smallLetter(r rune) (rune, bool) {
-	small := r
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		small = min(small, f) // an ASCII capital comes before all its other forms
-	}
-	if 'A' <= small && small <= 'Z' {
-		return small + 'a' - 'A', true
-	}
-	return r, unicode.SimpleFold(r) == r
-}
+// maxPiece is how many bytes of a line an expression is matched with at once: the costliest takes
+// about a second for so many.
+const maxPiece = 64 << 10
 
-// seeker looks for a pattern. It is used by one goroutine.
-type seeker struct {
-	*pattern
-	text, folded []byte // folded is the text with small letters for ASCII's capitals
-	next         []int  // where each needle stands next; -1 where that is not known
-	sieved       bool   // no line without a needle matches
-}
-
-// reset takes another text: whole lines, or a piece of one.
-func (s *seeker) reset(text []byte) {
-	s.text, s.sieved, s.folded = text, len(s.needles) > 0, s.folded[:0]
-	if s.foreign && (bytes.Contains(text, []byte("\u017F")) || bytes.Contains(text, []byte("\u212A"))) {
-		s.sieved = false
+// setText takes another text of whole lines.
+func (s *scanner) setText(text []byte) {
+	s.text, s.folded = text, s.folded[:0]
+	if !s.fold {
+		return
 	}
-	s.next = s.next[:0]
-	for range s.needles {
-		s.next = append(s.next, -1)
-	}
-	if slices.ContainsFunc(s.needles, func(n needle) bool { return n.fold }) {
-		for _, c := range text {
-			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
-			}
-			s.folded = append(s.folded, c)
+	for _, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
 		}
+		s.folded = append(s.folded, c)
 	}
 }
 
-// seek returns the first line at or after from that holds a match, and where in it; from is the
-// beginning of a line. Without one, found is false.
-func (s *seeker) seek(from int) (line, match [2]int, found bool) {
-	for from < len(s.text) {
-		at := from
-		if s.sieved {
-			if at = s.candidate(from); at == len(s.text) {
-				break
-			}
+// seek returns the first line at or after from that holds a match, and where that begins; from is
+// the beginning of a line. Without one, found is false.
+func (s *scanner) seek(from int) (line [2]int, match int, found bool) {
+	in := s.text
+	if s.fold {
+		in = s.folded
+	}
+	for from < len(in) && s.ctx.Err() == nil {
+		at := bytes.Index(in[from:], s.needle)
+		if at < 0 {
+			break
 		}
+		at += from
 		line = lineAround(s.text, at)
-		if s.sieved && s.exact {
-			return line, [2]int{at, at + len(s.needles[0].text)}, true
+		if s.exact {
+			return line, at, true
 		}
-		content := bytes.TrimSuffix(s.text[line[0]:line[1]], []byte("\r"))
+		first, last := max(line[0], at-maxPiece/4), min(line[1], at+maxPiece)
+		content := bytes.TrimSuffix(s.text[first:last], []byte("\r"))
 		if m := s.expression.FindIndex(content); m != nil {
-			return line, [2]int{line[0] + m[0], line[0] + m[1]}, true
+			return line, first + m[0], true
 		}
-		from = line[1] + 1
-	}
-	return line, match, false
-}
-
-// candidate is where a needle stands first at or after from, or the length of the text.
-func (s *seeker) candidate(from int) int {
-	first := len(s.text)
-	for i, n := range s.needles {
-		if s.next[i] < from {
-			in := s.text
-			if n.fold {
-				in = s.folded
-			}
-			if s.next[i] = len(in); from < len(in) {
-				if at := bytes.Index(in[from:], n.text); at >= 0 {
-					s.next[i] = from + at
-				}
-			}
+		if from = last; last == line[1] {
+			from++
 		}
-		first = min(first, s.next[i])
 	}
-	return first
+	return line, 0, false
 }
 
 // lineAround is the line that a place lies in, without its line feed.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regie-run/regie"
+	"github.com/regie-run/regie/internal/workspace"
 )
 
 // swaps are what an attacker puts into a name's place while it is used, by turns.
@@ -73,12 +74,12 @@ func TestSwapRace(t *testing.T) {
 		default:
 			refused++
 		}
-		if d, err := p.root.OpenDir("way/sub"); err == nil {
+		all := func(string) bool { return true }
+		if d, err := p.root.List(t.Context(), "way/sub", workspace.Listing{Wanted: all, Holds: all, Show: func(*workspace.SurveyEntry) bool { return true }}); err == nil {
 			if d.Path != "way/sub" && d.Path != "guarded/.git/sub" { // git's files may be read
 				t.Fatalf("round %d listed %s", i, d.Path)
 			}
 			listed++
-			_ = d.Close()
 		}
 		if i%10 == 0 { // each costs several synced writes
 			if _, err := p.write("way/sub/y", "ATTACK"); err == nil {

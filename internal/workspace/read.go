@@ -3,7 +3,6 @@ package workspace
 import (
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/regie-run/regie"
@@ -110,21 +109,9 @@ func kind(mode fs.FileMode) string {
 	}
 }
 
-// Dir is an open directory of a workspace (spec 8.2). It is used by one goroutine and closed by its
-// caller.
-type Dir struct {
-	// Path is the directory's path without links, "." for the root.
-	Path string
-	root *Root
-	handle
-}
-
-// OpenDir opens a directory, links in its path followed. It returns the codes of OpenFile, and
-// CodeNotADirectory.
-func (r *Root) OpenDir(name string) (*Dir, error) { return r.openDir(name, false) }
-
-// openDir is OpenDir that refuses a path with a link in it where plain says so.
-func (r *Root) openDir(name string, plain bool) (d *Dir, err error) {
+// openDir opens a directory for a walk, links in its path followed unless plain refuses them. It
+// returns the codes of OpenFile, and CodeNotADirectory.
+func (r *Root) openDir(name string, plain bool) (l level, err error) {
 	err = r.at(name, func(t target, clean string) error {
 		if plain && t.path != clean {
 			return throughLink(clean)
@@ -138,44 +125,12 @@ func (r *Root) openDir(name string, plain bool) (d *Dir, err error) {
 		}
 		defer func() { _ = at.Close() }() // the handle has its own
 		h, err := newHandle(at)
-		d = &Dir{t.path, r, h}
+		l = level{root: r, in: newOpened(h, t.path)}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+	return l, err
 }
 
 func throughLink(clean string) error {
 	return regie.Errorf(regie.CodePathOutside, "%s goes through a link, which is not followed here", clean)
 }
-
-// Next returns up to n further entries in no order, and io.EOF after the last one.
-func (d *Dir) Next(n int) ([]fs.DirEntry, error) { return d.f.ReadDir(n) }
-
-// Look describes an entry; of a link the link itself.
-func (d *Dir) Look(entry string) (SurveyEntry, error) { return d.look(entry) }
-
-// Readlink returns what a link says, wherever that is.
-func (d *Dir) Readlink(entry string) (string, error) { return d.readlink(entry) }
-
-// Enter opens a directory in this one. It follows no link: one that has taken the directory's place
-// is CodeFileChanged. A directory of secrets is CodePathProtected.
-func (d *Dir) Enter(entry string) (*Dir, error) {
-	below := path.Join(d.Path, entry)
-	if err := mayList(d.root.protection(below, entry), below); err != nil {
-		return nil, err
-	}
-	h, err := d.enter(entry)
-	if err != nil {
-		if e, failed := d.look(entry); failed == nil && e.Mode.Type() == fs.ModeSymlink {
-			return nil, exchanged(below)
-		}
-		return nil, d.root.explain(err, below)
-	}
-	return &Dir{below, d.root, h}, nil
-}
-
-// Close lets go of the directory.
-func (d *Dir) Close() error { return d.f.Close() }

@@ -1,11 +1,9 @@
 package workspace_test
 
 import (
-	"errors"
-	"io"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,54 +91,32 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
-func TestDir(t *testing.T) {
+func TestList(t *testing.T) {
 	p := newPlace(t)
 	p.file("b", "")
 	p.file("a/deep/c", "")
 	p.file(".ssh/config", "")
 	p.link("a", "to-a")
 	p.link("../outside", "out")
-	d, err := p.root.OpenDir("to-a/..")
-	p.must(err)
-	defer d.Close()
-	var names []string
-	for {
-		entries, err := d.Next(2)
-		for _, entry := range entries {
-			names = append(names, entry.Name())
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		p.must(err)
+	all := func(string) bool { return true }
+	list := func(name string) (names string, listed workspace.Listed, err error) {
+		listed, err = p.root.List(t.Context(), name, workspace.Listing{Wanted: all, Holds: all, Show: func(e *workspace.SurveyEntry) bool {
+			names += e.Path + " "
+			return true
+		}})
+		return names, listed, err
 	}
-	slices.Sort(names)
-	if want := []string{".ssh", "a", "b", "out", "to-a"}; d.Path != "." || !slices.Equal(names, want) {
-		t.Errorf("%s holds %v", d.Path, names)
-	}
-	below, err := d.Enter("a")
-	p.must(err)
-	if below.Path != "a" {
-		t.Errorf("entered %s", below.Path)
-	}
-	p.must(below.Close())
-	for name, want := range map[string]regie.Code{
-		"b": regie.CodeNotADirectory, "none": regie.CodeFileNotFound, "to-a": regie.CodeFileChanged, "out": regie.CodeFileChanged,
-		".ssh": regie.CodePathProtected,
-	} {
-		_, err := d.Enter(name)
-		wantCode(t, "entering "+name, err, want)
+	names, listed, err := list("to-a/..")
+	if want := "b out to-a .ssh a a/deep a/deep/c "; err != nil || names != want || listed.Path != "." || fmt.Sprint(listed.OtherNames) != "[.ssh]" {
+		t.Errorf("%s %+v %v", names, listed, err)
 	}
 	for name, want := range map[string]regie.Code{
 		"b": regie.CodeNotADirectory, "none": regie.CodeFileNotFound, "out": regie.CodePathOutside, ".ssh": regie.CodePathProtected,
 		"..":        regie.CodePathOutside,
 		"to-a/deep": "", "a/": "", p.dir: "",
 	} {
-		d, err := p.root.OpenDir(name)
+		_, _, err := list(name)
 		wantCode(t, "opening "+name, err, want)
-		if err == nil {
-			p.must(d.Close())
-		}
 	}
 }
 
@@ -214,32 +190,5 @@ func TestDetect(t *testing.T) {
 	}
 	if root, _, err := workspace.Detect("/", "", true); root != "/" || err != nil {
 		t.Errorf("the root of the file system, meant: %s, %v", root, err)
-	}
-}
-
-func TestVersioned(t *testing.T) {
-	p := newPlace(t)
-	for _, dir := range []string{"home/.git", "home/plain", "home/repo/.jj", "home/repo/src", "svn/.svn"} {
-		p.must(os.MkdirAll(p.abs(dir), 0o755))
-	}
-	p.file("tree/.git", "gitdir: elsewhere")
-	t.Setenv("HOME", p.abs("home"))
-	for name, want := range map[string]bool{
-		"a": false, "home/plain/a": false, "home/repo/a": true, "home/repo/src/not/yet/a": true, "svn/a": true, "tree/a": true,
-		"home/a": true, // a workspace at home is meant, and so are its marks
-	} {
-		if got := p.root.Versioned(name); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	inner, err := workspace.Open(p.abs("home/repo/src"))
-	p.must(err)
-	defer inner.Close()
-	if !inner.Versioned("a") {
-		t.Error("a workspace within a repository is not versioned")
-	}
-	t.Setenv("HOME", "")
-	if p.root.Versioned("a") || !p.root.Versioned("svn/a") {
-		t.Error("it depends on a home directory")
 	}
 }

@@ -30,12 +30,10 @@ type Query struct {
 	// Wanted limits the search to files by their path below Path; nil wants all. Holds says whether
 	// such files may lie below a directory.
 	Wanted, Holds func(relative string) bool
-	// Skip is how many matches are left out, Most how many are given after them.
-	Skip, Most int
+	// Most is how many matches are given.
+	Most int
 	// Clip is how many bytes of a line are given at most.
 	Clip int
-	// MaxFile is how many bytes of a file are searched.
-	MaxFile int64
 }
 
 // Match is a line that holds what was looked for.
@@ -43,8 +41,7 @@ type Match struct {
 	Path string
 	Line int
 	// Text is the line without its end, or the part of it around the match where it is longer than
-	// wanted: then Before and After say what is missing at its ends, in bytes. Of a line of some
-	// megabytes After may be less than what is missing.
+	// wanted: then Before and After say what is missing at its ends, in bytes.
 	Text          string
 	Before, After int
 }
@@ -53,7 +50,7 @@ type Match struct {
 type Searched struct {
 	Files, Bytes int64 // that were looked through
 	Binary       int64 // files that are no text
-	Clipped      int64 // files that were searched to MaxFile only
+	Clipped      int64 // files of which only the first 16 MiB were searched
 	Passed
 	More    bool // there are more matches than were wanted
 	Stopped bool // its context ended before it did
@@ -66,8 +63,8 @@ type Searched struct {
 // it. found returns false to end the search. Where the context ends, what was found so far has been
 // given, and Stopped is set.
 //
-// It returns the codes of OpenFile and OpenDir, and CodeBadPattern. It starts a goroutine that
-// walks and some that search; they end before it returns.
+// It returns the codes of OpenFile, CodeNotADirectory and CodeBadPattern. It starts a goroutine
+// that walks and some that search; they end before it returns.
 func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Searched, error) {
 	wanted, err := compilePattern(q.Text, q.Regex, q.CaseSensitive)
 	if err != nil {
@@ -82,7 +79,7 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &search{
-		ctx: inner, query: q, pattern: wanted, most: q.Skip + q.Most + 1, order: make(chan *batch, batchesAhead),
+		ctx: inner, query: q, most: q.Most + 1, order: make(chan *batch, batchesAhead),
 		idle: make(chan *scanner, maxWorkers),
 	}
 	start, err := s.begin(r)
@@ -90,7 +87,7 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 		return Searched{}, err
 	}
 	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
-		s.idle <- &scanner{search: s, seeker: &seeker{pattern: wanted}, buffer: make([]byte, bufferSize)}
+		s.idle <- &scanner{search: s, pattern: wanted}
 	}
 	s.group.Go(func() {
 		defer close(s.order)
@@ -108,16 +105,15 @@ func (r *Root) Search(ctx context.Context, q Query, found func(Match) bool) (Sea
 
 // search is one search on its way.
 type search struct {
-	ctx     context.Context // it lives as long as the search
-	query   Query
-	pattern *pattern
-	most    int                    // matches that are looked for
-	idle    chan *scanner          // that have no batch
-	group   sync.WaitGroup         // of the walk and the batches
-	order   chan *batch            // to the collector, in the order of the tree
-	seen    Searched               // the collector's
-	passed  Passed                 // the walk's, until it ends
-	broken  atomic.Pointer[string] // what a goroutine panicked with
+	ctx    context.Context // it lives as long as the search
+	query  Query
+	most   int                    // matches that are looked for
+	idle   chan *scanner          // that have no batch
+	group  sync.WaitGroup         // of the walk and the batches
+	order  chan *batch            // to the collector, in the order of the tree
+	seen   Searched               // the collector's
+	passed Passed                 // the walk's, until it ends
+	broken atomic.Pointer[string] // what a goroutine panicked with
 }
 
 // sound does a part of the work on a goroutine of the search: a panic there ends the search, not
@@ -143,7 +139,7 @@ type batch struct {
 
 // begin opens where the search begins, and returns what walks it.
 func (s *search) begin(r *Root) (walk func(), err error) {
-	top, err := r.begin(r.OpenDir(s.query.Path))
+	top, err := r.begin(r.openDir(s.query.Path, false))
 	if regie.CodeOf(err) == regie.CodeNotADirectory {
 		return s.beginFile(r)
 	}
@@ -219,7 +215,7 @@ func (s *search) take(l *level, files []string) error {
 
 // collect gives what the batches found in their order, until enough is given.
 func (s *search) collect(cancel func(), found func(Match) bool) {
-	left, skip, enough := s.query.Most, s.query.Skip, false
+	left, enough := s.query.Most, false
 	for b := range s.order {
 		<-b.done
 		s.seen.Files += b.seen.Files
@@ -230,8 +226,6 @@ func (s *search) collect(cancel func(), found func(Match) bool) {
 		for _, m := range b.found {
 			switch {
 			case enough:
-			case skip > 0:
-				skip--
 			case left == 0:
 				s.seen.More, enough = true, true
 			default:

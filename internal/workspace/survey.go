@@ -127,8 +127,7 @@ type survey struct {
 }
 
 // prepare finds the ignore rules of a directory: those that are known, else those that are there.
-func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+func (s *survey) prepare(l *level) *ignores {
 	var rules *Rules
 	if s.how.Rules != nil {
 		if said, known := s.how.Rules(l.in.path); known {
@@ -138,7 +137,7 @@ func (s *survey) prepare(l *level, entries []fs.DirEntry) *Ignores {
 	if rules == nil {
 		rules = l.in.ignoreRules()
 		if l.depth == 1 {
-			rules[excludeRules] = l.in.excluded()
+			rules[excludeRules] = l.in.readIgnore(excludeFile...)
 		}
 	}
 	if l.repository {
@@ -258,12 +257,8 @@ func (s *survey) look(l *level, name string) (e SurveyEntry, there bool) {
 	return e, err == nil
 }
 
-func (s *survey) omit(name string, why omission, _ error) error {
-	if why == omitSystem {
-		s.other(name + "/")
-	} else {
-		s.unreadable(name)
-	}
+func (s *survey) omit(name string, _ omission, _ error) error {
+	s.unreadable(name)
 	return nil
 }
 

@@ -39,9 +39,9 @@ type TreeBounds struct {
 // left out. No link is followed, neither below the directory nor on the way to it, so that all that
 // it names lies where it says. Where there is no such directory the list is empty. It returns
 // CodeFileTooLarge where there is more than the bounds say, CodePathOutside where a link leads to
-// the directory, and the codes of OpenDir.
+// the directory, and the codes of OpenFile, and CodeNotADirectory.
 func (r *Root) Tree(dir string, bounds TreeBounds) ([]TreeEntry, error) {
-	top, err := r.begin(r.openDir(dir, true))
+	top, err := r.openDir(dir, true)
 	if regie.CodeOf(err) == regie.CodeFileNotFound {
 		return nil, nil
 	} else if err != nil {
@@ -96,8 +96,6 @@ func (t *treeWalk) omit(name string, why omission, err error) error {
 	case omitDeep:
 		return regie.Errorf(regie.CodeFileTooLarge, "%s lies deeper than %d directories", name,
 			cmp.Or(t.bounds.Depth, maxWalkDepth))
-	case omitSystem:
-		t.found = append(t.found, TreeEntry{Path: name, Why: regie.CodeSpecialFile})
 	default:
 		t.found = append(t.found, TreeEntry{Path: name, Why: t.why(err, name)})
 	}
@@ -128,10 +126,7 @@ func (t *treeWalk) look(l *level, name string) (TreeEntry, error) {
 	case t.bounds.File == 0:
 		e.Size = seen.Size
 	default:
-		var in *os.File
-		if in, _, err = l.in.open(name); err == nil {
-			e.Data, err = readMost(in, min(t.bounds.File, t.bounds.Files-t.bytes), e.Path)
-		}
+		e.Data, err = t.root.ReadPlain(e.Path, min(t.bounds.File, t.bounds.Files-t.bytes))
 		if regie.CodeOf(err) == regie.CodeFileTooLarge {
 			return e, regie.Errorf(regie.CodeFileTooLarge,
 				"%s is too large, or all that is there: at most %d bytes in a file, and %d together", e.Path,

@@ -22,9 +22,9 @@ type Walked struct {
 // hold. As Search it follows no links, and leaves out what is secret or belongs to git or regie,
 // and what ignore files name; the directory itself is walked even if it is ignored. It ends where
 // visit returns false, and with the context's error. It starts no goroutine. It returns the codes
-// of OpenDir.
+// of OpenFile.
 func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) bool) (Walked, error) {
-	top, err := r.begin(r.OpenDir(name))
+	top, err := r.begin(r.openDir(name, false))
 	if err != nil {
 		return Walked{}, err
 	}
@@ -55,13 +55,17 @@ func (r *Root) Walk(ctx context.Context, name string, visit func(*WalkEntry) boo
 	return out, err
 }
 
-// begin is where a walk begins that has an open directory, which it closes; err is that of opening
-// it.
-func (r *Root) begin(dir *Dir, err error) (level, error) {
+// begin is where a walk begins, as openDir gives it. Where the directory itself, or one above it,
+// is ignored, only its own ignore files and those below it count: somebody wanted to see it.
+func (r *Root) begin(top level, err error) (level, error) {
 	if err != nil {
 		return level{}, err
 	}
-	return level{root: r, in: newOpened(dir.handle, dir.Path), ignores: r.Ignores(dir)}, nil
+	var ignored bool
+	if top.ignores, ignored = r.ignoresAt(top.in.path); ignored {
+		top.ignores = (*ignores)(nil).below("", top.in.ignoreRules())
+	}
+	return top, nil
 }
 
 func enoughUnless(more bool) error {

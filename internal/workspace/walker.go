@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of every walk (spec 12.5).
@@ -42,7 +45,7 @@ type level struct {
 	in   *opened
 	// of the directory above until prepare was called, then of this one; at the top its own from
 	// the beginning
-	ignores  *Ignores
+	ignores  *ignores
 	relative string // its path below the top
 	depth    int    // 1 at the top
 
@@ -53,7 +56,7 @@ type level struct {
 func (l *level) below(name string) string { return path.Join(l.in.path, name) }
 
 // prepared are the ignore rules of a directory whose own ignore files count.
-func (l *level) prepared([]fs.DirEntry) *Ignores {
+func (l *level) prepared() *ignores {
 	if l.depth == 1 {
 		return l.ignores
 	}
@@ -64,28 +67,26 @@ func (l *level) prepared([]fs.DirEntry) *Ignores {
 type omission int
 
 const (
-	omitUnreadable omission = iota // it could not be opened or read
-	omitMany                       // there is more than is looked at: of a directory all or the rest of it
-	omitDeep                       // it lies deeper than is looked at
-	omitSystem                     // the kernel makes up what lies there, as in /proc
+	// it could not be opened or read, or the kernel makes up what lies there, as in /proc
+	omitUnreadable omission = iota
+	omitMany                // there is more than is looked at: of a directory all or the rest of it
+	omitDeep                // it lies deeper than is looked at
 )
 
 // errEnough says that whoever is shown what a walk finds wants no more.
 var errEnough = errors.New("enough")
 
-// walker is the one walk through directories, of Search, Walk, Survey and Tree: they say what is
-// left out and what becomes of the rest. It opens each directory relative to the one that named it,
-// follows no link, and goes into no file system that the kernel makes up. Of a directory it has the
-// files taken by their names, and then goes into its directories, by their names too. The first
+// walker is the one walk through directories, of Search, List, Walk, Survey and Tree: they say what
+// is left out and what becomes of the rest. It opens each directory relative to the one that named
+// it, follows no link, and goes into no file system that the kernel makes up. Of a directory it has
+// the files taken by their names, and then goes into its directories, by their names too. The first
 // error of a function ends it; it starts no goroutine.
 type walker struct {
 	ctx            context.Context // it lives as long as the walk
 	entries, depth int             // the most that is looked at; 0 for the bounds of every walk
 
-	begin func(l *level) error // of each directory, before it is listed; may be nil
-	// what is ignored in it; it may sort the entries, which are asked about in that order; may be
-	// nil
-	prepare func(l *level, entries []fs.DirEntry) *Ignores
+	begin   func(l *level) error                   // of each directory, before it is listed; may be nil
+	prepare func(l *level) *ignores                // what is ignored in a directory; may be nil
 	wants   func(l *level, entry fs.DirEntry) bool // whether an entry is taken, or gone into; nil: as keeps says
 	take    func(l *level, names []string) error   // of what is wanted what is no directory
 	// whether a directory that is wanted is gone into; nil: each
@@ -138,11 +139,12 @@ func (w *walker) directory(l *level) error {
 			return err
 		}
 	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	l.repository = repository(entries)
 	if w.prepare != nil {
-		l.ignores = w.prepare(l, entries)
+		l.ignores = w.prepare(l)
 	}
-	files, dirs, err := w.sort(l, entries)
+	files, dirs, err := w.partition(l, entries)
 	if err == nil && len(files) > 0 {
 		err = w.take(l, files)
 	}
@@ -155,8 +157,8 @@ func (w *walker) directory(l *level) error {
 	return err
 }
 
-// sort are the names of the entries that are wanted, in order.
-func (w *walker) sort(l *level, entries []fs.DirEntry) (files, dirs []string, err error) {
+// partition splits the names of the entries that are wanted.
+func (w *walker) partition(l *level, entries []fs.DirEntry) (files, dirs []string, err error) {
 	for _, entry := range entries {
 		if w.ctx.Err() != nil { // a hostile ignore file makes each of them cost a second
 			return nil, nil, context.Cause(w.ctx)
@@ -169,8 +171,6 @@ func (w *walker) sort(l *level, entries []fs.DirEntry) (files, dirs []string, er
 			files = append(files, entry.Name())
 		}
 	}
-	slices.Sort(files)
-	slices.Sort(dirs)
 	return files, dirs, nil
 }
 
@@ -197,7 +197,7 @@ func (w *walker) into(l *level, name string) error {
 	}
 	if !w.system && h.system() {
 		h.close()
-		return w.omit(full, omitSystem, nil)
+		return w.omit(full, omitUnreadable, unix.ENXIO)
 	}
 	return w.directory(&level{
 		root: l.root, in: newOpened(h, full), ignores: l.ignores,
@@ -209,7 +209,6 @@ func (w *walker) into(l *level, name string) error {
 type Passed struct {
 	Secret     int64 // files that may hold a secret, and directories of such
 	Ignored    int64 // files and directories that the ignore files name
-	System     int64 // directories that the kernel makes up, such as /proc
 	Unreadable int64 // files and directories that could not be opened or read
 	TooMany    bool  // more entries, or deeper directories, than a walk looks at
 }
@@ -235,8 +234,6 @@ func (w *walker) count(_ string, why omission, _ error) error {
 	switch why {
 	case omitUnreadable:
 		w.passed.Unreadable++
-	case omitSystem:
-		w.passed.System++
 	default:
 		w.passed.TooMany = true
 	}

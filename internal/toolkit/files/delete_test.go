@@ -93,33 +93,3 @@ func TestDeleteRefuses(t *testing.T) {
 		t.Errorf("something is gone: %v", d.all())
 	}
 }
-
-// A death between the steps of a deletion: the file comes back, and the call is done anew.
-func TestDeleteCut(t *testing.T) {
-	for name, row := range map[string]struct {
-		there bool // somebody has put another file there meanwhile
-		want  tool.Evidence
-	}{"moved aside": {false, tool.NotHappened}, "and replaced": {true, tool.Unsure}} {
-		d := newDesk(t)
-		d.file("a", "one\n")
-		c, _ := d.check("delete_file", object{"path": "a"})
-		if problem := c.prepare(t); problem != nil {
-			t.Fatal(problem)
-		}
-		aside := ".regie-" + c.inv.CallID.String() + ".tmp"
-		d.must(os.Rename(d.abs("a"), d.abs(aside)))
-		if row.there {
-			d.file("a", "another\n")
-		}
-		got, _ := c.probe(t)
-		if got != row.want {
-			t.Errorf("%s: %s", name, got)
-		}
-		if row.there && (d.content("a") != "another\n" || d.content(aside) != "one\n") || !row.there && (d.content("a") != "one\n" || len(d.all()) != 1) {
-			t.Errorf("%s: %v", name, d.all())
-		}
-		if out := c.run(t); (out.State == regie.CallSucceeded) == row.there {
-			t.Errorf("%s: %+v", name, out)
-		}
-	}
-}

@@ -3,11 +3,8 @@ package files
 import (
 	"bytes"
 	"fmt"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -46,9 +43,6 @@ func (k *toolkit) editTool() (tool.Tool, error) {
 		handler)
 }
 
-// place is where an edit has replaced something, by its byte in the text as it is by then.
-type place struct{ start, end int }
-
 // edited is what the edits leave of a file.
 func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edit) ([]byte, error) {
 	switch {
@@ -63,26 +57,19 @@ func (k *toolkit) edited(planned *intent, before *workspace.Content, edits []edi
 			Param: "path", Hint: "write_file makes new files",
 		}
 	}
-	bytesOnly, err := checkText(before)
-	if err != nil {
+	if err := checkText(before); err != nil {
 		return nil, err
 	}
-	text, places := before.Data, []place(nil)
+	text := before.Data
 	for i, e := range edits {
-		if text, places, err = k.apply(planned, text, places, e, bytesOnly); err != nil {
+		var err error
+		if text, err = k.apply(planned, text, e); err != nil {
 			return nil, inEdit(err, i, len(edits))
 		}
 	}
 	if bytes.Equal(text, before.Data) {
 		return nil, about("edits", regie.Errorf(regie.CodeBadArguments, "the edits leave %s as it is", before.Path))
 	}
-	for _, p := range places {
-		line := 1 + bytes.Count(text[:p.start], []byte("\n"))
-		if !slices.Contains(planned.Edits, line) {
-			planned.Edits = append(planned.Edits, line)
-		}
-	}
-	slices.Sort(planned.Edits)
 	planned.Lines = lines(text)
 	return text, nil
 }
@@ -99,10 +86,11 @@ func inEdit(err error, i, all int) error {
 	}
 }
 
-// apply makes one edit.
-func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, bytesOnly bool) ([]byte, []place, error) {
-	wrong := func(code regie.Code, hint, format string, args ...any) ([]byte, []place, error) {
-		return nil, nil, tool.Advice{Err: regie.Errorf(code, format, args...), Param: "edits", Hint: hint}
+// apply makes one edit. Line ends of either kind are taken for the same where all of the file's are
+// alike: a model writes LF, whatever the file has.
+func (k *toolkit) apply(planned *intent, text []byte, e edit) ([]byte, error) {
+	wrong := func(code regie.Code, hint, format string, args ...any) ([]byte, error) {
+		return nil, tool.Advice{Err: regie.Errorf(code, format, args...), Param: "edits", Hint: hint}
 	}
 	switch {
 	case e.Old == "":
@@ -110,14 +98,13 @@ func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, by
 			"there is no text to replace")
 	case e.Old == e.New:
 		return wrong(regie.CodeBadArguments, "", "old and new are the same: nothing would change")
-	case bytesOnly && (!ascii(e.Old) || !ascii(e.New)):
-		return wrong(regie.CodeBadArguments, "replace ASCII text alone, or have a person convert the file",
-			"%s is not UTF-8, so letters beyond ASCII cannot be replaced in it without mixing encodings", planned.Path)
 	}
-	found := occurrences(text, e.Old)
+	old, _ := withLineEnds([]byte(e.Old), text)
+	fresh, ends := withLineEnds([]byte(e.New), text)
+	found := occurrences(text, old)
 	switch {
 	case len(found) == 0:
-		return wrong(regie.CodeTextNotFound, k.nearest(text, e.Old),
+		return wrong(regie.CodeTextNotFound, "read the file again and copy the text from there, without the line numbers",
 			"the text to replace does not stand in %s", planned.Path)
 	case !e.All && len(found) > 1:
 		return wrong(regie.CodeTextAmbiguous,
@@ -125,78 +112,31 @@ func (k *toolkit) apply(planned *intent, text []byte, places []place, e edit, by
 			"the text to replace stands in %s %d times, at %s", planned.Path, len(found),
 			lineList(linesOf(text, found)))
 	}
-	var out []byte
-	var mine []place
-	at := 0
-	for _, f := range found {
-		fresh, ends := withLineEnds([]byte(e.New), text)
-		if ends != "" {
-			planned.Ends = ends
-		}
-		out = append(out, text[at:f.start]...)
-		mine = append(mine, place{len(out), len(out) + len(fresh)})
-		out = append(out, fresh...)
-		at = f.end
+	planned.Places += len(found)
+	if ends != "" {
+		planned.Ends = ends
 	}
-	out = append(out, text[at:]...)
-	for i := range places { // what was replaced before has moved
-		places[i] = moved(places[i], found, mine)
-	}
-	return out, append(places, mine...), nil
+	return bytes.ReplaceAll(text, old, fresh), nil
 }
 
-// moved is where a place is after replacements.
-func moved(p place, from, to []place) place {
-	shift := 0
-	for i := range from {
-		if from[i].start >= p.start {
-			break
-		}
-		shift = to[i].end - from[i].end
-	}
-	return place{max(0, p.start+shift), max(0, p.end+shift)}
-}
-
-// occurrences are the places where a text stands, none of them overlapping. Where it does not stand
-// there letter by letter, line ends of either kind are taken for the same: a model writes LF,
-// whatever the file has.
-func occurrences(text []byte, old string) []place {
-	var out []place
+// occurrences are the bytes at which a text stands, none of them overlapping.
+func occurrences(text, old []byte) (out []int) {
 	for at := 0; ; {
-		i := bytes.Index(text[at:], []byte(old))
+		i := bytes.Index(text[at:], old)
 		if i < 0 {
-			break
+			return out
 		}
-		out = append(out, place{at + i, at + i + len(old)})
+		out = append(out, at+i)
 		at += i + len(old)
 	}
-	if len(out) > 0 || !strings.Contains(old, "\n") || !bytes.Contains(text, []byte("\r\n")) &&
-		!strings.Contains(old, "\r\n") {
-		return out
-	}
-	parts := strings.Split(strings.ReplaceAll(old, "\r\n", "\n"), "\n")
-	for i, part := range parts {
-		parts[i] = regexp.QuoteMeta(part)
-	}
-	if !utf8.ValidString(old) || len(old) > 64<<10 {
-		return nil
-	}
-	either, err := regexp.Compile(strings.Join(parts, "\r?\n"))
-	if err != nil {
-		return nil
-	}
-	for _, found := range either.FindAllIndex(text, -1) {
-		out = append(out, place{found[0], found[1]})
-	}
-	return out
 }
 
-func linesOf(text []byte, places []place) []int {
+func linesOf(text []byte, places []int) []int {
 	var out []int
 	line, at := 1, 0
 	for _, p := range places {
-		line += bytes.Count(text[at:p.start], []byte("\n"))
-		at = p.start
+		line += bytes.Count(text[at:p], []byte("\n"))
+		at = p
 		if len(out) == 0 || out[len(out)-1] != line {
 			out = append(out, line)
 		}
@@ -222,8 +162,4 @@ func lineList(numbers []int) string {
 		return "line " + b.String()
 	}
 	return "lines " + b.String()
-}
-
-func ascii(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }

@@ -24,7 +24,6 @@ import (
 type bounds struct {
 	listed  int   // entries in one list
 	visited int   // entries looked at for one list
-	held    int   // entries of one directory that are kept in order
 	depth   int   // directories below each other in one list
 	shown   int   // bytes of text in one result, before the marker that says how to read on
 	line    int   // bytes of one line that are shown
@@ -44,7 +43,7 @@ type bounds struct {
 
 func defaultBounds() bounds {
 	return bounds{
-		listed: 1000, visited: 1_000_000, held: 10_000, depth: 100, shown: 28 << 10, line: 2000,
+		listed: 1000, visited: 1_000_000, depth: 100, shown: 28 << 10, line: 2000,
 		counted: 16 << 20, whole: 64 << 20, scanned: 256 << 20, changed: 8 << 20, diffed: 1 << 20,
 		opening: 16 << 10, matches: 200, around: 300, seeking: 10 * time.Second,
 		refreshing: 5 * time.Second,

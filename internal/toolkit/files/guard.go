@@ -110,7 +110,7 @@ func (k *toolkit) seen(ctx context.Context, inv *tool.Invocation, root *workspac
 		switch _, operation, _ := strings.Cut(call.Tool, "."); operation {
 		case "read_file":
 			unread = false
-			if call.State == regie.CallSucceeded && !k.looksTheSame(ctx, &call, args, before) {
+			if call.State == regie.CallSucceeded && !k.looksTheSame(&call, args, before) {
 				stale = changedSinceRead(before.Path, "it was read")
 			}
 			return false
@@ -160,8 +160,8 @@ func (k *toolkit) placeOf(root *workspace.Root, known map[string]string, name st
 
 // looksTheSame reports whether a read would show now what it showed then: the same lines, whatever
 // lies beyond them.
-func (k *toolkit) looksTheSame(ctx context.Context, call *regie.Call, args readArgs, before *workspace.Content) bool {
-	now, err := k.show(ctx, args, strings.NewReader(string(before.Data)), int64(len(before.Data)))
+func (k *toolkit) looksTheSame(call *regie.Call, args readArgs, before *workspace.Content) bool {
+	now, err := k.show(args, strings.NewReader(string(before.Data)), int64(len(before.Data)))
 	return err == nil && shownLines(now.Content) == shownLines(call.Result)
 }
 

@@ -1,9 +1,7 @@
 package files
 
 import (
-	"bytes"
 	"context"
-	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -15,13 +13,6 @@ import (
 	"github.com/regie-run/regie/internal/plain"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
-)
-
-// The line ends of a text.
-const (
-	endsLF    = "LF"
-	endsCRLF  = "CRLF"
-	endsMixed = "mixed"
 )
 
 // change is a write as a person is to see it.
@@ -88,10 +79,6 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, w wish) (re
 		preview.Warnings = append(preview.Warnings,
 			regie.Say("the agent has not read %s in this session", c.planned.Path))
 	}
-	rewritten := c.planned.Mode == modeOverwrite || c.planned.Mode == modeEdit || c.planned.Mode == modeDelete
-	if c.before.Exists && rewritten && !c.same() && !root.Versioned(c.planned.Path) {
-		preview.Warnings = append(preview.Warnings, regie.Say("no version control was found around %s", c.planned.Path))
-	}
 	return preview, nil
 }
 
@@ -103,7 +90,7 @@ func (c *change) same() bool {
 // compareLines makes the diff. A file of bytes and a huge one are not compared: then what is
 // written is shown, or its beginning.
 func (k *toolkit) compareLines(c *change) {
-	before, from, to := string(c.before.Data), c.planned.Path, c.planned.Path
+	before, after, from, to := string(c.before.Data), string(c.after), c.planned.Path, c.planned.Path
 	if c.planned.Mode == modeDelete {
 		to = "/dev/null"
 	}
@@ -117,15 +104,14 @@ func (k *toolkit) compareLines(c *change) {
 	case !c.before.Exists:
 		from = "/dev/null"
 	case c.binary(), c.before.Secret:
-		before = "" // only what is written can be shown
+		before, after = "", string(c.text) // only what is written can be shown
 	}
-	found, err := udiff.ToUnifiedDiff(from, to, before, c.edits(before), udiff.DefaultContextLines)
+	found, err := udiff.ToUnifiedDiff(from, to, before, udiff.Lines(before, after), udiff.DefaultContextLines)
 	if err != nil { // the edits do not fit the text that they were made from
 		c.diff = string(c.text)
 		return
 	}
-	crlf := func(ends string) bool { return ends == endsCRLF || ends == "" }
-	quiet := crlf(lineEnds(c.before.Data)) && crlf(lineEnds(c.after)) // alike everywhere, so they would only be noise
+	quiet := allCRLF(before) && allCRLF(after) // alike everywhere, so they would only be noise
 	for _, hunk := range found.Hunks {
 		for i, line := range hunk.Lines {
 			switch line.Kind {
@@ -140,22 +126,6 @@ func (k *toolkit) compareLines(c *change) {
 		}
 	}
 	c.diff, c.differs = found.String(), !c.binary() && !c.before.Secret
-}
-
-// edits are the steps from a text to what the write makes of it. Those of an append are known and
-// need no search.
-func (c *change) edits(before string) []udiff.Edit {
-	written := string(c.text)
-	switch {
-	case written == "" && before == "":
-		return nil
-	case c.planned.Mode == modeAppend, before == "":
-		return []udiff.Edit{{Start: len(before), End: len(before), New: written}}
-	case written == "":
-		return []udiff.Edit{{Start: 0, End: len(before)}}
-	default:
-		return udiff.Lines(before, written)
-	}
 }
 
 // binary reports whether the file that is there is not text.
@@ -207,22 +177,14 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	switch {
 	case c.before.Secret && c.before.Exists:
 		say(regie.Say("what stands in the file is not shown, because it may be secret"))
-	case c.planned.Mode == modeDelete && c.binary():
+	case c.binary():
 		say(regie.Say("it is not text (%s)", kindOf(c.before.Data)))
-	case c.before.Exists && c.binary():
-		kind := http.DetectContentType(c.before.Data)
-		say(regie.Say("the file that is there is not text (%s, %s bytes): only what is written is shown", kind,
-			strconv.Itoa(len(c.before.Data))))
 	case !utf8.Valid(c.before.Data):
 		say(regie.Say("the file that is there holds bytes that are not UTF-8; they are shown as \uFFFD"))
 	}
-	switch {
-	case c.planned.Mode == modeDelete:
-	case c.huge && c.planned.Mode != modeAppend && c.before.Exists:
+	if c.huge {
 		say(regie.Say("too large to be compared: %s bytes before, %s bytes afterwards",
 			strconv.Itoa(len(c.before.Data)), strconv.Itoa(len(c.after))))
-	case c.huge:
-		say(regie.Say("the file will have %s bytes", strconv.Itoa(len(c.after))))
 	}
 	if c.huge && len(c.text) > k.bounds.opening {
 		say(regie.Say("only the beginning of what is written is shown"))
@@ -230,54 +192,21 @@ func (k *toolkit) warnings(c *change) []regie.Sentence {
 	if c.before.Perm&0o111 != 0 {
 		say(regie.Say("%s is executable", c.planned.Path))
 	}
-	if s := c.ends(); !s.IsZero() {
-		say(s)
+	if c.planned.Ends != "" {
+		say(regie.Say("the line ends are written as %s, like those of the file", c.planned.Ends))
 	}
 	if len(c.planned.Made) > 0 {
 		say(regie.Say("the directory %s is made", c.planned.Made[len(c.planned.Made)-1]))
 	}
-	if c.planned.Links > 1 && c.planned.Mode == modeDelete {
-		say(regie.Say("the file has %s names (hard links): the others stay", strconv.FormatUint(c.planned.Links, 10)))
-	} else if c.planned.Links > 1 {
+	if c.planned.Links > 1 {
 		say(regie.Say("the file has %s names (hard links): the others keep the old content",
 			strconv.FormatUint(c.planned.Links, 10)))
 	}
 	return out
 }
 
-// ends says what happens to the line ends, if it is not what one expects.
-func (c *change) ends() regie.Sentence {
-	before, after := lineEnds(c.before.Data), lineEnds(c.after)
-	switch {
-	case c.planned.Mode == modeDelete, c.before.Exists && c.binary(): // it has no lines, or none are written
-		return regie.Sentence{}
-	case c.planned.Ends != "":
-		return regie.Say("the line ends are written as %s, like those of the file", c.planned.Ends)
-	case before == "" && after == endsCRLF:
-		return regie.Say("the lines end in CRLF")
-	case before != endsMixed && after == endsMixed:
-		return regie.Say("the line ends are of two kinds, LF and CRLF")
-	case before == endsMixed && after != endsMixed && after != "":
-		return regie.Say("the line ends were of two kinds and all become %s", after)
-	default:
-		return regie.Sentence{}
-	}
-}
-
-// lineEnds returns which line ends a text has, and "" where it has none.
-func lineEnds(text []byte) string {
-	all, crlf := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n"))
-	switch {
-	case all == 0:
-		return ""
-	case crlf == 0:
-		return endsLF
-	case crlf == all:
-		return endsCRLF
-	default:
-		return endsMixed
-	}
-}
+// allCRLF reports whether each line of a text ends in CRLF, or none ends at all.
+func allCRLF(text string) bool { return strings.Count(text, "\n") == strings.Count(text, "\r\n") }
 
 // scopes are what an answer about a write may cover besides this very call (decision 20), the
 // narrowest first: this file, the files below its directory, those below the topmost one, all.

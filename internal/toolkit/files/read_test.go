@@ -37,15 +37,15 @@ func TestRead(t *testing.T) {
 		{object{"path": "open.md"}, "     1\tone\n     2\ttwo\n"},
 		{object{"path": "empty"}, "empty is empty"},
 		{object{"path": "blank"}, "     1\t\n     2\t\n"},
-		{object{"path": "crlf.txt"}, "     1\tone\n     2\ttwo\n[2 of 2 lines end in CRLF]\n"},
-		{object{"path": "mixed.txt"}, "     1\tone\n     2\ttwo\n[1 of 2 lines end in CRLF]\n"},
+		{object{"path": "crlf.txt"}, "     1\tone\n     2\ttwo\n"},
+		{object{"path": "mixed.txt"}, "     1\tone\n     2\ttwo\n"},
 		{object{"path": "mark.txt"}, "     1\tone\n"},
 		{object{"path": "latin.txt"}, "     1\tcaf\uFFFD\n     2\tcaf\uFFFD au lait and mor… [the line has 21 bytes]\n[1 line with bytes that are not UTF-8, shown as \uFFFD]\n"},
 		{object{"path": "wide.txt"}, "     1\t" + strings.Repeat("é", 10) + "… [the line has 30 bytes]\n     2\tnext\n"},
 		{object{"path": "acts.txt"}, "     1\ta␛[2Jb\tc␇␍d␡\uFFFD\n"},
 		{object{"path": "exact.txt"}, "     1\t" + strings.Repeat("x", 20) + "\n     2\t" + strings.Repeat("y", 20) + "\n"},
-		{object{"path": "image.png"}, "image.png is not text that can be shown: 16 bytes, image/png, SHA-256 02a3e298f1533f62558c58e4c70edcab9af5a50d62d925fd5390942020fb0fb8"},
-		{object{"path": "noise"}, "noise is not text that can be shown: 200 bytes, bytes of no known kind, SHA-256 " + regie.HashOf([]byte(strings.Repeat("\xfe\xff\x80\x81", 50))).String()},
+		{object{"path": "image.png"}, "image.png is not text that can be shown: 16 bytes, image/png"},
+		{object{"path": "noise"}, "noise is not text that can be shown: 200 bytes, bytes of no known kind"},
 		{object{"path": "late-nul.txt", "start_line": 5001}, "  5001\t␀\n"},
 		{object{"path": "long.txt", "start_line": 99}, "    99\tline\n   100\tline\n"},
 		{object{"path": "long.txt"}, strings.Join(numberedLines(1, 16), "") + "[lines 1 to 16 of 100; go on with start_line 17]\n"},
@@ -157,17 +157,5 @@ func TestReadStops(t *testing.T) {
 	}
 	if out := tool.Run(ctx, c.tool, c.inv); codeOf(out) != regie.CodeStopRequested {
 		t.Errorf("got %+v", out.Error)
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	d := newDesk(b)
-	d.file("a.go", strings.Repeat("\tif err != nil { return err }\n", 200))
-	c, _ := d.check("read_file", object{"path": "a.go"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if out := c.run(b); out.State != regie.CallSucceeded {
-			b.Fatal(out.Error)
-		}
 	}
 }

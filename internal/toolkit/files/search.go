@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/tool"
 	"github.com/regie-run/regie/internal/workspace"
 )
-
-const maxOffset = 10_000 // matches that one search may leave out
 
 type searchArgs struct {
 	Query         string `json:"query" jsonschema:"the text to look for, in one line"`
@@ -20,19 +16,14 @@ type searchArgs struct {
 	Regex         bool   `json:"regex,omitempty" jsonschema:"query is a regular expression in RE2 syntax; ^ and $ are the ends of a line"`
 	CaseSensitive bool   `json:"case_sensitive,omitempty" jsonschema:"tell capitals from small letters; they are the same by default"`
 	Pattern       string `json:"pattern,omitempty" jsonschema:"only files that match: *.go means names, docs/**/*.{md,txt} paths relative to path"`
-	Offset        int    `json:"offset,omitempty" jsonschema:"how many matches to leave out, to go on where an answer ended"`
 }
 
 func (k *toolkit) searchTool() (tool.Tool, error) {
 	return tool.New(
 		query("files.search_text",
 			"Look for a text in the text files of the workspace. Each line that holds it is shown as path:line: text. What ignore files name, .git, and what may hold "+
-				"a secret is left out; a path that is ignored is searched if you name it. A long answer says how to go on."),
-		tool.Handler[searchArgs]{Run: k.search, Schema: func(s *jsonschema.Schema) {
-			atLeast(s, "offset", 0)
-			most := float64(maxOffset)
-			s.Properties["offset"].Maximum = &most
-		}})
+				"a secret is left out; a path that is ignored is searched if you name it."),
+		tool.Handler[searchArgs]{Run: k.search})
 }
 
 func (k *toolkit) search(ctx context.Context, inv *tool.Invocation, args searchArgs) (tool.Result, error) {
@@ -54,7 +45,7 @@ func (k *toolkit) search(ctx context.Context, inv *tool.Invocation, args searchA
 	a.seen, err = root.Search(bounded, workspace.Query{
 		Text: args.Query, Regex: args.Regex, CaseSensitive: args.CaseSensitive, Path: args.Path,
 		Wanted: wanted.matches, Holds: wanted.mayHold,
-		Skip: args.Offset, Most: k.bounds.matches, Clip: k.bounds.around, MaxFile: k.bounds.scanned,
+		Most: k.bounds.matches, Clip: k.bounds.around,
 	}, a.add)
 	switch {
 	case ctx.Err() != nil:
@@ -106,16 +97,11 @@ func (a *answer) result() string {
 	note := func(format string, args ...any) { fmt.Fprintf(&a.out, "["+format+"]\n", args...) }
 	cut := a.full || a.seen.More
 	switch {
-	case cut && a.args.Offset+a.matches >= maxOffset:
-		note("%s in %s; there are more than can be listed: look for less, or in a deeper path",
-			many(a.matches, "match", "matches"), many(a.files, "file", "files"))
 	case cut:
-		note("%s in %s, and there are more: go on with offset %d, or look for less or in a deeper path",
-			many(a.matches, "match", "matches"), many(a.files, "file", "files"), a.args.Offset+a.matches)
+		note("%s in %s, and there are more: look for less, or in a deeper path",
+			many(a.matches, "match", "matches"), many(a.files, "file", "files"))
 	case a.matches > 0:
 		note("%s in %s", many(a.matches, "match", "matches"), many(a.files, "file", "files"))
-	case a.args.Offset > 0:
-		note("no further matches")
 	default:
 		note("no matches in %s", many(int(a.seen.Files), "file", "files"))
 	}
@@ -137,7 +123,6 @@ func (a *answer) result() string {
 		{a.seen.Secret, "not searched because they may hold secrets"},
 		{a.seen.Binary, "not searched because they are no text"},
 		{a.seen.Clipped, "searched in part because they are large"},
-		{a.seen.System, "directories of the system, such as /proc, not searched"},
 		{a.seen.Unreadable, "not searched because they cannot be read"},
 	} {
 		if left.n > 0 {

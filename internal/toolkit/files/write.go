@@ -68,17 +68,13 @@ type intent struct {
 	// was no file.
 	Kept       regie.Hash `json:"kept,omitzero"`
 	BeforeSize int64      `json:"before_size,omitempty"` // bytes of the file that was there
-	// Edits are the lines, as they are afterwards, at which an edit replaced something.
-	Edits []int `json:"edits,omitempty"`
+	// Places counts where the edits replaced something.
+	Places int `json:"places,omitempty"`
 	// Made are the directories that have to be made.
 	Made []string `json:"made,omitempty"`
 	// Ends is set where the content's line ends were changed to the file's: "CRLF" or "LF".
-	Ends string `json:"ends,omitempty"`
-	// Closed is set where the last line of the file had no end and got one, Marked where the byte
-	// order mark of the file was kept.
-	Closed bool   `json:"closed,omitempty"`
-	Marked bool   `json:"marked,omitempty"`
-	Links  uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
+	Ends  string `json:"ends,omitempty"`
+	Links uint64 `json:"links,omitempty"` // names of the file that was there, if more than one
 }
 
 func (k *toolkit) writeTool() (tool.Tool, error) {
@@ -233,7 +229,7 @@ func holdsPlaceholder(param, name string) error {
 	}
 }
 
-// written is what a write leaves, in the encoding of the file that is there.
+// written is what a write leaves, with the line ends of the file that is there.
 func written(planned *intent, before *workspace.Content, w wish) (after []byte, err error) {
 	if w.mode == modeCreate && before.Exists {
 		return nil, tool.Advice{
@@ -241,33 +237,20 @@ func written(planned *intent, before *workspace.Content, w wish) (after []byte, 
 			Hint: "mode overwrite replaces it, mode append adds to its end",
 		}
 	}
-	bytesOnly, err := checkText(before)
-	text := err == nil
-	content, marked := []byte(w.content), bytes.HasPrefix(before.Data, mark)
-	if marked { // it has one
-		content = bytes.TrimPrefix(content, mark)
-	}
-	content, planned.Ends = withLineEnds(content, before.Data)
+	content, ends := withLineEnds([]byte(w.content), before.Data)
+	planned.Ends = ends
 	planned.Added = lines(content)
 	switch w.mode {
 	case modeAppend:
-		if bytesOnly && !ascii(w.content) {
-			return nil, tool.Advice{
-				Err: regie.Errorf(regie.CodeBadArguments,
-					"%s is not UTF-8, so letters beyond ASCII cannot be added to it without mixing encodings",
-					before.Path), Param: "content",
-				Hint: "add ASCII text alone, or have a person convert the file",
-			}
+		if err := checkText(before); err != nil {
+			return nil, err
 		}
 		whole := before.Data
-		if text && unended(whole) && len(content) > 0 {
-			planned.Closed, whole = true, append(bytes.Clone(whole), lineEnd(whole)...)
+		if len(whole) > 0 && whole[len(whole)-1] != '\n' && len(content) > 0 {
+			whole = append(bytes.Clone(whole), lineEnd(whole)...)
 		}
 		content = slices.Concat(whole, content)
 	case modeCreate, modeOverwrite:
-		if marked {
-			planned.Marked, content = true, slices.Concat(mark, content)
-		}
 	default:
 		return nil, about("mode", regie.Errorf(regie.CodeBadArguments,
 			"there is no mode %q: use create, overwrite or append", w.mode))
@@ -353,7 +336,7 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, w wish) (tool.R
 	}
 	var tried bool
 	if w.mode == modeDelete {
-		tried, err = root.Remove(workspace.Removal{Before: before, Tag: inv.CallID.String()})
+		tried, err = root.Remove(before)
 	} else {
 		tried, err = root.Replace(workspace.Change{Before: before, Data: after, Tag: inv.CallID.String()})
 	}
@@ -384,8 +367,7 @@ func (k *toolkit) reserve(ctx context.Context, root, path string) (release func(
 }
 
 // probe compares the file with what was before and what should be after. It removes nothing but the
-// temporary file of this very call, which a crash left, and gives a file back that it left half
-// deleted.
+// temporary file of this very call, which a crash left.
 func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.Evidence, tool.Result, error) {
 	planned, err := readIntent(inv)
 	if err != nil {
@@ -396,19 +378,13 @@ func (k *toolkit) probe(_ context.Context, inv *tool.Invocation, w wish) (tool.E
 		return tool.Unsure, tool.Result{}, err
 	}
 	defer root.Close()
-	tag := inv.CallID.String()
-	if w.mode == modeDelete {
-		if err := root.Reappear(planned.Path, tag); err != nil {
-			return tool.Unsure, tool.Result{}, err
-		}
-	}
 	now, err := root.Load(w.path, k.bounds.changed)
 	if err != nil || now.Path != planned.Path {
 		return tool.Unsure, tool.Result{}, err
 	}
 	if w.mode != modeDelete {
 		// What cannot be tidied up does not change the finding.
-		_ = root.Clear(now.Path, tag)
+		_ = root.Clear(now.Path, inv.CallID.String())
 	}
 	switch now.Identity() {
 	case planned.After:
@@ -427,7 +403,7 @@ func (i intent) result() tool.Result {
 	case i.Mode == modeDelete:
 		fmt.Fprintf(&b, "deleted %s, %d bytes; its content is kept, and a person can undo this", i.Path, i.BeforeSize)
 	case i.Mode == modeEdit:
-		fmt.Fprintf(&b, "edited %s at %s, now %s, %d bytes", i.Path, lineList(i.Edits), count(i.Lines), i.Size)
+		fmt.Fprintf(&b, "edited %s in %s, now %s, %d bytes", i.Path, many(i.Places, "place", "places"), count(i.Lines), i.Size)
 	case i.Before.IsZero():
 		fmt.Fprintf(&b, "created %s, %s, %d bytes", i.Path, count(i.Lines), i.Size)
 	case i.Mode == modeAppend:
@@ -444,21 +420,10 @@ func (i intent) result() tool.Result {
 	if i.Ends != "" {
 		fmt.Fprintf(&b, "; line ends written as %s like the rest of the file", i.Ends)
 	}
-	if i.Closed {
-		b.WriteString("; the last line had no end and got one first")
-	}
-	if i.Marked {
-		b.WriteString("; the byte order mark of the file was kept")
-	}
 	if i.Links > 1 {
 		fmt.Fprintf(&b, "; the file had %d names (hard links), the others keep the old content", i.Links)
 	}
 	return tool.Result{Content: b.String()}
 }
 
-func count(lines int) string {
-	if lines == 1 {
-		return "1 line"
-	}
-	return fmt.Sprintf("%d lines", lines)
-}
+func count(lines int) string { return many(lines, "line", "lines") }

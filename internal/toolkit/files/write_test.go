@@ -40,14 +40,9 @@ func TestWrite(t *testing.T) {
 		{"./notes//deep/../e.md", "x", "create", "created notes/e.md, 1 line, 1 bytes", "x"},
 		{d.abs("f.md"), "x", "create", "created f.md, 1 line, 1 bytes", "x"},
 		{"b.md", "two\nthree\n", "append", "appended 2 lines to b.md, now 3 lines, 14 bytes", "one\ntwo\nthree\n"},
-		{"open.txt", "two", "append", "appended 1 line to open.txt, now 2 lines, 7 bytes; the last line had no end and got one first", "one\ntwo"},
-		{"open-crlf.txt", "three\n", "append", "appended 1 line to open-crlf.txt, now 3 lines, 17 bytes; line ends written as CRLF like the rest of the file; the last line had no end and got one first", "one\r\ntwo\r\nthree\r\n"},
-		{"marked.txt", "é\n", "overwrite", "replaced marked.txt, 1 line, 6 bytes; the byte order mark of the file was kept", "\ufeffé\n"},
-		{"marked.txt", "\ufeffx\n", "overwrite", "replaced marked.txt, 1 line, 5 bytes; the byte order mark of the file was kept", "\ufeffx\n"},
-		{"marked.txt", "y\n", "append", "appended 1 line to marked.txt, now 2 lines, 7 bytes", "\ufeffx\ny\n"},
+		{"open.txt", "two", "append", "appended 1 line to open.txt, now 2 lines, 7 bytes", "one\ntwo"},
+		{"open-crlf.txt", "three\n", "append", "appended 1 line to open-crlf.txt, now 3 lines, 17 bytes; line ends written as CRLF like the rest of the file", "one\r\ntwo\r\nthree\r\n"},
 		{"new-marked.txt", "\ufeffx\n", "create", "created new-marked.txt, 1 line, 5 bytes", "\ufeffx\n"},
-		{"latin.txt", "x\n", "append", "appended 1 line to latin.txt, now 2 lines, 7 bytes", "caf\xe9\nx\n"},
-		{"bytes.bin", "x", "append", "appended 1 line to bytes.bin, now 1 line, 4 bytes", "\x00\x01\x02x"},
 		{"run.sh", "new", "overwrite", "replaced run.sh, 1 line, 3 bytes", "new"},
 		{"run.sh", "new", "overwrite", "replaced run.sh, 1 line, 3 bytes; that is what it held before", "new"},
 		{"crlf.txt", "a\nb\n", "overwrite", "replaced crlf.txt, 2 lines, 6 bytes; line ends written as CRLF like the rest of the file", "a\r\nb\r\n"},
@@ -105,7 +100,7 @@ func TestWriteRefuses(t *testing.T) {
 		{object{"path": "new/", "content": "x"}, regie.CodeNotAFile, regie.CallFailed, "path"},
 		{object{"path": "a.md/b", "content": "x"}, regie.CodeNotADirectory, regie.CallFailed, "path"},
 		{object{"path": "link", "content": "x", "mode": "overwrite"}, regie.CodeNotAFile, regie.CallFailed, "path"},
-		{object{"path": "latin", "content": "é", "mode": "append"}, regie.CodeBadArguments, regie.CallFailed, "content"},
+		{object{"path": "latin", "content": "é", "mode": "append"}, regie.CodeBadArguments, regie.CallFailed, "path"},
 		{object{"path": "fifo", "content": "x", "mode": "append"}, regie.CodeSpecialFile, regie.CallFailed, "path"},
 		{object{"path": ".git/hooks/pre-commit", "content": "x"}, regie.CodePathProtected, regie.CallFailed, "path"},
 		{object{"path": ".Regie/config.yaml", "content": "x"}, regie.CodePathProtected, regie.CallFailed, "path"},
@@ -338,27 +333,5 @@ func TestWriterGivesUpWaiting(t *testing.T) {
 	_, err = busy.Run(ctx, c.inv)
 	if notDone := (tool.NotDone{}); regie.CodeOf(err) != regie.CodeTimeout || !errors.As(err, &notDone) || len(d.all()) != 0 {
 		t.Errorf("got %v, leaving %v", err, d.all())
-	}
-}
-
-func BenchmarkWrite(b *testing.B) {
-	d := newDesk(b)
-	content := strings.Repeat("a line of text\n", 100)
-	for b.Loop() {
-		if out := d.do("write_file", object{"path": "a", "content": content, "mode": "overwrite"}); out.State != regie.CallSucceeded {
-			b.Fatal(out.Error)
-		}
-	}
-}
-
-func BenchmarkPrepare(b *testing.B) {
-	d := newDesk(b)
-	d.file("a", strings.Repeat("a line of text\n", 100))
-	c, _ := d.check("write_file", object{"path": "a", "content": "x", "mode": "append"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if problem := c.prepare(b); problem != nil {
-			b.Fatal(problem)
-		}
 	}
 }

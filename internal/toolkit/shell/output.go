@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/plain"
@@ -71,7 +69,6 @@ var returns = regexp.MustCompile(`\r+\n?`)
 // shown tells an output to whoever watches, as it comes.
 type shown struct {
 	tell func(string)
-	held []byte // of a character that has not come whole
 	sent int
 }
 
@@ -79,39 +76,10 @@ func (s *shown) write(p []byte) {
 	if s.tell == nil || s.sent > maxShown {
 		return
 	}
-	data := slices.Concat(s.held, p)
-	whole := len(data)
-	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
-		if last := data[len(data)-back:]; utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				whole -= back
-			}
-			break
-		}
-	}
-	s.held = bytes.Clone(data[whole:])
-	s.send(data[:whole])
-}
-
-func (s *shown) send(data []byte) {
-	if len(data) == 0 {
-		return
-	}
-	if s.sent += len(data); s.sent > maxShown {
+	if s.sent += len(p); s.sent > maxShown || bytes.IndexByte(p, 0) >= 0 {
+		s.sent = maxShown + 1
 		s.tell("\n[…]\n")
 		return
 	}
-	if bytes.IndexByte(data, 0) >= 0 {
-		s.sent = maxShown + 1
-		s.tell("[…]\n")
-		return
-	}
-	s.tell(strings.ToValidUTF8(string(data), "\uFFFD"))
-}
-
-// end tells what was held back.
-func (s *shown) end() {
-	if s.tell != nil && s.sent <= maxShown {
-		s.send(s.held)
-	}
+	s.tell(strings.ToValidUTF8(string(p), "\uFFFD"))
 }

@@ -64,15 +64,6 @@ func literal(command string) ([]string, bool) {
 	return argv, true
 }
 
-// nothing reports whether a command is nothing but comments and empty lines, as a shell reads it.
-func nothing(command string) bool {
-	if len(command) > MaxCommand {
-		return false
-	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
-	return err == nil && len(file.Stmts) == 0
-}
-
 // literalName reports whether a word names a program: by plain letters, because a person must be
 // able to read which.
 func literalName(name string) bool {

@@ -39,7 +39,9 @@ func (k *toolkit) preview(ctx context.Context, inv *tool.Invocation, a args) (re
 	case k.sandbox.Network():
 		p.Warnings = append(p.Warnings, regie.Say("it can reach the network, and send out what it can read"))
 	}
-	p.Warnings = append(p.Warnings, k.covered(ctx, inv)...)
+	if k.snapshots == nil {
+		p.Warnings = append(p.Warnings, regie.Say("no undo takes back what it changes in files"))
+	}
 	if !isLiteral {
 		p.Once = true
 		p.Warnings = append(p.Warnings, regie.Say("a shell runs it: no answer for longer can cover it"))
@@ -61,8 +63,6 @@ func runnable(a args) error {
 		err = regie.Errorf(regie.CodeBadArguments, "the command is empty")
 	case strings.IndexByte(a.Command, 0) >= 0:
 		err = regie.Errorf(regie.CodeBadArguments, "the command holds a NUL character")
-	case nothing(a.Command):
-		err = regie.Errorf(regie.CodeBadArguments, "the command is a comment: there is nothing to run")
 	default:
 		return nil
 	}

@@ -121,16 +121,9 @@ func place(inv *tool.Invocation, a args) (dir string, err error) {
 	if err != nil {
 		return "", tool.Advice{Err: err, Param: "cwd"}
 	}
-	info, err := os.Stat(filepath.Join(inv.Workspace.Root, filepath.FromSlash(at.Path)))
-	switch {
-	case err != nil:
+	if _, isDir, err := root.Look(at.Path); err != nil || !isDir {
 		return "", tool.Advice{
-			Err:   regie.Errorf(regie.CodeFileNotFound, "the directory %s does not exist", at.Path),
-			Param: "cwd",
-		}
-	case !info.IsDir():
-		return "", tool.Advice{
-			Err:   regie.Errorf(regie.CodeNotADirectory, "%s is not a directory", at.Path),
+			Err:   regie.Errorf(regie.CodeNotADirectory, "there is no directory %s", at.Path),
 			Param: "cwd",
 		}
 	}
@@ -270,7 +263,6 @@ func (k *toolkit) run(ctx context.Context, inv *tool.Invocation, a args) (tool.R
 			show.write(p)
 		},
 	})
-	show.end()
 	if end := slices.Concat(said.Head(), said.Tail()); inv.Output != nil && len(end) > 0 && end[len(end)-1] != '\n' {
 		inv.Output("\n") // what comes next is not the command's
 	}

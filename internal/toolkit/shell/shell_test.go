@@ -148,7 +148,7 @@ func TestNotRun(t *testing.T) {
 		{"", "", regie.CodeBadArguments},
 		{"  \n", "", regie.CodeBadArguments},
 		{"a\x00b", "", regie.CodeBadArguments},
-		{"ls", "nothing", regie.CodeFileNotFound},
+		{"ls", "nothing", regie.CodeNotADirectory},
 		{"ls", "..", regie.CodePathOutside},
 		{"ls", "/etc", regie.CodePathOutside},
 		{"ls", "out", regie.CodePathOutside},
@@ -282,17 +282,14 @@ func TestStreams(t *testing.T) {
 		want   string
 	}{
 		{[]string{"a", "b\n"}, "ab\n"},
-		{[]string{"\xc3", "\xa9\xe2\x82", "\xac"}, "é€"},
 		{[]string{"a\xff", "b\xc3"}, "a\uFFFDb\uFFFD"},
-		{[]string{"a", "\x00b", "c"}, "a[…]\n"},
-		{[]string{"a", "\x00\x00\x00\x00b", "c"}, "a[…]\n"},
+		{[]string{"a", "\x00b", "c"}, "a\n[…]\n"},
 	} {
 		var b strings.Builder
 		s := &shown{tell: func(text string) { b.WriteString(text) }}
 		for _, piece := range row.pieces {
 			s.write([]byte(piece))
 		}
-		s.end()
 		if b.String() != row.want {
 			t.Errorf("%q: got %q", row.pieces, b.String())
 		}
@@ -303,7 +300,7 @@ func TestStreams(t *testing.T) {
 		s.write(make([]byte, 0))
 		s.write([]byte(strings.Repeat("x", 1000)))
 	}
-	if s.end(); told > maxShown+100 {
+	if told > maxShown+100 {
 		t.Errorf("%d bytes were told", told)
 	}
 }

@@ -3,7 +3,6 @@ package shell
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/fault"
@@ -95,33 +94,6 @@ func (k *toolkit) changes(_ context.Context, inv *tool.Invocation) ([]regie.File
 		return changed.Files, nil
 	}
 	return changed.Files, regie.ErrorOf(regie.CodeToolError, left)
-}
-
-// looking bounds how long a preview looks at what an undo would cover.
-const looking = 5 * time.Second
-
-// covered says, before a person decides, what of the workspace an undo would not bring back.
-func (k *toolkit) covered(ctx context.Context, inv *tool.Invocation) (out []regie.Sentence) {
-	if k.snapshots == nil {
-		return []regie.Sentence{regie.Say("no undo takes back what it changes in files")}
-	}
-	ctx, cancel := context.WithTimeout(ctx, looking)
-	defer cancel()
-	said, err := k.snapshots.Cover(ctx, inv.Workspace)
-	if err != nil {
-		return []regie.Sentence{regie.Say(
-			"an undo may not take back all that it changes in files: the workspace could not be looked through")}
-	}
-	if n := said.Ignored; n > 0 {
-		out = append(out, regie.Say("no undo takes back what it changes in ignored files: %s",
-			names(said.IgnoredNames, n)))
-	}
-	if n := said.Other; n > 0 {
-		out = append(out, regie.Say(
-			"no undo takes back what it changes in what is too large or too much, cannot be read, or is no file: %s",
-			names(said.OtherNames, n)))
-	}
-	return out
 }
 
 // names are the first of so many names.

@@ -1,0 +1,99 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+)
+
+// Listing says what List shows.
+type Listing struct {
+	// Wanted says of a path below the directory whether it is shown, Holds whether such paths may
+	// lie below a directory.
+	Wanted, Holds func(relative string) bool
+	// Entries and Depth are the most that is looked at; 0 for the bounds of every walk.
+	Entries, Depth int
+	// Show takes an entry that is wanted, and returns false to end the list.
+	Show func(e *SurveyEntry) bool
+}
+
+// Listed says what a list came to.
+type Listed struct {
+	Path   string // the directory, without links
+	Wanted int    // entries that were met and are wanted
+	// Left is what was left out: what ignore files name, and among the others directories that were
+	// not looked into, or not to their end.
+	Left
+}
+
+// List shows what lies below a directory: the files, links and special files of a directory by
+// their names, then its directories, each before what it holds. It follows no link below the
+// directory, and leaves out what is called .git and what ignore files name; a directory that is
+// itself ignored is listed all the same. It looks into no directory that may hold secrets. It
+// returns the context's cause and the codes of OpenFile.
+func (r *Root) List(ctx context.Context, name string, how Listing) (out Listed, err error) {
+	top, err := r.begin(r.openDir(name, false))
+	if err != nil {
+		return out, err
+	}
+	out.Path = top.in.path
+	show := func(l *level, name string) error {
+		e, err := l.in.look(name)
+		if err != nil {
+			return nil //nolint:nilerr // it is gone
+		}
+		if e.Path = l.below(name); e.Mode.Type() == fs.ModeSymlink {
+			e.Target, _ = l.in.readlink(name) // empty where it is gone
+		}
+		return enoughUnless(how.Show(&e))
+	}
+	w := walker{ctx: ctx, entries: how.Entries, depth: how.Depth, prepare: (*level).prepared}
+	w.wants = func(l *level, entry fs.DirEntry) bool {
+		relative, shown := path.Join(l.relative, entry.Name()), l.below(entry.Name())
+		wanted := how.Wanted(relative)
+		if entry.Name() == ".git" || !wanted && !(entry.IsDir() && how.Holds(relative)) {
+			return false
+		}
+		if l.ignores.Ignored(entry.Name(), entry.IsDir()) {
+			if entry.IsDir() {
+				shown += "/"
+			}
+			out.Note(&out.Ignored, &out.IgnoredNames, shown)
+			return false
+		}
+		if wanted {
+			out.Wanted++
+		}
+		return true
+	}
+	w.take = func(l *level, names []string) error {
+		for _, name := range names {
+			if err := show(l, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w.enter = func(l *level, name string) (bool, error) {
+		relative := path.Join(l.relative, name)
+		if how.Wanted(relative) {
+			if err := show(l, name); err != nil {
+				return false, err
+			}
+		}
+		secret := l.protection(name) == Secret
+		if secret && how.Holds(relative) {
+			out.Note(&out.Other, &out.OtherNames, l.below(name))
+		}
+		return !secret && how.Holds(relative), nil
+	}
+	w.omit = func(name string, _ omission, _ error) error {
+		out.Note(&out.Other, &out.OtherNames, name)
+		return nil
+	}
+	if err = w.walk(top); errors.Is(err, errEnough) {
+		err = nil
+	}
+	return out, err
+}
