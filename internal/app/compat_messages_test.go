@@ -241,7 +241,7 @@ func TestMessagesProxy(t *testing.T) {
 		}
 	})
 	d := passesMessages(t, v, nil)
-	body := `{ "model":"near/claude", "max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{}}]}],"stop_sequences":["x"] }`
+	body := `{"model":"near/claude","max_tokens":9,"messages":[{"role":"user","content":[{"type":"image","source":{}}]}],"stop_sequences":["x"]}`
 	out := d.do(http.MethodPost, passMessages, body, header{"X-Api-Key": "ours", "Cookie": "c=1"})
 	if out.body != messagesReply || v.last() != passMessages+" "+strings.Replace(body, "near/claude", "claude", 1) {
 		t.Errorf("%d %s\nsent %s", out.status, out.body, v.last())

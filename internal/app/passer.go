@@ -16,7 +16,6 @@ import (
 	"github.com/regie-run/regie/internal/control"
 	"github.com/regie-run/regie/internal/engine"
 	"github.com/regie-run/regie/internal/price"
-	"github.com/regie-run/regie/internal/provider"
 	"github.com/regie-run/regie/internal/provider/anthropic"
 	"github.com/regie-run/regie/internal/provider/responses"
 	"github.com/regie-run/regie/internal/provider/wire"
@@ -98,9 +97,6 @@ func (p *passer) flush(first store.Proxied) {
 			string(regie.CodeOf(err)), "error", err)
 	}
 }
-
-// Begin implements compat.Proxy.
-func (p *passer) Begin(store.Proxied) {}
 
 // Done implements compat.Proxy. Where the log cannot keep up, the caller waits for it.
 func (p *passer) Done(call store.Proxied) {
@@ -337,60 +333,3 @@ func (p *passer) placeOf(ctx context.Context, id regie.ID) (regie.User, regie.Wo
 	p.mu.Unlock()
 	return owner, all[at], nil
 }
-
-// Caches implements compat.Proxy.
-func (p *passer) Caches(temperature *float64) bool {
-	agent := p.config.File.Agents[control.MainAgent]
-	switch agent.Cache {
-	case config.CacheOn:
-		return true
-	case config.CacheOff:
-		return false
-	default:
-		return temperature != nil && *temperature == 0
-	}
-}
-
-// Ask implements compat.Proxy. An answer is held in memory alone: it is of no session that it could
-// be kept with.
-func (p *passer) Ask(ctx context.Context, call *store.Proxied, request regie.Hash,
-	send func() ([]byte, bool, error),
-) ([]byte, bool, error) {
-	settings := p.config.FingerprintOf(call.Provider).String()
-	key := regie.HashOf([]byte(strings.Join([]string{
-		"proxied", call.WorkspaceID.String(), call.Provider,
-		settings, request.String(),
-	}, "\x00")))
-	owner, _, err := p.placeOf(ctx, call.WorkspaceID)
-	if err != nil {
-		return nil, false, err
-	}
-	call.UserID = owner.ID
-	q := provider.Question{
-		Asker: provider.Asker{User: owner.ID, Workspace: call.WorkspaceID}, Key: key,
-		Provider: call.Provider, Model: call.Model,
-	}
-	whole := false // of what is asked for here
-	reply, err := p.cache.Ask(ctx, q, func() (*provider.Reply, error) {
-		said, ended, err := send()
-		whole = ended
-		if err != nil {
-			return nil, err
-		}
-		return &provider.Reply{Parts: []provider.Part{{Type: regie.PartText, Text: string(said)}}}, nil
-	}, func(reply *provider.Reply) bool { return whole && callsNothing(reply) })
-	if err != nil {
-		return nil, false, err
-	}
-	return []byte(reply.Parts[0].Text), reply.Cached.IsZero(), nil
-}
-
-// callsNothing reports whether an answer calls nothing: whoever is given one that does would do it
-// once more.
-func callsNothing(reply *provider.Reply) bool {
-	text := strings.ReplaceAll(reply.Parts[0].Text, `": `, `":`)
-	return !slices.ContainsFunc(callMarks, func(mark string) bool { return strings.Contains(text, mark) })
-}
-
-// callMarks are what answers say that call something, in the words of each API.
-var callMarks = []string{`"tool_calls":[`, `"function_call"`, `"type":"tool_use"`, `"type":"server_tool_use"`}

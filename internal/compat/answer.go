@@ -127,7 +127,7 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request, api string,
 	if err != nil {
 		return nil, false, err
 	}
-	if h, wrong := readHead(data); s.proxies(h.name) {
+	if h, wrong := readHead(data, s.proxies); s.proxies(h.model) {
 		s.proxy(w, r, api, &h, wrong, data)
 		return nil, true, nil
 	}
