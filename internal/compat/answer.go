@@ -22,9 +22,8 @@ type answer struct {
 	created int64
 
 	out   *eventStream
-	begun bool            // something of the answer was sent
-	open  bool            // the text of the answer is
-	said  strings.Builder // that text
+	begun bool // something of the answer was sent
+	open  bool // the text of the answer is
 }
 
 // format writes an answer in one API's form: whole, or as the events of a stream, of which begin
@@ -98,7 +97,6 @@ func (a *answer) streamed(w http.ResponseWriter, api string, f format, hear list
 	}
 	hear.text = func(piece string) {
 		begin()
-		a.said.WriteString(piece)
 		f.text(piece)
 		a.open = true
 	}

@@ -66,57 +66,18 @@ func Handler(c Config) http.Handler {
 	}
 	s := &server{c}
 	mux := http.NewServeMux()
-	for _, at := range s.routes() {
-		mux.HandleFunc(at.Method+" "+at.Path, at.serve)
-	}
+	mux.HandleFunc("GET /v1/models", s.models)
+	mux.HandleFunc("GET /v1/models/{id...}", s.model)
+	mux.HandleFunc("POST /v1/chat/completions", s.serveAgent(APIChat, parseChat, newChatAnswer))
+	mux.HandleFunc("POST /v1/responses", s.serveAgent(APIResponses, parseResponses, newResponsesAnswer))
+	mux.HandleFunc("GET /v1/responses/{id}", s.response)
+	mux.HandleFunc("DELETE /v1/responses/{id}", s.removeResponse)
+	mux.HandleFunc("POST /v1/messages", s.serveAgent(APIMessages, parseMessages, newMessagesAnswer))
+	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, regie.Errorf(regie.CodeNotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	})
 	return mux
-}
-
-// Route is an address of the endpoint, with what is to be said of it.
-type Route struct {
-	Method, Path, Summary string
-
-	serve http.HandlerFunc
-}
-
-// Routes are what a Handler serves.
-func Routes() []Route { return (&server{}).routes() }
-
-func (s *server) routes() []Route {
-	return []Route{
-		{
-			http.MethodGet, "/v1/models",
-			"The agents, and models of providers as provider/model; in Anthropic's form with the header anthropic-version",
-			s.models,
-		},
-		{http.MethodGet, "/v1/models/{id...}", "One of them", s.model},
-		{
-			http.MethodPost, "/v1/chat/completions",
-			"OpenAI's Chat Completions: ask an agent, streamed or not; provider/model is passed on to that provider",
-			s.serveAgent(APIChat, parseChat, newChatAnswer),
-		},
-		{
-			http.MethodPost, "/v1/responses",
-			"OpenAI's Responses: ask an agent, streamed or not; provider/model is passed on to that provider",
-			s.serveAgent(APIResponses, parseResponses, newResponsesAnswer),
-		},
-		{
-			http.MethodGet, "/v1/responses/{id}", "A response that was made", s.response,
-		},
-		{http.MethodDelete, "/v1/responses/{id}", "Remove the session of a response", s.removeResponse},
-		{
-			http.MethodPost, "/v1/messages",
-			"Anthropic's Messages: ask an agent, streamed or not; provider/model is passed on to that provider",
-			s.serveAgent(APIMessages, parseMessages, newMessagesAnswer),
-		},
-		{
-			http.MethodPost, "/v1/messages/count_tokens", "An estimate of the tokens that an agent's model would be sent",
-			s.countTokens,
-		},
-	}
 }
 
 // Refuse answers a request that does not come as far as the Handler, in the form that its client

@@ -242,7 +242,7 @@ func (s *server) storedItem(ctx context.Context, id, param string) (out regie.Im
 	if err != nil {
 		return out, err
 	}
-	result, _ := storedOutcome(&view)
+	result := storedOutcome(&view)
 	if call.IsZero() {
 		out.Text = result.text
 		return out, nil

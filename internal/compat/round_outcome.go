@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ const (
 // outcome is what a round came to.
 type outcome struct {
 	session, round regie.ID
-	finish         string
+	status, finish string // in the words of Responses, and of Chat Completions
 	usage          regie.Usage
 	calls          []regie.Call // of the client's tools, that it is to run
 	text           string       // all that was said
@@ -45,13 +46,7 @@ type following struct {
 	streamed string   // of that reply
 	broken   bool     // the reply began anew after some of it was sent: nothing more is, until it is whole
 	text     strings.Builder
-	usage    regie.Usage
-	parked   []regie.ID // approvals that wait
-	end      regie.RoundEnd
-	note     regie.Sentence
-	limit    string // what people are told where the round was stopped
-	waits    regie.SessionState
-	failure  error
+	waits    regie.SessionState // what for, where the round has not ended
 }
 
 // follow waits for what becomes of a message. A client that goes away ends this and not the round:
@@ -59,17 +54,14 @@ type following struct {
 func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outcome, error) {
 	f := &following{sent: sent, to: to}
 	err := s.Service.Events.Follow(ctx, sent.SessionID, max(0, sent.Seq-1), f.take)
-	switch {
-	case ctx.Err() != nil && !errors.Is(err, errOver):
-		err = context.Cause(ctx) // a server that stops has a cause of its own
-	case errors.Is(err, errOver):
-		var out outcome
-		if err = f.failure; err == nil {
-			out, err = s.outcome(ctx, f)
-		}
-		if err == nil {
+	if errors.Is(err, errOver) {
+		out, failed := s.outcome(ctx, f)
+		if failed == nil {
 			return out, nil
 		}
+		err = failed
+	} else if ctx.Err() != nil {
+		err = context.Cause(ctx) // a server that stops has a cause of its own
 	}
 	return outcome{}, begun(sent, err)
 }
@@ -107,47 +99,34 @@ func (f *following) event(e *regie.Event) error {
 		return f.message(e)
 	}
 	var body struct {
-		MessageID  regie.ID       `json:"message_id"`
-		TakenBack  bool           `json:"taken_back"`
-		ApprovalID regie.ID       `json:"approval_id"`
-		RoundID    regie.ID       `json:"round_id"`
-		State      string         `json:"state"`
-		End        regie.RoundEnd `json:"end_reason"`
-		Note       regie.Sentence `json:"end_note"`
+		MessageID regie.ID `json:"message_id"`
+		RoundID   regie.ID `json:"round_id"`
+		State     string   `json:"state"`
 	}
+	if json.Unmarshal(e.Body, &body) != nil {
+		return nil //nolint:nilerr // erased
+	}
+	run := &f.sent.Run
 	switch e.Type {
 	case regie.EventStreamReset:
 		f.broken = f.streamed != ""
-		return nil
-	case regie.EventMessageWithdrawn, regie.EventApproval, regie.EventSessionState, regie.EventRound:
-		if json.Unmarshal(e.Body, &body) != nil {
-			return nil //nolint:nilerr // erased
+	case regie.EventMessageWithdrawn:
+		if body.MessageID == run.MessageID {
+			return regie.Errorf(regie.CodeConflict, "the message was withdrawn before it had its turn")
 		}
-	default:
-		return nil
-	}
-	run := &f.sent.Run
-	switch ours := !f.target.IsZero() && body.RoundID == f.target; {
-	case e.Type == regie.EventMessageWithdrawn && body.MessageID == run.MessageID:
-		f.failure = regie.Errorf(regie.CodeConflict, "the session was stopped before the message had its turn")
-		if body.TakenBack {
-			f.failure = regie.Errorf(regie.CodeConflict, "the message was taken back before it had its turn")
+	case regie.EventRound:
+		if !f.target.IsZero() && body.RoundID == f.target && body.State == string(regie.RoundEnded) {
+			return errOver
 		}
-		return errOver
-	case e.Type == regie.EventApproval && ours && body.State == string(regie.ApprovalOpen):
-		f.parked = append(f.parked, body.ApprovalID)
-	case e.Type == regie.EventRound && ours && body.State == string(regie.RoundEnded):
-		f.end, f.note = body.End, body.Note
-		return errOver
-	case e.Type == regie.EventSessionState && waits(regie.SessionState(body.State)):
+	case regie.EventSessionState:
 		// A message that came to a round at work has no place yet, and has none either before the
 		// approval that it now waits for.
-		if f.target.IsZero() && (!run.Pending || e.Seq < run.Seq ||
-			body.State != string(regie.SessionWaitingValidation)) {
-			return nil
+		state := regie.SessionState(body.State)
+		placed := !f.target.IsZero() || run.Pending && e.Seq >= run.Seq && state == regie.SessionWaitingValidation
+		if waits(state) && placed {
+			f.waits = state
+			return errOver
 		}
-		f.waits = regie.SessionState(body.State)
-		return errOver
 	}
 	return nil
 }
@@ -202,9 +181,6 @@ func (f *following) message(e *regie.Event) error {
 		f.next(m.Exchange)
 		f.streamed = m.Text
 		f.say(m.Text)
-	case m.System != nil && m.System.Type == regie.SystemLimitReached:
-		f.limit = m.System.Summary
-	default:
 	}
 	return nil
 }
@@ -225,9 +201,6 @@ func (f *following) reply(m *regie.Message) {
 		f.say(whole)
 	}
 	f.next(m.Exchange)
-	if u := m.Usage; u != nil && m.AI.Cached.IsZero() {
-		addUsage(&f.usage, u)
-	}
 }
 
 func addUsage(sum, u *regie.Usage) {
@@ -240,85 +213,101 @@ func addUsage(sum, u *regie.Usage) {
 
 // outcome says what the round came to, in the words of an API.
 func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
-	out := outcome{session: f.sent.SessionID, round: f.target, finish: finishStop, usage: f.usage}
-	if out.round.IsZero() { // it has no place yet: what is told is how the open round stands
-		out.round = f.sent.RoundID
-		if err := f.to.begun(out.round); err != nil {
-			return out, err
+	round := f.target
+	if round.IsZero() { // it has no place yet: what is told is how the open round stands
+		round = f.sent.RoundID
+		if err := f.to.begun(round); err != nil {
+			return outcome{}, err
 		}
 	}
+	view, err := s.Service.Rounds.Get(ctx, round)
+	if err != nil {
+		return outcome{}, err
+	}
+	out := storedOutcome(&view)
 	switch {
 	case f.waits == regie.SessionWaitingValidation:
-		if err := s.asked(ctx, f); err != nil {
+		note, err := s.approvalNote(ctx, f.sent)
+		if err != nil {
 			return out, err
 		}
-		f.sayAside(s.approvalNote(f.sent.language, f.parked))
+		f.sayAside(note)
 	case f.waits == regie.SessionWaitingResponse:
-		f.sayAside("[" +
-			s.words(f.sent.language,
-				regie.Say("This waits for an answer to a question. Write it as the next message of this session.")) +
-			"]")
+		f.sayAside(s.words(f.sent.language,
+			regie.Say("This waits for an answer to a question. Write it as the next message of this session.")))
 	case f.waits != "":
-		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s",
-			f.target)
-	case f.end == regie.EndClientTools:
-		view, err := s.Service.Rounds.Get(ctx, f.target)
-		if err != nil {
-			return out, err
-		}
-		out.finish, out.calls = finishTools, handedOut(view)
-	case f.end == regie.EndAnswered, f.end == regie.EndCompleted, f.end == regie.EndDenied:
-		if !f.note.IsZero() && f.end == regie.EndAnswered { // the reply reached the limit of its length
-			out.finish = finishLength
-		}
-	case f.end == regie.EndLimit, f.end == regie.EndEarlyStop, f.end == regie.EndWatchdog, f.end == regie.EndNoProgress:
-		out.finish = finishLength
-		if f.limit == "" {
-			f.limit = s.words(f.sent.language, f.note)
-		}
-		f.sayAside("[" + strings.TrimSpace(f.limit) + "]")
-	case f.end == regie.EndProviderError:
-		view, err := s.Service.Rounds.Get(ctx, f.target)
-		if err != nil {
-			return out, err
-		}
-		code := regie.CodeProviderRejected
-		for i := range view.Exchanges {
-			for _, attempt := range view.Exchanges[i].Attempts {
-				code = attempt.Code
-			}
-		}
-		return out, regie.ErrorOf(code, f.note)
-	default: // a person's word
+		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", round)
+	case out.status == statusFailed:
+		return out, regie.ErrorOf(failureCode(&view), view.Round.EndNote)
+	case out.status == statusCancelled:
 		return out, &problem{
 			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
 		}
+	case out.status == statusIncomplete && view.Round.End != regie.EndAnswered:
+		f.sayAside(s.words(f.sent.language, view.Round.EndNote))
+	}
+	if f.waits != "" {
+		out.status = statusCompleted
 	}
 	out.text = f.text.String()
 	return out, nil
 }
 
-// asked finds the approvals that a session waits with, where they were asked for before the message
-// came.
-func (s *server) asked(ctx context.Context, f *following) error {
-	if len(f.parked) > 0 {
-		return nil
+// failureCode is the code of the last attempt of a round.
+func failureCode(view *store.RoundView) regie.Code {
+	code := regie.CodeProviderRejected
+	for i := range view.Exchanges {
+		for _, attempt := range view.Exchanges[i].Attempts {
+			code = attempt.Code
+		}
 	}
-	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: f.sent.SessionID})
-	for i := range inbox.Approvals {
-		f.parked = append(f.parked, inbox.Approvals[i].ID)
-	}
-	return err
+	return code
 }
 
-// sayAside says something that is no model's.
+// storedOutcome is what a stored round came to.
+func storedOutcome(view *store.RoundView) outcome {
+	out := outcome{
+		session: view.Session.ID, round: view.Round.ID, finish: finishStop, status: statusCompleted,
+	}
+	var text []string
+	for i := range view.Exchanges {
+		e := &view.Exchanges[i]
+		if e.Reply == nil || e.Reply.AI == nil {
+			continue
+		}
+		if t := strings.TrimPrefix(e.Reply.AI.Text(), regie.InvalidFormat); t != "" {
+			text = append(text, t)
+		}
+		addUsage(&out.usage, &e.Usage)
+	}
+	out.text = strings.Join(text, "\n\n")
+	round := &view.Round
+	switch {
+	case round.State != regie.RoundEnded:
+		out.status = statusInProgress
+	case round.End == regie.EndClientTools:
+		out.finish, out.calls = finishTools, handedOut(view)
+	case round.End == regie.EndProviderError:
+		out.status = statusFailed
+	case round.End == regie.EndInterrupted, round.End == regie.EndStopped:
+		out.status = statusCancelled
+	case round.End == regie.EndCompleted, round.End == regie.EndDenied,
+		round.End == regie.EndAnswered && round.EndNote.IsZero():
+	default: // a limit, of the answer's length too
+		out.finish, out.status = finishLength, statusIncomplete
+		out.text = cmp.Or(out.text, round.EndNote.String())
+	}
+	return out
+}
+
+// sayAside says something that is no model's, in brackets.
 func (f *following) sayAside(text string) {
-	if text == "[]" {
+	if text == "" {
 		return
 	}
 	f.next(0)
-	f.streamed = text
-	f.say(text)
+	f.streamed = "[" + text + "]"
+	f.say(f.streamed)
 }
 
 // words is a sentence in the language of a client.
@@ -329,20 +318,21 @@ func (s *server) words(language string, said regie.Sentence) string {
 	return s.Translate(language, regie.ErrorOf(regie.CodeInternal, said))
 }
 
-// approvalNote tells which approvals wait, and how they are decided.
-func (s *server) approvalNote(language string, approvals []regie.ID) string {
+// approvalNote tells which approvals a session waits for, and how they are decided.
+func (s *server) approvalNote(ctx context.Context, sent *submitted) (string, error) {
+	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: sent.SessionID})
 	var out []string
-	for _, approval := range approvals {
-		id := approval.String()
+	for i := range inbox.Approvals {
+		id := inbox.Approvals[i].ID.String()
 		note := regie.Say("This waits for the approval %s: regie approve %s (or: regie deny %s), or POST /api/v1/approvals/%s, decides it. "+
 			"The run then goes on by itself; this session takes no message before that.", id, id, id, id)
-		out = append(out, "["+s.words(language, note)+"]")
+		out = append(out, s.words(sent.language, note))
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(out, "\n"), err
 }
 
 // handedOut are the calls of a client's tools with which a round ended.
-func handedOut(view store.RoundView) []regie.Call {
+func handedOut(view *store.RoundView) []regie.Call {
 	var out []regie.Call
 	if len(view.Exchanges) == 0 {
 		return nil
