@@ -18,7 +18,6 @@ type answer struct {
 	r       *http.Request
 	sent    submitted
 	round   regie.ID // that answers
-	number  int      // of that round in its session; of Responses alone
 	created int64
 
 	out   *eventStream
@@ -65,13 +64,7 @@ func (s *server) serveAgent(api string, parse func([]byte) (*agentRequest, error
 			agentRequest: request, server: s, r: r, sent: sent, round: sent.RoundID, created: time.Now().Unix(),
 		}
 		f := write(a)
-		hear := listener{text: func(string) {}, begun: func(round regie.ID) (err error) {
-			a.round = round
-			if api == APIResponses {
-				a.number, err = s.roundNumber(r.Context(), round)
-			}
-			return err
-		}}
+		hear := listener{text: func(string) {}, begun: func(round regie.ID) { a.round = round }}
 		if !a.stream {
 			result, err := s.follow(r.Context(), &sent, hear)
 			if err != nil {

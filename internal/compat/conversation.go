@@ -25,10 +25,9 @@ type agentRequest struct {
 	stream   bool
 	metadata map[string]string
 	ignored  []string
-	// session is the one that the request names, number that of the round whose answer it goes on
-	// from; zero: any.
-	session, round regie.ID // the round is the one that the session is to end with
-	number         int
+	// session is the one that the request names, round the one whose answer it goes on from; zero:
+	// any.
+	session, round regie.ID
 	// previous is the answer that a request of Responses goes on from; empty: none.
 	previous string
 	raw      []byte
@@ -93,7 +92,7 @@ func afterLastReply(messages []message) []message {
 func answeredSession(messages []message) (session regie.ID, ok bool) {
 	for _, m := range afterLastReply(messages) {
 		for _, result := range m.results {
-			of, _, ours := parseCallID(result.id)
+			of, _, ours := unpackID(callPrefix, result.id)
 			if !ours || ok && of != session {
 				return regie.ID{}, false
 			}
@@ -123,7 +122,7 @@ func (a *agentRequest) addition() (text string, results []regie.ClientResult, ig
 	}
 	for _, m := range last {
 		for _, result := range m.results {
-			of, call, ours := parseCallID(result.id)
+			of, call, ours := unpackID(callPrefix, result.id)
 			if !ours || of != a.session {
 				return "", nil, nil, refused(result.param, "no call %s of the session %s waits for a result",
 					truncate(result.id), a.session)
@@ -132,7 +131,7 @@ func (a *agentRequest) addition() (text string, results []regie.ClientResult, ig
 		}
 	}
 	var texts []string
-	all := len(results) > 0 || a.number > 0 || a.previous != ""
+	all := len(results) > 0 || a.previous != ""
 	for i, m := range last {
 		switch {
 		case m.Role == roleTool:

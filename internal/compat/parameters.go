@@ -33,11 +33,8 @@ var unsupported = map[string]regie.Sentence{
 	"conversation":       regie.Say("a session is continued with previous_response_id, or with metadata.session_id"),
 	"background": regie.Say(
 		"a response is not made in the background here: a client that goes away does not stop it, and GET /v1/responses/{id} has it"),
-	"prompt":         regie.Say("there are no stored prompts here"),
-	"inference_geo":  regie.Say("where an agent's model runs is decided by its own settings"),
-	"moderation":     regie.Say("an agent's answers are not moderated here"),
-	"compaction":     regie.Say("a session is summarised by itself: its summary cannot be asked for"),
-	"billing_policy": regie.Say("who pays is decided by the settings of the agent's provider"),
+	"prompt":        regie.Say("there are no stored prompts here"),
+	"inference_geo": regie.Say("where an agent's model runs is decided by its own settings"),
 }
 
 var (

@@ -209,14 +209,13 @@ func (p *passing) failed(err error) {
 	if code := regie.CodeOf(err); code != regie.CodeInternal {
 		p.call.Code = code
 	}
-	if p.r.Context().Err() != nil { // nobody waited for it any more
-		p.call.Code = regie.CodeStopRequested
-	}
 	if neverSent(err) {
 		p.call.Money.Known = true
 	}
-	// the client has gone; a server that stops has its own cause
-	if errors.Is(context.Cause(p.r.Context()), context.Canceled) {
+	// nobody waits for it any more: the client has gone, or its token, or the server stops
+	if cause := context.Cause(p.r.Context()); cause != nil {
+		p.call.Code = regie.CodeStopRequested
+		p.fail(p.w, p.r, &problem{begun: true, err: cause})
 		return
 	}
 	why := string(p.up.Hide([]byte(err.Error())))
@@ -343,11 +342,6 @@ func (p *passing) endOf(err error) {
 	p.call.Code = regie.CodeTruncatedStream
 	if p.r.Context().Err() != nil { // nobody waited for more of it
 		p.call.Code = regie.CodeStopRequested
-	}
-	if ended(p.r) {
-		why := p.wireErrorOf(p.r, err)
-		_, _ = p.w.Write(append([]byte("\n\n"), why.event(p.api)...)) // the client has gone
-		return
 	}
 	// the end of the answer can be written no more
 	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Unix(1, 0))

@@ -69,7 +69,7 @@ func (a *responsesAnswer) object(o *outcome) map[string]any {
 		})
 	}
 	return map[string]any{
-		"id": responseID(a.sent.SessionID, a.round, a.number), "object": "response", "created_at": a.created,
+		"id": packID(responsePrefix, a.sent.SessionID, a.round), "object": "response", "created_at": a.created,
 		"status": o.status, "error": nil, "incomplete_details": incomplete,
 		"instructions": orNull(a.instructions), "max_output_tokens": nil, "model": a.model, "output": output,
 		"parallel_tool_calls": !a.oneCall, "previous_response_id": orNull(a.previous),
@@ -104,7 +104,7 @@ func textPart(text string) map[string]any {
 // short name.
 func (a *responsesAnswer) callItem(call *regie.Call, status, arguments string) map[string]any {
 	item := map[string]any{
-		"id": itemID(call), "type": "function_call", "status": status, "call_id": callID(a.sent.SessionID, call.ID),
+		"id": packID(callItemPrefix, call.RoundID, call.ID), "type": "function_call", "status": status, "call_id": callID(a.sent.SessionID, call.ID),
 		"name": toolName(call), "arguments": arguments,
 	}
 	for i := range a.tools {
@@ -176,7 +176,7 @@ func (a *responsesAnswer) end(o *outcome) {
 }
 
 func (a *responsesAnswer) fail(why *wireError) {
-	if !a.begun || ended(a.r) { // the response itself goes on without a client that may no longer hear it
+	if !a.begun {
 		a.event("error", map[string]any{"code": why.code, "message": why.message, "param": orNull(why.param)})
 		return
 	}
@@ -186,7 +186,7 @@ func (a *responsesAnswer) fail(why *wireError) {
 // storedRound finds the round of a response.
 func (s *server) storedRound(r *http.Request, scope regie.TokenScope) (store.RoundView, error) {
 	unknown := regie.Errorf(regie.CodeNotFound, "there is no response %s here", truncate(r.PathValue("id")))
-	_, round, _, ok := parseResponseID(r.PathValue("id"))
+	_, round, ok := unpackID(responsePrefix, r.PathValue("id"))
 	if !ok {
 		return store.RoundView{}, unknown
 	}
@@ -222,7 +222,7 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 		agentRequest: &agentRequest{
 			model: view.Session.Agent, tools: held.ClientTools, oneCall: held.OneCall, effort: held.ReasoningEffort,
 		},
-		round: view.Round.ID, number: view.Round.Number, created: view.Round.StartedAt.Unix(),
+		round: view.Round.ID, created: view.Round.StartedAt.Unix(),
 	}}
 	a.sent.SessionID = view.Session.ID
 	result := storedOutcome(&view)

@@ -65,7 +65,7 @@ func parseResponses(data []byte) (*agentRequest, error) {
 	}
 	if in.PreviousResponseID != "" {
 		var ok bool
-		if out.session, out.round, out.number, ok = parseResponseID(in.PreviousResponseID); !ok {
+		if out.session, out.round, ok = unpackID(responsePrefix, in.PreviousResponseID); !ok {
 			return nil, refused("previous_response_id", "%q is no response of this endpoint",
 				truncate(in.PreviousResponseID))
 		}

@@ -30,7 +30,7 @@ type outcome struct {
 
 // listener hears of a round on its way: which it is, once that is known, and each piece of text.
 type listener struct {
-	begun func(round regie.ID) error
+	begun func(round regie.ID)
 	text  func(piece string)
 }
 
@@ -64,12 +64,6 @@ func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outc
 		err = context.Cause(ctx) // a server that stops has a cause of its own
 	}
 	return outcome{}, begun(sent, err)
-}
-
-// roundNumber says which round of its session one is, from 1.
-func (s *server) roundNumber(ctx context.Context, round regie.ID) (int, error) {
-	view, err := s.Service.Rounds.Get(ctx, round)
-	return view.Round.Number, err
 }
 
 // take takes one thing of the stream.
@@ -169,7 +163,8 @@ func (f *following) message(e *regie.Event) error {
 	}
 	if m.ID == f.sent.MessageID {
 		f.target = m.RoundID
-		return f.to.begun(f.target)
+		f.to.begun(f.target)
+		return nil
 	}
 	if m.RoundID != f.target || f.target.IsZero() {
 		return nil
@@ -216,9 +211,7 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 	round := f.target
 	if round.IsZero() { // it has no place yet: what is told is how the open round stands
 		round = f.sent.RoundID
-		if err := f.to.begun(round); err != nil {
-			return outcome{}, err
-		}
+		f.to.begun(round)
 	}
 	view, err := s.Service.Rounds.Get(ctx, round)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/regie-run/regie"
 	"github.com/regie-run/regie/internal/access"
@@ -52,7 +53,7 @@ func (s *server) runRequest(ctx context.Context, a *agentRequest, place *regie.W
 	return dispatch.RunRequest{
 		Agent: a.model, WorkspaceID: place.ID,
 		Policy: approval.Policy{
-			OnApproval: approval.OnApproval(s.policy(ctx)), OneCall: a.oneCall,
+			OnApproval: s.policy(ctx), OneCall: a.oneCall,
 			ReasoningEffort: a.effort, ClientTools: a.tools,
 		},
 	}
@@ -139,22 +140,23 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 // Rounds that their provider refused are no answers, and a message that is stored already, whose id
 // at its client is given, has its place.
 func (s *server) checkLast(ctx context.Context, a *agentRequest, client string) error {
-	if a.number == 0 {
+	if a.round.IsZero() {
 		return nil
 	}
 	view, err := s.Service.Sessions.Get(ctx, a.session)
 	if err != nil {
 		return err
 	}
-	for _, list := range [][]store.MessageView{view.Thread, view.Pending} {
-		for i := range list {
-			if list[i].Message.ClientID == client {
-				return nil
-			}
+	for _, m := range slices.Concat(view.Thread, view.Pending) {
+		if m.Message.ClientID == client {
+			return nil
 		}
 	}
-	for i := range view.History {
-		if r := &view.History[i]; r.Number > a.number && r.End != regie.EndProviderError {
+	for _, round := range slices.Backward(view.History) {
+		switch {
+		case round.ID == a.round:
+			return nil
+		case round.End != regie.EndProviderError:
 			return &problem{param: "previous_response_id", err: regie.Errorf(regie.CodeConflict,
 				"the response is not the last one of its session, which has gone on since: continue from the last one; or, to go on from this one, "+
 					"fork the session up to it with POST /api/v1/sessions/%s/fork and {\"round_id\":\"%s\"}, and name the fork with the header %s", a.session, a.round, HeaderSession)}
