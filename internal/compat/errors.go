@@ -67,7 +67,7 @@ func (s *server) wireErrorOf(r *http.Request, err error) wireError {
 		of: code, status: cmp.Or(p.status, httpread.Status(code)),
 	}
 	if s.Translate != nil {
-		out.message = s.Translate(language(r), p.err)
+		out.message = s.Translate(r.Header.Get("Accept-Language"), p.err)
 	}
 	return out
 }
@@ -163,12 +163,4 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	writeJSON(w, out)
-}
-
-// language returns the first language that a request asks for.
-func language(r *http.Request) string {
-	tag, _, _ := strings.Cut(r.Header.Get("Accept-Language"), ",")
-	tag, _, _ = strings.Cut(tag, ";")
-	tag, _, _ = strings.Cut(strings.TrimSpace(tag), "-")
-	return strings.ToLower(tag)
 }

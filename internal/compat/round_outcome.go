@@ -28,42 +28,33 @@ type outcome struct {
 	text           string       // all that was said
 }
 
-// listener hears of a round on its way: which it is, once that is known, and each piece of text.
-type listener struct {
-	begun func(round regie.ID)
-	text  func(piece string)
-}
-
 // errOver ends the look at a session's events.
 var errOver = errors.New("over")
 
 // following is a round as its session's log tells it.
 type following struct {
-	sent     *submitted
-	to       listener
-	target   regie.ID // the round that answers, once the message has its place
-	exchange int      // whose reply streams in
-	streamed string   // of that reply
-	broken   bool     // the reply began anew after some of it was sent: nothing more is, until it is whole
-	text     strings.Builder
+	*answer
+	target   regie.ID           // the round that answers, once the message has its place
+	exchange int                // whose reply streams in
+	streamed string             // of that reply
+	broken   bool               // the reply began anew after some of it was sent: nothing more is, until it is whole
 	waits    regie.SessionState // what for, where the round has not ended
 }
 
 // follow waits for what becomes of a message. A client that goes away ends this and not the round:
 // a disconnect is not a stop (spec 10.3). Whatever fails here, the work was begun.
-func (s *server) follow(ctx context.Context, sent *submitted, to listener) (outcome, error) {
-	f := &following{sent: sent, to: to}
-	err := s.Service.Events.Follow(ctx, sent.SessionID, max(0, sent.Seq-1), f.take)
+func (a *answer) follow(ctx context.Context) (out outcome, err error) {
+	f := &following{answer: a}
+	err = a.server.Service.Events.Follow(ctx, a.sent.SessionID, max(0, a.sent.Seq-1), f.take)
 	if errors.Is(err, errOver) {
-		out, failed := s.outcome(ctx, f)
-		if failed == nil {
-			return out, nil
-		}
-		err = failed
+		out, err = f.outcome(ctx)
 	} else if ctx.Err() != nil {
 		err = context.Cause(ctx) // a server that stops has a cause of its own
 	}
-	return outcome{}, begun(sent, err)
+	if err != nil {
+		err = begun(&a.sent, err)
+	}
+	return out, err
 }
 
 // take takes one thing of the stream.
@@ -89,8 +80,12 @@ func waits(state regie.SessionState) bool {
 
 // event takes an event of the log. An erased one says nothing.
 func (f *following) event(e *regie.Event) error {
-	if e.Type == regie.EventMessage {
+	switch e.Type {
+	case regie.EventMessage:
 		return f.message(e)
+	case regie.EventStreamReset:
+		f.broken = f.streamed != ""
+		return nil
 	}
 	var body struct {
 		MessageID regie.ID `json:"message_id"`
@@ -102,8 +97,6 @@ func (f *following) event(e *regie.Event) error {
 	}
 	run := &f.sent.Run
 	switch e.Type {
-	case regie.EventStreamReset:
-		f.broken = f.streamed != ""
 	case regie.EventMessageWithdrawn:
 		if body.MessageID == run.MessageID {
 			return regie.Errorf(regie.CodeConflict, "the message was withdrawn before it had its turn")
@@ -134,7 +127,7 @@ func (f *following) delta(d *dispatch.Delta) {
 		f.next(d.Exchange)
 	}
 	f.streamed += d.Content
-	f.say(d.Content)
+	f.add(d.Content)
 }
 
 // next begins the text of another reply.
@@ -142,16 +135,22 @@ func (f *following) next(exchange int) {
 	f.exchange, f.streamed, f.broken = exchange, "", false
 }
 
-// say passes text on; replies are apart from each other.
-func (f *following) say(piece string) {
+// add adds text to the answer; replies are apart from each other.
+func (f *following) add(piece string) {
 	if piece == "" {
 		return
 	}
-	if f.text.Len() > 0 && f.streamed == piece && !strings.HasSuffix(f.text.String(), "\n\n") {
+	if f.said.Len() > 0 && f.streamed == piece && !strings.HasSuffix(f.said.String(), "\n\n") {
 		piece = "\n\n" + piece
 	}
-	f.text.WriteString(piece)
-	f.to.text(piece)
+	f.say(piece)
+}
+
+// addReply begins another reply and adds all of its text.
+func (f *following) addReply(exchange int, text string) {
+	f.next(exchange)
+	f.streamed = text
+	f.add(text)
 }
 
 // message takes a message of the session: the one that was sent has its place now, and a reply is
@@ -162,8 +161,7 @@ func (f *following) message(e *regie.Event) error {
 		return nil //nolint:nilerr // erased
 	}
 	if m.ID == f.sent.MessageID {
-		f.target = m.RoundID
-		f.to.begun(f.target)
+		f.target, f.round = m.RoundID, m.RoundID
 		return nil
 	}
 	if m.RoundID != f.target || f.target.IsZero() {
@@ -173,9 +171,7 @@ func (f *following) message(e *regie.Event) error {
 	case m.AI != nil:
 		f.reply(&m)
 	case m.Text != "" && m.Sender == regie.SenderAI: // what a model had to say once its actions had succeeded
-		f.next(m.Exchange)
-		f.streamed = m.Text
-		f.say(m.Text)
+		f.addReply(m.Exchange, m.Text)
 	}
 	return nil
 }
@@ -190,11 +186,11 @@ func (f *following) reply(m *regie.Message) {
 		if f.streamed == "" {
 			f.streamed = rest
 		}
-		f.say(rest)
-	} else { // it began anew, or pieces of it were lost on the way to a slow client
-		f.streamed = whole
-		f.say(whole)
+		f.add(rest)
+		f.next(m.Exchange)
+		return
 	}
+	f.addReply(m.Exchange, whole) // it began anew, or pieces of it were lost on the way to a slow client
 	f.next(m.Exchange)
 }
 
@@ -206,30 +202,25 @@ func addUsage(sum, u *regie.Usage) {
 	sum.Reasoning += u.Reasoning
 }
 
-// outcome says what the round came to, in the words of an API.
-func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
-	round := f.target
-	if round.IsZero() { // it has no place yet: what is told is how the open round stands
-		round = f.sent.RoundID
-		f.to.begun(round)
-	}
-	view, err := s.Service.Rounds.Get(ctx, round)
+// outcome says what the round came to, in the words of an API. Where the message has no place yet,
+// that is how the open round stands.
+func (f *following) outcome(ctx context.Context) (outcome, error) {
+	view, err := f.server.Service.Rounds.Get(ctx, f.round)
 	if err != nil {
 		return outcome{}, err
 	}
 	out := storedOutcome(&view)
 	switch {
 	case f.waits == regie.SessionWaitingValidation:
-		note, err := s.approvalNote(ctx, f.sent)
+		note, err := f.approvalNote(ctx)
 		if err != nil {
 			return out, err
 		}
 		f.sayAside(note)
 	case f.waits == regie.SessionWaitingResponse:
-		f.sayAside(s.words(f.sent.language,
-			regie.Say("This waits for an answer to a question. Write it as the next message of this session.")))
+		f.sayAside(f.words(regie.Say("This waits for an answer to a question. Write it as the next message of this session.")))
 	case f.waits != "":
-		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", round)
+		return out, regie.Errorf(regie.CodeConflict, "the run is paused: resume it with: regie run --resume %s", f.round)
 	case out.status == statusFailed:
 		return out, regie.ErrorOf(failureCode(&view), view.Round.EndNote)
 	case out.status == statusCancelled:
@@ -237,12 +228,12 @@ func (s *server) outcome(ctx context.Context, f *following) (outcome, error) {
 			code: "stopped", err: regie.Errorf(regie.CodeStopRequested, "the run was stopped before its answer was there"),
 		}
 	case out.status == statusIncomplete && view.Round.End != regie.EndAnswered:
-		f.sayAside(s.words(f.sent.language, view.Round.EndNote))
+		f.sayAside(f.words(view.Round.EndNote))
 	}
 	if f.waits != "" {
 		out.status = statusCompleted
 	}
-	out.text = f.text.String()
+	out.text = f.said.String()
 	return out, nil
 }
 
@@ -298,28 +289,26 @@ func (f *following) sayAside(text string) {
 	if text == "" {
 		return
 	}
-	f.next(0)
-	f.streamed = "[" + text + "]"
-	f.say(f.streamed)
+	f.addReply(0, "["+text+"]")
 }
 
-// words is a sentence in the language of a client.
-func (s *server) words(language string, said regie.Sentence) string {
-	if s.Translate == nil || said.IsZero() {
+// words is a sentence in the language of the client.
+func (f *following) words(said regie.Sentence) string {
+	if f.server.Translate == nil || said.IsZero() {
 		return said.String()
 	}
-	return s.Translate(language, regie.ErrorOf(regie.CodeInternal, said))
+	return f.server.Translate(f.r.Header.Get("Accept-Language"), regie.ErrorOf(regie.CodeInternal, said))
 }
 
 // approvalNote tells which approvals a session waits for, and how they are decided.
-func (s *server) approvalNote(ctx context.Context, sent *submitted) (string, error) {
-	inbox, err := s.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: sent.SessionID})
+func (f *following) approvalNote(ctx context.Context) (string, error) {
+	inbox, err := f.server.Service.Approvals.Inbox(ctx, store.InboxFilter{SessionID: f.sent.SessionID})
 	var out []string
 	for i := range inbox.Approvals {
 		id := inbox.Approvals[i].ID.String()
 		note := regie.Say("This waits for the approval %s: regie approve %s (or: regie deny %s), or POST /api/v1/approvals/%s, decides it. "+
 			"The run then goes on by itself; this session takes no message before that.", id, id, id, id)
-		out = append(out, s.words(sent.language, note))
+		out = append(out, f.words(note))
 	}
 	return strings.Join(out, "\n"), err
 }

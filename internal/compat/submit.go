@@ -20,10 +20,6 @@ type submitted struct {
 	// keyed says that it came with a key, results that it brought those of calls: sent once more,
 	// it is the same message.
 	keyed, results bool
-	// ignored are the messages that were not taken, and language is that of what is said to its
-	// client.
-	ignored  []string
-	language string
 }
 
 // submit stores what a request says and starts its round.
@@ -44,7 +40,7 @@ func (s *server) submit(r *http.Request, a *agentRequest) (submitted, error) {
 		key = caller.Token.ID.String() + " " + key // each token has keys of its own
 	}
 	out, err := s.place(ctx, a, place, key)
-	out.keyed, out.language = key != "", language(r)
+	out.keyed = key != ""
 	return out, err
 }
 
@@ -106,7 +102,7 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 	if a.model != summary.Agent {
 		return submitted{}, refused("model", "the session %s is one of the agent %q", a.session, summary.Agent)
 	}
-	text, results, ignored, err := a.addition()
+	text, results, err := a.addition()
 	if err != nil {
 		return submitted{}, err
 	}
@@ -132,7 +128,7 @@ func (s *server) continueSession(ctx context.Context, a *agentRequest, place reg
 		err = &problem{code: "approval_pending", err: regie.Errorf(regie.CodeConflict,
 			"the session waits for an approval, and nothing of this message was stored: decide it first (regie approvals), or begin another session")}
 	}
-	out.ignored, out.results = ignored, len(results) > 0
+	out.results = len(results) > 0
 	return out, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 
@@ -212,23 +213,19 @@ func (s *server) workspace(ctx context.Context, named string) (regie.Workspace, 
 	}
 	var found []regie.Workspace
 	for _, w := range all {
-		switch {
-		case named != "" && (w.ID.String() == named || w.Root == named): // which no other has
-			return w, nil
-		case named == "" || w.Name == named:
+		if slices.Contains([]string{"", w.ID.String(), w.Root, w.Name}, named) {
 			found = append(found, w)
 		}
 	}
-	switch {
-	case len(found) == 1:
+	if len(found) == 1 {
 		return found[0], nil
-	case named == "" || len(found) > 1:
-		return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
-			"say which workspace is meant, by its id: list_workspaces has them")
-	default:
+	}
+	if len(found) == 0 && named != "" {
 		return regie.Workspace{}, regie.Errorf(regie.CodeNotFound,
 			"there is no workspace %q here: list_workspaces has those that are known", plain.Line(clip(named, 200)))
 	}
+	return regie.Workspace{}, regie.Errorf(regie.CodeBadRequest,
+		"say which workspace is meant, by its id: list_workspaces has them")
 }
 
 // clip shortens a text to a number of bytes, and says so.
