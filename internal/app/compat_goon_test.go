@@ -79,24 +79,3 @@ func TestCompatFrench(t *testing.T) {
 		t.Errorf("%s", said)
 	}
 }
-
-// TestCompatResponseSays has a response say what of its request holds, also when it is asked for
-// again.
-func TestCompatResponseSays(t *testing.T) {
-	t.Parallel()
-	d := newBed(t, newModel(t, says("Sun."))).door()
-	first := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"weather?","parallel_tool_calls":false,"reasoning":{"effort":"high"},
-		"tools":[{"type":"function","name":"get_weather","description":"tells","parameters":{"type":"object"}}]}`, nil)
-	again := d.do(http.MethodGet, "/v1/responses/"+first.ID, "", nil)
-	for name, out := range map[string]answered{"first": first, "again": again} {
-		for _, want := range []string{`"parallel_tool_calls":false`, `"effort":"high"`, `"name":"get_weather"`, `"tool_choice":"auto"`} {
-			if !strings.Contains(out.body, want) {
-				t.Errorf("%s: no %s in %s", name, want, out.body)
-			}
-		}
-	}
-	forbidden := d.do(http.MethodPost, "/v1/responses", `{"model":"main","input":"weather?","tool_choice":"none","tools":[{"type":"function","name":"get_weather"}]}`, nil)
-	if !strings.Contains(forbidden.body, `"tool_choice":"none"`) || strings.Contains(forbidden.body, "get_weather") || !strings.Contains(forbidden.body, `"parallel_tool_calls":true`) {
-		t.Errorf("forbidden: %s", forbidden.body)
-	}
-}

@@ -44,15 +44,14 @@ type passer struct {
 	stop, done chan struct{}
 	once       sync.Once
 
-	mu     sync.Mutex
-	ups    map[string]compat.Upstream
-	places map[regie.ID]regie.Workspace
+	mu  sync.Mutex
+	ups map[string]compat.Upstream
 }
 
 func newPasser(e *Engine) *passer {
 	p := &passer{
 		Engine: e, queue: make(chan store.Proxied, maxUnlogged), stop: make(chan struct{}), done: make(chan struct{}),
-		ups: map[string]compat.Upstream{}, places: map[regie.ID]regie.Workspace{},
+		ups: map[string]compat.Upstream{},
 	}
 	go p.write()
 	return p
@@ -262,13 +261,13 @@ func passingTransport(base string) *http.Transport {
 }
 
 // Reserve implements compat.Proxy.
-func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers, most int) (int, error) {
-	owner, place, err := p.placeOf(ctx, call.WorkspaceID)
+func (p *passer) Reserve(ctx context.Context, call *store.Proxied, root string, size, answers, most int) (int, error) {
+	owner, err := p.user(ctx)
 	if err != nil {
 		return 0, err
 	}
 	call.UserID = owner.ID
-	caps, err := p.capsOf(place.Root)
+	caps, err := p.capsOf(root)
 	if err != nil || caps.IsZero() {
 		return 0, err
 	}
@@ -306,30 +305,4 @@ func (p *passer) Reserve(ctx context.Context, call *store.Proxied, size, answers
 func (p *passer) capsOf(root string) (regie.Caps, error) {
 	own, err := p.projects.Settings(root)
 	return p.config.File.Caps(control.MainAgent).Lower(own.Caps()), err
-}
-
-// placeOf is the owner of a workspace and itself; it is read once.
-func (p *passer) placeOf(ctx context.Context, id regie.ID) (regie.User, regie.Workspace, error) {
-	owner, err := p.user(ctx)
-	if err != nil {
-		return owner, regie.Workspace{}, err
-	}
-	p.mu.Lock()
-	place, known := p.places[id]
-	p.mu.Unlock()
-	if known {
-		return owner, place, nil
-	}
-	all, err := p.store.Workspaces(ctx)
-	at := slices.IndexFunc(all, func(w regie.Workspace) bool { return w.ID == id })
-	if err == nil && at < 0 {
-		err = regie.Errorf(regie.CodeNotFound, "there is no workspace %s here", id)
-	}
-	if err != nil {
-		return owner, place, err
-	}
-	p.mu.Lock()
-	p.places[id] = all[at]
-	p.mu.Unlock()
-	return owner, all[at], nil
 }

@@ -32,9 +32,7 @@ type agentRequest struct {
 	previous string
 	raw      []byte
 
-	streamUsage  bool   // of Chat Completions: the stream ends with what was used
-	instructions string // of Responses, which repeats them
-	withoutTools bool   // of Responses: the client has forbidden its own
+	streamUsage bool // of Chat Completions: the stream ends with what was used
 }
 
 // message is a message of a request.

@@ -42,9 +42,10 @@ type Proxy interface {
 	Upstream(provider, api string) (Upstream, error)
 	// Reserve has what a call may cost reserved, before it is made, where a cap holds (decision
 	// 29): of a prompt of a size in bytes, and of so many answers of so many tokens at most, 0 for
-	// any. It returns the longest one that may be asked for, 0 where it may be as long as the
-	// request has it, and CodePriceUnknown or CodeOverBudget where the call may not be made.
-	Reserve(ctx context.Context, call *store.Proxied, size, answers, most int) (longest int, err error)
+	// any. The caps are those of the workspace at root. It returns the longest one that may be
+	// asked for, 0 where it may be as long as the request has it, and CodePriceUnknown or
+	// CodeOverBudget where the call may not be made.
+	Reserve(ctx context.Context, call *store.Proxied, root string, size, answers, most int) (longest int, err error)
 	// Done logs what became of a call. It does not wait.
 	Done(call store.Proxied)
 }
@@ -118,7 +119,7 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 			Model: rest, StartedAt: time.Now(),
 		},
 	}
-	if err := p.reserve(len(data)); err != nil {
+	if err := p.reserve(place.Root, len(data)); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -134,11 +135,11 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, api string, h *he
 
 // reserve writes the request as it goes out, once the money for it is there. To count costs
 // nothing.
-func (p *passing) reserve(size int) error {
+func (p *passing) reserve(root string, size int) error {
 	if p.api == APICount {
 		p.call.Money.Known = true
 	} else {
-		longest, err := p.Proxy.Reserve(p.r.Context(), &p.call, size, p.head.answers, p.head.most)
+		longest, err := p.Proxy.Reserve(p.r.Context(), &p.call, root, size, p.head.answers, p.head.most)
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func orNull(text string) any {
 
 // object is the response as it stands.
 func (a *responsesAnswer) object(o *outcome) map[string]any {
-	output, tools := []any{}, []any{}
+	output := []any{}
 	if o.text != "" || o.status == statusCompleted && len(o.calls) == 0 {
 		output = append(output, messageItem(a.round, statusCompleted, textPart(o.text)))
 	}
@@ -57,25 +57,14 @@ func (a *responsesAnswer) object(o *outcome) map[string]any {
 	if o.status == statusIncomplete {
 		incomplete = map[string]any{"reason": "max_output_tokens"}
 	}
-	choice := "auto"
-	if a.withoutTools {
-		choice = "none"
-	}
-	for i := range a.tools {
-		t := &a.tools[i]
-		tools = append(tools, map[string]any{
-			"type": "function", "name": t.Name, "description": t.Description,
-			"parameters": t.Parameters, "strict": false,
-		})
-	}
 	return map[string]any{
 		"id": packID(responsePrefix, a.sent.SessionID, a.round), "object": "response", "created_at": a.created,
 		"status": o.status, "error": nil, "incomplete_details": incomplete,
-		"instructions": orNull(a.instructions), "max_output_tokens": nil, "model": a.model, "output": output,
-		"parallel_tool_calls": !a.oneCall, "previous_response_id": orNull(a.previous),
-		"reasoning": map[string]any{"effort": orNull(a.effort), "summary": nil}, "store": true,
-		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": choice,
-		"tools": tools, "top_p": nil, "truncation": "disabled", "usage": usage, "user": nil,
+		"instructions": nil, "max_output_tokens": nil, "model": a.model, "output": output,
+		"parallel_tool_calls": true, "previous_response_id": orNull(a.previous),
+		"reasoning": map[string]any{"effort": nil, "summary": nil}, "store": true,
+		"temperature": nil, "text": map[string]any{"format": map[string]any{"type": "text"}}, "tool_choice": "auto",
+		"tools": []any{}, "top_p": nil, "truncation": "disabled", "usage": usage, "user": nil,
 		"metadata": a.withSession(),
 	}
 }
@@ -220,7 +209,7 @@ func (s *server) response(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal(view.Round.Policy, &held) // ours
 	a := &responsesAnswer{answer: &answer{
 		agentRequest: &agentRequest{
-			model: view.Session.Agent, tools: held.ClientTools, oneCall: held.OneCall, effort: held.ReasoningEffort,
+			model: view.Session.Agent, tools: held.ClientTools,
 		},
 		round: view.Round.ID, created: view.Round.StartedAt.Unix(),
 	}}

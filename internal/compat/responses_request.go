@@ -53,8 +53,7 @@ func parseResponses(data []byte) (*agentRequest, error) {
 	}
 	out := &agentRequest{
 		model: in.Model, stream: in.Stream, metadata: in.Metadata, raw: data, effort: in.Reasoning.Effort,
-		instructions: in.Instructions, previous: in.PreviousResponseID, withoutTools: string(in.ToolChoice) == `"none"`,
-		oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
+		previous: in.PreviousResponseID, oneCall: in.ParallelToolCalls != nil && !*in.ParallelToolCalls,
 	}
 	var err error
 	if out.ignored, err = ignoredKeys(in.Rest, ""); err == nil {
